@@ -1,5 +1,5 @@
-// The node agent: builds the parts and connects them. Inventory, configuration and runtime flow in;
-// views for the kubelet, CDI specs and the status page flow out.
+// The node agent: creates the parts and connects them. Inputs are inventory, configuration and
+// runtime; outputs are views for the kubelet, CDI specs and the status page.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@
 
 namespace kgpu::agent {
 
-// Lives on the loop's thread; every part below it, too. No order of kubelet, driver, configuration
-// and runtime matters, none of them is waited for.
+// Lives on the loop's thread, like all its parts. Kubelet, driver, configuration and runtime may
+// appear in any order; it waits for none of them.
 class Agent {
  public:
-  // `loop` and `root` outlive the agent. Errors: AlreadyExists (another agent runs), NotFound,
-  // PermissionDenied (the run folder cannot be made).
+  // `loop` and `root` must outlive the agent. Errors: AlreadyExists (another agent runs), NotFound,
+  // PermissionDenied (the run folder cannot be created).
   static StatusOr<std::unique_ptr<Agent>> Start(EventLoop& loop, const host::DriverRoot& root,
                                                 AgentOptions options);
   // Ends streams, removes the agent's sockets, kills the probe. Pods and CDI specs stay.

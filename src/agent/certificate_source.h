@@ -1,4 +1,4 @@
-// Who the agent is to those who read its pages: a certificate of files that others replace.
+// The agent's identity to clients that read its pages: a certificate in files that others replace.
 #pragma once
 
 #include <memory>
@@ -17,13 +17,13 @@ namespace kgpu::agent {
 // Loop thread only.
 class CertificateSource {
  public:
-  // `root` and `clock` outlive it.
+  // `root` and `clock` must outlive it.
   CertificateSource(const sys::Root& root, const Clock& clock, const config::MetricsTls& files);
 
-  // At most a minute old; while the files cannot be used they are tried once a second. What can
-  // not be used leaves what was there; null: nothing was yet, and problem() says why.
+  // At most a minute old; while the files are unusable, retries once a second. Unusable files leave
+  // the last context in place; null: there has been none yet, see problem().
   std::shared_ptr<const tls::Context> Current();
-  // Empty: the files are in force.
+  // Empty: the current files are in use.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -35,7 +35,7 @@ class CertificateSource {
   kube::RereadFile certificate_;
   kube::RereadFile key_;
   kube::RereadFile client_ca_;
-  tls::ServerOptions read_;  // last, whether it can be used or not
+  tls::ServerOptions read_;  // as last read, usable or not
   std::shared_ptr<const tls::Context> context_;
   std::string problem_;
   std::optional<SteadyTime> next_try_;  // after a problem

@@ -1,4 +1,4 @@
-// What the gate knows about the agent: pure.
+// What the gate knows about the agent: pure functions.
 #pragma once
 
 #include "src/agent/state.h"
@@ -6,7 +6,7 @@
 
 namespace kgpu::agent {
 
-// Without what the API server says.
+// Without what the API server reports.
 node::ChainFacts ChainFactsOf(const AgentState& state);
 
 }  // namespace kgpu::agent

@@ -1,5 +1,5 @@
-// This node in its cluster: what the agent knows becomes labels, condition and taint of the Node
-// object, or a NodeFeature object, or a feature file. Without a cluster only the file remains.
+// This node in its cluster: turns what the agent knows into labels, condition and taint of the Node
+// object, a NodeFeature object, or a feature file. Without a cluster, only the file remains.
 #pragma once
 
 #include <functional>
@@ -28,42 +28,42 @@ struct ClusterNodeOptions {
   kube::ConfigSources sources;
   std::string node_name;
   std::string version;
-  std::string device_plugins;  // the kubelet's folder of sockets
-  std::string run_dir;         // where the last decision about them outlives a restart
+  std::string device_plugins;  // the kubelet's socket folder
+  std::string run_dir;         // where the last decision about other plugins survives a restart
   WallTime booted{};
 };
 
 // Lives on the loop's thread.
 class ClusterNode {
  public:
-  // `changed` is called from the loop when report() or stands_back() may have changed. `loop` and
-  // `host` outlive it.
+  // Calls `changed` from the loop when report() or stands_back() may have changed. `loop` and
+  // `host` must outlive it.
   ClusterNode(EventLoop& loop, const sys::Root& host, ClusterNodeOptions options,
               std::function<void()> changed);
   ~ClusterNode();
   ClusterNode(const ClusterNode&) = delete;
   ClusterNode& operator=(const ClusterNode&) = delete;
 
-  // When its worker is to have ended.
+  // The deadline for its worker to stop.
   void StopBy(SteadyTime deadline) { worker_.StopBy(deadline); }
   void SetConfig(const config::NodeConfig& config);
-  // There is no good configuration: the node is marked not ready, and nothing else.
+  // There is no valid configuration: marks the node as not ready, and does nothing else.
   void SetNoConfig();
   void SetSnapshot(const device::SnapshotPtr& snapshot);
   void SetFacts(node::ChainFacts facts);
-  // For the condition about the GPUs' health; empty: nothing.
+  // For the condition about the GPUs' health; empty: none.
   void SetHealthNote(const std::string& note);
 
-  // Writes an event on this node or one of its pods; nothing is written without a cluster.
+  // Writes an event about this node or one of its pods; without a cluster, writes nothing.
   void Notify(kube::Event event);
 
-  // To ask about tokens with, at a rate of its own; null while there is no cluster. The node
-  // outlives its use.
+  // For checking tokens, with its own rate limit; null while there is no cluster. The node must
+  // outlive its use.
   kube::Client* review_client();
-  // The kubelet's GPUs are another plugin's: ours must register none.
+  // Another plugin serves the kubelet's GPUs: ours must register none.
   bool stands_back() const;
   node::NodeReport report() const;
-  // What is wrong with labels, for people.
+  // Problems with labels, for people.
   std::vector<std::string> label_problems() const;
 
  private:
@@ -90,7 +90,7 @@ class ClusterNode {
   Random random_;
   sys::Root own_root_;  // credentials are files of this process, not of the host
 
-  bool is_configured_ = false;  // before that nothing is made, looked at or written
+  bool is_configured_ = false;  // until then nothing is created, read or written
   bool is_gate_only_ = false;
   config::NodeConfig config_;
   std::string health_note_;
@@ -98,7 +98,7 @@ class ClusterNode {
   node::ChainFacts facts_;
   std::vector<std::string> sockets_;
   bool has_gfd_file_ = false;
-  // Whether another plugin was stood back for, as the Node object said last.
+  // Whether we stood back for another plugin, according to the last Node object.
   std::optional<bool> decision_;
 
   std::string api_problem_;
@@ -112,14 +112,14 @@ class ClusterNode {
   LabelWorker worker_;
   labels::GpuHold hold_;
   bool has_remembered_ = false;
-  // That gpu_host_ was read for; nothing: it was not.
+  // The cards for which gpu_host_ was read; nothing: not read.
   std::optional<std::vector<device::PciBusId>> cards_;
   labels::GpuHost gpu_host_;
   std::optional<labels::NodeClaims> gpus_;
   std::vector<std::string> label_problems_;
   std::string file_problem_;
-  std::string written_file_;  // where our feature file may lie
-  uint64_t look_tag_ = 0;     // rises with each configuration
+  std::string written_file_;  // where our feature file may be
+  uint64_t look_tag_ = 0;     // increases with each configuration
 
   TimerId cluster_timer_ = TimerId::kNone;
   TimerId look_timer_ = TimerId::kNone;

@@ -1,5 +1,5 @@
-// Tokens of the cluster: whose one is, and whether they may read /metrics, is the API server's
-// word.
+// Cluster tokens: the API server decides whose a token is, and whether it may read
+// /metrics.
 #pragma once
 
 #include <chrono>
@@ -24,27 +24,27 @@ namespace kgpu::agent {
 struct ClusterTokensOptions {
   std::vector<std::string> audiences{};  // empty: the API server's own
   std::string path = "/metrics";         // that must be allowed, with the verb "get"
-  // How long an answer counts. A yes counts longer while the API server cannot be asked: it is
-  // then that metrics matter.
+  // How long an answer is valid. A yes is valid for longer while the API server is unreachable:
+  // metrics matter most at such times.
   std::chrono::milliseconds allowed{120'000};
   std::chrono::milliseconds allowed_unasked{900'000};
   std::chrono::milliseconds refused{10'000};
   std::chrono::milliseconds unknown{5'000};  // of "the API server cannot be asked"
-  size_t max_known = 256;  // answers kept: the oldest goes, one that let somebody in last
-  size_t max_asked = 16;   // tokens asked about at a time: past it 503
-  // As many more for tokens that were let in before: guesses must not keep them from being so
-  // again.
+  size_t max_known = 256;  // cached answers: the oldest goes, those that admitted somebody last
+  size_t max_asked = 16;   // reviews in progress: over it, 503
+  // Additional reviews for tokens that were admitted before: guesses must not keep them
+  // out.
   size_t max_renewed = 4;
-  size_t max_waiting = 64;  // requests that wait for one answer: past it 503
+  size_t max_waiting = 64;  // requests that wait for one answer: over it, 503
 };
 
-// Tokens themselves are kept only while the server is asked about them.
+// Keeps tokens themselves only while the server reviews them.
 class ClusterTokens final : public TokenCheck {
  public:
-  // The client to ask with; null while there is no cluster. It outlives the check.
+  // The client for reviews; null while there is no cluster. It must outlive the check.
   using ClientSource = std::function<kube::Client*()>;
 
-  // `loop` outlives it. Errors: Internal (no random bytes).
+  // `loop` must outlive it. Errors: Internal (no random bytes).
   static StatusOr<std::unique_ptr<ClusterTokens>> Create(EventLoop& loop, ClientSource client,
                                                          ClusterTokensOptions options);
   ~ClusterTokens() override;
@@ -59,9 +59,9 @@ class ClusterTokens final : public TokenCheck {
   class Review;
   struct Known {
     std::optional<Verdict> verdict{};  // nothing: not answered yet
-    SteadyTime until{};                // that it counts unasked
+    SteadyTime until{};                // valid without asking again
     std::optional<SteadyTime> said_yes{};
-    std::unique_ptr<Review> review{};  // while it is asked about
+    std::unique_ptr<Review> review{};  // while it is reviewed
     std::vector<Done> waiting{};
   };
 
@@ -80,8 +80,8 @@ class ClusterTokens final : public TokenCheck {
   tls::KeyedDigest digest_;
   std::map<Key, Known> known_;
   size_t asked_ = 0;
-  std::string problem_;  // why the last question had no answer; empty: it had
-  // Under load answers come and fail by turns.
+  std::string problem_;  // why the last review had no answer; empty: it had one
+  // Under load, answers alternate between success and failure.
   LogBudget lines_{{.burst = 3, .every = std::chrono::minutes(1)}};
 };
 

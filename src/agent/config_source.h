@@ -1,4 +1,4 @@
-// The node's configuration, read again whenever its file changes.
+// The node's configuration, re-read whenever its file changes.
 #pragma once
 
 #include <functional>
@@ -13,22 +13,22 @@ namespace kgpu::agent {
 
 using ConfigPtr = std::shared_ptr<const config::NodeConfig>;
 
-// Lives on the loop's thread. A bad new file leaves the old configuration whole and is reported.
+// Lives on the loop's thread. An invalid new file is reported, and the old configuration stays.
 class ConfigSource {
  public:
-  // `path` empty: the defaults, for ever. `must_exist`: whether a file that is not there means "not
-  // known yet" (it was asked for by name) or the defaults. `changed` is called on the loop after
-  // config() or problem() has changed. `loop` outlives the source.
+  // `path` empty: always the defaults. `must_exist`: whether a missing file means "not known yet"
+  // (it was named explicitly) or the defaults. Calls `changed` on the loop after config() or
+  // problem() has changed. `loop` must outlive the source.
   ConfigSource(EventLoop& loop, std::string path, bool must_exist, std::function<void()> changed);
   ~ConfigSource();
   ConfigSource(const ConfigSource&) = delete;
   ConfigSource& operator=(const ConfigSource&) = delete;
 
-  // Null while no good configuration has been seen: hand out no device then.
+  // Null until there has been a valid configuration: allocate no device until then.
   const ConfigPtr& config() const { return config_; }
-  // Why the file is not what config() says, with the fix; empty when it is.
+  // Why the file differs from config(), with the fix; empty if it does not.
   const std::string& problem() const { return problem_; }
-  // The file that was read, or was asked for by name; empty while the defaults stand.
+  // The file that was read, or named explicitly; empty while the defaults are used.
   std::string path() const { return is_there_ || must_exist_ ? path_ : std::string(); }
 
   // Reads the file now (SIGHUP).
@@ -46,7 +46,7 @@ class ConfigSource {
   ConfigPtr config_;
   std::string problem_;
   bool is_there_ = false;
-  std::string text_;  // of the file at the last reading
+  std::string text_;  // of the file when last read
   std::unique_ptr<sys::FolderWatch> watch_;
   TimerId settle_ = TimerId::kNone;
   TimerId retry_ = TimerId::kNone;

@@ -1,5 +1,5 @@
-// Reads and writes files that are to last on a thread of its own: a disk may take seconds, and the
-// loop waits for nothing.
+// Reads and writes durable files on a thread of its own: a disk may take seconds, and the loop must
+// never wait.
 #pragma once
 
 #include <chrono>
@@ -15,36 +15,36 @@ namespace kgpu::agent {
 
 struct DiskWorkerOptions {
   size_t max_jobs = 64;
-  // A job that takes longer is reported as a problem.
+  // A longer job is reported as a problem.
   std::chrono::milliseconds slow{10'000};
-  // What is left to do at the end may take so long. A job that hangs in the kernel then cannot be
-  // ended: the process is.
+  // Time limit for remaining jobs at the end. A job that hangs in the kernel cannot be ended: the
+  // process exits instead.
   std::chrono::milliseconds stop_limit{3'000};
 };
 
-// Lives on the loop's thread; its own is named "kgpu-disk". Jobs are done one after another.
+// Lives on the loop's thread; its own thread is named "kgpu-disk". Runs jobs one by one.
 class DiskWorker {
  public:
-  // What a job leaves to be done on the loop; may be empty. It is left out once the worker stops.
-  // Both are destroyed on the loop's thread: they may hold what lives there.
+  // What a job returns to be run on the loop; may be empty. Not run once the worker stops. Both are
+  // destroyed on the loop's thread, so they may own objects that live there.
   using Done = std::function<void()>;
   using Job = std::function<Done()>;
-  // What is done on the loop, instead, when a job threw (out of memory, say): Internal.
+  // Run on the loop instead, if a job threw (out of memory, say): Internal.
   using Failed = std::function<void(const Status&)>;
 
-  // `loop` outlives the worker.
+  // `loop` must outlive the worker.
   explicit DiskWorker(EventLoop& loop, DiskWorkerOptions options = {});
-  // Does what was posted, then ends.
+  // Finishes the posted jobs, then stops.
   ~DiskWorker();
   DiskWorker(const DiskWorker&) = delete;
   DiskWorker& operator=(const DiskWorker&) = delete;
 
-  // False when too much waits already: the job is not taken. Of a job that was taken either what it
-  // leaves is called, or `failed`, unless the worker stops.
+  // False if too many jobs wait: the job is not accepted. For an accepted job, either its result or
+  // `failed` is run, unless the worker stops.
   bool Post(Job job, Failed failed);
-  // When it is to have ended, instead of `stop_limit` after it was asked to.
+  // The deadline to stop, instead of `stop_limit` after the request.
   void StopBy(SteadyTime deadline);
-  // For people: that a job is waited for too long; empty: it is not.
+  // For people: that a job takes too long; empty: none does.
   std::string problem() const;
 
  private:

@@ -1,4 +1,4 @@
-// Writes events of the agent: fills in what tells the objects apart, then leaves them to the
+// Writes events of the agent: adds the objects' uids, then passes the events to the
 // recorder.
 #pragma once
 
@@ -19,25 +19,25 @@ namespace kgpu::agent {
 // Lives on the loop's thread.
 class EventPublisher {
  public:
-  // `loop` and `random` outlive it.
+  // `loop` and `random` must outlive it.
   EventPublisher(EventLoop& loop, std::unique_ptr<kube::Client> client, Random& random,
                  std::string node);
   ~EventPublisher();
   EventPublisher(const EventPublisher&) = delete;
   EventPublisher& operator=(const EventPublisher&) = delete;
 
-  // The Node object's; events on the node that lack one get it.
+  // The Node object's; added to events about the node that have none.
   void SetNodeUid(std::string uid) { node_uid_ = std::move(uid); }
-  // An event on a pod without its uid waits until the API server has answered with it: `kubectl
-  // describe` finds events by it. One on a pod that is gone is dropped. At most kMaxWaiting wait;
-  // what comes then is written without.
+  // An event about a pod without a uid waits until the API server has answered with it: `kubectl
+  // describe` finds events by uid. Drops an event about a deleted pod. At most kMaxWaiting events
+  // wait; further ones are written without a uid.
   void Record(kube::Event event);
 
   static constexpr size_t kMaxWaiting = 64;
 
  private:
   using PodName = std::pair<std::string, std::string>;  // namespace and name
-  // All that waits for one answer.
+  // All events that wait for one answer.
   struct Waiting {
     std::vector<kube::Event> events;
     std::unique_ptr<kube::Call> call;

@@ -1,4 +1,4 @@
-// The agent's endpoint to this host: agent.sock, for the CLI.
+// The agent's endpoint on this host: agent.sock, for the CLI.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@
 
 namespace kgpu::agent {
 
-// Who answers, asked for each request.
+// Functions that answer requests, called for each.
 struct FrontHandlers {
   std::function<AgentState()> state;
-  // What others on agent.sock answer, now or later; false: it is a path of ours.
+  // Handles other paths on agent.sock, now or later; false: it is one of our paths.
   std::function<bool(const http::Request&, const http::Responder&)> others;
-  // A page of series; the path has been looked at.
+  // A page of series; the path has been checked.
   std::function<http::Response(const http::Request&)> metrics;
   std::string version;
 };
@@ -24,12 +24,12 @@ struct FrontHandlers {
 // Lives on the loop's thread.
 class Front {
  public:
-  // `loop` outlives the front.
+  // `loop` must outlive the front.
   Front(EventLoop& loop, FrontHandlers handler);
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
 
-  // Makes `run_dir` and listens on agent.sock in it: also what keeps a second agent away. Errors:
+  // Creates `run_dir` and listens on agent.sock in it, which also prevents a second agent. Errors:
   // AlreadyExists (another agent answers there), PermissionDenied, FailedPrecondition.
   Status OpenLocal(const std::string& run_dir);
 

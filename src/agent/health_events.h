@@ -1,5 +1,5 @@
-// The events about a GPU's health: on the node, and on the pods that use the
-// device. Pure.
+// Kubernetes events about a GPU's health: on the node, and on pods that use the device. Pure
+// functions.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ namespace kgpu::agent {
 // Whether pods get an event for it at all.
 bool IsPodsBusiness(const health::HealthEvent& event);
 
-// The node's own event first, where there is one; its uid is not known here. A fault of a program
-// becomes an event of its pod only: the one whose process the driver names, or else, and as no
-// warning, all that use the device. A fault that is only seen once more makes no event again.
+// The node's event first, if there is one; its uid is not known here. A program's fault only
+// becomes an event of its pod: the pod of the process that the driver names, or else, not as a
+// warning, all pods that use the device. A repeated fault makes no new event.
 std::vector<kube::Event> HealthEvents(const health::HealthEvent& event,
                                       const device::Snapshot& snapshot, const pods::PodMap& pods,
                                       const std::string& node);
 
-// Whether two pieces of events say the same of two GPUs, as when a driver hangs: the node gets one
-// once for all of them, by the event of the first with `others`.
+// Whether two events say the same about two GPUs, as when a driver hangs: the node then gets one
+// for all of them, made from the first event with `others`.
 bool AreAlike(const health::HealthEvent& a, const health::HealthEvent& b);
 std::string NoteForNode(const health::HealthEvent& event, size_t others,
                         const device::Snapshot& snapshot);

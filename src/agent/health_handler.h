@@ -1,5 +1,5 @@
-// What becomes of events about the GPUs' health: a log line, an entry in the journal, events on the
-// node and on pods; and who asks is answered.
+// Handles events about the GPUs' health: a log line, a journal entry, events on the node and on
+// pods; and answers queries.
 #pragma once
 
 #include <chrono>
@@ -30,62 +30,62 @@ namespace kgpu::agent {
 struct HealthHandlerOptions {
   JournalWriterOptions journal;
   std::string node;  // its name in the cluster
-  // What goes to the kubelet comes first.
+  // Delays events, so that the kubelet's list is sent first.
   std::chrono::milliseconds delay{20};
-  // A pod may have had the device for less than the list of who has what is old: the list is asked
-  // for again, and those that are found only then get their event after this time.
+  // A pod may have got the device after the list of holders was read: the list is read again, and
+  // pods that only then appear get their event after this time.
   std::chrono::milliseconds look_again{2'000};
-  // Events within `delay`; past it the oldest of what is merely seen is left out, and counted.
+  // Limit for events within `delay`; over it, the oldest repeats are dropped, and counted.
   size_t max_waiting = 256;
   LogBudget::Options log{};
-  // A disk may hang: who asks for the journal hears so after this time.
+  // A disk may hang: queries of the journal fail after this time.
   std::chrono::milliseconds history_limit{10'000};
 };
 
-// Whom the handler asks and tells.
+// The functions that the handler calls.
 struct HealthHandlerPeers {
   std::function<void(kube::Event)> notify{};
   std::function<health::Overview()> overview{};
   std::function<pods::PodMapPtr()> pods{};  // never null
-  std::function<void()> look_at_pods{};     // pods() is soon to be new
-  // Ends every fault of a GPU, as health::FaultTracker::Clear does.
+  std::function<void()> look_at_pods{};     // pods() will soon be updated
+  // Ends every fault of a GPU, like health::FaultTracker::Clear.
   std::function<Status(const device::GpuUuid&)> clear{};
 };
 
 // Lives on the loop's thread.
 class HealthHandler {
  public:
-  // `loop` and `disk` outlive the handler; the peers are called until it goes.
+  // `loop` and `disk` must outlive the handler; it calls the peers until it is destroyed.
   HealthHandler(EventLoop& loop, DiskWorker& disk, HealthHandlerOptions options,
                 HealthHandlerPeers peers);
   ~HealthHandler();
   HealthHandler(const HealthHandler&) = delete;
   HealthHandler& operator=(const HealthHandler&) = delete;
 
-  // Has all events written to the journal: before the end.
+  // Writes all events to the journal: call it before the end.
   void Flush();
-  // Takes it and does nothing yet: it may come from the midst of anything.
+  // Only queues the event: the caller may be in the middle of anything.
   void OnHealthEvent(const health::HealthEvent& event);
   void SetSnapshot(device::SnapshotPtr snapshot) { snapshot_ = std::move(snapshot); }
 
-  // Why what happens is not kept on the disk, for people; empty: it is.
+  // Why the journal is not written, for people; empty: it is.
   std::string journal_problem() const { return journal_.problem(); }
 
   using Send = std::function<void(http::Response)>;
-  // Answers /v1/health, /v1/health/history and /v1/health/clear, now or later; false: it is another
-  // path. For agent.sock only.
+  // Answers /v1/health, /v1/health/history and /v1/health/clear, now or later; false: another path.
+  // For agent.sock only.
   bool Answer(const http::Request& request, const Send& send);
 
  private:
   void HandleAll();
-  // `others`: how many GPUs the node's event names; nothing: the node has its event.
+  // `others`: how many GPUs the node's event covers; nothing: the node already has its event.
   void Handle(const health::HealthEvent& event, std::optional<size_t> others);
   void NotifyLate();
   http::Response Report(const http::Request& request) const;
   StatusOr<std::vector<device::GpuUuid>> GpusToClear(const http::Request& request) const;
   http::Response Clear(const http::Request& request) const;
   void History(const http::Request& request, const Send& send);
-  // `send` once: with what the result is called with, or after the limit with an error.
+  // Calls `send` once: with the result's argument, or with an error after the limit.
   Send WithinLimit(const Send& send);
 
   EventLoop& loop_;
@@ -95,7 +95,7 @@ class HealthHandler {
   HealthLog log_;
   device::SnapshotPtr snapshot_;
   std::deque<health::HealthEvent> waiting_;
-  uint64_t left_out_ = 0;  // of what was to wait
+  uint64_t left_out_ = 0;  // of queued events
   TimerId timer_ = TimerId::kNone;
   // Faults whose pods may still need an event, and who has one.
   struct Reported {
@@ -105,11 +105,11 @@ class HealthHandler {
   };
   std::deque<Reported> reported_;
   TimerId late_timer_ = TimerId::kNone;
-  std::set<TimerId> history_timers_;  // one for each request that waits for the journal
+  std::set<TimerId> history_timers_;  // one per request that waits for the journal
 };
 
 // The GPU that `text` names: by UUID, index or PCI address. A UUID need not be in the snapshot.
-// Errors: InvalidArgument (it is none of the three), NotFound.
+// Errors: InvalidArgument (none of the three), NotFound.
 StatusOr<device::GpuUuid> FindGpu(const device::Snapshot& snapshot, std::string_view text);
 
 }  // namespace kgpu::agent

@@ -1,4 +1,4 @@
-// Lines of the log about the GPUs' health: few, however much happens.
+// Log lines about the GPUs' health: few, whatever happens.
 #pragma once
 
 #include "src/agent/log_budget.h"
@@ -7,8 +7,8 @@
 
 namespace kgpu::agent {
 
-// Lives on the loop's thread. What is merely seen, the faults of programs mostly, has a budget of
-// its own: a program that crashes in a circle hides no fault of a GPU.
+// Lives on the loop's thread. Repeats and signs, mostly faults of programs, have a separate budget:
+// a program that crashes in a loop hides no GPU fault.
 class HealthLog {
  public:
   explicit HealthLog(const LogBudget::Options& options) : verdicts_(options), seen_(options) {}

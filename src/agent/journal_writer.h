@@ -1,5 +1,5 @@
-// Keeps the journal of the GPUs' health: what is to be written waits while the disk is busy, full
-// or not there.
+// Writes the journal of the GPUs' health: entries wait while the disk is busy, full or
+// missing.
 #pragma once
 
 #include <chrono>
@@ -16,19 +16,19 @@ namespace kgpu::agent {
 
 struct JournalWriterOptions {
   std::string folder;
-  std::string boot_id;  // empty: not known, boots are not noted
+  std::string boot_id;  // empty: unknown, boots are not recorded
   health::Journal::Limits limits{};
-  // Entries that wait for the disk. Past it those that tell of something seen once more go first,
-  // then the oldest.
+  // Limit for waiting entries. Over it, repeats are dropped first, then the
+  // oldest.
   size_t max_waiting = 1000;
   std::chrono::milliseconds retry{60'000};
 };
 
-// Lives on the loop's thread; files are touched on the worker's.
+// Lives on the loop's thread; accesses files on the worker's.
 class JournalWriter {
  public:
-  // Notes in the journal that the host was started, if this boot is not in it yet. `loop` and
-  // `disk` outlive the writer.
+  // Records the host's start in the journal, unless it has this boot already. `loop` and `disk`
+  // must outlive the writer.
   JournalWriter(EventLoop& loop, DiskWorker& disk, JournalWriterOptions options);
   // Flushes.
   ~JournalWriter();
@@ -36,15 +36,15 @@ class JournalWriter {
   JournalWriter& operator=(const JournalWriter&) = delete;
 
   void Add(health::JournalEntry entry);
-  // Gives what waits to the worker, whatever it is at: before the end.
+  // Passes waiting entries to the worker, even if it is busy: call it before the end.
   void Flush();
   using Use = std::function<DiskWorker::Done(health::JournalText)>;
-  // Calls `use` on the worker's thread with what `filter` selects of the file, and of what waits to
-  // be written to it; then what that returns, on the loop. Or calls `failed`, on the loop. Errors:
-  // as Journal::Read; ResourceExhausted (the disk is behind), Unavailable (it does not answer),
-  // both called at once, from here; Internal.
+  // Calls `use` on the worker's thread with the entries of the file and the waiting ones that
+  // `filter` selects, and then its result on the loop. Or calls `failed` on the loop. Errors: as
+  // Journal::Read; ResourceExhausted (the disk lags behind), Unavailable (it does not answer), both
+  // immediately, from within Read; Internal.
   void Read(health::JournalFilter filter, const Use& use, const DiskWorker::Failed& failed);
-  // Why events is not kept, with the fix; empty: it is.
+  // Why the journal is not written, with the fix; empty: it is.
   std::string problem() const;
 
  private:

@@ -1,5 +1,5 @@
-// Looks whether the kernel of the next start has NVIDIA's module: a node that updates its kernel
-// without headers works until it is restarted, and then has no GPU.
+// Checks whether the kernel of the next boot has NVIDIA's module: a node whose kernel was updated
+// without headers works until it restarts, and then has no GPU.
 #pragma once
 
 #include <chrono>
@@ -13,20 +13,20 @@
 
 namespace kgpu::agent {
 
-// Lives on the loop's thread; the folders are read on that of the disk. A look at a host where no
-// kernel came or went costs one stat a kernel.
+// Lives on the loop's thread; reads the folders on the disk thread. If no kernel came or went, a
+// check costs one stat per kernel.
 class KernelWatch {
  public:
   using Post = std::function<bool(DiskWorker::Job, DiskWorker::Failed)>;
 
-  // Looks now and then every five minutes. `changed` is called when problem() is another. All
-  // arguments outlive the watch, and `host` the jobs that `post` takes.
+  // Checks now and then every five minutes. Calls `changed` when problem() changes. All arguments
+  // must outlive the watch, and `host` also the jobs that `post` takes.
   KernelWatch(EventLoop& loop, const sys::Root& host, Post post, std::function<void()> changed);
   ~KernelWatch();
   KernelWatch(const KernelWatch&) = delete;
   KernelWatch& operator=(const KernelWatch&) = delete;
 
-  // What the next start loses, with the fix; empty: nothing.
+  // What the next boot loses, with the fix; empty: nothing.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -39,10 +39,10 @@ class KernelWatch {
   const sys::Root& host_;
   const Post post_;
   const std::function<void()> changed_;
-  std::string marks_;  // of the kernels as they were looked at last
+  std::string marks_;  // of the kernels at the last check
   std::string problem_;
   TimerId timer_ = TimerId::kNone;
-  // Gone with the watch: an answer that comes later is for nobody.
+  // Destroyed with the watch: a later answer is ignored.
   std::shared_ptr<KernelWatch*> self_;
 };
 

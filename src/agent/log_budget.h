@@ -1,5 +1,5 @@
-// How many log lines of one kind may be written: a burst, and then one every so often. What is left
-// out is counted, for the next line that is written.
+// Limits log lines of one kind: a burst, then one per period. Counts omitted lines, for the next
+// line that is written.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class LogBudget {
     left_ -= 1;
     return true;
   }
-  // Lines left out since this was asked last.
+  // Lines omitted since the last call.
   uint64_t TakeLeftOut() { return std::exchange(left_out_, 0); }
 
  private:

@@ -1,6 +1,6 @@
-// What the GPUs do and for whom: takes rounds of samples, the kubelet's list of who has which
-// device, and the snapshot; keeps the pages of series that Prometheus reads and the account of who
-// had how much.
+// What the GPUs do and for whom: takes rounds of samples, the kubelet's list of device
+// holders, and the snapshot; keeps the pages of series for Prometheus and the usage
+// accounts.
 #pragma once
 
 #include <functional>
@@ -22,21 +22,21 @@
 namespace kgpu::agent {
 
 struct MeasurementsOptions {
-  std::string kubelet_dir;  // a path of this process
+  std::string kubelet_dir;  // by this process's path
   std::vector<std::string> runtime_sockets;
-  std::string hostname;  // the node's name, as Kubernetes has it
+  std::string hostname;  // the node's name in Kubernetes
 };
 
-// What is asked for when it is needed.
+// Functions that are called when needed.
 struct MeasurementsSources {
-  std::function<void(metrics::Exposition&)> own_series;  // of the agent about itself
+  std::function<void(metrics::Exposition&)> own_series;  // the agent's series about itself
   std::function<health::Overview()> health;
 };
 
 // Lives on the loop's thread.
 class Measurements {
  public:
-  // `loop` outlives it, `host` what `background` does, too.
+  // `loop` must outlive it; `host` also what `background` runs.
   Measurements(EventLoop& loop, const sys::Root& host, MeasurementsOptions options,
                pods::Background background, MeasurementsSources sources);
   ~Measurements();
@@ -45,20 +45,20 @@ class Measurements {
 
   void SetConfig(const config::NodeConfig& config);
   void SetSnapshot(const device::SnapshotPtr& snapshot);
-  // `looked` is called on the loop once it is known whose their processes are, or has been waited
-  // for too long.
+  // Calls `looked` on the loop when the owners of their processes are known, or took too
+  // long.
   void SetSamples(const device::SampleSetPtr& samples, std::function<void()> looked);
   void SetUsage(std::shared_ptr<const std::vector<telemetry::PodUse>> usage);
-  // There is events of the GPUs' health.
+  // There is an event about the GPUs' health.
   void OnHealth() { RenderSoon(); }
-  // A device has just been given to a container.
+  // A container has just been given a device.
   void LookAtPods() { pods_.Refresh(); }
 
-  // A page of series. GET or HEAD of any path.
+  // A page of series, for GET or HEAD of any path.
   http::Response Answer(const http::Request& request, telemetry::NameSets names);
-  // The same with the sets that the query names, if it does.
+  // The same with the sets that the query names, if any.
   http::Response AnswerAsked(const http::Request& request, telemetry::NameSets usual);
-  // Who has which device; never null.
+  // The device holders; never null.
   const pods::PodMapPtr& pods() const { return pods_.current(); }
 
  private:

@@ -1,7 +1,7 @@
-// What the agent showed when it ended, kept for its next start in the same boot: after a crash the
+// The agent's state at its end, saved for its next start in the same boot: after a crash the
 // kubelet must count the devices again before it refuses a pod, and a driver may take seconds to
-// answer. Faults are kept too, so that a restart heals nothing, and how far the kernel's log was
-// read, so that what it tells in between is not lost.
+// answer. Faults are saved too, so that a restart heals nothing, and the position in the kernel
+// log, so that nothing logged in between is lost.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,26 @@
 namespace kgpu::agent {
 
 struct Remembered {
-  pools::Assignment assignment;  // its resources only
+  pools::Assignment assignment;  // only its resources
   std::vector<health::OpenFault> faults;
   std::optional<uint64_t> kernel_log_position;
 };
 
-// Which start may use it: the boot, and the configuration in force.
+// Which later start may use it: the same boot, and the same configuration.
 struct MemoryKey {
   std::string boot_id;
   std::string config;
   bool operator==(const MemoryKey&) const = default;
 };
 
-// "/proc/sys/kernel/random/boot_id" of `path`, trimmed; empty when it cannot be read.
+// The text of `path`, "/proc/sys/kernel/random/boot_id", trimmed; empty if unreadable.
 std::string ReadBootId(const std::string& path);
 
 // The text of the file.
 std::string PrintMemory(const MemoryKey& key, const pools::Assignment& assignment,
                         const health::Overview& health);
-// Of another configuration only the faults are remembered. Errors: InvalidArgument (not such a
-// file), FailedPrecondition (of another boot).
+// With another configuration, only restores the faults. Errors: InvalidArgument (not such a file),
+// FailedPrecondition (from another boot).
 StatusOr<Remembered> ParseMemory(std::string_view text, const MemoryKey& key);
 
 }  // namespace kgpu::agent

@@ -1,4 +1,4 @@
-// Writes the agent's memory as it changes.
+// Writes the agent's saved state when it changes.
 #pragma once
 
 #include <chrono>
@@ -10,24 +10,24 @@
 
 namespace kgpu::agent {
 
-// Lives on the loop's thread, which writes: the file lies in memory (/run), and the thread for
-// disks may be waiting for one.
+// Lives on the loop's thread, and writes there: the file is in memory (/run), and the disk thread
+// may be waiting for a disk.
 class MemoryWriter {
  public:
-  // `print` gives the text that `path` is to have as of now; `problem_changed` is called when
-  // problem() is another. `loop` outlives the writer.
+  // `print` returns the current text for `path`; `problem_changed` is called when problem()
+  // changes. `loop` must outlive the writer.
   MemoryWriter(EventLoop& loop, std::string path, std::function<std::string()> print,
                std::function<void()> problem_changed);
   ~MemoryWriter();
   MemoryWriter(const MemoryWriter&) = delete;
   MemoryWriter& operator=(const MemoryWriter&) = delete;
 
-  // Something may have changed: it is written as soon as whoever calls this is done, and what
-  // changes within 50 ms of that together. A SIGKILL forgets no fault, a storm is few writes.
+  // Something may have changed: writes as soon as the caller is done, and collects further changes
+  // for 50 ms. So a SIGKILL loses no fault, and a storm causes few writes.
   void Note();
-  // Writes what was noted, now.
+  // Writes pending changes now.
   void Flush();
-  // Why the memory is not kept, with the fix; empty: it is. Writing is tried again every 10 s.
+  // Why the state is not saved, with the fix; empty: it is. Retries every 10 s.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -39,7 +39,7 @@ class MemoryWriter {
   const std::string path_;
   const std::function<std::string()> print_;
   const std::function<void()> problem_changed_;
-  std::string text_;  // as written last
+  std::string text_;  // as last written
   std::string problem_;
   SteadyTime looked_at_;
   TimerId timer_ = TimerId::kNone;

@@ -1,5 +1,5 @@
-// The agent's endpoints to the network: probes and pages of series, with TLS and tokens where the
-// configuration wants them.
+// The agent's network endpoints: probes and pages of series, with TLS and tokens as
+// configured.
 #pragma once
 
 #include <functional>
@@ -19,38 +19,38 @@
 
 namespace kgpu::agent {
 
-// Who answers, asked for each request.
+// Functions that answer requests, called for each.
 struct MetricsHandlers {
-  // All but reads of /metrics.
+  // All requests except reads of /metrics.
   std::function<http::Response(const http::Request&)> other;
   std::function<http::Response(const http::Request&, telemetry::NameSets)> page;
-  // As of ClusterTokens.
+  // As in ClusterTokens.
   ClusterTokens::ClientSource client;
 };
 
-// One address, as people are shown it.
+// One address, for display.
 struct MetricsEndpoint {
   std::string address{};        // "127.0.0.1:9401": where it listens, or is to
   telemetry::NameSets names{};  // of its page
   bool has_tls = false;
-  std::string problem{};  // why it is closed, or what is wrong; empty: everything is ok
+  std::string problem{};  // why it is closed, or what is wrong; empty: it works
 };
 
-// "kgpu, dcgm"; "own" for a page of the agent's series about itself alone.
+// "kgpu, dcgm"; "own" for a page with only the agent's series about itself.
 std::string NamesOf(telemetry::NameSets names);
 
-// Lives on the loop's thread. An address that cannot be had now is tried again.
+// Lives on the loop's thread. Retries addresses that are unavailable now.
 class MetricsFront {
  public:
-  // `root` is our own file system, where certificates and tokens lie. It and `loop` outlive the
+  // `root` is our own file system, with certificates and tokens. It and `loop` must outlive the
   // front.
   MetricsFront(EventLoop& loop, const sys::Root& root, MetricsHandlers handler);
   ~MetricsFront();
   MetricsFront(const MetricsFront&) = delete;
   MetricsFront& operator=(const MetricsFront&) = delete;
 
-  // What is served from now on. `address` is that of probes and our own names, "" for none. Names
-  // that have the same address share a page. Endpoints that stay as they are keep their
+  // Sets what to serve. `address` is for probes and our own names, "" for none.
+  // Names with the same address share a page. Unchanged endpoints keep their
   // connections.
   void SetConfig(const std::string& address, const config::MetricsConfig& metrics);
   std::vector<MetricsEndpoint> endpoints() const;
@@ -72,8 +72,8 @@ class MetricsFront {
   config::MetricsAuth auth_;
   std::unique_ptr<CertificateSource> certificate_;  // null: plain HTTP
   std::vector<std::unique_ptr<OpenEndpoint>> endpoints_;
-  std::unique_ptr<TokenCheck> check_;  // null: no token is needed, unless is_locked_
-  bool is_locked_ = false;             // one is needed, and none can be checked
+  std::unique_ptr<TokenCheck> check_;  // null: no token needed, unless is_locked_
+  bool is_locked_ = false;             // a token is needed, but none can be checked
 };
 
 }  // namespace kgpu::agent

@@ -1,4 +1,4 @@
-// What the command line says to `kgpu agent`.
+// The command line of `kgpu agent`.
 #pragma once
 
 #include <chrono>
@@ -13,29 +13,29 @@ namespace kgpu::agent {
 
 struct AgentOptions {
   std::string probe_path;
-  std::string nvml_library;                      // empty: found below the driver root
-  std::string kubelet_dir = "/var/lib/kubelet";  // a path of this process
-  std::string config_file;                       // empty: kDefaultConfigFile where it is there
+  std::string nvml_library;                      // empty: searched below the driver root
+  std::string kubelet_dir = "/var/lib/kubelet";  // by this process's path
+  std::string config_file;                       // empty: kDefaultConfigFile, if it exists
   std::string cdi_folder = "/var/run/cdi";       // below the host root
   std::string boot_id_file = "/proc/sys/kernel/random/boot_id";
-  std::string run_dir = "/run/kgpu";         // agent.sock and what outlives a restart
-  std::string state_dir = "/var/lib/kgpu";   // what outlives a reboot
+  std::string run_dir = "/run/kgpu";         // agent.sock and what survives a restart of the agent
+  std::string state_dir = "/var/lib/kgpu";   // what survives a reboot
   std::vector<std::string> runtime_sockets;  // empty: the usual ones below the host root
   std::optional<std::string> http_address;   // wins over the configuration; "" is off
   std::string version;
-  // The cluster: --kubeconfig, --context, and this process's environment, by which both are found
-  // otherwise. The kubeconfig of a person ($HOME) is none of the agent's.
+  // The cluster: --kubeconfig, --context, and this process's environment, which is used if they are
+  // not given. The agent never uses a person's kubeconfig ($HOME).
   std::string kubeconfig;
   std::string context;
   std::vector<std::string> environment;
-  std::string node_name;  // empty: the cluster is not talked to
-  // As the configuration's health.holdDown, for tests and demonstrations.
+  std::string node_name;  // empty: do not use the cluster
+  // Overrides the configuration's health.holdDown, for tests and demonstrations.
   std::optional<std::chrono::milliseconds> hold_down;
 };
 
-// With another root than "/" nothing of the machine itself is written: folders that are the usual
-// ones become those of `host`, and this machine's credentials for a cluster are used only for a
-// node that is named. Errors: FailedPrecondition (one is a link that leads nowhere).
+// With a root other than "/", nothing is written to the machine itself: default folders become
+// those of `host`, and this machine's credentials for a cluster are used only if the node is named.
+// Errors: FailedPrecondition (a folder is a link whose target is missing).
 StatusOr<AgentOptions> BelowHostRoot(AgentOptions options, const sys::Root& host);
 
 inline constexpr char kDefaultConfigFile[] = "/etc/kgpu/config.yaml";

@@ -1,4 +1,4 @@
-// The agent's series about itself: pure.
+// The agent's series about itself: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace kgpu::agent {
 
-// What the process uses, from /proc/self.
+// The process's resource use, from /proc/self.
 struct ProcessUse {
   double cpu_seconds = 0;
   uint64_t resident_bytes = 0;

@@ -1,5 +1,5 @@
-// What the command line, the configuration and the memory of an earlier run make of each part's
-// options.
+// Derives each part's options from the command line, the configuration and the saved state of an
+// earlier run.
 #pragma once
 
 #include <string>
@@ -20,16 +20,16 @@ namespace kgpu::agent {
 
 inline constexpr char kMemoryFile[] = "agent-memory.json";  // in the run folder
 
-// The configuration's, as the command line and the environment change it.
+// The configuration's settings, overridden by the command line and the environment.
 health::Settings HealthOf(const AgentOptions& options, health::Settings settings);
 inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options, const ConfigPtr& config,
                                                const Remembered& remembered);
 MemoryKey KeyOf(const AgentOptions& options, const ConfigPtr& config);
-// What was shown before in this boot, or nothing; without a good configuration, or with another
-// one, the faults alone. Where the memory is not there, or older than the journal of health, what
-// that tells of faults is added: `disk` reads it, and is waited for two seconds at most.
+// The state saved earlier in this boot, or nothing; with no valid configuration, or a different
+// one, only the faults. If the saved state is missing, or older than the health journal, the
+// journal's faults are added: `disk` reads it, for at most two seconds.
 Remembered Recall(const AgentOptions& options, const ConfigPtr& config, DiskWorker& disk);
-// Where a container runtime may listen, most likely first.
+// Possible sockets of a container runtime, most likely first.
 std::vector<std::string> RuntimeSockets(const AgentOptions& options, const sys::Root& host);
 inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config);
 ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::Root& host);

@@ -1,6 +1,6 @@
-// What the cluster adds to the labels of this node: NodeFeatureRule objects, and NodeFeature
-// objects of others about it. Follows them where the cluster has NFD's API, and asks rarely where
-// it has not.
+// What the cluster adds to this node's labels: NodeFeatureRule objects, and other
+// NodeFeature objects about it. Follows them if the cluster has NFD's API, and otherwise
+// checks rarely.
 #pragma once
 
 #include <chrono>
@@ -21,32 +21,32 @@ namespace kgpu::agent {
 // Lives on the loop's thread.
 class RuleWatch {
  public:
-  // `own_object` is the NodeFeature that we write ourselves. `changed` is called from the loop when
-  // labels() has changed. All references outlive the watch.
+  // `own_object` is the NodeFeature that we write ourselves. Calls `changed` from the loop when
+  // labels() has changed. All references must outlive the watch.
   RuleWatch(EventLoop& loop, kube::Client& client, Random& random, std::string node,
             std::string own_namespace, std::string own_object, std::function<void()> changed);
   ~RuleWatch();
   RuleWatch(const RuleWatch&) = delete;
   RuleWatch& operator=(const RuleWatch&) = delete;
 
-  // False until it is known what the cluster adds: nothing may be taken off the node before. A
-  // collection that is not there, or not for us, adds nothing; it is believed when reported twice.
+  // False until we know what the cluster adds: remove nothing from the node before. A missing or
+  // forbidden collection adds nothing; that counts after two such answers.
   bool is_known() const;
   bool has_api() const { return has_api_; }
-  // Read again only after a change. Never null.
+  // Re-read only after a change. Never null.
   std::shared_ptr<const labels::ClusterLabels> labels();
-  // Objects that could not be read, for people.
+  // Unreadable objects, for people.
   const std::vector<std::string>& problems();
 
  private:
-  // One collection that is followed, or was refused.
+  // A collection that we follow, or that was refused.
   struct Followed {
     std::string path;
     std::string label_selector;
     size_t max_objects = 0;
     std::unique_ptr<kube::Reflector> reflector{};
     int refusals = 0;       // in a row
-    std::string refusal{};  // why there is nothing to follow
+    std::string refusal{};  // why it cannot be followed
     TimerId again = TimerId::kNone;
 
     bool is_known() const { return (reflector && reflector->is_synced()) || !refusal.empty(); }
@@ -71,12 +71,12 @@ class RuleWatch {
   std::function<void()> changed_;
   kube::Backoff backoff_;
   bool has_api_ = false;
-  int absences_ = 0;  // answers in a row that there is no such API
+  int absences_ = 0;  // consecutive answers that there is no such API
   std::unique_ptr<kube::Call> call_;
   Followed rules_;
   Followed features_;
-  std::shared_ptr<const labels::ClusterLabels> labels_;  // null: to be read
-  std::vector<std::string> problems_;                    // of the same reading
+  std::shared_ptr<const labels::ClusterLabels> labels_;  // null: must be read
+  std::vector<std::string> problems_;                    // from the same read
   TimerId ask_timer_ = TimerId::kNone;
   TimerId settle_timer_ = TimerId::kNone;
 };

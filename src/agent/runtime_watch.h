@@ -1,4 +1,4 @@
-// Knows the container runtime below the kubelet, and asks it again now and then.
+// Knows the container runtime below the kubelet, and queries it again from time to time.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@ namespace kgpu::agent {
 // Lives on the loop's thread.
 class RuntimeWatch {
  public:
-  // `sockets`: where a runtime may listen, most likely first; the first that is there is asked.
-  // `changed` is called on the loop after facts() has changed. `loop` outlives the watch.
+  // `sockets`: possible sockets of a runtime, most likely first; uses the first that exists. Calls
+  // `changed` on the loop after facts() has changed. `loop` must outlive the watch.
   RuntimeWatch(EventLoop& loop, std::vector<std::string> sockets, std::function<void()> changed);
   ~RuntimeWatch();
   RuntimeWatch(const RuntimeWatch&) = delete;
   RuntimeWatch& operator=(const RuntimeWatch&) = delete;
 
-  // Nothing until the first answer, or failure to get one.
+  // Nothing until the first answer, or the first failure.
   const std::optional<StatusOr<cri::RuntimeFacts>>& facts() const { return facts_; }
 
  private:

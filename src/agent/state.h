@@ -1,4 +1,4 @@
-// Everything the agent knows at one moment, for those who show it: the status page, metrics, the
+// Everything the agent knows at one moment, for display: the status page, metrics, the
 // CLI.
 #pragma once
 
@@ -21,26 +21,26 @@ namespace kgpu::agent {
 struct AgentState {
   WallTime started;
   std::string config_file;     // empty: none
-  std::string config_problem;  // empty: the file is what is in force
+  std::string config_problem;  // empty: the file is in effect
   bool has_config = false;
   device::SnapshotPtr snapshot;
   pools::Assignment assignment;
   std::vector<plugin::EndpointStatus> endpoints;  // by resource
   std::optional<plugin::Delivery> delivery;       // nothing: not decided yet
-  std::string injection_problem;                  // why containers can get nothing; empty: they can
-  std::string cdi_problem;  // why our CDI specs are not there; empty: they are
+  std::string injection_problem;                  // why containers get nothing; empty: they do
+  std::string cdi_problem;  // why our CDI specs are missing; empty: they are there
   std::vector<MetricsEndpoint> metrics_endpoints;  // where probes and metrics are served
-  node::NodeReport node;                           // what the cluster knows about this node
+  node::NodeReport node;                           // the cluster's view of this node
   std::vector<std::string> label_problems;         // with the fix
-  std::string journal_problem;                     // why events of health is not kept; empty: it is
-  std::string usage_problem;                       // the same of usage
-  std::string memory_problem;                      // the same of what a restart of the agent needs
-  std::string kernel_problem;                      // what the next start loses; empty: nothing
+  std::string journal_problem;                     // why health events are not kept; empty: ok
+  std::string usage_problem;                       // the same for usage
+  std::string memory_problem;                      // the same for what a restart of the agent needs
+  std::string kernel_problem;                      // what the next boot loses; empty: nothing
   std::string plugin_owner;  // whose plugin serves this kubelet's GPUs; empty: ours
 };
 
-// Whether pods can get GPUs now: configured, the driver answers, every resource registered. `why`
-// gets the first obstacle in words.
+// Whether pods can get GPUs now: configured, the driver answers, every resource is registered.
+// `why` receives the first obstacle.
 bool IsReady(const AgentState& state, std::string* why);
 
 }  // namespace kgpu::agent

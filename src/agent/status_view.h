@@ -1,4 +1,4 @@
-// `kgpu status`: the agent's state for people and programs. Pure.
+// `kgpu status`: the agent's state for people and programs. Pure functions.
 #pragma once
 
 #include <boost/json/fwd.hpp>

@@ -1,4 +1,4 @@
-// An agent's state for the tests of this folder.
+// An agent state for the tests of this folder.
 #pragma once
 
 #include <memory>

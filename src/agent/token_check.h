@@ -1,4 +1,4 @@
-// Who may read the agent's pages, by the token that a request carries.
+// Who may read the agent's pages, by a request's token.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace kgpu::agent {
 
-// Those of service accounts have some 1,200 characters; a header may have 16 KiB.
+// Service account tokens have about 1,200 characters; a header may have 16 KiB.
 inline constexpr size_t kMaxToken = 8192;
 
-// What a request is answered when it is not let through.
+// The response if a request is refused.
 struct Verdict {
-  int code = 200;      // 200: let through; 401 nobody's token, 403 not allowed, 503 is unknown
+  int code = 200;      // 200: admitted; 401 invalid token, 403 not allowed, 503 unknown
   std::string text{};  // for the client, with the fix
   bool operator==(const Verdict&) const = default;
 };
@@ -24,9 +24,9 @@ class TokenCheck {
 
   // Calls what still waits, with code 503.
   virtual ~TokenCheck() = default;
-  // Calls `done` once, at once or later.
+  // Calls `done` once, immediately or later.
   virtual void Check(const std::string& token, Done done) = 0;
-  // Why tokens is unknown from one another now; empty: they can.
+  // Why valid and invalid tokens cannot be told apart now; empty: they can.
   virtual std::string Problem() = 0;
 };
 

@@ -1,4 +1,4 @@
-// Tokens of a file: for nodes without a cluster, or where its API server must not be needed.
+// Tokens from a file: for nodes without a cluster, or that must not depend on its API server.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,16 @@ namespace kgpu::agent {
 
 inline constexpr size_t kMaxFileTokens = 64;
 
-// The tokens of such a file: one a line, blanks around it and lines that are empty or begin with
-// "#" left out. Errors: InvalidArgument naming the line, and never what it holds; NotFound (no
+// Parses such a file: one token per line; ignores surrounding blanks, empty lines and lines that
+// begin with "#". Errors: InvalidArgument naming the line, but never its content; NotFound (no
 // token at all).
 StatusOr<std::vector<std::string>> ParseTokenFile(std::string_view text);
 
 // Loop thread only.
 class FileTokens final : public TokenCheck {
  public:
-  // `root` and `clock` outlive it. The file is read again when it was read a minute ago. Errors:
-  // Internal (no random bytes).
+  // `root` and `clock` must outlive it. Re-reads the file after a minute. Errors: Internal (no
+  // random bytes).
   static StatusOr<std::unique_ptr<FileTokens>> Open(const sys::Root& root, const Clock& clock,
                                                     std::string path);
 
@@ -48,7 +48,7 @@ class FileTokens final : public TokenCheck {
   std::string path_;
   tls::KeyedDigest digest_;
   std::vector<tls::KeyedDigest::Value> known_;
-  std::string problem_;   // why known_ is not what the file says; empty: it is
+  std::string problem_;   // why known_ differs from the file; empty: it does not
   SteadyTime read_at_{};  // when known_ was read
   std::optional<SteadyTime> next_read_;
 };

@@ -1,5 +1,5 @@
-// What namespaces and pods have had of the GPUs: fed with every round of samples, kept in a file,
-// asked by `kgpu usage` and shown as series.
+// How much namespaces and pods have used the GPUs: updated with every round of samples, stored in a
+// file, queried by `kgpu usage` and shown as series.
 #pragma once
 
 #include <functional>
@@ -19,24 +19,24 @@
 
 namespace kgpu::agent {
 
-// Lives on the loop's thread. Counts after each round of samples and, where none comes for a
-// minute, by itself: the kubelet's list tells what is handed out, whether the driver answers or
-// not.
+// Lives on the loop's thread. Counts after each round of samples and, if none comes for a
+// minute, by itself: the kubelet's list has the allocations even if the driver does not
+// answer.
 class UsageHandler {
  public:
-  // What is handed out now.
+  // The current allocations.
   struct Holdings {
-    device::SnapshotPtr snapshot;  // null: not known yet
+    device::SnapshotPtr snapshot;  // null: unknown
     pods::PodMapPtr pods;
     const pools::Assignment& assignment;
   };
   struct Sources {
     std::function<Holdings()> holdings;
-    std::function<void()> changed;  // pods() is another after a count that no round set off
+    std::function<void()> changed;  // pods() changed after a count without a round
   };
 
-  // What is counted is kept in `folder`, which is made: "/var/lib/kgpu/usage". `loop` and `disk`
-  // outlive the handler. The sources are asked first after a minute.
+  // Stores counts in `folder`, which it creates: "/var/lib/kgpu/usage". `loop` and `disk` must
+  // outlive the handler. It first calls the sources after a minute.
   UsageHandler(EventLoop& loop, DiskWorker& disk, std::string folder, Sources sources);
   // Flushes.
   ~UsageHandler();
@@ -44,14 +44,14 @@ class UsageHandler {
   UsageHandler& operator=(const UsageHandler&) = delete;
 
   void SetConfig(const config::UsageConfig& config);
-  // After every round of samples, with holdings of the same moment.
+  // Call after every round of samples, with holdings of the same moment.
   void OnSample(const device::SampleSetPtr& samples, const Holdings& holdings);
 
-  // Has what is not yet in the file written: before the end.
+  // Writes what is not yet in the file: call it before the end.
   void Flush();
-  // Of the pods that have a GPU now, since the agent counts; null before the second count.
+  // For pods that have a GPU now, since the agent began counting; null before the second count.
   const std::shared_ptr<const std::vector<telemetry::PodUse>>& pods() const;
-  // Why the file cannot be read or written, for people; empty: it can.
+  // Why the file is unreadable or unwritable, for people; empty: it is fine.
   std::string problem() const;
   // GET /v1/usage?since=24h&by=pod&output=table.
   http::Response Answer(const http::Request& request) const;

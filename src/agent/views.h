@@ -1,4 +1,4 @@
-// From an assignment to what each resource shows the kubelet: pure.
+// From an assignment to what each resource shows the kubelet: pure functions.
 #pragma once
 
 #include <memory>
@@ -13,17 +13,17 @@
 
 namespace kgpu::agent {
 
-// What Allocate's answers are made of.
+// The input for Allocate's answers.
 struct Answering {
   // Null: not decided yet, calls wait.
   std::shared_ptr<const Injection> injection;
   std::optional<plugin::Delivery> delivery;
 
-  // Why containers can get nothing: parts of the driver are missing, and the answers have them.
+  // Why containers get nothing: parts of the driver are missing that the answers need.
   Status Obstacle() const;
 };
 
-// One view for each resource that has devices. `snapshot` is the one `assignment` was made of.
+// One view per resource that has devices. `snapshot` is the one from which `assignment` was made.
 std::vector<plugin::ResourceViewPtr> MakeViews(const pools::Assignment& assignment,
                                                const device::SnapshotPtr& snapshot,
                                                const config::NodeConfig& config,

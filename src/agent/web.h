@@ -1,4 +1,4 @@
-// What the agent answers over HTTP: pure functions of its state.
+// The agent's HTTP responses: pure functions of its state.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -13,20 +13,20 @@
 
 namespace kgpu::agent {
 
-// Header of answers that a verb prints: the exit code it then ends with.
+// Header of responses that a command prints: the command's exit code.
 inline constexpr std::string_view kExitCodeHeader = "Kgpu-Exit-Code";
 
-// The form that ?output= asks for, else JSON. Errors: InvalidArgument.
+// The format in ?output=, else JSON. Errors: InvalidArgument.
 StatusOr<report::OutputFormat> FormatOf(const http::Request& request);
-// `value` or `table`, whichever the form is; the verb that prints it ends with 0 or 7.
+// `value` or `table`, by the format; the command that prints it exits with 0 or 7.
 http::Response Shown(report::OutputFormat format, const boost::json::value& value,
                      const std::string& table, bool is_healthy);
 
-// GET or HEAD of /metrics: answered elsewhere, by pages that are ready.
+// GET or HEAD of /metrics: answered elsewhere, from the page cache.
 bool IsMetricsRead(const http::Request& request);
-// GET or HEAD of /healthz, /health or /readyz: they tell no more than whether everything is ok.
+// GET or HEAD of /healthz, /health or /readyz: they reveal no more than whether everything is ok.
 bool IsProbe(const http::Request& request);
-// On the network: /healthz (also /health, as DCGM's exporter has it), /readyz; 405 for the rest of
+// On the network: /healthz (also /health, like DCGM's exporter), /readyz; 405 for the rest of
 // /metrics.
 http::Response AnswerPublic(const http::Request& request, const AgentState& state);
 // On agent.sock: those, and /v1/status, /v1/devices and /v1/node with ?output=table, json or yaml.

@@ -1,5 +1,5 @@
-// A thread that does one thing after another and can be left behind: what hangs in the kernel can
-// not be ended, only the process can.
+// A thread that runs tasks one by one and can be abandoned: a task that hangs in the kernel cannot
+// be ended, only the process can.
 #pragma once
 
 #include <chrono>
@@ -16,29 +16,29 @@
 namespace kgpu::agent {
 
 struct WorkerThreadOptions {
-  const char* name = "";   // of the thread, 15 letters at most
+  const char* name = "";   // of the thread, at most 15 letters
   std::string stuck = "";  // the log's word when it does not end: "the disk hangs"
   size_t max_tasks = 64;
   std::chrono::milliseconds stop_limit{3'000};
 };
 
-// Owned by one thread; Post from that one too.
+// Owned by one thread, which is also the only one to call Post.
 class WorkerThread {
  public:
-  using Task = std::function<void()>;  // throws nothing
+  using Task = std::function<void()>;  // must not throw
 
-  // `clock` outlives it.
+  // `clock` must outlive it.
   WorkerThread(const Clock& clock, WorkerThreadOptions options);
   ~WorkerThread();
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
-  // False when too much waits already: the task is not taken.
+  // False if too many tasks wait: the task is not accepted.
   bool Post(Task task);
-  // Since when the task in progress is being done.
+  // The start of the task in progress.
   std::optional<SteadyTime> busy_since() const;
-  // Does what was posted, then ends; after `stop_limit`, or at the time that was said, the process
-  // does. Idempotent.
+  // Finishes the posted tasks, then stops; after `stop_limit`, or at the deadline given, ends the
+  // process. Idempotent.
   void Stop();
   void StopBy(SteadyTime deadline) { stop_by_ = deadline; }
 

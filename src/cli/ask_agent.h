@@ -1,4 +1,4 @@
-// Asks the agent of this node over its socket.
+// Queries this node's agent over its socket.
 #pragma once
 
 #include <string>
@@ -11,30 +11,30 @@
 
 namespace kgpu::cli {
 
-// Prints what agent.sock in `run_dir` answers to `path`, in the form asked for, and gives the exit
-// code it answers with. `path` may have a query. Errors: NotFound, Unavailable (no agent runs, with
-// the fix), PermissionDenied (the socket is not ours to use, with the fix); InvalidArgument,
-// NotFound, FailedPrecondition (what it says).
+// Prints the response of agent.sock in `run_dir` to `path`, in the requested format, and returns
+// its exit code. `path` may have a query. Errors: NotFound, Unavailable (no agent runs, with the
+// fix), PermissionDenied (we may not use the socket, with the fix); InvalidArgument, NotFound,
+// FailedPrecondition (from the agent).
 StatusOr<ExitCode> PrintFromAgent(const std::string& run_dir, const std::string& path,
                                   report::OutputFormat format);
 
-// What it answers to a GET of `path`, as JSON. Errors: as PrintFromAgent.
+// The response to a GET of `path`, as JSON. Errors: as PrintFromAgent.
 StatusOr<std::string> ReadFromAgent(const std::string& run_dir, const std::string& path);
 
 // The same for a request that changes something.
 StatusOr<ExitCode> PostToAgent(const std::string& run_dir, const std::string& path);
 
-// The agent's answer, whatever its code. Errors: as PrintFromAgent, of an agent that is not
-// reached.
+// The agent's response, whatever its code. Errors: as PrintFromAgent for an agent that is
+// unreachable.
 StatusOr<http::Response> FetchFromAgent(const std::string& run_dir, const http::Request& request);
 
-// Whether an agent listens on agent.sock in `run_dir`. Errors: PermissionDenied: one may.
+// Whether an agent listens on agent.sock in `run_dir`. Errors: PermissionDenied: possibly.
 StatusOr<bool> IsAgentRunning(const std::string& run_dir);
 
-// The node that the agent of `run_dir` serves; empty: none, or no agent answers.
+// The node of the agent in `run_dir`; empty: none, or no agent answers.
 std::string NodeOfAgent(const std::string& run_dir);
 
-// Whether there is no agent to reach, as opposed to one that refused us.
+// Whether there is no agent, as opposed to one that refused us.
 bool IsNoAgent(const Status& status);
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-// Which device belongs to which resource, as people and programs read it. Pure.
+// Which device belongs to which resource, for people and programs. Pure functions.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -10,7 +10,7 @@
 
 namespace kgpu::cli {
 
-// A row for each device, those without a resource last, then the notes.
+// One row per device, those without a resource last, then the notes.
 std::string AssignmentTable(const pools::Assignment& assignment, const device::Snapshot& snapshot);
 
 // Field names are part of the interface: docs/reference/configuration.md.

@@ -1,4 +1,4 @@
-// The CDI folders a verb reads or writes, from its flags.
+// The CDI folders that a command reads or writes, from its flags.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@ namespace kgpu::cli {
 
 struct CdiFolders {
   sys::Root root;
-  std::vector<std::string> paths;  // below `root`, the deciding one last
+  std::vector<std::string> paths;  // below `root`; the last one decides
 };
 
-// The folders in `given`, which are this process's own paths; the host's when there are none.
-// Errors: those of opening the root.
+// The folders in `given`, by this process's own paths; the host's if there are none. Errors: those
+// of opening the root.
 StatusOr<CdiFolders> FoldersToRead(const HostOptions& host, const std::vector<std::string>& given);
 
-// The folder to write, last, and all whose files decide what may be written there: the host's own
-// count beside an `output_dir` too, since engines may read both. Errors: as FoldersToRead.
+// The folder to write, last, and all folders that decide what may be written there: the host's own
+// count besides `output_dir`, since engines may read both. Errors: as FoldersToRead.
 StatusOr<CdiFolders> FoldersToWrite(const HostOptions& host, const std::string& output_dir);
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-// CDI folders as people and programs read them.
+// CDI folders for people and programs.
 #pragma once
 
 #include <boost/json/fwd.hpp>

@@ -1,4 +1,4 @@
-// Colors, on terminals that take them.
+// Colors, on terminals that support them.
 #pragma once
 
 #include <string>
@@ -11,23 +11,23 @@ namespace kgpu::cli {
 
 enum class ColorChoice { kAuto, kAlways, kNever };
 
-// Of --color. Errors: InvalidArgument.
+// The value of --color. Errors: InvalidArgument.
 StatusOr<ColorChoice> ParseColorChoice(std::string_view text);
 
 // Whether to print colors: kAuto means on a terminal, unless NO_COLOR is set or TERM=dumb.
 // `environment` has entries "NAME=VALUE".
 bool IsColored(ColorChoice choice, bool is_terminal, const std::vector<std::string>& environment);
 
-// What --color says, for the whole program. Only main sets it, once, before a command runs.
+// The choice by --color, for the whole program. Only main sets it, once, before a command runs.
 void SetColorChoice(ColorChoice choice);
 
 // Whether to print colors to `fd`.
 bool TakesColor(int fd);
 
-// `text` with the lines of the unified diffs in it in colors; everything else stays as it is.
+// `text` with colors in the lines of its unified diffs; everything else stays as it is.
 std::string WithDiffColors(std::string_view text);
 
-// The same where standard output takes colors.
+// The same if standard output supports colors.
 std::string DiffForOutput(std::string text);
 
 }  // namespace kgpu::cli

@@ -1,5 +1,5 @@
-// Completion in shells. The scripts ask kgpu itself at every key, by `kgpu __complete WORDS`: they
-// know neither commands nor flags and cannot go out of date.
+// Shell completion. The scripts call kgpu itself for every key, as `kgpu __complete WORDS`: they
+// contain neither commands nor flags and cannot go out of date.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace kgpu::cli {
 // The script for `shell`: "bash", "zsh" or "fish". Errors: InvalidArgument (another shell).
 StatusOr<std::string> CompletionScript(std::string_view shell);
 
-// Prints what is offered for the words after `kgpu __complete`, the last of which is being typed.
+// Prints candidates for the words after `kgpu __complete`, the last of which is being typed.
 StatusOr<ExitCode> PrintCandidates(std::vector<std::string> words);
 
 }  // namespace kgpu::cli

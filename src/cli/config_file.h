@@ -1,4 +1,4 @@
-// Files that verbs are given by name.
+// Files that commands get by name.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 namespace kgpu::cli {
 
 struct TextFile {
-  std::string name;  // as errors call it
+  std::string name;  // as used in errors
   std::string text;
 };
 
 // Errors: InvalidArgument (nothing exists at this path). A path that cannot be checked is OK here;
-// whoever opens it reports why.
+// opening it will report why.
 Status CheckNamedPath(const std::string& path);
 
-// "-" is standard input; a pipe will do. Errors: InvalidArgument (no such file); as open(2);
+// "-" is standard input; pipes are accepted. Errors: InvalidArgument (no such file); as open(2);
 // OutOfRange (more than `limit`).
 StatusOr<TextFile> ReadTextFile(const std::string& file, size_t limit = config::kMaxConfigBytes);
 
-// The NodeConfig named, else the one where the agent looks, else the defaults.
+// The named NodeConfig, else the one at the agent's path, else the defaults.
 StatusOr<config::NodeConfig> ReadNodeConfig(const std::string& file);
 
 }  // namespace kgpu::cli

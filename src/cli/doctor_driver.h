@@ -1,4 +1,4 @@
-// What `kgpu doctor` asks the driver, through kgpu-probe.
+// Queries the driver for `kgpu doctor`, through kgpu-probe.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace kgpu::cli {
 
-// Fills `heard.driver`; why the driver could not be asked is in `heard.unanswered`. A driver that
-// is not loaded is left alone, since NVIDIA's library would load it, and so is one that none of the
-// checks `only` is about (empty: all checks). Takes at most 3 s.
+// Fills `heard.driver`; if the driver could not be queried, `heard.unanswered` says why. Does not
+// query a driver that is not loaded, since NVIDIA's library would load it, nor if none of the
+// checks in `only` needs it (empty: all checks). Takes at most 3 s.
 void HearDriver(const HostOptions& options, const host::DriverRoot& root,
                 const std::vector<std::string>& only, doctor::Heard& heard);
 

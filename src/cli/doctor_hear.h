@@ -1,4 +1,4 @@
-// What `kgpu doctor` asks others: the agent of this node, and the cluster where it was asked to.
+// Queries others for `kgpu doctor`: this node's agent, and the cluster if requested.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 namespace kgpu::cli {
 
 struct HearOptions {
-  NodeOptions node;       // the cluster is asked where one of its fields is given
-  std::string node_file;  // a Node object, in place of asking
+  NodeOptions node;       // the cluster is queried if one of its fields is given
+  std::string node_file;  // a Node object, instead of a query
   std::string run_dir = kRunDir;
 };
 
-// The agent is asked in the run folder below `host`, unless another one was named. Who does not
-// answer is in `unanswered`. Errors: of the files that were named: NotFound, InvalidArgument.
+// Queries the agent in the run folder below `host`, unless another was named. Those who do not
+// answer are in `unanswered`. Errors: those of named files: NotFound, InvalidArgument.
 StatusOr<doctor::Heard> Hear(const sys::Root& host, const HearOptions& options);
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-// `kgpu driver install --container`: the driver of a host brought by a container of it.
+// `kgpu driver install --container`: installs a host's driver from a container on it.
 #pragma once
 
 #include <string>
@@ -18,10 +18,10 @@ struct ContainerOptions {
   std::string container_root = "/";
 };
 
-// `options` outlives the parse.
+// `options` must outlive the parse.
 void AddContainerFlags(CLI::App& verb, ContainerOptions& options);
 
-// Errors: InvalidArgument (a flag is missing, or does not go with --container), and those of
+// Errors: InvalidArgument (a flag is missing, or not allowed with --container), and those of
 // driver_install::InstallFromContainer.
 StatusOr<ExitCode> RunInContainer(const DriverOptions& request, const ContainerOptions& options,
                                   OutputFormat format);

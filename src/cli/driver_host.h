@@ -1,4 +1,4 @@
-// The host whose driver a verb installs or takes back, and what the work is done with.
+// The host on which a command installs or removes a driver, with the dependencies for that.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace kgpu::cli {
 
-// Tells the lines of every program that runs, also of those that a package manager starts.
+// Reports the output lines of every program, including those that a package manager starts.
 class ReportingRunner final : public sys::ProgramRunner {
  public:
   ReportingRunner(sys::ProgramRunner& runner, driver_install::Progress& progress)
@@ -30,7 +30,7 @@ class ReportingRunner final : public sys::ProgramRunner {
   driver_install::Progress& progress_;
 };
 
-// Owns all parts; not to be moved once made, since they refer to each other.
+// Owns all parts; cannot be moved, since they refer to each other.
 class DriverHost {
  public:
   // Errors: those of opening the root.
@@ -43,9 +43,9 @@ class DriverHost {
   sys::ProgramRunner& runner() { return plain_runner_; }
   DriverProgress& progress() { return progress_; }
   driver_install::Dependencies deps();
-  // As driver_install::LockHost; from then on the programs of hands() are noted on the host.
+  // As driver_install::LockHost; from then on, programs that deps() runs are recorded there.
   StatusOr<UniqueFd> Lock();
-  // Whether its root is that of the system that runs, and not an image or a chroot.
+  // Whether its root is the running system's, and not an image or a chroot.
   bool IsRunningSystem() const;
 
  private:
@@ -56,10 +56,10 @@ class DriverHost {
   DriverProgress progress_;
   sys::RealRunner plain_runner_;
   change::HostDisk disk_;
-  change::HostDisk notes_disk_;  // of what a power cut ends anyway
+  change::HostDisk notes_disk_;  // for what a power cut ends anyway
   driver_install::NotingRunner noting_runner_;
   ReportingRunner runner_;
-  std::unique_ptr<packages::PackageManager> packages_;  // null: it has none that we know
+  std::unique_ptr<packages::PackageManager> packages_;  // null: none that we know
 };
 
 }  // namespace kgpu::cli

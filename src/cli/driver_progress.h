@@ -1,4 +1,4 @@
-// What is under way while a driver is installed: a bar on a terminal, a line for each step else.
+// Shows the progress of a driver installation: a bar on a terminal, else one line per step.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ std::string ProgressBar(size_t number, size_t count, std::string_view title, std
 
 class DriverProgress final : public driver_install::Progress {
  public:
-  // `width` of the terminal; 0: it is none. `write` gets what is to be shown as it is.
+  // `width` of the terminal; 0: no terminal. `write` gets the output as it is.
   DriverProgress(size_t width, std::function<void(std::string_view)> write)
       : width_(width), write_(std::move(write)) {}
   // On standard error.
@@ -24,9 +24,9 @@ class DriverProgress final : public driver_install::Progress {
 
   void OnStep(size_t number, size_t count, const driver::Step& step, bool is_undone) override;
   void OnLine(std::string_view line) override;
-  // A line of its own, on a terminal as well: the bar would cut it off.
+  // Prints a separate line, even on a terminal: the bar would truncate it.
   void OnWait(std::string_view line) override;
-  // Takes the bar away, for what is printed next.
+  // Removes the bar before other output.
   void Clear();
 
  private:

@@ -1,4 +1,4 @@
-// The flags by which the verbs of `kgpu driver` say what is wanted, and what becomes of them.
+// The flags of `kgpu driver` commands, and the requests made from them.
 #pragma once
 
 #include <string>
@@ -27,18 +27,18 @@ struct DriverOptions {
   std::string gpu;
   std::string toolkit_image;
   bool has_display = false;
-  bool has_headers = false;     // of no package: driver::Request
-  bool skips_packages = false;  // --offline: the package manager is not asked
+  bool has_headers = false;     // from no package: see driver::Request
+  bool skips_packages = false;  // --offline: the package manager is not queried
   bool gives_up = false;        // --no-way-back
 };
 
 // --host-root, for every verb; `options` outlives the parse.
 void AddDriverRootFlag(CLI::App& verb, DriverOptions& options);
-// That and --kernel.
+// --host-root and --kernel.
 void AddDriverHostFlags(CLI::App& verb, DriverOptions& options);
-// What a driver that is here can be asked for, too: --cuda, --version, --branch, --module.
+// What can also be requested of an installed driver: --cuda, --version, --branch, --module.
 void AddDriverDemandFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options);
-// What is wanted: those, and --source, --gpu and so on.
+// The whole request: those, and --source, --gpu and so on.
 void AddDriverRequestFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options);
 
 // Errors: InvalidArgument, naming the flag.
@@ -50,25 +50,25 @@ StatusOr<driver::HostFacts> DriverFactsOf(const DriverOptions& options,
 struct DriverPlan {
   driver::HostFacts facts;
   driver::Plan plan;
-  driver::Findings findings{};  // errors first; one keeps the plan from being carried out
+  driver::Findings findings{};  // errors first; one prevents the plan from being carried out
 };
 
-// Facts, choice, plan and the checks that come before it is carried out. Errors: as above and of
+// Facts, choice, plan and the preflight checks. Errors: as above, and those of
 // driver::PlanDriver.
 StatusOr<DriverPlan> MakeDriverPlan(const DriverOptions& options, const host::DriverRoot& root,
                                     sys::ProgramRunner& runner);
-// What brings the modules of the driver that kgpu has installed to the kernel of --kernel. Errors:
-// as above and of driver::PlanAnotherKernel.
+// Brings the modules of the driver that kgpu installed to the kernel of --kernel. Errors: as above,
+// and those of driver::PlanAnotherKernel.
 StatusOr<DriverPlan> MakeKernelPlan(const DriverOptions& options, driver::Plan ours,
                                     const host::DriverRoot& root, sys::ProgramRunner& runner);
-// As MakeDriverPlan, for facts that the caller has gathered.
+// As MakeDriverPlan, from facts that the caller has gathered.
 StatusOr<DriverPlan> PlanFor(driver::HostFacts facts, const DriverOptions& options,
                              const host::DriverRoot& root, sys::ProgramRunner& runner);
 
-// What was found of a plan, on standard error.
+// Prints a plan's findings on standard error.
 void NoteFindings(const driver::Findings& findings);
-// The plan on standard output, findings on standard error, or both as JSON. Gives the exit code of
-// the worst finding.
+// The plan on standard output, findings on standard error, or both as JSON. Returns the exit code
+// of the worst finding.
 StatusOr<ExitCode> PrintDriverPlan(const DriverPlan& made, OutputFormat format);
 
 }  // namespace kgpu::cli

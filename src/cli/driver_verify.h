@@ -1,5 +1,5 @@
-// `kgpu driver verify`, and what `kgpu driver install` has of it where kgpu has installed a driver
-// already: is it what is asked for, and is it whole?
+// `kgpu driver verify`, and the part of it that `kgpu driver install` runs if kgpu has already
+// installed a driver: does it match the request, and is it complete?
 #pragma once
 
 #include "src/cli/driver_host.h"
@@ -11,19 +11,19 @@
 
 namespace kgpu::cli {
 
-// What is asked for and the driver by kgpu does not have, for people; empty: it has all of it.
-// Errors: InvalidArgument (a flag).
+// How kgpu's driver differs from the request, for people; empty: it does not. Errors:
+// InvalidArgument (a flag).
 StatusOr<std::string> OtherRequest(const DriverOptions& options,
                                    const driver_install::Journal& journal, DriverHost& host);
-// Another driver than one that is not finished is not brought over it. Errors: FailedPrecondition
-// (what differs, with the fix), InvalidArgument (a flag).
+// Refuses to install another driver over an unfinished one. Errors: FailedPrecondition (the
+// differences, with the fix), InvalidArgument (a flag).
 Status CheckSameRequest(const DriverOptions& options, const driver_install::Journal& journal,
                         DriverHost& host);
 
-// Whether --kernel names a kernel of the host that has no module of the driver: it can be added.
+// Whether --kernel names a kernel of the host that lacks the driver's module: it can be added.
 bool LacksKernel(const DriverOptions& options, const DriverHost& host);
 
-// Verifies what is installed as `kgpu driver verify` does. Errors: FailedPrecondition (what is
+// Verifies the installed driver like `kgpu driver verify`. Errors: FailedPrecondition (what is
 // wrong, with the fix).
 StatusOr<driver_install::Outcome> LookAgain(const DriverOptions& options,
                                             const driver_install::Journal& journal,

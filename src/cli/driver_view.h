@@ -1,4 +1,4 @@
-// What became of a driver's installation, for people and for programs.
+// The result of a driver installation, for people and programs.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -11,7 +11,7 @@
 
 namespace kgpu::cli {
 
-// "driver 535 is installed", what was seen, what is to be done.
+// "driver 535 is installed", the results of the checks, what to do next.
 std::string OutcomeText(const driver_install::Outcome& outcome, std::string_view version);
 boost::json::object OutcomeJson(const driver_install::Outcome& outcome, std::string_view version);
 

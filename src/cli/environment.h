@@ -1,4 +1,4 @@
-// This process's environment as a value, for those who look things up in it.
+// This process's environment as a value, for code that looks things up in it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The exit codes of every verb, so that scripts need not read texts. docs/reference/cli.md lists
+// The exit codes of all commands, so that scripts need not parse texts. docs/reference/cli.md lists
 // them.
 #pragma once
 
@@ -11,25 +11,25 @@ enum class ExitCode : int {
   kOk = 0,
   kFailed = 1,        // anything not named below
   kUsage = 2,         // wrong flag, argument or input file
-  kNotFound = 3,      // the thing asked for is not there
+  kNotFound = 3,      // the requested thing does not exist
   kUnavailable = 4,   // not now: try again
-  kPermission = 5,    // run as root, or grant the privilege named
+  kPermission = 5,    // run as root, or grant the privilege that the error names
   kPrecondition = 6,  // the host must be changed first; the text says how
   kUnhealthy = 7,     // the answer itself is a failure: an unhealthy GPU, a finding of a check
-  kWaits = 8,   // begun, and goes on when the host is restarted or a person has done something
-  kWarned = 9,  // it works, and the answer has a warning
+  kWaits = 8,         // started, and continues when the host is restarted or a person has acted
+  kWarned = 9,        // it works, but with a warning
 };
 
-// kOk where nothing went wrong, else the error.
+// kOk for OK, else the error.
 StatusOr<ExitCode> OkOr(const Status& status);
 
 ExitCode ExitCodeOf(const Status& status);
 
-// The one rule of all verbs that find something: an error ends with kUnhealthy, warnings alone with
-// kWarned, what is only good to know with kOk.
+// The common rule of all commands with findings: errors end with kUnhealthy, only warnings with
+// kWarned, only infos with kOk.
 ExitCode ExitCodeOf(report::Severity worst);
 
-// The same; an error of rights also says that root has them, where we are not root.
+// The same; for a permission error, also says that root has the permission, unless we are root.
 StatusOr<ExitCode> ForRoot(StatusOr<ExitCode> result);
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-// Who uses the GPUs, found once.
+// Finds out once who uses the GPUs.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace kgpu::cli {
 
-// What the kubelet of `kubelet_dir` (a path of this process) says of devices, and which container
-// each process of `samples` is in. What cannot be had within some seconds is reported in its
-// problem. Errors: an event loop cannot be had.
+// The devices in use according to the kubelet of `kubelet_dir` (a path of this process), and the
+// container of each process in `samples`. Its problem says what was unavailable within some
+// seconds. Errors: no event loop could be created.
 StatusOr<pods::PodMapPtr> FindPods(const sys::Root& host, const std::string& kubelet_dir,
                                    const device::SampleSetPtr& samples);
 

@@ -1,4 +1,4 @@
-// How the GPUs are by one look at the driver, where no agent has watched them. Pure.
+// The GPUs' health from a single look at the driver, without an agent. Pure functions.
 #pragma once
 
 #include "src/cli/observe.h"
@@ -6,9 +6,9 @@
 
 namespace kgpu::cli {
 
-// What the driver's answers and measurements show, by the rules as they are built in: pending row
-// remaps, failed calls, links that are down. Rates, and what only an event tells (XIDs), are known
-// to an agent alone.
+// What the driver's answers and measurements show by the built-in rules: pending row remaps,
+// failed calls, links that are down. Only an agent knows rates and what only an event reports
+// (XIDs).
 report::HealthReport ReportOf(const Observation& observation);
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-// The flags by which every verb finds the host, the driver and the probe.
+// The flags with which every command finds the host, the driver and the probe.
 #pragma once
 
 #include <string>
@@ -16,24 +16,24 @@ struct HostOptions {
   std::string driver_root;   // empty: the host root
   std::string engine_root;   // empty: the host root
   std::string nvml_library;  // empty: found below the driver root
-  std::string probe;         // empty: kgpu-probe beside this program
+  std::string probe;         // empty: searched below the driver root
 };
 
-// Adds the flags of the three roots to `app`; `options` outlives the parse.
+// Adds the flags of the three roots to `app`; `options` must outlive the parse.
 void AddRootOptions(CLI::App& app, HostOptions& options);
-// The same, and those that find the driver's library and the probe.
+// Adds the same, and the flags that find the driver's library and the probe.
 void AddHostOptions(CLI::App& app, HostOptions& options);
 
-// Whether the agent below the host root can be asked: no other driver is named.
+// Whether the agent below the host root can be queried: no other driver is named.
 bool IsAgentsHost(const HostOptions& options);
 
 // Errors: those of host::OpenDriverRoot.
 StatusOr<host::DriverRoot> OpenRoots(const HostOptions& options);
 
-// Where the probe is. Errors: NotFound (no kgpu-probe beside this program).
+// The probe's path. Errors: NotFound (no kgpu-probe beside this program).
 StatusOr<std::string> FindProbe(const HostOptions& options);
 
-// `named`, which is the value of `flag`; where it is empty, the program `name` beside this one.
+// `named`, which is the value of `flag`; if it is empty, the program `name` beside this one.
 // Errors: NotFound.
 StatusOr<std::string> FindCompanion(std::string_view name, std::string_view flag,
                                     const std::string& named);

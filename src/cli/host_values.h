@@ -1,5 +1,5 @@
-// Values that completion offers and only the host knows: its GPUs. Asks the agent where one runs,
-// else the kernel's files; never the driver, which may take seconds to answer.
+// Completion values that only the host knows: its GPUs. Queries the agent if one runs, else reads
+// the kernel's files; never the driver, which may take seconds to answer.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace kgpu::cli {
 
-// Which host a line is about, by its flags, else by the environment.
+// The host of a command line, from its flags, else from the environment.
 struct HostSource {
   std::string host_root;  // empty: "/"
   std::string run_dir;
@@ -20,13 +20,13 @@ struct HostSource {
 HostSource HostSourceOf(const commands::TypedLine& line,
                         const std::vector<std::string>& environment);
 
-// For the kind "GPU" the indexes and the UUIDs; empty for any other.
+// Indexes and UUIDs for the kind "GPU"; empty for any other kind.
 std::vector<commands::Candidate> HostValuesOf(const HostSource& source, std::string_view kind);
 
-// GPUs in the order of their PCI addresses. Source: /proc/driver/nvidia/gpus/*/information.
+// GPUs sorted by PCI address. Source: /proc/driver/nvidia/gpus/*/information.
 std::vector<commands::Candidate> GpusOfKernel(const sys::Root& host);
 
-// GPUs and MIG devices of what the agent answers to /v1/devices. Errors: InvalidArgument.
+// GPUs and MIG devices in the agent's response to /v1/devices. Errors: InvalidArgument.
 StatusOr<std::vector<commands::Candidate>> GpusOfAgent(std::string_view json);
 
 }  // namespace kgpu::cli

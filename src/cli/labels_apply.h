@@ -1,4 +1,4 @@
-// Brings labels onto a Node object once, as an agent would.
+// Writes labels to a Node object once, as an agent would.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace kgpu::cli {
 
-// Rules of the cluster, and features of others about the node. Where it has no such API, nothing.
-// Errors: those of NodeApi::Send; InvalidArgument (an object that is none).
+// The cluster's rules, and others' features of the node. Nothing if it has no such API. Errors:
+// those of NodeApi::Send; InvalidArgument (an invalid object).
 StatusOr<labels::ClusterLabels> ReadClusterLabels(NodeApi& api, const std::string& node);
 
-// The node carries all of `claims` and nothing else of ours afterwards; its gate is left as it is:
-// that speaks for an agent that runs.
+// Afterwards the node carries all of `claims` and nothing else of ours, except its gate, which
+// belongs to a running agent.
 StatusOr<ExitCode> ApplyClaims(const NodeOptions& options, NodeApi& api, const std::string& node,
                                const labels::NodeClaims& claims);
 

@@ -1,4 +1,4 @@
-// What `kgpu labels` prints. Pure.
+// The output of `kgpu labels`. Pure functions.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -11,12 +11,12 @@
 
 namespace kgpu::cli {
 
-// Sorted lines "key=value" of the labels alone.
+// Only the labels, as sorted lines "key=value".
 std::string LabelLines(const labels::NodeClaims& claims);
-// Everything the node should carry, and what stands in the way. Field names are part of the
-// interface: docs/reference/node-labels.md.
+// Everything the node should carry, and the obstacles. Field names are part of the interface:
+// docs/reference/node-labels.md.
 boost::json::value LabelsJson(const labels::LabelLook& look);
-// Raw features as a NodeFeature object has them: flags, attributes, instances.
+// Raw features in the form of a NodeFeature object: flags, attributes, instances.
 boost::json::value FeaturesJson(const features::FeatureSet& features);
 // For people: labels, annotations, taints, extended resources in columns.
 std::string LabelsTable(const labels::NodeClaims& claims);

@@ -1,4 +1,4 @@
-// The API server as the verbs of `kgpu node` ask it: one request at a time, waited for.
+// The API server for `kgpu node` commands: one request at a time, blocking.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -17,11 +17,11 @@ namespace kgpu::cli {
 
 struct NodeOptions {
   std::string node;        // empty: the host's name
-  std::string kubeconfig;  // empty: where kubectl looks, else the pod's own
+  std::string kubeconfig;  // empty: kubectl's, else the pod's own
   std::string context;     // empty: the current one
   std::string output = "table";
   bool is_dry_run = false;
-  bool reads_much = false;  // a person waits for many answers: more of them in a second
+  bool reads_much = false;  // more requests per second: a person waits for many answers
 };
 
 // --node, --kubeconfig, --context; `options` outlives the parse.
@@ -48,7 +48,7 @@ class NodeApi {
 
   // Errors: NotFound with the fix, and those of Send.
   StatusOr<node::SeenNode> ReadNode(const std::string& name);
-  // The pods of the node that are other owners'. Errors: those of Send.
+  // The pods of other owners on the node. Errors: those of Send.
   StatusOr<std::vector<node::SeenPod>> ReadPods(const std::string& name);
 };
 

@@ -1,4 +1,4 @@
-// Carries a planned change of a Node object out, and tells of it.
+// Carries out a planned change of a Node object, and reports it.
 #pragma once
 
 #include <functional>
@@ -22,12 +22,12 @@ struct NodeChange {
   std::vector<std::string> notes{};
 };
 
-// Sends what `plan` asks for until it asks for nothing more, again when the node changed meanwhile.
-// `change` holds what was done, also when an error ends it; with a dry run what would be.
-// Errors: those of `plan`, of NodeApi::Send, Unavailable (the node changes all the time).
+// Sends `plan`'s requests until it has none left, again if the node has changed meanwhile. `change`
+// records what was done, even if an error ends it; in a dry run, what would be done. Errors: those
+// of `plan`, of NodeApi::Send, Unavailable (the node changes all the time).
 Status Carry(NodeApi& api, const NodeOptions& options, const PlanEdit& plan, NodeChange& change);
 
-// Prints what was done, if anything was, and gives `status` back when it is an error.
+// Prints what was done, if anything, and returns `status` if it is an error.
 StatusOr<ExitCode> Report(const NodeOptions& options, OutputFormat format, const NodeChange& change,
                           const Status& status);
 

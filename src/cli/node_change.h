@@ -1,4 +1,4 @@
-// Verbs of `kgpu node` that change the Node object: read it, plan, show or send.
+// `kgpu node` commands that change the Node object: read it, plan, show or send.
 #pragma once
 
 #include <set>
@@ -12,8 +12,8 @@
 
 namespace kgpu::cli {
 
-// Plans on the node as it is and sends that, again when the node changed meanwhile; prints what
-// was (or with --dry-run would be) done. With a dry run the server checks the request.
+// Plans for the current node and sends the plan, again if the node has changed meanwhile; prints
+// what was done, or with --dry-run would be done. In a dry run, the server validates the request.
 StatusOr<ExitCode> ChangeNode(const NodeOptions& options, const PlanEdit& plan);
 
 struct DecideOptions {
@@ -32,8 +32,8 @@ struct ClearOptions {
   bool force = false;
 };
 
-// Does each part though another fails, and gives the first error; `change` holds what was done to
-// the node it names.
+// Continues with each part even if another fails, and returns the first error; `change` records
+// what was done to the node it names.
 Status ClearNode(NodeApi& api, const ClearOptions& options, NodeChange& change);
 StatusOr<ExitCode> RunClear(const ClearOptions& options);
 

@@ -1,4 +1,4 @@
-// Which drivers by kgpu lie one upon another on a host, for `kgpu node up` and `down`.
+// The stack of kgpu's drivers on a host, for `kgpu node up` and `down`.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace kgpu::cli {
 
-// `install`: the command that puts the driver there which is asked for. Errors: of reading the
+// `install`: the command that installs the requested driver. Errors: those of reading the
 // journal.
 StatusOr<bringup::Levels> DriverLevels(const sys::Root& host, const std::string& install);
 

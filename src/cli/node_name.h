@@ -1,11 +1,11 @@
-// What the cluster calls this node.
+// The cluster's name for this node.
 #pragma once
 
 #include <string>
 
 namespace kgpu::cli {
 
-// The name given, else this host's in lower case, as the kubelet does it; empty when it has none.
+// The given name, else this host's in lower case, as in the kubelet; empty if it has none.
 std::string NodeName(const std::string& given);
 
 }  // namespace kgpu::cli

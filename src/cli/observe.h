@@ -1,4 +1,4 @@
-// Runs an inventory for the time of one verb.
+// Runs an inventory for the duration of one command.
 #pragma once
 
 #include <chrono>
@@ -11,39 +11,39 @@
 
 namespace kgpu::cli {
 
-// The first complete snapshot of the host. A driver that does not answer is a snapshot with the
-// reason, not an error. Errors: those of OpenRoots and FindProbe.
+// The first complete snapshot of the host. If the driver does not answer, the snapshot has the
+// reason; that is no error. Errors: those of OpenRoots and FindProbe.
 StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
                                            const host::DriverRoot& root);
 
 struct Observation {
   device::SnapshotPtr snapshot;
-  device::SampleSetPtr samples;  // null when the driver does not answer
+  device::SampleSetPtr samples;  // null if the driver does not answer
 };
 
-// The first complete snapshot and what its GPUs measure. Where a value is a rate between two
-// rounds, the second is waited for (250 ms). Errors: as TakeSnapshot.
+// The first complete snapshot and its GPUs' measurements. If a value is a rate between two rounds,
+// waits for the second (250 ms). Errors: as TakeSnapshot.
 StatusOr<Observation> TakeObservation(const HostOptions& options, const host::DriverRoot& root);
 
 struct TimedObservation {
-  Observation observation;  // what came before the deadline; a rate between two rounds is absent
-  bool is_late = false;     // the driver's answer was not complete by then
+  Observation observation;  // what came before the deadline; without rates between two rounds
+  bool is_late = false;     // the driver's answer was incomplete at the deadline
 };
 
-// As TakeObservation, with at most `deadline` for the driver. Errors: as TakeSnapshot.
+// As TakeObservation, but waits at most `deadline` for the driver. Errors: as TakeSnapshot.
 StatusOr<TimedObservation> TakeObservationWithin(const HostOptions& options,
                                                  const host::DriverRoot& root,
                                                  std::chrono::milliseconds deadline);
 
 struct WatchOptions {
   std::chrono::milliseconds hold_down{60'000};  // see InventoryOptions
-  // Calls again with the newest snapshot when it has not changed for so long; 0: never.
+  // Calls again with the newest snapshot if it has not changed for this long; 0: never.
   std::chrono::milliseconds repeat{0};
   bool is_live = true;  // see InventoryOptions
 };
 
-// Calls `on_snapshot` with the first snapshot and every one after it until SIGINT or SIGTERM, or
-// until it returns false. Errors: as TakeSnapshot.
+// Calls `on_snapshot` with the first snapshot and all later ones until SIGINT or SIGTERM, or until
+// it returns false. Errors: as TakeSnapshot.
 Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
                       const WatchOptions& watch,
                       const std::function<bool(const device::SnapshotPtr&)>& on_snapshot);

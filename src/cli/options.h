@@ -1,5 +1,5 @@
-// Flags, and those that several verbs have. What they write into holds the default, which --help
-// shows, and outlives the parse.
+// Flags, including those that several commands share. The variables they write to hold the
+// defaults, which --help shows, and must outlive the parse.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ inline constexpr char kOutputFormats[] = "table|json|yaml";
 CLI::Option* AddOutputOption(CLI::App& verb, std::string& output,
                              const char* formats = kOutputFormats,
                              const char* help = "Output format");
-// Makes the option's value absolute: a relative path is relative to the current folder. "-" stays.
+// Makes the option's value absolute, relative to the current folder. "-" stays.
 CLI::Option* AsPath(CLI::Option* option);
 
 // --run-dir, or $KGPU_RUN_DIR.
@@ -44,8 +44,8 @@ void AddConfigOption(CLI::App& verb, std::string& config, std::string_view when 
 // --host-root, or $KGPU_HOST_ROOT.
 CLI::Option* AddHostRootOption(CLI::App& verb, std::string& host_root,
                                const char* help = "Folder with the host's files");
-// `folder`, or where it is `usual` because nobody named one, that below `host_root`: what an agent
-// keeps lies below the host root that it was given.
+// `folder`; if it equals `usual` because nobody named one, the folder below `host_root`: an agent
+// keeps its files below its host root.
 std::string BelowHostRoot(const std::string& folder, const std::string& usual,
                           const std::string& host_root);
 // --since. `note` follows the help's text.

@@ -1,4 +1,4 @@
-// Where verbs print to.
+// Output of commands.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -20,25 +20,25 @@ using report::OutputFormat;
 using report::ParseOutputFormat;
 using report::Render;
 
-// Writes to standard output at once. Errors: as errno (a closed pipe: Unavailable).
+// Writes to standard output immediately. Errors: as errno (a closed pipe: Unavailable).
 Status PrintOut(std::string_view text);
-// A result in the form that was asked for. Errors: as PrintOut.
+// A result in the requested format. Errors: as PrintOut.
 Status PrintAs(OutputFormat format, std::string_view table, const boost::json::value& json);
-// The same for a page of reference, which has a fourth form, "markdown". Errors: InvalidArgument.
+// The same for a reference page, which has a fourth format, "markdown". Errors: InvalidArgument.
 StatusOr<ExitCode> PrintReference(const std::string& output, std::string_view markdown,
                                   std::string_view table, const boost::json::value& json);
-// By the name of what was checked: what is wrong with it.
+// Findings by the name of what was checked.
 using NamedFindings = std::vector<std::pair<std::string, std::vector<report::Finding>>>;
-// For people; one without a finding is a line "NAME: WELL".
+// For people; one without findings becomes a line "NAME: WELL".
 std::string NamedFindingsText(const NamedFindings& checked, std::string_view well,
                               bool has_color = false);
-// Gives the exit code of the worst finding.
+// Returns the exit code of the worst finding.
 StatusOr<ExitCode> PrintNamedFindings(const NamedFindings& checked, std::string_view well,
                                       OutputFormat format);
 
-// A remark for people on standard error: never part of a verb's result.
+// A remark for people on standard error: never part of a command's result.
 void PrintNote(std::string_view text);
-// Several, each with the same words before it.
+// Several remarks, each with the same prefix.
 void PrintNotes(const std::vector<std::string>& notes, std::string_view before = "");
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-// kgpu's commands, all in one parser.
+// All of kgpu's commands, in one parser.
 #pragma once
 
 #include <memory>
@@ -13,20 +13,20 @@ namespace kgpu::cli {
 
 class Program {
  public:
-  // With the command `only`, where it is one and needs no other, else with all: to make every flag
-  // takes a millisecond, longer than some commands run.
+  // Only with the command `only`, if it exists and needs no other, else with all: creating every
+  // flag takes a millisecond, which is longer than some commands run.
   explicit Program(std::string_view only = "");
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Reads the words after the program's name. Throws what CLI11 throws.
+  // Parses the words after the program's name. Throws what CLI11 throws.
   void Parse(std::vector<std::string> words);
 
   CLI::App& app() { return *app_; }
   // The value of --color.
   const std::string& color() const { return color_; }
-  // What the command that was parsed does; empty where no command was given, or a group of them.
+  // The action of the parsed command; empty if there was none, or only a group.
   const VerbRegistrar::Action& chosen() const { return verbs_.chosen(); }
   commands::Command Tree() const;
 

@@ -1,5 +1,5 @@
-// Tells a person at a terminal what takes so long: one line on standard error after a second, which
-// goes when the work is done.
+// Tells a person at a terminal what takes so long: one line on standard error after a second,
+// removed when the work is done.
 #pragma once
 
 #include <chrono>
@@ -16,11 +16,11 @@ class Progress {
  public:
   struct Options {
     std::chrono::milliseconds delay{1000};        // quick work shows nothing
-    std::chrono::milliseconds repeat{1000};       // how often the time is written again
-    std::function<void(std::string_view)> write;  // empty: nobody looks, nothing is shown
+    std::chrono::milliseconds repeat{1000};       // how often to update the time
+    std::function<void(std::string_view)> write;  // empty: nobody watches, show nothing
   };
 
-  // `what` is under way until this goes: "asking the driver". Shown where standard error is a
+  // `what` is in progress until destruction: "asking the driver". Shown if standard error is a
   // terminal. Nothing else may be printed meanwhile.
   explicit Progress(std::string what);
   Progress(std::string what, Options options);
@@ -36,8 +36,8 @@ class Progress {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_done_ = false;
-  bool is_shown_ = false;  // of the thread, then of the destructor
-  std::jthread thread_;    // none where nobody looks; takes no signals
+  bool is_shown_ = false;  // used by the thread, then by the destructor
+  std::jthread thread_;    // none if nobody watches; receives no signals
 };
 
 }  // namespace kgpu::cli

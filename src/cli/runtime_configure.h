@@ -1,4 +1,4 @@
-// kgpu runtime configure and revert.
+// `kgpu runtime configure` and `revert`.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct ConfigureOptions {
   bool set_default = false;
   bool adopt = false;
   std::string cdi;         // "yes", "no"; empty: by the engine's version
-  std::string runtime;     // as cdi
+  std::string runtime;     // like cdi
   std::string accept_env;  // "yes", "no"; empty: asked
   std::string print;       // a tool whose settings are printed instead
   std::string runtime_name = "nvidia";
@@ -31,7 +31,7 @@ struct ConfigureOptions {
   std::string no_proxy;
 };
 
-// The value of a flag; empty or "auto": it was not given. Errors: InvalidArgument, naming `flag`.
+// A flag's value; empty or "auto": not given. Errors: InvalidArgument, naming `flag`.
 StatusOr<std::optional<bool>> YesOrNo(std::string_view flag, const std::string& text);
 
 StatusOr<ExitCode> RunConfigure(const ConfigureOptions& options);

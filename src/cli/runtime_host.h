@@ -1,4 +1,4 @@
-// The host whose engines a verb works on, and what the work is done with.
+// The host whose engines a command changes, with the dependencies for that.
 #pragma once
 
 #include <memory>
@@ -23,10 +23,10 @@ struct RuntimeOptions {
   std::string engine = "auto";
   std::string config;  // empty: the file that the engine reads
   std::string output = "table";
-  std::string restart_with;  // empty: as the host does it
+  std::string restart_with;  // empty: the host's usual way
 };
 
-// Owns all parts; not to be moved once made, since they refer to each other.
+// Owns all parts; cannot be moved, since they refer to each other.
 class RuntimeHost {
  public:
   // Errors: those of opening the root, InvalidArgument (no such engine).
@@ -41,9 +41,9 @@ class RuntimeHost {
   engine::Dependencies deps() { return {root_, disk_, runner_, control_, api_, clock_}; }
   bool is_auto() const { return !kind_.has_value(); }
 
-  // The engines asked for. Errors: NotFound where there is none; the text says how to get one.
+  // The requested engines. Errors: NotFound if there are none; the text says how to get one.
   StatusOr<std::vector<engine::Engine>> FindEngines();
-  // Whether a record of this id belongs to the engines asked for.
+  // Whether a record of this id belongs to the requested engines.
   bool IsAskedFor(const std::string& id) const;
 
  private:
@@ -59,10 +59,10 @@ class RuntimeHost {
   RealClock clock_;
 };
 
-// How long a running engine has to answer a question that changes nothing.
+// Time limit for a running engine to answer a query that changes nothing.
 inline constexpr std::chrono::milliseconds kOneQuestion{1};
 
-// What `engine` says of itself; empty where it does not run or has nobody to ask.
+// What `engine` reports; empty if it does not run or has no API.
 std::optional<StatusOr<engine::LiveFacts>> AskEngine(RuntimeHost& host,
                                                      const engine::Engine& engine);
 

@@ -1,4 +1,4 @@
-// How engines and what was done to them are shown.
+// Prints engines and what was done to them.
 #pragma once
 
 #include <boost/json/fwd.hpp>

@@ -1,4 +1,4 @@
-// Signals as a descriptor: no work is done in a handler.
+// Signals through a descriptor: no work is done in a handler.
 #pragma once
 
 #include <csignal>
@@ -9,12 +9,12 @@
 
 namespace kgpu::cli {
 
-// Blocks `signals` for this thread and those it starts later, and gives the descriptor that tells
-// of them. Call it before the first thread. Source: signalfd(2). Errors: ResourceExhausted.
+// Blocks `signals` for this thread and those it starts later, and returns their descriptor. Call it
+// before creating the first thread. Source: signalfd(2). Errors: ResourceExhausted.
 StatusOr<UniqueFd> TakeSignals(std::initializer_list<int> signals);
 
-// Gives this thread back, at its end, the signal mask that it had: for a part of a command that
-// takes signals while what follows must end by them.
+// Restores this thread's signal mask at its end: for a part of a command that takes signals, when
+// signals must end the process afterwards.
 class RestoredSignalMask {
  public:
   RestoredSignalMask();
@@ -26,7 +26,7 @@ class RestoredSignalMask {
   sigset_t before_{};
 };
 
-// The number of the next signal, 0 when none waits.
+// The number of the next signal; 0 if none is pending.
 int NextSignal(int fd);
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-// Dependencies over to kgpu-sim.
+// Hands over to kgpu-sim.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace kgpu::cli {
 
-// Replaces this process by kgpu-sim; returns only on failure. No line of the simulation is in this
-// program.
+// Replaces this process by kgpu-sim; only returns on failure. This program contains no part of the
+// simulation.
 Status RunSim(const std::vector<std::string>& arguments);
 
 }  // namespace kgpu::cli

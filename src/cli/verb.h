@@ -1,5 +1,5 @@
-// How a verb joins the program: one function AddXVerb(VerbRegistrar&) per group, listed in
-// program.cc. Each has a footer with an example of its own (src/platform/commands/examples.h).
+// How a command joins the program: one function AddXVerb(VerbRegistrar&) per group, listed in
+// program.cc. Each command's footer has an example of its own (src/platform/commands/examples.h).
 #pragma once
 
 #include <functional>
@@ -18,24 +18,24 @@ namespace kgpu::cli {
 
 class VerbRegistrar {
  public:
-  // What a verb does once its flags are parsed. An error is printed by the caller, once.
+  // What a command does after its flags are parsed. The caller prints an error, once.
   using Action = std::function<StatusOr<ExitCode>()>;
 
   explicit VerbRegistrar(CLI::App& app) : app_(app) {}
 
   CLI::App& app() { return app_; }
-  // Remembers `action` as the one to run when `verb` was the verb given.
+  // Sets the action to run if `verb` is the command given.
   void OnRun(CLI::App& verb, Action action);
 
-  // Adds a verb that stands before others.
+  // Adds a command that only contains others.
   CLI::App& AddGroup(const char* name, const char* help);
 
   template <typename Options>
   struct Added {
     CLI::App& verb;
-    Options& options;  // live as long as this
+    Options& options;  // live as long as this object
   };
-  // Adds a verb below `parent` that calls `run` with its options once they are parsed.
+  // Adds a command below `parent` that calls `run` with its options after parsing.
   template <typename Options>
   Added<Options> Add(CLI::App& parent, const char* name, const char* help,
                      StatusOr<ExitCode> (*run)(const Options& options)) {
@@ -44,12 +44,12 @@ class VerbRegistrar {
     OnRun(verb, [options, run] { return run(*options); });
     return {verb, *options};
   }
-  // What completion offers behind a flag of `verb`: ids of checks, say.
+  // What completion offers for a flag of `verb`: ids of checks, say.
   void OfferWords(const CLI::App& verb, commands::FlagWords words) {
     offers_[&verb].push_back(std::move(words));
   }
   const commands::Offers& offers() const { return offers_; }
-  // The action of the verb given, or an empty function when there was none.
+  // The action of the command given, or an empty function if there was none.
   const Action& chosen() const { return chosen_; }
 
  private:

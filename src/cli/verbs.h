@@ -1,5 +1,5 @@
-// The verbs, a file of each name: every function adds its verb and those below it. program.cc lists
-// the outermost ones.
+// The commands, each in a file of its name: every function adds its command and those below it.
+// program.cc lists the top-level ones.
 #pragma once
 
 #include "src/cli/verb.h"
@@ -28,14 +28,14 @@ void AddUsageVerb(VerbRegistrar& verbs);
 void AddValidateVerb(VerbRegistrar& verbs);
 void AddVersionVerb(VerbRegistrar& verbs);
 
-// `kgpu doctor image`, which asks whether the CUDA of an image runs on a host.
+// `kgpu doctor image`: checks whether an image's CUDA runs on a host.
 void AddDoctorImageVerb(VerbRegistrar& verbs, CLI::App& doctor);
-// `kgpu doctor manifest`, for manifests of the time before CDI and DRA.
+// `kgpu doctor manifest`: for manifests from before CDI and DRA.
 void AddDoctorManifestVerb(VerbRegistrar& verbs, CLI::App& doctor);
 // `kgpu driver install`, `remove`, `rollback` and `verify`.
 void AddDriverInstallVerbs(CLI::App& group, VerbRegistrar& verbs);
 void AddDriverVerifyVerb(CLI::App& group, VerbRegistrar& verbs);
-// `kgpu node up` and `down`, which make a bare host a GPU node, and take that back.
+// `kgpu node up` and `down`: turn a bare host into a GPU node, and back.
 void AddNodeUpVerbs(VerbRegistrar& verbs, CLI::App& group);
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-// Which version this program is.
+// The version of this program.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Whether a host has everything that a CDI specification names.
+// Checks whether a host has everything that a CDI specification names.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,10 @@
 
 namespace kgpu::cdi {
 
-// Broken rules of CDI (see Validate), device nodes that are missing, no devices or have other
-// numbers than declared, mounts and hooks whose host path is missing. `engine` is the file system
-// as the container engine sees it. A subject is the name of a device; it is empty for the edits of
-// all devices. No finding: a container can start with every device.
+// Findings: violated rules of CDI (see Validate), device nodes that are missing, are no devices or
+// have other numbers than declared, mounts and hooks whose host path is missing. `engine` is the
+// file system as the container engine sees it. A finding's subject is a device's name, or empty for
+// the edits of all devices. No findings: a container can start with every device.
 std::vector<report::Finding> CheckSpec(const Spec& spec, const sys::Root& engine);
 
 }  // namespace kgpu::cdi

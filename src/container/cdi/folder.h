@@ -1,4 +1,4 @@
-// What lies in the CDI folders of a host, and which file declares what. Source: SPEC.md, "CDI JSON
+// The content of a host's CDI folders, and which file declares what. Source: SPEC.md, "CDI JSON
 // Specification" and the rules of precedence that all engines share.
 #pragma once
 
@@ -15,15 +15,15 @@ namespace kgpu::cdi {
 inline constexpr std::string_view kStaticFolder = "/etc/cdi";
 inline constexpr std::string_view kDynamicFolder = "/var/run/cdi";
 
-// One .json or .yaml file of a CDI folder (engines read no other endings and no subfolders).
+// One .json or .yaml file of a CDI folder (engines ignore other suffixes and subfolders).
 struct SpecFile {
   std::string path;     // below the root: "/var/run/cdi/nvidia.yaml"
   size_t folder = 0;    // index of its folder; a higher one wins
-  Spec spec;            // empty when `problem` is set
-  std::string problem;  // why engines do not use this file; empty for a good one
+  Spec spec;            // empty if `problem` is set
+  std::string problem;  // why engines do not use this file; empty: they do
 };
 
-// A device name that several files of the deciding folder declare: engines refuse it.
+// A device that several files of the deciding folder declare: engines refuse it.
 struct Conflict {
   std::string name;                // "nvidia.com/gpu=0"
   std::vector<std::string> paths;  // sorted
@@ -39,16 +39,16 @@ struct Resolved {
 
 struct FolderContents {
   std::vector<SpecFile> files;        // by folder, then name
-  std::vector<std::string> problems;  // folders that cannot be read and why
+  std::vector<std::string> problems;  // unreadable folders, with the reason
   std::vector<Conflict> conflicts;    // by name
   std::vector<Resolved> devices;      // by name
 };
 
-// Reads `folders`, lowest precedence first. A folder that is not there is empty. Never fails: a
-// file or folder that cannot be read or is not valid says so and hides no other.
+// Reads `folders`, lowest precedence first. A missing folder counts as empty. Never fails: an
+// unreadable or invalid file or folder has its problem recorded, and hides no other.
 FolderContents ReadFolders(const sys::Root& root, const std::vector<std::string>& folders);
 
-// Files that declare devices of `kind`, valid ones only, by path.
+// Valid files that declare devices of `kind`, sorted by path.
 std::vector<std::string> FilesOfKind(const FolderContents& contents, std::string_view kind);
 
 }  // namespace kgpu::cdi

@@ -8,18 +8,18 @@
 
 namespace kgpu::cdi {
 
-// "vendor.com/class" in its two halves.
+// "vendor.com/class", split in two.
 struct Kind {
   std::string vendor;
   std::string device_class;
 };
-// Errors: InvalidArgument saying which rule is broken.
+// Errors: InvalidArgument with the violated rule.
 StatusOr<Kind> ParseKind(std::string_view text);
 
-// Letters, digits, "-", "_", "." and ":" between a letter or digit at either end.
+// Letters, digits, "-", "_", "." and ":", with a letter or digit at both ends.
 Status ValidateDeviceName(std::string_view name);
 
-// "vendor.com/class=name", as engines are asked for a device.
+// "vendor.com/class=name", the form in which engines are asked for a device.
 std::string QualifiedName(std::string_view kind, std::string_view device);
 
 }  // namespace kgpu::cdi

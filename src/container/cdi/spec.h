@@ -1,5 +1,5 @@
-// A CDI specification as a value. Field names and meanings are those of the CDI specification
-// 1.1.0 (cncf-tags/container-device-interface, SPEC.md).
+// A CDI specification as a value, with the field names and meanings of the CDI specification 1.1.0
+// (cncf-tags/container-device-interface, SPEC.md).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace kgpu::cdi {
 
 struct DeviceNode {
   std::string path;       // in the container
-  std::string host_path;  // on the host when different; needs 0.5.0
+  std::string host_path;  // on the host, if different; needs 0.5.0
   std::string type;       // "c", "b", "u", "p"; empty: as on the host
   std::optional<int64_t> major;
   std::optional<int64_t> minor;
@@ -54,7 +54,7 @@ struct ContainerEdits {
   std::vector<Mount> mounts;
   std::vector<Hook> hooks;
   std::vector<uint32_t> additional_gids;  // needs 0.7.0
-  bool has_intel_rdt = false;             // needs 0.7.0; contents are not kept
+  bool has_intel_rdt = false;             // needs 0.7.0; we do not store its content
   bool operator==(const ContainerEdits&) const = default;
 };
 
@@ -80,13 +80,13 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
-// The lowest cdiVersion that allows everything `spec` contains ("0.3.0" … "1.1.0"): engines refuse
-// a version they do not know.
+// The lowest cdiVersion that allows everything in `spec` ("0.3.0" … "1.1.0"): engines refuse
+// versions that they do not know.
 std::string MinimumVersion(const Spec& spec);
 
-// All rules of SPEC.md that can be checked without looking at the host: kind, names, duplicate
-// devices, empty edits, version known and sufficient. Errors: InvalidArgument naming device, field
-// and value.
+// Checks all rules of SPEC.md that do not involve the host: kind, names, duplicate devices,
+// empty edits, version known and sufficient. Errors: InvalidArgument naming device, field and
+// value.
 Status Validate(const Spec& spec);
 
 }  // namespace kgpu::cdi

@@ -1,4 +1,4 @@
-// CDI specifications as text: the JSON and YAML files of CDI folders.
+// CDI specifications as text: the JSON and YAML files in CDI folders.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace kgpu::cdi {
 
-// A file with more bytes is refused; the largest seen in the field have some 100 kB.
+// Size limit of a file; the largest ones known have about 100 kB.
 inline constexpr size_t kSpecLimit = size_t{4} << 20;
 
-// Strict, as engines are: unknown fields, fields of another type and duplicate keys are errors
+// Strict, like engines: unknown fields, fields of the wrong type and duplicate keys are errors
 // that name `file` and the field ("x.yaml: devices[0].containerEdits.mounts[1].hostPath: …").
-// A leading "v" of cdiVersion is dropped. Says nothing about validity: see Validate.
-// Errors: InvalidArgument.
+// Drops a leading "v" of cdiVersion. Does not check validity: see Validate. Errors:
+// InvalidArgument.
 StatusOr<Spec> ParseSpec(std::string_view text, doc::Format format, std::string_view file);
 
-// What ParseSpec reads back as the same spec, except the contents of intelRdt, which are not kept.
+// ParseSpec reads it back as the same spec, except the content of intelRdt, which is not stored.
 std::string PrintSpec(const Spec& spec, doc::Format format);
 
 }  // namespace kgpu::cdi

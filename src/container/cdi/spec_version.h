@@ -1,12 +1,12 @@
-// Versions of the specification.
+// Versions of the CDI specification.
 #pragma once
 
 #include <string_view>
 
 namespace kgpu::cdi {
 
-// Whether "1.2.0" is a version that came after those we know: such a file may be good for an
-// engine.
+// Whether a version such as "1.2.0" is newer than those we know: an engine may accept such a
+// file.
 bool IsNewerThanKnown(std::string_view version);
 
 }  // namespace kgpu::cdi

@@ -1,4 +1,4 @@
-// What the container runtime below the kubelet is, and whether it proves that it reads CDI specs.
+// The container runtime below the kubelet, and whether it provably reads CDI specs.
 #pragma once
 
 #include <array>
@@ -18,32 +18,32 @@ struct RuntimeFacts {
   std::string name;     // "containerd", "cri-o", "docker"
   std::string version;  // "1.7.24"
   bool reads_cdi = false;
-  std::vector<std::string> cdi_folders;  // that it reads; empty: unknown, the usual two
+  std::vector<std::string> cdi_folders;  // those it reads; empty: unknown, so the usual two
   std::string default_runtime;           // "runc", "nvidia"; empty: unknown
   std::vector<std::string> runtimes;     // by name, as configured; empty: unknown
-  // Whether the default runtime is one of NVIDIA's, which injects by NVIDIA_VISIBLE_DEVICES.
+  // Whether the default runtime is NVIDIA's, which injects by NVIDIA_VISIBLE_DEVICES.
   bool is_nvidia_default = false;
-  std::string evidence;  // for people: what shows whether it reads CDI
+  std::string evidence;  // for people: what proves or disproves that it reads CDI
   bool operator==(const RuntimeFacts&) const = default;
 };
 
-// From the answers of Version and of a verbose Status: `config` is its info["config"], JSON, or
-// empty. Source: containerd's CRI configuration (enableCDI from 1.7, on by default from 2.0),
-// CRI-O (CDI in the CRI from 1.23). Never fails: what is unknown proves nothing.
+// From the responses to Version and a verbose Status: `config` is info["config"], JSON, or empty.
+// Source: containerd's CRI configuration (enableCDI from 1.7, on by default from 2.0), CRI-O (CDI
+// in the CRI from 1.23). Never fails: unknown values prove nothing.
 RuntimeFacts JudgeRuntime(std::string_view name, std::string_view version, std::string_view config);
 
-// Sockets where runtimes listen, below the host's root, most likely first.
+// Sockets of runtimes, below the host's root, most likely first.
 inline constexpr std::array<std::string_view, 4> kUsualSockets = {
     "run/containerd/containerd.sock", "run/crio/crio.sock", "run/k3s/containerd/containerd.sock",
     "run/cri-dockerd.sock"};
 
-// A question in progress; destroying it drops the answer.
+// A call in progress; destroying it drops the response.
 class Question {
  public:
   virtual ~Question() = default;
 };
 
-// Asks the runtime at `socket` (a path of this process) and calls `done` on the loop. Errors:
+// Queries the runtime at `socket` (a path of this process) and calls `done` on the loop. Errors:
 // NotFound, Unavailable, PermissionDenied (no such socket, nobody answers), DeadlineExceeded,
 // Unimplemented (no CRI v1 there).
 std::unique_ptr<Question> AskRuntime(EventLoop& loop, const std::string& socket,

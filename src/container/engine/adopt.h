@@ -1,5 +1,5 @@
-// Runtimes of somebody else, NVIDIA's above all, whose containers kgpu-runtime would serve from
-// then on: that is done only where the admin asks for it.
+// Runtimes of others, mostly NVIDIA's, whose containers kgpu-runtime would take over: only done if
+// the admin asks for it.
 #pragma once
 
 #include <optional>
@@ -16,22 +16,22 @@ namespace kgpu::engine {
 struct ForeignRuntime {
   std::string name;     // "nvidia"
   std::string program;  // "/usr/bin/nvidia-container-runtime"
-  std::string file;     // the one that counts
-  std::string where;    // its place there, for errors
+  std::string file;     // the file that takes effect
+  std::string where;    // position in that file, for errors
 
   bool IsOfNvidia() const;
 };
 
-// The runtime of somebody else that `request` would replace: the one of the requested name, or with
-// set_default one of NVIDIA's that is the default by another name. Errors: InvalidArgument (a file
-// that is broken).
+// The other runtime that `request` would replace: the one with the requested name or, with
+// set_default, one of NVIDIA's that is the default under another name. Errors: InvalidArgument (an
+// invalid file).
 StatusOr<std::optional<ForeignRuntime>> FindForeignRuntime(const Engine& engine,
                                                            const EngineFiles& files,
                                                            const Request& request);
 
 // Whether NVIDIA's runtime gives GPUs to unprivileged containers that only set
-// NVIDIA_VISIBLE_DEVICES: by its configuration on `host`, true by default. Errors: InvalidArgument
-// (the file is broken).
+// NVIDIA_VISIBLE_DEVICES, by its configuration on `host`; true by default. Errors: InvalidArgument
+// (an invalid file).
 StatusOr<bool> NvidiaAcceptsEnv(const sys::Root& host);
 
 }  // namespace kgpu::engine

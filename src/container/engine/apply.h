@@ -1,5 +1,5 @@
-// Carries plans out, and takes them back: recorded before anything is touched, checked after it,
-// undone when a step fails.
+// Applies plans, and reverts them: recorded before anything is changed, checked afterwards, and
+// undone if a step fails.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace kgpu::engine {
 
-// What the work is done with. All of it outlives the calls.
+// Everything that the functions below use. All of it must outlive the calls.
 struct Dependencies {
   const sys::Root& host;
   change::Disk& disk;
@@ -30,39 +30,39 @@ struct Dependencies {
 };
 
 struct ApplyOptions {
-  bool restart = false;                        // reload or restart where that is needed
-  std::chrono::milliseconds patience{30'000};  // for an engine to come back
+  bool restart = false;                        // reload or restart the engine if needed
+  std::chrono::milliseconds patience{30'000};  // how long to wait for an engine to come back
 };
 
 // For people.
 struct Outcome {
   std::vector<std::string> done;   // "changed /etc/docker/daemon.json"
-  std::vector<std::string> notes;  // what is left for the admin to do, and what was left alone
+  std::vector<std::string> notes;  // what the admin has to do, and what was left alone
 };
 
-// Only one at a time may work on a host's engines. Errors: Unavailable (another does), and those of
-// making /var/lib/kgpu.
+// Only one process at a time may change a host's engines. Errors: Unavailable (another one does),
+// and those of creating /var/lib/kgpu.
 StatusOr<UniqueFd> LockEngines(const Dependencies& deps);
 
-// Writes the record, then the files; lets the engine check them; reloads or restarts it where asked
-// and needed, and waits until it shows the change. When something fails, the files are as before,
-// the engine is started again with them, and the error says so. A plan without steps brings what an
-// earlier one left pending into force.
+// Writes the record, then the files; lets the engine check them; reloads or restarts it if
+// requested and needed, and waits until it shows the change. After a failure, the files are as
+// before, the engine is restarted with them, and the error says so. A plan without steps activates
+// what an earlier one left pending.
 StatusOr<Outcome> Apply(const Plan& plan, const ApplyOptions& options, const Dependencies& deps);
 
-// The way back for one record: files get their first bytes again where nobody else edited them,
-// else only our keys go. Errors: InvalidArgument (a file is broken now).
+// Plans to revert one record: files that nobody else edited get their original bytes back, others
+// only lose our keys. Errors: InvalidArgument (a file is invalid now).
 StatusOr<Plan> PlanRevert(const sys::Root& host, const std::string& id, const Record& record,
                           const Engine* engine);
 
-// Carries a PlanRevert out, as Apply does, and forgets the record.
+// Carries out a PlanRevert, as Apply does, and deletes the record.
 StatusOr<Outcome> Revert(const Plan& plan, const ApplyOptions& options, const Dependencies& deps);
 
-// Whether what an engine says of itself is what is expected. What it does not report is no reason
-// to doubt.
+// Whether what an engine reports is what we expect. Values that it does not report count as
+// expected.
 bool Shows(const LiveFacts& facts, const Expected& expected);
 
-// Whether a change waits for a reload or restart that nobody has done since.
+// Whether a change still waits for a reload or restart that nobody has done.
 Reach PendingReach(const Record& record, const Engine& engine);
 
 }  // namespace kgpu::engine

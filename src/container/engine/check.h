@@ -1,4 +1,4 @@
-// Whether containers of an engine really get GPUs: what is wrong, and what fixes it.
+// Checks whether an engine's containers really get GPUs: problems and their fixes.
 #pragma once
 
 #include <optional>
@@ -16,14 +16,14 @@ namespace kgpu::engine {
 struct CheckInput {
   const Engine* engine = nullptr;
   const Record* record = nullptr;  // null: kgpu never configured it
-  // What it says of itself; empty: it does not run, or is podman.
+  // What it reports; empty: it does not run, or is podman.
   std::optional<StatusOr<LiveFacts>> live;
   const sys::Root* engine_root = nullptr;  // what it calls "/"; null: the host's root
 };
 
-// The files parse and the engine takes them; the named runtime is there and runs; the CDI specs fit
-// this host where the engine reads them; it runs, with the configuration that is on the disk.
-// Nothing is changed. The subject of a finding is the engine; no finding: everything is ok.
+// Checks that the files parse and the engine accepts them; that the named runtime exists and runs;
+// that the CDI specs fit this host if the engine reads them; that it runs, with the configuration
+// on the disk. Changes nothing. The subject of a finding is the engine; no findings: all ok.
 std::vector<report::Finding> CheckEngine(const sys::Root& host, sys::ProgramRunner& runner,
                                          const CheckInput& input);
 

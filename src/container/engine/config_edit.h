@@ -1,12 +1,12 @@
-// What the configuration files of container engines shall say, and the edits that make them say it.
+// The intended content of container engines' configuration files, and the edits to get there.
 //
-// Pure: texts in, texts out; who reads and writes the files is engine/apply's business. Every byte
-// that need not change stays: comments, order, indentation, line ends, a byte order mark. A text
-// that cannot be edited safely is refused with file:line:column and what to do by hand. An edit
-// whose request is met already has no changes and the text it was given.
+// Pure: texts in, texts out; engine/apply reads and writes the files. Every byte that need not
+// change stays: comments, order, indentation, line ends, a byte order mark. A text that cannot be
+// edited safely is refused with file:line:column and what to do by hand. If a request is already
+// fulfilled, the edit has no changes and returns the given text.
 //
-// Text "" stands for a file that is not there, too. A file that was made for us is to be removed
-// when Revert leaves "" of it.
+// A missing file is "" too. If a file was created for us and Revert leaves "" of it, remove
+// the file.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ inline constexpr std::string_view kDockerConfig = "/etc/docker/daemon.json";
 inline constexpr std::string_view kContainerdConfig = "/etc/containerd/config.toml";
 inline constexpr std::string_view kContainerdDropIn = "/etc/containerd/conf.d/99-kgpu.toml";
 inline constexpr std::string_view kCrioDropIn = "/etc/crio/crio.conf.d/99-kgpu.conf";
-// Read after those of others: where one of them has the runtime that is adopted.
+// Read after others' files: used if one of them contains the runtime that is adopted.
 inline constexpr std::string_view kCrioLastDropIn = "/etc/crio/crio.conf.d/zz-kgpu.conf";
 inline constexpr std::string_view kPodmanDropIn = "/etc/containers/containers.conf.d/99-kgpu.conf";
 
@@ -33,16 +33,16 @@ struct NamedRuntime {
   std::string path = "/usr/local/bin/kgpu-runtime";
 };
 
-// What an engine's configuration shall say. What an engine has no word for is left out of its edit,
-// and a note says so.
+// The intended settings of an engine. If an engine has no such setting, its edit leaves it out and
+// adds a note.
 struct Settings {
   std::optional<NamedRuntime> runtime;
-  bool set_default = false;  // `runtime` becomes the one of containers that name none
+  bool set_default = false;  // `runtime` becomes the default for containers that name none
   std::optional<bool> cdi;   // docker features.cdi, containerd enable_cdi; others always read CDI
-  std::vector<std::string> cdi_spec_dirs;          // containerd, CRI-O: added to what is read
-  std::vector<std::string> container_annotations;  // containerd: handed on to `runtime`; patterns
-  std::vector<std::string> insecure_registries;    // docker: added to what is there
-  std::vector<std::string> registry_mirrors;       // docker: added to what is there
+  std::vector<std::string> cdi_spec_dirs;          // containerd, CRI-O: added to existing ones
+  std::vector<std::string> container_annotations;  // containerd: passed on to `runtime`; patterns
+  std::vector<std::string> insecure_registries;    // docker: added to existing ones
+  std::vector<std::string> registry_mirrors;       // docker: added to existing ones
 };
 
 using KeyChange = edit::Change;
@@ -53,11 +53,11 @@ struct TextEdit {
   std::vector<std::string> notes;  // for people, e.g. why a key was left alone
 };
 
-// How a text is to be read. Revert needs it, so keep it beside the changes.
+// How to parse a text. Revert needs it, so store it beside the changes.
 using TextKind = edit::Syntax;
 
 struct NamedText {
-  std::string path;  // as the engine calls it; named in errors
+  std::string path;  // as the engine names it; used in errors
   std::string text;
 };
 
@@ -67,54 +67,54 @@ struct FileEdit {
   TextEdit edit;
 };
 
-// /etc/docker/daemon.json. Errors of all edits: InvalidArgument (the text is broken, or a key of it
-// has a type that the engine would not take), FailedPrecondition (sound, but not ours to edit).
+// /etc/docker/daemon.json. Errors of all edits: InvalidArgument (invalid text, or a key has a type
+// that the engine would refuse), FailedPrecondition (valid, but not ours to edit).
 StatusOr<TextEdit> EditDocker(const NamedText& file, const Settings& settings);
 
 struct ContainerdVersion {
-  int major = 0;  // 0: not known, treated as the oldest
+  int major = 0;  // 0: unknown, treated as the oldest
   int minor = 0;
 };
 
 struct ContainerdInput {
   ContainerdVersion version;
   NamedText main = {std::string(kContainerdConfig), ""};
-  // All files that `main` imports today, in the order in which containerd reads them (globs sorted,
-  // breadth first), without `drop_in`.
+  // All files that `main` currently imports, in the order in which containerd reads them (globs
+  // sorted, breadth first), without `drop_in`.
   std::vector<NamedText> imported;
   NamedText drop_in = {std::string(kContainerdDropIn), ""};
 };
 
-// The files to write, in an order that is safe to write them in (the drop-in before the `imports`
-// line that makes containerd read it; revert goes the other way); a file that needs no change is
-// not among them. Before containerd 2.1 that is the one file whose table of the CRI plugin counts:
-// the main file, or the last imported one that has such a table. From 2.1 on the drop-in, an import
-// that is read later and says otherwise, and the main file for its `imports`. The notes are those
-// of the first; where there is only something to say, that is the main file without changes.
+// The files to write, without unchanged ones, in a safe order (the drop-in before the `imports`
+// line that makes containerd read it; revert goes the other way). Before containerd 2.1 it is the
+// one file whose CRI plugin table takes effect: the main file, or the last imported one that has
+// such a table. From 2.1 on, the drop-in, an import that is read later and contradicts it, and the
+// main file for its `imports`. The first file has the notes; if there are only notes, it is the
+// main file without changes.
 StatusOr<std::vector<FileEdit>> EditContainerd(const ContainerdInput& input,
                                                const Settings& settings);
 
-// The template from which k3s and RKE2 make containerd's file (config.toml.tmpl: config_version 2,
-// config-v3.toml.tmpl: 3): `{{ template "base" . }}` and our tables. Kind: kTomlTemplate.
+// The template from which k3s and RKE2 generate containerd's file (config.toml.tmpl: config_version
+// 2, config-v3.toml.tmpl: 3): `{{ template "base" . }}` and our tables. Kind: kTomlTemplate.
 StatusOr<TextEdit> EditK3sTemplate(const NamedText& file, int config_version,
                                    const Settings& settings);
 
 struct CrioInput {
-  // What CRI-O reads, in its order, without `drop_in`: only looked at, for the default runtime's
-  // options, which the new one shall share. A file that is read after the drop-in and says
-  // otherwise is an error (FailedPrecondition).
+  // The files that CRI-O reads, in order, without `drop_in`: only read, for the default runtime's
+  // options, which the new runtime should share. It is an error (FailedPrecondition) if a file that
+  // is read after the drop-in contradicts it.
   std::vector<NamedText> files;
   NamedText drop_in = {std::string(kCrioDropIn), ""};
 };
 StatusOr<TextEdit> EditCrio(const CrioInput& input, const Settings& settings);
 
-// A drop-in of containers.conf. podman reads CDI by itself: only a request for a runtime needs it.
+// A containers.conf drop-in. podman always reads CDI: only a request for a runtime needs this.
 StatusOr<TextEdit> EditPodman(const NamedText& drop_in, const Settings& settings);
 
-// Takes back, last first, the changes whose keys still hold what we wrote; tables, objects and
-// lists that we made go when they are empty. Right after the edit this gives the first text, byte
-// for byte. Whatever was left, and why, is in the notes; `changes` lists those taken back. Errors:
-// InvalidArgument (the text is broken now).
+// Reverts, last first, the changes whose keys still hold what we wrote; removes tables, objects and
+// lists that we created once they are empty. Directly after the edit, this restores the original
+// text, byte for byte. The notes say what was left, and why; `changes` lists those that were
+// reverted. Errors: InvalidArgument (the text is invalid now).
 StatusOr<TextEdit> Revert(TextKind kind, const NamedText& file,
                           const std::vector<KeyChange>& changes);
 

@@ -1,4 +1,4 @@
-// What the editors of the engines' configurations have in common.
+// Shared by the editors of engine configurations.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -13,13 +13,13 @@
 
 namespace kgpu::engine {
 
-// The first lines of a file that is wholly ours.
+// The first lines of a file that is entirely ours.
 inline constexpr std::string_view kOurComment =
     "# Written by `kgpu runtime configure`; undo with `kgpu runtime revert`.\n";
 
 inline constexpr std::string_view kRuncShim = "io.containerd.runc.v2";
 
-// Errors: InvalidArgument (a name or a path that no engine would take, a default without a
+// Errors: InvalidArgument (a name or path that no engine would accept, a default without a
 // runtime).
 Status CheckSettings(const Settings& settings);
 
@@ -29,19 +29,19 @@ edit::Key operator/(edit::Key key, std::string_view name);
 
 boost::json::value TextValue(std::string_view text);
 
-// `items` and those of `more` that are not among them.
+// `items`, followed by the elements of `more` that are not in it.
 std::vector<std::string> Union(std::vector<std::string> items,
                                const std::vector<std::string>& more);
 
-// A note where `ours` takes the place of a default runtime that was chosen to isolate: kata, runsc,
-// sysbox. `before` may be null.
+// A note if `ours` replaces a default runtime that was chosen for isolation: kata, runsc, sysbox.
+// `before` may be null.
 void NoteDefault(const boost::json::value* before, std::string_view key, std::string_view ours,
                  std::vector<std::string>& notes);
 
 // Whether the file `path` is in the folder of `drop_in`, and is read after it.
 bool IsLaterDropIn(std::string_view path, std::string_view drop_in);
 
-// Whether Go's zero value says the same as leaving the key out.
+// Whether the value equals Go's zero value, which is the same as leaving the key out.
 bool IsZero(const boost::json::value& value);
 
 }  // namespace kgpu::engine

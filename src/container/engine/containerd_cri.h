@@ -1,4 +1,4 @@
-// The settings of containerd's CRI plugin, wherever its table lies.
+// The settings of containerd's CRI plugin, whichever table holds them.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace kgpu::engine {
 
-// The CRI plugin's table in a file of a config version. Errors: InvalidArgument (not 1 to 4).
+// The CRI plugin's table in a file of this config version. Errors: InvalidArgument (not 1 to 4).
 StatusOr<edit::Key> CriTable(int64_t config_version);
 
 struct CriContext {
   edit::Key table;            // CriTable
-  ContainerdVersion version;  // 0: not known
+  ContainerdVersion version;  // 0: unknown
   std::vector<std::string>* notes;
 };
 

@@ -1,4 +1,4 @@
-// Makes a running engine take its configuration over.
+// Makes a running engine load its configuration.
 #pragma once
 
 #include <optional>
@@ -16,18 +16,18 @@ namespace kgpu::engine {
 class EngineControl {
  public:
   virtual ~EngineControl() = default;
-  // Errors of all: FailedPrecondition (no way known here; the text says what to do), Unavailable
-  // (tried, and it went wrong).
-  // Whether Reload or Restart knows a way; changes nothing.
+  // Errors of all: FailedPrecondition (no known way here; the text says what to do),
+  // Unavailable (tried, but failed). CheckWay: whether Reload or Restart has a way; changes
+  // nothing.
   virtual Status CheckWay(const Engine& engine, bool is_restart) = 0;
   virtual Status Reload(const Engine& engine) = 0;
   virtual Status Restart(const Engine& engine) = 0;
-  // Lets the service manager read its units again.
+  // Makes the service manager re-read its units.
   virtual Status ReloadUnits() = 0;
 };
 
-// By systemd, where the engine has a unit; else SIGHUP to its process, and the host's service
-// program (sysvinit, OpenRC) or the command that the admin named.
+// Through systemd, if the engine has a unit; else SIGHUP to its process, and the host's service
+// program (sysvinit, OpenRC) or the command that the admin gave.
 class SystemControl final : public EngineControl {
  public:
   SystemControl(const sys::Root& host, sys::ProgramRunner& runner,
@@ -44,17 +44,17 @@ class SystemControl final : public EngineControl {
 
   const sys::Root& host_;
   sys::ProgramRunner& runner_;
-  std::vector<std::string> restart_command_;  // empty: as the host does it
+  std::vector<std::string> restart_command_;  // empty: the host's usual way
 };
 
 // For people: the command that reloads or restarts `engine` here.
 std::string CommandFor(const Engine& engine, bool is_restart);
 
-// What checks the engine's configuration without starting it; nothing where it has no such command.
+// The command that checks the engine's configuration without starting it; nothing if it has none.
 // docker has one from 23.0; containerd and CRI-O print what they read.
 std::optional<std::vector<std::string>> ValidateCommand(const Engine& engine);
 
-// Runs it. Errors: FailedPrecondition with what it says; of running it otherwise.
+// Runs it. Errors: FailedPrecondition with its output; otherwise those of running it.
 Status Validate(const Engine& engine, const sys::Root& host, sys::ProgramRunner& runner);
 
 }  // namespace kgpu::engine

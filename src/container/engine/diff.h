@@ -1,4 +1,4 @@
-// What a change of a file looks like to people.
+// Shows people how a file changes.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace kgpu::engine {
 
-// A unified diff with three lines of context, as `diff -u` prints it and `patch` takes it; empty
-// when both are the same. A text that is not there is /dev/null in the header.
+// A unified diff with three lines of context, as `diff -u` prints and `patch` accepts; empty if
+// both are equal. A missing text is /dev/null in the header.
 std::string UnifiedDiff(std::string_view path, const std::optional<std::string>& before,
                         const std::optional<std::string>& after);
 

@@ -20,11 +20,11 @@ inline constexpr std::array kAllKinds = {Kind::kDocker, Kind::kContainerd, Kind:
 
 // "docker", "containerd", "crio", "podman".
 std::string_view ToString(Kind kind);
-// Of a distribution the kind that it brings: containerd. Errors: InvalidArgument, with the names
-// there are.
+// For a distribution, the kind that it ships: containerd. Errors: InvalidArgument, listing the
+// valid names.
 StatusOr<Kind> ParseKind(std::string_view text);
 
-// "k3s", "rke2", "k0s": who brings containerd with files of its own; "" for any other text.
+// "k3s", "rke2", "k0s": they ship containerd with files of their own; "" for any other text.
 std::string_view DistributionOf(std::string_view text);
 
 struct Version {
@@ -34,22 +34,22 @@ struct Version {
   auto operator<=>(const Version&) const = default;
 };
 
-// The first number of the form N.N or N.N.N in a text, as programs print their versions; nothing
-// when there is none.
+// The first number of the form N.N or N.N.N in a program's version text; nothing if there is
+// none.
 std::optional<Version> FindVersion(std::string_view text);
 // "25.0.3".
 std::string ToString(const Version& version);
 
 enum class CdiSupport : uint8_t {
-  kUnknown,  // its version is not known
+  kUnknown,  // its version is unknown
   kAbsent,   // too old
-  kOptIn,    // reads CDI when its configuration says so
-  kDefault,  // reads CDI unless its configuration says otherwise
-  kAlways,   // reads CDI, whatever is configured
+  kOptIn,    // reads CDI if its configuration enables it
+  kDefault,  // reads CDI unless its configuration disables it
+  kAlways,   // reads CDI, whatever its configuration
 };
 
-// Docker: opt-in from 25.0, the default from 28.2. containerd: opt-in from 1.7, the default from
-// 2.0. CRI-O always from 1.23, podman from 4.1 (the CDI 0.3 that specs have at least).
+// Docker: opt-in from 25.0, by default from 28.2. containerd: opt-in from 1.7, by default from 2.0.
+// CRI-O always from 1.23, podman from 4.1 (specs need at least CDI 0.3).
 CdiSupport CdiSupportOf(Kind kind, const std::optional<Version>& version);
 // "no", "opt-in", "by default", "yes", "unknown".
 std::string_view ToString(CdiSupport support);
@@ -62,12 +62,12 @@ struct Engine {
   std::string version_text;  // "20.10.24+dfsg1"; empty: unknown
   std::optional<Version> version;
   CdiSupport cdi = CdiSupport::kUnknown;
-  std::string config_file;             // what is edited: may not be there yet
+  std::string config_file;             // the file to edit: may not exist yet
   bool is_template = false;            // config_file is a template of k3s or RKE2
-  std::string drop_in_folder;          // read by it, or the usual one; empty: it has none
+  std::string drop_in_folder;          // the one it reads, or the usual one; empty: it has none
   std::string socket;                  // empty: has none (podman)
   std::string unit;                    // "docker.service"; empty: not under systemd
-  std::optional<host::Daemon> daemon;  // empty: does not run
+  std::optional<host::Daemon> daemon;  // empty: not running
   std::string note;                    // what could not be found out, for people
 
   // "docker", "containerd (k3s)".

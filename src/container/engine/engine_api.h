@@ -1,4 +1,4 @@
-// What a running engine says of itself: the proof that a change arrived.
+// What a running engine reports about itself: the proof that a change took effect.
 #pragma once
 
 #include <chrono>
@@ -16,9 +16,9 @@ namespace kgpu::engine {
 
 struct LiveFacts {
   std::string version;
-  std::vector<std::string> runtimes;  // by name; empty: it does not report
-  std::string default_runtime;        // empty: it does not report
-  std::optional<bool> reads_cdi;      // empty: it does not report
+  std::vector<std::string> runtimes;  // by name; empty: not reported
+  std::string default_runtime;        // empty: not reported
+  std::optional<bool> reads_cdi;      // empty: not reported
   std::string note;                   // e.g. "its CRI plugin is off"
   bool operator==(const LiveFacts&) const = default;
 };
@@ -26,15 +26,15 @@ struct LiveFacts {
 class EngineApi {
  public:
   virtual ~EngineApi() = default;
-  // Asks until `is_good` likes the answer, at most for `patience`; at least once. Errors: that of
+  // Asks until `is_good` accepts the answer, for at most `patience`; at least once. Errors: that of
   // the last try (NotFound, Unavailable: nobody answers on its socket), or FailedPrecondition: it
-  // answers, but what it says is not what `wanted` names.
+  // answers, but does not report what `wanted` describes.
   virtual StatusOr<LiveFacts> Ask(const Engine& engine, std::chrono::milliseconds patience,
                                   std::string_view wanted,
                                   const std::function<bool(const LiveFacts&)>& is_good) = 0;
 };
 
-// Asks by the engine's socket below the host's root: Docker by its HTTP API, the others by CRI.
+// Uses the engine's socket below the host's root: Docker's HTTP API, CRI for the others.
 class SocketApi final : public EngineApi {
  public:
   explicit SocketApi(const sys::Root& host) : host_(host) {}
@@ -48,7 +48,7 @@ class SocketApi final : public EngineApi {
   const sys::Root& host_;
 };
 
-// From the answer of Docker's GET /info. Errors: InvalidArgument (no JSON).
+// Parses Docker's response to GET /info. Errors: InvalidArgument (no JSON).
 StatusOr<LiveFacts> ReadDockerInfo(std::string_view body);
 
 }  // namespace kgpu::engine

@@ -1,4 +1,4 @@
-// The configuration files of one engine, read from the host, and the edits that a request takes.
+// The configuration files of one engine, read from the host, and the edits for a request.
 #pragma once
 
 #include <optional>
@@ -15,37 +15,37 @@
 namespace kgpu::engine {
 
 struct EngineFiles {
-  std::optional<std::string> main;  // of Engine::config_file; empty: not there
-  std::vector<NamedText> others;    // what the engine reads besides, in its order
+  std::optional<std::string> main;  // of Engine::config_file; empty: it does not exist
+  std::vector<NamedText> others;    // the other files it reads, in order
   std::string drop_in_path;         // ours; empty: this engine has none
   std::optional<std::string> drop_in;
 };
 
-// Lets our drop-in of CRI-O be read last.
+// Makes CRI-O read our drop-in last.
 void UseLastDropIn(EngineFiles& files);
 
-// What Engine::config_file is written in.
+// The syntax of Engine::config_file.
 edit::Syntax SyntaxOf(const Engine& engine);
 
-// Nothing when there is no such file. Errors: FailedPrecondition (a folder or device, a link to one
-// or to nothing), else those of Root::ReadFile.
+// Nothing if there is no such file. Errors: FailedPrecondition (a folder or device, or a link to
+// one or to nothing), else those of Root::ReadFile.
 StatusOr<std::optional<std::string>> ReadIfThere(const sys::Root& host, const std::string& path);
 
-// Errors: those of reading a file that is there; InvalidArgument (imports of containerd that can
-// not be read).
+// Errors: those of reading a file that exists; InvalidArgument (containerd imports that are
+// unreadable).
 StatusOr<EngineFiles> ReadEngineFiles(const sys::Root& host, const Engine& engine);
 
-// Whether a file of an engine that reads CDI by default switches it off. Errors: InvalidArgument (a
-// file that is broken).
+// Whether a file of an engine that reads CDI by default disables it. Errors: InvalidArgument (an
+// invalid file).
 StatusOr<bool> IsCdiOff(const Engine& engine, const EngineFiles& files);
 
-// The edits of the engine's files; `notes` gets what is to be said about them.
+// The edits of the engine's files; appends to `notes` what people should know about them.
 StatusOr<std::vector<FileStep>> Edit(const Engine& engine, const EngineFiles& files,
                                      const Settings& settings, std::vector<std::string>& notes);
 
-// Lets containerd look for hosts.toml files: adds config_path to the edits of its main file where
-// no file sets it. Returns the folder. Errors: FailedPrecondition (registries configured in the
-// main file itself, which containerd does not take together with config_path).
+// Makes containerd look for hosts.toml files: adds config_path to the edits of its main file if no
+// file sets it. Returns the folder. Errors: FailedPrecondition (registries configured in the main
+// file itself, which containerd refuses together with config_path).
 StatusOr<std::string> UseRegistryFolder(const Engine& engine, const EngineFiles& files,
                                         std::vector<FileStep>& steps);
 

@@ -1,4 +1,4 @@
-// Where an engine can be asked.
+// The socket on which an engine can be reached.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace kgpu::engine {
 
-// The path of its socket, by its daemon's arguments, else by its configuration; `usual` where
-// nothing is said or systemd hands the socket over, empty where it listens on the network only.
+// Its socket's path, from its daemon's arguments, else from its configuration; `usual` if neither
+// sets it or systemd passes the socket; empty if it only listens on the network.
 std::string SocketOf(const sys::Root& host, const Engine& engine, const std::string& usual);
 
 }  // namespace kgpu::engine

@@ -1,4 +1,4 @@
-// Which container engines a host has, where their files are and what their versions read.
+// Finds a host's container engines, their files and what their versions support.
 #pragma once
 
 #include <chrono>
@@ -14,16 +14,16 @@ namespace kgpu::engine {
 
 struct FindOptions {
   std::optional<Kind> only;    // empty: every engine
-  std::string distribution{};  // empty: of whoever brings it
-  // The file to edit instead of the one found; of the daemon that was started with it, where there
-  // is one. Wants `only`.
+  std::string distribution{};  // empty: whoever ships it
+  // The file to edit instead of the one found; for the daemon that was started with it, if there is
+  // one. Requires `only`.
   std::string config_file{};
-  std::chrono::milliseconds deadline{10'000};  // for a program to tell its version
+  std::chrono::milliseconds deadline{10'000};  // for a program to print its version
 };
 
-// Every engine that is installed or runs, in the order of kAllKinds, the distribution's own package
-// before those of k3s, RKE2 and k0s. Programs are run with --version only, below the host's root.
-// What cannot be found out is in Engine::note, never an error.
+// Every engine that is installed or running, in the order of kAllKinds, the distribution's own
+// package before those of k3s, RKE2 and k0s. Runs programs only with --version, below the host's
+// root. What cannot be found out is in Engine::note, never an error.
 std::vector<Engine> FindEngines(const sys::Root& host, sys::ProgramRunner& runner,
                                 const FindOptions& options);
 

@@ -10,10 +10,10 @@
 
 namespace kgpu::engine {
 
-// As containerd reads them: relative names from the folder of the file that has them, patterns in
-// the order of the names, a file's own imports after those of the files before it, each file once.
-// `skipped` is left out, and so are names that nothing matches. Errors: InvalidArgument (a file
-// that is no TOML, imports that are no list of texts), OutOfRange (more than 64 files). Source:
+// Follows containerd's rules: relative names start from the folder of the importing file, patterns
+// expand in name order, a file's own imports come after those of the files before it, each file
+// once. Leaves out `skipped`, and names that match nothing. Errors: InvalidArgument (a file that is
+// no TOML, imports that are no list of texts), OutOfRange (more than 64 files). Source:
 // containerd-config.toml(5), imports.
 StatusOr<std::vector<NamedText>> ReadImports(const sys::Root& host, const NamedText& main,
                                              std::string_view skipped);

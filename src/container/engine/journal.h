@@ -1,4 +1,4 @@
-// The record of what was done to engines, as it is kept on the disk while they are worked on.
+// The record of changes to engines, on the disk while they are in progress.
 #pragma once
 
 #include <string>
@@ -18,21 +18,21 @@ class Journal {
   // Errors: those of ReadState.
   static StatusOr<Journal> Open(const sys::Root& host, change::Disk& disk);
 
-  // Removes texts that no record needs: what a kill left behind.
+  // Removes saved texts that no record refers to: leftovers of a killed run.
   static Status RemoveLeftovers(const sys::Root& host, change::Disk& disk);
 
-  // Null when nothing is known of it. Until the next call that changes the journal.
+  // Null if there is no record. Valid until the next call that changes the journal.
   const Record* Find(const std::string& id) const;
 
-  // Writes what the plan is about to do, and before that the texts that it replaces.
+  // Records what the plan is about to do, after saving the texts that it replaces.
   Status Begin(const Plan& plan, const std::vector<std::string>& folders, Reach needed,
                int64_t seconds);
-  // The plan is done; `pending` is left to do.
+  // The plan is done; `pending` remains to be done.
   Status Finish(const std::string& id, Reach pending);
   Status BeginRevert(const std::string& id);
-  // The record is again what Open found: nothing of what was begun is left.
+  // Restores the record that Open found: nothing of the attempt is left.
   Status GiveUp(const std::string& id);
-  // All is as before us: removes the folders that we made and that are empty, then the record.
+  // Everything is as before us: removes the empty folders that we created, then the record.
   Status Forget(const std::string& id);
 
  private:

@@ -1,5 +1,5 @@
-// Several TOML files that an engine reads one after the other, a later value winning, as one to
-// edit.
+// Several TOML files that an engine reads in sequence, where later values win, edited as if they
+// were one.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -21,17 +21,17 @@ class Layers {
   // `files` in the order in which the engine reads them; new keys go into the one at `own`.
   static StatusOr<Layers> Open(const std::vector<NamedText>& files, size_t own);
 
-  // The value that counts; null when no file has one. Of a table, the last file's part of it alone.
+  // The value in effect; null if no file has one. For a table, only the last file's part of it.
   const boost::json::value* Find(const edit::Key& key) const;
-  // The names of all keys that the files have in a table, sorted.
+  // The names of all keys in a table, from all files, sorted.
   std::vector<std::string> NamesIn(const edit::Key& table) const;
   std::string Where(const edit::Key& key) const;
 
-  // Makes the value count: nothing when it does; else in a file behind our own which says
-  // otherwise; else in our own.
+  // Makes the value take effect: does nothing if it does already; else changes a later file that
+  // contradicts it; else our own file.
   Status Set(const edit::Key& key, const boost::json::value& value);
 
-  // What our own file begins with, once a key goes into it while it is empty.
+  // The first lines of our own file, written when it is empty and gets its first key.
   void BeginWith(std::string_view comment, int64_t config_version);
 
   edit::Document& own() { return documents_[own_]; }

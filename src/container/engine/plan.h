@@ -1,5 +1,5 @@
-// What shall be done to one engine, as a value: it prints as --dry-run, is compared and tested
-// without root. apply.h carries it out, revert.h makes the plan of the way back.
+// What to do to one engine, as a value: it prints as --dry-run, and is compared and tested without
+// root. apply.h carries it out, revert.h plans the way back.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@
 
 namespace kgpu::engine {
 
-// What brings a change into force, the gentlest first.
+// What makes a change take effect, least disruptive first.
 enum class Reach : uint8_t {
-  kNothing,  // read again whenever it is needed
-  kReload,   // SIGHUP: containers and clients notice nothing
+  kNothing,  // read whenever it is needed
+  kReload,   // SIGHUP: containers and clients are not affected
   kRestart,
 };
 std::string_view ToString(Reach reach);  // "nothing", "reload", "restart"
 
 struct FileStep : change::FileStep {
   std::optional<TextKind> kind;    // empty: the whole file is ours
-  std::vector<KeyChange> changes;  // of `before`, where kind is set
-  std::string source;              // of a program that is copied: a path of this process
+  std::vector<KeyChange> changes;  // of `before`, if kind is set
+  std::string source;              // a program to copy: a path of this process
 };
 
-// What the engine is to say of itself once the plan is in force.
+// What the engine should report once the plan is in effect.
 struct Expected {
-  std::string runtime{};       // empty: any
-  std::string gone_runtime{};  // empty: any
+  std::string runtime{};       // empty: do not check
+  std::string gone_runtime{};  // empty: do not check
   bool is_default = false;
   std::optional<bool> cdi;
   bool operator==(const Expected&) const = default;
@@ -42,15 +42,15 @@ struct Expected {
 
 struct Plan {
   std::string id;                // of its record: Engine::Id(), or "kgpu-runtime"
-  std::optional<Engine> engine;  // empty: no engine is concerned
-  std::string way;               // for people: how containers get GPUs then
-  std::string adopts;            // for people: whose runtime kgpu-runtime replaces; empty: nobody's
-  // Whether NVIDIA_VISIBLE_DEVICES alone gets the containers of an adopted runtime GPUs today.
+  std::optional<Engine> engine;  // empty: no engine is involved
+  std::string way;               // for people: how containers get GPUs after it
+  std::string adopts;            // for people: whose runtime kgpu-runtime replaces; empty: none
+  // Whether NVIDIA_VISIBLE_DEVICES alone currently gives GPUs to the adopted runtime's containers.
   std::optional<bool> accepts_env;
-  std::vector<FileStep> files;  // in the order to write them in
+  std::vector<FileStep> files;  // in the order in which to write them
   std::vector<change::LinkStep> links;
   bool uses_runtime = false;     // the engine knows kgpu-runtime
-  bool has_unit_change = false;  // systemd has to read its units again first
+  bool has_unit_change = false;  // systemd must re-read its units first
   Reach reach = Reach::kNothing;
   std::string reach_reason;  // "features.cdi is read at start only"
   Expected expected;
@@ -60,40 +60,40 @@ struct Plan {
   bool HasSteps() const { return !files.empty() || !links.empty(); }
 };
 
-// What an admin asks of `kgpu runtime configure`. Unset: the least invasive way decides.
+// An admin's request to `kgpu runtime configure`. Unset: the least invasive way.
 struct Request {
-  std::optional<bool> runtime;  // name kgpu-runtime to the engine
+  std::optional<bool> runtime;  // register kgpu-runtime with the engine
   bool set_default = false;
-  bool adopt = false;  // kgpu-runtime may take the place of a runtime of somebody else
+  bool adopt = false;  // kgpu-runtime may replace another runtime
   std::optional<bool> cdi;
   NamedRuntime named;
   RegistrySettings registries;
   Proxies proxies;
 };
 
-// How `engine` gets what is asked: CDI where it reads that, else the named runtime. Reads its files
-// below `host`, changes nothing. Errors: those of the edits (a file that is broken, with line and
+// Plans the request for `engine`: CDI if it reads that, else the named runtime. Reads its files
+// below `host`, changes nothing. Errors: those of the edits (an invalid file, with line and
 // column), InvalidArgument (registries, proxies), FailedPrecondition (a file in the way that is not
-// ours, a runtime of somebody else that was not said to be adopted).
+// ours, another runtime that the admin did not ask to adopt).
 StatusOr<Plan> PlanEngine(const sys::Root& host, const Engine& engine, const Request& request);
 
 struct ShimInput {
-  std::string program;  // kgpu-runtime of this installation; empty: there is none
+  std::string program;  // kgpu-runtime of this installation; empty: none
   std::string path;     // where engines find it: NamedRuntime::path
-  // /etc/kgpu/runtime.json; empty: stays as it is, and is not made.
+  // /etc/kgpu/runtime.json; empty: it stays as it is, and is not created.
   std::string config;
 };
 
 inline constexpr std::string_view kShimConfig = "/etc/kgpu/runtime.json";
 inline constexpr std::string_view kShimId = "kgpu-runtime";
-// By this name beside kgpu-runtime Docker knows that it can offer --gpus.
+// If a program of this name is beside kgpu-runtime, Docker offers --gpus.
 inline constexpr std::string_view kHookName = "nvidia-container-runtime-hook";
 
-// kgpu-runtime, the hook's name and the configuration on the host. Errors: NotFound (no program and
-// none on the host yet), FailedPrecondition (another program stands where the link is to be).
+// kgpu-runtime, the hook's name and the configuration on the host. Errors: NotFound (no program
+// here and none on the host yet), FailedPrecondition (another program is where the link should be).
 StatusOr<Plan> PlanShim(const sys::Root& host, const ShimInput& input);
 
-// A unified diff, or in a few words why none is shown: programs, and what is for root's eyes only.
+// A unified diff, or a short reason why none is shown: programs, and what only root may read.
 std::string DiffOf(const FileStep& file);
 // For people: the diff of each file, then the steps.
 std::string Print(const Plan& plan);

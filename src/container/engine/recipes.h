@@ -1,5 +1,5 @@
-// GPUs in clusters that other tools set up: what to give minikube and Kubespray, so that nobody
-// edits an engine's files on their nodes by hand.
+// GPUs in clusters that other tools set up: settings for minikube and Kubespray, so that nobody has
+// to edit engine files on their nodes by hand.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 namespace kgpu::engine {
 
 // Text for "minikube" (start flags, as a script) or "kubespray" (group variables, YAML), with
-// comments. Of the request counts: runtime, set_default, cdi, registries. Errors: InvalidArgument
-// (no such tool), with those there are.
+// comments. Uses runtime, set_default, cdi and registries of the settings. Errors: InvalidArgument
+// (no such tool; lists the known ones).
 StatusOr<std::string> Recipe(std::string_view tool, const Settings& settings);
 
 }  // namespace kgpu::engine

@@ -1,5 +1,5 @@
-// Files of our own that tell engines of registry mirrors and of registries without trusted TLS.
-// Docker has keys for both in daemon.json; the others have folders of small files.
+// Our own files for registry mirrors and registries without trusted TLS. Docker has keys for both
+// in daemon.json; the others read folders of small files.
 #pragma once
 
 #include <string>
@@ -24,14 +24,14 @@ struct RegistrySettings {
 };
 
 // Errors: InvalidArgument: an insecure registry that is no HOST[:PORT], a mirror that is no http or
-// https URL. Docker takes networks (10.0.0.0/8) for insecure registries; the others do not.
+// https URL. Docker accepts networks (10.0.0.0/8) as insecure registries; the others do not.
 Status CheckRegistries(const RegistrySettings& settings, bool takes_networks);
 
-// containerd: <folder>/<registry>/hosts.toml, which it reads at every pull; `folder` is what its
-// config_path says. Source: containerd's docs/hosts.md.
+// containerd: <folder>/<registry>/hosts.toml, which it reads for every pull; `folder` is its
+// config_path. Source: containerd's docs/hosts.md.
 std::vector<TextFile> ContainerdHosts(const RegistrySettings& settings, std::string_view folder);
 
-// CRI-O and podman: one drop-in of registries.conf. Source: containers-registries.conf.d(5).
+// CRI-O and podman: one registries.conf drop-in. Source: containers-registries.conf.d(5).
 TextFile ContainersRegistries(const RegistrySettings& settings);
 
 }  // namespace kgpu::engine

@@ -8,9 +8,9 @@
 
 namespace kgpu::engine {
 
-// Ids of the containers that `program` (a path of the host) started and that are still there,
-// sorted: of containerd, Docker's and k3s's too, by their bundles, of podman and CRI-O by their
-// monitors.
+// Ids, sorted, of the existing containers that `program` (a path on the host) started: found by
+// their bundles for containerd (also Docker's and k3s's), by their monitors for podman and
+// CRI-O.
 std::vector<std::string> RuntimeUsers(const sys::Root& host, const std::string& program);
 
 }  // namespace kgpu::engine

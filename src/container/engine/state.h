@@ -1,6 +1,6 @@
-// What kgpu did to a host's engines: written before anything is touched, so that a kill at any
-// point can be resumed or taken back. Kept at /var/lib/kgpu/engines.json of the host, the first
-// texts of the files beside it.
+// What kgpu did to a host's engines: written before anything is changed, so that a kill at any
+// point can be resumed or reverted. Stored at /var/lib/kgpu/engines.json on the host, with the
+// original texts of the files beside it.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ inline constexpr change::JournalFile kStateJournal(kStateFile, size_t{16} << 20,
 
 struct FileRecord {
   std::string path;
-  std::string backup;              // path of the text that stood here before us; empty: none did
+  std::string backup;              // path of the original text; empty: there was none
   std::optional<TextKind> kind;    // as FileStep::kind
-  std::vector<KeyChange> changes;  // since `backup`, in the order they were made
+  std::vector<KeyChange> changes;  // since `backup`, in the order of the changes
   std::vector<std::string> ours;   // fingerprints of what we wrote or were about to write
   bool operator==(const FileRecord&) const = default;
 };
@@ -35,12 +35,12 @@ enum class Phase : uint8_t { kApplying, kApplied, kReverting };
 struct Record {
   Phase phase = Phase::kApplying;
   std::vector<FileRecord> files;
-  std::map<std::string, std::string> links;  // that we made: path and what it leads to
-  std::vector<std::string> made_folders;     // the outer ones first
+  std::map<std::string, std::string> links;  // ours: path and target
+  std::vector<std::string> made_folders;     // outermost first
   bool uses_runtime = false;
   bool has_unit_change = false;
-  Reach reach = Reach::kNothing;    // what all changes together take to come into force
-  Reach pending = Reach::kNothing;  // what is still to be done of it, unless it was since …
+  Reach reach = Reach::kNothing;    // what makes all changes together take effect
+  Reach pending = Reach::kNothing;  // what is still to be done of it, unless done since …
   std::string reach_reason;
   int64_t changed_at = 0;  // … this, in seconds since 1970
   Expected expected;       // of all changes together
@@ -51,10 +51,10 @@ struct Record {
 using State = std::map<std::string, Record>;
 
 std::string PrintState(const State& state);
-// Errors: InvalidArgument, naming `file` and the field.
+// Errors: InvalidArgument naming `file` and the field.
 StatusOr<State> ParseState(std::string_view text, std::string_view file);
 
-// The state of a host; empty where there is none. Errors: as ParseState and of reading.
+// The state of a host; empty if there is none. Errors: as ParseState, and those of reading.
 StatusOr<State> ReadState(const sys::Root& host);
 
 }  // namespace kgpu::engine

@@ -1,4 +1,4 @@
-// The inputs below testdata/edits, each with what is asked for of it: for tests that walk them all.
+// The inputs below testdata/edits, each with its request: for tests that visit all of them.
 #pragma once
 
 #include <map>
@@ -16,8 +16,8 @@ inline constexpr std::string_view kEditsFolder = "src/container/engine/testdata/
 using Texts = std::map<std::string, std::string>;  // by path below the engine's folder
 
 struct EditCase {
-  std::string name;  // its first word is the engine, of containerd its second the version
-  // r: a runtime, d: the default one, c: CDI, x: everything else that the engine knows
+  std::string name;  // the first word is the engine; for containerd, the second is its version
+  // r: a runtime, d: the default one, c: CDI, x: everything else that the engine supports
   std::string_view settings = "r";
 };
 
@@ -28,10 +28,10 @@ std::vector<EditCase> EditCases();
 Texts ReadInputs(const EditCase& c);
 std::string TextAt(const Texts& texts, const std::string& path);
 
-// What the engine's editor makes of the texts.
+// The result of the engine's editor for the texts.
 StatusOr<std::vector<FileEdit>> Edit(const EditCase& c, const Texts& texts);
 
-// A path of Edit as Texts has it.
+// A path from Edit as a key of Texts.
 std::string Relative(const EditCase& c, const std::string& path);
 
 }  // namespace kgpu::engine

@@ -1,4 +1,4 @@
-// A host with engines for tests: files below a temporary folder, programs that answer by a script.
+// A host with engines for tests: files in a temporary folder, programs with scripted answers.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class EngineHost {
   ScriptedRunner runner_;
 };
 
-// An engine whose reloads and restarts are counted, and may fail.
+// An engine that counts reloads and restarts, which can be made to fail.
 class FakeControl final : public EngineControl {
  public:
   Status CheckWay(const Engine&, bool) override { return way_; }
@@ -97,7 +97,7 @@ class FakeControl final : public EngineControl {
   int unit_reloads_ = 0;
 };
 
-// Answers what the test says, at once; what is not good is as if time had run out.
+// Answers immediately, as the test sets it; a bad answer counts as if time had run out.
 class FakeApi final : public EngineApi {
  public:
   StatusOr<LiveFacts> Ask(const Engine& engine, std::chrono::milliseconds, std::string_view wanted,

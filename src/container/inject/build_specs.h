@@ -1,4 +1,4 @@
-// From a host to its CDI specifications in one call: what `kgpu cdi generate` uses.
+// From a host to its CDI specifications in one call: used by `kgpu cdi generate`.
 #pragma once
 
 #include <string>
@@ -22,16 +22,16 @@ struct SpecOptions {
 };
 
 struct SpecSet {
-  std::vector<cdi::Spec> specs;    // one for each kind, in order
-  InjectionIndex index;            // of the same devices, for WriteIndex
+  std::vector<cdi::Spec> specs;    // one per kind, in order
+  InjectionIndex index;            // for the same devices, for WriteIndex
   std::vector<std::string> notes;  // for people: what was left out and why, with the fix
 };
 
-// The specs of what `snapshot` shows, for cdi::Publisher or for printing. A snapshot without GPUs
-// gives specs without devices (which are not valid as files; the publisher keeps the old ones for
-// a while). Reads files, opens no device.
-// Errors: NotFound (no driver libraries below the driver root), FailedPrecondition (kernel module
-// and libraries differ), each with the fix.
+// The specs for the devices in `snapshot`, to pass to cdi::Publisher or to print. Without
+// GPUs, the specs have no devices (invalid as files; the publisher keeps the old ones for
+// a while). Reads files, opens no device. Errors: NotFound (no driver libraries below the
+// driver root), FailedPrecondition (kernel module and libraries differ), each with the
+// fix.
 StatusOr<SpecSet> BuildSpecs(const device::Snapshot& snapshot, const host::DriverRoot& root,
                              const SpecOptions& options = {});
 

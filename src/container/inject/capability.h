@@ -1,5 +1,5 @@
-// What a container may want of the driver, in the words of NVIDIA_DRIVER_CAPABILITIES, and which
-// of the driver's libraries serves what.
+// Which parts of the driver a container needs, by the words of NVIDIA_DRIVER_CAPABILITIES, and
+// which capability each driver library belongs to.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class Capability : uint8_t {
   kCompat32 = 1 << 6,  // the 32-bit libraries of the others
 };
 
-// Any number of capabilities.
+// A set of capabilities.
 class CapabilitySet {
  public:
   constexpr CapabilitySet() = default;
@@ -51,11 +51,11 @@ inline constexpr CapabilitySet kAllCapabilities = kDefaultCapabilities | Capabil
 
 // "compute,utility", "all". Errors: InvalidArgument listing the known words.
 StatusOr<CapabilitySet> ParseCapabilities(std::string_view text);
-// In the order of the enumeration: "compute,utility".
+// In enumeration order: "compute,utility".
 std::string ToString(CapabilitySet set);
 
-// Which capabilities need the library `file_name` ("libcuda.so.535.104.05"). A library of the
-// driver that is not in our table is taken for a new part of compute and graphics.
+// Which capabilities need the library `file_name` ("libcuda.so.535.104.05"). A driver library that
+// is not in our table counts as a new part of compute and graphics.
 CapabilitySet CapabilitiesOfLibrary(std::string_view file_name);
 
 }  // namespace kgpu::inject

@@ -16,12 +16,12 @@ struct CompanionSpecs {
   std::vector<std::string> notes;  // for people: what was left out and why
 };
 
-// "kgpu.dev/gds", "nvidia.com/gds", …: every kind that BuildCompanionSpecs makes, in its order.
+// "kgpu.dev/gds", "nvidia.com/gds", …: all kinds that BuildCompanionSpecs returns, in order.
 std::vector<std::string> CompanionKinds();
 
-// A spec for each kind, without devices where `snapshot` shows none of it. An IMEX channel has a
-// name of its own ("0") besides "all"; of the others there is only "all". `root` is looked at for
-// the files that go along.
+// One spec per kind, without devices if `snapshot` has none of it. An IMEX channel has a name
+// of its own ("0") besides "all"; the others only have "all". `root` is searched for related
+// files.
 CompanionSpecs BuildCompanionSpecs(const device::Snapshot& snapshot, const host::DriverRoot& root);
 
 }  // namespace kgpu::inject

@@ -1,4 +1,4 @@
-// How parts of the host are written as CDI edits, the same in every spec.
+// How parts of the host become CDI edits, the same in every spec.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ namespace kgpu::inject {
 inline constexpr std::array<std::string_view, 5> kReadOnlyMount = {"ro", "nosuid", "nodev", "rbind",
                                                                    "rprivate"};
 
-// With the numbers of the host's node, readable and writable; never "m": a container cannot make
-// nodes.
+// With the numbers of the host's node, readable and writable, but never "m": a container cannot
+// create nodes.
 cdi::DeviceNode ToNode(const NodePart& part);
 
 }  // namespace kgpu::inject

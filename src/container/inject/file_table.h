@@ -1,4 +1,4 @@
-// The driver's files that are no libraries: where they are on hosts and who needs them.
+// The driver's files other than libraries: where they are on hosts and which capability needs them.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace kgpu::inject {
 
-// A program: looked for in every folder of kProgramFolders, found in containers in /usr/bin.
+// A program: searched in every folder of kProgramFolders, placed in /usr/bin in containers.
 struct ProgramRow {
   std::string_view name;
   CapabilitySet needed_by;
@@ -36,8 +36,8 @@ inline constexpr std::array<ProgramRow, 9> kPrograms = {{
     {"nvidia-xconfig", Capability::kDisplay},
 }};
 
-// Files of one folder by the beginning and end of their names; containers see them at the same
-// place. "{}" in the folder stands for the driver's version.
+// Files of one folder by prefix and suffix of their names; containers see them at the same path.
+// "{}" in the folder stands for the driver's version.
 struct FileRow {
   std::string_view folder;
   std::string_view prefix;
@@ -46,7 +46,7 @@ struct FileRow {
 };
 
 inline constexpr std::array<FileRow, 19> kFiles = {{
-    // Firmware of the GPU's system processor. Only one of the two exists, or one links to the
+    // Firmware of the GPU's system processor (GSP). Only one of the two exists, or one links to the
     // other.
     {"lib/firmware/nvidia/{}", "gsp", ".bin", Capability::kUtility},
     {"usr/lib/firmware/nvidia/{}", "gsp", ".bin", Capability::kUtility},

@@ -1,5 +1,5 @@
-// Everything on a host that a container with GPUs may need, found once and named as the container
-// engine names it.
+// Everything on a host that a container with GPUs may need, found once, with the container engine's
+// paths.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@
 
 namespace kgpu::inject {
 
-// A device node, and where the engine finds it.
+// A device node, and the engine's path for it.
 struct NodePart {
-  host::DeviceFile file;    // path as in the container
+  host::DeviceFile file;    // with the path in the container
   std::string engine_path;  // as the engine opens it
 };
 
@@ -47,12 +47,12 @@ struct HostParts {
   std::vector<std::pair<device::PciBusId, NodePart>> dri;
   std::vector<NodePart> control;   // nvidiactl, nvidia-uvm, nvidia-uvm-tools: those that exist
   std::vector<NodePart> graphics;  // nvidia-modeset, if it exists
-  std::vector<std::string> notes;  // what could not be read or is odd, with the fix
+  std::vector<std::string> notes;  // what is unreadable or odd, with the fix
 };
 
-// Looks for the parts of the driver that the kernel module of `snapshot` wants.
-// Errors: NotFound (no driver libraries below the driver root, no /dev), FailedPrecondition
-// (libraries of another version than the kernel module), each with the fix.
+// Finds the parts of the driver whose version matches the kernel module of `snapshot`. Errors:
+// NotFound (no driver libraries below the driver root, no /dev), FailedPrecondition (libraries of
+// another version than the kernel module), each with the fix.
 StatusOr<HostParts> FindHostParts(const host::DriverRoot& root, const device::Snapshot& snapshot);
 
 }  // namespace kgpu::inject

@@ -1,7 +1,7 @@
-// The injection index: all that kgpu-runtime must know of this host to give its GPUs to containers,
-// for every capability, in one small file. It is written wherever CDI specs are published and read
-// at every create, so it asks little of its reader. docs/how-it-works/cdi.md, "The injection
-// index".
+// The injection index: everything that kgpu-runtime must know about this host to give its GPUs to
+// containers, for every capability, in one small file. It is written wherever CDI specs are
+// published and read for every create, so it is cheap to read. docs/how-it-works/cdi.md, "The
+// injection index".
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ namespace kgpu::inject {
 // Below the host's root.
 inline constexpr std::string_view kInjectionIndexPath = "/run/kgpu/injection.json";
 
-// An index with more bytes is refused; sixteen GPUs cut into seven devices each take some 60 kB.
+// Size limit of an index; sixteen GPUs with seven MIG devices each take about 60 kB.
 inline constexpr size_t kIndexLimit = size_t{1} << 20;
 
-// Rises when an older reader would misunderstand the file.
+// Increases when an older reader would misunderstand the file.
 inline constexpr int64_t kIndexVersion = 1;
 
 struct IndexNode {
@@ -31,7 +31,7 @@ struct IndexNode {
   bool operator==(const IndexNode&) const = default;
 };
 
-// A GPU, or a MIG device of one. A GPU in MIG mode has no entry: a container gets its MIG devices.
+// A GPU, or one of its MIG devices. A GPU in MIG mode has no entry: containers get its MIG devices.
 struct IndexDevice {
   std::vector<std::string> names;  // "0", "GPU-…"; "0:1", "MIG-…"; never "all"
   std::string compute_capability;  // "8.0"; empty: not known
@@ -41,12 +41,12 @@ struct IndexDevice {
   bool operator==(const IndexDevice&) const = default;
 };
 
-// A file of the driver, or a socket of one of its daemons, and where containers see it.
+// A file of the driver, or a socket of one of its daemons, and its paths in containers.
 struct IndexFile {
   CapabilitySet needed_by;  // none: always
-  bool is_32bit = false;    // for containers that asked for compat32 as well
+  bool is_32bit = false;    // only for containers that also request compat32
   bool is_socket = false;
-  std::string host_path;                     // the real file, as the container engine names it
+  std::string host_path;                     // the real file, by the container engine's path
   std::vector<std::string> container_paths;  // one mount each
   bool operator==(const IndexFile&) const = default;
 };
@@ -56,24 +56,24 @@ struct InjectionIndex {
   std::string cuda_version;    // "12.2", the highest that the driver supports; empty: not known
   std::vector<IndexDevice> devices;  // GPUs by PCI address, each with its MIG devices
   std::vector<IndexNode> nodes;      // for every container with any of the devices
-  std::vector<IndexFile> files;  // likewise; of two for one container path the first wanted wins
+  std::vector<IndexFile> files;  // likewise; if two have one container path, the first wanted wins
   std::vector<std::string> env;  // likewise: "NAME=value"
   bool operator==(const InjectionIndex&) const = default;
 };
 
-// Those of `nodes` that a container with `wanted` capabilities gets, in their order.
+// Those of `nodes` that a container with the capabilities `wanted` gets, in order.
 std::vector<cdi::DeviceNode> NodesFor(const std::vector<IndexNode>& nodes, CapabilitySet wanted);
 
 // The mounts of such a container: by depth of the container path, then by name, each path once.
 std::vector<cdi::Mount> MountsFor(const InjectionIndex& index, CapabilitySet wanted);
 
-// JSON. ParseIndex(PrintIndex(index), …) is `index`, as long as its nodes hold nothing but path,
+// JSON. ParseIndex(PrintIndex(index), …) equals `index`, if its nodes have no fields besides path,
 // host path, type, numbers and permissions.
 std::string PrintIndex(const InjectionIndex& index);
 
-// Strict: unknown fields, fields of another type and paths that are not absolute are errors that
-// name `file` and the field. Links JSON only, no YAML. Errors: InvalidArgument, FailedPrecondition
-// (written by a kgpu of another age).
+// Strict: unknown fields, fields of the wrong type and relative paths are errors that name `file`
+// and the field. Links JSON only, no YAML. Errors: InvalidArgument, FailedPrecondition (written by
+// another version of kgpu).
 StatusOr<InjectionIndex> ParseIndex(std::string_view text, std::string_view file);
 
 }  // namespace kgpu::inject

@@ -1,4 +1,4 @@
-// The injection index as what requirements of images are held against.
+// The injection index as facts for checking image requirements.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace kgpu::inject {
 
-// Of the host of `index`, for a container that is to see `visible`, devices of the index.
+// The host of `index`, for a container that will see `visible`, devices of the index.
 cuda::HostFacts FactsFor(const InjectionIndex& index,
                          const std::vector<const IndexDevice*>& visible);
 

@@ -7,13 +7,13 @@
 
 namespace kgpu::inject {
 
-// Makes the index of `host` (its root) hold this. True when that wrote the file again, false when
-// it was right already. Readers see the old index or the new one. Errors: PermissionDenied,
-// FailedPrecondition (read-only), ResourceExhausted (full).
+// Stores `index` on `host` (its root). Returns true if it wrote the file, false if it was up to
+// date. Readers see the old index or the new one. Errors: PermissionDenied, FailedPrecondition
+// (read-only), ResourceExhausted (full).
 StatusOr<bool> WriteIndex(const sys::Root& host, const InjectionIndex& index);
 
-// Errors: NotFound (none was written since the host's start), InvalidArgument and
-// FailedPrecondition as ParseIndex, PermissionDenied.
+// Errors: NotFound (none was written since boot), InvalidArgument and FailedPrecondition as
+// ParseIndex, PermissionDenied.
 StatusOr<InjectionIndex> ReadIndex(const sys::Root& host);
 
 }  // namespace kgpu::inject

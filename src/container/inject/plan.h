@@ -1,5 +1,5 @@
 // What containers with GPUs need, as a pure function of the inventory and the parts of the host.
-// docs/how-it-works/cdi.md gives the reasons for each rule.
+// docs/how-it-works/cdi.md explains each rule.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@
 
 namespace kgpu::inject {
 
-// One plan for every capability; CDI specs and kgpu-runtime take of it what is wanted.
+// One plan for all capabilities; CDI specs and kgpu-runtime take the parts that are wanted.
 struct HostPlan {
   InjectionIndex index;
   std::vector<std::string> notes;  // devices left out and why, with the fix
   bool operator==(const HostPlan&) const = default;
 };
 
-// Something a container can ask for, under one or more names.
+// A device that a container can request, under one or more names.
 struct PlannedDevice {
   std::vector<std::string> names;  // "0", "GPU-…"; "0:1", "MIG-…"; "all"
   std::vector<cdi::DeviceNode> nodes;
@@ -41,11 +41,11 @@ HostPlan PlanHost(const device::Snapshot& snapshot, const HostParts& parts);
 
 InjectionPlan PlanFor(const HostPlan& host, CapabilitySet capabilities);
 
-// PlanFor of PlanHost.
+// PlanFor applied to PlanHost.
 InjectionPlan PlanInjection(const device::Snapshot& snapshot, const HostParts& parts,
                             CapabilitySet capabilities);
 
-// The plan as a spec of `kind`, of the lowest version that can say it.
+// The plan as a spec of `kind`, in the lowest version that can express it.
 cdi::Spec ToSpec(const InjectionPlan& plan, std::string_view kind);
 
 }  // namespace kgpu::inject

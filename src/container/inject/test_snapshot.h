@@ -25,7 +25,7 @@ inline device::Snapshot TestSnapshot(unsigned gpus) {
   return snapshot;
 }
 
-// Turns GPU `index` into MIG mode with `count` instances. Cap minors: 10 * index + 2 * i + 1, + 2.
+// Sets GPU `index` to MIG mode with `count` instances. Cap minors: 10 * index + 2 * i + 1, + 2.
 inline void AddTestMig(device::Snapshot& snapshot, unsigned index, unsigned count) {
   device::Gpu& gpu = snapshot.gpus.at(index);
   gpu.mig_mode = device::MigMode{true, true};

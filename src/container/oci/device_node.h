@@ -1,4 +1,4 @@
-// What a device node of CDI edits does not say itself. Private to this module.
+// Completes the device nodes of CDI edits. Private to this module.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct FilledNode {
   std::optional<uint32_t> file_mode;
 };
 
-// `given` with what is missing read from the host's node, which is neither followed nor opened. A
-// node whose type and numbers are given need not be there. Errors: NotFound, InvalidArgument (no
+// `given`, with missing fields read from the host's node, which is neither followed nor opened. If
+// type and numbers are given, the node need not exist. Errors: NotFound, InvalidArgument (no
 // device, or one of another type). Source: fillMissingInfo of pkg/cdi/container-edits_unix.go in
 // cncf-tags/container-device-interface.
 StatusOr<FilledNode> FillNode(const cdi::DeviceNode& given, const sys::Root& engine);

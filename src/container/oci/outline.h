@@ -1,4 +1,4 @@
-// The parts of a specification that edits and readers look at, as a text of their own. Private to
+// Extracts the parts of a specification that edits and readers use, as a separate text. Private to
 // this module.
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace kgpu::oci {
 
-// `text` without the fields that nobody here asks for (args, capabilities, seccomp, …), which are
-// most of what engines write: building a tree of them would cost more than all edits. Nothing when
-// the text is no JSON object, or has keys written with escapes where ours could be among them;
-// whether the parts that are left out are JSON is for the runtime to find.
+// `text` without the fields that nothing here uses (args, capabilities, seccomp, …), which are most
+// of what engines write: parsing them into a tree would cost more than all edits. Nothing if the
+// text is no JSON object, or may have our keys written with escapes; whether the parts left out are
+// valid JSON is checked by the runtime.
 std::optional<std::string> Outline(std::string_view text);
 
 }  // namespace kgpu::oci

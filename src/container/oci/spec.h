@@ -14,10 +14,10 @@
 
 namespace kgpu::oci {
 
-// Larger ones are refused; what engines write has some 30 kB.
+// Size limit; engines write about 30 kB.
 inline constexpr size_t kSpecLimit = size_t{4} << 20;
 
-// One entry of `mounts`; fields that are not there are empty.
+// An entry of `mounts`; missing fields are empty.
 struct MountView {
   size_t index = 0;
   std::string_view destination;
@@ -31,14 +31,14 @@ struct AnnotationView {
 
 class Tree;
 
-// Holds the text and its tree. Edits change the tree; Print puts what was changed into the text, so
-// that every other byte stays: fields we do not know, numbers as they were written. Views live
-// until the next edit. Every reader and edit errs with InvalidArgument, naming the file and the
-// field, where a field has another type than the specification says; null counts as not there, as
-// it does in Go.
+// Holds the text and its tree. Edits change the tree; Print puts the changes into the text, so that
+// every other byte stays: fields we do not know, numbers as they were written. Views are valid
+// until the next edit. Every reader and edit fails with InvalidArgument, naming the file and the
+// field, if a field has another type than the specification requires; null counts as absent, as in
+// Go.
 class Spec {
  public:
-  // `file` is only named in errors. Errors: InvalidArgument (not JSON, not an object), OutOfRange.
+  // `file` is only used in errors. Errors: InvalidArgument (not JSON, not an object), OutOfRange.
   static StatusOr<Spec> Parse(std::string text, std::string file);
 
   Spec(Spec&&) noexcept;
@@ -47,24 +47,24 @@ class Spec {
   Spec& operator=(const Spec&) = delete;
   ~Spec();
 
-  // process.env as it stands: "NAME=value". Runtimes let the last of equal names win.
+  // process.env as it is: "NAME=value". In runtimes, the last of equal names wins.
   StatusOr<std::vector<std::string_view>> Env() const;
   StatusOr<std::vector<MountView>> Mounts() const;
   StatusOr<std::vector<AnnotationView>> Annotations() const;
   // The program of every hook, of all stages.
   StatusOr<std::vector<std::string_view>> HookPaths() const;
-  // True with a namespace of type "user" in linux.namespaces.
+  // Whether linux.namespaces has a namespace of type "user".
   StatusOr<bool> HasUserNamespace() const;
 
-  // Sets "NAME=value" where the name stands last, or behind all others.
+  // Replaces the last occurrence of the name with "NAME=value", or appends it.
   Status SetEnv(std::string_view variable);
   // Both return how many they removed.
   StatusOr<size_t> RemoveMounts(const std::function<bool(const MountView&)>& is_unwanted);
   StatusOr<size_t> RemoveHooks(const std::function<bool(std::string_view path)>& is_unwanted);
 
-  // The text with all edits in it; without any edit the very text that was read.
-  // Errors: InvalidArgument for a list that was edited and holds a number that would not be printed
-  // as it was written (past 64 bits, or a fraction), or where a field that was edited stands twice.
+  // The text with all edits applied; without edits, exactly the text that was read. Errors:
+  // InvalidArgument if an edited list contains a number that would not print as it was written
+  // (beyond 64 bits, or a fraction), or if an edited field occurs twice.
   StatusOr<std::string> Print() const;
 
   // For the edits of this module.
@@ -75,7 +75,7 @@ class Spec {
   std::unique_ptr<Tree> tree_;
 };
 
-// The last value of `name` in a list of "NAME=value"; nothing when the name is not there.
+// The last value of `name` in a list of "NAME=value"; nothing if it does not occur.
 std::optional<std::string_view> FindEnv(const std::vector<std::string_view>& env,
                                         std::string_view name);
 

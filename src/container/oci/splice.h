@@ -1,5 +1,5 @@
-// Puts new values into the text of a JSON object without touching what stands around them. Private
-// to this module.
+// Puts new values into the text of a JSON object without touching what surrounds them. Private to
+// this module.
 #pragma once
 
 #include <span>
@@ -16,11 +16,11 @@ struct Change {
   std::string value;                       // JSON text
 };
 
-// `text` is one JSON object of which Outline made one; paths are distinct and none is the front of
-// another. A value that is there is replaced; one that is not is added behind the last field of the
-// nearest object above it that is there. Errors: InvalidArgument: a key on the way stands twice or
-// is written with escapes, or a value to be replaced holds a number that is no plain 64-bit integer
-// (whoever made the new value from the old one could not have kept it).
+// `text` is a JSON object that Outline accepted; paths are distinct and none is a prefix of
+// another. Replaces an existing value; adds a missing one after the last field of the nearest
+// existing object above it. Errors: InvalidArgument: a key on the way occurs twice or is written
+// with escapes, or a value to replace contains a number that is no plain 64-bit integer (the new
+// value, made from the old one, could not have preserved it).
 StatusOr<std::string> Splice(std::string_view text, const std::vector<Change>& changes);
 
 }  // namespace kgpu::oci

@@ -1,4 +1,4 @@
-// The tree behind a Spec and which of its fields were changed. Private to this module.
+// The tree behind a Spec, with a record of the changed fields. Private to this module.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -18,7 +18,7 @@
 
 namespace kgpu::oci {
 
-// What edits may change, each as a whole.
+// What edits can change, each as a whole.
 enum class Field : uint8_t {
   kEnv,
   kAdditionalGids,
@@ -38,12 +38,12 @@ inline constexpr std::array<Field, 6> kHookFields = {
     Field::kPrestart,       Field::kCreateRuntime, Field::kCreateContainer,
     Field::kStartContainer, Field::kPoststart,     Field::kPoststop};
 
-// The names that lead to a field from the top: {"process", "env"}.
+// The names from the top to a field: {"process", "env"}.
 std::span<const std::string_view> PathOf(Field field);
 // "process.env"
 std::string NameOf(Field field);
 
-// Holds the fields of Outline only.
+// Only has the fields of Outline.
 class Tree {
  public:
   static StatusOr<std::unique_ptr<Tree>> Parse(std::string text, std::string file);
@@ -54,24 +54,24 @@ class Tree {
   const std::string& text() const { return text_; }
   const std::string& file() const { return file_; }
 
-  // For reading. Null when the field, or what it stands in, is not there.
+  // For reading. Null if the field, or its parent, is absent.
   StatusOr<const boost::json::array*> FindList(Field field) const;
   StatusOr<const boost::json::value*> Find(std::span<const std::string_view> path) const;
 
-  // For changing: made where it is not there, and printed by Spec::Print.
+  // For changing: created if absent, and printed by Spec::Print.
   StatusOr<boost::json::array*> EditList(Field field);
   StatusOr<boost::json::object*> EditMap(Field field);
 
   bool IsChanged(Field field) const { return changed_[static_cast<size_t>(field)]; }
-  // The value of a field that is there.
+  // The value of a field that exists.
   const boost::json::value& Get(Field field) const;
 
   // "<file>: <what>: must be <kind>"
   Status TypeError(std::string_view what, std::string_view kind) const;
-  // The text of a field of a map; empty when it is not there. `where` names the map.
+  // The text of a field of a map; empty if absent. `where` names the map.
   StatusOr<std::string_view> Text(const boost::json::object& map, std::string_view name,
                                   std::string_view where) const;
-  // The same of an entry of a list. A spec has hundreds: names are put together for errors only.
+  // The same for a list entry. A spec has hundreds: builds names only for errors.
   StatusOr<std::string_view> TextOfEntry(const boost::json::array& list, size_t index,
                                          std::string_view name, std::string_view list_name) const;
 

@@ -1,4 +1,4 @@
-// The spec of a bundle as a file: read with care, replaced as a whole.
+// The spec of a bundle as a file: read carefully, replaced as a whole.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,21 +12,21 @@
 
 namespace kgpu::shim {
 
-// Holds the bundle's folder open from the first look to the last write, so that whoever swaps
-// folders for links meanwhile gets nothing read or written elsewhere. Thread: one.
+// Keeps the bundle's folder open from the first read to the last write, so that nobody who
+// meanwhile swaps folders for links can redirect a read or a write. Thread: one.
 class BundleSpec {
  public:
-  // The spec at `path`; nothing when it is not there (the runtime will say so). Never follows a
-  // link in the place of the file, never waits for a pipe, reads no byte past the limit. Errors:
+  // The spec at `path`; nothing if it does not exist (the runtime will report that). Never follows
+  // a link at the file itself, never waits for a pipe, reads no byte past the limit. Errors:
   // InvalidArgument (a link or no file), OutOfRange (more than oci::kSpecLimit bytes),
   // PermissionDenied, …
   static StatusOr<std::optional<BundleSpec>> Open(std::string_view path);
 
-  // As people find it.
+  // The path for people.
   const std::string& path() const { return path_; }
   const std::string& text() const { return text_; }
 
-  // Puts `text` into a file of the same owner and mode in its place.
+  // Replaces the file by one with `text` and the same owner and mode.
   Status Replace(std::string_view text) const;
 
  private:

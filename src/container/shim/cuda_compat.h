@@ -1,6 +1,6 @@
-// CUDA's forward-compatibility libraries: a newer user-space driver over the kernel module of this
-// host. They are taken from a folder that the admin named, never from an image. Source: NVIDIA's
-// "CUDA Compatibility", "Forward Compatibility".
+// CUDA's forward-compatibility libraries: a newer user-space driver on this host's kernel module.
+// They come from a folder that the admin configured, never from an image. Source: NVIDIA's "CUDA
+// Compatibility", "Forward Compatibility".
 #pragma once
 
 #include <string>
@@ -28,10 +28,10 @@ struct CompatLibraries {
 };
 
 // The libraries in `folder` below `root`. Errors: NotFound (no such folder, no libcuda.so.1 in it),
-// InvalidArgument (a driver version that no CUDA is known of).
+// InvalidArgument (a driver version without a known CUDA version).
 StatusOr<CompatLibraries> ReadCompatLibraries(const sys::Root& root, std::string_view folder);
 
-// Puts them in the place of the index's own in `edits`; 32-bit ones stay.
+// Replaces the index's libraries in `edits` by these; 32-bit ones stay.
 void UseCompatLibraries(const CompatLibraries& compat, const inject::InjectionIndex& index,
                         cdi::ContainerEdits& edits);
 

@@ -1,4 +1,4 @@
-// What an image demands of the driver, and the opt-in answer to a demand that is too high.
+// What an image requires of the driver, and the opt-in fix if it requires too much.
 #pragma once
 
 #include <string_view>
@@ -11,11 +11,11 @@
 
 namespace kgpu::shim {
 
-// Holds NVIDIA_REQUIRE_* and CUDA_VERSION of `env` against the host and the GPUs of `grant`. Where
-// they are not met and the admin named a folder of forward-compatibility libraries below `root`
-// with which they would be, those libraries replace the driver's in the grant. Nothing is checked
-// for a grant that has nothing of the driver. Errors: FailedPrecondition (not met: demand, host and
-// fix), InvalidArgument (malformed), those of the index.
+// Checks NVIDIA_REQUIRE_* and CUDA_VERSION in `env` against the host and the GPUs of `grant`. If
+// they are not met, but would be with the forward-compatibility libraries in the folder that the
+// admin configured, below `root`, those libraries replace the driver's in the grant. Checks nothing
+// for a grant without parts of the driver. Errors: FailedPrecondition (not met: requirement, host
+// and fix), InvalidArgument (malformed), those of the index.
 Status MeetRequirements(const std::vector<std::string_view>& env, const Config& config,
                         IndexReader& reader, const sys::Root& root, Grant& grant);
 

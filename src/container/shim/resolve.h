@@ -1,4 +1,4 @@
-// From what is granted to what is edited: looks devices up in the injection index and in CDI
+// Turns a granted request into edits: looks devices up in the injection index and in CDI
 // folders.
 #pragma once
 
@@ -15,22 +15,22 @@
 namespace kgpu::shim {
 
 struct Grant {
-  bool has_driver = false;  // anything of the index
-  // Of the index: nodes, mounts and variables for the capabilities wanted.
+  bool has_driver = false;  // whether anything comes from the index
+  // From the index: nodes, mounts and variables for the wanted capabilities.
   cdi::ContainerEdits index_edits;
-  // Of CDI files: each file's own edits once, then those of its devices, in the order asked.
+  // From CDI files: each file's own edits once, then those of its devices, in request order.
   cdi::ContainerEdits cdi_edits;
   std::vector<std::string> devices;              // for people: UUIDs, CDI names
   std::vector<const inject::IndexDevice*> gpus;  // in the index given
-  std::vector<std::string> notes;                // what was asked for and is not on this host
+  std::vector<std::string> notes;                // requests for things that this host does not have
 };
 
-// Reads the index when the first device asks for it. The reference is valid while the reader lives.
+// Reads the index when the first device needs it. The reference is valid while the reader lives.
 class IndexReader {
  public:
   explicit IndexReader(const sys::Root& root) : root_(root) {}
-  // Errors: FailedPrecondition (none: names the commands that write one, or it is of another age),
-  // InvalidArgument, PermissionDenied.
+  // Errors: FailedPrecondition (no index: names the commands that write one; or it is from another
+  // version), InvalidArgument, PermissionDenied.
   StatusOr<const inject::InjectionIndex*> Get();
 
  private:
@@ -38,8 +38,8 @@ class IndexReader {
   std::optional<inject::InjectionIndex> index_;
 };
 
-// `root` is where CDI folders are. Errors: NotFound naming the device and what there is,
-// FailedPrecondition (a GPU in MIG mode asked for as a whole; several files declare one device),
+// `root` contains the CDI folders. Errors: NotFound naming the device and the existing ones,
+// FailedPrecondition (a GPU in MIG mode requested as a whole; several files declare one device),
 // those of IndexReader.
 StatusOr<Grant> Resolve(const Request& request, inject::CapabilitySet wanted, IndexReader& reader,
                         const sys::Root& root);

@@ -1,5 +1,5 @@
-// kgpu-runtime as a whole: stands between an engine and its OCI runtime, and puts GPUs into the
-// specs of containers that ask for them and may.
+// All of kgpu-runtime: runs between an engine and its OCI runtime, and adds GPUs to the specs of
+// containers that request them and may have them.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@
 
 namespace kgpu::shim {
 
-// Where things are. `state` holds our own files, `engine` is the file system as the engine names
+// Where files are. `state` contains our own files, `engine` is the file system by the engine's
 // paths.
 struct Host {
   const sys::Root& state;
@@ -22,15 +22,15 @@ struct Host {
   const Clock& clock;
 };
 
-// Edits the spec of the container that `line` starts, if it asks for GPUs and may, and writes the
-// audit. Looks at nothing but the spec, the files below host.state, and device nodes of
-// host.engine. A container that asks for none is left alone, byte for byte. Errors: the container
+// Edits the spec of the container that `line` starts, if it requests GPUs and may have them, and
+// writes the audit log. Reads only the spec, files below host.state, and device nodes of
+// host.engine. A container that requests none stays unchanged, byte for byte. Errors: the container
 // must not start; the text says why.
 Status EditBundle(const CommandLine& line, const Config& config, const Host& host);
 
-// Edits the bundle when the call starts a container, then becomes the real runtime with the same
-// arguments and `environment`, of which only the marker of a copy of this program is read. Returns
-// only when that fails: the exit code.
+// Edits the bundle if the call starts a container, then becomes the real runtime with the same
+// arguments and `environment`; of the latter it only reads the marker of a copy of this program.
+// Returns the exit code, and only on failure.
 int Main(int argc, char** argv, char** environment);
 
 }  // namespace kgpu::shim

@@ -1,4 +1,4 @@
-// Errors where engines look for them: on stderr, and in the file that --log names.
+// Reports errors where engines look for them: on stderr, and in the file of --log.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace kgpu::shim {
 
-// A line as runc writes it, with a newline; engines show people the text of the last one. Source:
-// configLogrus of runc's main.go, go-runc's reading of log.json.
+// A line in runc's format, with a newline; engines show people the last one. Source: configLogrus
+// of runc's main.go, go-runc's reading of log.json.
 std::string RuntimeLogLine(std::string_view message, bool is_json, WallTime now);
 
-// Appends to the log of `line`, if it names one. A log that cannot be written is passed over: the
-// text is on stderr as well.
+// Appends to the log that `line` names, if any. Ignores write errors: the text is on stderr as
+// well.
 void WriteRuntimeLog(const CommandLine& line, std::string_view message, WallTime now);
 
 }  // namespace kgpu::shim

@@ -78,7 +78,7 @@ class TestBundle {
   }
   void WriteSpec(std::string_view text) const { dir_.WriteFile("bundle/config.json", text); }
 
-  // A spec with these variables (and PATH), mounts and whatever fields else are given as JSON text.
+  // A spec with these variables (and PATH), mounts and any other fields, given as JSON text.
   static std::string Spec(const std::vector<std::string>& env, const std::string& mounts = "",
                           const std::string& more = "") {
     std::string variables = "\"PATH=/bin\"";

@@ -1,4 +1,4 @@
-// Moments as logs show them. fmt's own way would bring locales and streams into the program.
+// Timestamps for logs. fmt's own formatting would link locales and streams into the program.
 #pragma once
 
 #include <string>

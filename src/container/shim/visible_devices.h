@@ -1,4 +1,4 @@
-// The texts by which containers ask for GPUs, as values: NVIDIA_VISIBLE_DEVICES and its relatives.
+// Parses the texts in which containers request GPUs: NVIDIA_VISIBLE_DEVICES and its relatives.
 // Source: internal/config/image of NVIDIA/nvidia-container-toolkit.
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace kgpu::shim {
 
-// No host has as many devices; a longer list is a mistake or an attack.
+// No host has as many devices: a longer list is a mistake or an attack.
 inline constexpr size_t kMostNames = 1024;
 inline constexpr size_t kLongestList = size_t{64} << 10;
 inline constexpr size_t kLongestName = 256;
 
-// "kgpu.dev/gds=all" in its two halves.
+// "kgpu.dev/gds=all", split in two.
 struct CdiName {
   std::string kind;
   std::string device;
@@ -38,11 +38,11 @@ struct DeviceList {
   bool operator==(const DeviceList&) const = default;
 };
 
-// A comma list, blanks around its words allowed. Errors: InvalidArgument naming the word and the
-// rule: too long, too many, a character that no name has, "none" beside devices.
+// A comma-separated list; blanks around words are allowed. Errors: InvalidArgument naming the word
+// and the rule: too long, too many, an invalid character, "none" together with devices.
 StatusOr<DeviceList> ParseVisibleDevices(std::string_view text);
 
-// A comma list of names with a kind. Errors: InvalidArgument.
+// A comma-separated list of names with a kind. Errors: InvalidArgument.
 StatusOr<std::vector<CdiName>> ParseCdiNames(std::string_view text);
 
 // One name with a kind. Errors: InvalidArgument.

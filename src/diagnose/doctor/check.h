@@ -1,4 +1,4 @@
-// What a check of `kgpu doctor` is: an entry of a table, and a pure function of what was seen.
+// A check of `kgpu doctor`: a table entry, and a pure function of the facts.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ using report::FileEdit;
 using report::Finding;
 using report::Severity;
 
-// Takes what one check finds. A finding has the severity of its check, or less.
+// Collects one check's findings. A finding has the severity of its check, or less.
 class Findings {
  public:
   void Add(std::string evidence, std::vector<std::string> fix,
@@ -29,12 +29,12 @@ class Findings {
     }
     list_.push_back(std::move(finding));
   }
-  // A finding that is less than the check's own severity on this host.
+  // A finding that is less severe on this host than the check's own severity.
   void AddWarning(std::string evidence, std::vector<std::string> fix) {
     Add(std::move(evidence), std::move(fix));
     list_.back().severity = Severity::kWarning;
   }
-  // What the check looks for is there, and on this host it may well be meant so.
+  // The check found something that is probably intended on this host.
   void AddInfo(std::string evidence, std::vector<std::string> fix) {
     Add(std::move(evidence), std::move(fix));
     list_.back().severity = Severity::kInfo;
@@ -47,7 +47,7 @@ class Findings {
 
 struct Check {
   std::string_view id;     // "driver-nouveau-loaded": never changes
-  std::string_view title;  // what is wrong when it finds something
+  std::string_view title;  // what is wrong if it finds something
   Severity severity = Severity::kInfo;
   std::string_view explain;  // why it matters and how the fix works, for --explain
   void (*run)(const Facts& facts, Findings& findings) = nullptr;

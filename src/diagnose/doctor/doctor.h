@@ -19,10 +19,10 @@ StatusOr<Check> FindCheck(std::string_view id);
 
 struct Diagnosis {
   std::vector<Finding> findings;        // in the order of the checks
-  std::vector<std::string> unreadable;  // what could not be looked at
-  size_t checks = 0;                    // how many were run
-  size_t skipped = 0;                   // how many have nothing to look at here
-  // Skipped since this is a container that sees only its own files: nothing is known of the host.
+  std::vector<std::string> unreadable;  // what could not be read
+  size_t checks = 0;                    // number of checks that were run
+  size_t skipped = 0;                   // number of checks that do not apply here
+  // Skipped, since this is a container that only sees its own files, and nothing of the host.
   bool is_host_hidden = false;
 };
 
@@ -30,14 +30,14 @@ struct Diagnosis {
 StatusOr<Diagnosis> Diagnose(const Facts& facts, const std::vector<std::string>& only);
 
 struct Fixed {
-  std::vector<std::string> done;  // a text each: the file and its lines; of a dry run, to be done
-  std::vector<Status> failed;     // the others, each naming its file
+  std::vector<std::string> done;  // a text each: file and lines; in a dry run, what would be done
+  std::vector<Status> failed;     // failed writes, each naming its file
 };
 
-// Writes the files that findings want, and keeps what stood there beside each as
-// "<file>.before-kgpu". One that cannot be written hinders no other. Refuses a file that has
-// changed since it was looked at and, when run as root, one that another user could put another
-// file in the place of. Nothing is written while another kgpu changes the host.
+// Writes the files that findings want, and saves the old content of each as "<file>.before-kgpu".
+// A failed write does not stop the others. Refuses a file that has changed since it was read and,
+// as root, a file that another user could replace. Writes nothing while another kgpu changes the
+// host.
 Fixed Fix(const Diagnosis& diagnosis, const sys::Root& host, change::Disk& disk, bool is_dry_run);
 
 }  // namespace kgpu::doctor

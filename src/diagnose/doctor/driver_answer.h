@@ -1,4 +1,4 @@
-// What the driver says of the GPUs of this host, asked through kgpu-probe.
+// What the driver reports about this host's GPUs, through kgpu-probe.
 #pragma once
 
 #include <chrono>
@@ -9,9 +9,9 @@
 namespace kgpu::doctor {
 
 struct DriverAnswer {
-  device::SnapshotPtr snapshot{};  // null: there was none before the deadline
+  device::SnapshotPtr snapshot{};  // null: none before the deadline
   device::SampleSetPtr
-      samples{};  // null: there was none before the deadline, or the driver is down
+      samples{};  // null: there were none before the deadline, or the driver is down
   std::chrono::milliseconds deadline{0};
   bool is_late = false;  // the deadline passed before the answer was complete
 

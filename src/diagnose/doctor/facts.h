@@ -1,5 +1,5 @@
-// All that the doctor knows of a host, gathered once. Checks are functions of this value and look
-// at nothing else.
+// Everything the doctor knows about a host, gathered once. Checks are functions of this value and
+// read nothing else.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 
 namespace kgpu::doctor {
 
-// What installs packages here.
+// The host's way to install packages.
 enum class Packager : uint8_t {
   kOther,
   kApt,
@@ -38,7 +38,7 @@ enum class Packager : uint8_t {
   kTransactional,  // SUSE's read-only systems
 };
 
-// Packages have the names that Red Hat gave them, and rpm keeps them.
+// Packages have the names that Red Hat uses, and rpm manages them.
 bool IsLikeRedHat(host::Family family);
 
 struct SystemFacts {
@@ -46,19 +46,19 @@ struct SystemFacts {
   Packager packager = Packager::kOther;
   bool is_arm64 = false;
   std::string default_target;        // "graphical.target"; empty: not systemd, or unknown
-  bool has_display_manager = false;  // a unit of one is installed as such
-  // By the pid of each whether it has a GPU of `pci` open; absent: may not be seen.
+  bool has_display_manager = false;  // one is installed as a unit
+  // Whether each process, by pid, has a GPU of `pci` open; absent: unreadable.
   std::map<pid_t, bool> has_gpu_open;
 };
 SystemFacts ReadSystemFacts(host::Sight& sight, host::Family family, const host::Facts& facts);
 
 // What is installed of NVIDIA's driver.
 struct InstallFacts {
-  // Installed packages of the driver and their upstream versions: read from dpkg's file, reported
-  // by the host's own rpm.
+  // Installed driver packages and their upstream versions: from dpkg's status file, or from the
+  // host's own rpm.
   std::map<std::string, std::string> packages;
   std::string fabric_version;            // of the fabric manager's package; empty: none
-  bool is_by_kgpu = false;               // `kgpu driver install` brought it
+  bool is_by_kgpu = false;               // `kgpu driver install` installed it
   bool has_firmware = false;             // of the loaded module's version
   std::optional<bool> is_cuda_in_cache;  // libcuda.so.1 in ld.so.cache; nothing: no cache
   bool has_fabric_manager = false;
@@ -71,14 +71,14 @@ struct DeviceFacts {
   std::set<std::string> names;          // of all that begins with "nvidia" in /dev
   size_t gpu_count = 0;                 // that the driver has
   std::vector<std::string> closed;      // nodes that not everybody may open: "/dev/nvidia0 (0660)"
-  std::optional<unsigned> mig_monitor;  // the capability that MIG monitoring needs
+  std::optional<unsigned> mig_monitor;  // the capability that is needed to monitor MIG
 };
 DeviceFacts ReadDeviceFacts(host::Sight& sight);
 
-// What runs of NVIDIA's services.
+// Which of NVIDIA's services run.
 struct ServiceFacts {
   std::vector<host::Daemon> persistence;
-  bool has_persistence_socket = false;  // also seen where the daemon's process is not
+  bool has_persistence_socket = false;  // visible even if the daemon's process is not
   std::vector<host::Daemon> fabric;
   bool has_rdma = false;
 };
@@ -86,32 +86,32 @@ ServiceFacts ReadServiceFacts(host::Sight& sight);
 
 struct EngineFacts {
   engine::Engine engine;
-  std::vector<report::Finding> findings;  // what `kgpu runtime check` says
-  std::optional<uint64_t> memlock;        // bytes its containers may lock; nothing: no limit
-  std::string config;                     // text of its configuration
-  std::string settings;                   // of all its files, drop-ins too
+  std::vector<report::Finding> findings;  // from `kgpu runtime check`
+  std::optional<uint64_t> memlock;        // bytes that its containers may lock; nothing: no limit
+  std::string config;                     // its configuration's text
+  std::string settings;                   // of all its files, including drop-ins
   bool is_socket_activated = false;       // its first client starts it
 };
 
 struct SpecFinding {
   std::string path;  // of the CDI file
   std::string text;
-  bool is_newer = false;  // of a version of CDI that this kgpu does not know
+  bool is_newer = false;  // of a CDI version that this kgpu does not know
 };
 
 // How containers get GPUs.
 struct ContainerFacts {
   std::vector<EngineFacts> engines;
-  std::vector<SpecFinding> broken_specs;  // files that engines do not take
-  std::vector<SpecFinding> stale_specs;   // that name what is not there
+  std::vector<SpecFinding> broken_specs;  // files that engines refuse
+  std::vector<SpecFinding> stale_specs;   // files that name things that do not exist
   std::vector<cdi::Conflict> conflicts;
   bool has_gpu_spec = false;
   bool has_systemd = false;
   bool is_cgroup_v2 = false;
   std::vector<std::string> lost_links;  // "/dev/char/195:0" that are not there
   std::optional<unsigned> systemd_version;
-  std::optional<engine::Version> runc_version;  // asked for where links are lost only
-  bool is_legacy_hook = false;                  // of NVIDIA's runtime, set so by its configuration
+  std::optional<engine::Version> runc_version;  // only read if links are lost
+  bool is_legacy_hook = false;                  // of NVIDIA's runtime, by its configuration
 
   bool is_cdi_ok() const {
     return has_gpu_spec && broken_specs.empty() && stale_specs.empty() && conflicts.empty();
@@ -125,11 +125,11 @@ enum class Place : uint8_t {
   kHost,
   kWsl,
   kJetson,
-  kContainer,  // one that sees no root but its own
+  kContainer,  // one that only sees its own root
 };
 Place ReadPlace(host::Sight& sight);
 
-// Systems whose packages take an entitlement.
+// Systems whose packages require an entitlement.
 enum class RedHat : uint8_t {
   kNo,
   kEnterprise,  // RHEL
@@ -138,10 +138,10 @@ enum class RedHat : uint8_t {
 
 struct EntitlementFacts {
   RedHat red_hat = RedHat::kNo;
-  bool is_valid = false;             // a certificate has not ended
-  std::optional<WallTime> last_end;  // of all certificates; nothing: there is none
+  bool is_valid = false;             // one certificate has not expired
+  std::optional<WallTime> last_end;  // of all certificates; nothing: there are none
   bool has_other_source = false;     // the system's packages come from elsewhere
-  bool is_unreadable = false;        // certificates that may not be read
+  bool is_unreadable = false;        // certificates are unreadable
 };
 EntitlementFacts ReadEntitlementFacts(host::Sight& sight, const host::Distribution& distribution,
                                       const Clock& clock);
@@ -155,17 +155,17 @@ struct Facts : host::Facts {
   ServiceFacts services;
   ContainerFacts containers;
   KubeletFacts kubelet;
-  // Whose programs or files are on this host, and which: "process nfd-worker (pid 900)".
+  // Programs and files of other owners on this host: "process nfd-worker (pid 900)".
   std::map<node::Owner, std::vector<std::string>> owner_marks;
   Heard heard;
 };
 
-// Never fails: what cannot be seen is in `unreadable`.
-// Engines and the kubelet are asked for their versions by `runner`; `clock` tells what has ended.
+// Never fails: what cannot be read is in `unreadable`. Uses `runner` to get the versions of engines
+// and the kubelet, and `clock` to tell what has expired.
 Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, const Clock& clock,
                   Heard heard = {});
 
-// What two device plugins serve at once: ends of the names of their sockets, "gpu.sock".
+// What two device plugins serve at the same time: suffixes of their socket names, "gpu.sock".
 std::vector<std::string> TwiceServed(const Facts& facts);
 
 }  // namespace kgpu::doctor

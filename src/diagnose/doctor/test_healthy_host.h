@@ -1,4 +1,4 @@
-// A host on which the doctor finds nothing, for tests that break one thing of it.
+// A host on which the doctor finds nothing, for tests that break one thing.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ inline constexpr std::string_view kSecondGpu = "0000:18:00.0";
 inline constexpr std::string_view kSwitchPort = "0000:16:08.0";
 inline constexpr std::string_view kSecondSwitchPort = "0000:16:10.0";
 std::string PortFolder(std::string_view gpu);
-// Files that stand for the answers of others.
+// Files with the answers of others.
 inline constexpr std::string_view kAgentStatus = "heard/agent.json";
 inline constexpr std::string_view kNode = "heard/node.json";
 inline constexpr std::string_view kPods = "heard/pods.json";
@@ -48,20 +48,20 @@ struct SaidByCluster {
   unsigned allocatable = 2;
 };
 
-// The two GPUs of the host, healthy and measured; `change` alters them.
+// The host's two GPUs, healthy and with samples; `change` modifies them.
 DriverAnswer HealthyDriver(
     const std::function<void(device::Snapshot&, device::SampleSet&)>& change = {});
 
 // Debian 12, two A100 behind a PCIe switch, DKMS, Secure Boot with an enrolled key, driver
-// 535.104.05, containerd, a kubelet and an agent, node n1 of a cluster. Of the other families:
-// their places of libraries and modules, compressed and signed, and their packages.
+// 535.104.05, containerd, a kubelet and an agent, node n1 of a cluster. For other families: their
+// library and module folders, compressed and signed modules, and their packages.
 class HealthyHost {
  public:
   explicit HealthyHost(host::Family family = host::Family::kDebian);
 
   const TestHost& tree() const { return host_; }
   const TempDir& dir() const { return host_.dir(); }
-  // False where device nodes cannot be made: tests that need them skip.
+  // False if device nodes cannot be created: tests that need them skip.
   bool has_nodes() const { return has_nodes_; }
 
   void Write(std::string_view path, std::string_view text) const { dir().WriteFile(path, text); }
@@ -81,7 +81,7 @@ class HealthyHost {
   void SetRegistered(const std::vector<std::string>& ids) const;
   void SetAgent(const SaidByAgent& said) const;
   void SetNode(const SaidByCluster& said) const;
-  // What the driver answers; at first, that both GPUs are healthy.
+  // The driver's answer; by default, both GPUs are healthy.
   void SetDriver(DriverAnswer answer) const { *driver_ = std::move(answer); }
 
   // `engine_root`: what the container engine calls "/"; empty: the host.
@@ -89,7 +89,7 @@ class HealthyHost {
   std::vector<std::string> Ids() const;
   // Ids of errors and warnings.
   std::vector<std::string> Troubles() const;
-  // Carries --fix out.
+  // Runs --fix.
   void Fix() const;
 
  private:
@@ -107,7 +107,7 @@ class HealthyHost {
   bool has_nodes_ = false;
 };
 
-// One broken host: exactly the check `id` fires on it.
+// A broken host: only the check `id` finds something on it.
 struct Broken {
   std::string_view id;
   std::function<void(const HealthyHost&)> break_it;

@@ -1,4 +1,4 @@
-// A diagnosis and the table of checks as people and programs read them. Pure.
+// A diagnosis and the table of checks for people and programs. Pure functions.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace kgpu::doctor {
 
-// What is worst stands first, each finding with its fix; then what could not be seen.
+// Worst findings first, each with its fix; then what could not be read.
 std::string DiagnosisText(const Diagnosis& diagnosis, bool has_color = false);
 // Field names are part of the interface: docs/reference/doctor.md.
 boost::json::value DiagnosisJson(const Diagnosis& diagnosis);

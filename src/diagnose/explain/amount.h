@@ -1,4 +1,4 @@
-// Amounts of resources as Kubernetes writes them: "2", "1500m", "40Gi". Pure.
+// Resource amounts in Kubernetes' notation: "2", "1500m", "40Gi". Pure functions.
 #pragma once
 
 #include <compare>
@@ -10,32 +10,32 @@
 
 namespace kgpu::explain {
 
-// In thousandths, since CPUs are shared in those.
+// In thousandths, the unit in which CPUs are shared.
 struct Amount {
   int64_t milli = 0;
   auto operator<=>(const Amount&) const = default;
   bool IsWhole() const { return milli % 1000 == 0; }
 };
 
-// Neither goes past what an Amount holds.
+// Both saturate at an Amount's limits.
 Amount operator+(Amount a, Amount b);
 Amount operator-(Amount a, Amount b);
 
-// By name of the resource; what is not in it is zero.
+// By resource name; missing ones are zero.
 using Amounts = std::map<std::string, Amount, std::less<>>;
 Amount AmountOf(const Amounts& amounts, std::string_view resource);
 void AddTo(Amounts& sum, const Amounts& more);
 
-// Any spelling: suffixes n, u, m, k … E, Ki … Ei, exponents. What is finer than a thousandth is
-// rounded up, what is too large is the largest. Nothing for a text that is no quantity, or is
+// Any notation: suffixes n, u, m, k … E, Ki … Ei, exponents. Finer than a thousandth is
+// rounded up, too large becomes the largest. Nothing for a text that is no quantity, or is
 // negative.
 std::optional<Amount> ParseAmount(std::string_view text);
 
-// For people, as the resource is usually written: memory and storage "40Gi", all others "2",
+// For people, in the resource's usual notation: memory and storage "40Gi", all others "2",
 // "1500m".
 std::string AmountText(std::string_view resource, Amount amount);
 
-// A resource of devices: its name has a domain that is not Kubernetes' own.
+// A device resource: its name has a domain other than Kubernetes' own.
 bool IsExtended(std::string_view resource);
 
 }  // namespace kgpu::explain

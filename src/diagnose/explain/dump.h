@@ -1,5 +1,5 @@
-// What was read of a cluster, as one file: `kgpu explain dump`, and what `kubectl get … -o json`
-// prints.
+// What was read from a cluster, as one file: `kgpu explain dump`, or the output of `kubectl get …
+// -o json`.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -21,10 +21,10 @@ inline constexpr size_t kMaxYamlDump = size_t{16} << 20;
 
 struct Dump {
   std::string pod{};    // "team-a/train"; empty: unknown, as in a list of kubectl's
-  std::string taken{};  // when
-  // Objects with their kind. Of a file all that is not judged is taken away.
+  std::string taken{};  // when it was made
+  // Objects with their kind. Data from a file is reduced to what is judged.
   std::vector<boost::json::value> items{};
-  // Kinds of which all that matters was read.
+  // Kinds that were read completely, as far as they matter.
   std::set<std::string, std::less<>> listed{};
   std::vector<std::string> unreadable{};
   std::vector<HeldDevice> held{};
@@ -32,21 +32,21 @@ struct Dump {
   bool Has(std::string_view kind) const { return listed.contains(kind); }
 };
 
-// A dump of ours, or any list of objects, or one object; JSON or YAML. Of other files a kind counts
-// as listed when one of it is there. Errors: InvalidArgument naming `file` and what is wrong.
+// Reads our dump, any list of objects, or one object; JSON or YAML. In other files, a kind counts
+// as listed if there is one object of it. Errors: InvalidArgument naming `file` and the problem.
 StatusOr<Dump> ReadDump(std::string_view text, std::string_view file);
 
 boost::json::value DumpJson(Dump dump);
 
-// Whether a variable of a container's environment is judged, and so is kept: a list of names, for
-// NVIDIA_API_KEY and its like are secrets.
+// Whether a variable of a container's environment is judged, and therefore kept: a fixed list of
+// names, since NVIDIA_API_KEY and the like are secrets.
 bool IsJudgedVariable(std::string_view name);
 
-// Takes out of an object whatever is not judged: of a pod's environment all but IsJudgedVariable,
-// volumes, commands, annotations, managed fields. `kind` is set where a list left it out.
-// False: nobody would look at such an object, and it is not kept; a Secret, say.
+// Removes what is not judged from an object: of a pod, all environment variables except
+// IsJudgedVariable, volumes, commands, annotations, managed fields. Sets `kind` if a list left it
+// out. False: such an object is never used, e.g. a Secret, and is not kept.
 bool Slim(boost::json::value& object, std::string_view kind);
-// The same of a pod that only matters for what it has: less is kept.
+// The same for a pod that only matters for what it holds: keeps less.
 void SlimHolder(boost::json::value& pod);
 
 }  // namespace kgpu::explain

@@ -1,4 +1,4 @@
-// `kgpu explain pod`: why a pod has, or has not, its GPU. Pure.
+// `kgpu explain pod`: why a pod has its GPU, or not. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace kgpu::explain {
 enum class State : uint8_t {
   kAbsent,    // no server has it
   kPending,   // on no node
-  kStarting,  // on a node, and not all of it runs
+  kStarting,  // on a node, but not completely running
   kRunning,
   kSucceeded,
   kFailed,
@@ -23,14 +23,14 @@ enum class State : uint8_t {
 // "absent", "pending", …
 std::string_view ToString(State state);
 
-// What a node has of a resource that the pod asks for.
+// What a node has of a resource that the pod requests.
 struct Stock {
   std::string resource{};
   Amount capacity{};
   Amount allocatable{};
   Amount free{};
-  Amount own{};               // what the pod itself has of it; not part of `free`
-  bool is_free_known = true;  // false: who else is on the node was not read
+  Amount own{};               // held by the pod itself; not part of `free`
+  bool is_free_known = true;  // false: the other pods on the node were not read
 };
 
 struct NodeVerdict {
@@ -44,21 +44,21 @@ struct Report {
   std::string pod{};  // "team-a/train"
   State state = State::kAbsent;
   std::string verdict{};                       // one line
-  std::string node{};                          // where it is; empty: nowhere
-  std::map<std::string, std::string> wants{};  // resource → amount; claim → what it asks for
-  std::vector<std::string> has{};              // devices, as far as they are known
+  std::string node{};                          // where it runs; empty: nowhere
+  std::map<std::string, std::string> wants{};  // resource → amount; claim → its request
+  std::vector<std::string> has{};              // devices, as far as known
   Reasons reasons{};                           // the pod's own
-  // Those that have GPUs or what the pod asks for, nearest first; of a pod that is on a node, that
-  // one.
+  // Nodes that have GPUs or what the pod requests, best match first; for a pod on a node, only that
+  // node.
   std::vector<NodeVerdict> nodes{};
-  size_t other_nodes = 0;  // that are not among them
+  size_t other_nodes = 0;  // number of nodes that are not in `nodes`
   std::vector<std::string> not_judged{};
   std::vector<std::string> unreadable{};
 };
 
 Report Explain(const Facts& facts);
 
-// Whether the pod has what it asks for: it runs or has ended well, and nothing is wrong with it.
+// Whether the pod has what it requests: it runs or has completed, and nothing is wrong with it.
 bool IsHealthy(const Report& report);
 
 }  // namespace kgpu::explain

@@ -1,5 +1,5 @@
-// What `kgpu explain` judges: a pod, the nodes, who has their GPUs, and the rules of the namespace,
-// as plain values. Whatever a server or a file left out is empty.
+// The input of `kgpu explain`: a pod, the nodes, the holders of their GPUs, and the namespace's
+// rules, as plain values. What a server or file left out is empty.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -27,7 +27,7 @@ struct Condition {
   std::string message{};
   std::string since{};  // lastTransitionTime
 };
-// Null: there is none of that type.
+// Null if there is none of that type.
 const Condition* FindCondition(const std::vector<Condition>& conditions, std::string_view type);
 
 struct Taint {
@@ -43,7 +43,7 @@ struct Toleration {
   std::string effect{};  // empty: every one
 };
 
-// One line of a node selector.
+// One requirement of a node selector.
 struct Requirement {
   std::string key{};
   std::string op{};  // In, NotIn, Exists, DoesNotExist, Gt, Lt
@@ -64,7 +64,7 @@ struct ContainerSpec {
   std::vector<std::string> wrong{};        // "requests.nvidia.com/gpu: x": what is no quantity
   std::vector<std::string> environment{};  // what IsJudgedVariable says: "NAME=value"
   bool is_init = false;
-  bool is_sidecar = false;  // an init container that stays
+  bool is_sidecar = false;  // an init container that keeps running
 };
 
 struct ContainerStatus {
@@ -72,31 +72,31 @@ struct ContainerStatus {
   bool is_running = false;
   std::string reason{};  // why it waits or ended: "ImagePullBackOff", "OOMKilled"
   std::string message{};
-  std::optional<int64_t> exit_code{};  // of one that ended
-  std::string last_reason{};           // of the run before
+  std::optional<int64_t> exit_code{};  // if it has ended
+  std::string last_reason{};           // of the previous run
   std::string last_message{};
   std::optional<int64_t> last_exit_code{};
   int64_t restarts = 0;
 };
 
-// A claim as a pod names it.
+// A claim as a pod refers to it.
 struct ClaimUse {
   std::string name{};
-  std::string claim{};      // of the object; empty: not made yet
-  std::string made_from{};  // the template, where it has one
+  std::string claim{};      // the object's; empty: not created yet
+  std::string made_from{};  // the template, if it has one
 };
 
-// The sum of a pod's containers as the scheduler counts them.
+// The sum over a pod's containers, as the scheduler counts.
 struct Pod {
   std::string space{};
   std::string name{};
-  std::string uid{};    // empty: a manifest, which no server has taken
+  std::string uid{};    // empty: a manifest that no server has accepted
   std::string owner{};  // "ReplicaSet/train-6d4f"
   std::string node{};   // empty: not scheduled
   std::string phase{};
   std::string reason{};
   std::string message{};
-  std::string started{};  // or created, where it did not start
+  std::string started{};  // or created, if it did not start
   bool is_deleted = false;
   int64_t priority = 0;
   std::string priority_class{};
@@ -106,7 +106,7 @@ struct Pod {
   std::string nominated_node{};
   std::vector<std::string> gates{};
   Texts selector{};
-  // Of requiredDuringSchedulingIgnoredDuringExecution, one of which must match; nothing: no such
+  // requiredDuringSchedulingIgnoredDuringExecution: one term must match; nothing: no such
   // rule.
   std::optional<std::vector<SelectorTerm>> affinity{};
   std::vector<Toleration> tolerations{};
@@ -115,8 +115,8 @@ struct Pod {
   std::vector<Condition> conditions{};
   std::vector<ClaimUse> claims{};
   Amounts overhead{};
-  Amounts of_all{};  // spec.resources: of all containers together, where it is given
-  // Rules of the scheduler that are not judged here, by the names that people know.
+  Amounts of_all{};  // spec.resources, if given: of all containers together
+  // Scheduler rules that are not judged here, by their usual names.
   std::vector<std::string> not_judged{};
 
   std::string Title() const;  // "team-a/train"
@@ -134,19 +134,19 @@ struct Node {
   Amounts allocatable{};
 };
 
-// Somebody else's part of a node.
+// Another pod's share of a node.
 struct Holder {
   std::string title{};  // "team-a/train"
   std::string node{};
   std::string since{};
   int64_t priority = 0;
   bool is_deleted = false;
-  bool is_nominated = false;  // not there yet: the scheduler keeps the room for it
+  bool is_nominated = false;  // not there yet: the scheduler reserves the room for it
   Amounts requests{};
 };
 
 struct Event {
-  std::string kind{};  // of what it is about
+  std::string kind{};  // of the object it is about
   std::string space{};
   std::string name{};
   std::string uid{};
@@ -158,12 +158,12 @@ struct Event {
 struct Quota {
   std::string space{};
   std::string name{};
-  std::vector<Requirement> scopes{};  // that a pod must be in to count; the key is the scope
+  std::vector<Requirement> scopes{};  // a pod must match these to count; the key is the scope
   Amounts hard{};
   Amounts used{};
 };
 
-// One entry of a LimitRange.
+// An entry of a LimitRange.
 struct Limit {
   std::string space{};
   std::string range{};  // the object
@@ -174,10 +174,10 @@ struct Limit {
 
 struct ClaimRequest {
   std::string name{};
-  std::vector<std::string> classes{};  // several: the first that is there
+  std::vector<std::string> classes{};  // several: the first that exists
   int64_t count = 1;
   bool wants_all = false;
-  bool is_admin = false;       // looks on: a device that others have will do
+  bool is_admin = false;       // only observes: may get a device that others have
   bool has_selectors = false;  // of its own
   std::vector<Toleration> tolerations{};
 };
@@ -186,7 +186,7 @@ struct ClaimResult {
   std::string driver{};
   std::string pool{};
   std::string device{};
-  bool is_shared = false;  // others can have the device, too: by an administrator, or a share of it
+  bool is_shared = false;  // others can have the device too: as administrator, or a share
 };
 
 struct Claim {
@@ -195,27 +195,27 @@ struct Claim {
   std::vector<ClaimRequest> requests{};
   bool is_allocated = false;
   std::vector<ClaimResult> results{};
-  std::optional<std::vector<SelectorTerm>> nodes{};  // where the allocation can be used
+  std::optional<std::vector<SelectorTerm>> nodes{};  // where the allocation is usable
 };
 
 struct DeviceClass {
   std::string name{};
-  std::string driver{};       // that its selectors name; empty: unknown
-  bool is_of_driver = false;  // and they say no more
+  std::string driver{};       // named by its selectors; empty: unknown
+  bool is_of_driver = false;  // and they say nothing else
   std::string resource{};     // extendedResourceName
 };
 
 struct Slice {
   std::string driver{};
   std::string pool{};
-  std::string node{};      // empty: not of one node
+  std::string node{};      // empty: not tied to a node
   int64_t generation = 0;  // of the pool: older slices do not count
   std::vector<std::string> devices{};
-  std::set<std::string> shared{};                      // of them: many may have one
-  std::map<std::string, std::vector<Taint>> taints{};  // of them; NoSchedule and NoExecute
+  std::set<std::string> shared{};                      // of those devices: several may hold one
+  std::map<std::string, std::vector<Taint>> taints{};  // of those devices; NoSchedule and NoExecute
 };
 
-// A device that the kubelet of the node says the pod has.
+// A device that the pod has according to the node's kubelet.
 struct HeldDevice {
   std::string container{};
   std::string resource{};
@@ -227,17 +227,17 @@ struct Facts {
   std::string wanted_name{};
   std::optional<Pod> pod{};
   std::vector<Node> nodes{};
-  std::vector<Holder> holders{};  // pods that are on a node and have not ended, but for the pod
+  std::vector<Holder> holders{};  // pods on a node that have not ended, except the pod itself
   std::vector<Event> events{};    // oldest first
   std::vector<Quota> quotas{};
   std::vector<Limit> limits{};
   std::set<std::string> runtime_classes{};
   std::vector<Claim> claims{};
-  std::set<std::string> claim_templates{};  // of the namespace
+  std::set<std::string> claim_templates{};  // in the namespace
   std::vector<DeviceClass> device_classes{};
   std::vector<Slice> slices{};
   std::vector<HeldDevice> held{};
-  // Kinds of which all that matters was read: what is not among them is not there.
+  // Kinds that were read completely: an object of them that is missing does not exist.
   std::set<std::string, std::less<>> listed{};
   std::vector<std::string> unreadable{};  // what could not be read, and why
   std::vector<std::string> names{};       // of other pods of the namespace: "namespace/name"
@@ -245,7 +245,7 @@ struct Facts {
   bool Has(std::string_view kind) const { return listed.contains(kind); }
 };
 
-// Pure; what is malformed counts as not there. `space` and `name` are the pod's.
+// Pure function; malformed data counts as absent. `space` and `name` are the pod's.
 Facts FactsOf(const Dump& dump, std::string_view space, std::string_view name);
 
 }  // namespace kgpu::explain

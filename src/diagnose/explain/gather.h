@@ -1,4 +1,4 @@
-// Reads from an API server what explaining one pod takes: as little as can be.
+// Reads from an API server what is needed to explain one pod, and no more.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -13,13 +13,13 @@
 
 namespace kgpu::explain {
 
-// Asks the server, and waits. Errors: those of kube::Client::Send.
+// Sends a request and waits for the response. Errors: those of kube::Client::Send.
 using Ask = std::function<StatusOr<boost::json::value>(kube::ApiRequest)>;
 
-// The pod, its events, the nodes, the pods that are on nodes with GPUs, the rules of the namespace
-// and DRA's objects, all without what is not judged. What may not be read is reported in
-// `unreadable`; a pod that is not there is none of the items. Errors: the server is not reached, or
-// forbids to read the pod.
+// The pod, its events, the nodes, the pods on nodes with GPUs, the namespace's rules and
+// DRA's objects, reduced to what is judged. What we may not read is in `unreadable`; a
+// missing pod is not among the items. Errors: the server is unreachable, or forbids reading
+// the pod.
 StatusOr<Dump> Gather(const Ask& ask, std::string_view space, std::string_view name);
 
 }  // namespace kgpu::explain

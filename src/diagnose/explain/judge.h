@@ -1,4 +1,4 @@
-// Whether a pod fits a node, and what is wrong with the pod itself. Pure.
+// Whether a pod fits a node, and what is wrong with the pod itself. Pure functions.
 #pragma once
 
 #include <map>
@@ -13,13 +13,13 @@
 
 namespace kgpu::explain {
 
-// What the pods on a node have of it.
+// How much of it the pods on a node hold.
 struct NodeUse {
   Amounts used{};
   std::vector<const Holder*> holders{};
 };
 
-// The pod and all that it is held against, with what is looked up often made once. Borrows the
+// The pod and everything it is checked against, with indexes for frequent look-ups. Borrows the
 // facts.
 struct Case {
   Case(const Facts& all_facts, const Pod& the_pod);
@@ -29,42 +29,42 @@ struct Case {
   Amounts wants{};
   std::vector<std::string> devices{};  // extended resources among `wants`
   std::map<std::string_view, NodeUse> uses{};
-  std::vector<const Claim*> claims{};  // those of the pod that are there
-  // Devices that claims have for themselves: driver, pool, device.
+  std::vector<const Claim*> claims{};  // the pod's claims that exist
+  // Devices that claims hold exclusively: driver, pool, device.
   std::set<std::tuple<std::string_view, std::string_view, std::string_view>> taken{};
-  // Of the newest generation of their pools, by node; empty: of no one node.
+  // Slices of their pools' newest generation, by node; empty: not tied to a node.
   std::map<std::string_view, std::vector<const Slice*>> slices{};
 
   const NodeUse& UseOf(const Node& node) const;
-  // Allocatable, less what is used; never below zero.
+  // Allocatable minus used; never below zero.
   Amount FreeOn(const Node& node, std::string_view resource) const;
-  // The class that serves `resource` by DRA; null: none.
+  // The class that serves `resource` through DRA; null: none.
   const DeviceClass* ClassOf(std::string_view resource) const;
-  // Whether the scheduler would leave `resource` on `node` to DRA, where it does that at all.
+  // Whether the scheduler would leave `resource` on `node` to DRA, if it supports that.
   bool IsLeftToDra(const Node& node, std::string_view resource) const;
 };
 
-// Why `node` does not fit; empty: as far as is judged here it does.
+// Why `node` does not fit; empty: it fits, as far as we can judge.
 Reasons NodeReasons(const Case& c, const Node& node);
-// The part of it that is about devices.
+// The device reasons among them.
 Reasons DeviceReasons(const Case& c, const Node& node);
-// What is the pod's own, as long as it is not scheduled.
+// Reasons in the pod itself, as long as it is not scheduled.
 Reasons PodReasons(const Case& c);
-// The part of it that is about the scheduler's ways.
+// Those about scheduling rules and the scheduler.
 Reasons SchedulerReasons(const Case& c);
-// The part that is about resource claims: of the pod, and of a node.
+// Those about resource claims: of the pod, and of a node.
 Reasons ClaimReasons(const Case& c);
 Reasons NodeClaimReasons(const Case& c, const Node& node);
-// What went wrong behind the scheduler.
+// What went wrong after scheduling.
 Reasons TroubleReasons(const Case& c);
-// Of a pod that is not there: what the events of its namespace say.
+// For a pod that does not exist: what its namespace's events say.
 Reasons AbsentReasons(const Facts& facts);
-// What of its amounts the rules of the namespace forbid, for a pod that no server has taken yet.
+// Which of its amounts the namespace's rules forbid, for a pod that no server has accepted yet.
 Reasons RuleReasons(const Case& c);
 
-// Whether a node has GPUs, whatever its kubelet knows of them.
+// Whether a node has GPUs, even if its kubelet does not know them.
 bool HasGpus(const Node& node);
-// Extended resources that the node has, "nvidia.com/gpu 8, nvidia.com/mig-1g.10gb 2".
+// The node's extended resources, "nvidia.com/gpu 8, nvidia.com/mig-1g.10gb 2".
 std::string Offers(const Node& node);
 
 // "Ready=False, KubeletNotReady: …".

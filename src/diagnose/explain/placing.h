@@ -1,4 +1,4 @@
-// The scheduler's rules about labels and taints. Pure.
+// The scheduler's rules for labels and taints. Pure functions.
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@ bool Tolerates(const std::vector<Toleration>& tolerations, const Taint& taint);
 // "nvidia.com/gpu=present:NoSchedule".
 std::string TaintText(const Taint& taint);
 
-// Unknown operators hold for nothing, as there.
+// Unknown operators never match, as in the scheduler.
 bool Holds(const Requirement& requirement, const Texts& labels);
-// A term without a line matches nothing.
+// A term without requirements matches nothing.
 bool Matches(const SelectorTerm& term, const Node& node);
 bool MatchesAny(const std::vector<SelectorTerm>& terms, const Node& node);
 
 // "nvidia.com/gpu.product In [NVIDIA-A100]".
 std::string RequirementText(const Requirement& requirement);
-// The lines of `term` that do not hold on `node`.
+// The requirements of `term` that `node` does not meet.
 std::vector<Requirement> Unmet(const SelectorTerm& term, const Node& node);
 
-// What nodes have for `key`, most like one of `wanted` first; at most five.
+// Values that nodes have for `key`, those closest to one of `wanted` first; at most five.
 std::vector<std::string> ValuesOf(const std::vector<Node>& nodes, std::string_view key,
                                   const std::vector<std::string>& wanted);
-// The key that nodes have and that is most like `key`; empty: none is.
+// The nodes' key that is closest to `key`; empty: none is close.
 std::string KeyLike(const std::vector<Node>& nodes, std::string_view key);
 
 }  // namespace kgpu::explain

@@ -1,4 +1,4 @@
-// Objects of the API as the values of facts.h. Pure; what is malformed counts as not there.
+// Converts API objects to the values of facts.h. Pure functions; malformed data counts as absent.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -14,7 +14,7 @@
 namespace kgpu::explain {
 
 Pod ReadPod(const boost::json::value& object);
-// The part of a pod that is another's; nothing to hold when it is on no node or has ended.
+// Another pod's share; nothing if it is on no node or has ended.
 std::optional<Holder> ReadHolder(const boost::json::value& object);
 Node ReadNode(const boost::json::value& object);
 Event ReadEvent(const boost::json::value& object);
@@ -28,17 +28,17 @@ Slice ReadSlice(const boost::json::value& object);
 using Path = std::initializer_list<std::string_view>;
 std::string Text(const boost::json::value& object, Path path);
 bool Flag(const boost::json::value& object, Path path);
-// The items of a list; none where there is no list.
+// The items of a list; nothing if there is no list.
 void ForEach(const boost::json::value& object, Path path,
              const std::function<void(const boost::json::value&)>& take);
 std::vector<std::string> TextList(const boost::json::value& object, Path path);
 Texts ReadTexts(const boost::json::value& object, Path path);
-// `wrong` takes what is no quantity; may be null.
+// `wrong` receives texts that are no quantity; may be null.
 Amounts ReadAmounts(const boost::json::value& object, Path path,
                     std::vector<std::string>* wrong = nullptr);
 std::vector<Toleration> ReadTolerations(const boost::json::value& object, Path path);
 std::vector<Condition> ReadConditions(const boost::json::value& object);
-// Of a list of terms, "nodeSelectorTerms".
+// From a list of terms, "nodeSelectorTerms".
 std::vector<SelectorTerm> ReadTerms(const boost::json::value& object, Path path);
 
 }  // namespace kgpu::explain

@@ -1,4 +1,4 @@
-// Why a pod has no GPU: entries of a table, and what was found.
+// Why a pod has no GPU: table entries, and findings.
 #pragma once
 
 #include <span>
@@ -10,13 +10,13 @@
 
 namespace kgpu::explain {
 
-// In the order in which they are reported. An error keeps the pod from running, or from its GPU; an
-// info does not. `extra`: whether it is about one node or the pod.
+// In report order. An error keeps the pod from running, or from its GPU; an info does not. `extra`:
+// whether it is about a node or the pod.
 std::span<const report::Kind> ReasonKinds();
 
 using Reasons = std::vector<report::Finding>;
 
-// Of an id of the table.
+// A finding with an id of the table.
 report::Finding Found(std::string_view id, std::string evidence, std::vector<std::string> commands);
 
 inline bool IsBlocking(const report::Finding& reason) {

@@ -13,7 +13,7 @@
 
 namespace kgpu::explain {
 
-// A merge patch, as YAML, of an object by its name; of no name: objects more, one a document.
+// A merge patch, as YAML, for an object by name; without a name: more objects, one per document.
 struct Edit {
   std::string object{};
   std::string yaml{};
@@ -21,7 +21,7 @@ struct Edit {
 
 class World {
  public:
-  // Pod team-a/train asks for 2 nvidia.com/gpu; node-a has 8 of them, 4 free, and a taint that the
+  // Pod team-a/train requests 2 nvidia.com/gpu; node-a has 8 of them, 4 free, and a taint that the
   // pod tolerates; node-b has no GPU.
   World();
 
@@ -51,12 +51,12 @@ inline constexpr const char* kSlice =
     "kind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: gpu.nvidia.com, nodeName: node-a, "
     "pool: {name: node-a}, devices: [{name: gpu-0}]}";
 
-// The pod's container with another resources: field.
+// The pod's container with another `resources:` field.
 Edit Resources(const std::string& yaml);
 
-// What is said with a reason, a line each.
+// The evidence of a reason, one line each.
 std::string EvidenceOf(const Report& report, const std::string& id);
-// Of the pod and of all nodes.
+// For the pod and all nodes.
 std::multiset<std::string> IdsOf(const Report& report);
 
 }  // namespace kgpu::explain

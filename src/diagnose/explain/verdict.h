@@ -1,4 +1,4 @@
-// The one line above a report. Pure.
+// The one-line summary above a report. Pure functions.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace kgpu::explain {
 
-// "pending: no node has 2 free nvidia.com/gpu; node-a has 1 free of 8 …", of all else that the
-// report holds.
+// "pending: no node has 2 free nvidia.com/gpu; node-a has 1 free of 8 …", from the rest of the
+// report.
 std::string VerdictOf(const Report& report);
 
-// "A100-SXM4-80GB, 0000:07:00.0" of a device in the node's annotation kgpu.dev/gpus; empty: it is
-// not there.
+// "A100-SXM4-80GB, 0000:07:00.0" for a device in the node's annotation kgpu.dev/gpus; empty: not
+// found.
 std::string CardIn(std::string_view annotation, std::string_view uuid);
 
 }  // namespace kgpu::explain

@@ -1,4 +1,4 @@
-// A report as people and programs read it. Pure.
+// A report for people and programs. Pure functions.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -10,9 +10,9 @@
 
 namespace kgpu::explain {
 
-// The verdict, the pod's own, then the nearest nodes, each reason with its fix; of nodes past
-// `max_nodes` (SIZE_MAX: all; fewer where the pod itself is wrong) only how many there are for each
-// reason.
+// The verdict, the pod's own reasons, then the best matching nodes, each reason with its fix; for
+// nodes beyond `max_nodes` (SIZE_MAX: all; fewer if the pod itself is wrong) only their number for
+// each reason.
 std::string ReportText(const Report& report, size_t max_nodes, bool has_color = false);
 // Field names are part of the interface: docs/reference/explain.md.
 boost::json::value ReportJson(const Report& report);

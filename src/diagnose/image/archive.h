@@ -1,5 +1,5 @@
-// Images in files: an OCI image layout (a folder or a tar archive), what `docker save` and `podman
-// save` write, and the bundle of an OCI runtime.
+// Images in files: an OCI image layout (a folder or a tar archive), the output of `docker save` and
+// `podman save`, and the bundle of an OCI runtime.
 #pragma once
 
 #include <string>
@@ -13,22 +13,22 @@
 namespace kgpu::image {
 
 struct PickOptions {
-  std::string name{};                  // of several images in one archive; empty: the only one
-  std::string architecture = "amd64";  // of several for one name; where it is not there, the first
+  std::string name{};                  // selects one of several images; empty: the only one
+  std::string architecture = "amd64";  // selects one of several for a name; if missing, the first
   bool reads_layers = true;
 };
 
-// Whether `path` of `root` is something that ReadArchive reads: a file, or a folder with one of the
-// files that it begins with.
+// Whether ReadArchive can read `path` of `root`: a file, or a folder with one of the files that
+// mark an image.
 bool IsArchive(const sys::Root& root, const std::string& path);
 
-// The image in `path` of `root`. What cannot be seen of its layers is in its notes. Errors:
+// The image in `path` of `root`. Its notes say which parts of its layers are unreadable. Errors:
 // NotFound, InvalidArgument (none of the forms above; several images and no name).
 StatusOr<ImageFacts> ReadArchive(const sys::Root& root, const std::string& path,
                                  const PickOptions& options);
 
-// The image whose manifest, or index of manifests, is `digest` ("sha256:…") in a store that keeps
-// its blobs as blobs/<algorithm>/<hex>.
+// The image whose manifest, or index of manifests, is `digest` ("sha256:…") in a store with blobs
+// at blobs/<algorithm>/<hex>.
 StatusOr<ImageFacts> ReadManifest(const BlobStore& store, std::string_view digest,
                                   const PickOptions& options);
 

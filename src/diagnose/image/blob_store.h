@@ -1,4 +1,4 @@
-// Where the parts of an image lie: files of a folder, of an archive, of an engine's content store.
+// Where the parts of an image are: files of a folder, of an archive, of an engine's content store.
 #pragma once
 
 #include <memory>
@@ -22,8 +22,8 @@ class BlobStore {
   virtual std::string NameOf(std::string_view path) const = 0;
 };
 
-// A plain file of `root`, which is open as long as the source lives. Errors: those of the root,
-// InvalidArgument (no plain file: to open a device may be enough to set it off).
+// A plain file of `root`, open as long as the source lives. Errors: those of the root,
+// InvalidArgument (no plain file: merely opening a device may trigger it).
 StatusOr<std::unique_ptr<compress::ByteSource>> OpenFileOf(const sys::Root& root,
                                                            const std::string& path);
 
@@ -31,7 +31,7 @@ StatusOr<std::unique_ptr<compress::ByteSource>> OpenFileOf(const sys::Root& root
 StatusOr<std::unique_ptr<BlobStore>> OpenFolderStore(const sys::Root& root,
                                                      const std::string& folder);
 
-// A tar archive on a disk: its entries are found once, then read where they lie. Errors: those of
+// A tar archive on a disk: indexes its entries once, then reads them in place. Errors: those of
 // TarReader, OutOfRange (more files than an image has).
 StatusOr<std::unique_ptr<BlobStore>> OpenTarStore(UniqueFd fd, std::string name);
 

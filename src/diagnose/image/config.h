@@ -1,4 +1,4 @@
-// What is written about an image: its own configuration, and what engines tell of it.
+// Metadata of an image: its own configuration, and what engines report about it.
 #pragma once
 
 #include <string>
@@ -10,27 +10,27 @@
 
 namespace kgpu::image {
 
-// A configuration or an answer with more bytes is refused.
+// Size limit of a configuration or an engine's output.
 inline constexpr size_t kConfigLimit = size_t{8} << 20;
 
-// The configuration of an image: architecture, config.Env, config.Labels. Source: the OCI image
-// specification, "Image Configuration". `file` is only named in errors. Errors: InvalidArgument.
+// Reads an image's configuration: architecture, config.Env, config.Labels. Source: the OCI image
+// specification, "Image Configuration". `file` is only used in errors. Errors: InvalidArgument.
 Status ReadImageConfig(std::string_view text, std::string_view file, ImageFacts& image);
 
-// The configuration of a container: process.env and the folder of its root file system, which is
-// returned ("rootfs"). Source: the OCI runtime specification, "config". Errors: InvalidArgument.
+// Reads a container's configuration: process.env; returns the folder of its root file system
+// ("rootfs"). Source: the OCI runtime specification, "config". Errors: InvalidArgument.
 StatusOr<std::string> ReadBundleConfig(std::string_view text, std::string_view file,
                                        ImageFacts& image);
 
-// Whether a config.json is a runtime's: many other programs have files of that name.
+// Whether a config.json is an OCI runtime's: many other programs use that file name.
 bool IsBundleConfig(std::string_view text);
 
-// What `docker image inspect` and `podman image inspect` print of one image. Returns the folders of
-// its layers, the lowest first; none where the engine does not say. Errors: InvalidArgument.
+// Reads the output of `docker image inspect` and `podman image inspect` for one image. Returns its
+// layer folders, lowest first; none if the engine does not list them. Errors: InvalidArgument.
 StatusOr<std::vector<std::string>> ReadInspect(std::string_view text, std::string_view file,
                                                ImageFacts& image);
 
-// What `crictl inspecti --output json` prints. Errors: InvalidArgument.
+// Reads the output of `crictl inspecti --output json`. Errors: InvalidArgument.
 Status ReadCriImage(std::string_view text, std::string_view file, ImageFacts& image);
 
 }  // namespace kgpu::image

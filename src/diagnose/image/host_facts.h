@@ -1,4 +1,4 @@
-// The host of a question: as it was seen, or as somebody describes one.
+// The host that an image is checked against: as observed, or as a user describes it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace kgpu::image {
 
-// A host in words; all but the driver may be empty.
+// A host described by a user; everything except the driver may be empty.
 struct HostWords {
   std::string driver;        // "535.104.05"
   std::string compute;       // "8.0"
@@ -18,14 +18,14 @@ struct HostWords {
   std::string architecture;  // "amd64"
 };
 
-// Errors: InvalidArgument (no version; a model that is not known and no compute capability).
+// Errors: InvalidArgument (no version; an unknown model without a compute capability).
 StatusOr<HostFacts> FactsOfWords(const HostWords& words);
 
-// Errors: FailedPrecondition (it does not say which driver it has).
+// Errors: FailedPrecondition (the snapshot has no driver version).
 StatusOr<HostFacts> FactsOfSnapshot(const device::Snapshot& snapshot,
                                     std::string_view architecture);
 
-// "amd64" of "x86_64", as images name machines; itself where they name it alike.
+// "amd64" for "x86_64", as images name machines; unchanged if the names are the same.
 std::string ImageArchitecture(std::string_view machine);
 
 }  // namespace kgpu::image

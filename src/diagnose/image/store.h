@@ -1,4 +1,4 @@
-// Images in the stores of this host's engines, asked by their own programs.
+// Images in the stores of this host's engines, through their own programs.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,22 @@ std::string_view ToString(StoreKind kind);
 StatusOr<StoreKind> ParseStoreKind(std::string_view text);
 
 struct StoreOptions {
-  std::vector<StoreKind> kinds{};  // to be asked, in this order; empty: all
+  std::vector<StoreKind> kinds{};  // engines to ask, in this order; empty: all
   PickOptions pick{};
-  // Where docker or podman may save an image whose layers cannot be read otherwise, for as long as
-  // it is read; empty: nowhere. Below the host's root.
+  // Where docker or podman may temporarily save an image whose layers cannot be read otherwise;
+  // empty: nowhere. Below the host's root.
   std::string save_folder{};
-  // "NAME=value": what the programs need to know of their user (HOME, DOCKER_HOST, …).
+  // "NAME=value": what the programs need to know about their user (HOME, DOCKER_HOST, …).
   std::vector<std::string> environment{};
 };
 
-// The image `name` of the first engine of `host` that has it. Errors: NotFound (no engine has it:
-// the text has what each said, and the command that fetches it), InvalidArgument (no name of an
-// image).
+// The image `name` from the first engine of `host` that has it. Errors: NotFound (no engine has it:
+// the text has each engine's answer, and the command that pulls it), InvalidArgument (not an image
+// name).
 StatusOr<ImageFacts> FindImage(const sys::Root& host, sys::ProgramRunner& runner,
                                const std::string& name, const StoreOptions& options);
 
-// Variables of `environment` that engines' programs read.
+// The variables of `environment` that engines' programs read.
 std::vector<std::string> EngineEnvironment(const std::vector<std::string>& environment);
 
 }  // namespace kgpu::image

@@ -1,4 +1,4 @@
-// Archives made by hand.
+// Handmade archives.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace kgpu::image {
 
-// A header and a body, filled up to whole blocks; `type` as of ustar.
+// A header and a body, padded to whole blocks; `type` as in ustar.
 std::string TarFile(std::string_view path, std::string_view body, char type = '0');
-// What ends an archive.
+// The end of an archive.
 std::string TarEnd();
 
 }  // namespace kgpu::image

@@ -1,4 +1,4 @@
-// Whether the CUDA of an image runs on a host: pure.
+// Whether the CUDA of an image runs on a host: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct HostGpu {
   std::string name;  // for people: "GPU 0 (A100-SXM4-80GB)"
   std::optional<cuda::ComputeCapability> compute;
   std::string brand;                   // "tesla", in lower case; empty: not known
-  std::optional<bool> is_data_center;  // nothing: not known
+  std::optional<bool> is_data_center;  // nothing: unknown
 };
 
 struct HostFacts {
@@ -30,9 +30,9 @@ struct HostFacts {
 
 enum class Answer : uint8_t {
   kRuns,
-  kRunsByMinor,  // by minor-version compatibility: not what compiles PTX when it runs
-  kUnknown,      // nothing of CUDA was seen, and not all of the image
-  kPtxOnly,      // only as far as programs hold PTX: the GPU is newer than the image's CUDA
+  kRunsByMinor,  // by minor-version compatibility, except programs that compile PTX at run time
+  kUnknown,      // no sign of CUDA was found, but not all of the image was read
+  kPtxOnly,      // only programs that contain PTX: the GPU is newer than the image's CUDA
   kNeedsCompat,  // with the libraries of a cuda-compat package
   kNot
 };
@@ -45,12 +45,12 @@ std::string_view Describe(Answer answer);
 
 struct ImageVerdict {
   Answer answer = Answer::kRuns;
-  std::optional<cuda::CudaVersion> cuda;  // that the image needs; nothing: none was seen
-  unsigned update = 0;                    // of it: 1 of 12.4.1
-  bool is_minor_known = true;             // of it; else it is .0 of the major
-  // Whether its requirements stop a start by kgpu-runtime or NVIDIA's hook, whatever the answer.
+  std::optional<cuda::CudaVersion> cuda;  // what the image needs; nothing: none was found
+  unsigned update = 0;                    // of it: 1 for 12.4.1
+  bool is_minor_known = true;             // of it; else it is .0 of the major version
+  // Whether kgpu-runtime or NVIDIA's hook refuses to start it, because of its requirements.
   bool is_refused = false;
-  bool has_compat = false;  // libraries that would do, in the image
+  bool has_compat = false;  // the image contains sufficient compat libraries
   // Its id is the answer; an error unless the image runs and nothing refuses to start it.
   report::Finding finding{};
   std::vector<std::string> notes{};

@@ -1,4 +1,4 @@
-// How a verdict on an image is shown.
+// Prints a verdict on an image.
 #pragma once
 
 #include <boost/json/fwd.hpp>

@@ -1,4 +1,4 @@
-// API groups and their versions that are gone, and what takes their place. Private to this module.
+// Removed API groups and versions, and their replacements. Private to this module.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@ namespace kgpu::manifest {
 
 enum class Move : uint8_t {
   kSame,      // the same fields
-  kWorkload,  // those of apps/v1: a selector is needed
-  kClaim,     // requests of claims stand in `exactly`
-  kBudget,    // the same fields, but an empty selector takes all pods, not none
+  kWorkload,  // the fields of apps/v1: a selector is required
+  kClaim,     // requests of claims are in `exactly`
+  kBudget,    // the same fields, but an empty selector selects all pods, not none
   kByHand,
 };
 
 struct ApiRow {
   std::string_view version;
-  std::string_view kinds;  // between blanks; empty: all
+  std::string_view kinds;  // separated by blanks; empty: all
   KubernetesVersion gone_by;
   std::string_view successor;     // empty: none
   KubernetesVersion served_from;  // the successor
@@ -26,7 +26,7 @@ struct ApiRow {
   std::string_view hint = "";
 };
 
-// The row of an object; null: nothing is known against it.
+// The row for an object; null: its API is current.
 const ApiRow* FindApi(std::string_view version, std::string_view kind);
 
 }  // namespace kgpu::manifest

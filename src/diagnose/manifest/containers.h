@@ -1,4 +1,4 @@
-// The containers of a pod. Private to this module.
+// Finds the containers of a pod. Private to this module.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -15,11 +15,11 @@ struct Container {
   Path path{};
 };
 
-// Those that start the pod first, then its own, then those added for debugging; and the one of a
-// workflow's step, which stands alone as `container`.
+// Init containers first, then its own, then ephemeral ones; and that of a workflow step, which is a
+// single `container`.
 std::vector<Container> ContainersOf(const PodSpec& pod);
 
-// The items of a list, each with its path; none where there is no such list.
+// The items of a list, each with its path; none if there is no such list.
 std::vector<Container> ItemsOf(const boost::json::value* map, const Path& at, std::string_view key);
 
 }  // namespace kgpu::manifest

@@ -1,4 +1,4 @@
-// The documents of a YAML file. Private to this module.
+// Splits a YAML file into its documents. Private to this module.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace kgpu::manifest {
 
-// Borrows the file's text; before and text of all documents together are the file.
+// Borrows the file's text; `before` and `text` of all documents together are the file.
 struct Document {
-  std::string_view before;  // lines that part it from the one before
+  std::string_view before;  // lines that separate it from the previous one
   std::string_view text;
-  size_t lines_before = 0;  // of the file, in front of `text`
-  size_t number = 0;        // from 1; 0: it holds nothing but comments
+  size_t lines_before = 0;  // lines of the file before `text`
+  size_t number = 0;        // from 1; 0: it only has comments
 };
 
-// By the lines that begin with "---" or "...": YAML has none of them within a document.
+// Splits at lines that begin with "---" or "...": YAML allows none within a document.
 std::vector<Document> SplitDocuments(std::string_view text);
 
 }  // namespace kgpu::manifest

@@ -1,5 +1,5 @@
-// A document that is changed step by step. Its text keeps comments and order as far as the change
-// can be made in it; else the document is printed again.
+// A document that is changed step by step. Keeps comments and order of its text if the change can
+// be made in the text; else prints the document again.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -18,32 +18,32 @@ namespace kgpu::manifest {
 
 struct Change {
   enum class Kind : uint8_t {
-    kSet,     // the value at `path`; a field that is not there comes after the others of its map
-    kRename,  // the field at `path` to `key`
-    kRemove,  // the field or the item at `path`; a list or map that is empty then goes, too
+    kSet,     // the value at `path`; a new field comes after the others of its map
+    kRename,  // rename the field at `path` to `key`
+    kRemove,  // the field or item at `path`; also a list or map that becomes empty
   };
   Kind kind = Kind::kSet;
   Path path{};
-  boost::json::value value{};  // kSet
-  std::string key{};           // kRename
+  boost::json::value value{};  // for kSet
+  std::string key{};           // for kRename
 };
 
 class Draft {
  public:
-  // One document of YAML (which JSON is). Errors: those of doc::ParseLocated.
+  // One YAML document (JSON is YAML). Errors: those of doc::ParseLocated.
   static StatusOr<Draft> Parse(std::string text, std::string_view file);
 
   const std::string& text() const { return text_; }
   const doc::Located& located() const { return located_; }
-  // Whether a change could not be made in the text, so that comments are gone.
+  // Whether a change was not possible in the text, so that comments are lost.
   bool is_reprinted() const { return is_reprinted_; }
 
-  // False where `asked` changes nothing: its path leads nowhere, or the document would have to be
+  // False if `asked` changes nothing: its path does not exist, or the document would have to be
   // printed again and kubectl, which reads an older YAML, would then read other values.
   bool Apply(const Change& asked);
 
-  // Changes of single words, each on a line of its own, at once: the text is read again only once.
-  // False, and nothing is changed, where the result would not be right.
+  // Changes single words, each on its own line, all at once: parses the text only once. False, with
+  // nothing changed, if the result would be wrong.
   bool ApplyWords(std::span<const Change> changes);
 
  private:

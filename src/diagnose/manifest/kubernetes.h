@@ -20,7 +20,7 @@ struct KubernetesVersion {
   auto operator<=>(const KubernetesVersion&) const = default;
 };
 
-// The one that manifests are held against where nobody names one.
+// The version that manifests are checked against by default.
 inline constexpr KubernetesVersion kNewestKubernetes{1, 37};
 
 }  // namespace kgpu::manifest

@@ -1,4 +1,4 @@
-// What is old or wrong in manifests of Kubernetes, as far as GPUs are concerned, and the modern
+// Finds what is outdated or wrong for GPUs in Kubernetes manifests, and makes the modern
 // manifest.
 #pragma once
 
@@ -15,20 +15,20 @@
 
 namespace kgpu::manifest {
 
-// A file with more bytes, or more documents, is refused.
+// Limits for the size and the documents of a file.
 inline constexpr size_t kFileLimit = size_t{4} << 20;
 inline constexpr size_t kDocumentLimit = 1000;
 
 struct Report {
   std::string file;
-  size_t documents = 0;  // that hold something
+  size_t documents = 0;  // non-empty ones
   std::vector<Match> findings{};
-  std::string modern{};             // the whole file after all that could be fixed
-  std::vector<Match> left{};        // what it still has
-  std::vector<size_t> reprinted{};  // documents that lost their comments on the way
+  std::string modern{};             // the whole file after all possible fixes
+  std::vector<Match> left{};        // its remaining problems
+  std::vector<size_t> reprinted{};  // documents that lost their comments
 };
 
-// Errors: InvalidArgument (no YAML, too much of it), with the place.
+// Errors: InvalidArgument (no YAML, too large), with the position.
 StatusOr<Report> CheckManifest(std::string_view text, const std::string& file,
                                const KubernetesVersion& target);
 

@@ -1,4 +1,4 @@
-// Where a rule found something old or wrong in a manifest.
+// Where a rule found something outdated or wrong in a manifest.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ namespace kgpu::manifest {
 using report::Severity;
 
 struct Match {
-  // A rule says id, severity and message; all else of it is made of the fields below.
+  // A rule sets id, severity and message; everything else of it is derived from the fields below.
   report::Finding finding{};
-  Path path{};            // of what is meant
-  std::string value{};    // that stands there
-  std::string gone_by{};  // the version of Kubernetes that does not know it; empty: no version
-  std::optional<KubernetesVersion> works_from{};  // the fix; nothing: from `gone_by` on
+  Path path{};            // of the value in question
+  std::string value{};    // its current value
+  std::string gone_by{};  // the Kubernetes version that no longer has it; empty: none
+  std::optional<KubernetesVersion> works_from{};  // for the fix; nothing: from `gone_by` on
   std::string advice{};                           // what to do
-  std::vector<Change> changes{};                  // do so; none: only a person can
+  std::vector<Change> changes{};                  // implement the advice; none: only a person can
 
-  size_t document = 1;       // of the file, counted from 1
+  size_t document = 1;       // number in the file, from 1
   doc::Position position{};  // in the file
   std::string object{};      // "Deployment demo"
 };

@@ -1,4 +1,4 @@
-// Scalars that kubectl, which reads YAML 1.1, takes for something else than we do. Private to this
+// Scalars that kubectl, which reads YAML 1.1, understands differently than we do. Private to this
 // module.
 #pragma once
 
@@ -8,11 +8,11 @@
 
 namespace kgpu::manifest {
 
-// Whether a plain scalar is another value in YAML 1.1: 0400 (octal), yes, 1_000, 0b11, .inf.
+// Whether a plain scalar has another value in YAML 1.1: 0400 (octal), yes, 1_000, 0b11, .inf.
 bool IsOldScalar(std::string_view scalar);
 
-// Whether the document cannot be printed again without a change of what kubectl reads: it has such
-// a scalar, or a merge key.
+// Whether printing the document again would change what kubectl reads: it has such a scalar, or a
+// merge key.
 bool HasOldYaml(std::string_view text, const doc::Located& located);
 
 }  // namespace kgpu::manifest

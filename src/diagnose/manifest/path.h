@@ -14,8 +14,8 @@ namespace kgpu::manifest {
 
 // One step from a value into it.
 struct Step {
-  std::string key{};  // of a map
-  size_t index = 0;   // of a list
+  std::string key{};  // in a map
+  size_t index = 0;   // in a list
   bool is_index = false;
   bool operator==(const Step&) const = default;
 };
@@ -28,7 +28,7 @@ class Path {
   Path Index(size_t index) const;
   const std::vector<Step>& steps() const { return steps_; }
   bool empty() const { return steps_.empty(); }
-  // Without its last step. Wants one.
+  // Without its last step. Requires one.
   Path Parent() const;
   const Step& last() const { return steps_.back(); }
   // "spec.containers[0].resources.limits[\"nvidia.com/gpu\"]".
@@ -39,15 +39,15 @@ class Path {
   std::vector<Step> steps_;
 };
 
-// What `path` leads to, or null.
+// The value at `path`, or null.
 const boost::json::value* Find(const boost::json::value& root, const Path& path);
 boost::json::value* Find(boost::json::value& root, const Path& path);
-// The place of what `path` leads to in a tree of `located`, or null.
+// The position of the value at `path` in a tree of `located`, or null.
 const doc::Place* FindPlace(const doc::Located& located, const Path& path);
 
-// The field of a map, or null: where there is none, and where `value` is no map.
+// The field of a map; null if there is none or `value` is no map.
 const boost::json::value* FieldOf(const boost::json::value* value, std::string_view key);
-// The text of a field; empty where it is none.
+// The text of a field; empty if it is none.
 std::string_view TextOf(const boost::json::value* value, std::string_view key);
 std::string_view View(const boost::json::string& text);
 

@@ -12,23 +12,23 @@
 
 namespace kgpu::manifest {
 
-// A pod's spec, wherever it stands.
+// A pod's spec, in any kind of object.
 struct PodSpec {
   const boost::json::value* spec = nullptr;
   Path path{};               // of it
-  std::string_view kind;     // of the object that it stands in
-  std::string_view space{};  // of that object; empty: not said
+  std::string_view kind;     // of the object that contains it
+  std::string_view space{};  // of that object; empty: not given
 };
 
 using Matches = std::vector<Match>;
 
 void CheckApi(const boost::json::value& object, const Path& at, const KubernetesVersion& target,
               Matches& matches);
-// Custom resources that need an operator which kgpu does without.
+// Custom resources of operators that kgpu does not need.
 void CheckOperators(const boost::json::value& object, const Path& at, Matches& matches);
 void CheckKubeletConfig(const boost::json::value& object, const Path& at,
                         const KubernetesVersion& target, Matches& matches);
-// `metadata` of any object; `pod`: whose metadata it is, or null.
+// `metadata` of any object; `pod`: the pod that it belongs to, or null.
 void CheckAnnotations(const boost::json::value& metadata, const Path& at, const PodSpec* pod,
                       Matches& matches);
 void CheckImages(const PodSpec& pod, Matches& matches);
@@ -36,17 +36,17 @@ void CheckResources(const PodSpec& pod, Matches& matches);
 void CheckDriverMounts(const PodSpec& pod, Matches& matches);
 void CheckAccounting(const PodSpec& pod, Matches& matches);
 void CheckPlacement(const PodSpec& pod, const KubernetesVersion& target, Matches& matches);
-// Counts of GPUs that a namespace is given: ResourceQuota, LimitRange.
+// GPU counts granted to a namespace: ResourceQuota, LimitRange.
 void CheckCounts(const boost::json::value& object, const Path& at, Matches& matches);
-// Fields that a merge key of YAML brings, which kubectl resolves and we do not.
+// Fields from a YAML merge key, which kubectl resolves and we do not.
 void CheckMergeKey(const boost::json::value& map, const Path& at, Matches& matches);
 void CheckArguments(const PodSpec& pod, const KubernetesVersion& target, Matches& matches);
 
-// Whether a key of resources is one of NVIDIA's GPUs.
+// Whether a key of resources is one of NVIDIA's GPU resources.
 bool IsGpuKey(std::string_view key);
-// The name of the first GPU resource that the container has limits or requests for; empty: none.
+// The name of the first GPU resource in the container's limits or requests; empty: none.
 std::string_view GpuKeyOf(const boost::json::value& container);
-// Whether the container asks for GPUs: by a resource, or by a claim of its pod.
+// Whether the container requests GPUs: by a resource, or by a claim of its pod.
 bool AsksForGpus(const boost::json::value& container);
 bool AsksForGpus(const PodSpec& pod);
 // For people: a scalar as it is written, anything else by its kind.

@@ -1,4 +1,4 @@
-// How findings are shown.
+// Prints findings.
 #pragma once
 
 #include <boost/json/fwd.hpp>

@@ -8,8 +8,8 @@
 
 namespace kgpu::manifest {
 
-// The changes of all matches that are fixed by words alone, as far as each stands on a line of
-// its own: those that Draft::ApplyWords makes at once.
+// The changes of all matches that only change words, if each is on a line of its own:
+// Draft::ApplyWords makes them all at once.
 std::vector<Change> WordChanges(const Matches& matches, const doc::Located& located);
 
 }  // namespace kgpu::manifest

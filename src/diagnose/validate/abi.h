@@ -1,6 +1,6 @@
-// The part of CUDA's driver API that we use: types and numbers of NVIDIA's libcuda.so.1, in C's
-// layout. Shared by the helper that calls it and the simulated library that answers.
-// Source: the CUDA driver API reference.
+// The part of CUDA's driver API that we use: types and constants of NVIDIA's libcuda.so.1, in C
+// layout. Shared by the helper that calls it and the simulated library that answers. Source: the
+// CUDA driver API reference.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ enum Result : int32_t {  // CUresult
   kUnknown = 999,
 };
 
-using Device = int32_t;          // CUdevice: an ordinal's handle
+using Device = int32_t;          // CUdevice: the handle of an ordinal
 using DevicePointer = uint64_t;  // CUdeviceptr
 using Context = struct OpaqueContext*;
 using Module = struct OpaqueModule*;

@@ -1,14 +1,14 @@
-// The kernels that a GPU proves itself by, as PTX: no CUDA toolkit makes or runs them.
+// The kernels that test a GPU, as PTX: building and running them needs no CUDA toolkit.
 #pragma once
 
 #include <string_view>
 
 namespace kgpu::validate {
 
-// vector_add(a, b, c, count): c[i] = a[i] + b[i], floats.
-// burn(out, rounds): fused multiply-adds that keep the bits they start with; each thread writes the
-// exclusive or of its four chains to out[i].
-// The oldest PTX and GPU that our drivers take: any later driver compiles it for any later GPU.
+// vector_add(a, b, c, count): c[i] = a[i] + b[i], floats. burn(out, rounds): fused multiply-adds
+// that end with the bits they started with; each thread writes the exclusive or of its four chains
+// to out[i]. Uses the oldest PTX and GPU that our drivers support: any later driver compiles it for
+// any later GPU.
 inline constexpr std::string_view kKernels = R"ptx(
 .version 6.0
 .target sm_30
@@ -58,7 +58,7 @@ END:
   mov.u32 %r4, %ctaid.x;
   mov.u32 %r5, %tid.x;
   mad.lo.u32 %r1, %r3, %r4, %r5;
-  // Four numbers in [1, 2) with the bits of a hash of the thread's place.
+  // Four numbers in [1, 2) with the bits of a hash of the thread's index.
   mul.lo.u32 %r6, %r1, 0x9e3779b1;
   mul.lo.u32 %r7, %r6, 0x85ebca6b;
   mul.lo.u32 %r8, %r7, 0x85ebca6b;

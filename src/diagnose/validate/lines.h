@@ -1,4 +1,4 @@
-// The helper's lines into a report.
+// Parses the helper's lines into a report.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@ namespace kgpu::validate {
 
 class LineReader {
  public:
-  // `report` outlives the reader.
+  // `report` must outlive the reader.
   LineReader(Report& report, SteadyTime start) : report_(report), since_(start) {}
 
-  // What was read from the helper, in pieces of any size.
+  // Output of the helper, in pieces of any size.
   void Take(std::string_view bytes, SteadyTime now);
-  // Of the helper; empty before it said so.
+  // The helper's; empty before it has reported it.
   const std::string& version() const { return version_; }
-  // The phase that is under way; empty before the first.
+  // The current phase; empty before the first.
   const std::string& phase() const { return phase_; }
-  // Since when.
+  // The start of the current phase.
   SteadyTime since() const { return since_; }
-  // A line that ends a run was seen.
+  // A final line was read.
   bool is_finished() const { return is_finished_; }
 
  private:
@@ -33,7 +33,7 @@ class LineReader {
   void Fail(std::string_view text);
 
   Report& report_;
-  std::string rest_;  // of a line whose end is still to come
+  std::string rest_;  // of a line whose end has not arrived
   std::string version_;
   std::string phase_;
   SteadyTime since_;

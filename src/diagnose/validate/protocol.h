@@ -1,11 +1,11 @@
-// What kgpu and kgpu-cuda say to each other. The job is kgpu-cuda's command line and the PTX on its
-// standard input; what it does and finds it writes to its standard output, a line each:
+// The protocol between kgpu and kgpu-cuda. The job is kgpu-cuda's command line and the PTX on its
+// standard input; it reports what it does and finds on its standard output, in lines:
 //   hello VERSION       the first line, whatever the command line is: both come from one release
-//   begin PHASE         a driver call of this phase is next: the parent's clock starts again
-//   set KEY VALUE       something measured or read; the value goes on to the end of the line
+//   begin PHASE         a driver call of this phase follows: the parent's clock starts again
+//   set KEY VALUE       something measured or read; the value extends to the end of the line
 //   fail CODE TEXT      the last line: CODE is CUDA's number, or one of those below
-//   done                the last line of a run that went well
-// Lines have kMaxLine bytes at most, their ends included.
+//   done                the last line of a successful run
+// Lines have at most kMaxLine bytes, including their ends.
 #pragma once
 
 #include <cstddef>

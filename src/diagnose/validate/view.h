@@ -10,12 +10,12 @@
 
 namespace kgpu::validate {
 
-// The lines of CUDA's vectorAdd sample as far as the run came, then what was measured.
+// The lines of CUDA's vectorAdd sample, as far as the run got, then the measurements.
 std::string Text(const Report& report);
 
 boost::json::value Json(std::span<const Report> reports);
 
-// What fixes it; empty when nothing is wrong, or when the reason says it.
+// The fix; empty if nothing is wrong, or if the reason already says it.
 std::string Advice(const Report& report);
 
 }  // namespace kgpu::validate

@@ -1,4 +1,4 @@
-// HostFacts as values that conditions are compared with.
+// HostFacts in the form that conditions are compared with.
 #pragma once
 
 #include <optional>
@@ -11,25 +11,25 @@
 
 namespace kgpu::cuda {
 
-// Visible GPUs that no condition can tell apart.
+// Visible GPUs that are the same to every condition.
 struct GpuKind {
   std::string name;  // of the first of them
   std::optional<ComputeCapability> compute;
-  std::string brand;  // empty: not known
+  std::string brand;  // empty: unknown
 };
 
 struct Facts {
   std::optional<DriverVersion> driver;
   std::optional<CudaVersion> cuda;
-  bool is_cuda_from_driver = false;  // by our table, since the host did not say
-  std::vector<GpuKind> gpus;         // never empty: nothing is known of what is not visible
+  bool is_cuda_from_driver = false;  // from our table, since the host did not report it
+  std::vector<GpuKind> gpus;         // never empty: holds an unknown one if none is visible
 };
 
 Facts FactsOf(const HostFacts& host);
 
-// Whether the host says anything of what the condition is about.
+// Whether the host has the value that the condition is about.
 bool IsKnown(const Condition& condition, const Facts& facts, const GpuKind& gpu);
-// True, too, where it does not.
+// Also true if it has not.
 bool Meets(const Condition& condition, const Facts& facts, const GpuKind& gpu);
 
 }  // namespace kgpu::cuda

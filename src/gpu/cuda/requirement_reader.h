@@ -1,5 +1,5 @@
-// The grammar of NVIDIA_REQUIRE_* values: alternatives between blanks, each a list of conditions
-// between commas, each a property, an operator and a value.
+// Parses NVIDIA_REQUIRE_* values: alternatives separated by blanks, each a list of conditions
+// separated by commas, each condition a property, an operator and a value.
 #pragma once
 
 #include <cstddef>
@@ -16,28 +16,28 @@ namespace kgpu::cuda {
 enum class Property : uint8_t { kCuda, kDriver, kArch, kBrand };
 enum class Operator : uint8_t { kEqual, kNotEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual };
 
-// Text is borrowed of what was read.
+// Borrows from the text that was read.
 struct Condition {
   Property property = Property::kCuda;
   Operator op = Operator::kEqual;
   std::string_view text;     // as written: "cuda>=12.4"
   std::string_view value;    // likewise: "12.4"
-  VersionNumbers version{};  // of every property but the brand
+  VersionNumbers version{};  // for every property except the brand
 };
 
 struct Alternative {
   std::string_view text;
   std::vector<Condition> conditions;  // at least one
-  std::string problem;                // why it means nothing; empty for a good one
-  size_t position = 0;                // of the problem: the first byte of the whole text is 1
+  std::string problem;                // why it is malformed; empty if it is not
+  size_t position = 0;                // of the problem: 1 is the first byte of the whole text
 };
 
-// Dependencies out the alternatives of `text` one by one, so that a long text takes no memory.
+// Returns the alternatives of `text` one by one, so that a long text takes no memory.
 class AlternativeReader {
  public:
   explicit AlternativeReader(std::string_view text) : text_(text) {}
 
-  // False when there are no more. `alternative` is overwritten.
+  // False if there are no more. Overwrites `alternative`.
   bool Next(Alternative& alternative);
 
  private:
@@ -47,9 +47,9 @@ class AlternativeReader {
   size_t at_ = 0;
 };
 
-// Whether `actual` stands in the relation to the condition's version that it asks for.
+// Whether `actual` satisfies the condition's operator and version.
 bool Holds(const Condition& condition, const VersionNumbers& actual);
-// Likewise for a brand, whatever the case.
+// The same for a brand, ignoring case.
 bool Holds(const Condition& condition, std::string_view actual);
 
 }  // namespace kgpu::cuda

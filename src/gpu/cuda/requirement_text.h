@@ -1,4 +1,4 @@
-// Why a requirement is not met and what to do about it, for people.
+// Tells people why a requirement is not met and what to do about it.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace kgpu::cuda {
 
 // "image needs cuda>=12.4; driver 535.104.05 supports up to 12.2; use driver 550.54.14 or newer, or
-// an image for CUDA 12.2 or older": what is asked for (every alternative that this GPU could meet
-// with another driver), what there is, the fix. `text` has no alternative that is met by `gpu`, a
-// GPU of `facts`, and none that is malformed; `source` is the variable that holds it, or empty.
+// an image for CUDA 12.2 or older": the requirement (every alternative that this GPU could meet
+// with another driver), what the host has, the fix. No alternative in `text` may be malformed or
+// met by `gpu`, which is a GPU of `facts`; `source` is the variable that holds `text`, or empty.
 std::string Explain(std::string_view text, std::string_view source, const Facts& facts,
                     const GpuKind& gpu);
 

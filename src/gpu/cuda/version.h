@@ -1,4 +1,4 @@
-// Versions of CUDA and of the driver as values: never taken for one another, nor compared as text.
+// CUDA and driver versions as values of different types, never confused nor compared as text.
 #pragma once
 
 #include <array>
@@ -11,14 +11,14 @@
 
 namespace kgpu::cuda {
 
-// Up to four numbers; those that are not given are zero, so that 12.2 is 12.2.0.
+// Up to four numbers; missing ones are zero, so 12.2 equals 12.2.0.
 using VersionNumbers = std::array<uint32_t, 4>;
 
-// "12.4", "535.104.05". Errors: InvalidArgument (other characters than digits and dots, no digit in
-// front, more than four numbers, a number of more than nine digits).
+// "12.4", "535.104.05". Errors: InvalidArgument (characters other than digits and dots, no leading
+// digit, more than four numbers, a number of more than nine digits).
 StatusOr<VersionNumbers> ParseVersionNumbers(std::string_view text);
 
-// A CUDA version as programs and drivers name it: updates (12.4.1) do not count.
+// A CUDA version as programs and drivers name it, without the update (12.4.1 is 12.4).
 struct CudaVersion {
   uint32_t major = 0;
   uint32_t minor = 0;
@@ -41,7 +41,7 @@ struct DriverVersion {
   auto operator<=>(const DriverVersion&) const = default;
 };
 
-// What a GPU's hardware can do: "8.0".
+// A GPU's compute capability: "8.0".
 struct ComputeCapability {
   uint32_t major = 0;
   uint32_t minor = 0;

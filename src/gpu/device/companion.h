@@ -1,5 +1,5 @@
-// Device nodes that GPU programs use besides those of the GPUs. Each kind is given to containers by
-// a name of its own, and lies in the snapshot, so that views follow when one comes or goes.
+// Device nodes that GPU programs use besides the GPUs' own. Each kind is injected under a name of
+// its own and is part of the snapshot, so that views follow when one appears or vanishes.
 #pragma once
 
 #include <compare>
@@ -10,8 +10,8 @@
 namespace kgpu::device {
 
 enum class Companion : uint8_t {
-  kImexChannel,  // the memory of GPUs of other hosts in one NVLink domain
-  kGds,          // GPUDirect Storage: disks and GPU memory without a copy
+  kImexChannel,  // memory of GPUs on other hosts in the same NVLink domain
+  kGds,          // GPUDirect Storage: moves data between disks and GPU memory without a copy
   kGdrcopy,      // GPU memory mapped into the CPU's address space
   kMofed,        // RDMA network cards (NVIDIA's name: MLNX_OFED)
 };
@@ -21,7 +21,7 @@ std::string_view ToString(Companion companion);
 
 struct CompanionNode {
   Companion companion = Companion::kImexChannel;
-  unsigned number = 0;  // the N of channelN, nvidia-fsN, uverbsN; 0 where the name has none
+  unsigned number = 0;  // the N of channelN, nvidia-fsN, uverbsN; 0 if the name has none
   std::string path;     // "/dev/gdrdrv"
   unsigned major = 0;
   unsigned minor = 0;

@@ -1,5 +1,5 @@
-// One GPU and its MIG devices as values, as the driver describes them. A field the driver does not
-// support on this GPU is nullopt, never a made-up zero.
+// One GPU and its MIG devices as values, as the driver describes them. A field that the driver does
+// not support on this GPU is nullopt, never an invented zero.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace kgpu::device {
 
-// Why a device can, or cannot, be handed out.
+// Why a device can, or cannot, be allocated.
 struct Health {
   bool is_healthy = true;
   std::string reason;  // stable CamelCase word for machines: "Xid79", "GpuLost"; empty when healthy
@@ -39,8 +39,8 @@ struct NvLink {
   auto operator<=>(const NvLink&) const = default;
 };
 
-// How two GPUs of one host reach each other without NVLink, nearest first.
-// Source: nvmlDeviceGetTopologyCommonAncestor.
+// How two GPUs of one host reach each other without NVLink, closest first. Source:
+// nvmlDeviceGetTopologyCommonAncestor.
 enum class PciePath {
   kSameBoard,
   kSingleSwitch,
@@ -54,19 +54,19 @@ enum class PciePath {
 struct PeerPath {
   unsigned peer_index = 0;  // Gpu::index of the other GPU
   PciePath path = PciePath::kUnknown;
-  unsigned nvlinks = 0;  // active links straight to it, or through a switch fabric
+  unsigned nvlinks = 0;  // active links, direct or through a switch fabric
   auto operator<=>(const PeerPath&) const = default;
 };
 
-// The NVLink domain a GPU shares with GPUs of other hosts, and the part of it that it can reach.
-// Source: nvmlDeviceGetGpuFabricInfo.
+// The NVLink domain that a GPU shares with GPUs of other hosts, and its clique: the part of the
+// domain that it can reach. Source: nvmlDeviceGetGpuFabricInfo.
 struct FabricId {
   std::string cluster_uuid;  // "4d1c…-…", without a prefix
   unsigned clique_id = 0;
   auto operator<=>(const FabricId&) const = default;
 };
 
-// Of a MIG device; compute instances of one GPU instance share them.
+// Engines of a MIG device; compute instances of one GPU instance share them.
 struct MigEngines {
   unsigned copy = 0;
   unsigned decoder = 0;
@@ -79,19 +79,19 @@ struct MigEngines {
 // A MIG device: one compute instance in one GPU instance.
 struct MigDevice {
   MigUuid uuid;
-  unsigned index = 0;         // NVML's index of the MIG device below its GPU
+  unsigned index = 0;         // NVML's index of the MIG device within its GPU
   unsigned gpu_instance = 0;  // GI id
   unsigned compute_instance = 0;
   std::string profile;  // "1g.10gb", "1g.10gb+me", "1c.3g.40gb"
-  // First memory slice of the GPU instance; nullopt: the driver does not report.
+  // First memory slice of the GPU instance; nullopt: the driver does not report it.
   std::optional<unsigned> placement_start{};
   unsigned gpu_instance_slices = 0;
   unsigned compute_instance_slices = 0;
   unsigned multiprocessors = 0;
   MigEngines engines;
   std::optional<Bytes> memory;
-  // Minors of /dev/nvidia-caps/nvidia-cap<N> that open this device, from
-  // /proc/driver/nvidia/capabilities; nullopt where the driver lists none.
+  // Minors of the /dev/nvidia-caps/nvidia-cap<N> that give access to this device, from
+  // /proc/driver/nvidia/capabilities; nullopt if the driver lists none.
   std::optional<unsigned> gpu_instance_cap_minor;
   std::optional<unsigned> compute_instance_cap_minor;
   Health health;
@@ -106,7 +106,7 @@ struct MigMode {
 
 struct Gpu {
   GpuUuid uuid;
-  unsigned index = 0;  // NVML's index at the time of the snapshot; may change over a reboot
+  unsigned index = 0;  // NVML's index at the time of the snapshot; may change on reboot
   unsigned minor = 0;  // N of /dev/nvidia<N>
   PciBusId pci;
   uint16_t pci_vendor_id = 0;  // 0x10de
@@ -116,17 +116,17 @@ struct Gpu {
   std::string model;         // canonical id used by selectors and labels: "A100-SXM4-80GB"
   std::string architecture;  // "ampere", lower case; empty when unknown
   std::string brand;         // "NVIDIA", "Tesla", "GeForce", …
-  std::string serial;        // empty where the board has none
+  std::string serial;        // empty if the board has none
   std::string vbios;
   std::optional<Bytes> memory;  // all of the framebuffer
   std::optional<ComputeCapability> compute;
   std::optional<bool> is_ecc_enabled;
   std::optional<unsigned> numa_node;
   std::optional<MigMode> mig_mode;     // nullopt: not MIG capable
-  std::vector<MigDevice> mig_devices;  // by (gpu_instance, compute_instance)
-  std::optional<FabricId> fabric;      // nullopt: none that spans hosts
-  std::vector<NvLink> nvlinks;         // by link
-  std::vector<PeerPath> peers;         // by peer_index
+  std::vector<MigDevice> mig_devices;  // sorted by (gpu_instance, compute_instance)
+  std::optional<FabricId> fabric;      // nullopt: no domain that spans hosts
+  std::vector<NvLink> nvlinks;         // sorted by link
+  std::vector<PeerPath> peers;         // sorted by peer_index
   Health health;
   bool operator==(const Gpu&) const = default;
 };

@@ -1,5 +1,5 @@
-// Names of devices as types of their own: a GPU's UUID is never taken for a MIG device's, nor a PCI
-// address for either.
+// Device names as types of their own, so that a GPU's UUID, a MIG device's UUID and a PCI address
+// cannot be confused.
 #pragma once
 
 #include <compare>
@@ -15,7 +15,7 @@ namespace kgpu::device {
 class GpuUuid {
  public:
   GpuUuid() = default;
-  // Errors: InvalidArgument. Upper-case digits are accepted and lowered.
+  // Errors: InvalidArgument. Accepts upper-case digits and lowers them.
   static StatusOr<GpuUuid> Parse(std::string_view text);
   const std::string& str() const { return text_; }
   auto operator<=>(const GpuUuid&) const = default;
@@ -25,7 +25,7 @@ class GpuUuid {
   std::string text_;
 };
 
-// "MIG-" and a UUID. Drivers before 470 named them "MIG-GPU-<uuid>/<gi>/<ci>": accepted as it is.
+// "MIG-" and a UUID; also "MIG-GPU-<uuid>/<gi>/<ci>", the form before driver 470, unchanged.
 class MigUuid {
  public:
   MigUuid() = default;
@@ -39,7 +39,7 @@ class MigUuid {
 };
 
 // A PCI function: domain, bus, device, function. NVML writes "00000000:07:00.0", the kernel
-// "0000:07:00.0"; both are accepted, str() is the kernel's form (sysfs names).
+// "0000:07:00.0"; both are accepted, and str() returns the kernel's form (sysfs names).
 struct PciBusId {
   uint32_t domain = 0;
   uint8_t bus = 0;

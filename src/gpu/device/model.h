@@ -1,5 +1,5 @@
-// Canonical names of GPU models, architectures and brands: what selectors and labels use, the same
-// for every driver version. Pure functions over data tables.
+// Canonical names of GPU models, architectures and brands for selectors and labels, the same with
+// every driver version. Pure functions over data tables.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace kgpu::device {
 
-// "A100-SXM4-80GB", "H100-SXM5-80GB", "T4", "Quadro-K620". The PCI device id decides where the
-// table knows it, since drivers have renamed models ("Tesla T4"); else `name` is cut down to what a
-// label value may hold. Never empty, at most 63 characters of [A-Za-z0-9.-].
+// "A100-SXM4-80GB", "H100-SXM5-80GB", "T4", "Quadro-K620". The table maps known PCI device ids,
+// since drivers have renamed models ("Tesla T4"); otherwise `name` is reduced to a valid label
+// value. Never empty, at most 63 characters of [A-Za-z0-9.-].
 std::string ModelId(std::string_view name, uint16_t pci_device_id);
 
 // "ampere", …; from the driver's number (nvmlDeviceArchitecture_t), else from the compute
@@ -21,7 +21,7 @@ std::string ModelId(std::string_view name, uint16_t pci_device_id);
 std::string_view ArchitectureName(std::optional<uint32_t> nvml_architecture,
                                   std::optional<ComputeCapability> compute);
 
-// "NVIDIA", "Tesla", "GeForce", …; empty when unknown. Source: nvmlBrandType_t.
+// "NVIDIA", "Tesla", "GeForce", …; empty if unknown. Source: nvmlBrandType_t.
 std::string_view BrandName(int32_t nvml_brand);
 
 }  // namespace kgpu::device

@@ -1,6 +1,6 @@
 // What the driver measures of GPUs at one moment, as values. A field that the GPU, the driver or
-// the mode (MIG, vGPU) does not have is nullopt, never a made-up zero. Counters count since the
-// driver was loaded unless they say "aggregate": those live on the board.
+// the mode (MIG, vGPU) does not support is nullopt, never an invented zero. Counters start when the
+// driver is loaded; "aggregate" ones are kept on the board.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ struct MemoryUse {
 
 // Shares of time or of a peak, in percent.
 struct Utilization {
-  std::optional<double> gpu;         // time in which a kernel ran, of the driver's last period
-  std::optional<double> duty_cycle;  // mean of the driver's samples of `gpu` of the last 10 s
-  std::optional<double> memory;      // time in which device memory was read or written
+  std::optional<double> gpu;         // share of the driver's last period in which a kernel ran
+  std::optional<double> duty_cycle;  // mean of the driver's samples of `gpu` over the last 10 s
+  std::optional<double> memory;      // share of time in which device memory was read or written
   std::optional<double> encoder;
   std::optional<double> decoder;
   std::optional<double> jpeg;
@@ -43,18 +43,18 @@ struct EccCounts {
 
 // Ampere and newer. Source: nvmlDeviceGetRemappedRows.
 struct RowRemaps {
-  unsigned corrected = 0;    // rows remapped for corrected errors
-  unsigned uncorrected = 0;  // rows remapped for uncorrected errors
-  bool is_pending = false;   // done by the next reset
-  bool has_failed = false;   // no spare row was left once
-  // Banks by how many spare rows they have left: all, many, some, one, none.
-  // Source: nvmlDeviceGetRowRemapperHistogram.
+  unsigned corrected = 0;    // rows remapped after corrected errors
+  unsigned uncorrected = 0;  // rows remapped after uncorrected errors
+  bool is_pending = false;   // takes effect with the next reset
+  bool has_failed = false;   // a remap failed because no spare row was left
+  // Number of banks by their remaining spare rows: all, many, some, one, none. Source:
+  // nvmlDeviceGetRowRemapperHistogram.
   std::optional<std::vector<unsigned>> spare_rows;
 };
 
 // Before Ampere. Source: nvmlDeviceGetRetiredPages.
 struct RetiredPages {
-  unsigned single_bit = 0;  // for many corrected errors
+  unsigned single_bit = 0;  // after many corrected errors
   unsigned double_bit = 0;
   bool is_pending = false;
 };
@@ -71,7 +71,7 @@ struct Temperatures {  // degrees Celsius
 
 struct Power {
   std::optional<double> watts;
-  std::optional<double> limit_watts;           // enforced now
+  std::optional<double> limit_watts;           // currently enforced
   std::optional<uint64_t> energy_millijoules;  // since the driver was loaded
 };
 
@@ -79,7 +79,7 @@ struct PcieSample {
   std::optional<unsigned> generation, max_generation;  // max: of GPU and slot together
   std::optional<unsigned> width, max_width;            // lanes
   std::optional<uint64_t> replays;
-  std::optional<uint64_t> sent_bytes_per_second, received_bytes_per_second;  // of the last 20 ms
+  std::optional<uint64_t> sent_bytes_per_second, received_bytes_per_second;  // over the last 20 ms
 };
 
 struct NvLinkSample {
@@ -96,12 +96,12 @@ struct ProcessSample {
   ProcessKind kind = ProcessKind::kCompute;
   std::optional<Bytes> memory;
   std::optional<unsigned> gpu_instance, compute_instance;
-  // Percent, of the driver's newest sample; absent on MIG and for clients of MPS.
+  // Percent, from the driver's newest sample; absent on MIG and for MPS clients.
   std::optional<double> sm, memory_utilization, encoder, decoder;
 };
 
-// GPM metrics between two samples: shares 0 to 1 unless the name says bytes. Hopper and newer.
-// Source: nvmlGpmMetricsGet.
+// GPM metrics between two samples: fractions from 0 to 1 unless the name says bytes. Hopper and
+// newer. Source: nvmlGpmMetricsGet.
 struct ProfilingSample {
   std::optional<double> graphics_active, sm_active, sm_occupancy;
   std::optional<double> tensor_active, fp64_active, fp32_active, fp16_active;
@@ -127,7 +127,7 @@ struct GpuSample {
   Power power;
   Clocks clocks;
   std::optional<uint64_t> throttle_reasons;  // nvmlClocksEventReason… bits, see nvml/throttle.h
-  // Nanoseconds of slowdown since the driver was loaded, by cause.
+  // Nanoseconds of throttling since the driver was loaded, by cause.
   std::optional<uint64_t> power_violation_ns, thermal_violation_ns;
   EccCounts ecc;
   std::optional<RowRemaps> remaps;
@@ -137,21 +137,21 @@ struct GpuSample {
   std::vector<unsigned> fans;         // percent, by fan; empty: passive or unknown
   std::optional<unsigned> performance_state;
   std::optional<unsigned> fabric_state;   // nvml::kFabricState…
-  std::optional<unsigned> fabric_status;  // an nvml::Return; of a registration that is completed
+  std::optional<unsigned> fabric_status;  // an nvml::Return, once the registration is complete
   std::optional<uint64_t> fabric_health;  // nvml::FabricHealth
   std::optional<bool> is_sram_threshold_exceeded;
-  std::optional<unsigned> recovery_action;  // what the driver wants: nvmlDeviceGpuRecoveryAction_t
+  std::optional<unsigned> recovery_action;  // the driver's advice: nvmlDeviceGpuRecoveryAction_t
   ProfilingSample profiling;
   std::vector<ProcessSample> processes;  // by pid
   std::vector<MigSample> migs;           // by (gpu_instance, compute_instance)
 };
 
-// One round over all GPUs. A GPU that did not answer is left out.
+// One round over all GPUs, without those that did not answer.
 struct SampleSet {
-  uint64_t version = 0;  // rises with every round
+  uint64_t version = 0;  // increases with every round
   SteadyTime begun{};
   WallTime taken{};
-  // False where a value is a rate between two rounds and this was the first.
+  // False if a value is a rate between two rounds and this was the first.
   bool is_complete = true;
   std::vector<GpuSample> gpus;  // sorted by PCI address, as in the Snapshot
   const GpuSample* Find(const GpuUuid& uuid) const;

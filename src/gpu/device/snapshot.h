@@ -1,6 +1,6 @@
 // The inventory of a host at one moment. Immutable once published; every view (CLI, CDI, device
 // plugin, labels, metrics) is a pure function of it. Two snapshots of the same host compare equal
-// when nothing a view shows has changed, whatever their versions.
+// if nothing that a view shows has changed, whatever their versions.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace kgpu::device {
 
 enum class DriverState {
   kReady,            // the library answers
-  kStarting,         // the first answer is still awaited
-  kMissing,          // no NVIDIA kernel module is loaded and none is installed that we know of
-  kNotLoaded,        // libraries are there, the kernel module is not loaded
+  kStarting,         // the first answer is still pending
+  kMissing,          // no NVIDIA kernel module is loaded, and none is known to be installed
+  kNotLoaded,        // libraries are installed, but the kernel module is not loaded
   kNouveau,          // the nouveau module holds the GPUs
-  kVersionMismatch,  // kernel module and library differ: a reboot or a module reload is due
+  kVersionMismatch,  // kernel module and library differ: reboot or reload the module
   kNoLibrary,        // kernel module loaded, libnvidia-ml.so.1 not found below the driver root
   kNoPermission,     // device nodes cannot be opened: privileges or cgroup rules are missing
-  kUnresponsive,     // a driver call hangs; the probe was given up
+  kUnresponsive,     // a driver call hangs; we abandoned the probe
   kFailed,           // anything else; the reason says what
 };
 
@@ -42,7 +42,7 @@ struct Driver {
   bool operator==(const Driver&) const = default;
 };
 
-// A GPU that PCI shows but NVML does not: no driver, lost before we saw it, held by vfio, …
+// A GPU that PCI shows but NVML does not: no driver, lost before we saw it, bound to vfio, …
 struct UnmanagedGpu {
   PciBusId pci;
   uint16_t pci_device_id = 0;
@@ -53,16 +53,16 @@ struct UnmanagedGpu {
 };
 
 struct Snapshot {
-  uint64_t version = 0;  // rises by one with every published change
+  uint64_t version = 0;  // increases by one with every published change
   Driver driver;
   std::vector<Gpu> gpus;                  // sorted by PCI address
   std::vector<UnmanagedGpu> unmanaged;    // sorted by PCI address
   std::vector<CompanionNode> companions;  // sorted
-  // GPUs that the driver counts and reports as lost without naming them. A GPU that was known
-  // before is in `gpus`, unhealthy.
+  // GPUs that the driver counts as lost without naming them. A GPU that was known before is in
+  // `gpus`, unhealthy.
   unsigned lost_gpus = 0;
 
-  // Everything but the version.
+  // Compares everything except the version.
   bool SameAs(const Snapshot& other) const;
   const Gpu* FindGpu(const GpuUuid& uuid) const;
 };

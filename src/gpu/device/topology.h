@@ -1,4 +1,4 @@
-// How GPUs reach each other: NVML's answers as our values. Pure.
+// How GPUs reach each other: converts NVML's answers to our values. Pure functions.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@ namespace kgpu::device {
 
 PciePath PciePathOf(std::optional<nvml::TopologyLevel> level);
 
-// Active NVLinks that connect `a` and `b`: those whose other end is the other GPU, or, through a
-// switch fabric, the links to switches that both have.
+// The number of active NVLinks between `a` and `b`: links whose other end is the other GPU or,
+// through a switch fabric, the links to switches that both have.
 unsigned NvLinksBetween(const Gpu& a, const Gpu& b);
 
 }  // namespace kgpu::device

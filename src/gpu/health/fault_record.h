@@ -1,4 +1,4 @@
-// What the tracker keeps of one rule and one part of a GPU.
+// What the tracker stores about one rule on one part of a GPU.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 namespace kgpu::health {
 
 struct FaultRecord {
-  Rule rule{};  // as judged
+  Rule rule{};  // with the settings applied
   std::optional<unsigned> gpu_instance{};
   std::optional<unsigned> compute_instance{};
   Source source = Source::kDriverEvent;
@@ -31,14 +31,14 @@ struct FaultRecord {
   uint64_t count = 1;
   uint64_t unreported = 0;  // signs that no event has reported yet
   SteadyTime reported_at{};
-  std::chrono::nanoseconds until_event{};  // from reported_at, when there is something unreported
+  std::chrono::nanoseconds until_event{};  // from reported_at, if anything is unreported
   bool is_held = false;
 
-  // Stands until the GPU is found healthy; any other sign passes by itself.
+  // Lasts until the GPU is found healthy; any other sign passes by itself.
   bool is_fault() const {
     return rule.is_unhealthy || (rule.is_standing && rule.action != Action::kIgnore);
   }
-  // People hear of it at all.
+  // Whether people are told about it at all.
   bool is_reported() const { return is_fault() || rule.action != Action::kIgnore; }
   bool Matches(const Sign& sign) const {
     return rule.xid == sign.xid && (sign.xid || rule.name == sign.rule) &&
@@ -50,7 +50,7 @@ struct FaultRecord {
   }
 };
 
-// The graver first; of equals the older, which is more likely the cause.
+// The more severe first; among equals the older one, which is more likely the cause.
 inline bool IsWorse(const FaultRecord& a, const FaultRecord& b) {
   if (a.rule.is_unhealthy != b.rule.is_unhealthy) {
     return a.rule.is_unhealthy;
@@ -61,7 +61,7 @@ inline bool IsWorse(const FaultRecord& a, const FaultRecord& b) {
   return a.first_seen < b.first_seen;
 }
 
-// All of one GPU.
+// All faults of one GPU.
 struct GpuFaults {
   std::vector<FaultRecord> records{};
   XidCounts xids{};
@@ -71,8 +71,8 @@ struct GpuFaults {
   FlapHistory flaps{};
   SteadyTime good_read{};  // when the newest began
   SteadyTime measured{};
-  std::optional<SteadyTime> checked{};     // when a look was last wanted because a fault was due
-  std::chrono::nanoseconds check_pause{};  // from then to the next one; 0: none was in vain yet
+  std::optional<SteadyTime> checked{};     // when a due fault last asked for a check
+  std::chrono::nanoseconds check_pause{};  // from then to the next one; 0: no check has failed yet
 };
 
 }  // namespace kgpu::health

@@ -1,5 +1,5 @@
-// The faults of all GPUs: takes signs, tells what they mean for which device, and when a device may
-// be trusted again. Pure but for its clock: nothing is asked, read or written.
+// Tracks the faults of all GPUs: takes signs, says what they mean for which device, and when a
+// device may be trusted again. Pure except for its clock: it queries, reads and writes nothing.
 #pragma once
 
 #include <cstdint>
@@ -21,53 +21,53 @@
 
 namespace kgpu::health {
 
-// What a sign changed of what Apply says.
+// How a sign changed the result of Apply.
 enum class Change : uint8_t {
   kNothing,
-  kReason,   // a device that was unhealthy is so for another reason, or for one more
-  kVerdict,  // a device turned unhealthy
+  kReason,   // an unhealthy device has another reason now, or one more
+  kVerdict,  // a device became unhealthy
 };
 
-// Owned by the inventory; lives on the loop's thread. A fault goes only after `hold_down` without
-// events of it and then a full good read and, where GPUs are measured, a measurement that does not
-// show it. However many signs come, memory, events and verdicts stay few.
+// Owned by the inventory; lives on the loop's thread. A fault ends only after `hold_down` without
+// its events, then a complete successful read and, if GPUs are measured, a measurement that does
+// not show it. Memory, events and verdicts stay bounded, however many signs arrive.
 class FaultTracker {
  public:
-  // `clock` outlives the tracker. `listener` may be empty; it is called from the methods below and
+  // `clock` must outlive the tracker. `listener` may be empty; the methods below call it, and it
   // must not call them.
   FaultTracker(const Clock& clock, Settings settings, HealthEventListener listener);
   FaultTracker(const FaultTracker&) = delete;
   FaultTracker& operator=(const FaultTracker&) = delete;
 
-  // Counts for the faults of now, too.
+  // Also applies to faults that are open now.
   void SetSettings(Settings settings);
   const Settings& settings() const { return settings_; }
 
-  // The GPUs that are shown. Those that are no more are forgotten, counters included.
+  // Sets the GPUs that are shown. Forgets all others, with their counters.
   void SetGpus(std::span<const device::Gpu> gpus);
-  // Something was seen.
+  // Records a sign.
   Change Note(const Sign& sign);
-  // A full read of the GPU that began at `begun` went well; a measurement of it taken from `begun`
-  // on was judged. True when what Apply says may have changed.
+  // NoteGoodRead: a full read of the GPU that began at `begun` succeeded. NoteMeasured: a
+  // measurement taken from `begun` on was judged. True if the result of Apply may have changed.
   bool NoteGoodRead(const device::GpuUuid& gpu, SteadyTime begun);
   bool NoteMeasured(const device::GpuUuid& gpu, SteadyTime begun);
-  // False (as at first): no measurements are taken, so none is waited for.
+  // False (the default): no measurements are taken, so do not wait for one.
   void SetMeasured(bool is_measured) { is_measured_ = is_measured; }
-  // Ends every fault of the GPU, those that are held too. Errors: NotFound (no such GPU).
+  // Ends every fault of the GPU, held ones included. Errors: NotFound (no such GPU).
   Status Clear(const device::GpuUuid& gpu);
-  // What was open when the agent ended, as if it were events.
+  // Restores a fault that was open when the agent stopped.
   void Restore(const OpenFault& fault);
 
   // Sets the health of the GPU and of its MIG devices.
   void Apply(device::Gpu& gpu) const;
-  // When a look can end the next fault; nothing when none can. Faults of a GPU that outlive a look
-  // are due again after a pause: the hold-down, at least 1 s, then twice as long, at most 30 s.
+  // When a check could end the next fault; nothing if none could. If faults of a GPU survive a
+  // check, the next is due after the hold-down (at least 1 s), then twice as long, up to 30 s.
   std::optional<SteadyTime> NextCheck() const;
-  // The look that NextCheck asked for begins now.
+  // The check that NextCheck asked for starts now.
   void NoteCheck();
-  // A fault was found healthy by a read and only waits to be measured.
+  // Whether a fault only waits for a measurement, because a read has already succeeded.
   bool AwaitsMeasurement() const;
-  // When there is events to tell of what was only counted so far; Tell does.
+  // When Tell is due to report signs that were only counted so far; nothing if there are none.
   std::optional<SteadyTime> NextEvent() const;
   void Notify();
 
@@ -75,7 +75,7 @@ class FaultTracker {
   Counters counters() const;
 
  private:
-  using Key = std::optional<device::GpuUuid>;  // nullopt: of a GPU that was not said
+  using Key = std::optional<device::GpuUuid>;  // nullopt: of an unknown GPU
 
   Change NoteFor(const Key& key, const Sign& sign);
   bool IsEcho(GpuFaults& faults, const Key& key, uint64_t xid, Source source);

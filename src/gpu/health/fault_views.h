@@ -1,4 +1,4 @@
-// What the faults of one GPU look like to others.
+// Presents the faults of one GPU to others.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace kgpu::health {
 
-// Why a device that is held is, and what to do; begins with a blank.
+// Why a held device is held, and what to do about it; begins with a blank.
 std::string HeldText(const FlapLimit& limit);
 
 // Sets the health of the GPU and of its MIG devices: the worst fault is the reason.
 void ApplyFaults(const GpuFaults& faults, const FlapLimit& limit, device::Gpu& gpu);
 
-// The worst first.
+// Adds them worst first.
 void AddOpenFaults(const device::GpuUuid& gpu, const GpuFaults& faults,
                    std::vector<OpenFault>& open);
 void AddCounters(const device::GpuUuid& gpu, const GpuFaults& faults, Counters& counters);

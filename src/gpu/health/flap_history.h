@@ -1,4 +1,4 @@
-// How often the parts of one GPU turned unhealthy lately.
+// Counts how often the parts of one GPU became unhealthy recently.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace kgpu::health {
 
 class FlapHistory {
  public:
-  // The part turned unhealthy. True: more often than `limit` allows.
+  // The part became unhealthy. True: more often than `limit` allows.
   bool Note(const FlapLimit& limit, std::optional<unsigned> gpu_instance,
             std::optional<unsigned> compute_instance, SteadyTime now) {
     if (limit.times == 0) {
@@ -35,7 +35,7 @@ class FlapHistory {
     std::optional<unsigned> compute_instance;
     std::vector<SteadyTime> times;
   };
-  // More parts than a GPU has at a time; the oldest make way.
+  // More parts than a GPU can have at a time; the oldest are dropped.
   static constexpr size_t kMaxParts = 32;
 
   Part& At(std::optional<unsigned> gpu_instance, std::optional<unsigned> compute_instance) {

@@ -1,4 +1,4 @@
-// What the health of the GPUs tells the rest: the journal, log lines, events, conditions, metrics.
+// What GPU health reports to the rest: the journal, log lines, events, conditions, metrics.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 namespace kgpu::health {
 
 enum class HealthEventKind : uint8_t {
-  kRaised,   // a fault began
-  kSeen,     // a sign that leaves the device as it is, or an open fault once more
-  kCleared,  // the device was found healthy again, or an admin said so
-  kHeld,     // too many faults in too short a time: stays until an admin clears it, or a reboot
+  kRaised,   // a fault started
+  kSeen,     // a sign that does not affect the device, or a repeat of an open fault
+  kCleared,  // the device was found healthy again, or an admin cleared the fault
+  kHeld,     // too many faults in a short time: lasts until an admin clears it, or a reboot
 };
 // "raised", "seen", "cleared", "held".
 std::string_view ToString(HealthEventKind kind);
 std::optional<HealthEventKind> ParseHealthEventKind(std::string_view word);
 
-// One piece of events. However fast signs come, there are few of these: the first of a kind at
-// once, then one for many, with their count, less and less often while it goes on.
+// One event. There are few of them, however fast signs arrive: the first sign of a kind is reported
+// at once, then one event reports many with their count, less and less often as it continues.
 struct HealthEvent {
   HealthEventKind kind = HealthEventKind::kSeen;
   WallTime when{};
-  std::optional<device::GpuUuid> gpu{};  // nullopt: the sign did not say; with kSeen only
+  std::optional<device::GpuUuid> gpu{};  // nullopt: the sign did not name it; only with kSeen
   std::optional<unsigned> gpu_instance{};
   std::optional<unsigned> compute_instance{};
   std::string rule{};  // "Xid79": also the reason that devices show
@@ -37,16 +37,16 @@ struct HealthEvent {
   FaultClass fault_class = FaultClass::kOther;
   Action action = Action::kIgnore;
   Source source = Source::kDriverEvent;
-  bool is_unhealthy = false;  // its devices are not handed out while it lasts
-  std::string message{};      // one sentence or two for people, with the fix
+  bool is_unhealthy = false;  // its devices are not allocated while it lasts
+  std::string message{};      // one or two sentences for people, with the fix
   std::string detail{};       // what was measured, or the kernel's own line; may be empty
-  uint64_t count = 1;         // signs since the last events of it; kCleared: of all its time
+  uint64_t count = 1;         // signs since the last event about it; kCleared: in total
   std::optional<uint32_t> pid{};
   bool operator==(const HealthEvent&) const = default;
 };
 
-// A sign that leaves the device as it is and asks for an admin's hand all the same: a row that
-// waits to be replaced, a link that had to be fixed.
+// A sign that does not affect the device but still needs an admin: a row that waits to be replaced,
+// a link that had to be repaired.
 inline bool IsWarning(const HealthEvent& event) {
   return event.kind == HealthEventKind::kSeen && !event.is_unhealthy &&
          event.action >= Action::kDrain && event.fault_class != FaultClass::kApplication;
@@ -54,7 +54,7 @@ inline bool IsWarning(const HealthEvent& event) {
 
 using HealthEventListener = std::function<void(const HealthEvent&)>;
 
-// A fault that stands now.
+// A fault that is open now.
 struct OpenFault {
   Scope scope{};
   std::string rule{};
@@ -94,19 +94,19 @@ struct Counters {
     bool operator==(const LastXid&) const = default;
   };
   std::vector<Xid> xids{};           // sorted by GPU and code
-  std::vector<LastXid> last_xids{};  // by GPU; one that had none is not here
+  std::vector<LastXid> last_xids{};  // by GPU; without GPUs that had none
   std::vector<Fault> faults{};       // sorted by GPU and rule
   uint64_t xids_of_unknown_gpu = 0;
   bool operator==(const Counters&) const = default;
 };
 
-// All of it at one moment.
+// Everything at one moment.
 struct Overview {
   std::vector<OpenFault> open{};  // by GPU; the worst of each first
   Counters counters{};
-  // Why the kernel's log is not read; empty: it is, or is not wanted.
+  // Why the kernel log is not read; empty: it is read, or reading is switched off.
   std::string kernel_log_problem{};
-  // The record of the kernel's log up to which nothing needs to be read again in this boot.
+  // The kernel log record up to which nothing needs to be read again in this boot.
   std::optional<uint64_t> kernel_log_position{};
   bool operator==(const Overview&) const = default;
 };

@@ -1,5 +1,5 @@
-// Which faults stand, as far as the journal tells: what an agent that could not keep its own memory
-// knows of the time before it. Pure.
+// The open faults according to the journal: all that an agent without its saved state knows about
+// the time before its start. Pure functions.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace kgpu::health {
 
-// `known`, the unhealthy devices as of `since`, and what the journal tells after that of the boot
-// `boot_id`. A journal whose last boot is another one tells nothing of this boot.
+// `known`, the unhealthy devices as of `since`, updated by later entries of the boot `boot_id`. A
+// journal whose last boot is another one has nothing about this boot.
 std::vector<OpenFault> FaultsAfter(std::vector<OpenFault> known,
                                    std::span<const JournalEntry> entries, std::string_view boot_id,
                                    WallTime since);

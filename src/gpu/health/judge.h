@@ -1,4 +1,4 @@
-// What a sign means on this node: the rule table as the admin's settings change it.
+// What a sign means on this node: the rule table, modified by the admin's settings.
 #pragma once
 
 #include <chrono>
@@ -10,10 +10,10 @@
 
 namespace kgpu::health {
 
-// `rule` with the settings applied: its own entry, or "Xid*", or "*".
+// `rule` with the settings applied: its own entry, or else "Xid*", or else "*".
 Rule Judge(const Settings& settings, Rule rule);
 
-// Whether the settings say of the rule, or of all like it, that it leaves devices in use.
+// Whether the settings keep devices in use despite this rule, by its name or a wildcard.
 bool IsWaived(const Settings& settings, const Rule& rule);
 
 }  // namespace kgpu::health

@@ -1,4 +1,4 @@
-// What NVIDIA's kernel modules say of faults in the kernel's log. Pure.
+// Parses what NVIDIA's kernel modules write to the kernel log about faults. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,21 @@ struct KernelFault {
   std::optional<unsigned> gpu_instance{};      // "GPU-I:05"
   std::optional<unsigned> compute_instance{};  // "GPU-CI:00"
   std::optional<uint32_t> pid{};
-  bool is_fatal = false;    // of an XID of NVLink 5 (144 to 150): the driver calls it so
+  bool is_fatal = false;    // for an XID of NVLink 5 (144 to 150): the driver calls it fatal
   std::string_view text{};  // what follows the code; part of the line
 };
 
-// The message of a record of /dev/kmsg, "6,1234,5678,-;NVRM: …", when it is the kernel's own: who
-// may write to the log may not take GPUs away. Nothing for records of programs and for lines that
-// belong to the record before. Source: the kernel's Documentation/ABI/testing/dev-kmsg.
+// The message of a record of /dev/kmsg, "6,1234,5678,-;NVRM: …", if the kernel itself wrote it:
+// programs that may write to the log must not be able to take GPUs away. Nothing for records of
+// programs and for continuation lines. Source: the kernel's Documentation/ABI/testing/dev-kmsg.
 std::optional<std::string_view> KernelMessage(std::string_view record);
 
-// Its number, "1234" above: one more for each record since the host was started.
+// Its sequence number, "1234" above: increases by one with each record since boot.
 std::optional<uint64_t> RecordNumber(std::string_view record);
 
-// Nothing for a message that is about something else; of the lines that a switch writes of one
-// error only that which says how grave it is. Source: NVIDIA's open kernel modules, the print of an
-// XID, and messages in public reports of drivers 352 to 590.
+// Nothing for a message about something else; of the lines that a switch writes about one error,
+// only the one with the severity counts. Source: NVIDIA's open kernel modules (where they print an
+// XID), and messages in public reports of drivers 352 to 590.
 std::optional<KernelFault> ParseKernelMessage(std::string_view message);
 
 }  // namespace kgpu::health

@@ -1,4 +1,4 @@
-// Follows the kernel's log for faults of GPUs, from now on or from where it was left.
+// Follows the kernel log for GPU faults, from now on or from where the last run stopped.
 #pragma once
 
 #include <array>
@@ -16,27 +16,27 @@
 
 namespace kgpu::health {
 
-// Owned by the inventory, lives on the loop's thread. A log that is not there or may not be read is
-// tried again for ever.
+// Owned by the inventory, lives on the loop's thread. If the log is missing or unreadable, keeps
+// retrying.
 class KernelLog {
  public:
   using Listener = std::function<void(const KernelFault&)>;
 
-  // `loop` and `host` outlive the log; `listener` may stop it.
+  // `loop` and `host` must outlive the log; `listener` may stop it.
   KernelLog(EventLoop& loop, const sys::Root& host, Listener listener)
       : loop_(loop), host_(host), listener_(std::move(listener)) {}
   ~KernelLog() { Stop(); }
   KernelLog(const KernelLog&) = delete;
   KernelLog& operator=(const KernelLog&) = delete;
 
-  // Begins behind the record with the number `after`, or behind all that is in the log. Does
-  // nothing when it has begun.
+  // Starts after the record with the number `after`, or after everything in the log. Does nothing
+  // if it has already started.
   void Start(std::optional<uint64_t> after = {});
   void Stop();
-  // Whoever starts behind this record of this boot misses nothing: the newest that was heard of a
-  // fault, or the newest that was there at the start. Nothing while that is not known.
+  // A later start after this record of this boot misses nothing: it is the newest record reported
+  // as a fault, or the newest one at the start. Nothing while unknown.
   std::optional<uint64_t> position() const { return position_; }
-  // Why it is not read, with the fix; empty while it is, or when it was not started.
+  // Why the log is not read, with the fix; empty while it is read, or if it was not started.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -53,16 +53,16 @@ class KernelLog {
   Listener listener_;
   bool is_started_ = false;
   UniqueFd fd_;
-  bool is_rewound_ = false;   // from its front: records are distinguished by their numbers
-  bool is_skipping_ = false;  // all up to the end is old
+  bool is_rewound_ = false;   // reads from its start: record numbers tell old from new
+  bool is_skipping_ = false;  // everything up to the end is old
   size_t skipped_ = 0;
-  std::optional<uint64_t> newest_;  // read
+  std::optional<uint64_t> newest_;  // the newest record read
   std::optional<uint64_t> position_;
   WatchId watch_ = WatchId::kNone;
   TimerId retry_ = TimerId::kNone;
   std::string problem_;
   std::string logged_;   // the problem that was logged last
-  std::string partial_;  // the front of a line whose end has not been read
+  std::string partial_;  // the start of a line whose end has not been read
 };
 
 }  // namespace kgpu::health

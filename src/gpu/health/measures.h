@@ -1,4 +1,4 @@
-// Judges what GPUs measure: finds the signs in samples that the driver sends no event for.
+// Judges measurements: finds signs in samples for which the driver sends no event.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 
 namespace kgpu::health {
 
-// Owned by the inventory, lives on the loop's thread. Keeps what it needs of the samples before.
+// Owned by the inventory, lives on the loop's thread. Keeps what it needs from earlier samples.
 class Measures {
  public:
-  // Puts the signs of `set` into the tracker, and for each GPU that it was measured. True when what
-  // the tracker's Apply says may have changed.
+  // Passes the signs in `set` to the tracker, and tells it which GPUs were measured. True if the
+  // result of the tracker's Apply may have changed.
   bool Judge(const device::SampleSet& set, FaultTracker& tracker);
 
-  // What the GPUs are: those of one model are held against each other. A change of the MIG mode
-  // takes links down on purpose.
+  // Sets the GPUs: those of one model are compared with each other. A change of the MIG mode takes
+  // links down on purpose.
   void SetGpus(std::span<const device::Gpu> gpus);
-  // An admin finds the GPU well: the links and lanes that it has now are all that it needs.
+  // An admin considers the GPU healthy: its current links and lanes are all that it needs.
   void Accept(const device::GpuUuid& gpu);
 
  private:
-  // A counter as a rate, over at least a minute: bursts of a second are no trouble yet.
+  // A counter as a rate over at least a minute: bursts of a second are no problem yet.
   struct Rate {
     std::optional<uint64_t> base{};
     SteadyTime at{};
@@ -38,8 +38,8 @@ class Measures {
   };
   struct Known {
     std::optional<uint64_t> uncorrected{};
-    uint64_t active_links = 0;  // bit by link: seen active once
-    unsigned lanes = 0;         // the most that the PCIe link was seen with
+    uint64_t active_links = 0;  // one bit per link: was active at some time
+    unsigned lanes = 0;         // the most lanes seen on the PCIe link
     unsigned lanes_now = 0;
     bool are_lanes_accepted = false;  // other GPUs no longer matter
     std::string model{};
@@ -47,7 +47,7 @@ class Measures {
     Rate replays{};
     Rate link_errors{};
     Rate link_crc{};
-    std::map<std::string_view, SteadyTime> since{};  // by rule: shown without a break
+    std::map<std::string_view, SteadyTime> since{};  // by rule: shown without a break since then
   };
   struct Pass;
 

@@ -1,5 +1,5 @@
-// What can be wrong with a GPU, and what to do about it: the words that rules, verdicts, the
-// configuration and people share.
+// What can be wrong with a GPU, and what to do about it: the vocabulary of rules, verdicts, the
+// configuration and people.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace kgpu::health {
 
-// What fixes it, mildest first.
+// What fixes it, least disruptive first.
 enum class Action : uint8_t {
   kIgnore,      // nothing is wrong with the GPU
-  kRestartApp,  // the program that ran on it failed: look at that
-  kDrain,       // no new work; what runs may end, then reset
+  kRestartApp,  // the program on the GPU failed: check that program
+  kDrain,       // no new work; let running work end, then reset
   kResetGpu,
   kReboot,
-  kInspect,  // the hardware: seat, power, cooling, cable; replace it if it recurs
+  kInspect,  // the hardware: seating, power, cooling, cable; replace it if it recurs
 };
 // "ignore", "restart-app", "drain", "reset-gpu", "reboot", "inspect".
 std::string_view ToString(Action action);
@@ -40,13 +40,13 @@ enum class FaultClass : uint8_t {
 std::string_view ToString(FaultClass fault_class);
 std::optional<FaultClass> ParseFaultClass(std::string_view word);
 
-// Who reported it.
+// Who reported the fault.
 enum class Source : uint8_t { kDriverEvent, kKernelLog, kSample, kCall };
 // "driver", "kernel-log", "sample", "call".
 std::string_view ToString(Source source);
 std::optional<Source> ParseSource(std::string_view word);
 
-// What a fault is about.
+// The part that a fault affects.
 struct Scope {
   device::GpuUuid gpu{};
   std::optional<unsigned> gpu_instance{};      // nullopt: the whole GPU, with all its MIG devices
@@ -54,17 +54,17 @@ struct Scope {
   auto operator<=>(const Scope&) const = default;
 };
 
-// Something that was seen once, before any rule is asked. The texts live as long as the call that
-// takes the sign: a storm of signs costs no memory.
+// One observation, before any rule is applied. Its texts are only valid during the call that takes
+// the sign: a storm of signs costs no memory.
 struct Sign {
   std::string_view rule{};                 // "RowRemapPending"; empty for an XID
   std::optional<uint64_t> xid{};           // its rule is "Xid<xid>"
-  std::optional<device::GpuUuid> gpu{};    // nullopt: it is not known which; all are meant
+  std::optional<device::GpuUuid> gpu{};    // nullopt: unknown, so it applies to all
   std::optional<unsigned> gpu_instance{};  // nullopt: the whole GPU
   std::optional<unsigned> compute_instance{};
   Source source = Source::kDriverEvent;
-  std::string_view detail{};      // what was measured or said, for people; may be empty
-  std::optional<uint32_t> pid{};  // of the program, as the kernel log names it
+  std::string_view detail{};      // what was measured or reported, for people; may be empty
+  std::optional<uint32_t> pid{};  // of the program, from the kernel log
 };
 
 }  // namespace kgpu::health

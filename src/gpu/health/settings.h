@@ -1,4 +1,4 @@
-// What an admin can say about health.
+// The admin's settings for health.
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,12 @@
 
 namespace kgpu::health {
 
-// Changes to one rule; what is not given stays as the table has it.
+// Changes to one rule; unset fields keep the table's value.
 struct RuleSetting {
   std::optional<Action> action{};
   std::optional<bool> is_unhealthy{};
-  std::optional<std::chrono::milliseconds> lasts{};  // how long it must be seen before it counts
-  std::optional<uint64_t> limit{};                   // a number or a rate, as the rule says
+  std::optional<std::chrono::milliseconds> lasts{};  // how long it must show before it counts
+  std::optional<uint64_t> limit{};                   // a number or a rate, as the rule defines
   bool operator==(const RuleSetting&) const = default;
 };
 
@@ -28,15 +28,15 @@ struct FlapLimit {
 };
 
 struct Settings {
-  // A device is trusted again when, this long after the last events of its fault, it is found
-  // healthy.
+  // A device is trusted again if it is found healthy this long after the last event of its
+  // fault.
   std::chrono::milliseconds hold_down{60'000};
-  // More faults than `times` within `within`, and the device is no longer trusted by itself.
+  // After more than `times` faults within `within`, only an admin makes the device healthy again.
   FlapLimit flap_limit{};
-  bool kernel_log = true;                   // XIDs are also looked for in /dev/kmsg
-  std::chrono::milliseconds every{30'000};  // how often GPUs are measured for health; 0: never
+  bool kernel_log = true;                   // also read XIDs from /dev/kmsg
+  std::chrono::milliseconds every{30'000};  // how often to measure GPUs for health; 0: never
   // By name: "Xid79", "RowRemapPending"; "Xid*" is every XID and "*" every rule without an entry of
-  // its own, but those of devices that do not answer at all.
+  // its own, except rules for devices that do not answer at all.
   std::map<std::string, RuleSetting, std::less<>> rules{};
   bool operator==(const Settings&) const = default;
 };

@@ -15,7 +15,7 @@ inline device::GpuUuid TestGpu(unsigned number) {
       .value();
 }
 
-// XID 79 on a GPU at a fixed time, `seconds` later.
+// XID 79 on a GPU, `seconds` after a fixed time.
 inline HealthEvent TestXid(unsigned gpu, HealthEventKind kind = HealthEventKind::kRaised,
                            int seconds = 0) {
   HealthEvent event;

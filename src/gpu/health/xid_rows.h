@@ -1,4 +1,4 @@
-// The rows of XIDs, kept apart for their length.
+// The rows for XIDs, in a file of their own because there are many.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace kgpu::health {
 
 struct XidRow {
   uint16_t first = 0;
-  uint16_t last = 0;  // the codes between mean the same
+  uint16_t last = 0;  // the codes in between mean the same
   FaultClass fault_class = FaultClass::kOther;
   Action action = Action::kIgnore;
   bool is_unhealthy = false;

@@ -1,8 +1,8 @@
-// The part of NVML's binary interface that we use, declared by ourselves: return codes, constants,
-// structures with their exact layout, types of the functions. Nothing of NVIDIA's header is needed
-// to build. Depends on <cstdint> only: the probe and the simulated driver share it.
-// Source: NVML API reference (nvmlReturn_t, nvmlPciInfo_t, …). A name of ours is NVML's without
-// its "nvml" and "_t": PciInfo is nvmlPciInfo_t, DeviceGetNameFn the type of nvmlDeviceGetName.
+// The part of NVML's binary interface that we use, declared by us: return codes, constants,
+// structures with their exact layout, function types. Building needs nothing of NVIDIA's header.
+// Depends on <cstdint> only: the probe and the simulated driver share it. Source: NVML API
+// reference (nvmlReturn_t, nvmlPciInfo_t, …). Our names are NVML's without "nvml" and "_t": PciInfo
+// is nvmlPciInfo_t, DeviceGetNameFn the type of nvmlDeviceGetName.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ using Device = struct nvmlDevice_st*;
 using EventSet = struct nvmlEventSet_st*;
 using GpuInstance = struct nvmlGpuInstance_st*;
 
-// Sizes of the text buffers that NVML promises are enough, terminator included.
+// Buffer sizes that NVML guarantees to be sufficient, including the terminator.
 inline constexpr uint32_t kPciBusIdSize = 32;
 inline constexpr uint32_t kPciBusIdLegacySize = 16;
 inline constexpr uint32_t kUuidSize = 80;
@@ -63,10 +63,10 @@ inline constexpr uint32_t kVbiosVersionSize = 32;
 inline constexpr uint32_t kSystemVersionSize = 80;
 inline constexpr uint32_t kMaxNvLinks = 36;
 
-inline constexpr uint32_t kInitFlagNoGpus = 1U << 0;  // nvmlInit succeeds on a host without GPU
+inline constexpr uint32_t kInitFlagNoGpus = 1U << 0;  // nvmlInit succeeds on a host without a GPU
 inline constexpr uint32_t kInitFlagNoAttach = 1U << 1;
 
-// A number where a driver has nothing to say of an instance.
+// What the driver returns where no instance applies.
 inline constexpr uint32_t kNoInstance = 0xFFFFFFFFU;
 
 enum EnableState : int32_t { kFeatureDisabled = 0, kFeatureEnabled = 1 };
@@ -139,8 +139,8 @@ inline constexpr uint64_t kEventFatalPoison = 0x2000;
 inline constexpr uint64_t kEventGpuUnavailable = 0x4000;
 inline constexpr uint64_t kEventGpuRecoveryAction = 0x8000;
 
-// nvmlPciInfo_t as nvmlDeviceGetPciInfo_v3 fills it. The older functions write at most the same
-// number of bytes and leave bus_id alone: PciInfoV2 is what they fill.
+// nvmlPciInfo_t as nvmlDeviceGetPciInfo_v3 fills it. The older functions write at most as many
+// bytes and leave bus_id alone: they fill PciInfoV2.
 struct PciInfo {
   char bus_id_legacy[kPciBusIdLegacySize];
   uint32_t domain;
@@ -195,7 +195,7 @@ static_assert(sizeof(DeviceAttributes) == 40 && offsetof(DeviceAttributes, memor
 
 struct FabricInfo {  // nvmlGpuFabricInfo_t
   uint8_t cluster_uuid[16];
-  int32_t status;  // a Return: of the GPU's registration with the fabric
+  int32_t status;  // a Return, for the GPU's registration with the fabric
   uint32_t clique_id;
   uint8_t state;  // kFabricState…
 };
@@ -225,8 +225,8 @@ struct EventData {
 };
 static_assert(sizeof(EventData) == 32 && offsetof(EventData, gpu_instance_id) == 24);
 
-// Types of the functions. Comments name the symbols, the newest first; an older one takes the
-// same arguments unless a type of its own is given.
+// Function types. Comments name the symbols, newest first; an older symbol has the same signature
+// unless it has a type of its own.
 using InitFn = Return();                    // nvmlInit_v2, nvmlInit
 using InitWithFlagsFn = Return(uint32_t);   // nvmlInitWithFlags
 using ShutdownFn = Return();                // nvmlShutdown

@@ -1,4 +1,4 @@
-// NVML's return codes as statuses: the one place where they become a code and a text.
+// Maps NVML return codes to statuses: the only place that gives them a code and a text.
 #pragma once
 
 #include <string_view>
@@ -8,20 +8,20 @@
 
 namespace kgpu::nvml {
 
-// What a return code means, for people, in one clause. Codes that newer drivers invent are
-// "unknown NVML return code".
+// The meaning of a return code, for people, in one clause. Codes of newer drivers are "unknown NVML
+// return code".
 std::string_view Explain(Return code);
 
 // The status of a call that returned `code`; OK for kSuccess. `what` names the call and its object
 // ("nvmlDeviceGetName of GPU 3"). Source: nvmlReturn_t in the NVML API reference.
 Status ReturnStatus(Return code, std::string_view what);
 
-// The answer says something of the hardware's or the software's abilities, not of its health: a
-// GPU that gives it is as good as before.
+// The code is about what the hardware or software supports, not about its health: a GPU that
+// returns it is still healthy.
 bool IsBenign(Return code);
 
-// The answer means that the whole library is of no use until it is initialised again in a new
-// process: the driver was unloaded, replaced or never there.
+// The code means that the whole library is unusable until a new process initialises it: the driver
+// was unloaded, replaced or never present.
 bool IsDriverGone(Return code);
 
 }  // namespace kgpu::nvml

@@ -1,6 +1,6 @@
-// The NVML functions that the probe calls, with the names under which a library may have them: one
-// table. Real drivers differ; a name that is missing is tried in its older form, and a function
-// that is missing altogether answers kErrorFunctionNotFound (src/gpu/nvml/library.h).
+// The NVML functions that the probe calls, with the symbol names that libraries may have for them:
+// one table. Drivers differ: if a symbol is missing, its older form is tried; if a function is
+// missing altogether, calls return kErrorFunctionNotFound (src/gpu/nvml/library.h).
 #pragma once
 
 #include "src/gpu/nvml/abi.h"
@@ -44,7 +44,7 @@ inline constexpr Function<DeviceGetCudaComputeCapabilityFn> kDeviceGetCudaComput
     "nvmlDeviceGetCudaComputeCapability", nullptr};
 inline constexpr Function<DeviceGetEccModeFn> kDeviceGetEccMode{"nvmlDeviceGetEccMode", nullptr};
 
-// The newest form has a type of its own: the caller falls back by calling the second one.
+// The newest form has a different type: the caller falls back by calling the second one.
 inline constexpr Function<DeviceGetPciInfoFn> kDeviceGetPciInfo{"nvmlDeviceGetPciInfo_v3", nullptr};
 inline constexpr Function<DeviceGetPciInfoV2Fn> kDeviceGetPciInfoV2{"nvmlDeviceGetPciInfo_v2",
                                                                     "nvmlDeviceGetPciInfo"};

@@ -1,5 +1,5 @@
-// NVIDIA's library, loaded from a given file and called through lazily looked-up symbols. Probe
-// process only: no other program of ours maps it. Uses libc only (no libstdc++ at run time).
+// NVIDIA's library, loaded from a given file; looks symbols up when they are called. Probe process
+// only: no other program of ours loads it. Uses libc only (no libstdc++ at run time).
 #pragma once
 
 #include <dlfcn.h>
@@ -12,14 +12,14 @@ namespace kgpu::nvml {
 // Thread: any; NVML itself is thread-safe after nvmlInit. Source: dlopen(3).
 class Library {
  public:
-  // True when `path` could be loaded; otherwise error() says why. Loading again is a no-op.
+  // True if `path` was loaded; otherwise see error(). Loading again is a no-op.
   bool Load(const char* path);
   bool is_loaded() const { return handle_ != nullptr; }
-  // The loader's text of the last failed Load; empty when there was none.
+  // The loader's message for the last failed Load; empty if there was none.
   const char* error() const { return error_; }
 
-  // Calls `function`; kErrorFunctionNotFound when the library has none of its names, or is not
-  // loaded. Looking a name up costs a hash and is done at each call: nothing can go stale.
+  // Calls `function`; returns kErrorFunctionNotFound if the library has none of its names, or is
+  // not loaded. Each call looks the symbol up, which costs a hash: no pointer can go stale.
   template <typename Fn, typename... Args>
   Return Call(const Function<Fn>& function, Args... args) const {
     void* symbol = Find(function.name, function.older_name);

@@ -1,4 +1,4 @@
-// The part of NVML's binary interface that measures: structures, constants and types of functions.
+// The part of NVML's binary interface for measurements: structures, constants and function types.
 // Same rules as abi.h. Source: NVML API reference.
 #pragma once
 
@@ -6,13 +6,13 @@
 
 namespace kgpu::nvml {
 
-// What NVML_STRUCT_VERSION builds for the struct `T` of that version.
+// What NVML_STRUCT_VERSION yields for the struct `T` in that version.
 template <typename T>
 constexpr uint32_t StructVersion(uint32_t version) {
   return static_cast<uint32_t>(sizeof(T)) | (version << 24);
 }
 
-// A number where the driver has none: NVML_VALUE_NOT_AVAILABLE.
+// What the driver returns for a missing number: NVML_VALUE_NOT_AVAILABLE.
 inline constexpr uint64_t kValueNotAvailable = 0xFFFFFFFFFFFFFFFFULL;
 
 enum ClockType : int32_t {  // nvmlClockType_t
@@ -71,7 +71,7 @@ static_assert(sizeof(Value) == 8 && sizeof(Sample) == 16);
 
 struct FieldValue {
   uint32_t field_id;
-  uint32_t scope_id;  // of fields of links: the link
+  uint32_t scope_id;  // for link fields: the link
   int64_t timestamp_us;
   int64_t latency_us;
   int32_t value_type;
@@ -80,7 +80,7 @@ struct FieldValue {
 };
 static_assert(sizeof(FieldValue) == 40 && offsetof(FieldValue, value) == 32);
 
-// NVML_FI_DEV_*: the fields that we read. A driver that does not know one says so field by field.
+// NVML_FI_DEV_*: the fields that we read. A driver reports for each field whether it knows it.
 enum FieldId : uint32_t {
   kFieldEccSbeVolatileTotal = 3,
   kFieldEccDbeVolatileTotal = 4,
@@ -98,7 +98,7 @@ enum FieldId : uint32_t {
   kFieldRemappedUncorrected = 143,
   kFieldRemapPending = 144,
   kFieldRemapFailed = 145,
-  // T.Limit, Ada and newer: the margin at which it happens, signed; 0 and below.
+  // T.Limit, Ada and newer: the margin at which it happens, signed; 0 or negative.
   kFieldShutdownTLimit = 193,
   kFieldSlowdownTLimit = 194,
   kFieldMemoryMaxTLimit = 195,
@@ -186,10 +186,10 @@ struct FabricInfoV2 {  // nvmlGpuFabricInfo_v2_t
   int32_t status;
   uint32_t clique_id;
   uint8_t state;
-  uint32_t health_mask;  // kFabric…: two bits each, 0 unknown, 1 so, 2 not so
+  uint32_t health_mask;  // kFabric…: two bits each; 0 unknown, 1 yes, 2 no
 };
 static_assert(StructVersion<FabricInfoV2>(2) == 0x02000024);
-// Where the two bits of each lie: NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_….
+// The shift of the two bits of each: NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_….
 enum FabricHealth : uint32_t {
   kFabricDegradedBandwidth = 0,
   kFabricRouteRecovery = 2,
@@ -202,7 +202,7 @@ constexpr bool IsFabric(uint64_t mask, FabricHealth trouble) {
 
 struct SramEccStatus {  // nvmlEccSramErrorStatus_v1_t
   uint32_t version;
-  uint64_t aggregate_parity;  // uncorrectable, as the next
+  uint64_t aggregate_parity;  // uncorrectable, like the next ones
   uint64_t aggregate_sec_ded;
   uint64_t aggregate_corrected;
   uint64_t volatile_parity;
@@ -215,7 +215,7 @@ static_assert(StructVersion<SramEccStatus>(1) == 0x01000068);
 
 struct MarginTemperatureV1 {  // nvmlMarginTemperature_v1_t
   uint32_t version;
-  int32_t celsius;  // from now to where the GPU begins to slow down
+  int32_t celsius;  // margin from now to where the GPU starts to slow down
 };
 static_assert(StructVersion<MarginTemperatureV1>(1) == 0x01000008);
 
@@ -238,8 +238,8 @@ struct GpmMetric {  // nvmlGpmMetric_t
 };
 static_assert(sizeof(GpmMetric) == 40 && offsetof(GpmMetric, value) == 8);
 
-// nvmlGpmMetricsGet_t. The array of driver 535 holds 98, that of later ones more; nobody looks past
-// `count`.
+// nvmlGpmMetricsGet_t. The array has 98 entries in driver 535 and more in later ones; nothing reads
+// past `count`.
 inline constexpr uint32_t kMaxGpmMetrics = 98;
 struct GpmMetrics {
   uint32_t version;  // kGpmMetricsVersion

@@ -1,4 +1,4 @@
-// The functions of sample_abi.h by name, as functions.h lists the others.
+// Symbol names of the functions of sample_abi.h, like functions.h for the others.
 #pragma once
 
 #include "src/gpu/nvml/functions.h"
@@ -23,12 +23,12 @@ inline constexpr Function<DeviceGetBar1MemoryFn> kDeviceGetBar1MemoryInfo{
 
 inline constexpr Function<DeviceGetTemperatureFn> kDeviceGetTemperature{"nvmlDeviceGetTemperature",
                                                                         nullptr};
-// The name that replaces it.
+// Replaces the function above.
 inline constexpr Function<DeviceGetTemperatureVFn> kDeviceGetTemperatureV{
     "nvmlDeviceGetTemperatureV", nullptr};
 inline constexpr Function<DeviceGetTypedUintFn> kDeviceGetTemperatureThreshold{
     "nvmlDeviceGetTemperatureThreshold", nullptr};
-// With the fields of T.Limit what replaces thresholds.
+// Together with the T.Limit fields, this replaces thresholds.
 inline constexpr Function<DeviceGetMarginTemperatureFn> kDeviceGetMarginTemperature{
     "nvmlDeviceGetMarginTemperature", nullptr};
 

@@ -1,4 +1,4 @@
-// The parent's end of kgpu-probe: keeps one probe running, starts it again when it ends, and turns
+// The parent's end of kgpu-probe: keeps one probe running, restarts it when it ends, and turns
 // requests into typed answers. Picture and states: docs/how-it-works/probe.md.
 #pragma once
 
@@ -19,33 +19,33 @@ namespace kgpu::probe {
 
 struct ClientOptions {
   std::string program;                   // the kgpu-probe program
-  std::vector<std::string> environment;  // all of the probe's environment
+  std::vector<std::string> environment;  // the probe's whole environment
   std::chrono::milliseconds call_deadline{2000};
   std::chrono::milliseconds start_deadline{30000};
   std::chrono::milliseconds kill_grace{1000};
   std::chrono::milliseconds first_backoff{100};
   std::chrono::milliseconds last_backoff{30000};
-  std::chrono::milliseconds stable_after{10000};  // up that long: the back-off starts again
+  std::chrono::milliseconds stable_after{10000};  // after so long up, the back-off starts again
 };
 
 // Why there are no answers.
 enum class DownCause {
-  kNoLibrary,     // no libnvidia-ml.so.1 was found
+  kNoLibrary,     // libnvidia-ml.so.1 was not found
   kNotStarted,    // kgpu-probe could not be started
   kLoadFailed,    // the library could not be loaded
-  kInitFailed,    // nvmlInit answered `result`
-  kUnresponsive,  // a call outlived its deadline
-  kCrashed,       // the probe ended or sent nonsense
+  kInitFailed,    // nvmlInit returned `result`
+  kUnresponsive,  // a call exceeded its deadline
+  kCrashed,       // the probe ended or sent invalid data
 };
 
 struct Down {
   DownCause cause = DownCause::kCrashed;
-  nvml::Return result = nvml::kSuccess;  // of kInitFailed
+  nvml::Return result = nvml::kSuccess;  // for kInitFailed
   std::string text{};                    // for people
-  bool was_up = false;                   // answers came before
+  bool was_up = false;                   // it had answered before
 };
 
-// What the driver said to a request: `result`, and the value when it was success.
+// The driver's answer to a request: `result`, and the value on success.
 template <typename T>
 struct Answer {
   nvml::Return result = nvml::kSuccess;
@@ -54,38 +54,38 @@ struct Answer {
 template <typename T>
 using AnswerTask = std::function<void(const Answer<T>&)>;
 
-// Lives on the loop's thread. Tasks of requests are dropped without a call when the probe goes down
-// first: on_down tells that once for all of them.
+// Lives on the loop's thread. If the probe goes down first, pending request tasks are dropped
+// without a call: on_down reports it once for all of them.
 class Client {
  public:
   struct Listener {
-    std::function<void()> on_up;               // the driver is initialised, requests may be made
-    std::function<void(const Down&)> on_down;  // after on_up, or instead of it, at each attempt
+    std::function<void()> on_up;               // the driver is initialised, requests can be made
+    std::function<void(const Down&)> on_down;  // after on_up, or instead of it, for each attempt
     std::function<void(const Event&)> on_event;
-    std::function<void()> on_abandoned;  // after on_down: the probe outlived SIGKILL
+    std::function<void()> on_abandoned;  // after on_down: the probe survived SIGKILL
   };
-  // The NVML file to load, looked for before each start.
+  // The NVML file to load; called before each start.
   using FindLibrary = std::function<StatusOr<std::string>()>;
 
-  // `loop` outlives the client.
+  // `loop` must outlive the client.
   Client(EventLoop& loop, ClientOptions options, FindLibrary find_library, Listener listener);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Starts the first probe on the loop's next turn. The client tries again for ever.
+  // Starts the first probe on the loop's next turn. The client retries forever.
   void Start();
-  // A new probe at once, without on_down: the host has changed under the old one.
+  // Starts a new probe immediately, without on_down: the host has changed underneath the old one.
   void Restart();
-  // Ends the probe and tells on_down `down`: its answers are of no use. Tried again with back-off.
+  // Ends the probe and reports `down` by on_down: its answers are unusable. Retries with back-off.
   void GiveUp(Down down);
   // Ends a pause between two attempts: something has changed that may help.
   void RetryNow();
 
   bool is_up() const { return is_up_; }
-  // The probe outlived SIGKILL and no other is started until it is gone.
+  // The probe survived SIGKILL; no other is started until it is gone.
   bool is_abandoned() const;
-  // 0 when none is there.
+  // 0 if there is none.
   pid_t probe_pid() const;
   const std::string& library() const { return library_; }
 
@@ -96,13 +96,13 @@ class Client {
   void ReadTopology(unsigned gpu, AnswerTask<TopologyReport> done);
   // Registers for the events of a GPU; the value is the mask of registered types.
   void WatchEvents(unsigned gpu, AnswerTask<uint64_t> done);
-  // What is measured (decode_sample.h). SampleGpu is the first of a GPU in each round.
+  // Measurements (decode_sample.h). In each round, SampleGpu must come first for each GPU.
   void SampleGpu(unsigned gpu, AnswerTask<SampleReport> done);
   void SampleNvLinks(unsigned gpu, AnswerTask<std::vector<device::NvLinkSample>> done);
-  // A page of the list that asking for page 0 made.
+  // A page of the list that the request for page 0 created.
   void SampleProcesses(unsigned gpu, unsigned page, AnswerTask<ProcessPage> done);
   void SampleMigDevice(unsigned gpu, unsigned index, AnswerTask<device::MigSample> done);
-  // After the GPUs are registered: events begin to come.
+  // Call after the GPUs are registered: events start to arrive.
   void StartEvents();
 
  private:
@@ -110,7 +110,7 @@ class Client {
   void Ask(Op op, unsigned gpu, unsigned index, StatusOr<T> (*decode)(std::span<const std::byte>),
            AnswerTask<T> done);
   void StartSession();
-  // Starts a probe, or tells why that cannot be.
+  // Starts a probe, or says why it cannot.
   std::optional<Down> TrySession();
   void OnHello();
   void OnInit(const Reply& reply);
@@ -132,7 +132,7 @@ class Client {
   TimerId start_timer_ = TimerId::kNone;
   bool is_up_ = false;
   bool is_restart_wanted_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // tasks posted outlive us
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // posted tasks outlive us
 };
 
 }  // namespace kgpu::probe

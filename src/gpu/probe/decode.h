@@ -1,6 +1,6 @@
-// The parent's reading of the probe's frames: pure functions of bytes. A message that is no frame
-// is the probe's fault, and it is killed for it; a payload that says impossible things is the
-// driver library's, and costs only the device it is about.
+// Decodes the probe's frames in the parent: pure functions of bytes. An invalid frame is the
+// probe's fault, and the probe is killed for it; a payload with impossible values is the driver
+// library's fault, and costs only the device that it is about.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@
 
 namespace kgpu::probe {
 
-// The reply to one request, head checked, payload not yet: its meaning depends on the request.
+// The reply to one request. The head is checked; how to read the payload depends on the request.
 struct Reply {
   uint32_t id = 0;
   Op op = Op::kPing;
   nvml::Return result = nvml::kSuccess;
-  std::span<const std::byte> payload;  // into the decoded bytes
+  std::span<const std::byte> payload;  // points into the decoded bytes
 };
 
 struct Progress {
@@ -27,17 +27,17 @@ struct Progress {
 
 using Frame = std::variant<Hello, Reply, Event, Progress>;
 
-// One message. Errors: InvalidArgument naming what is wrong: size, magic, version, kind, numbers
-// out of range, texts without end.
+// Decodes one message. Errors: InvalidArgument naming the problem: size, magic, version, kind,
+// numbers out of range, unterminated texts.
 StatusOr<Frame> DecodeFrame(std::span<const std::byte> bytes);
 
-// Payloads of successful replies. Errors: InvalidArgument.
+// Decode payloads of successful replies. Errors: InvalidArgument.
 StatusOr<DriverReport> DecodeDriver(std::span<const std::byte> payload);
 StatusOr<GpuReport> DecodeGpu(std::span<const std::byte> payload);
 StatusOr<MigReport> DecodeMig(std::span<const std::byte> payload);
 StatusOr<NvLinkReport> DecodeNvLinks(std::span<const std::byte> payload);
 StatusOr<TopologyReport> DecodeTopology(std::span<const std::byte> payload);
-// The loader's text in the reply to kInit; empty when loading succeeded.
+// The loader's message in the reply to kInit; empty if loading succeeded.
 StatusOr<std::string> DecodeInit(std::span<const std::byte> payload);
 
 }  // namespace kgpu::probe

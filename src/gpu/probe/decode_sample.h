@@ -1,5 +1,5 @@
-// The parent's reading of what the probe measured. Same rules as decode.h; a value that cannot be
-// (a share above 100 %, no number) is left out, since drivers do say such things at times.
+// Decodes the probe's measurements in the parent. Same rules as decode.h; an impossible value (a
+// share above 100 %, not a number) is left out, since drivers sometimes report such values.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace kgpu::probe {
 
 StatusOr<SampleReport> DecodeSample(std::span<const std::byte> payload);
-// By link.
+// Sorted by link.
 StatusOr<std::vector<device::NvLinkSample>> DecodeLinkSamples(std::span<const std::byte> payload);
 // In the driver's order.
 StatusOr<ProcessPage> DecodeProcesses(std::span<const std::byte> payload);

@@ -1,5 +1,5 @@
-// What a child process prints, as lines for a log: each cut to a length, and only so many in a
-// period. What is dropped is counted.
+// Splits a child's output into lines for a log: truncates each line, and limits the lines per
+// period. Counts what it drops.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace kgpu::probe {
 
 struct OutputLimits {
   size_t line_bytes = 400;
-  unsigned lines = 100;  // of one period
+  unsigned lines = 100;  // per period
   std::chrono::seconds period{60};
 };
 
@@ -25,11 +25,11 @@ class OutputLimit {
   OutputLimit(const OutputLimits& limits, TakeLine take)
       : limits_(limits), take_(std::move(take)) {}
 
-  // The next bytes; lines may begin and end anywhere in them.
+  // The next bytes; they may start and end in the middle of a line.
   void Add(std::string_view bytes, SteadyTime now);
-  // A last line that did not end counts too.
+  // A last line without an end counts too.
   void Finish(SteadyTime now);
-  // How many lines were dropped since the last call.
+  // The number of lines dropped since the last call.
   uint64_t TakeDropped();
   bool has_dropped() const { return dropped_ > 0; }
 

@@ -1,4 +1,4 @@
-// Private to the module: a payload of fixed layout out of bytes.
+// Private to the module: reads a payload of fixed layout from bytes.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace kgpu::probe {
 
-// A copy, since a message may lie at any address.
+// Copies, since a message may be at any address.
 template <typename T>
 StatusOr<T> Read(std::span<const std::byte> bytes, std::string_view what) {
   if (bytes.size() != sizeof(T)) {

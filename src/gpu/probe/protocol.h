@@ -1,8 +1,8 @@
-// What kgpu-probe and its parent say to each other: fixed-layout frames, one per message of a
-// SOCK_SEQPACKET socketpair. Both ends are built from the same tree, the version guards a probe
-// left over from another release. The parent trusts nothing in a frame (src/gpu/probe/decode.h).
-// Depends on fixed-width integers only: the probe has no libstdc++. Picture:
-// docs/how-it-works/probe.md.
+// The protocol between kgpu-probe and its parent: fixed-layout frames, one per message of a
+// SOCK_SEQPACKET socketpair. Both ends are built from the same tree; the version protects against a
+// probe left over from another release. The parent trusts nothing in a frame
+// (src/gpu/probe/decode.h). Depends on fixed-width integers only: the probe has no libstdc++.
+// Picture: docs/how-it-works/probe.md.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@ inline constexpr uint32_t kMagic = 0x6b677075;  // "kgpu"
 inline constexpr uint16_t kProtocolVersion = 3;
 inline constexpr size_t kMaxFrameSize = 4096;
 
-// A request that takes longer than this tells of its progress, so that the parent's deadline is one
-// of a driver call, not of a request.
+// A request that takes longer than this reports its progress, so that the parent's deadline applies
+// to each driver call, not to the whole request.
 inline constexpr uint32_t kProgressIntervalMs = 50;
 
-inline constexpr uint32_t kMaxGpus = 128;       // of one host; more are not read
-inline constexpr uint32_t kMaxMigDevices = 32;  // of one GPU; drivers allow 7 today
+inline constexpr uint32_t kMaxGpus = 128;       // per host; more are not read
+inline constexpr uint32_t kMaxMigDevices = 32;  // per GPU; drivers allow 7 today
 inline constexpr uint32_t kMaxNvLinks = nvml::kMaxNvLinks;
 
 enum class FrameKind : uint16_t {
   kHello = 1,    // probe → parent, once, first
   kRequest = 2,  // parent → probe
-  kReply = 3,    // probe → parent, one per request, in order of the requests
+  kReply = 3,    // probe → parent, one per request, in the order of the requests
   kEvent = 4,    // probe → parent, at any time after kStartEvents
   kProgress =
       5,  // probe → parent: the request `id` consists of many driver calls, one has returned
@@ -44,10 +44,10 @@ enum class Op : uint32_t {
   kWatchEvents = 8,  // WatchPayload; gpu: registers for the events this GPU supports
   kStartEvents = 9,  // no payload: starts the thread that waits for events
   kShutdown = 10,    // no payload; the probe exits after the reply
-  // What is measured: sample_protocol.h.
-  kSampleGpu = 11,        // SamplePayload; gpu. The first of a GPU in each round
+  // Measurements: sample_protocol.h.
+  kSampleGpu = 11,        // SamplePayload; gpu. Must come first for a GPU in each round
   kSampleNvLinks = 12,    // LinkSamplePayload; gpu
-  kSampleProcesses = 13,  // ProcessPayload; gpu, index: page. Page 0 asks the driver
+  kSampleProcesses = 13,  // ProcessPayload; gpu, index: page. Page 0 queries the driver
   kSampleMig = 14,        // MigSamplePayload; gpu, index: of the MIG device
 };
 inline constexpr uint32_t kLastOp = 14;
@@ -75,19 +75,19 @@ struct RequestFrame {
 };
 static_assert(sizeof(RequestFrame) == 28);
 
-// Head of every reply; the payload of `op` follows, all of it or, when `result` is not success and
-// there is nothing to tell, none.
+// Head of every reply; the payload of `op` follows completely, or not at all if `result` is not
+// success and there is nothing to report.
 struct ReplyHeader {
   FrameHeader header;
   uint32_t op;
-  int32_t result;  // nvml::Return of the call that decides
+  int32_t result;  // nvml::Return of the decisive call
   uint32_t payload_size;
   uint32_t reserved;
 };
 static_assert(sizeof(ReplyHeader) == 32);
 
 struct InitPayload {
-  char error[256];  // the loader's text when the library could not be loaded
+  char error[256];  // the loader's message if the library could not be loaded
 };
 
 struct DriverPayload {
@@ -100,8 +100,8 @@ struct DriverPayload {
   char nvml_version[nvml::kSystemVersionSize];
 };
 
-// What is asked about a GPU. Each field has a result of its own: a field is there when its result
-// is success; the others say why it is not.
+// What is requested of a GPU. Each field has its own result: the field is valid if its result is
+// success; any other result says why it is not.
 enum class GpuField : uint32_t {
   kUuid,
   kMinor,
@@ -158,7 +158,7 @@ enum class MigField : uint32_t {
   kGpuInstance,
   kComputeInstance,
   kAttributes,
-  kInstanceInfo,  // profile and placement; some drivers ask for privileges
+  kInstanceInfo,  // profile and placement; some drivers require privileges
 };
 inline constexpr uint32_t kMigFieldCount = 6;
 
@@ -185,15 +185,15 @@ struct MigPayload {
 struct NvLinkEntry {
   uint32_t link;
   uint32_t is_active;
-  uint32_t version;     // 0: not known
+  uint32_t version;     // 0: unknown
   int32_t device_type;  // nvml::NvLinkDeviceType of the other end
   uint32_t has_remote;  // `remote` is set
   PciAddress remote;
 };
 
 struct NvLinkPayload {
-  uint32_t count;      // entries used; links the GPU does not have are left out
-  int32_t bad_result;  // the first answer that is a fault, else success
+  uint32_t count;      // entries used; without links that the GPU does not have
+  int32_t bad_result;  // the first result that is a fault, else success
   NvLinkEntry links[kMaxNvLinks];
 };
 
@@ -215,12 +215,12 @@ struct EventFrame {
   uint64_t data;   // the XID
   uint32_t gpu_instance;
   uint32_t compute_instance;
-  char uuid[nvml::kUuidV2Size];  // empty when not known
+  char uuid[nvml::kUuidV2Size];  // empty if unknown
 };
 inline constexpr uint32_t kUnknownGpu = 0xFFFFFFFFU;
 
-// The events worth waking for. Clock and power changes happen all the time and change nothing
-// that the inventory shows.
+// The events worth waking up for. Clock and power changes are frequent and change nothing that the
+// inventory shows.
 inline constexpr uint64_t kWantedEvents =
     nvml::kEventXidCritical | nvml::kEventDoubleBitEcc | nvml::kEventSingleBitEcc |
     nvml::kEventMigConfig | nvml::kEventGpuUnavailable | nvml::kEventGpuRecoveryAction;

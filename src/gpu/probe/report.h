@@ -1,5 +1,5 @@
-// What the probe said, as checked values. Everything the driver does not have is nullopt or empty;
-// `faults` are the answers that speak against the health of the device.
+// The probe's answers as checked values. Whatever the driver does not have is nullopt or empty;
+// `faults` are results that count against the device's health.
 #pragma once
 
 #include <cstdint>
@@ -72,11 +72,11 @@ struct NvLinkReport {
 };
 
 struct TopologyReport {
-  // By NVML index of the peer; nullopt where the driver does not say, and for the GPU itself.
+  // By the peer's NVML index; nullopt if the driver does not report it, and for the GPU itself.
   std::vector<std::optional<nvml::TopologyLevel>> levels;
 };
 
-// What is measured of a GPU, without its UUID, links, processes and MIG devices.
+// Measurements of a GPU, without its UUID, links, processes and MIG devices.
 struct SampleReport {
   device::GpuSample sample;
   bool wants_second = false;  // a rate is missing because this was the first sample
@@ -87,7 +87,7 @@ struct ProcessPage {
   bool has_more = false;  // there is a next page
 };
 
-// An event of the driver, or the failure of waiting for events.
+// A driver event, or a failure while waiting for events.
 struct Event {
   nvml::Return result = nvml::kSuccess;
   uint64_t type = 0;  // one of nvml::kEvent…

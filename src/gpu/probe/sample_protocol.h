@@ -1,15 +1,15 @@
-// The payloads of requests that measure. Part of protocol.h, same rules.
+// The payloads of measurement requests. Part of protocol.h, same rules.
 #pragma once
 
 #include "src/gpu/probe/protocol.h"
 
 namespace kgpu::probe {
 
-inline constexpr uint32_t kMaxFans = 8;         // of one GPU; more are not read
-inline constexpr uint32_t kMaxProcesses = 256;  // of one GPU; more are left out
+inline constexpr uint32_t kMaxFans = 8;         // per GPU; more are not read
+inline constexpr uint32_t kMaxProcesses = 256;  // per GPU; more are left out
 inline constexpr uint32_t kProcessesPerPage = 120;
 
-// The single values of a GPU, in the units that NVML counts in where none is given.
+// The single values of a GPU, in NVML's units unless a comment gives another.
 enum class SampleField : uint32_t {
   kGpuUtilization,  // percent, as the others
   kDutyCycle,       // thousandths of a percent
@@ -50,7 +50,7 @@ enum class SampleField : uint32_t {
   kRemapsUncorrected,
   kRemapPending,
   kRemapFailed,
-  kSpareRowsMax,  // banks that have all spare rows left; the next ones fewer and fewer
+  kSpareRowsMax,  // banks with all spare rows left; the next ones have fewer and fewer
   kSpareRowsHigh,
   kSpareRowsPartial,
   kSpareRowsLow,
@@ -63,18 +63,18 @@ enum class SampleField : uint32_t {
   kPcieWidth,
   kPcieMaxWidth,
   kPcieReplays,
-  kPcieSent,  // bytes a second
+  kPcieSent,  // bytes per second
   kPcieReceived,
   kPerformanceState,
   kFabricState,
   kRecoveryAction,
-  kFabricStatus,   // an nvml::Return: of a registration that is completed
+  kFabricStatus,   // an nvml::Return, once the registration is complete
   kFabricHealth,   // nvml::FabricHealth
-  kSramThreshold,  // more errors in the GPU's own memory than it is to have
+  kSramThreshold,  // the GPU's internal memory has exceeded its error threshold
 };
 inline constexpr uint32_t kSampleFieldCount = 60;
 
-// GPM metrics as NVML gives them: percent, or MiB a second.
+// GPM metrics in NVML's units: percent, or MiB per second.
 enum class ProfilingField : uint32_t {
   kGraphics,
   kSm,
@@ -91,7 +91,7 @@ enum class ProfilingField : uint32_t {
 };
 inline constexpr uint32_t kProfilingFieldCount = 12;
 
-// A value is there when its bit in `has` is set.
+// A value is valid if its bit in `has` is set.
 struct ProfilingValues {
   uint32_t has;
   uint32_t reserved;
@@ -99,7 +99,7 @@ struct ProfilingValues {
 };
 
 struct SamplePayload {  // of kSampleGpu
-  uint64_t has;         // a bit for each SampleField
+  uint64_t has;         // one bit per SampleField
   int64_t values[kSampleFieldCount];
   ProfilingValues profiling;
   uint32_t wants_second;  // a value is missing because it is a rate and this was the first sample

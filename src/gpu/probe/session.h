@@ -23,24 +23,24 @@ namespace kgpu::probe {
 struct SessionOptions {
   std::string program;                              // kgpu-probe
   std::string library;                              // the NVML file
-  std::vector<std::string> environment;             // all of the probe's environment
+  std::vector<std::string> environment;             // the probe's whole environment
   std::chrono::milliseconds start_deadline{30000};  // until its first frame
-  std::chrono::milliseconds kill_grace{1000};       // after SIGKILL, then it is abandoned
+  std::chrono::milliseconds kill_grace{1000};       // after SIGKILL; then it is abandoned
 };
 
 enum class SessionState {
-  kStarting,  // the first frame is awaited
+  kStarting,  // waiting for the first frame
   kRunning,
-  kKilled,     // of no use any more, SIGKILL was sent, its end is awaited
-  kAbandoned,  // outlived SIGKILL: stuck in the kernel; nobody waits for it
+  kKilled,     // unusable, SIGKILL was sent, waiting for its end
+  kAbandoned,  // survived SIGKILL: stuck in the kernel; nobody waits for it
   kGone,       // ended and reaped
 };
 
 enum class EndCause {
-  kExited,        // by itself, or by somebody else's signal
-  kUnresponsive,  // a call outlived its deadline
-  kProtocol,      // it sent what is no frame
-  kStopped,       // we wanted it
+  kExited,        // by itself, or by another's signal
+  kUnresponsive,  // a call exceeded its deadline
+  kProtocol,      // it sent an invalid frame
+  kStopped,       // we stopped it
 };
 
 struct SessionEnd {
@@ -55,26 +55,26 @@ class Session {
   struct Listener {
     std::function<void(const Hello&)> on_hello;
     std::function<void(const Event&)> on_event;
-    std::function<void(const SessionEnd&)> on_end;  // once; pending replies never come
+    std::function<void(const SessionEnd&)> on_end;  // once; pending replies never arrive
     std::function<void()> on_abandoned;
     std::function<void()> on_gone;  // once, after on_end
   };
   using ReplyTask = std::function<void(const Reply&)>;
 
-  // Starts the process. `loop` outlives the session.
-  // Errors: NotFound (no such program), FailedPrecondition (it cannot run here: no glibc),
-  // PermissionDenied, ResourceExhausted.
+  // Starts the process. `loop` must outlive the session. Errors: NotFound (no such
+  // program), FailedPrecondition (it cannot run here: no glibc), PermissionDenied,
+  // ResourceExhausted.
   static StatusOr<std::unique_ptr<Session>> Start(EventLoop& loop, const SessionOptions& options,
                                                   Listener listener);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Asks; `done` gets the reply, or is dropped when the session ends first. `deadline` is that of
-  // each driver call of the request, counted from the moment the probe can work on it.
+  // Sends a request; `done` gets the reply, or is dropped if the session ends first. `deadline`
+  // applies to each driver call of the request, and starts when the probe can begin to work on it.
   void Call(Op op, uint32_t gpu, uint32_t index, std::chrono::milliseconds deadline,
             ReplyTask done);
-  // Ends it now: on_end is called at once, on_gone when the process is.
+  // Ends the session now: calls on_end immediately, and on_gone once the process is gone.
   void Stop();
 
   SessionState state() const { return state_; }
@@ -114,7 +114,7 @@ class Session {
   bool is_stream_over_ = false;  // the probe's end of the socket is closed
   SteadyTime timer_due_{};       // of deadline_timer_
   SteadyTime deadline_{};        // of the request at the head of the queue, or of the first frame
-  std::deque<Pending> queue_;    // the first `sent_` are with the probe
+  std::deque<Pending> queue_;    // the first `sent_` have been sent to the probe
   size_t sent_ = 0;
   uint32_t next_id_ = 1;
 };

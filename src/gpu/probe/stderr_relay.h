@@ -1,4 +1,4 @@
-// Brings what NVIDIA's library prints to the probe's standard error into our log, within limits.
+// Copies what NVIDIA's library prints to the probe's standard error into our log, within limits.
 #pragma once
 
 #include "src/gpu/probe/output_limit.h"
@@ -11,9 +11,9 @@ namespace kgpu::probe {
 // Lives on the loop's thread.
 class StderrRelay {
  public:
-  // `pipe` is the end to read from, not blocking. `loop` outlives the relay.
+  // `pipe` is the read end, non-blocking. `loop` must outlive the relay.
   StderrRelay(EventLoop& loop, UniqueFd pipe, const OutputLimits& limits = {});
-  // Reads what is left.
+  // Reads the rest.
   ~StderrRelay();
   StderrRelay(const StderrRelay&) = delete;
   StderrRelay& operator=(const StderrRelay&) = delete;
@@ -21,7 +21,7 @@ class StderrRelay {
   Status Watch();
 
  private:
-  // False when nothing is left to read for now; always false at the end of the pipe.
+  // False if there is nothing to read for now; always false at the end of the pipe.
   bool ReadSome();
   void OnReadable();
   void ReportDropped();

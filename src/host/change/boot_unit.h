@@ -1,4 +1,4 @@
-// The systemd unit that goes on with a change at the next boot.
+// The systemd unit that continues a change at the next boot.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace kgpu::change {
 
-// The link by which the boot starts the unit `name`, "kgpu-node-up.service".
+// The link that makes the boot start the unit `name`, "kgpu-node-up.service".
 std::string BootUnitLink(std::string_view name);
 
-// Writes the unit and its link, and makes the folders above them. systemd reads both at the next
-// boot: it need not be reported. Errors: those of Disk.
+// Writes the unit and its link, and creates the folders above them. systemd reads both at the next
+// boot, so it needs no reload. Errors: those of Disk.
 Status PutBootUnit(const sys::Root& host, Disk& disk, std::string_view name, std::string_view text);
 
-// One that is not there is no error.
+// Not an error if there is no such unit.
 Status RemoveBootUnit(Disk& disk, std::string_view name);
 
 }  // namespace kgpu::change

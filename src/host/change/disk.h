@@ -1,5 +1,5 @@
-// The few ways in which files of a host are changed. A seam of its own so that a test can die at
-// every one of them.
+// The few operations that change files of a host, behind an interface so that a test can stop the
+// process at each one.
 #pragma once
 
 #include <sys/types.h>
@@ -13,9 +13,9 @@
 
 namespace kgpu::change {
 
-// Larger files are neither read nor changed; a program may be among them.
+// Larger files are neither read nor changed; files up to this size may be programs.
 inline constexpr size_t kMostFileBytes = size_t{64} << 20;
-// Mode of journals and of texts that are kept: a proxy's password may be in them.
+// Mode of journals and of saved texts: they may contain a proxy's password.
 inline constexpr mode_t kRootOnly = 0600;
 
 struct Attributes {
@@ -25,35 +25,35 @@ struct Attributes {
   bool operator==(const Attributes&) const = default;
 };
 
-// Paths are below the host's root. Every change is done whole or not at all.
+// Paths are below the host's root. Every change happens completely or not at all.
 class Disk {
  public:
   virtual ~Disk() = default;
-  // A file that is there keeps owner and mode, a link to one stays a link; a new one gets `mode`.
-  // Errors: FailedPrecondition (a device, pipe or folder is there), …
+  // An existing file keeps its owner and mode, an existing link stays a link; a new file gets
+  // `mode`. Errors: FailedPrecondition (a device, pipe or folder is there), …
   virtual Status Write(const std::string& path, std::string_view bytes, mode_t mode) = 0;
-  // As Write, with exactly this owner and mode, whatever was there.
+  // As Write, but sets exactly this owner and mode, whatever was there.
   virtual Status Replace(const std::string& path, std::string_view bytes,
                          const Attributes& attributes) = 0;
-  // A file or link that is not there is no error.
+  // Not an error if there is no such file or link.
   virtual Status Remove(const std::string& path) = 0;
   // Errors: AlreadyExists.
   virtual Status Link(const std::string& path, const std::string& target) = 0;
-  // Mode 0755; the folder above it is there. A folder that is there is no error.
+  // Mode 0755; the folder above must exist. Not an error if the folder exists already.
   virtual Status MakeFolder(const std::string& path) = 0;
-  // One that is not empty, or not there, is left as it is.
+  // Leaves a folder alone that is not empty or does not exist.
   virtual Status RemoveFolder(const std::string& path) = 0;
-  // A file or a folder with all that is in it, on the same file system; the folder above `to` is
-  // there, and `to` is not. Errors: NotFound, FailedPrecondition (it cannot be had there).
+  // Moves a file, or a folder with its content, within one file system; the folder above `to` must
+  // exist, and `to` must not. Errors: NotFound, FailedPrecondition (it cannot be moved there).
   virtual Status Move(const std::string& path, const std::string& to) = 0;
-  // Takes away what killed processes left beside the file.
+  // Removes what killed processes left beside the file.
   virtual Status Tidy(const std::string& path) = 0;
 };
 
 class HostDisk final : public Disk {
  public:
-  // `durability` of what is written: a disk that takes a long time for each is no disk for
-  // thousands of writes that nobody needs after a power cut.
+  // `durability` applies to all writes: a slow disk does not suit thousands of writes that nobody
+  // needs after a power cut.
   explicit HostDisk(const sys::Root& host, sys::Durability durability = sys::Durability::kDisk)
       : host_(host), durability_(durability) {}
   Status Write(const std::string& path, std::string_view bytes, mode_t mode) override;
@@ -67,8 +67,8 @@ class HostDisk final : public Disk {
   Status Tidy(const std::string& path) override;
 
  private:
-  // Where `path` really is, for this process: links above it followed inside the root, its own
-  // last part only where `follows`.
+  // The real location of `path`, for this process: follows links above it inside the root, and a
+  // link at `path` itself only if `follows`.
   StatusOr<std::string> Place(const std::string& path, bool follows) const;
 
   const sys::Root& host_;

@@ -1,4 +1,4 @@
-// Tells the texts of a file apart that kgpu wrote, or was about to write, from those of others.
+// Tells the file contents that kgpu wrote, or was about to write, from those of others.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace kgpu::change {
 
-// Not made against somebody who wants two texts to look alike: whoever writes these files is root
+// Does not resist deliberate collisions: whoever writes these files is root
 // already.
 std::string Fingerprint(std::string_view text);
 
-// Whether the text's fingerprint is one of these.
+// Whether the text's fingerprint is in the list.
 bool IsAmong(const std::vector<std::string>& fingerprints, std::string_view text);
 
 }  // namespace kgpu::change

@@ -1,4 +1,4 @@
-// Folders on the way to what is written.
+// Creates and removes the folders above the files that we write.
 #pragma once
 
 #include <span>
@@ -11,20 +11,20 @@
 
 namespace kgpu::change {
 
-// Folders above `path` that are not there, the outer ones first.
+// The missing folders above `path`, outermost first.
 std::vector<std::string> MissingFolders(const sys::Root& host, const std::string& path);
 
-// Makes those above `path` that are not there. Errors: those of Disk::MakeFolder.
+// Creates the missing folders above `path`. Errors: those of Disk::MakeFolder.
 Status MakeFoldersAbove(Disk& disk, const std::string& path);
 
-// `folders` lists the outer ones first. Errors: those of Disk::MakeFolder.
+// `folders` lists the outermost first. Errors: those of Disk::MakeFolder.
 Status MakeFolders(Disk& disk, std::span<const std::string> folders);
 
-// Those of `folders` that are empty, the inner ones first: goes on after an error, and returns the
+// Removes the empty ones of `folders`, innermost first; continues after an error, and returns the
 // first.
 Status RemoveFolders(Disk& disk, std::span<const std::string> folders);
 
-// A folder that is ours, with all in it; one that is not there is no error.
+// Removes a folder of ours with its content; not an error if it does not exist.
 Status RemoveTree(const sys::Root& host, Disk& disk, const std::string& folder);
 
 }  // namespace kgpu::change

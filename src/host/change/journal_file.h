@@ -1,5 +1,5 @@
-// A journal: the JSON file on the host that tells what kgpu has begun there. It is written before
-// anything is touched, so that a kill at any instant can be gone on with or taken back.
+// A journal: the JSON file on the host that records what kgpu has begun there. It is written before
+// anything is changed, so that a kill at any moment can be resumed or reverted.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -19,18 +19,18 @@ namespace kgpu::change {
 
 class JournalFile {
  public:
-  // `backups` is the folder with the first texts of files; empty: none are kept. All texts are
-  // literals. Texts of more than `most_bytes` are neither read nor written.
+  // `backups` is the folder for the original file contents; empty: none are kept. All arguments
+  // must be literals. Texts of more than `most_bytes` are neither read nor written.
   constexpr JournalFile(std::string_view path, size_t most_bytes, std::string_view backups = {})
       : path_(path), most_bytes_(most_bytes), backups_(backups) {}
 
-  // The object as JSON, with the format that all journals have. `fields` has no "format".
+  // The object as JSON, with the "format" field that all journals share. `fields` has no "format".
   static std::string Print(boost::json::object fields);
-  // Errors: InvalidArgument, naming `file` and the field (also: of another format).
+  // Errors: InvalidArgument, naming `file` and the field (or another format).
   StatusOr<boost::json::value> Parse(std::string_view text, std::string_view file) const;
 
-  // Nothing where there is none. `parse` gets the text and the name of the file. Errors: those of
-  // `parse`, with what to do, and of reading.
+  // Nothing if there is none. `parse` gets the text and the file's name. Errors: those of `parse`,
+  // with the fix, and of reading.
   template <typename Parsed>
   StatusOr<std::optional<Parsed>> Read(const sys::Root& host,
                                        StatusOr<Parsed> (*parse)(std::string_view text,
@@ -45,10 +45,10 @@ class JournalFile {
                        : WithWay(parsed.status(), host);
   }
 
-  // For root's eyes only. Errors: those of Disk::Write; OutOfRange; InvalidArgument (bytes in it
-  // that JSON cannot hold).
+  // Readable by root only. Errors: those of Disk::Write; OutOfRange; InvalidArgument (bytes that
+  // JSON cannot hold).
   Status Write(std::string_view text, Disk& disk) const;
-  // With what killed writers left beside it.
+  // Also removes what killed writers left beside it.
   Status Remove(Disk& disk) const;
 
  private:

@@ -1,4 +1,4 @@
-// Only one kgpu at a time changes a host.
+// Makes sure that only one kgpu at a time changes a host.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace kgpu::change {
 
-// The folder of all journals; its lock is the one that programs which change a host share.
+// The folder of all journals; every program that changes a host takes its lock.
 inline constexpr std::string_view kStateFolder = "/var/lib/kgpu";
 
-// Makes `folder` and those above it and locks it for as long as the descriptor lives; it must not
-// be removed meanwhile. `who` names the holder in the error: "another kgpu runtime". Errors:
-// Unavailable, and those of making it. Source: flock(2).
+// Creates `folder` and those above it, and holds a lock on it until the descriptor is closed; the
+// folder must not be removed meanwhile. `who` names the holder in errors: "another kgpu runtime".
+// Errors: Unavailable, and those of creating it. Source: flock(2).
 StatusOr<UniqueFd> LockFolder(const sys::Root& host, Disk& disk, std::string_view folder,
                               std::string_view who);
 

@@ -1,5 +1,5 @@
-// Files and links that are written, changed or removed: as values that are planned and printed,
-// then done, and undone when a later one fails. Doing one again after a kill passes over what is
+// Files and links to write, change or remove: values that are planned and printed, then
+// applied, and reverted if a later one fails. Applying again after a kill skips what is already
 // done.
 #pragma once
 
@@ -18,18 +18,18 @@ namespace kgpu::change {
 
 struct FileStep {
   std::string path;                   // below the host's root; a link there stays one
-  std::optional<std::string> before;  // empty: not there
-  std::optional<std::string> after;   // empty: is removed
-  mode_t mode = 0644;                 // of a file that is new, or is removed
+  std::optional<std::string> before;  // empty: did not exist
+  std::optional<std::string> after;   // empty: will be removed
+  mode_t mode = 0644;                 // of a file that is new, or will be removed
 };
 
 struct LinkStep {
   std::string path;    // below the host's root
-  std::string target;  // as in the link
+  std::string target;  // as stored in the link
   bool is_removal = false;
 };
 
-// Steps of one run over a host, in the order in which they are done.
+// The steps of one run over a host, in order.
 class Steps {
  public:
   Steps(const sys::Root& host, Disk& disk) : host_(host), disk_(disk) {}
@@ -37,13 +37,13 @@ class Steps {
   void Add(FileStep file) { files_.push_back(std::move(file)); }
   void Add(LinkStep link) { links_.push_back(std::move(link)); }
 
-  // Folders that have to be made first, the outer ones first.
+  // Folders that must be created first, outermost first.
   std::vector<std::string> MissingFolders() const;
-  // Makes `folders`, then the files, then the links; says what it did in `done`. What is done
-  // already is passed over. On an error the steps before it stay. Errors: Unavailable (a file is
-  // neither as before nor as after), and those of the disk.
+  // Creates `folders`, then the files, then the links; appends what it did to `done`. Skips what is
+  // already done. After an error, earlier steps stay. Errors: Unavailable (a file is neither as
+  // before nor as after), and those of the disk.
   Status Do(std::span<const std::string> folders, std::vector<std::string>& done);
-  // Undoes what is done, the last first: goes on after an error, and returns the first.
+  // Reverts what was done, last step first; continues after an error, and returns the first.
   Status Undo(std::span<const std::string> folders);
 
  private:

@@ -1,4 +1,4 @@
-// Test only: a host as a temporary folder.
+// Tests only: a host in a temporary folder.
 #pragma once
 
 #include "src/platform/sys/root.h"

@@ -1,4 +1,4 @@
-// A fate that ends a run at any of its actions, and a disk that has one.
+// A fate that ends a run at any of its actions, and a disk that obeys it.
 #pragma once
 
 #include <unistd.h>
@@ -13,8 +13,8 @@
 
 namespace kgpu::change {
 
-// Every action asks before it is done, and programs once more after it. Past its last action the
-// process is as if killed: nothing is done any more, or it ends at once.
+// Every action asks it first; programs ask again afterwards. After its last action the process
+// counts as killed: nothing is done any more, or it exits immediately.
 class Fate {
  public:
   enum class End { kNone, kDead, kExit };

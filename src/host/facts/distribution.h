@@ -1,4 +1,4 @@
-// Which distribution a host has, and of which family it is.
+// Which distribution a host runs, and its family.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ enum class Family : uint8_t {
   kAlpine,
   kArch,
 };
-// Red Hat's, and Amazon's, which are made as Red Hat's.
+// Red Hat's family, and Amazon's, which is built like it.
 bool UsesDnf(Family family);
 
-// Hosts whose system is an image: packages are not how anything comes onto them.
+// Hosts whose system is an image: packages are not how to add anything to them.
 enum class Immutable : uint8_t {
   kNone,
   kRhcos,
@@ -36,8 +36,8 @@ enum class Immutable : uint8_t {
   kNixOs,
   kBottlerocket,
   kCos,
-  kOstree,         // another one made by rpm-ostree
-  kTransactional,  // SUSE's, changed by transactional-update
+  kOstree,         // another one based on rpm-ostree
+  kTransactional,  // SUSE's, updated by transactional-update
 };
 
 struct Distribution {
@@ -50,7 +50,7 @@ struct Distribution {
   Family family = Family::kOther;
   Immutable immutable = Immutable::kNone;
 };
-// Of the text of an os-release(5). Pure.
+// Parses an os-release(5) text. Pure function.
 Distribution ParseDistribution(std::string_view os_release);
 
 // Errors: as ReadOsRelease.

@@ -1,5 +1,5 @@
-// What is known of a host's GPUs, of its kernels and of the driver on it: gathered once, for
-// whoever says what is wrong with it and whoever changes it.
+// What we know about a host's GPUs, its kernels and its driver: gathered once, for the code that
+// diagnoses the host and the code that changes it.
 #pragma once
 
 #include <algorithm>
@@ -17,33 +17,33 @@
 
 namespace kgpu::host {
 
-// What kgpu keeps of a driver that it installed.
+// What kgpu stores about a driver that it installed.
 inline constexpr std::string_view kDriverJournal = "/var/lib/kgpu/driver.json";
 
 struct Facts {
   PciFacts pci;
   KernelFacts kernel;
   DriverFacts driver;
-  bool has_runfile = false;             // NVIDIA's own installer was here
+  bool has_runfile = false;             // NVIDIA's own installer was used
   std::vector<Daemon> displays;         // processes that draw
-  std::vector<std::string> unreadable;  // what could not be looked at, a sentence each
+  std::vector<std::string> unreadable;  // what could not be checked, one sentence each
 
-  // There are GPUs that this host's own driver shall have.
+  // Whether there are GPUs that this host's own driver should manage.
   bool has_gpus() const {
     return std::ranges::any_of(pci.gpus, [](const GpuFacts& gpu) { return !gpu.is_for_guests; });
   }
-  // NVIDIA's driver is installed here, in whichever state.
+  // Whether NVIDIA's driver is installed here, in whatever state.
   bool has_driver() const {
     return driver.is_nvidia_loaded || !driver.library_versions.empty() ||
            !kernel.nvidia_file.empty() || kernel.dkms.has_value();
   }
 };
 
-// Never fails: what cannot be seen is in `unreadable`.
+// Never fails: what cannot be checked is in `unreadable`.
 Facts GatherFacts(const DriverRoot& root, sys::ProgramRunner& runner);
 
-// Where the driver's files lie when they are not among the host's: in the container of an operator,
-// or where GKE's installer puts them. Nothing where they are, or somebody has named a place.
+// Where the driver's files are if they are not among the host's: in an operator's container, or
+// where GKE's installer puts them. Nothing if they are among the host's, or the user named a place.
 std::optional<DriverRoot> FindOtherRoot(const DriverRoot& root);
 
 }  // namespace kgpu::host

@@ -1,4 +1,4 @@
-// The kernel that runs on a host: its modules, what builds them and what it takes.
+// The running kernel of a host: its modules, what builds them and what it accepts.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace kgpu::host {
 
-// One line of modprobe.d that keeps a module from being loaded.
+// A line in modprobe.d that prevents a module from being loaded.
 struct Blacklisted {
   std::string path;
   std::string keyword;  // "blacklist", or "install" with a command that does nothing
@@ -20,12 +20,12 @@ struct Blacklisted {
   bool operator==(const Blacklisted&) const = default;
 };
 
-// Sources of NVIDIA's module that DKMS has. Distributions give them names of their own:
-// "nvidia", "nvidia-open", Debian's "nvidia-current" and "nvidia-tesla-470".
+// NVIDIA's module sources in DKMS. Distributions name them differently: "nvidia", "nvidia-open",
+// Debian's "nvidia-current" and "nvidia-tesla-470".
 struct DkmsModule {
   std::string name;
   std::string version;
-  bool is_built = false;  // for the kernel that runs
+  bool is_built = false;  // for the running kernel
 };
 
 struct KernelFacts {
@@ -38,14 +38,14 @@ struct KernelFacts {
   bool is_loading_refused = false;       // modules_disabled
   std::set<std::string> installed;       // names of modules of this kernel, without ".ko"
   std::string nvidia_file;               // path of nvidia.ko for this kernel; empty: none
-  std::vector<InstalledKernel> kernels;  // all that are installed, by age
-  std::optional<bool> is_nvidia_signed;  // nothing: could not be read
-  std::optional<DkmsModule> dkms;        // the newest that is built, else the newest; nothing: none
+  std::vector<InstalledKernel> kernels;  // all installed ones, by age
+  std::optional<bool> is_nvidia_signed;  // nothing: unreadable
+  std::optional<DkmsModule> dkms;        // the newest one built, else the newest; nothing: none
   std::string gcc;                       // what /usr/bin/gcc leads to: "gcc-12"; empty: none
   std::set<std::string> gccs;            // every "gcc-12" in /usr/bin
-  std::optional<bool> secure_boot;       // nothing: no EFI, or not readable
+  std::optional<bool> secure_boot;       // nothing: no EFI, or unreadable
   bool is_signature_enforced = false;    // module.sig_enforce
-  std::optional<bool> is_key_enrolled;   // DKMS's own key in the firmware's list; nothing: no key
+  std::optional<bool> is_key_enrolled;   // the firmware has DKMS's own key; nothing: no key
   std::string key_file;
   std::vector<Blacklisted> blacklist;
   std::set<std::string> guest_ids;  // "10de:20b5": cards that vfio-pci is configured to take

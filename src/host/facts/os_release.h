@@ -1,4 +1,4 @@
-// What an operating system says of itself in os-release(5).
+// Reads os-release(5), which describes an operating system.
 #pragma once
 
 #include <map>
@@ -10,12 +10,12 @@
 
 namespace kgpu::host {
 
-// Every assignment of the text, quotes taken off, and of a VERSION_ID made of numbers its parts as
-// VERSION_ID.major and VERSION_ID.minor. Lines that are no assignment are left out.
+// Every assignment in the text, without quotes; for a numeric VERSION_ID also its parts as
+// VERSION_ID.major and VERSION_ID.minor. Skips lines that are no assignment.
 std::map<std::string, std::string> ParseOsRelease(std::string_view text);
 
-// The text of /etc/os-release, or, where that cannot be read, of the distribution's own in
-// /usr/lib. Errors: NotFound (there is neither), those of reading /etc/os-release.
+// The text of /etc/os-release or, if that is unreadable, of the distribution's own in /usr/lib.
+// Errors: NotFound (neither exists), those of reading /etc/os-release.
 StatusOr<std::string> ReadOsRelease(const sys::Root& host);
 
 }  // namespace kgpu::host

@@ -1,4 +1,4 @@
-// GPUs and NVSwitches of a host as its PCI bus shows them, and what stands between them.
+// GPUs and NVSwitches on a host's PCI bus, and the bridges above them.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace kgpu::host {
 // A bridge between the root of the PCI tree and a GPU.
 struct Bridge {
   std::string address;  // "0000:16:00.0"
-  // Access Control Services; nothing: it has none, or could not be seen.
+  // Access Control Services; nothing: it has none, or could not be read.
   std::optional<uint16_t> acs_control;
   unsigned acs_offset = 0;  // of the control register in configuration space
   std::optional<uint64_t> link_width_max;
@@ -26,27 +26,27 @@ struct Bridge {
 
 struct GpuFacts {
   PciDevice pci;
-  bool has_unplaced_bar = false;  // a region that the firmware gave no address
+  bool has_unplaced_bar = false;  // the firmware assigned no address to a region
   std::optional<uint64_t> link_width;
   std::optional<uint64_t> link_width_max;
-  // Sizes that its memory window can be given: bit n is 2^n MiB; nothing: it has one size.
+  // Possible sizes of its memory window: bit n is 2^n MiB; nothing: the size is fixed.
   std::optional<uint64_t> window_sizes;
-  std::optional<uint64_t> fatal_errors;  // by PCIe's advanced error reporting, since boot
+  std::optional<uint64_t> fatal_errors;  // from PCIe's advanced error reporting, since boot
   bool has_numa_answer = false;          // the kernel has a numa_node file for it
   std::string iommu_type;                // "DMA", "DMA-FQ", "identity"; empty: no IOMMU
   std::vector<Bridge> bridges;           // from the root downwards
-  bool is_for_guests = false;            // held for virtual machines: see MarkGuestGpus
+  bool is_for_guests = false;            // reserved for virtual machines: see MarkGuestGpus
 };
 
 struct PciFacts {
   std::vector<GpuFacts> gpus;
   std::vector<PciDevice> nvswitches;
   size_t numa_nodes = 1;
-  bool is_unreadable = false;  // the bus cannot be read: no GPU there means nothing
+  bool is_unreadable = false;  // the bus is unreadable: an empty list means nothing
 };
 PciFacts ReadPciFacts(Sight& sight);
 
-// The settings of an ACS capability in a function's configuration space. Source: PCI Express Base
+// The settings in the ACS capability of a function's configuration space. Source: PCI Express Base
 // 4.0 §7.7.8: extended capability 0x000d, control register 6 bytes into it.
 struct AcsControl {
   unsigned offset = 0;
@@ -54,10 +54,10 @@ struct AcsControl {
 };
 std::optional<AcsControl> FindAcsControl(std::string_view config);
 
-// Sets GpuFacts::is_for_guests of cards that vfio-pci or its like holds, and of those without a
-// driver that it is configured to take.
+// Sets GpuFacts::is_for_guests for cards bound to vfio-pci or the like, and for those without a
+// driver that vfio-pci is configured to take.
 void MarkGuestGpus(PciFacts& pci, const std::set<std::string>& guest_ids);
-// "10de:20b5" of the kernel's command line and of an "options vfio-pci ids=…" line.
+// "10de:20b5" from the kernel's command line and from an "options vfio-pci ids=…" line.
 std::set<std::string> GuestIds(std::string_view text);
 
 }  // namespace kgpu::host

@@ -1,4 +1,4 @@
-// Reads a host's files and keeps what may not be seen.
+// Reads a host's files and records which ones are unreadable.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,23 @@ namespace kgpu::host {
 
 class Sight {
  public:
-  // Both outlive it. `unreadable` gets a sentence for each file that is there and cannot be read,
-  // once.
+  // Both must outlive it. `unreadable` gets one sentence for each file that exists but cannot be
+  // read.
   Sight(const sys::Root& host, std::vector<std::string>& unreadable)
       : host_(host), unreadable_(unreadable) {}
 
   const sys::Root& host() const { return host_; }
 
-  // Nothing where there is no such file, or it cannot be read.
+  // Nothing if the file does not exist or cannot be read.
   std::optional<std::string> Text(std::string_view path, size_t limit = sys::kDefaultReadLimit);
-  // Text without blanks at its ends; "" for nothing.
+  // The text without leading and trailing blanks; "" if there is none.
   std::string Line(std::string_view path);
   std::optional<uint64_t> Number(std::string_view path);
   std::vector<std::string> Names(std::string_view folder);
-  // The last `count` bytes of a file, or fewer.
+  // At most the last `count` bytes of a file.
   std::optional<std::string> Tail(std::string_view path, size_t count);
 
-  // Keeps why something could not be seen; what is not there is not reported.
+  // Records why something could not be read; ignores files that do not exist.
   void Note(const Status& status);
   void Say(std::string_view sentence);
 

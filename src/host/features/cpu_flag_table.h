@@ -1,5 +1,5 @@
-// Bits of CPUID and the names that Node Feature Discovery has for them. Bits that mean nothing by
-// themselves, or only together with others, are in cpu_flags.cc.
+// CPUID bits and their names in Node Feature Discovery. Bits that mean nothing by themselves, or
+// only together with others, are in cpu_flags.cc.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace kgpu::features {
 
-// What must be there besides a flag's own bit for the instructions to be of use.
+// What is required besides a flag's own bit for the instructions to be usable.
 enum class Needs : uint8_t { kNothing, kAvx, kAvx512 };
 
 struct FlagBit {
@@ -143,7 +143,7 @@ inline constexpr std::array kExtendedFlags = std::to_array<FlagBit>({
     {Word::kExt1Ecx, 0, "LAHF"},
     {Word::kExt1Ecx, 2, "SVM"},
     {Word::kExt1Ecx, 5, "LZCNT"},
-    {Word::kExt1Ecx, 5, "POPCNT"},  // the two came together
+    {Word::kExt1Ecx, 5, "POPCNT"},  // introduced together
     {Word::kExt1Ecx, 6, "SSE4A"},
     {Word::kExt1Ecx, 10, "IBS"},
     {Word::kExt1Ecx, 11, "XOP", Needs::kAvx},

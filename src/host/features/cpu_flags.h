@@ -1,6 +1,6 @@
-// What an x86 CPU can do, out of its CPUID leaves, under the names that Node Feature Discovery
-// publishes. Sources: Intel SDM volume 2A "CPUID", AMD APM volume 3 appendix E and the processor
-// programming references, x86-64 psABI (levels); docs/reference/node-features.md says what differs.
+// The features of an x86 CPU, from CPUID, under the names that Node Feature Discovery publishes.
+// Sources: Intel SDM volume 2A "CPUID", AMD APM volume 3 appendix E and the processor programming
+// references, x86-64 psABI (levels); docs/reference/node-features.md lists differences.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,28 @@
 
 namespace kgpu::features {
 
-// All flags, X86_64_V1 … V4 included.
+// All flags, including X86_64_V1 … V4.
 Flags CpuFlags(const CpuLeaves& leaves);
 
-// Adds X86_64_V1 … as far as `flags` have what each level asks for.
+// Adds each X86_64_V1 … whose requirements `flags` meets.
 void AddX86Levels(Flags& flags);
 
-// Resource director technology: what can be monitored and allotted.
+// Resource director technology: what can be monitored and allocated.
 Flags RdtFlags(const CpuLeaves& leaves);
 
-// "none" on bare metal, else whose virtual machine it is: see ParseHypervisor.
+// "none" on bare metal, else the name of the hypervisor: see ParseHypervisor.
 std::string Hypervisor(const CpuLeaves& leaves);
 
-// Whether this is a guest of Intel's TDX.
+// Whether this is an Intel TDX guest.
 bool IsTdxGuest(const CpuLeaves& leaves);
 
-// Version of the AVX10 instruction set; 0 without it.
+// The AVX10 version; 0 without AVX10.
 unsigned Avx10Version(const CpuLeaves& leaves);
 
-// Bytes of memory that SGX has for enclaves; 0 when it has none or is off.
+// Bytes of memory that SGX has for enclaves; 0 if it has none or is off.
 uint64_t SgxMemory(const CpuLeaves& leaves);
 
-// The frequency that the CPU is sold with, in MHz; 0 when it does not say.
+// The CPU's nominal frequency in MHz; 0 if it is not reported.
 unsigned NominalMhz(const CpuLeaves& leaves);
 
 }  // namespace kgpu::features

@@ -1,5 +1,5 @@
-// /proc/cpuinfo, for CPUs that CPUID says nothing of: Arm's, and x86 where the instruction is not
-// to be had. Its first processor stands for all.
+// /proc/cpuinfo, for CPUs without CPUID: Arm's, and x86 where the instruction is unavailable. Only
+// its first processor is read.
 #pragma once
 
 #include <string_view>
@@ -14,9 +14,9 @@ struct CpuInfo {
   Flags flags;
 };
 
-// Arm: the capabilities of the line "Features" by their kernel names in capitals, and implementer,
-// variant and part as vendor, family and model. x86: the flags that have a name in NFD, in its
-// spelling. Of any other text: nothing.
+// Arm: the capabilities in the line "Features", by their kernel names in capitals; implementer,
+// variant and part as vendor, family and model. x86: the flags that NFD has a name for, in its
+// spelling. Any other text: nothing.
 CpuInfo ParseCpuInfo(std::string_view text);
 
 }  // namespace kgpu::features

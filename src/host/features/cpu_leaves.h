@@ -1,6 +1,6 @@
-// The registers of CPUID that the flags are read from, each loaded once, since a virtual machine
-// pays for every leaf, and only where it means something: a leaf past the CPU's last one answers
-// with another leaf's values.
+// The CPUID registers that contain the flags. Reads each leaf once, since it is expensive in a
+// virtual machine, and only if the CPU has it: a leaf past the last one returns another leaf's
+// values.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace kgpu::features {
 
-// Leaf, subleaf where it is not 0, register.
+// Leaf, subleaf unless it is 0, register.
 enum class Word : uint8_t {
   k1Ecx,
   k1Edx,
@@ -46,7 +46,7 @@ class CpuLeaves {
   bool Has(Word word, unsigned bit) const {
     return ((words_[static_cast<size_t>(word)] >> bit) & 1U) != 0;
   }
-  // The kernel saves the registers of AVX, or of AVX-512.
+  // Whether the kernel saves the registers of AVX, or of AVX-512.
   bool has_avx_state() const { return has_avx_state_; }
   bool has_avx512_state() const { return has_avx512_state_; }
   bool has_leaf(uint32_t leaf) const;

@@ -8,13 +8,13 @@
 
 namespace kgpu::features {
 
-// Sets of CPU numbers; one of sysfs has no more than these (the kernel's largest NR_CPUS).
+// Limit for CPU numbers; sysfs has no higher ones (the kernel's largest NR_CPUS).
 inline constexpr unsigned kMostCpus = 8192;
 
 // The number at the end of a name such as "cpu12" or "policy12"; nothing for "cpufreq".
 std::optional<unsigned> NumberedCpu(std::string_view name, std::string_view prefix);
 
-// Bits of the CPUs in `text`; what is not a list of numbers below kMostCpus adds nothing.
+// One bit per CPU in `text`; ignores anything that is no list of numbers below kMostCpus.
 std::vector<bool> ParseCpuList(std::string_view text);
 
 }  // namespace kgpu::features

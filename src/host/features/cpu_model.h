@@ -1,5 +1,5 @@
-// Vendor, family and model of an x86 CPU, and whose virtual machine it is, by the names that Node
-// Feature Discovery has for them.
+// Vendor, family and model of an x86 CPU, and its hypervisor, by the names that Node Feature
+// Discovery uses.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ struct CpuModel {
   bool operator==(const CpuModel&) const = default;
 };
 
-// Of leaves 0 and 1; the second counts only when the first says that it is there.
+// From leaves 0 and 1; leaf 1 is only used if leaf 0 says that it exists.
 CpuModel ParseCpuModel(const CpuidRegisters& zero, const CpuidRegisters& one);
 
-// The vendor that a signature of twelve letters means: "Intel" for "GenuineIntel"; "VendorUnknown"
-// for one that is in no list.
+// The vendor for a signature of twelve letters: "Intel" for "GenuineIntel"; "VendorUnknown" for an
+// unlisted one.
 std::string_view VendorOfSignature(std::string_view signature);
 
-// "kvm", "vmware", … of leaf 0x40000000; a signature that is in no list with "_" for what a label
-// cannot have; "unknown" when there is none.
+// "kvm", "vmware", … from leaf 0x40000000; an unlisted signature, with "_" for characters that a
+// label cannot have; "unknown" if there is none.
 std::string ParseHypervisor(const CpuidRegisters& leaf);
 
 }  // namespace kgpu::features

@@ -1,4 +1,4 @@
-// The CPUID instruction as a seam: of the CPU this process runs on, or as it was recorded.
+// The CPUID instruction behind an interface: of the running CPU, or recorded.
 #pragma once
 
 #include <cstdint>
@@ -22,24 +22,24 @@ struct CpuidRegisters {
 class CpuidReader {
  public:
   virtual ~CpuidReader() = default;
-  // False where there is no such instruction: on every architecture but x86.
+  // False without such an instruction: on every architecture except x86.
   virtual bool is_available() const = 0;
-  // Zeros for a leaf that is not there.
+  // Zeros for a leaf that does not exist.
   virtual CpuidRegisters Read(uint32_t leaf, uint32_t subleaf) = 0;
-  // Extended control register 0: which register sets the kernel saves. Only asked when CPUID says
-  // that the instruction is there.
+  // Extended control register 0: which register sets the kernel saves. Only called if CPUID says
+  // that the instruction exists.
   virtual uint64_t Xcr0() = 0;
 };
 
-// Where a recorded host keeps the answers of its CPU.
+// Where a recorded host stores its CPU's answers.
 inline constexpr const char* kRecordedCpuid = "cpuid.txt";
 
-// Answers out of a text; a leaf that is not in it is zero. Errors: InvalidArgument (names the
+// Answers from a text; leaves that it lacks are zero. Errors: InvalidArgument (names the
 // line).
 StatusOr<std::unique_ptr<CpuidReader>> ParseRecordedCpuid(const std::string& text);
 
-// The recorded answers of a host that is a recording, else those of the running CPU.
-// Errors: as ParseRecordedCpuid.
+// The recorded answers if the host is a recording, else those of the running CPU. Errors: as
+// ParseRecordedCpuid.
 StatusOr<std::unique_ptr<CpuidReader>> OpenCpuid(const sys::Root& host);
 
 }  // namespace kgpu::features

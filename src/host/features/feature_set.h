@@ -1,5 +1,5 @@
-// What was found out about a host, under the names that Node Feature Discovery gives it
-// ("cpu.cpuid", "pci.device"): rules written for NFD match on these.
+// What we found out about a host, under the names of Node Feature Discovery ("cpu.cpuid",
+// "pci.device"): rules written for NFD match on these.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@ using Flags = std::set<std::string>;
 using Attributes = std::map<std::string, std::string>;
 using Instances = std::vector<Attributes>;
 
-// A feature that was looked for and found empty is there with nothing in it; one of a source that
-// was not asked for is absent. A plain value: compared, printed, matched.
+// A feature that was read but is empty is present without content; one whose source was not
+// requested is absent. A plain value: compared, printed, matched.
 struct FeatureSet {
   std::map<std::string, Flags> flags;
   std::map<std::string, Attributes> attributes;

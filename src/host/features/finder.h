@@ -8,7 +8,7 @@
 
 namespace kgpu::features {
 
-// What is not there is empty. The feature set outlives it.
+// Missing features are empty. The feature set must outlive it.
 class Finder {
  public:
   explicit Finder(const FeatureSet& features) : features_(features) {}

@@ -1,4 +1,4 @@
-// A Linux kernel's build configuration: ".config", plain or as /proc/config.gz has it.
+// A Linux kernel's build configuration: ".config", plain or compressed as in /proc/config.gz.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 namespace kgpu::features {
 
 // Every option that is set, without "CONFIG_", values without quotes: {"SMP", "y"},
-// {"LOCALVERSION", "-generic"}. Lines that set nothing are left out.
+// {"LOCALVERSION", "-generic"}. Skips lines that set nothing.
 std::map<std::string, std::string> ParseKernelConfig(std::string_view text);
 
 // Only the options in `names`.

@@ -7,8 +7,8 @@
 
 namespace kgpu::features {
 
-// full: the release as a label's value can have it. major, minor, revision: its numbers, when it
-// begins with such and nothing but "-…" follows them.
+// full: the release as a valid label value. major, minor, revision: its numbers, if it starts with
+// them and only "-…" follows.
 std::map<std::string, std::string> ParseKernelVersion(std::string_view release);
 
 }  // namespace kgpu::features

@@ -1,4 +1,4 @@
-// The ids of a PCI function out of its uevent file, where all of them stand in one place.
+// The ids of a PCI function from its uevent file, which has all of them in one place.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace kgpu::features {
 
-// Four lower-case hexadecimal digits each, as the attributes of the same names have them.
+// Four lower-case hexadecimal digits each, like the sysfs attributes of the same names.
 struct PciIds {
   std::string pci_class;  // without the programming interface
   std::string vendor;
@@ -17,8 +17,8 @@ struct PciIds {
   bool operator==(const PciIds&) const = default;
 };
 
-// Nothing when one of them is missing or is no number.
-// Source: pci_uevent() of the kernel: "PCI_CLASS=30200\nPCI_ID=10DE:20B0\nPCI_SUBSYS_ID=…".
+// Nothing if one of them is missing or is no number. Source: pci_uevent() of the kernel:
+// "PCI_CLASS=30200\nPCI_ID=10DE:20B0\nPCI_SUBSYS_ID=…".
 std::optional<PciIds> ParsePciUevent(std::string_view text);
 
 }  // namespace kgpu::features

@@ -1,5 +1,5 @@
-// Everything that Node Feature Discovery's worker finds out about a host, from files below a root
-// and the CPU's own word, and the labels it makes of that by default
+// Reads everything that Node Feature Discovery's worker reads about a host, from files
+// below a root and from CPUID, and makes its default labels
 // (docs/reference/node-features.md).
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace kgpu::features {
 
-// Something that could not be found out, though the host seems to have it. It hides nothing else.
+// Something that could not be read although the host seems to have it. It hides nothing else.
 struct Problem {
   std::string source;  // "kernel"
   std::string text;    // file, what is wrong, fix
@@ -30,8 +30,8 @@ struct Reading {
 // Never fails as a whole. Thread: any; blocks on files of proc and sysfs only.
 Reading ReadFeatures(const sys::Root& host, const FeatureOptions& options, CpuidReader& cpuid);
 
-// NFD's labels of these features with their whole keys ("feature.node.kubernetes.io/…"). Labels
-// that Kubernetes would not take are left out and named in `problems`, when that is given.
+// NFD's labels for these features, with their full keys ("feature.node.kubernetes.io/…"). Labels
+// that Kubernetes would reject are left out and named in `problems`, if that is given.
 std::map<std::string, std::string> FeatureLabels(const FeatureSet& features,
                                                  const FeatureOptions& options,
                                                  std::vector<Problem>* problems = nullptr);

@@ -1,4 +1,4 @@
-// What every source gets: where to look, what is asked for, and where to put what it finds.
+// What every source gets: where to look, what is requested, and where to put the result.
 #pragma once
 
 #include <string>
@@ -34,13 +34,13 @@ class Source {
   void Complain(fmt::format_string<Args...> format, Args&&... args) const {
     out_.problems.push_back({std::string(name_), fmt::format(format, std::forward<Args>(args)...)});
   }
-  // Says that a file which is there could not be read; a missing one is no problem.
+  // Reports a file that exists but is unreadable; a missing file is no problem.
   void ComplainOf(std::string_view path, int error) const;
 
-  // The text of a small file without blanks around; nothing when it is missing, or, with a problem
-  // noted, when it cannot be read.
+  // The text of a small file without surrounding blanks; nothing if it is missing or, with a
+  // problem recorded, unreadable.
   std::optional<std::string> Text(const std::string& path) const;
-  // Names in a folder, sorted; empty when it is missing, or, with a problem noted, unreadable.
+  // Names in a folder, sorted; empty if it is missing or, with a problem recorded, unreadable.
   std::vector<std::string> List(std::string_view path) const;
 
   const sys::Root& host;
@@ -52,7 +52,7 @@ class Source {
   Reading& out_;
 };
 
-// One function a source; src/host/features/read.cc has the list of them.
+// One function per source; src/host/features/read.cc lists them.
 void ReadCpu(const Source& source);
 void ReadIommu(const Source& source);
 void ReadKernel(const Source& source);

@@ -1,4 +1,4 @@
-// Which sources a list of names asks for.
+// Which sources a list of names selects.
 #pragma once
 
 #include <array>
@@ -8,11 +8,11 @@
 
 namespace kgpu::features {
 
-// "custom" has labels only: those of NFD's built-in rules.
+// "custom" only has labels: those of NFD's built-in rules.
 inline constexpr std::array kSourceNames = std::to_array<std::string_view>(
     {"cpu", "custom", "iommu", "kernel", "memory", "network", "pci", "storage", "system", "usb"});
 
-// See FeatureOptions::feature_sources: the last word on `source` counts.
+// See FeatureOptions::feature_sources: the last entry for `source` wins.
 bool IsSourceWanted(const std::vector<std::string>& wanted, std::string_view source);
 
 }  // namespace kgpu::features

@@ -1,4 +1,4 @@
-// A host in a temporary folder, and what one source says of it.
+// A host in a temporary folder, and the features that one source reads from it.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ class TestHost {
  public:
   explicit TestHost(std::string_view tree) { UnpackHost(tree, dir_); }
 
-  // Answers of the CPU, as `cpuid -1 -r` prints them; without any, it has no such instruction.
+  // Answers of the CPU, in the format of `cpuid -1 -r`; if empty, the CPU has no such instruction.
   void SetCpuid(std::string text) { cpuid_ = std::move(text); }
   const TempDir& dir() const { return dir_; }
 

@@ -1,4 +1,4 @@
-// NVIDIA's device nodes as they lie in a host's /dev, and which of them belong to what.
+// NVIDIA's device nodes in a host's /dev, and what each belongs to.
 #pragma once
 
 #include <optional>
@@ -39,13 +39,13 @@ struct DeviceNodes {
   std::optional<DeviceFile> uvm;
   std::optional<DeviceFile> uvm_tools;
   std::optional<DeviceFile> modeset;
-  std::vector<std::string> problems;  // what is in the place of a node without being one
+  std::vector<std::string> problems;  // files that have the name of a node but are none
 
   const DeviceFile* FindGpu(unsigned gpu_minor) const;
   const DeviceFile* FindCap(unsigned cap_minor) const;
 };
 
-// The character device at `path`; nullopt for anything else, a link to one as well.
+// The character device at `path`; nullopt for anything else, including a link to one.
 std::optional<DeviceFile> ReadDeviceFile(const sys::Root& host, std::string path);
 
 // The N of "nvidia<N>" or "nvidia-cap<N>"; nullopt for any other name.
@@ -55,7 +55,7 @@ std::optional<unsigned> NumberedNode(std::string_view name, std::string_view pre
 StatusOr<DeviceNodes> ReadDeviceNodes(const sys::Root& host);
 
 // Card and render nodes of one PCI function ("/dev/dri/card1", "/dev/dri/renderD128"), sorted;
-// empty where the display driver is not loaded. Source: /sys/bus/pci/devices/<address>/drm.
+// empty if the display driver is not loaded. Source: /sys/bus/pci/devices/<address>/drm.
 std::vector<DeviceFile> ReadDriNodes(const sys::Root& host, const device::PciBusId& pci);
 
 }  // namespace kgpu::host

@@ -1,6 +1,6 @@
-// What the host says about NVIDIA's driver without asking the driver's library: kernel modules,
-// /proc/driver/nvidia, character majors, versions of the installed libraries. When the library
-// does not answer, these facts say why.
+// What the host reveals about NVIDIA's driver without its library: kernel modules,
+// /proc/driver/nvidia, character majors, versions of the installed libraries. If the library does
+// not answer, these facts explain why.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct KernelModule {
   bool is_live = true;  // false while it is loading or unloading
   bool operator==(const KernelModule&) const = default;
 };
-// Sorted by name; lines that are no module are left out. Source: proc(5).
+// Sorted by name; skips lines that are no module. Source: proc(5).
 std::vector<KernelModule> ParseModules(std::string_view text);
 
 // The NVRM line of /proc/driver/nvidia/version.
@@ -34,8 +34,8 @@ struct NvrmVersion {
 // Errors: InvalidArgument (no NVRM line with a version).
 StatusOr<NvrmVersion> ParseNvrmVersion(std::string_view text);
 
-// Majors of character devices by name ("nvidia-uvm" → 509); of equal names the first. Source:
-// /proc/devices, proc(5).
+// Majors of character devices by name ("nvidia-uvm" → 509); the first one counts if a name repeats.
+// Source: /proc/devices, proc(5).
 std::map<std::string, unsigned> ParseCharMajors(std::string_view text);
 
 // "DeviceFileMinor" of an access file below /proc/driver/nvidia/capabilities.
@@ -45,25 +45,25 @@ StatusOr<unsigned> ParseCapMinor(std::string_view text);
 // True for "535.104.05": digits and dots, two to four groups.
 bool IsDriverVersion(std::string_view text);
 
-// Minors of /dev/nvidia-caps/nvidia-cap<N> that open a GPU instance, or one of its compute
-// instances; nullopt where the driver lists none. `gpu_minor` is N of /dev/nvidia<N>.
-// Source: /proc/driver/nvidia/capabilities/gpu<N>/mig/gi<G>[/ci<C>]/access.
+// Minors of the /dev/nvidia-caps/nvidia-cap<N> that give access to a GPU instance, or to one of its
+// compute instances; nullopt if the driver lists none. `gpu_minor` is N of /dev/nvidia<N>. Source:
+// /proc/driver/nvidia/capabilities/gpu<N>/mig/gi<G>[/ci<C>]/access.
 std::optional<unsigned> GpuInstanceCapMinor(const sys::Root& host, unsigned gpu_minor,
                                             unsigned gpu_instance);
 std::optional<unsigned> ComputeInstanceCapMinor(const sys::Root& host, unsigned gpu_minor,
                                                 unsigned gpu_instance, unsigned compute_instance);
 
 struct DriverFacts {
-  std::string driver_root;  // the folder the user-space files were looked for in
+  std::string driver_root;  // where we looked for the user-space files
   bool is_nvidia_loaded = false;
-  bool is_nvidia_live = false;  // loaded and neither loading nor unloading
+  bool is_nvidia_live = false;  // loaded, and neither loading nor unloading
   bool is_uvm_loaded = false;
   bool is_nouveau_loaded = false;
-  std::string module_version;  // of the loaded kernel module; empty: not loaded or not readable
+  std::string module_version;  // of the loaded kernel module; empty: not loaded or unreadable
   bool is_open_module = false;
   std::map<std::string, unsigned> nvidia_majors;  // of /proc/devices, names with "nvidia" only
   std::vector<std::string> library_versions;      // of libcuda and libnvidia-ml, sorted, unique
-  std::string nvml_library;       // path below the driver root, links followed; empty: none found
+  std::string nvml_library;       // path below the driver root, links followed; empty: not found
   bool has_control_node = false;  // /dev/nvidiactl is a character device
   std::vector<std::string> problems;  // what could not be read, one sentence each
 };
@@ -71,7 +71,7 @@ struct DriverFacts {
 // Never fails: what cannot be read is in `problems`.
 DriverFacts ReadDriverFacts(const DriverRoot& root);
 
-// What the driver's library said when it was asked, if it was.
+// The answer of the driver's library, if it was asked.
 enum class LibraryAnswer {
   kNotAsked,
   kDriverNotLoaded,  // NVML_ERROR_DRIVER_NOT_LOADED
@@ -87,12 +87,12 @@ struct DriverVerdict {
   bool operator==(const DriverVerdict&) const = default;
 };
 
-// Why the driver does not answer: pure. `answer_text` is the library's own text for kOther.
+// Explains why the driver does not answer. Pure. `answer_text` is the library's text for kOther.
 DriverVerdict ExplainDriver(const DriverFacts& facts, const std::vector<PciDevice>& pci,
                             LibraryAnswer answer, std::string_view answer_text = {});
 
-// Why one GPU that PCI shows is not usable, with the fix: off the bus, held by vfio-pci or
-// nouveau, what `verdict` says of the driver as a whole, or what could not be read of it.
+// Why a GPU that PCI shows is not usable, with the fix: off the bus, bound to vfio-pci or nouveau,
+// the driver's problem in `verdict`, or what could not be read of the GPU.
 std::string ExplainUnmanagedGpu(const PciDevice& gpu, const DriverVerdict& verdict);
 
 }  // namespace kgpu::host

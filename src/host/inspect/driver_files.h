@@ -1,5 +1,5 @@
 // Finds the driver's user-space files below a driver root: through ld.so.cache and in the library
-// folders that distributions use. Architectures come from the ELF headers; nothing here assumes
+// folders that distributions use. Takes architectures from the ELF headers; nothing here assumes
 // x86_64.
 #pragma once
 
@@ -14,10 +14,10 @@
 
 namespace kgpu::host {
 
-// One shared library of the driver.
+// A shared library of the driver.
 struct DriverLibrary {
   std::string name;     // file name: "libcuda.so.535.104.05"
-  std::string path;     // real file below the driver root, every link followed
+  std::string path;     // real file below the driver root, all links followed
   std::string soname;   // DT_SONAME: "libcuda.so.1"; empty when it has none
   std::string version;  // "535.104.05"; empty for libraries with versions of their own
   ElfMachine machine = ElfMachine::kUnknown;
@@ -27,22 +27,22 @@ struct DriverLibrary {
 // What is installed below a driver root.
 struct DriverFiles {
   std::string version;                // of the driver's user-space files; never empty
-  std::vector<std::string> versions;  // every version found, sorted; more than one is trouble
+  std::vector<std::string> versions;  // every version found, sorted; more than one is a problem
   ElfMachine machine = ElfMachine::kUnknown;  // of libcuda or libnvidia-ml
-  std::vector<DriverLibrary> libraries;       // of `version`, by (machine, name)
+  std::vector<DriverLibrary> libraries;       // those of `version`, sorted by (machine, name)
   std::vector<std::string> problems;          // files that could not be read and why
 };
 
-// `preferred_version` (of the loaded kernel module, may be empty) decides when several versions are
-// installed; otherwise the highest. Errors: NotFound (no libcuda.so.<version> and no
-// libnvidia-ml.so.<version> anywhere: lists the folders looked at).
+// If several versions are installed, takes `preferred_version` (of the loaded kernel module, may be
+// empty), else the highest. Errors: NotFound (no libcuda.so.<version> and no
+// libnvidia-ml.so.<version> anywhere: lists the folders searched).
 StatusOr<DriverFiles> FindDriverFiles(const sys::Root& driver, std::string_view preferred_version);
 
-// Versions of libcuda and libnvidia-ml found below `driver`, sorted, unique; empty for none.
+// Versions of libcuda and libnvidia-ml found below `driver`, sorted, unique; may be empty.
 std::vector<std::string> FindDriverVersions(const sys::Root& driver);
 
 // libnvidia-ml.so.1 for the machine this program runs on: path below the root, links followed.
-// Errors: NotFound, naming where it was looked for.
+// Errors: NotFound, naming the places searched.
 StatusOr<std::string> FindNvmlLibrary(const sys::Root& driver);
 
 }  // namespace kgpu::host

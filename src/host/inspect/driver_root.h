@@ -1,5 +1,5 @@
-// Where the NVIDIA driver of this host is: its user-space files, its device nodes, and what the
-// container engine calls them.
+// Where this host's NVIDIA driver is: its user-space files, its device nodes, and the container
+// engine's paths for them.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace kgpu::host {
 
-// The three roots every feature gets from the command line:
+// The three roots that every feature gets from the command line:
 //   host    --host-root    where the host's file system is seen (/proc, /sys, /dev): "/", "/host"
 //   driver  --driver-root  where the driver's files are seen: the host's root, or a driver
 //                          container's such as /run/nvidia/driver (path given as the host names it)
@@ -22,8 +22,8 @@ struct DriverRoot {
   sys::Root driver;
   std::string engine_root;
 
-  // The path by which the container engine opens `path` of `root`: At(path) without the
-  // engine_root prefix.
+  // The path by which the container engine opens `path` of `root`: At(path) without the engine_root
+  // prefix.
   std::string EnginePath(const sys::Root& root, std::string_view path) const;
 };
 

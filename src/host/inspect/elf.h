@@ -1,5 +1,5 @@
-// The few facts of an ELF file that placing a library needs. Reads hostile files: every offset is
-// checked against the bytes at hand. Source: elf(5), System V ABI.
+// The few facts about an ELF file that we need to place a library. Reads untrusted files: checks
+// every offset against the available bytes. Source: elf(5), System V ABI.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ struct ElfInfo {
   std::string build_id;             // lower-case hex of the GNU build id; empty for none
 };
 
-// The whole file, or a prefix that holds headers, dynamic section, strings and notes (what lies
-// beyond it reads as absent only for the build id). Little-endian files only.
-// Errors: InvalidArgument naming the field and offset that is wrong.
+// Takes the whole file, or a prefix that holds headers, dynamic section, strings and notes (only
+// the build id may lie beyond it, and then counts as absent). Little-endian files only. Errors:
+// InvalidArgument naming the invalid field and its offset.
 StatusOr<ElfInfo> ParseElf(std::string_view bytes);
 
-// Reads only the parts of a file that ParseElf looks at: driver libraries have up to 100 MB.
-// Errors: InvalidArgument, and those of opening the file.
+// Reads only the parts of a file that ParseElf uses: driver libraries can have 100 MB. Errors:
+// InvalidArgument, and those of opening the file.
 StatusOr<ElfInfo> ReadElf(const sys::Root& root, std::string_view path);
 
 }  // namespace kgpu::host

@@ -1,5 +1,5 @@
-// The keys that the firmware trusts: those that a person enrolled, by shim's list of them, and
-// those of the firmware's own list.
+// The keys that the firmware trusts: those that a person enrolled, in shim's list, and those of the
+// firmware's own list.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 namespace kgpu::host {
 
 // Whether the certificate in this file is trusted: it is in MokListRT, or in the firmware's `db`,
-// which counts as well unless a person configured shim otherwise. Nothing: it is not in `db` and
-// there is no other list to be seen, or there is no such file. Kernels that a distribution or a
-// host's owner gave keys of their own trust those, too, which is not seen here.
+// which counts too unless a person configured shim otherwise. Nothing: it is not in `db` and no
+// other list is readable, or the file does not exist. A kernel may also trust keys that a
+// distribution or the owner built into it; those cannot be checked here.
 std::optional<bool> IsKeyEnrolled(const sys::Root& host, std::string_view key_file);
 
 }  // namespace kgpu::host

@@ -1,5 +1,5 @@
-// The kernels that are installed on a host, and which of them have NVIDIA's module: the next start
-// may be into another one than the one that runs.
+// The kernels that are installed on a host, and which of them have NVIDIA's module: the next boot
+// may start another kernel than the running one.
 #pragma once
 
 #include <string>
@@ -17,28 +17,28 @@ struct InstalledKernel {
   bool operator==(const InstalledKernel&) const = default;
 };
 
-// Numbers count as numbers: 6.1.0-9 is older than 6.1.0-56. Pure.
+// Compares numbers as numbers: 6.1.0-9 is older than 6.1.0-56. Pure function.
 bool IsOlderKernel(std::string_view left, std::string_view right);
 
-// "updates/dkms/nvidia-drm.ko.xz" → "nvidia_drm": underscores stand for hyphens, as modprobe takes
-// them. Pure.
+// "updates/dkms/nvidia-drm.ko.xz" → "nvidia_drm": underscores replace hyphens, as in modprobe. Pure
+// function.
 std::string ModuleNameOf(std::string_view path);
-// Whether a module of this name is the driver itself, under any of the names that distributions
-// give it: "nvidia", "nvidia_current", "nvidia_tesla_470". Pure.
+// Whether a module of this name is the driver itself, under any name that distributions give it:
+// "nvidia", "nvidia_current", "nvidia_tesla_470". Pure function.
 bool IsDriverModule(std::string_view name);
 
-// The release of the kernel that runs: "6.1.0-56-amd64"; empty: there is no procfs.
+// The release of the running kernel: "6.1.0-56-amd64"; empty: there is no procfs.
 std::string RunningKernel(const sys::Root& host);
 
-// Releases that have a folder in /lib/modules, the oldest first.
+// Releases that have a folder in /lib/modules, oldest first.
 std::vector<std::string> KernelsWithModules(const sys::Root& host);
 
-// By age, the oldest first. What only modules of other packages left in /lib/modules is no kernel.
-// Reads the modules.dep of each, half a megabyte.
+// Oldest first. Skips folders in /lib/modules that only hold modules of other packages. Reads each
+// kernel's modules.dep, half a megabyte.
 std::vector<InstalledKernel> ReadInstalledKernels(const sys::Root& host);
 
-// The newest kernel, which the next start takes by default, when it is newer than `running` and has
-// no module while `running` has one; null: there is none.
+// The newest kernel, which boots next by default, if it is newer than `running` and lacks the
+// module while `running` has one; else null.
 const InstalledKernel* NextWithoutDriver(const std::vector<InstalledKernel>& kernels,
                                          std::string_view running);
 

@@ -1,4 +1,4 @@
-// The one table of library folders by machine: where distributions put libraries, and where image
+// The only table of library folders by machine: where distributions put libraries, and where image
 // families look for them. Nothing else in the program spells a triplet.
 #pragma once
 
@@ -18,11 +18,11 @@ struct MachineFolders {
   std::string_view plain;      // "usr/lib64", 32-bit "usr/lib": RHEL, SUSE, Amazon and others
 };
 
-// Nullptr for kUnknown. The row lives as long as the program.
+// Null for kUnknown. The row lives as long as the program.
 const MachineFolders* FoldersOf(ElfMachine machine);
 std::span<const MachineFolders> AllMachineFolders();
 
-// Folders relative to a driver root where NVIDIA's libraries may be besides what ld.so.cache says,
+// Folders relative to a driver root that may have NVIDIA's libraries besides those in ld.so.cache,
 // in order of preference; they need not exist.
 std::vector<std::string> CandidateLibraryFolders();
 

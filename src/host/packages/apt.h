@@ -1,4 +1,4 @@
-// Debian's and Ubuntu's packages, by apt-get and dpkg.
+// Debian's and Ubuntu's packages, through apt-get and dpkg.
 #pragma once
 
 #include <map>
@@ -12,9 +12,9 @@
 
 namespace kgpu::packages {
 
-// Nothing that a package merely recommends is installed, nothing is removed or autoremoved, files
-// of the configuration that an admin changed stay, no service is started below a root that is not
-// ours. Source: apt-get(8), apt.conf(5), dpkg(1).
+// Installs no recommended packages, removes and autoremoves nothing, keeps configuration files that
+// an admin changed, and starts no service below a root that is not ours. Source: apt-get(8),
+// apt.conf(5), dpkg(1).
 class AptManager final : public PackageManager {
  public:
   AptManager(const sys::Root& host, sys::ProgramRunner& runner);
@@ -32,23 +32,23 @@ class AptManager final : public PackageManager {
 
  private:
   StatusOr<PackageList> List() const;
-  // Finishes what a killed dpkg left. What it cannot, apt-get does with --fix-broken: how it
-  // ended is no matter.
+  // Finishes what a killed dpkg left. What it cannot finish, apt-get does with --fix-broken: its
+  // result is ignored.
   Status Configure() const;
   bool WasInterrupted() const;
   StatusOr<sys::RunResult> AptGet(const std::vector<std::string>& arguments,
                                   std::chrono::seconds deadline) const;
-  // What is there, after what a killed run left is finished.
+  // The installed packages, after finishing what a killed run left.
   StatusOr<PackageList> Settled() const;
   StatusOr<Foreseen> Simulate(const PackageList& list,
                               const std::vector<std::string>& missing) const;
-  // Removes `names` with their configuration, but for that of those in `configured`.
+  // Removes `names`, with their configuration except for those in `configured`.
   Status PurgeBut(const std::vector<std::string>& names,
                   const std::set<std::string>& configured) const;
-  // Removes `names`, by apt-get, then what it leaves by dpkg; `verb` is "purge" or "remove".
+  // Removes `names` by apt-get, then what it leaves by dpkg; `verb` is "purge" or "remove".
   Status RemoveNow(const std::string& verb, const std::vector<std::string>& names) const;
   Status RemoveBy(const std::string& verb, const std::vector<std::string>& names) const;
-  // Errors: FailedPrecondition (others would go, or come, with them).
+  // Errors: FailedPrecondition (other packages would be removed, or installed, with them).
   Status CheckRemoval(const std::vector<std::string>& names, bool has_unfinished) const;
 
   Calls calls_;

@@ -1,4 +1,4 @@
-// Calls of a package manager's programs: their environment, deadlines, and what went wrong.
+// Calls of a package manager's programs: their environment, deadlines, and errors.
 #pragma once
 
 #include <chrono>
@@ -13,32 +13,32 @@
 
 namespace kgpu::packages {
 
-// A module may be compiled inside, and another package manager may have to be waited for first.
+// Long, since a module may be compiled, and another package manager may have to finish first.
 inline constexpr std::chrono::seconds kLockWait{600};
 inline constexpr std::chrono::seconds kChangeDeadline{std::chrono::minutes{30} + kLockWait};
 inline constexpr std::chrono::seconds kQueryDeadline{120};
 
-// Why package managers cannot work below a root, and the commands that change that.
+// Why package managers cannot work below a root, and the commands that fix it.
 struct RootProblem {
   std::string message;
   std::vector<std::string> commands;
 };
-// Of a root that is not ours: without /proc and /dev scripts of packages fail half-way, after many
-// minutes. Nothing: they can work.
+// Checks a root that is not ours: without /proc and /dev, package scripts fail half-way, after many
+// minutes. Nothing: package managers can work there.
 std::optional<RootProblem> FindRootProblem(const sys::Root& host);
 
-// Runs programs of one host. Borrows both.
+// Runs programs of one host. Borrows both arguments.
 class Calls {
  public:
   Calls(const sys::Root& host, sys::ProgramRunner& runner, std::vector<std::string> environment)
       : host_(host), runner_(runner), environment_(std::move(environment)) {}
 
-  // That package managers can work below this root. Errors: FailedPrecondition (FindRootProblem).
+  // Whether package managers can work below this root. Errors: FailedPrecondition (if not).
   Status CheckRoot() const;
 
   // As sys::ProgramRunner::Run.
   StatusOr<sys::RunResult> Run(std::vector<std::string> argv, std::chrono::seconds deadline) const;
-  // What it printed. Errors: FailureOf with `action`.
+  // Returns what it printed. Errors: FailureOf with `action`.
   StatusOr<std::string> Do(std::string_view action, std::vector<std::string> argv,
                            std::chrono::seconds deadline) const;
   StatusOr<std::string> Query(std::vector<std::string> argv) const {
@@ -53,23 +53,23 @@ class Calls {
   std::vector<std::string> environment_;
 };
 
-// Why a program ended badly: its path, what it was to do and the end of what it printed.
-// Unavailable when another one has the lock, else FailedPrecondition.
+// Why a program failed: its path, the action and the end of its output. Unavailable if another
+// package manager holds the lock, else FailedPrecondition.
 Status FailureOf(std::string_view program, std::string_view action, const sys::RunResult& result);
 
-// Whether zypper did what it was asked to: it may say besides that a restart is asked for, or that
-// a repository was not reached that was not needed. Source: zypper(8), "EXIT CODES".
+// Whether zypper succeeded: its exit code may also say that a restart is needed, or that it could
+// not reach a repository that was not needed. Source: zypper(8), "EXIT CODES".
 bool IsZypperContent(const sys::RunResult& result);
 
-// The end of what a program printed, for people: its last lines, joined by "; ".
+// The end of a program's output, for people: its last lines, joined by "; ".
 std::string TailOf(std::string_view text);
 
-// FailureOf with what the compiler said, of the log that DKMS names. Read before anything is taken
-// back, as the log goes with the package.
+// FailureOf with the compiler's errors, from the log that DKMS names. Call it before anything is
+// reverted, since the log is removed with the package.
 Status InstallFailure(const sys::Root& host, std::string_view program,
                       const std::vector<std::string>& names, const sys::RunResult& result);
 
-// Errors: InvalidArgument (empty, an option, a pattern, or with blanks).
+// Errors: InvalidArgument (a name is empty, an option, a pattern, or has blanks).
 Status CheckNames(const std::vector<std::string>& names);
 
 }  // namespace kgpu::packages

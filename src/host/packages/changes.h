@@ -1,4 +1,4 @@
-// What an installation changed, of two lists of packages.
+// What an installation changed: compares two package lists.
 #pragma once
 
 #include <functional>
@@ -14,24 +14,24 @@
 
 namespace kgpu::packages {
 
-// Installed, wholly or half: more than its configuration is there.
+// Installed, completely or half: more than its configuration is there.
 bool IsPresent(const PackageList& list, const std::string& name);
 
-// What is neither whole nor gone.
+// Packages that are neither fully installed nor removed.
 std::set<std::string> UnfinishedOf(const PackageList& list);
-// Whether there is such besides these.
+// Whether there are such packages other than `except`.
 bool HasUnfinished(const PackageList& list, const std::vector<std::string>& except = {});
 
-// What a manager does for TakeBack.
+// What a manager provides for reverting an installation.
 struct Hand {
   std::function<StatusOr<PackageList>()> list;
-  // Takes off, of what is `now` there; nothing where others would go with it.
+  // Removes `names`, given what is installed `now`; removes nothing if others would go with them.
   std::function<Status(const std::vector<std::string>& names, const PackageList& now)> take_off;
 };
 
-// Ends an installation of `names` by `program` that went wrong with `result`. Takes off what came
-// with it: what was not there `before` and was foreseen. What came besides is others', as is all
-// that came while another manager was at work. Returns the cause, with what stayed nevertheless.
+// Reverts a failed installation of `names` by `program`. Removes what came with it: packages that
+// were not there `before` and were foreseen. Other new packages are somebody else's, as are all if
+// another manager was at work. Returns the cause of `result`, and what could not be removed.
 Status EndFailed(const Calls& calls, std::string_view program,
                  const std::vector<std::string>& names, const StatusOr<sys::RunResult>& result,
                  const PackageList& before, const Foreseen& foreseen, const Hand& hand);

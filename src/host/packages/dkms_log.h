@@ -1,4 +1,4 @@
-// The log of a module's build that DKMS names when it fails.
+// The log of a failed module build, which DKMS names in its output.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace kgpu::packages {
 
-// The last path that DKMS names in what was printed: "… Consult /var/lib/dkms/…/make.log for more
-// …"; empty: it names none.
+// The last path that DKMS names in its output: "… Consult /var/lib/dkms/…/make.log for more …";
+// empty: it names none.
 std::string DkmsLogIn(std::string_view printed);
 
-// What the compiler said, of such a log; empty: nothing, or the log cannot be read.
+// The compiler's errors in such a log; empty: none, or the log is unreadable.
 std::string CompilerErrors(const sys::Root& host, std::string_view log);
 
 }  // namespace kgpu::packages

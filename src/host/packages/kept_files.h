@@ -1,4 +1,4 @@
-// Files of packages that are kept in a folder of the host, so that they can come back.
+// Package files that are kept in a folder of the host, so that they can be reinstalled.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace kgpu::packages {
 
-// Paths of the files below `folder`, however deep, whose names end so, in order; none where there
-// is no such folder.
+// Paths of the files below `folder`, at any depth, whose names end with the given suffix, sorted;
+// empty if there is no such folder.
 std::vector<std::string> FilesBelow(const sys::Root& host, const std::string& folder,
                                     std::string_view end);
 
-// That they are there, and stay through a power cut. Errors: FailedPrecondition (there are fewer
-// than `count` of them, or one is empty), those of fsync(2).
+// Checks that they exist, and makes them survive a power cut. Errors: FailedPrecondition (fewer
+// than `count`, or one is empty), those of fsync(2).
 Status CheckKept(const sys::Root& host, const std::string& folder, std::string_view end,
                  size_t count);
 
-// That a program of the package manager can read each of them whole, by `argv` with its path behind
-// it. Errors: FailedPrecondition (it cannot), those of the runner.
+// Checks that a program of the package manager can read each of them completely, by `argv` followed
+// by its path. Errors: FailedPrecondition (it cannot), those of the runner.
 Status LookInto(const Calls& calls, const std::vector<std::string>& argv,
                 const std::vector<std::string>& files);
 

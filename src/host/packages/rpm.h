@@ -1,4 +1,4 @@
-// Packages of the RPM families, by dnf, yum or zypper.
+// Packages of the RPM families, through dnf, yum or zypper.
 #pragma once
 
 #include <map>
@@ -13,12 +13,12 @@
 
 namespace kgpu::packages {
 
-// Weak dependencies are taken as the host is configured; nothing is removed because nothing needs
-// it any more. rpm itself is asked who needs what is to be removed: it prints that the same way
-// everywhere, and has the last word. Source: dnf(8), yum(8), zypper(8), rpm(8).
+// Weak dependencies follow the host's configuration; packages that nothing needs any more stay. rpm
+// itself decides which packages need those to be removed: its output is the same on all hosts, and
+// it has the last word. Source: dnf(8), yum(8), zypper(8), rpm(8).
 class RpmManager final : public PackageManager {
  public:
-  // `program` is the front's full path.
+  // `program` is the front end's full path.
   RpmManager(const sys::Root& host, sys::ProgramRunner& runner, Front front, std::string program);
 
   StatusOr<std::map<std::string, std::string>> Installed() override;
@@ -34,17 +34,17 @@ class RpmManager final : public PackageManager {
 
  private:
   StatusOr<PackageList> List() const;
-  // The front's call of an install verb, or of its trial.
+  // The front end's command line for an install verb, or for its dry run.
   std::vector<std::string> ArgumentsFor(const std::vector<std::string>& verb,
                                         const std::vector<std::string>& missing) const;
   StatusOr<Foreseen> Try(const std::vector<std::string>& missing) const;
   Status RemoveNow(const std::vector<std::string>& keys, const PackageList& list) const;
-  // Errors: FailedPrecondition (others would go, or come, with them).
+  // Errors: FailedPrecondition (other packages would be removed, or installed, with them).
   Status CheckRemoval(const std::vector<std::string>& keys, const PackageList& list) const;
-  // What rpm says needs `keys`, as it names it; empty: nothing does.
+  // What needs `keys` according to rpm, as rpm names it; empty: nothing.
   StatusOr<std::vector<std::string>> NeederOf(const std::vector<std::string>& keys) const;
-  // What the front would change besides when it removed `keys`: it has rules of its own, as what it
-  // protects and what it counts as belonging together.
+  // What else the front end would change if it removed `keys`: it has its own rules, such as
+  // protected packages and packages that belong together.
   StatusOr<std::vector<std::string>> OthersOfTrial(const std::vector<std::string>& keys,
                                                    const PackageList& list) const;
 

@@ -1,4 +1,4 @@
-// The programs that stand before rpm: how they are called, and what they answer.
+// The front ends of rpm: their command lines, and how to read their answers.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace kgpu::packages {
 
-// What stands before rpm: repositories and what needs what.
+// Front end of rpm: handles repositories and dependencies.
 enum class Front : uint8_t { kDnf, kYum, kZypper };
 
 std::vector<std::string> InstallArguments(Front front);
 std::vector<std::string> RemoveArguments(Front front);
-// An installation without doing it: where a program asks before it begins, the answer is no.
+// A dry run of an installation: if the program asks before it begins, the answer is no.
 std::vector<std::string> TrialArguments(Front front);
 std::vector<std::string> RemovalTrialArguments(Front front);
-// The packages that such a trial tells of: by name, of another architecture than the host's with
-// that behind a colon.
+// The packages that such a dry run lists: by name; a foreign architecture follows after a
+// colon.
 std::set<std::string> NamesOfTrial(Front front, const sys::RunResult& result);
-// Whether it reported them, and did not fail.
+// Whether the dry run listed them, and did not fail.
 bool IsTrialHealthy(Front front, const sys::RunResult& result);
 
-// Whether it did what it was asked to.
+// Whether it did what it was asked to do.
 bool IsHealthy(Front front, const sys::RunResult& result);
-// yum installs the others and is content.
+// Whether yum skipped a package: it then installs the others and reports success.
 bool PassedOver(Front front, const sys::RunResult& result);
 
 }  // namespace kgpu::packages

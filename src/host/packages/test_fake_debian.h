@@ -1,4 +1,4 @@
-// A Debian of a few packages, changed by the programs that AptManager runs.
+// A Debian with a few packages, changed by the programs that AptManager runs.
 #pragma once
 
 #include <map>
@@ -24,11 +24,11 @@ class FakeDebian final : public sys::ProgramRunner {
 
   std::map<std::string, Offer> archive;
   std::map<std::string, Entry> installed;
-  std::set<std::string> broken_scripts;    // whose configuration fails
-  std::set<std::string> stubborn;          // that apt-get cannot remove
+  std::set<std::string> broken_scripts;    // packages that fail to configure
+  std::set<std::string> stubborn;          // packages that apt-get cannot remove
   std::map<std::string, Entry> meanwhile;  // what another installs before our next installation
   bool is_locked = false;
-  bool is_damaged = false;  // what is fetched cannot be read
+  bool is_damaged = false;  // downloads are unreadable
   bool is_killed = false;   // the next change ends at its deadline, packages unpacked
   std::vector<std::vector<std::string>> argvs;
   std::vector<sys::RunRequest> requests;
@@ -43,7 +43,7 @@ class FakeDebian final : public sys::ProgramRunner {
   sys::RunResult SimulateInstall(const std::vector<std::string>& names);
   sys::RunResult Remove(const std::vector<std::string>& names, bool is_purge, bool is_simulated);
   void TakeOff(const std::string& name, bool is_purge);
-  // "name=version" becomes a file "name_version.deb" of the folder that the shell gets.
+  // "name=version" becomes a file "name_version.deb" in the folder that the shell gets.
   sys::RunResult Download(const sys::RunRequest& request);
   sys::RunResult Dpkg(const std::vector<std::string>& argv);
   sys::RunResult Configure();

@@ -1,4 +1,4 @@
-// Who the owner of a token is, and whether they may get a path: asked of the API server.
+// Asks the API server who owns a token, and whether they may access a path.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -21,19 +21,19 @@ struct TokenOwner {
   bool operator==(const TokenOwner&) const = default;
 };
 
-// POST of a TokenReview. Without audiences the token must be for the API server's own.
+// POST of a TokenReview. Without audiences, the token must be for the API server's own audience.
 // Source: authentication.k8s.io/v1.
 ApiRequest TokenReviewRequest(const std::string& token, const std::vector<std::string>& audiences);
-// Nothing: the token is nobody's, has expired, or is for none of those audiences. Errors: Internal
-// (the answer is no TokenReview).
+// Nothing: the token is invalid, has expired, or is for none of those audiences. Errors: Internal
+// (the response is no TokenReview).
 StatusOr<std::optional<TokenOwner>> OwnerOfReview(const boost::json::value& review,
                                                   const std::vector<std::string>& audiences);
 
-// POST of a SubjectAccessReview: may they `verb` ("get") the path that belongs to no object
-// ("/metrics")? Source: authorization.k8s.io/v1.
+// POST of a SubjectAccessReview: may the owner `verb` ("get") the non-resource path ("/metrics")?
+// Source: authorization.k8s.io/v1.
 ApiRequest AccessReviewRequest(const TokenOwner& owner, const std::string& verb,
                                const std::string& path);
-// Errors: Internal (the answer is no SubjectAccessReview).
+// Errors: Internal (the response is no SubjectAccessReview).
 StatusOr<bool> IsAllowed(const boost::json::value& review);
 
 }  // namespace kgpu::kube

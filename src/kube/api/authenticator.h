@@ -1,4 +1,4 @@
-// Who we are to the API server.
+// Our identity to the API server.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@ namespace kgpu::kube {
 // Loop thread only.
 class Authenticator {
  public:
-  // The fields that a request carries ("Authorization", "Impersonate-User").
+  // The header fields that a request carries ("Authorization", "Impersonate-User").
   using Done = std::function<void(StatusOr<http::Headers>)>;
 
   virtual ~Authenticator() = default;
-  // Calls `done` once: at once, or later when a program must be asked first.
-  // Errors: FailedPrecondition, Unavailable; no secret is in their text.
+  // Calls `done` once: immediately, or later if a program must run first. Errors:
+  // FailedPrecondition, Unavailable; their text never contains a secret.
   virtual void Authenticate(Done done) = 0;
-  // The server did not take what was given last: the next answer is read again.
+  // The server rejected the last credentials: they are read again for the next request.
   virtual void Reject() = 0;
 };
 

@@ -1,5 +1,5 @@
-// How long to wait before the next try: longer after each failure, and never the same for many
-// nodes that failed together.
+// How long to wait before the next try: longer after each failure, and randomised so that many
+// nodes that failed together do not retry together.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,18 @@ namespace kgpu::kube {
 struct BackoffOptions {
   std::chrono::nanoseconds first = std::chrono::milliseconds(800);
   std::chrono::nanoseconds longest = std::chrono::seconds(30);
-  // After so long without a failure it begins again.
+  // Starts over after this long without a failure.
   std::chrono::nanoseconds reset_after = std::chrono::minutes(2);
 };
 
 class Backoff {
  public:
-  // `random` outlives it.
+  // `random` must outlive it.
   explicit Backoff(Random& random, BackoffOptions options = {})
       : random_(random), options_(options), step_(options.first) {}
 
-  // After a failure at `now`. Full jitter: any part of a step, which doubles each time; a tenth of
-  // it at least, so that luck makes no hot loop.
+  // The wait after a failure at `now`. Full jitter: a random part of a step that doubles each time;
+  // at least a tenth of it, so that bad luck makes no hot loop.
   std::chrono::nanoseconds Next(SteadyTime now) {
     if (now - last_ > options_.reset_after) {
       step_ = options_.first;
@@ -41,7 +41,7 @@ class Backoff {
   Random& random_;
   BackoffOptions options_;
   std::chrono::nanoseconds step_;
-  SteadyTime last_{};  // until when the last wait went
+  SteadyTime last_{};  // when the last wait ended
 };
 
 }  // namespace kgpu::kube

@@ -1,4 +1,4 @@
-// Calls of the Kubernetes API: requests and watches, within the limits that a good client keeps.
+// Calls to the Kubernetes API: requests and watches, within the limits of a well-behaved client.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -22,15 +22,15 @@ struct ApiRequest {
   std::vector<std::pair<std::string, std::string>> query{};  // not escaped
   std::string content_type{};                                // of the body
   std::string body{};
-  // From when it is first sent, with all repetitions, to the end of the answer; of a stream: to
-  // its beginning. Time spent behind our own rate limit is not counted.
+  // From the first sending, over all retries, to the end of the response; for a stream: to its
+  // start. Waiting for our own rate limit does not count.
   std::chrono::milliseconds timeout{30'000};
-  // Whether it is sent again as HttpClient says; false for those who have a back-off of their own:
-  // two of them in one another would make requests of many nodes keep step.
+  // Whether it is retried as HttpClient says; false for callers with a back-off of their own: two
+  // nested back-offs would make the requests of many nodes keep step.
   bool is_repeated = true;
 };
 
-// A request on its way. Destroying it gives it up: nothing is called any more.
+// A request in progress. Destroying it cancels it: no handler is called any more.
 class Call {
  public:
   virtual ~Call() = default;
@@ -39,28 +39,28 @@ class Call {
 enum class WatchEventType : uint8_t { kAdded, kModified, kDeleted, kBookmark };
 
 struct StreamHandlers {
-  // Once, when the server has taken the watch on.
+  // Once, when the server has accepted the watch.
   std::function<void()> on_begin{};
-  // The object is the handler's.
+  // The handler may take the object.
   std::function<void(WatchEventType, boost::json::value&&)> on_event{};
-  // Once, at the end: OK when the server ended the watch as it does every few minutes.
+  // Once, at the end: OK if the server ended the watch, which it does every few minutes.
   std::function<void(Status)> on_end{};
 };
 
-// Loop thread only; outlives its calls. Nothing is called from Send or Stream themselves; every
+// Loop thread only; must outlive its calls. Send and Stream call no handler themselves; every
 // handler may destroy its call.
 class Client {
  public:
-  // The object that the server answered; null for an answer without a body. Errors: as
-  // StatusOfAnswer in api_error.h says, with ApiErrorOf to tell more. Without it: Unavailable when
-  // the server was not reached or the answer broke off: a write may have been done then;
-  // DeadlineExceeded, the same; FailedPrecondition (credentials or certificates that will not do);
-  // ResourceExhausted (too many calls wait here); OutOfRange (the answer is larger than we take).
+  // The object in the server's response; null for a response without a body. Errors: as
+  // StatusOfAnswer in api_error.h, with details by ApiErrorOf. Without an ApiError: Unavailable
+  // (not reached, or the response broke off: a write may have happened); DeadlineExceeded (the
+  // same); FailedPrecondition (unusable credentials or certificates); ResourceExhausted (too many
+  // calls wait here); OutOfRange (the response is over our limit).
   using Done = std::function<void(StatusOr<boost::json::value>)>;
 
   virtual ~Client() = default;
   virtual std::unique_ptr<Call> Send(ApiRequest request, Done done) = 0;
-  // A watch: the frames of an answer without end.
+  // A watch: the frames of an endless response.
   virtual std::unique_ptr<Call> Stream(ApiRequest request, StreamHandlers handlers) = 0;
 };
 

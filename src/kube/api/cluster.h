@@ -1,4 +1,4 @@
-// A cluster that we may talk to: everything between a kubeconfig and a Client, in one.
+// A cluster that we can talk to: everything between a kubeconfig and a Client.
 #pragma once
 
 #include <memory>
@@ -24,9 +24,9 @@ struct ClusterOptions {
 // Lives on the loop's thread.
 class Cluster {
  public:
-  // Reads what is needed and opens nothing: the first request does. `root` is our own file system,
-  // not the host's. All references outlive the cluster. Errors: as FindConfig says; InvalidArgument
-  // (the server's or the proxy's address).
+  // Reads the configuration but opens no connection: the first request does. `root` is our own file
+  // system, not the host's. All references must outlive the cluster. Errors: as FindConfig;
+  // InvalidArgument (the server's or the proxy's address).
   static StatusOr<std::unique_ptr<Cluster>> Open(EventLoop& loop, Random& random,
                                                  const sys::Root& root, ClusterOptions options);
   ~Cluster();
@@ -34,11 +34,11 @@ class Cluster {
   Cluster& operator=(const Cluster&) = delete;
 
   Client& client();
-  // Another client with a rate limit of its own over the same connections: for events, whose number
-  // must not stand before what matters, and for leases. The cluster outlives it.
+  // Another client with its own rate limit over the same connections: for events, which must not
+  // delay what matters, and for leases. The cluster must outlive it.
   std::unique_ptr<Client> NewClient(const ClientOptions& options);
 
-  // For people: "https://10.0.0.1:6443", and where that was found.
+  // For people: "https://10.0.0.1:6443", and where it was configured.
   const std::string& server() const;
   const std::string& source() const;
   // The namespace of the context, or of our pod.

@@ -1,5 +1,5 @@
-// Who we are to an API server and whom we trust, kept up to date: tokens and certificates are read
-// again from their files, exec plugins run again.
+// Our identity to an API server and the authorities we trust, kept up to date: re-reads tokens and
+// certificates from their files, and runs exec plugins again.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ namespace kgpu::kube {
 // Lives on the loop's thread.
 class Credentials final : public Authenticator {
  public:
-  // `root` is our own file system, not the host's; `environment` is what exec plugins get. All
-  // references outlive it.
+  // `root` is our own file system, not the host's; exec plugins get `environment`. All references
+  // must outlive it.
   Credentials(EventLoop& loop, Random& random, const sys::Root& root, ClusterSpec cluster,
               UserSpec user, std::vector<std::string> environment);
   ~Credentials() override;
 
-  // A token of a file is at most a minute old, a token of a plugin has not expired.
+  // A token from a file is at most a minute old; a token from a plugin has not expired.
   void Authenticate(Done done) override;
-  // Files are read and plugins run for the next request.
+  // Reads files and runs plugins again for the next request.
   void Reject() override;
   // For HttpTransport; call Authenticate first, which may bring a certificate. The generation
-  // grows when an authority or a certificate has changed. A change that cannot be used is logged,
-  // and what was there stays.
+  // increases when an authority or a certificate changes. An unusable change is logged, and the old
+  // state stays.
   StatusOr<Trust> CurrentTrust();
 
  private:

@@ -1,5 +1,5 @@
-// Connections to where an API server is: names looked up, addresses tried in turns, through a proxy
-// where one is given.
+// Connects to an API server: resolves names, tries addresses in turn, goes through a proxy if one
+// is given.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace kgpu::kube {
 struct Proxy {
   std::string host{};  // empty: none
   uint16_t port = 0;
-  std::string authorization{};  // a whole Proxy-Authorization value; a secret
+  std::string authorization{};  // the complete Proxy-Authorization value; a secret
 
   // "http://user:password@proxy:3128". Errors: InvalidArgument, Unimplemented (https and socks5
   // proxies).
@@ -26,20 +26,20 @@ struct Proxy {
 };
 
 struct DialOptions {
-  std::chrono::milliseconds timeout{10'000};  // for all of it
-  // Until the next address is tried beside the one before. Source: RFC 8305, section 5.
+  std::chrono::milliseconds timeout{10'000};  // for the whole attempt
+  // When to try the next address in parallel. Source: RFC 8305, section 5.
   std::chrono::milliseconds next_address{250};
   ResolverOptions resolver{};
 };
 
-// One connection on its way. Destroying it gives it up. Loop thread only.
+// A connection attempt in progress. Destroying it cancels it. Loop thread only.
 class Dial {
  public:
-  // A connected, non-blocking socket that notices within two minutes that the other host is gone.
+  // A connected, non-blocking socket that notices within two minutes if the other host is gone.
   // Errors: Unavailable, NotFound (no such name or unix socket), PermissionDenied.
   using Done = std::function<void(StatusOr<UniqueFd>)>;
 
-  // `done` is called once, never from here; it may destroy the dial. `loop` outlives it.
+  // `done` is called once, never from here; it may destroy the dial. `loop` must outlive it.
   static std::unique_ptr<Dial> Start(EventLoop& loop, const Endpoint& endpoint, const Proxy& proxy,
                                      Done done, const DialOptions& options = {});
   ~Dial();

@@ -1,4 +1,4 @@
-// Events about objects, for `kubectl describe` and `kubectl events`: best effort, and never much.
+// Events about objects, for `kubectl describe` and `kubectl events`: best effort, and never many.
 #pragma once
 
 #include <cstddef>
@@ -25,33 +25,33 @@ struct Event {
   bool is_warning = false;
   std::string reason{};  // "DriverNotLoaded": CamelCase, at most 128 characters
   std::string action{};  // what was done or looked at: "Verifying", at most 128 characters
-  std::string note{};    // for people, cut at 1024 bytes
+  std::string note{};    // for people, truncated to 1024 bytes
   ObjectReference regarding{};
-  // What of the object it is about, a GPU of a node say; not sent. Events that differ in it are
-  // distinguished, each with its own note.
+  // Which part of the object it is about, such as a GPU of a node; not sent. Events that differ in
+  // it stay separate, each with its own note.
   std::string subject{};
 };
 
 struct EventRecorderOptions {
   std::string controller = "kgpu.dev/agent";  // a qualified name
-  std::string instance{};                     // who of them: the node's name
-  size_t max_kept = 256;                      // different events; past it the new ones are dropped
+  std::string instance{};                     // which of them: the node's name
+  size_t max_kept = 256;                      // different events; over it, new ones are dropped
 };
 
-// Lives on the loop's thread. One event for all that differ in nothing but their note: repetitions
+// Lives on the loop's thread. Events that differ only in their note are one event: repetitions
 // within six minutes make it a series. Each kind of event about an object may be written 25 times
-// at once, and then once in five minutes; what comes faster is counted. What the server cannot
-// take now is kept and tried again for half an hour; what it forbids is dropped.
+// at once, and then once in five minutes; faster ones are only counted. What the server cannot take
+// now is retried for half an hour; what it forbids is dropped.
 class EventRecorder {
  public:
-  // All of them outlive the recorder. A client of its own keeps events from standing in the way.
+  // All of them must outlive the recorder. A separate client keeps events out of others' way.
   EventRecorder(EventLoop& loop, Client& client, Random& random, EventRecorderOptions options);
   ~EventRecorder();
   EventRecorder(const EventRecorder&) = delete;
   EventRecorder& operator=(const EventRecorder&) = delete;
 
   void Record(const Event& event);
-  // Events that were never written, since the beginning.
+  // Number of events that were never written, since the start.
   uint64_t dropped() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a client and its exec plugin say to each other. Source: client-go,
+// The protocol between a client and its exec plugin. Source: client-go,
 // pkg/apis/clientauthentication/v1.
 #pragma once
 
@@ -14,17 +14,17 @@ namespace kgpu::kube {
 
 // Both parts are secrets.
 struct ExecCredential {
-  std::string token{};            // may be empty when there is a certificate
+  std::string token{};            // may be empty if there is a certificate
   std::string certificate_pem{};  // with its key, or both are empty
   std::string key_pem{};
   std::optional<WallTime> expires{};
 };
 
-// What the plugin finds in KUBERNETES_EXEC_INFO. `ca_pem` is the authority, where it is known.
+// The content of KUBERNETES_EXEC_INFO. `ca_pem` is the authority, if known.
 std::string ExecInfo(const ExecSpec& spec, const ClusterSpec& cluster, std::string_view ca_pem);
 
-// What the plugin printed. Errors: InvalidArgument naming the field, with nothing of what was
-// printed: that may be a secret.
+// Parses the plugin's output. Errors: InvalidArgument naming the field, without any of the output:
+// it may be a secret.
 StatusOr<ExecCredential> ParseExecCredential(std::string_view text, std::string_view api_version);
 
 }  // namespace kgpu::kube

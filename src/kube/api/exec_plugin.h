@@ -1,4 +1,4 @@
-// One run of an exec plugin as a child process, beside everything else.
+// One run of an exec plugin as a child process, without blocking anything else.
 #pragma once
 
 #include <chrono>
@@ -24,12 +24,12 @@ struct ExecRequest {
 // Destroying it kills the plugin. Loop thread only.
 class ExecRun {
  public:
-  // What it prints on standard error goes to ours. Errors: NotFound (no such program, with the
-  // kubeconfig's hint), FailedPrecondition (it ended badly, wants a terminal, printed no
-  // credential), DeadlineExceeded. No error has a word of its output.
+  // Its standard error goes to ours. Errors: NotFound (no such program, with the kubeconfig's
+  // hint), FailedPrecondition (it failed, needs a terminal, printed no credential),
+  // DeadlineExceeded. No error contains any of its output.
   using Done = std::function<void(StatusOr<ExecCredential>)>;
 
-  // `done` is called once, never from here; it may destroy the run. `loop` outlives it.
+  // `done` is called once, never from here; it may destroy the run. `loop` must outlive it.
   static std::unique_ptr<ExecRun> Start(EventLoop& loop, ExecRequest request, Done done);
   ~ExecRun();
   ExecRun(const ExecRun&) = delete;

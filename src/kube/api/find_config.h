@@ -1,5 +1,5 @@
-// Where credentials come from: a kubeconfig that was named, $KUBECONFIG, ~/.kube/config, or the pod
-// we run in; the first that is there.
+// Where credentials come from: the kubeconfig that was named, $KUBECONFIG, ~/.kube/config, or the
+// pod we run in; the first that exists.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@
 namespace kgpu::kube {
 
 struct ConfigSources {
-  std::string kubeconfig{};  // --kubeconfig: must be there; relative to the working folder
+  std::string kubeconfig{};  // --kubeconfig: must exist; relative to the working folder
   std::string context{};     // --context
   std::vector<std::string> environment{};  // "NAME=value": KUBECONFIG, HOME, KUBERNETES_SERVICE_…
   std::string working_folder = "/";
-  // A daemon acts for itself, not for the person whose $HOME it has; plugins get HOME all the same.
+  // A daemon acts for itself, not for the person whose $HOME it has; plugins still get HOME.
   bool ignores_home_kubeconfig = false;
 };
 
@@ -25,8 +25,8 @@ struct FoundConfig {
   Selected selected{};
 };
 
-// `root` is our own file system, not the host's. Errors: as ParseKubeconfig and SelectContext say;
-// NotFound (nothing is there, with what was looked at).
+// `root` is our own file system, not the host's. Errors: as ParseKubeconfig and SelectContext;
+// NotFound (none exists; lists the places searched).
 StatusOr<FoundConfig> FindConfig(const sys::Root& root, const ConfigSources& sources);
 
 }  // namespace kgpu::kube

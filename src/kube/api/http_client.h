@@ -1,4 +1,4 @@
-// The client: requests over a transport, with credentials, a rate limit and repetitions.
+// The client: requests over a transport, with credentials, a rate limit and retries.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +21,19 @@ namespace kgpu::kube {
 
 struct ClientOptions {
   GateOptions gate{};
-  std::string user_agent = "kgpu";       // with version and system where sent
-  size_t max_answer = size_t{32} << 20;  // of one answer's body
+  std::string user_agent = "kgpu";       // sent with version and system
+  size_t max_answer = size_t{32} << 20;  // of one response's body
   size_t max_frame = size_t{8} << 20;    // of one event of a watch
-  int max_repeats = 10;                  // of one request
-  BackoffOptions reconnect{};            // before a reading request is sent again
+  int max_repeats = 10;                  // per request
+  BackoffOptions reconnect{};            // before a read request is sent again
 };
 
-// Lives on the loop's thread. The rules of repetition: 429 and 5xx only when the server says
-// Retry-After; a connection that broke only for requests that read; 401 once, with fresh
-// credentials. What goes past the deadline is not waited for. Everything else is the caller's.
+// Lives on the loop's thread. Retries 429 and 5xx only if the server sends Retry-After; a broken
+// connection only for read requests; 401 once, with fresh credentials. Does not wait beyond the
+// deadline. The caller handles everything else.
 class HttpClient final : public Client {
  public:
-  // All of them outlive the client.
+  // All of them must outlive the client.
   HttpClient(EventLoop& loop, Transport& transport, Authenticator& authenticator, Random& random,
              ClientOptions options = {});
   ~HttpClient() override;

@@ -1,4 +1,4 @@
-// Exchanges over connections to one API server: few of them, used again, closed when idle.
+// Exchanges over connections to one API server: few connections, reused, closed when idle.
 #pragma once
 
 #include <chrono>
@@ -17,19 +17,19 @@
 
 namespace kgpu::kube {
 
-// Whom we trust and who we are by certificate, as of now.
+// Whom we trust and our certificate, at this moment.
 struct Trust {
   std::shared_ptr<const tls::Context> context{};
-  uint64_t generation = 0;  // another number: connections of before are not used again
+  uint64_t generation = 0;  // if it changes, older connections are not reused
 };
-// Asked before each exchange; reads what has changed. Errors: FailedPrecondition, InvalidArgument.
+// Called before each exchange; reads what has changed. Errors: FailedPrecondition, InvalidArgument.
 using TrustSource = std::function<StatusOr<Trust>()>;
 
 struct HttpTransportOptions {
   Endpoint endpoint{};
   Proxy proxy{};
-  std::string server_name{};  // that the certificate must have; empty: the endpoint's host
-  // A watch takes one for itself; past it exchanges wait.
+  std::string server_name{};  // required in the certificate; empty: the endpoint's host
+  // A watch occupies one; over the limit, exchanges wait.
   size_t max_connections = 16;
   size_t max_idle = 2;
   std::chrono::milliseconds idle_timeout{60'000};
@@ -38,7 +38,7 @@ struct HttpTransportOptions {
 
 class HttpTransport final : public Transport {
  public:
-  // `loop` outlives the transport. `trust` is not asked for plain HTTP.
+  // `loop` must outlive the transport. `trust` is not called for plain HTTP.
   HttpTransport(EventLoop& loop, HttpTransportOptions options, TrustSource trust);
   ~HttpTransport() override;
 

@@ -1,4 +1,4 @@
-// Fields of API objects by their paths. An object of a server may lack anything.
+// Fields of API objects by path. Any field may be missing from a server's object.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -13,15 +13,15 @@
 
 namespace kgpu::kube {
 
-// One JSON object of a server. Errors: InvalidArgument naming `what`.
+// Parses a JSON object from a server. Errors: InvalidArgument naming `what`.
 StatusOr<boost::json::value> ParseObject(std::string_view text, std::string_view what);
-// JSON on one line, as bodies are sent.
+// JSON on one line, as sent in bodies.
 std::string BodyOf(const boost::json::value& value);
 
-// The value at keys within keys; null when there is none.
+// The value at a path of keys; null if there is none.
 const boost::json::value* FindField(const boost::json::value& object,
                                     std::initializer_list<std::string_view> path);
-// The same as text; empty when there is none or it is no string.
+// The same as text; empty if there is none or it is no string.
 std::string_view TextField(const boost::json::value& object,
                            std::initializer_list<std::string_view> path);
 std::optional<int64_t> IntField(const boost::json::value& object,

@@ -19,7 +19,7 @@ struct ClusterSpec {
   std::string ca_pem{};  // wins over the file; both empty: the system's authorities
   std::string tls_server_name{};
   std::string proxy_url{};
-  bool is_insecure = false;  // insecure-skip-tls-verify, which is refused
+  bool is_insecure = false;  // insecure-skip-tls-verify, which we refuse
 };
 
 struct ExecSpec {
@@ -36,13 +36,13 @@ struct UserSpec {
   std::string certificate_file{};
   std::string certificate_pem{};  // wins over the file
   std::string key_file{};
-  std::string key_pem{};  // a secret, as the next three
+  std::string key_pem{};  // a secret, like the next three
   std::string token{};
   std::string username{};
   std::string password{};
-  std::string token_file{};  // wins over the token when it can be read
+  std::string token_file{};  // wins over the token if readable
   std::optional<ExecSpec> exec{};
-  std::string auth_provider{};  // its name: none is supported
+  std::string auth_provider{};  // its name: we support none
   std::string as_user{};
   std::string as_uid{};
   std::vector<std::string> as_groups{};
@@ -62,16 +62,16 @@ struct Kubeconfig {
   std::string current_context{};
 };
 
-// One file, YAML or JSON; fields we do not know are passed over. Paths in it are made absolute:
-// they are relative to `folder`, which `file` lies in; `file` is named in errors. Errors:
-// InvalidArgument naming file and field, never a value that may be a secret.
+// Parses one file, YAML or JSON; ignores unknown fields. Paths in it become absolute: they are
+// relative to `folder`, which contains `file`; errors name `file`. Errors: InvalidArgument naming
+// file and field, never a value that may be a secret.
 StatusOr<Kubeconfig> ParseKubeconfig(std::string_view text, std::string_view file,
                                      std::string_view folder);
 
-// What `first` does not say is taken from `second`.
+// Takes what `first` does not set from `second`.
 void MergeKubeconfig(Kubeconfig& first, Kubeconfig second);
 
-// What a client needs of one context.
+// Everything a client needs from one context.
 struct Selected {
   std::string context{};
   ClusterSpec cluster{};
@@ -79,8 +79,8 @@ struct Selected {
   std::string space = "default";  // namespace
 };
 
-// `context` is empty for the current one. Errors: NotFound (no such context, cluster or user, with
-// those there are), FailedPrecondition (TLS would not be verified), Unimplemented (auth-provider).
+// `context` is empty for the current one. Errors: NotFound (no such context, cluster or user; lists
+// those that exist), FailedPrecondition (TLS would not be verified), Unimplemented (auth-provider).
 StatusOr<Selected> SelectContext(const Kubeconfig& config, std::string_view context);
 
 }  // namespace kgpu::kube

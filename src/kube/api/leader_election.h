@@ -1,4 +1,4 @@
-// One of several: who holds a Lease may act. Source: coordination.k8s.io/v1.
+// Leader election: whoever holds a Lease may act. Source: coordination.k8s.io/v1.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace kgpu::kube {
 struct LeaderOptions {
   std::string space{};
   std::string name{};
-  std::string identity{};  // nobody else's: the pod's name and something random
+  std::string identity{};  // unique: the pod's name and something random
   std::chrono::seconds duration{15};
   std::chrono::seconds renew_deadline{10};
   std::chrono::seconds retry{2};
@@ -24,21 +24,21 @@ struct LeaderOptions {
 
 struct LeaderHandlers {
   std::function<void()> on_elected{};
-  // Once, behind on_elected: stop every write and end the process. What is under way cannot be
-  // called back: writes must carry a resourceVersion.
+  // Once, after on_elected: stop every write and exit the process. Requests in progress cannot be
+  // recalled: writes must carry a resourceVersion.
   std::function<void(const Status& why)> on_lost{};
-  // Whose it is now, each time that changes. It and the next do not destroy the election.
+  // The holder, each time it changes. This and the next one must not destroy the election.
   std::function<void(const std::string& identity)> on_holder{};
-  // An attempt that could not be made, each time.
+  // A failed attempt, each time.
   std::function<void(const Status&)> on_trouble{};
 };
 
-// Lives on the loop's thread. Trusts no clock but its own, and that only for how long a record has
-// not changed: what others write for times is compared with nothing.
+// Lives on the loop's thread. Trusts only its own clock, and only to measure how long a record has
+// not changed: it never uses the times that others write.
 class LeaderElection {
  public:
-  // Begins to run for it. All references outlive the election; give it a client of its own, so that
-  // nothing stands before its renewals. Errors: InvalidArgument (duration > renew_deadline > 1.2 ×
+  // Starts to run for leader. All references must outlive the election; give it a separate client,
+  // so that nothing delays its renewals. Errors: InvalidArgument (duration > renew_deadline > 1.2 ×
   // retry must hold; names are missing).
   static StatusOr<std::unique_ptr<LeaderElection>> Start(EventLoop& loop, Client& client,
                                                          Random& random, LeaderOptions options,
@@ -49,9 +49,9 @@ class LeaderElection {
 
   bool is_leader() const;
   const std::string& holder() const;
-  // Gives the lease up, so that another takes it at once; call it when all writes have ended.
-  // `done` is called once, from the loop. Not being the leader is no error; nothing else is called
-  // any more.
+  // Releases the lease, so that another takes it immediately; call it after all writes have ended.
+  // `done` is called once, from the loop. Not being the leader is no error; no other handler is
+  // called after this.
   void Release(std::function<void(Status)> done);
 
  private:

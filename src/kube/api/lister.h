@@ -1,4 +1,4 @@
-// All objects of a collection, in chunks.
+// Lists all objects of a collection, in chunks.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -22,28 +22,28 @@ struct Selection {
 
 struct ListOptions {
   Selection selection{};
-  // Not older than this; empty: the newest. Errors: OutOfRange (it is forgotten already),
-  // Unavailable, reason ResourceVersionTooLarge (the server does not know it yet).
+  // At least this version; empty: the newest. Errors: OutOfRange (already forgotten), Unavailable,
+  // reason ResourceVersionTooLarge (the server does not have it yet).
   std::string resource_version{};
   size_t chunk = 500;
   size_t max_objects = 50'000;
-  size_t max_bytes = size_t{256} << 20;  // about, in memory
-  // Takes out of an object what nobody will look at, before it is counted.
+  size_t max_bytes = size_t{256} << 20;  // approximate, in memory
+  // Removes unneeded parts of an object, before its size is counted.
   std::function<void(boost::json::value&)> trim{};
   bool is_repeated = true;  // ApiRequest::is_repeated
 };
 
 struct ListResult {
   std::vector<boost::json::value> items{};  // without apiVersion and kind: servers leave them out
-  std::string resource_version{};           // a watch begins there
+  std::string resource_version{};           // where a watch starts
 };
 
 using ListDone = std::function<void(StatusOr<ListResult>)>;
 
-// Asks for chunk after chunk; when the server forgets what it began to tell, once more for all at
-// once. `done` is called once, never from here, with the errors of Client::Send, and OutOfRange
-// without an ApiError when there are more than `max_objects` or `max_bytes`; Unavailable also when
-// chunks with nothing in them do not end. Destroying the call gives it up.
+// Requests chunk after chunk; if the server forgets the list meanwhile, once more without chunks.
+// `done` is called once, never from here, with the errors of Client::Send, OutOfRange without an
+// ApiError if there are more than `max_objects` or `max_bytes`, and Unavailable if empty chunks do
+// not end. Destroying the call cancels it.
 std::unique_ptr<Call> ListObjects(Client& client, ListOptions options, ListDone done);
 
 }  // namespace kgpu::kube

@@ -1,4 +1,4 @@
-// The objects a reflector knows, and what changes when others take their place.
+// The objects that a reflector knows, and what changes when they are replaced.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -16,19 +16,19 @@ class ObjectCache {
   using ObjectPtr = std::shared_ptr<const boost::json::value>;
 
   struct Change {
-    ObjectPtr gone;     // as it was last; null: it is not gone
-    ObjectPtr changed;  // as it is now; null: it is gone
+    ObjectPtr gone;     // its last state; null: it is not gone
+    ObjectPtr changed;  // its current state; null: it is gone
   };
 
-  // What happened: nothing when the version is the same; both when another object has taken its
+  // Returns the changes: none if the version is the same; both if another object has taken the
   // name.
   std::vector<Change> Put(boost::json::value object);
   std::vector<Change> Remove(const boost::json::value& object);
-  // All of them by others; those that stay the same are kept.
+  // Replaces all objects; keeps those that are the same.
   std::vector<Change> Replace(std::vector<boost::json::value> objects);
 
   const std::map<std::string, ObjectPtr>& objects() const { return objects_; }
-  // About what the objects take in memory.
+  // The approximate memory use of the objects.
   size_t bytes() const { return bytes_; }
 
  private:
@@ -38,9 +38,9 @@ class ObjectCache {
   size_t bytes_ = 0;
 };
 
-// "namespace/name", or "name" of an object without a namespace.
+// "namespace/name", or "name" for an object without a namespace.
 std::string KeyOf(const boost::json::value& object);
-// About what a value takes in memory.
+// The approximate memory use of a value.
 size_t MemoryOf(const boost::json::value& value);
 
 }  // namespace kgpu::kube

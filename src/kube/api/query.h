@@ -1,4 +1,4 @@
-// Targets of requests: paths and queries with everything escaped that must be.
+// Request targets: paths and queries, escaped as needed.
 #pragma once
 
 #include <initializer_list>
@@ -9,9 +9,9 @@
 
 namespace kgpu::kube {
 
-// Everything but letters, digits and "-._~" as %XX. Source: RFC 3986, section 2.3.
+// Everything except letters, digits and "-._~" becomes %XX. Source: RFC 3986, section 2.3.
 std::string Escape(std::string_view text);
-// "/api/v1/nodes/n1" of "api", "v1", "nodes", "n1"; empty parts are left out.
+// "/api/v1/nodes/n1" for "api", "v1", "nodes", "n1"; skips empty parts.
 std::string PathOf(std::initializer_list<std::string_view> parts);
 // "/path?key=value&…"; `path` stays as it is.
 std::string TargetOf(std::string_view path,

@@ -1,5 +1,5 @@
-// A copy of the objects of a collection that follows the API server, through restarts of it, broken
-// connections and what it has forgotten.
+// A copy of a collection's objects that follows the API server, through its restarts, broken
+// connections and forgotten versions.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -26,19 +26,19 @@ using ObjectPtr = std::shared_ptr<const boost::json::value>;
 struct ReflectorOptions {
   Selection selection{};
   size_t chunk = 500;
-  // Past them the copy stays as it was, and on_trouble tells.
+  // Over these limits the copy does not change, and on_trouble reports it.
   size_t max_objects = 50'000;
-  size_t max_bytes = size_t{256} << 20;  // about, in memory
-  // The server sends the first state as events (Kubernetes 1.34 and later), which costs it less; a
-  // list where it cannot.
+  size_t max_bytes = size_t{256} << 20;  // approximate, in memory
+  // The server sends the initial state as events (Kubernetes 1.34 and later), which costs it less;
+  // otherwise a list is used.
   bool uses_watch_list = false;
-  // The first list may be any state that a server has in its cache: for what thousands of nodes
-  // follow, so that none of them makes the servers agree first. The state may be from before what
-  // was seen by somebody else; the watch brings what is missing.
+  // The first list may be any state in a server's cache: for collections that thousands of nodes
+  // follow, so that the servers need no quorum for each. The state may be older than what somebody
+  // else has seen; the watch catches up.
   bool starts_from_cache = false;
-  // Who set which field is of no use to most, and often half of an object.
+  // Most users do not need managedFields, which are often half of an object.
   bool keeps_managed_fields = false;
-  // Takes out of an object what nobody will look at.
+  // Removes unneeded parts of an object.
   std::function<void(boost::json::value&)> trim{};
   BackoffOptions backoff{};
 };
@@ -46,19 +46,19 @@ struct ReflectorOptions {
 // May destroy the reflector.
 struct ReflectorHandlers {
   std::function<void(const ObjectPtr&)> on_changed{};  // new, or another version
-  std::function<void(const ObjectPtr&)> on_gone{};     // as it was last
-  // Each time that all of a list has been taken over.
+  std::function<void(const ObjectPtr&)> on_gone{};     // its last state
+  // Each time a complete list has been applied.
   std::function<void()> on_synced{};
-  // Each time that a watch has begun: what was in trouble works again.
+  // Each time a watch has started: after trouble, it works again.
   std::function<void()> on_watching{};
-  // What does not work, each time; it is tried again.
+  // Each failure; it is retried.
   std::function<void(const Status&)> on_trouble{};
 };
 
 // Lives on the loop's thread.
 class Reflector {
  public:
-  // All of them outlive the reflector. Nothing is called from here.
+  // All of them must outlive the reflector. The constructor calls no handler.
   Reflector(EventLoop& loop, Client& client, Random& random, ReflectorOptions options,
             ReflectorHandlers handlers);
   ~Reflector();
@@ -68,7 +68,7 @@ class Reflector {
   // By "namespace/name", or "name" alone.
   const std::map<std::string, ObjectPtr>& objects() const;
   ObjectPtr Find(const std::string& key) const;
-  // Whether objects() has been whole once.
+  // Whether objects() has ever been complete.
   bool is_synced() const;
 
  private:

@@ -1,4 +1,4 @@
-// Lets requests through to the API server one after another, no faster than a client may ask.
+// Lets requests through to the API server one after another, at a limited rate.
 #pragma once
 
 #include <chrono>
@@ -22,18 +22,18 @@ class RequestGate {
  public:
   using Ticket = uint64_t;
 
-  // `loop` outlives the gate.
+  // `loop` must outlive the gate.
   RequestGate(EventLoop& loop, const GateOptions& options);
   ~RequestGate();
   RequestGate(const RequestGate&) = delete;
   RequestGate& operator=(const RequestGate&) = delete;
 
-  // Calls `enter` from the loop when its turn has come. 0: too many wait already, and it will never
-  // be called.
+  // Calls `enter` from the loop when its turn has come. Returns 0 if too many are waiting; `enter`
+  // is then never called.
   Ticket Wait(std::function<void()> enter);
-  // One that has entered, or 0, is ignored.
+  // Ignores 0 and tickets that have entered.
   void Leave(Ticket ticket);
-  // The server asked to be left alone: nobody enters before `pause` is over.
+  // The server asked us to wait: nobody enters until `pause` is over.
   void Pause(std::chrono::nanoseconds pause);
   size_t waiting() const { return waiting_.size(); }
 

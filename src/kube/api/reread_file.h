@@ -1,4 +1,4 @@
-// A file that others replace while we run: read again by its path, but not for every use.
+// A file that others replace while we run: re-read by its path, but not for every use.
 #pragma once
 
 #include <chrono>
@@ -12,20 +12,20 @@
 
 namespace kgpu::kube {
 
-// Not through an open descriptor, nor by a watch of the file: tokens and certificates are swapped
-// by a link of the folder above.
+// Uses neither an open descriptor nor a watch of the file: tokens and certificates are swapped by a
+// link of the folder above.
 class RereadFile {
  public:
   static constexpr std::chrono::seconds kPeriod{60};
 
-  // `root` outlives it. An empty path has no text.
+  // `root` must outlive it. An empty path has no text.
   RereadFile(const sys::Root& root, std::string path, size_t limit)
       : root_(root), path_(std::move(path)), limit_(limit) {}
 
-  // The text, at most a minute old. What was read once stays when the file cannot be read now.
-  // Errors, before that: as Root::ReadFile.
+  // The text, at most a minute old. If the file cannot be read now, keeps the last text. Errors,
+  // before the first success: as Root::ReadFile.
   StatusOr<std::string> Read(SteadyTime now);
-  // The next Read reads.
+  // Makes the next Read read the file.
   void Expire() { read_at_.reset(); }
   const std::string& path() const { return path_; }
 

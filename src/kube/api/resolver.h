@@ -1,4 +1,4 @@
-// Names to addresses, on the loop: DNS and /etc/hosts by c-ares, never the system's resolver, which
+// Resolves names on the loop: DNS and /etc/hosts through c-ares, never the system's resolver, which
 // a static program cannot use and which would block.
 #pragma once
 
@@ -14,19 +14,19 @@
 namespace kgpu::kube {
 
 struct ResolverOptions {
-  std::chrono::milliseconds timeout{5'000};  // of a look-up, with all its questions
+  std::chrono::milliseconds timeout{5'000};  // for a look-up with all its queries
   std::string servers{};                     // "127.0.0.1:5353,…"; empty: as /etc/resolv.conf says
 };
 
-// One look-up. Destroying it gives it up. Loop thread only.
+// One look-up. Destroying it cancels it. Loop thread only.
 class Lookup {
  public:
-  // IP addresses as text, of both families in turns, as they should be tried. Errors: NotFound (no
-  // such name), Unavailable (no server answers).
+  // IP addresses as text, the two families alternating, in the order to try them. Errors: NotFound
+  // (no such name), Unavailable (no server answers).
   using Done = std::function<void(StatusOr<std::vector<std::string>>)>;
 
-  // `done` is called once, never from here; it may destroy the look-up. `loop` outlives it. An
-  // address is its own answer.
+  // `done` is called once, never from here; it may destroy the look-up. `loop` must outlive it. An
+  // IP address resolves to itself.
   static std::unique_ptr<Lookup> Start(EventLoop& loop, const std::string& name, Done done,
                                        const ResolverOptions& options = {});
   ~Lookup();

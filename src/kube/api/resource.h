@@ -1,4 +1,4 @@
-// Kinds of objects and where the API server keeps them.
+// Kinds of objects and their API paths.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct Resource {
   std::string_view plural;
 
   // "/api/v1/nodes", "/apis/apps/v1/namespaces/ns/daemonsets"; `space` is empty for kinds without
-  // namespaces, and for all namespaces at once.
+  // namespaces, and for all namespaces together.
   std::string Collection(std::string_view space = "") const;
   // "/api/v1/nodes/n1", "/api/v1/nodes/n1/status".
   std::string Object(std::string_view space, std::string_view name,

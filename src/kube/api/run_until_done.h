@@ -1,4 +1,4 @@
-// For verbs that have no loop of their own: asks, and waits for the answer.
+// For commands without a loop of their own: sends a request and waits for the response.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -13,8 +13,8 @@
 
 namespace kgpu::kube {
 
-// Runs `loop` until the function that `begin` was given is called, and gives what it was called
-// with. What `begin` returns (a call, say) lives until then. Several may run one after another:
+// Runs `loop` until the callback that `begin` gets is called, and returns what it was called with.
+// What `begin` returns (a call, say) lives until then. Several may run one after another:
 //   RunUntilDone<json::value>(loop, [&](auto done) { return client.Send(request, done); })
 template <typename T, typename Begin>
 StatusOr<T> RunUntilDone(EpollLoop& loop, Begin begin) {
@@ -23,7 +23,7 @@ StatusOr<T> RunUntilDone(EpollLoop& loop, Begin begin) {
     result = std::move(answer);
     loop.Quit();
   });
-  // A Quit of before may still be posted.
+  // A Quit from an earlier run may still be posted.
   while (!result) {
     loop.Run();
   }

@@ -1,4 +1,4 @@
-// Real descriptors on a loop of simulated time.
+// Real descriptors on a loop with simulated time.
 #pragma once
 
 #include <chrono>
@@ -8,8 +8,8 @@
 
 namespace kgpu::kube {
 
-// Runs `loop` until `is_done`; false when nothing happens any more for a long time. Simulated time
-// stands still: what waits for a timer is not waited for.
+// Runs `loop` until `is_done`; false if nothing happens for a long time. Simulated time stands
+// still: it does not wait for timers.
 inline bool RunUntil(FakeLoop& loop, const std::function<bool()>& is_done) {
   constexpr std::chrono::seconds kLong{20};
   for (;;) {

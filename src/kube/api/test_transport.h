@@ -1,4 +1,4 @@
-// A transport for tests: what was sent is kept, and a function of the test's answers.
+// A transport for tests: keeps what was sent, and a function of the test answers.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace kgpu::kube {
 
-// The server's end of one exchange. A handle: copies are one end.
+// The server's end of one exchange. A handle: copies share one end.
 class Wire {
  public:
   struct State {
@@ -45,7 +45,7 @@ class Wire {
     Data(body);
     End();
   }
-  // As the API server words it.
+  // In the API server's words.
   void Refuse(int code, std::string_view reason, const http::Headers& headers = {}) const {
     Answer(code,
            fmt::format(R"({{"kind":"Status","code":{},"reason":"{}","message":"because"}})", code,
@@ -67,7 +67,7 @@ class TestTransport final : public Transport {
 
   explicit TestTransport(EventLoop& loop) : loop_(loop) {}
 
-  // Answers requests, from the loop. Without one they stay open: last() is the newest.
+  // Answers requests, from the loop. Without a server they stay open: last() is the newest.
   void SetServer(Server server) { server_ = std::move(server); }
   const std::vector<Sent>& sent() const { return sent_; }
   const http::Request& request(size_t number) const { return sent_.at(number).request; }
@@ -77,7 +77,7 @@ class TestTransport final : public Transport {
     sent_.clear();
     wires_.clear();
   }
-  // Whether what is sent is kept; a long simulation switches it off.
+  // Whether to keep what is sent; a long simulation switches it off.
   void SetIsKept(bool is_kept) { is_kept_ = is_kept; }
 
   std::unique_ptr<Exchange> Start(const http::Request& request,
@@ -124,7 +124,7 @@ class TestTransport final : public Transport {
   bool is_kept_ = true;
 };
 
-// Gives "Bearer t<n>", n growing with each rejection.
+// Returns "Bearer t<n>", with n increasing after each rejection.
 class TestAuthenticator final : public Authenticator {
  public:
   void Authenticate(Done done) override {
@@ -134,7 +134,7 @@ class TestAuthenticator final : public Authenticator {
     done(http::Headers{{"Authorization", fmt::format("Bearer t{}", rejections_)}});
   }
   void Reject() override { ++rejections_; }
-  // What is said instead of fields.
+  // Returned instead of header fields.
   void SetStatus(Status status) { status_ = std::move(status); }
 
  private:

@@ -1,4 +1,4 @@
-// Points in time as API objects write them.
+// Times in the format of API objects.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace kgpu::kube {
 
 // metav1.Time: "2026-01-02T03:04:05Z".
 std::string FormatTime(WallTime time);
-// metav1.MicroTime, of leases and events: always six digits of fraction,
+// metav1.MicroTime, for leases and events: always six fractional digits,
 // "2026-01-02T03:04:05.000006Z".
 std::string FormatMicroTime(WallTime time);
-// Either of them, and what others write of RFC 3339: any fraction, any offset.
-// Errors: InvalidArgument naming the text.
+// Either of them, and any other RFC 3339 text: any fraction, any offset. Errors: InvalidArgument
+// naming the text.
 StatusOr<WallTime> ParseTime(std::string_view text);
 
 }  // namespace kgpu::kube

@@ -1,4 +1,4 @@
-// What carries HTTP exchanges to the API server: TLS connections in production, memory in tests.
+// Carries HTTP exchanges to the API server: TLS connections in production, memory in tests.
 #pragma once
 
 #include <memory>
@@ -8,21 +8,21 @@
 
 namespace kgpu::kube {
 
-// One HTTP exchange with the API server. Destroying it gives it up: no handler is called any more.
+// One HTTP exchange with the API server. Destroying it cancels it: no handler is called any more.
 // Loop thread only.
 class Exchange {
  public:
   virtual ~Exchange() = default;
 };
 
-// Never called from Transport::Start.
+// Never called from within Transport::Start.
 using http::ExchangeHandlers;
 
-// Loop thread only; outlives its exchanges.
+// Loop thread only; must outlive its exchanges.
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Sends `request`. Deadlines are the caller's: it destroys an exchange that takes too long.
+  // Sends `request`. The caller handles deadlines: it destroys an exchange that takes too long.
   virtual std::unique_ptr<Exchange> Start(const http::Request& request,
                                           ExchangeHandlers handlers) = 0;
 };

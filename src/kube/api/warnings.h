@@ -1,4 +1,4 @@
-// Warnings that an API server gives with its answers: each is logged once.
+// Warnings in an API server's responses: each is logged once.
 #pragma once
 
 #include <set>
@@ -10,8 +10,8 @@
 
 namespace kgpu::kube {
 
-// The texts of `Warning: 299 - "text"` fields, marks before quotes taken off. Source: RFC 7234,
-// section 5.5.
+// The texts of `Warning: 299 - "text"` fields, with backslashes before quotes removed. Source: RFC
+// 7234, section 5.5.
 std::vector<std::string> WarningsOf(const http::Headers& headers);
 
 class WarningLog {

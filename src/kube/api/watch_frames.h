@@ -1,5 +1,5 @@
-// The events of a watch out of the bytes of its answer. Knows no connection; how the bytes were cut
-// into pieces makes no difference.
+// Parses the events of a watch from the bytes of its response. Knows no connection; it makes no
+// difference how the bytes were split.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -19,14 +19,14 @@ class WatchFrames {
   // False: no more events are wanted.
   using OnEvent = std::function<bool(WatchEventType, boost::json::value&&)>;
 
-  // `what` is named in errors; one event has at most `max_frame` bytes.
+  // `what` is used in errors; an event may have at most `max_frame` bytes.
   WatchFrames(std::string what, size_t max_frame) : what_(std::move(what)), max_frame_(max_frame) {}
 
-  // Calls `on_event` for each event that is whole. The error that a server's ERROR event tells, or
-  // Unavailable (no JSON, an unknown kind of event) or OutOfRange (too large): nothing can be fed
-  // any more then.
+  // Calls `on_event` for each complete event. Errors: that of the server's ERROR event, Unavailable
+  // (invalid JSON, an unknown kind of event), OutOfRange (too large); after an error, do not feed
+  // any more.
   Status Feed(std::string_view bytes, const OnEvent& on_event);
-  // Whether the last event was whole.
+  // Whether the last event was complete.
   bool IsBetweenEvents() const;
 
  private:
@@ -34,7 +34,7 @@ class WatchFrames {
 
   std::string what_;
   size_t max_frame_;
-  std::string line_;  // begun
+  std::string line_;  // incomplete
 };
 
 }  // namespace kgpu::kube

@@ -1,4 +1,4 @@
-// A ConfigMap that holds the configuration of a device plugin.
+// Reads the configuration of a device plugin from a ConfigMap.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,9 @@ struct ConfigMapEntry {
   std::string text;
 };
 
-// The entry `key` of a ConfigMap in YAML or JSON, or its only one when `key` is empty. Nothing when
+// The entry `key` of a ConfigMap in YAML or JSON, or its only entry if `key` is empty. Nothing if
 // the text is not a ConfigMap. Errors: InvalidArgument (unreadable; no such key, or several to
-// choose from: lists the keys; a key for what is not a ConfigMap).
+// choose from: lists the keys; a key although the text is not a ConfigMap).
 StatusOr<std::optional<ConfigMapEntry>> ReadConfigMap(std::string_view text, std::string_view file,
                                                       std::string_view key);
 

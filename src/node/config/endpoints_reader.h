@@ -1,4 +1,4 @@
-// Reads the parts of the section "metrics" that are about who gets in, and where.
+// Reads the parts of the section "metrics" about listen addresses and access.
 #pragma once
 
 #include "src/node/config/node_config.h"

@@ -1,4 +1,4 @@
-// Configurations of other device plugins as ours: what every converter gives back.
+// Converts configurations of other device plugins: the result that every converter returns.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace kgpu::config {
 
-// Whose configuration a text is.
+// The format of a configuration.
 enum class Dialect { kNodeConfig, kNvidia, kGke };
 
-// What became of a key.
+// What happened to a key.
 enum class Fate {
-  kTranslated,     // NodeConfig says the same
-  kNoMeaning,      // kgpu has no need of it
-  kNotTranslated,  // what it asks for is lost
-  kUnknown,        // its owner ignores it, most likely against the author's request
+  kTranslated,     // NodeConfig expresses the same
+  kNoMeaning,      // kgpu does not need it
+  kNotTranslated,  // lost in the conversion
+  kUnknown,        // the other plugin ignores it too, probably against the author's intention
 };
 
 struct Note {
@@ -28,14 +28,14 @@ struct Note {
 
 struct Converted {
   NodeConfig config;
-  std::vector<Note> notes;  // in the order of the file
+  std::vector<Note> notes;  // in file order
   bool operator==(const Converted&) const = default;
 };
 
 // "converted", "not needed", "not converted", "unknown key".
 std::string_view ToString(Fate fate);
 
-// By the keys at the top. Errors: InvalidArgument (no map, or none of the keys of any).
+// Decides by the top-level keys. Errors: InvalidArgument (no map, or no known key).
 StatusOr<Dialect> DetectDialect(std::string_view text, std::string_view file);
 
 }  // namespace kgpu::config

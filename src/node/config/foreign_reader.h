@@ -1,4 +1,4 @@
-// What the converters of foreign configurations share: a document, its errors, its notes.
+// Shared by the converters of foreign configurations: a document, its errors, its notes.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,12 @@ class ForeignNotes {
  public:
   explicit ForeignNotes(std::string_view file) : file_(file) {}
 
-  // At the key of `node`.
+  // Reports at the key of `node`.
   template <typename... Args>
   void Add(Fate fate, const Node& node, fmt::format_string<Args...> format, Args&&... args) {
     AddText(fate, node, fmt::format(format, std::forward<Args>(args)...));
   }
-  // An unknown key, for Node::ForEachFieldLoosely.
+  // Reports an unknown key, for Node::ForEachFieldLoosely.
   Node::Unknown ForUnknown();
   std::vector<Note> Take();
 
@@ -35,7 +35,7 @@ class ForeignNotes {
   std::vector<Placed> notes_;
 };
 
-// Reads the text and calls `convert` with its root; the result with notes, or every error.
+// Parses the text and calls `convert` with its root; returns the result with notes, or all errors.
 StatusOr<Converted> ConvertForeign(
     std::string_view text, std::string_view file,
     const std::function<NodeConfig(const Node& root, ForeignNotes& notes)>& convert);

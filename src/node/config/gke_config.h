@@ -1,4 +1,4 @@
-// gpu_config.json of GKE's device plugin as a NodeConfig.
+// Converts gpu_config.json of GKE's device plugin to a NodeConfig.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace kgpu::config {
 
-// Errors: InvalidArgument with every place; MPS is one.
-// Source: GKE's container-engine-accelerators, GPUConfig.
+// Errors: InvalidArgument with every position; MPS is an error. Source: GKE's
+// container-engine-accelerators, GPUConfig.
 StatusOr<Converted> ConvertGkeConfig(std::string_view text, std::string_view file);
 
 }  // namespace kgpu::config

@@ -1,4 +1,4 @@
-// The words by which other device plugins are configured which errors count against a GPU, as ours.
+// Converts other plugins' settings for which errors make a GPU unhealthy.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace kgpu::config {
 
-// Of GKE's plugin: only these XIDs make a device unhealthy, and 48 always.
+// GKE's plugin: only these XIDs, and always 48, make a device unhealthy.
 void SetCriticalXids(std::span<const uint64_t> xids, HealthConfig& health);
 
-// What the environment says, "NAME=value": DP_DISABLE_HEALTHCHECKS and DP_ENABLE_HEALTHCHECKS of
-// NVIDIA's plugin, XID_CONFIG of GKE's. An entry that the configuration has for a rule of its own
-// stays what it is but for whether it is unhealthy. Returns notes for people: one for each variable
-// that counted, and for each word that is none.
+// Applies environment variables ("NAME=value"): DP_DISABLE_HEALTHCHECKS and DP_ENABLE_HEALTHCHECKS
+// of NVIDIA's plugin, XID_CONFIG of GKE's. They only change whether a rule makes devices unhealthy;
+// everything else in the configuration's own entry for a rule stays. Returns notes for people: one
+// for each variable that was applied, and for each invalid word.
 std::vector<std::string> ApplyHealthSwitches(std::span<const std::string> environment,
                                              HealthConfig& health);
 

@@ -1,4 +1,4 @@
-// Reads the parts of a NodeConfig that are about the Node object.
+// Reads the parts of a NodeConfig about the Node object.
 #pragma once
 
 #include <chrono>

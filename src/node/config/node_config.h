@@ -1,4 +1,4 @@
-// What an admin wants of one node, validated. Every default of the product stands here, once.
+// An admin's settings for one node, validated. All defaults of the product are here.
 #pragma once
 
 #include <chrono>
@@ -19,21 +19,21 @@ namespace kgpu::config {
 inline constexpr std::string_view kApiVersion = "kgpu.dev/v1";
 inline constexpr std::string_view kNodeConfigKind = "NodeConfig";
 inline constexpr std::string_view kDefaultResource = "nvidia.com/gpu";
-// Of a file: as much as a ConfigMap holds.
+// Size limit of a file: that of a ConfigMap.
 inline constexpr size_t kMaxConfigBytes = size_t{1} << 20;
-// Slots of one device.
+// Slots per device.
 inline constexpr unsigned kMaxReplicas = 1'024;
 
 // How a GPU in MIG mode is advertised. Source: NVIDIA's device plugin, migStrategy.
 enum class MigStrategy {
   kNone,    // the whole GPU, MIG ignored
-  kSingle,  // its MIG devices under the pool's own resource; all of the pool's must be alike
+  kSingle,  // its MIG devices under the pool's own resource; they must be alike
   kMixed,   // its MIG devices as nvidia.com/mig-<profile>, whatever the pool's resource
 };
 
 enum class ShareBy { kNothing, kTime };
 
-// What a container that asks for several slots of a shared resource gets.
+// What happens if a container requests several slots of a shared resource.
 enum class MultipleSlots { kAllow, kRefuse };
 
 struct Share {
@@ -47,8 +47,8 @@ struct Share {
 enum class SharedPolicy { kDistributed, kPacked };
 
 struct Pool {
-  // Empty: kDefaultResource, for MIG devices that the selector names nvidia.com/mig-<profile>. May
-  // hold "{model}": the canonical model id as it may stand in a resource name.
+  // Empty: kDefaultResource, or nvidia.com/mig-<profile> for MIG devices that the selector names.
+  // May contain "{model}": the canonical model id in a form that is valid in a resource name.
   std::string resource{};
   Selector devices{};
   std::optional<MigStrategy> mig{};  // nullopt: NodeConfig::mig
@@ -56,15 +56,15 @@ struct Pool {
   bool operator==(const Pool&) const = default;
 };
 
-// How containers get their devices. Several may be active together.
+// How containers get their devices. Several can be active together.
 enum class DeviceListStrategy {
-  kAuto,            // CDI where the runtime proves that it reads CDI, else kDeviceSpecs + kMounts
+  kAuto,            // CDI if the runtime provably reads CDI, else kDeviceSpecs + kMounts
   kCdiCri,          // names in the CDIDevices field
   kCdiAnnotations,  // names in an annotation
   kEnvvar,          // NVIDIA_VISIBLE_DEVICES, for NVIDIA's runtime
   kVolumeMounts,    // mounts below /var/run/nvidia-container-devices, for NVIDIA's runtime
   kDeviceSpecs,     // device nodes
-  kMounts,          // the driver's files as mounts: with kDeviceSpecs no runtime support is needed
+  kMounts,          // the driver's files as mounts: with kDeviceSpecs, no runtime support is needed
 };
 
 enum class DeviceIdStrategy { kUuid, kIndex };  // in NVIDIA_VISIBLE_DEVICES
@@ -84,7 +84,7 @@ struct PluginConfig {
   bool operator==(const PluginConfig&) const = default;
 };
 
-// Its defaults stand with the rules that it changes.
+// Its defaults are next to the rules that it changes.
 using HealthConfig = health::Settings;
 
 struct HttpConfig {
@@ -92,44 +92,44 @@ struct HttpConfig {
   bool operator==(const HttpConfig&) const = default;
 };
 
-// Series by whose names they are known.
+// Sets of series names.
 enum class NameSet : uint8_t {
   kKgpu,  // kgpu_*, and the agent's own
-  kDcgm,  // DCGM_FI_*, as NVIDIA's DCGM exporter names them
-  kGke,   // duty_cycle, memory_used, …, as GKE's device plugin names them
+  kDcgm,  // DCGM_FI_*, as in NVIDIA's DCGM exporter
+  kGke,   // duty_cycle, memory_used, …, as in GKE's device plugin
 };
 
-// Where name sets have pages of their own; nothing: the usual port at the host of http.address. ""
-// switches one off.
+// Listen addresses for pages of single name sets; nothing: the usual port on the host of
+// http.address. "" switches a page off.
 struct MetricsListen {
   std::optional<std::string> dcgm{};
   std::optional<std::string> gke{};
   bool operator==(const MetricsListen&) const = default;
 };
 
-// PEM files, as this process sees them; all empty: plain HTTP.
+// PEM files, by this process's paths; all empty: plain HTTP.
 struct MetricsTls {
   std::string certificate{};
   std::string key{};
-  std::string client_ca{};  // clients must show a certificate of it; empty: they need none
+  std::string client_ca{};  // clients must present a certificate of it; empty: none needed
   bool operator==(const MetricsTls&) const = default;
 };
 
-// By whose word a token is let through to /metrics.
+// Who decides whether a token may read /metrics.
 enum class TokenBy : uint8_t {
   kNobody,   // no token is needed
-  kCluster,  // the API server's: TokenReview, then SubjectAccessReview
-  kFile,     // a file's
+  kCluster,  // the API server: TokenReview, then SubjectAccessReview
+  kFile,     // a file
 };
 
 struct MetricsAuth {
   TokenBy by = TokenBy::kNobody;
-  std::string file{};                    // of kFile
-  std::vector<std::string> audiences{};  // of kCluster; empty: the API server's own
+  std::string file{};                    // for kFile
+  std::vector<std::string> audiences{};  // for kCluster; empty: the API server's own
   bool operator==(const MetricsAuth&) const = default;
 };
 
-// Labels of newer DCGM exporters that older dashboards do not expect.
+// Labels of newer DCGM exporters, which older dashboards do not expect.
 enum class DcgmLabel : uint8_t {
   kHostname,  // "hostname" instead of "Hostname"
   kPodUid,    // "pod_uid"
@@ -137,25 +137,25 @@ enum class DcgmLabel : uint8_t {
 
 struct MetricsConfig {
   std::vector<NameSet> names = {NameSet::kKgpu};
-  std::chrono::milliseconds every{15'000};  // how often the driver is asked; 0: never
-  // Series that are left out: names, where "*" stands for any letters.
+  std::chrono::milliseconds every{15'000};  // how often to query the driver; 0: never
+  // Series to leave out: names, in which "*" matches any letters.
   std::vector<std::string> exclude{};
   std::vector<DcgmLabel> dcgm_labels{};
-  // Of every TCP address, http.address too.
+  // For every TCP address, including http.address.
   MetricsListen listen{};
   MetricsTls tls{};
   MetricsAuth auth{};
   bool operator==(const MetricsConfig&) const = default;
 };
 
-// What namespaces and pods have had of the GPUs.
+// How much namespaces and pods have used the GPUs.
 struct UsageConfig {
   bool enabled = true;
-  std::chrono::days retention{35};  // older hours are forgotten
+  std::chrono::days retention{35};  // older hours are deleted
   bool operator==(const UsageConfig&) const = default;
 };
 
-// Where labels go.
+// Where labels are written.
 enum class LabelOutput {
   kNode,         // the Node object
   kNodeFeature,  // a NodeFeature object, for an NFD master that labels the node
@@ -163,33 +163,33 @@ enum class LabelOutput {
 };
 
 struct LabelsConfig {
-  bool features = true;  // what the host is, as Node Feature Discovery tells it
-  bool gpus = true;      // what its GPUs are, as GPU feature discovery tells it
+  bool features = true;  // the host's features, like Node Feature Discovery
+  bool gpus = true;      // the GPUs' features, like GPU feature discovery
   std::vector<LabelOutput> outputs = {LabelOutput::kNode};
   // Paths below the host root. The feature file of LabelOutput::kFile:
   std::string file = "/etc/kubernetes/node-feature-discovery/features.d/kgpu";
-  // Folders of rule files, of feature files that others write, and NFD's own configuration files,
-  // each read where it is there.
+  // Folders of rule files and of feature files that others write, and NFD's own configuration
+  // files; each is read if it exists.
   std::vector<std::string> rules = {"/etc/kgpu/rules.d",
                                     "/etc/kubernetes/node-feature-discovery/custom.d"};
   std::string feature_files = "/etc/kubernetes/node-feature-discovery/features.d";
   std::string nfd_worker = "/etc/kubernetes/node-feature-discovery/nfd-worker.conf";
   std::string nfd_master = "/etc/kubernetes/node-feature-discovery/nfd-master.conf";
-  bool rule_objects = true;                 // NodeFeatureRule objects of the cluster count too
-  std::chrono::milliseconds every{60'000};  // how often the host is looked at again
+  bool rule_objects = true;                 // also use the cluster's NodeFeatureRule objects
+  std::chrono::milliseconds every{60'000};  // how often to read the host again
   bool operator==(const LabelsConfig&) const = default;
 };
 
-// What keeps pods away from a node that is not proven good.
+// Keeps pods away from a node that is not proven healthy.
 struct GateConfig {
   bool condition = true;  // GPUReady and GPUHealthy
-  bool taint = false;     // kgpu.dev/not-ready:NoSchedule while it is not
+  bool taint = false;     // kgpu.dev/not-ready:NoSchedule while the node is not ready
   bool operator==(const GateConfig&) const = default;
 };
 
 struct NodeConfig {
   std::vector<Selector> exclude;
-  std::vector<Pool> pools;  // never empty once parsed: one pool of everything by default
+  std::vector<Pool> pools;  // never empty once parsed: by default one pool of all devices
   MigStrategy mig = MigStrategy::kNone;
   PluginConfig plugin;
   HealthConfig health;
@@ -201,16 +201,16 @@ struct NodeConfig {
   bool operator==(const NodeConfig&) const = default;
 };
 
-// What a node without a configuration file does.
+// The configuration of a node without a configuration file.
 NodeConfig DefaultNodeConfig();
 
-// A NodeConfig in YAML or JSON (by the ending of `file`; any other is YAML). Empty text is the
-// default configuration. Errors: InvalidArgument "file:line:column: field: value: fix", with the
-// nearest key for an unknown one; every error of the file, one a line, at most 20. Pools may feed
-// one resource together when their share settings are equal.
+// Parses a NodeConfig in YAML or JSON (by the suffix of `file`; any other is YAML). Empty text is
+// the default configuration. Errors: InvalidArgument "file:line:column: field: value: fix", with
+// the nearest key for an unknown one; all errors of the file, one per line, at most 20. Several
+// pools may share one resource if their share settings are equal.
 StatusOr<NodeConfig> ParseNodeConfig(std::string_view text, std::string_view file);
 
-// A text that ParseNodeConfig reads back to the same value, defaults included.
+// A text that ParseNodeConfig reads back to the same value, including defaults.
 std::string PrintNodeConfig(const NodeConfig& config, doc::Format format = doc::Format::kYaml);
 
 }  // namespace kgpu::config

@@ -6,7 +6,7 @@
 
 namespace kgpu::config {
 
-// Reports into `problems`, which are those of `root`.
+// Reports errors to `problems`, which must be those of `root`.
 NodeConfig ReadNodeConfig(const Node& root, Problems& problems);
 
 }  // namespace kgpu::config

@@ -1,4 +1,4 @@
-// The part "flags" of NVIDIA's configuration.
+// The section "flags" of NVIDIA's configuration.
 #pragma once
 
 #include "src/node/config/foreign_reader.h"
@@ -11,7 +11,7 @@ struct NvidiaFlags {
   PluginConfig plugin;
 };
 
-// What is wrong is reported to the node's problems.
+// Reports errors to the node's problems.
 NvidiaFlags ReadNvidiaFlags(const Node& node, ForeignNotes& notes);
 
 }  // namespace kgpu::config

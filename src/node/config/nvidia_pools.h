@@ -1,4 +1,4 @@
-// How resources, names and sharing of NVIDIA's configuration become pools.
+// Converts resources, names and sharing of NVIDIA's configuration to pools.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,18 @@
 
 namespace kgpu::config {
 
-// One entry of resources.gpus or resources.mig.
+// An entry of resources.gpus or resources.mig.
 struct NvidiaName {
-  std::string pattern;   // a selector's: of models, or of MIG profiles
-  std::string resource;  // whole
+  std::string pattern;   // selects models, or MIG profiles
+  std::string resource;  // complete
 };
 
-// One entry of sharing.timeSlicing.resources.
+// An entry of sharing.timeSlicing.resources.
 struct NvidiaShare {
   Node node;             // of the entry
-  std::string resource;  // whole
+  std::string resource;  // complete
   std::optional<std::string> rename{};
-  std::vector<Selector> devices{};  // any of them; none: all
+  std::vector<Selector> devices{};  // any of them; empty: all
   unsigned replicas = 2;
 };
 

@@ -1,5 +1,5 @@
-// Receives what a reader asks of each value of a document, whatever the document holds: what the
-// reader accepts.
+// Receives what a reader expects of each value of a document, whatever the document contains: what
+// the reader accepts.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace kgpu::config {
 
-// `path` is that of Node::path().
+// `path` is Node::path().
 class ReadObserver {
  public:
   virtual ~ReadObserver() = default;
 
-  // A map of these keys.
+  // A map with these keys.
   virtual void OnFields(const std::string& path, std::span<const std::string_view> known) = 0;
-  // A map of any keys.
+  // A map with any keys.
   virtual void OnAnyFields(const std::string& path) = 0;
   virtual void OnItems(const std::string& path) = 0;
   virtual void OnString(const std::string& path) = 0;

@@ -1,4 +1,4 @@
-// What extended resources of a node may be called. Pure.
+// Valid names for a node's extended resources. Pure functions.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace kgpu::config {
 
-// Stands for the model of the GPU in a pool's resource name.
+// Stands for the GPU's model in a pool's resource name.
 inline constexpr std::string_view kModelPlaceholder = "{model}";
 
-// OK when a kubelet takes the name: a lower-case DNS name, one slash, at most 63 letters, digits
-// and -_. behind it. Errors: InvalidArgument naming the name, the rule it breaks and the fix.
+// OK if a kubelet accepts the name: a lower-case DNS name, one slash, then at most 63 letters,
+// digits and -_. characters. Errors: InvalidArgument with the name, the violated rule and the fix.
 // Source: the kubelet's ValidatePluginResource, IsExtendedResourceName.
 Status CheckResourceName(std::string_view name);
 
-// The same for a name that may hold kModelPlaceholder behind its slash, before the model is known.
+// The same for a name that may contain kModelPlaceholder after its slash, without a model yet.
 Status CheckResourceTemplate(std::string_view name);
 
-// `name` with the placeholder replaced by `model`; what may not stand in a name becomes "-".
+// `name` with the placeholder replaced by `model`; invalid characters become "-".
 std::string ResourceOfModel(std::string_view name, std::string_view model);
 
-// "nvidia.com/mig-1g.10gb", "nvidia.com/mig-1g.10gb.me": what NVIDIA's device plugin calls it.
+// "nvidia.com/mig-1g.10gb", "nvidia.com/mig-1g.10gb.me": the name in NVIDIA's device plugin.
 std::string ResourceOfMigProfile(std::string_view profile);
 
 }  // namespace kgpu::config

@@ -1,4 +1,4 @@
-// Which devices a rule means. The same language everywhere: pools, exclusions, later functions and
+// Selects devices for a rule. The same language everywhere: pools, exclusions, later functions and
 // filters. docs/reference/configuration.md has the reference.
 #pragma once
 
@@ -29,14 +29,14 @@ struct ComputeBound {
   bool operator==(const ComputeBound&) const = default;
 };
 
-// All fields given must match (and); a list matches when one of its elements does (or). A selector
-// without any field matches every device. A "*" stands for any run of characters.
+// All given fields must match (and); a list matches if one of its elements does (or). A selector
+// without fields matches every device. "*" matches any run of characters.
 struct Selector {
   std::vector<std::string> models{};  // canonical ids: "A100-SXM4-80GB", "A100-*"; the driver's
                                       // name as an id, "H100-80GB-HBM3", will do as well
   std::vector<std::string> uuids{};   // "GPU-…" or "MIG-…"; a prefix of 8 hex digits or more is
                                       // enough
-  std::vector<unsigned> indices{};    // NVML's order
+  std::vector<unsigned> indices{};    // in NVML's order
   std::vector<device::PciBusId> pci{};
   std::vector<unsigned> numa_nodes{};
   std::vector<std::string> mig_profiles{};  // "1g.10gb", "1g.*": MIG devices of that profile only
@@ -45,17 +45,17 @@ struct Selector {
   bool operator==(const Selector&) const = default;
 };
 
-// Whether `gpu` as a whole is meant. A selector with mig_profiles means no whole GPU.
+// Whether it selects `gpu` as a whole. A selector with mig_profiles selects no whole GPU.
 bool Matches(const Selector& selector, const device::Gpu& gpu);
-// Whether `mig`, a device of `gpu`, is meant: the fields about GPUs are those of its parent, memory
-// is its own, a uuid may be its own or its parent's.
+// Whether it selects `mig`, a device of `gpu`: GPU fields are compared with its parent, memory with
+// its own, a uuid with its own or its parent's.
 bool Matches(const Selector& selector, const device::Gpu& gpu, const device::MigDevice& mig);
 
-// Whether the selector means `mig` as a MIG device, by its profile or its own uuid, and not merely
-// as a part of its GPU.
+// Whether it selects `mig` as a MIG device, by its profile or its own uuid, and not just as part of
+// its GPU.
 bool NamesMigDevice(const Selector& selector, const device::Gpu& gpu, const device::MigDevice& mig);
 
-// "model=A100-SXM4-80GB,A100-PCIE-80GB memory>=40Gi", "all": for people, in one line.
+// "model=A100-SXM4-80GB,A100-PCIE-80GB memory>=40Gi", "all": one line, for people.
 std::string ToString(const Selector& selector);
 
 }  // namespace kgpu::config

@@ -1,4 +1,4 @@
-// A selector in a document's tree.
+// Reads and writes a selector in a document's tree.
 #pragma once
 
 #include "src/node/config/selector.h"
@@ -6,10 +6,10 @@
 
 namespace kgpu::config {
 
-// "all", or a map of at least one field. What is wrong is reported to the node's problems.
+// "all", or a map with at least one field. Reports errors to the node's problems.
 Selector ReadSelector(const Node& node);
 
-// As ReadSelector reads it.
+// In the form that ReadSelector reads.
 boost::json::value SelectorTree(const Selector& selector);
 
 }  // namespace kgpu::config

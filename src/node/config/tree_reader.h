@@ -1,5 +1,5 @@
-// Reads a document's tree field by field and collects what is wrong with it, each with its place:
-// what the readers of this folder share.
+// Reads a document's tree field by field and collects errors, each with its position: shared by the
+// readers of this folder.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -21,7 +21,7 @@
 
 namespace kgpu::config {
 
-// Everything wrong with one file.
+// All errors of one file.
 class Problems {
  public:
   // More would bury the first.
@@ -31,9 +31,9 @@ class Problems {
 
   void Add(doc::Position position, std::string_view text);
   bool empty() const { return found_.empty(); }
-  // "file:line:column: text" for each, by place; OK when there is none.
+  // "file:line:column: text" for each, sorted by position; OK if there are none.
   Status ToStatus() const;
-  // The texts alone, for a tree that has no places.
+  // Only the texts, for a tree without positions.
   std::vector<std::string> Texts() const;
 
  private:
@@ -46,18 +46,18 @@ class Problems {
   size_t left_out_ = 0;
 };
 
-// A word of a file and what it means.
+// A word in a file and its meaning.
 template <typename Enum>
 struct Word {
   std::string_view name;
   Enum value;
 };
 
-// One value of the tree, its place, and the path of fields that leads to it. Borrows all of them
-// but the path. A reader that finds something wrong reports it and returns nothing.
+// One value of the tree, its position, and the path of fields to it. Borrows everything except the
+// path. A reader reports an error and returns nothing.
 class Node {
  public:
-  // `observer`, which may be null, receives what is asked of this value and of those below it.
+  // `observer`, which may be null, receives what is expected of this value and those below it.
   Node(const doc::Located& document, Problems& problems, ReadObserver* observer = nullptr)
       : Node(document.root, document.place, "", problems, observer) {}
 
@@ -70,7 +70,7 @@ class Node {
   bool is_list() const { return value_.is_array(); }
   bool is_map() const { return value_.is_object(); }
   size_t size() const { return place_.children.size(); }
-  // The value on one line, cut after a while, for people.
+  // The value on one line, truncated, for people.
   std::string Shown() const;
 
   template <typename... Args>
@@ -83,28 +83,28 @@ class Node {
     Report(place_.key, fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // Calls `read` for each field of a map. One that is not in `known`, or that has no value, is
-  // reported instead.
+  // Calls `read` for each field of a map. Reports fields that are not in `known`, or have no
+  // value.
   using ReadField = std::function<void(std::string_view name, const Node& field)>;
   void ForEachField(std::span<const std::string_view> known, const ReadField& read) const;
   // Calls `read` for each field, whatever its name and value.
   void ForAnyField(const ReadField& read) const;
-  // As Go's decoders do: a name that differs in case only counts as the known one, one without a
-  // value is passed over, and an unknown one goes to `unknown` with the nearest known (or "").
+  // Like Go's decoders: a name that only differs in case counts as the known one, a field without a
+  // value is skipped, and an unknown one goes to `unknown` with the nearest known (or "").
   using Unknown = std::function<void(std::string_view nearest, const Node& field)>;
   void ForEachFieldLoosely(std::span<const std::string_view> known, const ReadField& read,
                            const Unknown& unknown) const;
-  // Calls `read` for each item of a list, or for the value itself when it is none.
+  // Calls `read` for each item of a list, or for the value itself if it is no list.
   using ReadItem = std::function<void(const Node& item)>;
   void ForOneOrMany(const ReadItem& read) const;
-  // Calls `read` for each item; anything but a list is reported.
+  // Calls `read` for each item; reports anything but a list.
   void ForEachItem(const ReadItem& read) const;
 
   std::optional<std::string> String() const;
-  // A text that `check` has nothing against.
+  // Accepts or rejects a text.
   using CheckText = std::function<Status(std::string_view text)>;
   std::optional<std::string> CheckedString(const CheckText& check) const;
-  // One text or a list of them.
+  // A text or a list of texts.
   std::vector<std::string> Strings() const;
   std::optional<bool> Bool() const;
   std::optional<uint64_t> Number(uint64_t low, uint64_t high) const;
@@ -119,7 +119,7 @@ class Node {
     return index ? std::optional(words[*index].value) : std::nullopt;
   }
 
-  // The same of one word or a list of them; one that is given twice is reported.
+  // The same for one word or a list of them; reports duplicates.
   template <typename Enum>
   std::vector<Enum> EachOneOf(std::span<const Word<Enum>> words) const {
     std::vector<Enum> values;
@@ -136,7 +136,7 @@ class Node {
     return values;
   }
 
-  // The value of a result, or its error reported here.
+  // The value of a result; reports an error here.
   template <typename T>
   std::optional<T> Accept(StatusOr<T> result) const {
     if (!result.ok()) {
@@ -157,7 +157,7 @@ class Node {
 
   void Report(doc::Position position, std::string_view text) const;
   void ReportUnknown(std::span<const std::string_view> known, std::string_view name) const;
-  // Which of `names` the value is.
+  // The index of the value in `names`.
   std::optional<size_t> IndexOf(const std::vector<std::string_view>& names) const;
   std::optional<std::string> Text() const;
   void VisitFields(const ReadField& read) const;
@@ -170,7 +170,7 @@ class Node {
   ReadObserver* observer_;
 };
 
-// Keeps the field where the reader found nothing, or nothing right.
+// Leaves the field unchanged if the reader returned nothing.
 template <typename T>
 void Set(T& field, std::optional<T> value) {
   if (value) {

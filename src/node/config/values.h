@@ -1,5 +1,5 @@
-// Texts of the configuration that have rules of their own. Pure; errors are InvalidArgument and
-// name the value and the fix.
+// Configuration texts with rules of their own. Pure functions; errors are InvalidArgument with the
+// value and the fix.
 #pragma once
 
 #include <string_view>
@@ -8,13 +8,13 @@
 
 namespace kgpu::config {
 
-// "" (off), "127.0.0.1:9401", "[::1]:9401", ":9401". Names are not looked up: addresses only.
+// "" (off), "127.0.0.1:9401", "[::1]:9401", ":9401". Addresses only: names are not resolved.
 Status CheckHttpAddress(std::string_view address);
 
-// A list of words of NVIDIA_DRIVER_CAPABILITIES: "compute,utility", "all".
+// A list of NVIDIA_DRIVER_CAPABILITIES words: "compute,utility", "all".
 Status CheckCapabilities(std::string_view list);
 
-// The front of a container annotation's key: a domain in lower case and a slash.
+// The prefix of a container annotation's key: a domain in lower case and a slash.
 Status CheckAnnotationPrefix(std::string_view prefix);
 
 }  // namespace kgpu::config

@@ -1,5 +1,5 @@
-// The words of the configuration for the values of its enumerations: one table each, for readers
-// and printers alike.
+// The words in configuration files for enumeration values: one table each, for readers and printers
+// alike.
 #pragma once
 
 #include <array>

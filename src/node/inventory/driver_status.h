@@ -1,4 +1,4 @@
-// Why the driver does not answer, as the snapshot says it. Pure but for reading the host's facts.
+// Why the driver does not answer, for the snapshot. Pure except for reading the host's facts.
 #pragma once
 
 #include <string>
@@ -14,18 +14,18 @@ namespace kgpu::inventory {
 // What to tell people about a driver that has not answered since `since`, with the fix.
 std::string ExplainSilence(WallTime since);
 
-// The driver section of a snapshot while the probe gives no answers.
+// The driver section of a snapshot while the probe does not answer.
 device::Driver ExplainDown(const probe::Down& down, const host::DriverFacts& facts,
                            const HostView& view);
 
-// The health of every GPU that was there before while `driver` is not ready.
+// The health of every known GPU while `driver` is not ready.
 device::Health HealthWithout(const device::Driver& driver);
 
-// The driver section of a snapshot from the driver's own answers.
+// The driver section of a snapshot from the driver's answers.
 device::Driver ReadyDriver(const probe::DriverReport& report, const std::string& library_path,
                            const sys::Root& host);
 
-// Trouble that the next probe may be rid of: the library crashed, or could not begin again.
+// Whether a new probe may recover: the library crashed, or could not initialise again.
 bool IsPassing(const probe::Down& down);
 
 }  // namespace kgpu::inventory

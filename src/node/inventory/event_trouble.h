@@ -1,4 +1,4 @@
-// How soon to look at the GPUs when waiting for the driver's events fails. Pure.
+// How soon to read the GPUs again after waiting for driver events fails. Pure.
 #pragma once
 
 #include <algorithm>
@@ -10,16 +10,16 @@
 
 namespace kgpu::inventory {
 
-// Some drivers let every wait fail, without end, while one GPU is lost. The first failure is worth
-// a look at once, the thousandth is not. Owned by the inventory; lives on the loop's thread.
+// With some drivers, every wait fails, endlessly, while one GPU is lost. The first failure deserves
+// an immediate read, the thousandth does not. Owned by the inventory; lives on the loop's thread.
 class EventTrouble {
  public:
-  // The pause before a look is `first` and doubles up to `last`. After `last` twice without a
-  // failure it is `first` again.
+  // The pause before a read starts at `first` and doubles up to `last`. After 2 × `last` without a
+  // failure it starts at `first` again.
   EventTrouble(std::chrono::milliseconds first, std::chrono::milliseconds last)
       : first_(first), last_(last), pause_(first) {}
 
-  // A wait failed at `now`: how long until the look that it is worth.
+  // A wait failed at `now`; returns the delay until the read that should follow.
   std::chrono::milliseconds Note(SteadyTime now) {
     if (noted_ && now - *noted_ > 2 * last_) {
       pause_ = first_;
@@ -27,7 +27,7 @@ class EventTrouble {
     noted_ = now;
     return std::exchange(pause_, std::min(pause_ * 2, last_));
   }
-  // An event came.
+  // An event arrived.
   void Clear() {
     pause_ = first_;
     noted_.reset();

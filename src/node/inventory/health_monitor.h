@@ -1,5 +1,5 @@
-// Brings what is heard and measured of the GPUs to the fault tracker, and its verdicts and events
-// to the inventory: the one place where health meets time, the probe and the kernel's log.
+// Passes what is reported and measured about GPUs to the fault tracker, and its verdicts and events
+// to the inventory: the one place that joins health with time, the probe and the kernel log.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,15 @@ namespace kgpu::inventory {
 // Owned by the inventory, lives on the loop's thread.
 class HealthMonitor {
  public:
-  // What it asks of its owner; called on the loop.
+  // Requests to its owner; called on the loop.
   struct Callbacks {
-    std::function<void()> show;          // what Apply says may have changed
+    std::function<void()> show;          // the result of Apply may have changed
     std::function<void()> look;          // read every GPU now: a fault may be over
-    std::function<void()> look_closely;  // a fault was just raised: read what it did
+    std::function<void()> look_closely;  // a fault was just raised: read its effects
     std::function<void()> measure;       // take samples now
   };
 
-  // `loop` and `host` outlive the monitor.
+  // `loop` and `host` must outlive the monitor.
   HealthMonitor(EventLoop& loop, const sys::Root& host, health::Settings settings,
                 Callbacks callbacks);
   ~HealthMonitor();
@@ -42,8 +42,8 @@ class HealthMonitor {
   HealthMonitor& operator=(const HealthMonitor&) = delete;
 
   void SetListener(health::HealthEventListener listener) { listener_ = std::move(listener); }
-  // Begins to listen to the kernel, where that is wanted; behind `kernel_log`, the position of an
-  // agent before this one in this boot.
+  // Starts to follow the kernel log, if configured; from `kernel_log` on, the position that an
+  // earlier agent reached in this boot.
   void Start(const std::vector<health::OpenFault>& known, std::optional<uint64_t> kernel_log = {});
   void SetSettings(health::Settings settings);
   const health::Settings& settings() const { return tracker_.settings(); }
@@ -54,14 +54,14 @@ class HealthMonitor {
   bool OnEvent(const probe::Event& event);
   void NoteBadRead(const device::GpuUuid& gpu, const device::Health& fault);
   void NoteGoodRead(const device::GpuUuid& gpu, SteadyTime begun);
-  // The driver cannot be asked; `reason` is for people.
+  // The driver is unavailable; `reason` is for people.
   void OnDown(const probe::Down& down, std::string_view reason);
   void OnSamples(const device::SampleSet& set);
   // No measurements are taken from now on.
   void StopMeasuring() { tracker_.SetMeasured(false); }
 
   void Apply(device::Gpu& gpu) const { tracker_.Apply(gpu); }
-  // Arms the look that may end the next fault; after each read.
+  // Schedules the check that may end the next fault; call it after each read.
   void ArmCheck();
   Status Clear(const device::GpuUuid& gpu);
   health::Overview overview() const;
@@ -85,8 +85,8 @@ class HealthMonitor {
   health::KernelLog kernel_log_;
   bool is_started_ = false;
   std::vector<device::Gpu> gpus_;  // known; for their PCI addresses
-  // What the kernel logged before any GPU was known; a driver that hangs at its start is when it
-  // tells most.
+  // What the kernel logged before any GPU was known: a driver that hangs while it starts logs the
+  // most useful lines then.
   struct Early {
     health::KernelFault fault;
     std::string text;
@@ -99,7 +99,7 @@ class HealthMonitor {
   TimerId events_timer_ = TimerId::kNone;
   SteadyTime events_due_{};
   TimerId measure_timer_ = TimerId::kNone;
-  SteadyTime measured_at_{};  // asked for
+  SteadyTime measured_at_{};  // when it was requested
 };
 
 }  // namespace kgpu::inventory

@@ -1,5 +1,5 @@
-// Keeps the Snapshot of a host true: starts kgpu-probe, reads the GPUs through it, listens to its
-// events, looks again slowly, and falls back to PCI and /proc when the driver does not answer.
+// Keeps the Snapshot of a host up to date: starts kgpu-probe, reads the GPUs through it, listens to
+// its events, polls slowly, and falls back to PCI and /proc if the driver does not answer.
 #pragma once
 
 #include <chrono>
@@ -21,59 +21,59 @@ namespace kgpu::inventory {
 
 struct InventoryOptions {
   std::string probe_path;    // the kgpu-probe program
-  std::string nvml_library;  // empty: libnvidia-ml.so.1 is looked for below the driver root
-  std::chrono::milliseconds call_deadline{2000};    // of one driver call
-  std::chrono::milliseconds start_deadline{30000};  // of nvmlInit: a cold driver takes seconds
-  std::chrono::milliseconds slow_poll{30000};       // full re-inventory without any event
-  std::chrono::milliseconds quick_poll{2000};       // look at /proc for signs of a change
-  std::chrono::milliseconds kill_grace{1000};       // after SIGKILL, then the probe is abandoned
+  std::string nvml_library;  // empty: search for libnvidia-ml.so.1 below the driver root
+  std::chrono::milliseconds call_deadline{2000};    // per driver call
+  std::chrono::milliseconds start_deadline{30000};  // for nvmlInit: a cold driver takes seconds
+  std::chrono::milliseconds slow_poll{30000};       // full read even without any event
+  std::chrono::milliseconds quick_poll{2000};       // check /proc for signs of a change
+  std::chrono::milliseconds kill_grace{1000};       // after SIGKILL; then the probe is abandoned
   std::chrono::milliseconds first_backoff{100};     // doubles up to last_backoff
   std::chrono::milliseconds last_backoff{30000};
   health::Settings health{};
-  std::vector<health::OpenFault> known_faults{};  // as if events of them came at the start
-  std::optional<uint64_t> kernel_log_position{};  // from where on the kernel's log is events
-  // False where one snapshot is all that is wanted: device nodes and /proc are not watched, and
-  // nothing is measured for health. Closing
-  // an inotify descriptor alone waits several milliseconds for an RCU grace period.
+  std::vector<health::OpenFault> known_faults{};  // treated as if their events came at the start
+  std::optional<uint64_t> kernel_log_position{};  // where to continue in the kernel log
+  // False if one snapshot is enough: does not watch device nodes and /proc, and does not measure
+  // health. Closing an inotify descriptor alone takes several milliseconds, for an RCU grace
+  // period.
   bool is_live = true;
   std::vector<std::string> probe_environment;  // all of it, as "NAME=value"
 };
 
 // Lives on the loop's thread. Never exits, never blocks: a missing or hung driver is a Snapshot
-// with a reason, and is tried again for ever.
+// with a reason, and is retried forever.
 class Inventory {
  public:
   using Listener = std::function<void(const device::SnapshotPtr&)>;
   using SampleListener = std::function<void(const device::SampleSetPtr&)>;
 
-  // `loop` and `root` outlive the inventory.
+  // `loop` and `root` must outlive the inventory.
   Inventory(EventLoop& loop, const host::DriverRoot& root, InventoryOptions options);
   ~Inventory();
   Inventory(const Inventory&) = delete;
   Inventory& operator=(const Inventory&) = delete;
 
-  // Starts the probe and returns. `listener` is called on the loop for every published change,
-  // the first time with the first complete snapshot (at the latest after start_deadline).
+  // Starts the probe and returns. Calls `listener` on the loop for every published change, first
+  // for the first complete snapshot (at the latest after start_deadline).
   void Start(Listener listener);
-  // The newest snapshot; before the first one: version 0, driver state kStarting.
+  // The newest snapshot; before the first one, version 0 and driver state kStarting.
   device::SnapshotPtr current() const;
-  // Looks again now instead of waiting for the slow poll.
+  // Reads again now instead of waiting for the slow poll.
   void Refresh();
-  // Counts for the faults of now, too.
+  // Also applies to faults that are open now.
   void SetHealth(health::Settings settings);
-  // Events of the GPUs' health, on the loop; set before Start. The snapshot follows it.
+  // Health events of the GPUs, on the loop; set it before Start. The snapshot follows each event.
   void OnHealthEvent(health::HealthEventListener listener);
   health::Overview health() const;
-  // Ends every fault of the GPU, held ones too, and looks again. Errors: NotFound.
+  // Ends every fault of the GPU, including held ones, and reads again. Errors: NotFound.
   Status ClearHealth(const device::GpuUuid& gpu);
 
-  // Measures all GPUs each `every`, the first time as soon as they are known; 0: never, as at the
-  // start. May be called at any time.
+  // Measures all GPUs every `every`, starting as soon as they are known; 0: never, which is the
+  // default. Can be called at any time.
   void SetSampling(std::chrono::milliseconds every);
-  // `listener` is called on the loop after each round, and with a set of no GPUs when the driver
-  // is shown as down. Set it before Start.
+  // Calls `listener` on the loop after each round, and with a set of no GPUs when the driver is
+  // shown as down. Set it before Start.
   void OnSample(SampleListener listener);
-  // The newest round; null before the first one.
+  // The newest round; null before the first.
   device::SampleSetPtr samples() const;
 
  private:

@@ -1,6 +1,6 @@
-// A look at what the kernel module shows in /proc, without asking the driver: cheap enough for
-// every two seconds. Drivers differ in which changes they send events for; the difference of two
-// looks says that a full one is due.
+// Reads what the kernel module shows in /proc, without calling the driver: cheap enough to do every
+// two seconds. Drivers send events for different changes; two different results here mean that a
+// full read is due.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace kgpu::inventory {
 
-// The module's version, its GPUs, and the MIG mode and instances of each; when an entry of a
-// companions' folder came or went: equal as long as none changed. Source:
+// The module's version, its GPUs, the MIG mode and instances of each, and the times of the
+// companions' folders: equal as long as nothing has changed. Source:
 // /proc/driver/nvidia/{version,gpus,capabilities}, times of the folders in /dev. Empty without all
 // of them.
 std::string QuickLook(const sys::Root& host);

@@ -1,4 +1,4 @@
-// Asks the probe for everything, once, and hands the answers over together.
+// Queries the probe for everything, once, and returns all answers together.
 #pragma once
 
 #include <functional>
@@ -9,17 +9,17 @@
 
 namespace kgpu::inventory {
 
-// How a pass ended: the answers, or the driver's word that it is gone as a whole.
+// The result of a pass: the answers, or the driver's error if it is gone as a whole.
 struct ReadOutcome {
   nvml::Return driver_result = nvml::kSuccess;
-  Reading reading;  // complete when driver_result is success
+  Reading reading;  // complete if driver_result is success
 };
 
 enum class Events { kRegister, kLeave };
 
-// Asks the driver for its GPUs, registers for the events of each when `events` says so, then asks
-// each GPU for everything. `done` is called once, on the loop; never when the probe goes down
-// first. `client` and `clock` outlive the pass.
+// Queries the driver for its GPUs, registers for the events of each if `events` says so, then
+// queries each GPU for everything. `done` is called once, on the loop; never if the probe goes down
+// first. `client` and `clock` must outlive the pass.
 void ReadAll(probe::Client& client, const Clock& clock, Events events,
              std::function<void(const ReadOutcome&)> done);
 

@@ -1,4 +1,4 @@
-// One pass over everything the driver says, as raw answers.
+// The driver's raw answers from one pass over everything.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace kgpu::inventory {
 
 struct GpuReading {
   nvml::Return result = nvml::kSuccess;  // of finding the GPU at all
-  bool is_garbled = false;               // the driver said impossible things of it
+  bool is_garbled = false;               // the driver reported impossible values
   probe::GpuReport gpu;
   probe::NvLinkReport nvlinks;
   probe::TopologyReport topology;

@@ -1,5 +1,5 @@
-// Measures the GPUs in rounds through kgpu-probe. A round asks one GPU after the other, so that
-// other requests run between them; events come by another thread of the probe and never wait.
+// Measures the GPUs in rounds through kgpu-probe. A round queries one GPU after the other, so that
+// other requests can run in between; events come from another thread of the probe and never wait.
 #pragma once
 
 #include <chrono>
@@ -21,23 +21,23 @@ class Sampler {
  public:
   using Listener = std::function<void(const device::SampleSetPtr&)>;
 
-  // `loop` and `client` outlive the sampler.
+  // `loop` and `client` must outlive the sampler.
   Sampler(EventLoop& loop, probe::Client& client) : loop_(loop), client_(client) {}
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
   void SetListener(Listener listener) { listener_ = std::move(listener); }
-  // The time from the start of one round to that of the next; 0 ends sampling. A round that takes
-  // longer is followed by the next at once, never overlapped.
+  // The time from the start of one round to the start of the next; 0 stops sampling. Rounds never
+  // overlap: after one that took longer, the next starts immediately.
   void SetEvery(std::chrono::milliseconds every);
-  // A round now, or after the one under way; does nothing while sampling is off.
+  // Starts a round now, or after the current one; does nothing while sampling is off.
   void Hurry();
-  // The GPUs of the probe that is up, as just read. Begins with a round now when there was none.
+  // The GPUs of the running probe, as just read. Starts a round now if there has been none.
   void SetGpus(const std::vector<device::Gpu>& gpus);
-  // The probe is gone: ends a round under way.
+  // The probe is gone: ends the current round.
   void Stop();
-  // Nothing is measured for now: publishes a set without GPUs unless the last one was that.
+  // Nothing is measured for now: publishes a set without GPUs unless the last one was empty.
   void Clear();
 
   const device::SampleSetPtr& newest() const { return newest_; }
@@ -45,7 +45,7 @@ class Sampler {
  private:
   struct Target {
     struct Mig {
-      unsigned index = 0;  // NVML's, below the GPU
+      unsigned index = 0;  // NVML's, within the GPU
       device::MigUuid uuid;
       unsigned gpu_instance = 0;
       unsigned compute_instance = 0;
@@ -71,11 +71,11 @@ class Sampler {
   probe::Client& client_;
   Listener listener_;
   std::chrono::milliseconds every_{0};
-  bool is_ready_ = false;  // targets_ are those of the probe that is up
+  bool is_ready_ = false;  // targets_ belong to the running probe
   std::vector<Target> targets_;
-  std::shared_ptr<Round> round_;       // the one under way
-  std::vector<Target> round_targets_;  // its own: targets_ may change meanwhile
-  std::optional<SteadyTime> begun_;    // of the last round
+  std::shared_ptr<Round> round_;       // the current one
+  std::vector<Target> round_targets_;  // its own copy: targets_ may change meanwhile
+  std::optional<SteadyTime> begun_;    // start of the last round
   TimerId timer_ = TimerId::kNone;
   uint64_t version_ = 0;
   device::SampleSetPtr newest_;

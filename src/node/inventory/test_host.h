@@ -1,4 +1,4 @@
-// Test only: a host folder with NVIDIA GPUs on its PCI bus, as far as the inventory looks.
+// Tests only: a host folder with NVIDIA GPUs on its PCI bus, complete enough for the inventory.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ class TestHost {
                    "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\n");
   }
 
-  // GPU `index` as the fake library places it: at bus index + 1, with minor `index`.
+  // The address that the fake library gives GPU `index`: bus index + 1, with minor `index`.
   static std::string Address(unsigned index) { return fmt::format("0000:{:02x}:00.0", index + 1); }
   void AddGpu(unsigned index, const std::string& kernel_driver = "nvidia") {
     const std::string folder = Folder(index);
@@ -37,7 +37,7 @@ class TestHost {
                    fmt::format("Model: \t\t NVIDIA A100\nDevice Minor: \t {}\n", index));
   }
   void RemoveGpu(unsigned index) { std::filesystem::remove_all(dir_.At(Folder(index))); }
-  // A plain file does as a device node here: only its name is looked at.
+  // A plain file can stand for a device node here: only its name is read.
   void AddNode(unsigned index) { dir_.WriteFile(fmt::format("dev/nvidia{}", index), ""); }
   void RemoveNode(unsigned index) {
     std::filesystem::remove(dir_.At(fmt::format("dev/nvidia{}", index)));

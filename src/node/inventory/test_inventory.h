@@ -1,5 +1,5 @@
-// Test only: what an inventory over the real probe, a fake driver library and a folder as the host
-// takes.
+// Tests only: an inventory over the real probe, a fake driver library and a folder as the
+// host.
 #pragma once
 
 #include <gtest/gtest.h>

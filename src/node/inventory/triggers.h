@@ -1,5 +1,5 @@
-// When to look at the driver again without an event from it: device nodes that come and go, signs
-// of a change in /proc, and the slow poll.
+// When to read the driver again without an event from it: device nodes that come and go, signs of a
+// change in /proc, and the slow poll.
 #pragma once
 
 #include <chrono>
@@ -22,18 +22,18 @@ struct TriggerOptions {
 // Owned by the inventory, lives on the loop's thread.
 class Triggers {
  public:
-  // `changed` is called when something may have changed, `poll` after each slow_poll. `loop` and
-  // `host` outlive the triggers.
+  // Calls `changed` when something may have changed, and `poll` after each slow_poll. `loop` and
+  // `host` must outlive the triggers.
   Triggers(EventLoop& loop, const sys::Root& host, const TriggerOptions& options,
            std::function<void()> changed, std::function<void()> poll);
   ~Triggers();
   Triggers(const Triggers&) = delete;
   Triggers& operator=(const Triggers&) = delete;
 
-  // A full look begins: from now on a change is what differs from this moment. Without it a change
-  // that came between two quick looks and went again, met by a full look, would stay.
+  // A full read starts: from now on, changes are relative to this moment. Otherwise a full read
+  // might see a change that came and went between two quick looks, and keep showing it.
   void OnFullLook();
-  // Something has begun to change: looks at once, and again while the kernel may still be at it.
+  // Something has begun to change: checks now, and again while the kernel may still be at it.
   void LookRepeatedly();
 
  private:
@@ -49,7 +49,7 @@ class Triggers {
   std::vector<TimerId> change_timers_;
   TimerId quick_timer_ = TimerId::kNone;
   TimerId slow_timer_ = TimerId::kNone;
-  std::string quick_look_;  // the last one, or that of the last full look
+  std::string quick_look_;  // the last one, or that of the last full read
 };
 
 }  // namespace kgpu::inventory

@@ -1,5 +1,5 @@
-// What rules make of a node's features. Pure; pays for regular expressions and templates when they
-// are loaded, not here.
+// Applies rules to a node's features. Pure functions; regular expressions and templates are
+// compiled when they are loaded, not here.
 #pragma once
 
 #include <cstddef>
@@ -15,36 +15,36 @@
 
 namespace kgpu::labels {
 
-// The feature by which rules see the labels and vars of those before them.
+// The feature through which rules see the labels and vars of earlier rules.
 inline constexpr const char* kMatchedFeature = "rule.matched";
 
-// Of all rules together, in comparisons of short texts: some tenths of a second. Those behind are
-// not run.
+// For all rules together, in comparisons of short texts: some tenths of a second. Rules past the
+// limit are not run.
 inline constexpr size_t kMaxRuleWork = 20'000'000;
-// Of labels, of annotations, of extended resources: more than a Node object could hold.
+// Per kind: labels, annotations, extended resources. More than a Node object could hold.
 inline constexpr size_t kMaxClaims = 2'000;
 
-// What became of one rule, for people.
+// The result of one rule, for people.
 struct RuleVerdict {
   std::string set;
   std::string rule;
   bool is_matched = false;
-  std::string why;  // of one that did not match, or whose template failed: the first reason
+  std::string why;  // the first reason why it did not match, or its template failed
   NodeClaims claims;
   std::map<std::string, std::string> vars;
   bool operator==(const RuleVerdict&) const = default;
 };
 
 struct RuleResult {
-  // With whole keys and references resolved; what the node may carry is the filters' matter.
+  // With full keys and resolved references; filters decide later what the node may carry.
   NodeClaims claims;
-  features::Attributes matched;  // rule.matched in the end
-  // "gpu-rules: rule "a100": …": templates that failed, references to what is not there.
+  features::Attributes matched;  // rule.matched at the end
+  // "gpu-rules: rule "a100": …": failed templates, references to missing values.
   std::vector<std::string> problems;
 };
 
-// Runs the sets in their order. `features` has rule.matched afterwards. `verdicts`, when given,
-// takes one for each rule; it makes the whole slower.
+// Runs the sets in order. Afterwards `features` contains rule.matched. `verdicts`, if given, gets
+// one entry per rule, which makes it slower.
 RuleResult Evaluate(std::span<const RuleSet> sets, FeatureView& features,
                     std::vector<RuleVerdict>* verdicts = nullptr);
 RuleResult Evaluate(std::span<const RuleSet> sets, const features::FeatureSet& features);
@@ -52,7 +52,7 @@ RuleResult Evaluate(std::span<const RuleSet> sets, const features::FeatureSet& f
 // Node Feature Discovery runs objects in the order of their names.
 void SortByName(std::vector<RuleSet>& sets);
 
-// Each rule on a line with what it does, or why it does not match.
+// One line per rule with what it does, or why it does not match.
 std::string PrintVerdicts(std::span<const RuleVerdict> verdicts);
 
 }  // namespace kgpu::labels

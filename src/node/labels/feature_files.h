@@ -1,6 +1,6 @@
-// Labels and features that programs on the node put into files, in the format of Node Feature
+// Labels and features that programs on the node write into files, in the format of Node Feature
 // Discovery's features.d; and our own labels as such a file, for an NFD that runs on the node.
-// Nothing is ever run: NFD's hooks are gone there too.
+// Never runs anything: NFD has removed its hooks too.
 #pragma once
 
 #include <cstddef>
@@ -26,42 +26,42 @@ inline constexpr size_t kMaxFeatureFileBytes = size_t{64} << 10;
 inline constexpr size_t kMaxFeatureFiles = 256;
 
 struct FileFeatures {
-  std::map<std::string, std::string> labels;  // with whole keys; also local.label, as written
+  std::map<std::string, std::string> labels;  // with full keys; also local.label, as written
   features::Attributes raw_labels;            // local.label
   features::Attributes raw_features;          // local.feature
   std::vector<std::string> problems;          // "features.d/x:3: …"; the other lines count
-  std::optional<WallTime> next_expiry;        // when the next of these lines goes out
+  std::optional<WallTime> next_expiry;        // when the next of these lines expires
   bool operator==(const FileFeatures&) const = default;
 
-  // local.label and local.feature, there even when they are empty.
+  // local.label and local.feature, present even if they are empty.
   features::FeatureSet Features() const;
 };
 
-// "key=value" a line, a key alone is "true"; directives "# +expiry-time=2030-01-02T03:04:05Z" from
-// there on, "# +no-label" and "# +no-feature" for the next line. `file` is named in problems only.
+// One "key=value" per line, a key alone is "true"; "# +expiry-time=2030-01-02T03:04:05Z" holds for
+// all later lines, "# +no-label" and "# +no-feature" for the next. Only problems name `file`.
 FileFeatures ParseFeatureFile(std::string_view text, std::string_view file, WallTime now);
 
-// All files of the folder in the order of their names; a later file wins. Left out are hidden ones
-// and `own_file`, what we wrote ourselves. A folder that is not there is empty.
+// All files in the folder, sorted by name; a later file wins. Skips hidden files and `own_file`,
+// which we wrote ourselves. A missing folder counts as empty.
 FileFeatures ReadFeatureFiles(const sys::Root& host, std::string_view folder, WallTime now,
                               std::string_view own_file = kOwnFeatureFile);
 
-// What a file says of labels. Errors: InvalidArgument, what is no label; OutOfRange, more than NFD
-// reads.
+// The text of a feature file with these labels. Errors: InvalidArgument, an invalid label;
+// OutOfRange, more than NFD reads.
 StatusOr<std::string> FeatureFileText(const std::map<std::string, std::string>& labels);
 
-// Replaces the file as a whole when it says something else. Tells whether it did. Errors: of the
-// file system; NotFound where the folder is not: NFD does not run here; AlreadyExists (somebody
+// Replaces the file as a whole if the text differs. Returns whether it did. Errors: those of the
+// file system; NotFound if there is no such folder: NFD does not run here; AlreadyExists (somebody
 // else wrote the file).
 StatusOr<bool> WriteFeatureFile(const sys::Root& host, std::string_view folder,
                                 const std::map<std::string, std::string>& labels,
                                 std::string_view own_file = kOwnFeatureFile);
-// Folder and name of a configured file: "/etc/a/b" is {"/etc/a", "b"}.
+// Folder and name of a configured file: {"/etc/a", "b"} for "/etc/a/b".
 std::pair<std::string, std::string> SplitFilePath(std::string_view path);
 
-// Whether there is such a file and we wrote it.
+// Whether the file exists and we wrote it.
 bool IsOwnFeatureFile(const sys::Root& host, std::string_view path);
-// OK as well when there is none. Errors: FailedPrecondition (somebody else wrote it).
+// Also OK if there is none. Errors: FailedPrecondition (somebody else wrote it).
 Status RemoveFeatureFile(const sys::Root& host, std::string_view folder,
                          std::string_view own_file = kOwnFeatureFile);
 

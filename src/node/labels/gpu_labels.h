@@ -1,6 +1,6 @@
-// What GPUs say of a node: the labels of NVIDIA's GPU feature discovery with its exact names and
-// values, one set for each model where a node has several, and an annotation that lists the cards.
-// Pure. Source: docs/reference/node-labels.md has the table.
+// A node's GPU labels: those of NVIDIA's GPU feature discovery with its exact names and values, one
+// set per model if a node has several, and an annotation that lists the cards. Pure functions.
+// Source: docs/reference/node-labels.md has the table.
 #pragma once
 
 #include <optional>
@@ -14,24 +14,24 @@
 
 namespace kgpu::labels {
 
-// What the host says besides its inventory.
+// Facts about the host that are not in its inventory.
 struct GpuHost {
   std::string machine;  // DMI product name: "DGXA100 920-23687-2530-000"; empty: not known
   std::optional<host::VgpuHost> vgpu;  // of a guest
 };
 
-// Reads them. `snapshot` tells which cards there are.
+// Reads them. `snapshot` lists the cards.
 GpuHost ReadGpuHost(const sys::Root& host, const device::Snapshot& snapshot);
 
 // The key of the one annotation: a list of cards as JSON, by PCI address.
 inline constexpr char kGpusAnnotation[] = "kgpu.dev/gpus";
-// Heads the labels of one model: "kgpu.dev/gpu.model.A100-SXM4-80GB.count".
+// Prefix of the labels of one model: "kgpu.dev/gpu.model.A100-SXM4-80GB.count".
 inline constexpr char kModelLabelPrefix[] = "kgpu.dev/gpu.model.";
 
-// Claims of labels and annotations only; none on a node without GPUs. Where GPUs differ,
-// nvidia.com/gpu.* tell of the model with most cards (then of more memory, then by name): what one
-// set says belongs together, and it does not change while the cards do not. Health, which comes
-// and goes, is not in here.
+// Claims of labels and annotations only; none on a node without GPUs. If GPUs differ,
+// nvidia.com/gpu.* describe the model with the most cards (then with more memory, then by name):
+// the labels of a set belong together, and do not change while the cards stay the same. They do not
+// include health, which comes and goes.
 NodeClaims GpuClaims(const device::Snapshot& snapshot, const config::NodeConfig& config,
                      const GpuHost& host);
 

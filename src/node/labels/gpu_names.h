@@ -1,4 +1,4 @@
-// How GPU feature discovery spells what it finds.
+// How GPU feature discovery spells its values.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace kgpu::labels {
 
-// A text as it may stand in a label's value: only letters, digits and "-_." stay, words are joined
-// by "-". "NVIDIA A100-SXM4-80GB" → "NVIDIA-A100-SXM4-80GB". Cut to what a value may hold.
+// A text as a valid label value: keeps letters, digits and "-_.", joins words by "-". "NVIDIA
+// A100-SXM4-80GB" → "NVIDIA-A100-SXM4-80GB". Truncated to the longest valid value.
 std::string SanitizedValue(std::string_view text);
 
-// "ampere", "ada-lovelace", …; "undefined" for one that is not known.
+// "ampere", "ada-lovelace", …; "undefined" if unknown.
 std::string_view GpuFamily(const device::ComputeCapability& compute);
 
-// "compute" for a 3D controller, "graphics" for a VGA one, "unknown". `pci_class` as
+// "compute" for a 3D controller, "graphics" for a VGA one, "unknown". `pci_class` is
 // Gpu::pci_class.
 std::string_view GpuMode(uint32_t pci_class);
 

@@ -1,5 +1,5 @@
-// The part of the GPU labels that depends on how GPUs are handed out: products, counts, replicas
-// and MIG devices by the strategy in force.
+// The GPU labels that depend on how GPUs are allocated: products, counts, replicas, and MIG devices
+// by the strategy in force.
 #pragma once
 
 #include <map>
@@ -10,9 +10,9 @@
 
 namespace kgpu::labels {
 
-// Adds nvidia.com/gpu.* and, by MIG strategy, nvidia.com/mig.strategy and nvidia.com/mig-*. The
-// strategy and the sharing are those of the pool that takes the resource's devices first.
-// Precondition: at least one GPU.
+// Adds nvidia.com/gpu.* and, by MIG strategy, nvidia.com/mig.strategy and nvidia.com/mig-*.
+// Strategy and sharing are those of the first pool that takes the resource's devices. Precondition:
+// at least one GPU.
 void AddResourceLabels(const device::Snapshot& snapshot, const config::NodeConfig& config,
                        std::map<std::string, std::string>& labels);
 

@@ -1,6 +1,6 @@
-// All labels of one host: its features, its GPUs, rule files, feature files and NFD's
-// configuration, looked at again each time. What was read and compiled is kept while its file stays
-// as it is.
+// All labels of one host: from its features, its GPUs, rule files, feature files and NFD's
+// configuration, read again each time. Keeps what it read and compiled while the file is
+// unchanged.
 #pragma once
 
 #include <cstdint>
@@ -35,34 +35,34 @@ struct LabelLook {
   std::vector<std::string> unpublished;
   bool publishes = true;
   std::optional<WallTime> next_expiry;  // of a line in a feature file
-  std::vector<RuleVerdict> verdicts;    // when asked for
+  std::vector<RuleVerdict> verdicts;    // if requested
   uint64_t tag = 0;                     // as in LookOptions
 };
 
 struct LookOptions {
   NodeClaims gpus{};                               // see GpuClaims
-  std::shared_ptr<const ClusterLabels> cluster{};  // null: it adds nothing, or is not known
+  std::shared_ptr<const ClusterLabels> cluster{};  // null: it adds nothing, or is unknown
   WallTime now{};
   bool wants_verdicts = false;
-  // Features that no rule asks for are looked at too: they are printed, or published.
+  // Also reads features that no rule uses, to print or publish them.
   bool wants_all_features = false;
-  uint64_t tag = 0;  // tells the caller which of its questions was answered
+  uint64_t tag = 0;  // tells the caller which request was answered
 };
 
 // Thread: any, one at a time. Blocks on files of the host.
 class LabelSource {
  public:
-  // `host` outlives the source. `node_name` empty: not known.
+  // `host` must outlive the source. `node_name` empty: unknown.
   LabelSource(const sys::Root& host, config::LabelsConfig config, std::string node_name);
 
-  // Rules come from `paths` below `root`, files or folders, instead of the folders that the
-  // configuration names. `root` outlives the source. Call it before the first Look.
+  // Rules come from `paths` below `root`, files or folders, instead of the configured folders.
+  // `root` must outlive the source. Call it before the first Look.
   void UseRules(const sys::Root& root, std::vector<std::string> paths);
 
   LabelLook Look(const LookOptions& options);
 
  private:
-  // What a file was when it was read.
+  // The state of a file when it was read.
   struct Stamp {
     uint64_t inode = 0;
     int64_t size = 0;
@@ -72,7 +72,7 @@ class LabelSource {
   using Stamps = std::map<std::string, Stamp>;
 
   Stamps StampFiles() const;
-  // Whether there is such a file.
+  // Whether the file exists.
   static bool AddStamp(const sys::Root& root, const std::string& path, Stamps& stamps);
   std::vector<std::string> MissingRules() const;
   void Load();
@@ -89,7 +89,7 @@ class LabelSource {
   Stamps stamps_;  // of what is loaded
   LabelsSettings settings_;
   std::vector<RuleSet> rules_;
-  std::map<std::string, std::vector<RuleSet>> good_rules_;  // by file, as it was read well last
+  std::map<std::string, std::vector<RuleSet>> good_rules_;  // by file, from its last good read
   std::vector<std::string> load_problems_;
 };
 

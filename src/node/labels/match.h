@@ -1,4 +1,4 @@
-// The expressions of rules: an operator and its values, held against one element of a feature.
+// The expressions of rules: an operator and its values, compared with an element of a feature.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ enum class Op : uint8_t {
 // "In", "NotIn", …
 std::string_view ToString(Op op);
 
-// What an element of a feature is for an expression.
+// An element of a feature as an expression sees it.
 struct Element {
   bool exists = false;
   // A flag has none.
@@ -45,11 +45,11 @@ class MatchExpression {
   enum class Outcome : uint8_t {
     kNo,
     kYes,
-    kNotComparable,  // the element's value is no number, or no version; counts as no
+    kNotComparable,  // the element's value is no number, or no version; counts as no match
   };
 
   // Errors: InvalidArgument: a wrong number of values, values that are no numbers or versions, low
-  // above high, a bad regular expression, a version where only texts are compared.
+  // above high, an invalid regular expression, a version for an operator that only compares texts.
   static StatusOr<MatchExpression> Create(Op op, std::vector<std::string> values,
                                           bool are_versions = false);
 
@@ -59,10 +59,10 @@ class MatchExpression {
   std::string Text() const;
 
   Outcome Match(const Element& element) const;
-  // What Match costs, in comparisons of short texts.
+  // The cost of Match, in comparisons of short texts.
   size_t Work(const Element& element) const;
 
-  // By operator, values and type.
+  // Compares operator, values and type.
   bool operator==(const MatchExpression& other) const {
     return op_ == other.op_ && values_ == other.values_ && are_versions_ == other.are_versions_;
   }
@@ -79,8 +79,8 @@ class MatchExpression {
   Op op_;
   std::vector<std::string> values_;
   bool are_versions_;
-  std::vector<Pattern> patterns_;  // of InRegexp
-  std::vector<int64_t> numbers_;   // of the comparing operators
+  std::vector<Pattern> patterns_;  // for InRegexp
+  std::vector<int64_t> numbers_;   // for the comparing operators
   std::vector<Version> versions_;
 };
 

@@ -15,10 +15,10 @@ struct Taint {
   auto operator<=>(const Taint&) const = default;
 };
 
-// As kubectl writes it: "key=value:effect", "key:effect".
+// As in kubectl: "key=value:effect", "key:effect".
 std::string ToString(const Taint& taint);
 
-// All keys are whole ("feature.node.kubernetes.io/pci-0302_10de.present"), all values checked.
+// All keys are full ("feature.node.kubernetes.io/pci-0302_10de.present"), all values checked.
 struct NodeClaims {
   std::map<std::string, std::string> labels{};
   std::map<std::string, std::string> annotations{};

@@ -1,4 +1,4 @@
-// NodeFeature objects of Node Feature Discovery's API: ours printed, others' read and merged.
+// NodeFeature objects of Node Feature Discovery's API: prints ours, reads and merges others'.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -15,7 +15,7 @@
 namespace kgpu::labels {
 
 inline constexpr std::string_view kNfdGroupVersion = "nfd.k8s-sigs.io/v1alpha1";
-// The label by which such an object says which node it is about.
+// The label that tells which node such an object is about.
 inline constexpr std::string_view kNodeNameLabel = "nfd.node.kubernetes.io/node-name";
 
 struct NodeFeature {
@@ -27,16 +27,16 @@ struct NodeFeature {
   bool operator==(const NodeFeature&) const = default;
 };
 
-// The object. Features that `unpublished` names are left out: "pci.device", or "usb.*" for all that
-// begin so. The same input is the same text, key by key.
+// The object. Leaves out the features in `unpublished`: "pci.device", or "usb.*" for all with that
+// prefix. The same input gives the same text, key by key.
 boost::json::value PrintNodeFeature(const NodeFeature& feature,
                                     std::span<const std::string> unpublished = {});
 
-// Errors: InvalidArgument, naming object, field and fix: a value of a wrong kind, no node-name
-// label. Fields that are not known are passed over: the API grows.
+// Errors: InvalidArgument with object, field and fix: a value of the wrong type, no node-name
+// label. Ignores unknown fields: the API grows.
 StatusOr<NodeFeature> ReadNodeFeature(const boost::json::value& object);
 
-// The order in which NFD merges them: those of its own namespace first, then by name, then by
+// The order in which NFD merges them: its own namespace first, then by name, then by
 // namespace.
 void SortNodeFeatures(std::vector<NodeFeature>& objects, std::string_view own_namespace);
 

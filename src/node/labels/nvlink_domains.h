@@ -1,4 +1,4 @@
-// Which GPUs of a host reach each other over NVLink.
+// Groups the GPUs of a host that reach each other over NVLink.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace kgpu::labels {
 
-// A number for each GPU, in the order given: GPUs that NVLinks connect, also by way of others, have
-// the same one. Numbers rise from 0 in the order of each domain's first GPU; a GPU without NVLinks
-// is a domain of its own.
+// A number for each GPU, in the given order: GPUs that NVLinks connect, directly or through others,
+// have the same number. Numbers start at 0 in the order of each domain's first GPU; a GPU without
+// NVLinks is its own domain.
 std::vector<unsigned> NvLinkDomains(const std::vector<device::Gpu>& gpus);
 
 }  // namespace kgpu::labels

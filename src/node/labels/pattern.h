@@ -1,5 +1,5 @@
-// A regular expression as Go has them, compiled once. Never recurses on its input, takes time
-// linear in it and a bounded amount of memory, whoever wrote expression and input.
+// A Go regular expression, compiled once. Never recurses on its input; time is linear in the input
+// and memory is bounded, whoever wrote expression and input.
 #pragma once
 
 #include <cstddef>
@@ -19,26 +19,26 @@ namespace kgpu::labels {
 // Immutable; copies share one program. Thread: any.
 class Pattern {
  public:
-  // Of an expression's text.
+  // Size limit of an expression's text.
   static constexpr size_t kMaxBytes = 4096;
 
-  // Errors: InvalidArgument (why it is no expression, or that it is too large).
+  // Errors: InvalidArgument (why it is invalid, or that it is too large).
   static StatusOr<Pattern> Compile(std::string_view text);
 
   const std::string& text() const { return text_; }
-  // Somewhere in `input`, as Go's MatchString.
+  // Whether it matches anywhere in `input`, as Go's MatchString.
   bool Matches(std::string_view input) const;
-  // The first piece that matches, or "".
+  // The first match, or "".
   std::string Find(std::string_view input) const;
-  // `input` with every piece that matches replaced by `replacement` as it is.
+  // `input` with every match replaced by `replacement`, literally.
   std::string Replace(std::string_view input, std::string_view replacement) const;
 
-  // By text.
+  // Compares the text.
   bool operator==(const Pattern& other) const { return text_ == other.text_; }
 
  private:
-  // Most expressions of rules are plain texts between anchors ("^03", "^AVX512F$"): these are
-  // compared as such, which is ten times as fast.
+  // Most expressions in rules are plain texts between anchors ("^03", "^AVX512F$"): these are
+  // compared directly, which is ten times faster.
   struct Plain {
     bool is_plain = false;
     bool at_begin = false;

@@ -1,4 +1,4 @@
-// One rule out of a document's tree. What is wrong is reported at the nodes.
+// Reads a rule from a document's tree. Reports errors at the nodes.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace kgpu::labels {
 
-// Of one file or object. Bounds what all its rules keep in memory together.
+// For one file or object. Limits the memory that all its rules use together.
 class RuleReader {
  public:
   static constexpr size_t kMaxPatterns = 1'000;

@@ -1,4 +1,4 @@
-// One rule on its way over the features.
+// One evaluation of a rule on the features.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace kgpu::labels {
 
-// `rule` and `features` outlive it.
+// `rule` and `features` must outlive it.
 class RuleRun {
  public:
   RuleRun(const Rule& rule, const FeatureView& features, size_t most_work)
@@ -24,17 +24,17 @@ class RuleRun {
         needs_elements_(rule.labels_template || rule.vars_template),
         most_work_(most_work) {}
 
-  // Whether it matches; labels() and vars() are made then. Errors: of its templates; OutOfRange:
-  // more work than allowed.
+  // Whether it matches; if so, labels() and vars() are set. Errors: those of its templates;
+  // OutOfRange: more work than allowed.
   StatusOr<bool> Match();
 
   // As the rule and its templates write them.
   const std::map<std::string, std::string>& labels() const { return labels_; }
   const std::map<std::string, std::string>& vars() const { return vars_; }
-  // What it took, in comparisons of short texts.
+  // The cost so far, in comparisons of short texts.
   size_t work() const { return work_; }
 
-  // Of a rule that does not match.
+  // Why a rule does not match.
   std::string Why() const;
 
  private:

@@ -1,4 +1,4 @@
-// Rules that make labels, annotations, taints and extended resources of a node's features: the
+// Rules that derive labels, annotations, taints and extended resources from a node's features: the
 // format of Node Feature Discovery's NodeFeatureRule objects and of its worker's custom rules
 // (docs/reference/rules.md).
 #pragma once
@@ -19,26 +19,26 @@
 
 namespace kgpu::labels {
 
-// Of a file or object.
+// Size limit of a file or object.
 inline constexpr size_t kMaxRuleBytes = size_t{1} << 20;
 inline constexpr size_t kMaxRules = 1'000;
-inline constexpr size_t kMaxRuleDocuments = 64;  // of a file
+inline constexpr size_t kMaxRuleDocuments = 64;  // per file
 
-// An expression and the element it is held against.
+// An expression and the element that it is compared with.
 struct KeyExpression {
   std::string key;
   MatchExpression match;
   bool operator==(const KeyExpression&) const = default;
 };
 
-// What is asked of one feature.
+// A condition on one feature.
 struct FeatureTerm {
   std::string feature;  // as written: "pci.device"
   std::string lookup;   // the same in lower case
-  // All of them, on one instance where the feature has instances. Absent and empty differ: empty is
-  // met by any element there is.
+  // All must match, on a single instance if the feature has instances. Absent and empty differ:
+  // empty matches if there is any element.
   std::optional<std::vector<KeyExpression>> expressions;
-  std::optional<MatchExpression> name;  // met by one name at least
+  std::optional<MatchExpression> name;  // at least one name must match
   bool operator==(const FeatureTerm&) const = default;
 };
 
@@ -52,33 +52,33 @@ struct Rule {
   std::optional<Template> labels_template;
   std::optional<Template> vars_template;
   std::vector<FeatureTerm> all;               // matchFeatures
-  std::vector<std::vector<FeatureTerm>> any;  // matchAny: one of them
+  std::vector<std::vector<FeatureTerm>> any;  // matchAny: one must match
   bool operator==(const Rule&) const = default;
 };
 
-// The rules of one file or object, in their order.
+// The rules of one file or object, in order.
 struct RuleSet {
-  std::string name;  // the object's; of a list of rules the file's
+  std::string name;  // the object's; the file's for a list of rules
   std::vector<Rule> rules;
   bool operator==(const RuleSet&) const = default;
 };
 
-// A NodeFeatureRule object, or a list of rules, in YAML or JSON (by the ending of `file`).
-// Errors: InvalidArgument, "file:line:column: rules[0].matchFeatures[1].op: …" for everything that
-// is wrong.
+// Parses a NodeFeatureRule object, or a list of rules, in YAML or JSON (by the suffix of
+// `file`). Errors: InvalidArgument, "file:line:column: rules[0].matchFeatures[1].op: …" for
+// every error.
 StatusOr<RuleSet> ParseRules(std::string_view text, std::string_view file);
 
-// The same of a file that may hold several YAML documents between lines "---", each an object, a
-// list of rules, or a List of objects as kubectl prints it. In their order; empty ones are none.
+// The same for a file that may hold several YAML documents separated by "---", each an object, a
+// list of rules, or a List of objects as kubectl prints it. In order, without empty ones.
 StatusOr<std::vector<RuleSet>> ParseRuleFile(std::string_view text, std::string_view file);
 
-// Of an object of the API server. A rule that is wrong does not hide the others, as with NFD:
-// `problems` names it.
+// An object from the API server. As in NFD, an invalid rule does not hide the others: `problems`
+// names it.
 struct RuleObject {
   RuleSet rules;
   std::vector<std::string> problems;
 };
-// Errors: InvalidArgument: no NodeFeatureRule at all.
+// Errors: InvalidArgument: not a NodeFeatureRule at all.
 StatusOr<RuleObject> ReadRuleObject(const boost::json::value& object);
 
 }  // namespace kgpu::labels

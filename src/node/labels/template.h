@@ -1,6 +1,6 @@
-// Templates as rules use them: a subset of Go's text/template with named functions
-// (docs/reference/rules.md has the table). What is outside of it is an error when the template is
-// loaded. Time, output and memory of an expansion are bounded whatever the template says.
+// The templates of rules: a subset of Go's text/template with named functions
+// (docs/reference/rules.md has the table). Anything else is an error when the template is loaded.
+// Time, output and memory of an expansion are bounded, whatever the template does.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ namespace kgpu::labels {
 
 inline constexpr size_t kMaxTemplateBytes = size_t{64} << 10;
 inline constexpr size_t kMaxTemplateDepth = 32;
-// Nodes, calls and values, which take half a kilobyte each; also of all templates of a file.
+// Nodes, calls and values, half a kilobyte each; the limit also holds for all templates of a file.
 inline constexpr size_t kMaxTemplateParts = 20'000;
-// Of an expansion, and of every text on the way.
+// Limit for an expansion, and for every intermediate text.
 inline constexpr size_t kMaxExpandedBytes = size_t{64} << 10;
-// Nodes visited, values made, and kilobytes copied.
+// Limit for nodes visited, values created and kilobytes copied.
 inline constexpr size_t kMaxTemplateSteps = 100'000;
 
 // Immutable; copies share the tree. Thread: any.
@@ -32,23 +32,23 @@ class Template {
   static StatusOr<Template> Parse(std::string_view text);
 
   const std::string& text() const { return text_; }
-  // What it takes of the data as a whole: {"pci", "device"} for ".pci.device".
+  // Paths that it reads from the root of the data: {"pci", "device"} for ".pci.device".
   const std::vector<TemplatePath>& paths() const { return tree_->paths; }
 
-  // What it keeps in memory.
+  // Its memory use.
   size_t parts() const { return tree_->parts; }
   size_t patterns() const { return tree_->patterns; }
 
-  // Errors: InvalidArgument with the place: a field that is not there, a value of the wrong kind;
-  // OutOfRange: past a limit.
-  // `steps`, when given, grows by what it took.
+  // Errors: InvalidArgument with the position: a missing field, a value of the wrong
+  // type; OutOfRange: over a limit. `steps`, if given, is increased by the steps
+  // taken.
   StatusOr<std::string> Expand(const Value& data, size_t* steps = nullptr) const;
-  // The lines "key=value" of an expansion; empty lines are none. A later key wins.
-  // Errors: as Expand; InvalidArgument, a line without "=".
+  // The lines "key=value" of an expansion; skips empty lines. A later key wins. Errors: as Expand;
+  // InvalidArgument, a line without "=".
   StatusOr<std::map<std::string, std::string>> ExpandPairs(const Value& data,
                                                            size_t* steps = nullptr) const;
 
-  // By text.
+  // Compares the text.
   bool operator==(const Template& other) const { return text_ == other.text_; }
 
  private:

@@ -1,4 +1,4 @@
-// One action of a template: its tokens, and expressions out of them.
+// Parses one action of a template: its tokens, and the expressions they form.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace kgpu::labels {
 
-// What is known where the parser stands.
+// The parser's state at its current position.
 struct TemplateScope {
   explicit TemplateScope(std::string_view text) : lines(text) {}
 
@@ -28,12 +28,12 @@ struct TemplateScope {
   size_t depth = 0;  // of blocks and brackets
   bool dot_is_root = true;
   TemplateLines lines;
-  std::vector<TemplatePath> paths;  // taken of the whole so far
+  std::vector<TemplatePath> paths;  // read from the root so far
 
   size_t Declare(std::string name);
 };
 
-// Reads the tokens one after the other. `text`, `piece` and `scope` outlive it.
+// Reads the tokens one by one. `text`, `piece` and `scope` must outlive it.
 class ActionParser {
  public:
   ActionParser(std::string_view text, const TemplatePiece& piece, TemplateScope& scope)
@@ -46,20 +46,20 @@ class ActionParser {
   bool IsWord() const { return !AtEnd() && Peek().kind == TemplateToken::Kind::kWord; }
   bool IsVariable() const { return !AtEnd() && Peek().kind == TemplateToken::Kind::kVariable; }
   bool IsMark(std::string_view mark) const { return IsMarkAt(next_, mark); }
-  // The token behind the next one.
+  // Tests the token after the next one.
   bool IsMarkBehind(std::string_view mark) const { return IsMarkAt(next_ + 1, mark); }
   size_t next() const { return next_; }
   void BackTo(size_t token) { next_ = token; }
 
-  // Where the next token is, or the action.
+  // The offset of the next token, or of the action.
   size_t At() const { return AtEnd() ? piece_.offset : Peek().offset; }
   Status Error(size_t offset, std::string_view what) const {
     return TemplateError(text_, offset, what);
   }
   Status ExpectEnd() const;
-  // One node, call or value more.
+  // Counts one more node, call or value.
   Status CountPart();
-  // One block or bracket deeper; undone by `--scope.depth`.
+  // Enters a block or bracket; undone by `--scope.depth`.
   Status Descend();
 
   Status ParsePipeline(TemplateExpression& result);

@@ -23,34 +23,34 @@ struct Function {
   size_t least = 0;  // arguments
   size_t most = 0;
   Body body = nullptr;
-  // Which value is given back without a look at the rest of the arguments: "or" the first that is
-  // true, "and" the first that is not.
+  // Which value is returned without evaluating the other arguments: "or" the first that is true,
+  // "and" the first that is not.
   enum class Stop : uint8_t { kNever, kAtTrue, kAtFalse } stop = Stop::kNever;
-  // The first argument is a regular expression, and no argument of the body.
+  // The first argument is a regular expression, which is not passed to the body.
   bool takes_pattern = false;
 };
 
 using Arguments = std::span<const Value>;
 
-// In the order of their names; each in the file of its kind.
+// Sorted by name; each kind in its own file.
 std::span<const Function> TextFunctions();
 std::span<const Function> NumberFunctions();
 std::span<const Function> ListFunctions();
 
-// Null when there is none.
+// Null if there is none.
 const Function* FindFunction(std::string_view name);
-// Of all functions, sorted.
+// Names of all functions, sorted.
 std::vector<std::string_view> FunctionNames();
 
-// Arguments as what they must be. Errors: InvalidArgument, "a list instead of a string".
+// Converts arguments to the required type. Errors: InvalidArgument, "a list instead of a string".
 StatusOr<std::string_view> TextOf(const Value& value);
 StatusOr<int64_t> NumberOf(const Value& value);
 StatusOr<const Value::List*> ListOf(const Value& value);
 
-// printf. Errors: InvalidArgument: a verb that is not known, too many or too few values, a value of
-// the wrong kind.
+// printf. Errors: InvalidArgument: an unknown verb, too many or too few values, a value of the
+// wrong type.
 StatusOr<std::string> FormatText(std::string_view format, Arguments values);
-// What can be checked without the values.
+// Checks everything that does not need the values.
 Status CheckFormat(std::string_view format, size_t values);
 
 }  // namespace kgpu::labels

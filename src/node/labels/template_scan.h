@@ -1,4 +1,4 @@
-// A template's text as pieces: text to print, and actions as tokens.
+// Splits a template's text into pieces: text to print, and actions as tokens.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct TemplateToken {
     kField,     // ".name", text without the dot
     kDot,       // "." alone
     kVariable,  // "$x", text without the dollar
-    kText,      // a string, its quotes and escapes taken off
+    kText,      // a string, without its quotes and escapes
     kNumber,
     kMark,  // ( ) | , := =
   };
@@ -25,14 +25,14 @@ struct TemplateToken {
   std::string text;
   int64_t number = 0;
   size_t offset = 0;
-  bool is_glued = false;  // nothing stands between it and the token before
+  bool is_glued = false;  // it follows the previous token without a blank
 };
 
 struct TemplatePiece {
   bool is_action = false;
-  std::string_view text;              // of a text, blanks trimmed by the actions beside it
-  std::vector<TemplateToken> tokens;  // of an action; none of a comment
-  size_t offset = 0;                  // where it begins
+  std::string_view text;              // of a text, with blanks trimmed by adjacent actions
+  std::vector<TemplateToken> tokens;  // of an action; none for a comment
+  size_t offset = 0;                  // where it starts
 };
 
 // Errors: InvalidArgument with line and column.

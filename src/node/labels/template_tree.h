@@ -1,4 +1,4 @@
-// A template as a tree: what template_parse.cc makes and template_expand.cc walks.
+// A template as a tree: built by template_parse.cc, walked by template_expand.cc.
 #pragma once
 
 #include <cstddef>
@@ -22,23 +22,23 @@ struct TemplatePlace {
   bool operator==(const TemplatePlace&) const = default;
 };
 
-// Where `offset` is.
+// The position of `offset`.
 TemplatePlace PlaceAt(std::string_view text, size_t offset);
 
-// The same for many offsets of one text.
+// The same for many offsets in one text.
 class TemplateLines {
  public:
   explicit TemplateLines(std::string_view text);
   TemplatePlace At(size_t offset) const;
 
  private:
-  std::vector<size_t> begins_;  // of lines
+  std::vector<size_t> begins_;  // offsets at which lines begin
 };
 
 struct TemplateExpression {
   enum class Kind : uint8_t {
     kLiteral,
-    kDot,       // what the innermost range or with stands on
+    kDot,       // the current value of the innermost range or with
     kVariable,  // slot; slot 0 is "$", the data as a whole
     kCall,
   };
@@ -48,7 +48,7 @@ struct TemplateExpression {
   size_t slot = 0;
   const Function* function = nullptr;
   std::vector<TemplateExpression> arguments;
-  std::optional<Pattern> pattern;   // of a function that takes a regular expression
+  std::optional<Pattern> pattern;   // for a function that takes a regular expression
   std::vector<std::string> fields;  // taken of the value, one after the other: ".a.b"
 };
 
@@ -58,13 +58,13 @@ struct TemplateNode {
   TemplatePlace place;
   std::string text;
   TemplateExpression expression;
-  std::optional<size_t> key;    // slot of range's first of two variables
-  std::optional<size_t> value;  // slot that is set
+  std::optional<size_t> key;    // slot of the first of range's two variables
+  std::optional<size_t> value;  // slot to set
   std::vector<TemplateNode> body;
   std::vector<TemplateNode> otherwise;
 };
 
-// A path that is taken of the data as a whole.
+// A path that starts at the root of the data.
 struct TemplatePath {
   TemplatePlace place;
   std::vector<std::string> fields;

@@ -1,4 +1,4 @@
-// What a template computes with: nothing, a truth, a whole number, a text, a list, a map.
+// A value in a template: nothing, a boolean, an integer, a text, a list or a map.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,9 @@ class Value {
   const List* if_list() const { return Pointed<List>(); }
   const Dict* if_dict() const { return Pointed<Dict>(); }
 
-  // As Go's templates: false, 0, nothing and what is empty are not true.
+  // As in Go's templates: false, 0, nothing and empty values are not true.
   bool IsTrue() const;
-  // As it is printed. Errors: InvalidArgument, of lists and maps.
+  // As printed. Errors: InvalidArgument for lists and maps.
   StatusOr<std::string> Text() const;
   // "a text", "a list", for people.
   std::string_view KindName() const;

@@ -1,4 +1,4 @@
-// Versions as the expressions of rules compare them. Pure.
+// Versions as rule expressions compare them. Pure functions.
 #pragma once
 
 #include <compare>
@@ -8,7 +8,7 @@
 
 namespace kgpu::labels {
 
-// What follows the three numbers ("-91-generic", "+build") has no part in comparing.
+// Comparisons ignore what follows the three numbers ("-91-generic", "+build").
 struct Version {
   uint64_t major = 0;
   uint64_t minor = 0;
@@ -16,7 +16,7 @@ struct Version {
   auto operator<=>(const Version&) const = default;
 };
 
-// "6", "v5.14", "5.14.0-427.el9.x86_64"; nothing when it does not begin with such.
+// "6", "v5.14", "5.14.0-427.el9.x86_64"; nothing if the text does not start like that.
 std::optional<Version> ParseVersion(std::string_view text);
 
 }  // namespace kgpu::labels

@@ -1,5 +1,5 @@
-// The chain from the driver to a pod that can have a GPU: link by link, with what fixes the first
-// thing that is wrong. Pure.
+// The chain from the driver to a pod that can have a GPU: checks link by link, and says how to fix
+// the first problem. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace kgpu::node {
 
 enum class LinkState : uint8_t {
   kOk,
-  kWaiting,  // not yet: nobody has to do anything
-  kBad,      // will not come right by itself; the message says what fixes it
+  kWaiting,  // not ready yet, but nobody needs to act
+  kBad,      // does not recover by itself; the message has the fix
 };
 
 // "ok", "waiting", "bad".
@@ -26,46 +26,46 @@ std::string_view ToString(LinkState state);
 struct Link {
   std::string name;
   LinkState state = LinkState::kWaiting;
-  std::string reason{};   // CamelCase, of a closed list (docs/reference/gating.md); empty when ok
-  std::string message{};  // for people; says the fix of what is bad
+  std::string reason{};   // CamelCase, from a fixed list (docs/reference/gating.md); empty if ok
+  std::string message{};  // for people; has the fix if the state is kBad
   bool operator==(const Link&) const = default;
 };
 
-// Resource name → quantity, as the Node object has them ("8", "64Mi").
+// Resource name → quantity, as in the Node object ("8", "64Mi").
 using Quantities = std::map<std::string, std::string>;
 
-// One resource of ours on the kubelet.
+// One of our resources on the kubelet.
 struct ResourceFact {
   std::string name;
-  uint64_t allocatable = 0;  // healthy slots: what the kubelet is to count
+  uint64_t allocatable = 0;  // healthy slots: what the kubelet should count
   bool is_registered = false;
   std::string problem{};  // why it is not registered, with the fix
   bool operator==(const ResourceFact&) const = default;
 };
 
-// All that the chain is judged by. The agent fills it from its own state.
+// Everything needed to judge the chain. The agent fills it in from its own state.
 struct ChainFacts {
-  std::optional<size_t> gpus{};  // NVIDIA GPUs on the PCI bus; nothing: not looked yet
+  std::optional<size_t> gpus{};  // NVIDIA GPUs on the PCI bus; nothing: not read yet
   device::DriverState driver = device::DriverState::kStarting;
   std::string driver_version{};
-  std::string driver_problem{};  // with the fix; empty when ready
-  // GPUs of which a handle, opened through the driver's library, has answered since the library
-  // was loaded; and why the others did not.
+  std::string driver_problem{};  // with the fix; empty if ready
+  // The number of GPUs whose handle, opened through the driver's library, has answered since the
+  // library was loaded; and why the others did not.
   size_t handles = 0;
   std::string handle_problem{};
-  // The container runtime: known, and given a way by which containers get GPUs.
+  // The container runtime: known, and there is a way to pass GPUs to containers.
   bool is_runtime_known = false;
   std::string runtime_way{};      // "CDI by the plugin's reply"
   std::string runtime_problem{};  // with the fix
   bool is_cdi_used = true;
-  bool is_cdi_written = false;  // specs of this driver are in force
+  bool is_cdi_written = false;  // specs for this driver are in place
   std::string cdi_problem{};
-  bool has_resources = false;  // the configuration was applied to an answer of the driver
+  bool has_resources = false;  // the configuration was applied to the driver's answer
   std::vector<ResourceFact> resources{};
-  // Who serves GPUs to the kubelet in our place ("NVIDIA's device plugin"); empty: we do.
+  // Who serves GPUs to the kubelet instead of us ("NVIDIA's device plugin"); empty: we do.
   std::string plugin_owner{};
   // status.allocatable of the Node object; nothing: the API server has not answered yet, or is not
-  // asked.
+  // used.
   std::optional<Quantities> allocatable{};
   bool operator==(const ChainFacts&) const = default;
 };
@@ -78,9 +78,9 @@ struct Chain {
 
 Chain CheckChain(const ChainFacts& facts);
 
-// The first link that is not ok; null when all are.
+// The first link that is not ok; null if all are ok.
 const Link* FirstWrong(const Chain& chain);
-// kOk when every link is; kBad when one is bad.
+// kOk if every link is ok; kBad if one is bad.
 LinkState Worst(const Chain& chain);
 
 // The GPUReady condition without its time.
@@ -91,7 +91,7 @@ struct ConditionText {
   bool operator==(const ConditionText&) const = default;
 };
 
-// True/AllVerified; else False with reason and message of the first thing wrong, or NoGpu.
+// True/AllVerified; else False with reason and message of the first problem, or NoGpu.
 ConditionText ConditionOf(const Chain& chain);
 
 }  // namespace kgpu::node

@@ -1,5 +1,5 @@
-// What a person changes on a Node object by hand: `kgpu node label|taint|untaint|adopt|release`.
-// Parsed, checked against the node, and planned as values. Pure.
+// Manual changes to a Node object: `kgpu node label|taint|untaint|adopt|release`. Parsed, checked
+// against the node, and planned as values. Pure functions.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace kgpu::node {
 
 struct LabelEdit {
   std::string key;
-  std::optional<std::string> value;  // nothing: the label is removed
+  std::optional<std::string> value;  // nothing: remove the label
   bool operator==(const LabelEdit&) const = default;
 };
 
@@ -27,40 +27,40 @@ StatusOr<LabelEdit> ParseLabelEdit(std::string_view text);
 struct TaintEdit {
   std::string key;
   std::string value;
-  std::string effect;  // empty, of one that is removed: every effect
+  std::string effect;  // empty in a removal: every effect
   bool is_removal = false;
   bool operator==(const TaintEdit&) const = default;
 };
 
 // "KEY=VALUE:EFFECT", "KEY:EFFECT", "KEY-" or "KEY:EFFECT-". Errors: InvalidArgument with the fix.
 StatusOr<TaintEdit> ParseTaintEdit(std::string_view text);
-// "KEY" or "KEY:EFFECT", with or without "-" behind it.
+// "KEY" or "KEY:EFFECT", with or without a trailing "-".
 StatusOr<TaintEdit> ParseUntaint(std::string_view text);
 
 struct EditPlan {
-  std::optional<kube::ApiRequest> request{};  // nothing: the node is so already
+  std::optional<kube::ApiRequest> request{};  // nothing: no change is needed
   std::vector<std::string> changes{};         // "label + a=b", "taint - k:NoSchedule"
   std::vector<std::string> notes{};           // for people
 };
 
-// Errors: InvalidArgument (a key twice), AlreadyExists (a label has another value, and
+// Errors: InvalidArgument (a duplicate key), AlreadyExists (a label has another value, and
 // `overwrite` is false).
 StatusOr<EditPlan> PlanLabels(const SeenNode& node, const std::vector<LabelEdit>& edits,
                               bool overwrite);
-// Errors: as PlanLabels; NotFound (a taint to be removed is not there).
+// Errors: as PlanLabels; NotFound (a taint to remove does not exist).
 StatusOr<EditPlan> PlanTaints(const SeenNode& node, const std::vector<TaintEdit>& edits,
                               bool overwrite);
 
 enum class Decision : uint8_t {
   kAdopt,    // kgpu owns it
   kRelease,  // kgpu leaves it alone
-  kForget,   // who came first owns it
+  kForget,   // whoever came first owns it
 };
 
 // Records the decision about `subjects` on the node.
 EditPlan PlanDecision(const SeenNode& node, Decision decision, const std::set<Owner>& subjects);
 
-// The next step of taking everything of ours off the node; its changes are all that are left.
+// The next step of removing everything of ours from the node; its changes are all that remain.
 EditPlan PlanClear(const SeenNode& node);
 
 }  // namespace kgpu::node

@@ -1,5 +1,5 @@
-// The gate: from what is known of the node to its GPUReady condition, its taint, and events. Writes
-// nothing itself, and holds nothing up: registration with the kubelet never waits for it.
+// The gate: derives the node's GPUReady condition, its taint and events. It writes nothing itself,
+// and delays nothing: registration with the kubelet never waits for it.
 #pragma once
 
 #include <chrono>
@@ -17,13 +17,13 @@ namespace kgpu::node {
 
 struct GateOptions {
   bool sets_condition = true;
-  // Whether the taint is set while the node is not ready. One that somebody else has set is lifted
-  // in any case.
+  // Whether to set the taint while the node is not ready. A taint that somebody else has set is
+  // removed in any case.
   bool sets_taint = false;
   HoldOptions hold{};
-  // While the node is not ready its reason is reported no more often than this.
+  // Minimum time between reports of the reason while the node is not ready.
   std::chrono::milliseconds reason_every{10'000};
-  // When this boot began. A condition that is older is of the boot before, and proves nothing.
+  // When this boot began. An older condition is from an earlier boot, and proves nothing.
   WallTime booted{};
 };
 
@@ -36,24 +36,24 @@ struct GateEvent {
 // Lives on the loop's thread.
 class Gate {
  public:
-  // `changed` is called from the loop when request() has changed, `tell` for each event. `loop`
-  // outlives the gate.
+  // Calls `changed` from the loop when request() has changed, and `tell` for each event. `loop`
+  // must outlive the gate.
   Gate(EventLoop& loop, const GateOptions& options, std::function<void()> changed,
        std::function<void(const GateEvent&)> notify);
   ~Gate();
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  // Without `allocatable`: the gate takes that from the node.
+  // Leave out `allocatable`: the gate takes it from the node.
   void SetFacts(ChainFacts facts);
   void SetNode(const SeenNode& node);
 
-  // The chain as it is now, whatever is said of it outwardly.
+  // The current chain, whatever the node reports.
   const Chain& chain() const { return chain_; }
-  // Nothing: not decided yet (the node or the PCI bus has not been looked at), all is left as it
-  // is.
+  // Nothing: not decided yet (the node or the PCI bus has not been read); nothing is
+  // changed.
   const std::optional<DesiredGate>& desired() const { return desired_; }
-  // What the node is called outwardly.
+  // Whether the node is reported as ready.
   bool is_ready() const { return hold_ && hold_->is_ready(); }
 
  private:
@@ -62,7 +62,7 @@ class Gate {
   ConditionText NotReadyText(SteadyTime now);
   void Notify(const ConditionText& text);
   void Arm(const Hold& hold, SteadyTime now);
-  // The condition that is asked for now; null when there is none.
+  // The condition requested now; null if there is none.
   const ConditionText* Said() const;
 
   EventLoop& loop_;
@@ -71,11 +71,11 @@ class Gate {
   std::function<void(const GateEvent&)> notify_;
   ChainFacts facts_;
   Chain chain_;
-  std::optional<Hold> hold_;  // since the node is known
+  std::optional<Hold> hold_;  // once the node is known
   std::optional<DesiredGate> desired_;
-  ConditionText reported_;     // the last event
-  bool is_expected_ = false;   // somebody counts on GPUs here though there is none
-  SteadyTime reason_since_{};  // of the reason in desired_
+  ConditionText reported_;     // of the last event
+  bool is_expected_ = false;   // somebody expects GPUs here although there are none
+  SteadyTime reason_since_{};  // when the reason in desired_ began
   std::optional<SteadyTime> reason_due_;
   TimerId timer_ = TimerId::kNone;
 };

@@ -1,4 +1,4 @@
-// The node's condition GPUHealthy: from the snapshot to what is said of it, and not too often.
+// Derives the node's condition GPUHealthy from the snapshot, and limits how often it changes.
 #pragma once
 
 #include <chrono>
@@ -12,21 +12,21 @@
 
 namespace kgpu::node {
 
-// What the node should say of its GPUs' health. Nothing inside: none of ours on the node, since it
-// has no GPU and nobody `is_expected` to count on one. Nothing at all: not known yet. Pure.
+// What the node should report about its GPUs' health. Empty inside: no condition of ours, since the
+// node has no GPU and nobody `is_expected` to rely on one. Nothing: not known yet. Pure.
 std::optional<DesiredHealth> DesiredHealthOf(const device::Snapshot& snapshot, bool is_expected);
 
 struct HealthGateOptions {
   bool sets_condition = true;
-  // Another text of the same status is written no more often than this. A change of the status is
-  // written at once: the hold-down and the flap limit of the faults keep it from flapping.
+  // Minimum time between two texts of the same status. A changed status is written immediately: the
+  // hold-down and the flap limit of the faults keep it from flapping.
   std::chrono::milliseconds text_every{10'000};
 };
 
 // Lives on the loop's thread. Writes nothing itself.
 class HealthGate {
  public:
-  // `changed` is called from the loop when request() has changed. `loop` outlives it.
+  // Calls `changed` from the loop when request() has changed. `loop` must outlive it.
   HealthGate(EventLoop& loop, const HealthGateOptions& options, std::function<void()> changed);
   ~HealthGate();
   HealthGate(const HealthGate&) = delete;
@@ -34,9 +34,9 @@ class HealthGate {
 
   void SetSnapshot(device::SnapshotPtr snapshot);
   void SetNode(const SeenNode& node);
-  // What else is wrong with how health is watched: follows the message; empty: nothing.
+  // Another problem with health monitoring, appended to the message; empty: none.
   void SetNote(std::string note);
-  // Nothing: not decided yet (the node or the GPUs have not been looked at), all is left as it is.
+  // Nothing: not decided yet (the node or the GPUs have not been read); nothing is changed.
   const std::optional<DesiredHealth>& desired() const { return desired_; }
 
  private:
@@ -50,7 +50,7 @@ class HealthGate {
   bool has_node_ = false;
   bool is_expected_ = false;
   std::optional<DesiredHealth> desired_;
-  SteadyTime reported_{};  // when desired_ became what it is
+  SteadyTime reported_{};  // when desired_ last changed
   TimerId timer_ = TimerId::kNone;
 };
 

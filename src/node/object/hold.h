@@ -1,5 +1,5 @@
-// What the node says of itself over time: a chain that breaks for a moment does not flap condition
-// and taint. Pure: time is given.
+// What the node reports over time: condition and taint do not flap if the chain breaks for a
+// moment. Pure: time is a parameter.
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,12 @@
 namespace kgpu::node {
 
 struct HoldOptions {
-  // How long a ready node may be less than ready before it says so. Waiting links come right by
-  // themselves: the kubelet reports counts every 10 s, an agent's restart takes a second.
+  // How long a ready node may be not ready before it reports it. Waiting links recover by
+  // themselves: the kubelet reports counts every 10 s, an agent restarts in a second.
   std::chrono::milliseconds waiting_grace{60'000};
   std::chrono::milliseconds bad_grace{5'000};
-  // How long all must be well after a loss before the node is ready again: doubles with each
-  // loss of the last `memory`. The first readiness is never held back.
+  // How long everything must be ok after a loss before the node is ready again: doubles with each
+  // loss within the last `memory`. The first readiness is never delayed.
   std::chrono::milliseconds first_return{10'000};
   std::chrono::milliseconds last_return{300'000};
   std::chrono::milliseconds memory{1'800'000};
@@ -25,12 +25,12 @@ struct HoldOptions {
 
 class Hold {
  public:
-  // `was_ready`: the node said so before, in this boot.
+  // `was_ready`: the node reported it earlier in this boot.
   Hold(const HoldOptions& options, bool was_ready);
 
-  // The chain is as bad as `worst` now. True when the node is to be called ready.
+  // The chain's worst state is `worst` now. True if the node should be reported as ready.
   bool Look(LinkState worst, SteadyTime now);
-  // When to look again though nothing changes; nothing: never.
+  // When to call Look again even if nothing changes; nothing: never.
   std::optional<SteadyTime> next() const { return next_; }
   bool is_ready() const { return is_ready_; }
 
@@ -44,7 +44,7 @@ class Hold {
   std::optional<SteadyTime> wrong_since_;    // while ready
   std::optional<SteadyTime> bad_since_;      // while ready
   std::optional<SteadyTime> healthy_since_;  // while not ready
-  std::deque<SteadyTime> losses_;            // of the last `memory`, at most kMaxLosses
+  std::deque<SteadyTime> losses_;            // within the last `memory`, at most kMaxLosses
   std::optional<SteadyTime> next_;
 };
 

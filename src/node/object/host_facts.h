@@ -1,4 +1,4 @@
-// What the node module has to know of the host itself.
+// What the node module needs to know about the host.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace kgpu::node {
 
-// Sockets of others' device plugins for NVIDIA GPUs that somebody answers on, by name, sorted. A
-// socket file that was left behind is none: each is called once. `folder` is the kubelet's
-// device-plugins/. Empty where it cannot be read.
+// Sockets of other device plugins for NVIDIA GPUs on which somebody answers, sorted by name.
+// Connects to each once, so it skips socket files that were left behind. `folder` is the kubelet's
+// device-plugins/. Empty if it is unreadable.
 std::vector<std::string> ForeignPluginSockets(const std::string& folder);
 
 // Whether GFD's feature file is in NFD's features.d/.
 bool HasGfdFile(const sys::Root& host);
 
-// When the host was started. Errors: NotFound, Unavailable (no /proc/stat there, no btime in it).
+// When the host booted. Errors: NotFound, Unavailable (no /proc/stat, or no btime in it).
 StatusOr<WallTime> BootTime(const sys::Root& host);
 
 }  // namespace kgpu::node

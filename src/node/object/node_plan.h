@@ -1,5 +1,5 @@
-// What is to be written to a Node object so that it carries what it should: pure, and level by
-// level. After each write the plan is made again from what the server answered.
+// Plans the writes to a Node object so that it carries what it should: a pure function of the
+// current state. After each write, plan again from the server's response.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,13 @@
 namespace kgpu::node {
 
 inline constexpr std::string_view kGateTaintKey = "kgpu.dev/not-ready";
-// Which taints and extended resources are ours, so that another run of us can take them back:
+// Record which taints and extended resources are ours, so that a later run of us can remove them:
 // "key:effect,…" and "name,…".
 inline constexpr std::string_view kTaintsAnnotation = "kgpu.dev/taints";
 inline constexpr std::string_view kResourcesAnnotation = "kgpu.dev/extended-resources";
 
 enum class DesiredTaint : uint8_t {
-  kLeave,  // as it is
+  kLeave,  // unchanged
   kSet,
   kLift,
 };
@@ -33,7 +33,7 @@ struct DesiredGate {
   bool operator==(const DesiredGate&) const = default;
 };
 
-// The condition about the GPUs' health without its time.
+// The condition about the GPUs' health, without its time.
 struct HealthText {
   std::string status{};  // True, False, Unknown
   std::string reason{};
@@ -46,23 +46,23 @@ struct DesiredHealth {
   bool operator==(const DesiredHealth&) const = default;
 };
 
-// Each part is left as it is on the node while it is not decided: an agent that has just started
-// takes nothing back.
+// Each part stays unchanged on the node until it is decided: an agent that has just started removes
+// nothing.
 struct Wanted {
   std::optional<labels::NodeClaims> claims{};
   std::optional<DesiredGate> gate{};
   std::optional<DesiredHealth> health{};
   bool operator==(const Wanted&) const = default;
 };
-// Nothing of ours on the node.
+// Removes everything of ours from the node.
 Wanted NothingWanted();
 
-// What is claimed and not written, because it is somebody else's.
+// Claims that are not written, because they belong to somebody else.
 struct Skipped {
   std::string kind{};  // label, annotation, taint, resource
   std::string key{};
   std::string wanted{};
-  std::string present{};  // empty: nothing is there
+  std::string present{};  // empty: there is none
   std::string owner{};    // "Node Feature Discovery", "kubectl-label"
   bool operator==(const Skipped&) const = default;
 };
@@ -86,14 +86,14 @@ struct Write {
 };
 
 struct NodePlan {
-  // At most one of a kind, and each could be done alone, now; none: the node is as it should be.
-  // What depends on another comes in the plan after that was done.
+  // At most one per kind, each possible by itself, now; none: the node is up to date. Writes that
+  // depend on another come in the plan after it.
   std::vector<Write> writes{};
   std::vector<Skipped> skipped{};      // sorted by kind, key
-  std::vector<std::string> changes{};  // all that differs, also what cannot be written yet
+  std::vector<std::string> changes{};  // all differences, also those that cannot be written yet
 };
 
-// `now` becomes the time of a condition that changes its status.
+// `now` becomes the time of a condition whose status changes.
 NodePlan PlanNode(const SeenNode& node, const Wanted& wanted, const Owners& owners, WallTime now);
 
 }  // namespace kgpu::node

@@ -1,4 +1,4 @@
-// Requests that change a Node object, as the API wants them. Pure.
+// Requests that change a Node object, in the API's form. Pure functions.
 #pragma once
 
 #include <map>
@@ -14,11 +14,11 @@ namespace kgpu::node {
 // "/api/v1/nodes/n1".
 std::string NodePath(std::string_view name);
 
-// Server-side apply of all labels and annotations of ours. With `force`, on this version of the
-// node only: what somebody else sets meanwhile is not taken.
+// Server-side apply of all our labels and annotations. With `force`, only on this version of the
+// node: does not take over what somebody else sets meanwhile.
 kube::ApiRequest ApplyKeys(const SeenNode& node, const std::map<std::string, std::string>& labels,
                            const std::map<std::string, std::string>& annotations, bool force);
-// Which of our conditions, and who applies it.
+// Which of our conditions, and its field manager.
 struct ConditionKind {
   std::string_view type;
   std::string_view manager;
@@ -26,13 +26,13 @@ struct ConditionKind {
 inline constexpr ConditionKind kReadyCondition{kConditionType, kGateManager};
 inline constexpr ConditionKind kHealthCondition{kHealthConditionType, kHealthManager};
 
-// Server-side apply of a condition of ours, or of none, to the status.
+// Server-side apply to the status: one of our conditions, or none.
 kube::ApiRequest ApplyCondition(const SeenNode& node, const ConditionKind& kind,
                                 const std::optional<SeenCondition>& condition);
-// The whole list of taints, JSON texts, on this version of the node only: it is atomic.
+// The whole list of taints, JSON texts, only on this version of the node: the list is atomic.
 kube::ApiRequest PatchTaints(const SeenNode& node, const std::vector<std::string>& taints,
                              std::string_view manager);
-// JSON patch of the status; `removed` must be there.
+// JSON patch of the status; `removed` must exist.
 kube::ApiRequest PatchResources(const SeenNode& node, const Quantities& set,
                                 const std::vector<std::string>& removed);
 // Merge patch of labels and annotations; an empty optional removes the key.

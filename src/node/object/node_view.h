@@ -1,4 +1,4 @@
-// The Node object for people and programs: `kgpu node status`, GET /v1/node. Pure.
+// The Node object for people and programs: `kgpu node status`, GET /v1/node. Pure functions.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -16,13 +16,13 @@ namespace kgpu::node {
 
 struct NodeReport {
   std::string node{};
-  // Nothing: no agent reported it (its fix stands in agent_problem).
+  // Nothing: no agent reported it (agent_problem has the fix).
   std::optional<Chain> chain{};
   std::string agent_problem{};
-  // The node is called ready outwardly.
+  // The node is reported as ready.
   bool is_ready = false;
   std::optional<DesiredGate> desired{};
-  // The Node object as it was seen last; nothing: never, api_problem says why.
+  // The Node object as last seen; nothing: never, see api_problem.
   std::optional<SeenNode> seen{};
   std::string api_problem{};
   Owners owners{};
@@ -31,12 +31,12 @@ struct NodeReport {
 
 // Field names are part of the interface: docs/reference/gating.md.
 boost::json::value NodeJson(const NodeReport& report);
-// The first thing wrong stands first.
+// The first problem comes first.
 std::string NodeTable(const NodeReport& report);
-// Exit code 0 of `kgpu node status`, else 7: the node is called ready, or has no GPU and nobody
-// expects one.
+// Whether `kgpu node status` exits with 0 instead of 7: the node is reported as ready, or has no
+// GPU and nobody expects one.
 bool IsHealthy(const NodeReport& report);
-// The first thing wrong in one line; empty when nothing is.
+// The first problem on one line; empty if there is none.
 std::string Obstacle(const NodeReport& report);
 
 }  // namespace kgpu::node

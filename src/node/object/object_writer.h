@@ -1,5 +1,5 @@
-// Keeps one API object as it is wanted: the NodeFeature of this node, say. Written when it differs
-// from what is there, looked at now and then, taken away when it is not wanted any more.
+// Keeps one API object up to date, e.g. this node's NodeFeature: writes it if it differs, checks it
+// from time to time, and deletes it when it is no longer needed.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -33,19 +33,19 @@ struct ObjectWriterState {
   std::string problem{};  // with the fix
 };
 
-// By this annotation an object is known as ours, and what is in it.
+// This annotation marks an object as ours, and holds a digest of its content.
 inline constexpr std::string_view kDigestAnnotation = "kgpu.dev/digest";
 
 // Lives on the loop's thread.
 class ObjectWriter {
  public:
-  // All of them outlive the writer. Nothing is done before the first SetWanted.
+  // All of them must outlive the writer. It does nothing before the first SetWanted.
   ObjectWriter(EventLoop& loop, kube::Client& client, Random& random, ObjectWriterOptions options);
   ~ObjectWriter();
   ObjectWriter(const ObjectWriter&) = delete;
   ObjectWriter& operator=(const ObjectWriter&) = delete;
 
-  // apiVersion, kind, metadata and all else that is ours; nothing: it is taken away, if it is ours.
+  // apiVersion, kind, metadata and everything else of ours; nothing: deletes it, if it is ours.
   void SetWanted(std::optional<boost::json::value> object);
   const ObjectWriterState& state() const { return state_; }
 
@@ -67,7 +67,7 @@ class ObjectWriter {
   std::optional<boost::json::value> wanted_;
   std::string digest_;
   bool is_asked_ = false;
-  bool is_stale_ = false;  // what is wanted has changed since the call in progress began
+  bool is_stale_ = false;  // SetWanted was called during the call in progress
   std::unique_ptr<kube::Call> call_;
   TimerId timer_ = TimerId::kNone;
   ObjectWriterState state_;

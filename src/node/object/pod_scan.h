@@ -1,4 +1,4 @@
-// Which pods of a node are those of other owners: one look, in small pieces.
+// Finds the pods of other owners on a node: one scan, in small pieces.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace kgpu::node {
 
-// The pods of `node` that OwnerOfPod knows. `done` is called once, from the loop, with the errors
-// of Client::Send; destroying the scan gives it up. `client` outlives it.
+// The pods of `node` that OwnerOfPod recognises. `done` is called once, from the loop, with the
+// errors of Client::Send; destroying the scan cancels it. `client` must outlive it.
 class PodScan {
  public:
   using Done = std::function<void(StatusOr<std::vector<SeenPod>>)>;

@@ -1,4 +1,4 @@
-// What of a Node object matters here: what it carries, and who set it. Pure.
+// The relevant parts of a Node object: what it carries, and who set it. Pure functions.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -17,9 +17,9 @@
 
 namespace kgpu::node {
 
-// Field managers of ours: labels, annotations, taints and extended resources; the gate's
-// condition and taint; the condition about the GPUs' health (one of its own, since what a manager
-// no longer applies is taken away); what a person did by a verb.
+// Our field managers, for: labels, annotations, taints and extended resources; the gate's condition
+// and taint; the condition about the GPUs' health (separate, since fields that a manager no longer
+// applies are removed); changes by a person through a command.
 inline constexpr std::string_view kManager = "kgpu";
 inline constexpr std::string_view kGateManager = "kgpu-gate";
 inline constexpr std::string_view kHealthManager = "kgpu-health";
@@ -27,7 +27,7 @@ inline constexpr std::string_view kVerbManager = "kgpu-verb";
 inline constexpr std::string_view kConditionType = "GPUReady";
 inline constexpr std::string_view kHealthConditionType = "GPUHealthy";
 
-// A taint as the server has it: what we do not know of it (timeAdded, say) must not be lost when
+// A taint as the server has it: parts that we do not know (timeAdded, say) must not be lost when
 // the list is written again.
 struct SeenTaint {
   labels::Taint taint;
@@ -39,15 +39,15 @@ struct SeenCondition {
   std::string status{};  // True, False, Unknown
   std::string reason{};
   std::string message{};
-  WallTime since{};  // lastTransitionTime; the epoch when it is unknown
+  WallTime since{};  // lastTransitionTime; the epoch if unknown
   bool operator==(const SeenCondition&) const = default;
 };
 
-// One map of metadata: labels or annotations.
+// One metadata map: labels or annotations.
 struct SeenKeys {
   std::map<std::string, std::string> values{};
   std::set<std::string> ours{};  // applied by kManager
-  // Key → who else set it: "nfd-master", "kubectl-label".
+  // Key → who else has set it: "nfd-master", "kubectl-label".
   std::map<std::string, std::set<std::string>> others{};
   bool operator==(const SeenKeys&) const = default;
 };
@@ -66,12 +66,12 @@ struct SeenNode {
   bool operator==(const SeenNode&) const = default;
 };
 
-// Errors: InvalidArgument (no Node object with a name). What else is missing or malformed counts as
-// not there.
+// Errors: InvalidArgument (no Node object with a name). Anything else that is missing or malformed
+// counts as absent.
 StatusOr<SeenNode> ReadNode(const boost::json::value& node);
 
 // Whether resource version `a` is later than `b`. Versions of one resource are whole numbers since
-// Kubernetes 1.35; of others it is only known that they differ, which counts as later.
+// Kubernetes 1.35; otherwise we only know that they differ, which counts as later.
 bool IsLater(std::string_view a, std::string_view b);
 
 }  // namespace kgpu::node

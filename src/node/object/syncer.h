@@ -1,5 +1,5 @@
-// All that one agent does to its Node object: one filtered watch, the gate, the writer, and who
-// else is here. What the agent knows flows in, requests flow out.
+// Everything that an agent does to its Node object: one filtered watch, the gate, the writer, and
+// the detection of other owners. It takes the agent's knowledge and sends requests.
 #pragma once
 
 #include <chrono>
@@ -31,23 +31,23 @@ struct SyncerOptions {
   GateOptions gate{};
   HealthGateOptions health{};
   WriterOptions writer{};
-  // The first request is sent somewhere within this time, so that a cluster whose nodes start
-  // together is not asked by all in one second.
+  // The first request is sent at a random time within this, so that a cluster whose nodes start
+  // together does not send all of them in one second.
   std::chrono::milliseconds start_jitter{5'000};
-  // The labels of an agent that has just started may wait as long: the condition and the taint go
-  // first, where both have to be written.
+  // After a start, labels may wait up to this long: condition and taint are written first if all of
+  // them are due.
   std::chrono::milliseconds claims_jitter{5'000};
-  // How often it is looked whether another owner still runs, while there is one.
+  // How often to check whether another owner still runs, while there is one.
   std::chrono::milliseconds owners_every{600'000};
-  // One that was not found is looked for once more, after this time to twice as long, before it
-  // counts as gone: its pod is away for a while when it is updated.
+  // An owner that was not found is checked once more, after one to two times this, before it counts
+  // as gone: its pod disappears for a while during an update.
   std::chrono::milliseconds owners_again{60'000};
-  // Whom an earlier syncer of this process stood back for: its reported(), not to be reported
-  // again.
+  // Owners for which an earlier syncer of this process stood back: its reported(), which are not
+  // reported again.
   std::set<Owner> reported{};
 };
 
-// What becomes an event on the node; `uid` is the Node object's.
+// An event about the node; `uid` is the Node object's.
 struct NodeEvent {
   bool is_warning = false;
   std::string reason{};
@@ -67,29 +67,29 @@ class Syncer {
     std::function<void()> changed{};
   };
 
-  // All of them outlive the syncer. Nothing is called from here.
+  // All of them must outlive the syncer. The constructor calls no handler.
   Syncer(EventLoop& loop, kube::Client& client, Random& random, SyncerOptions options,
          Handlers handlers);
   ~Syncer();
   Syncer(const Syncer&) = delete;
   Syncer& operator=(const Syncer&) = delete;
 
-  // Of the node, without `allocatable`.
+  // About the node, without `allocatable`.
   void SetFacts(ChainFacts facts);
-  // Of the GPUs, for the condition about their health.
+  // The GPUs, for the condition about their health.
   void SetSnapshot(device::SnapshotPtr snapshot);
-  // What else is wrong with how health is watched, for the same condition; empty: nothing.
+  // Another problem with health monitoring, for the same condition; empty: none.
   void SetHealthNote(std::string note);
-  // What the node should carry; until it is known, nothing is taken back or added.
+  // What the node should carry; before the first call, nothing is removed or added.
   void SetClaims(labels::NodeClaims claims);
-  // What the host tells of other owners: sockets in the kubelet's device-plugins/ that somebody
-  // answers on and that are not ours, and whether GFD's feature file is there.
+  // Traces of other owners on the host: live sockets in the kubelet's device-plugins/ that are not
+  // ours, and whether GFD's feature file exists.
   void SetHostMarks(std::vector<std::string> sockets, bool has_gfd_file);
 
   const Owners& owners() const { return owners_; }
   const std::set<Owner>& reported() const { return reported_; }
   NodeReport report() const;
-  // Of the Node object, for events on it; empty: it was not seen.
+  // The uid of the Node object, for events about it; empty: not seen.
   std::string node_uid() const { return seen_ ? seen_->uid : std::string(); }
 
  private:
@@ -121,11 +121,11 @@ class Syncer {
   Wanted wanted_;
   Evidence evidence_;
   Owners owners_;
-  std::set<Owner> reported_;       // whom it stands back for, as reported
-  bool has_scanned_ = false;       // since there are marks
-  std::set<Owner> missing_;        // by the last scan, and not yet by two
-  std::optional<SeenNode> taken_;  // out of the object that the watch has just brought
-  std::optional<SeenNode> seen_;   // of the watch
+  std::set<Owner> reported_;       // owners for which it stands back, as reported
+  bool has_scanned_ = false;       // since traces were found
+  std::set<Owner> missing_;        // in the last scan, but not in two
+  std::optional<SeenNode> taken_;  // from the object that the watch has just brought
+  std::optional<SeenNode> seen_;   // from the watch
   std::optional<labels::NodeClaims> first_claims_;  // while claims_timer_ runs
   std::string api_problem_ = "the API server has not been queried yet";
   std::unique_ptr<kube::Reflector> watch_;

@@ -1,4 +1,4 @@
-// A client for tests: what was sent is kept, and a function of the test's answers from the loop.
+// A client for tests: keeps what was sent; a function of the test answers, from the loop.
 #pragma once
 
 #include <boost/json/value.hpp>

@@ -1,4 +1,4 @@
-// Facts of a node with eight GPUs on which everything is ok.
+// Facts about a node with eight GPUs where everything is ok.
 #pragma once
 
 #include "src/node/object/chain.h"

@@ -1,5 +1,5 @@
-// Keeps a Node object as it is wanted: writes what differs, one write at a time, and nothing when
-// nothing does.
+// Keeps a Node object up to date: writes the differences, one write at a time, and nothing if there
+// are none.
 #pragma once
 
 #include <array>
@@ -23,36 +23,36 @@
 namespace kgpu::node {
 
 struct WriterOptions {
-  // From the first change on: what comes with it goes into the same write.
+  // Counts from the first change: later ones within it go into the same write.
   std::chrono::milliseconds coalesce{100};
-  // After a failed write of a kind; other kinds go on.
+  // After a failed write of one kind; other kinds continue.
   kube::BackoffOptions retry{.first = std::chrono::seconds(1),
                              .longest = std::chrono::minutes(5),
                              .reset_after = std::chrono::minutes(10)};
-  // How long the watch may be behind the answer of a write.
+  // How long the watch may lag behind the response to a write.
   std::chrono::milliseconds watch_lag{60'000};
-  // Somebody undoes what we write: the same change is made so often at once, then after a pause
-  // that doubles.
+  // Somebody reverts our writes: the same change is repeated this often immediately, then after a
+  // pause that doubles.
   int free_repeats = 3;
   std::chrono::milliseconds first_pause{2'000};
   std::chrono::milliseconds longest_pause{600'000};
-  std::chrono::milliseconds memory{3'600'000};  // a change not made for so long is a new one
+  std::chrono::milliseconds memory{3'600'000};  // after this long, a repeated change counts as new
 };
 
 struct WriterState {
-  bool is_settled = false;              // the node is as wanted, as far as it may be
-  uint64_t writes = 0;                  // that the server took
-  uint64_t failures = 0;                // that it did not
-  std::vector<std::string> problems{};  // why not, with the fix; by kind
+  bool is_settled = false;              // the node is as it should be, as far as allowed
+  uint64_t writes = 0;                  // successful ones
+  uint64_t failures = 0;                // failed ones
+  std::vector<std::string> problems{};  // why they failed, with the fix; by kind
   std::vector<Skipped> skipped{};
-  std::vector<std::string> changes{};  // still to be made
+  std::vector<std::string> changes{};  // still to be written
 };
 
 // Lives on the loop's thread.
 class Writer {
  public:
-  // `changed` is called from the loop whenever state() may have changed. `loop`, `client` and
-  // `random` outlive the writer.
+  // Calls `changed` from the loop whenever state() may have changed. `loop`, `client` and `random`
+  // must outlive the writer.
   Writer(EventLoop& loop, kube::Client& client, Random& random, const WriterOptions& options,
          std::function<void()> changed);
   ~Writer();
@@ -61,11 +61,11 @@ class Writer {
 
   void SetWanted(Wanted wanted);
   void SetOwners(Owners owners);
-  // The server is back: what failed is tried again now. What fails again waits as long as before.
+  // The server is back: retries failed writes now. The pauses after new failures do not start over.
   void TryNow();
-  // What the watch says; nothing: there is no such node, and nothing is written. One that is older
-  // than what a write has just been answered with is not looked at. Later it is: a server that was
-  // restored from a backup counts its versions from there.
+  // The node from the watch; nothing: there is no such node, and nothing is written. Ignores a
+  // version older than the response to the last write, for `watch_lag`; after that it counts, since
+  // a server restored from a backup starts from older versions.
   void SetNode(std::optional<SeenNode> node);
 
   const std::optional<SeenNode>& node() const { return node_; }
@@ -76,8 +76,8 @@ class Writer {
     explicit Retry(Random& random, const kube::BackoffOptions& options)
         : backoff(random, options) {}
     kube::Backoff backoff;
-    SteadyTime until{};     // no try before
-    std::string problem{};  // of the last try
+    SteadyTime until{};     // no retry before
+    std::string problem{};  // of the last attempt
   };
   struct Repeat {
     int count = 0;
@@ -106,7 +106,7 @@ class Writer {
   Owners owners_;
   std::optional<SeenNode> node_;
   std::string asked_;                   // version of node_ when the last request was sent
-  std::optional<SteadyTime> answered_;  // when node_ came as an answer
+  std::optional<SteadyTime> answered_;  // when node_ came as a response
   std::vector<Retry> retries_;          // by WriteKind
   std::map<size_t, Repeat> repeats_;    // by hash of the change; bounded
   std::unique_ptr<kube::Call> call_;

@@ -1,5 +1,5 @@
-// What Allocate gives one container, free of gRPC's types. Field meanings: the device plugin API,
-// ContainerAllocateResponse.
+// What Allocate returns for one container, without gRPC's types. Field meanings: the device plugin
+// API, ContainerAllocateResponse.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Every answer that Allocate can give for one resource, as a pure function of the ids.
+// All answers that Allocate can give for one resource, as a pure function of the ids.
 #pragma once
 
 #include <map>
@@ -17,36 +17,36 @@
 
 namespace kgpu::plugin {
 
-// How containers get their devices, decided: never kAuto.
+// How containers get their devices, resolved: never kAuto.
 struct Delivery {
   std::set<config::DeviceListStrategy> strategies;
   config::DeviceIdStrategy device_ids = config::DeviceIdStrategy::kUuid;
   std::string cdi_kind = "kgpu.dev/gpu";
   std::string cdi_annotation_prefix = "cdi.k8s.io/";
-  std::string reason;  // why these, for people
+  std::string reason;  // why it was chosen, for people
 
-  // Whether the answers have parts of the driver, which must be found on the host for that. Names
-  // are enough for NVIDIA's runtime, which finds the parts itself.
+  // Whether answers contain parts of the driver, which must first be found on the host. NVIDIA's
+  // runtime only needs names, and finds the parts itself.
   bool NeedsDriverFiles() const;
   bool operator==(const Delivery&) const = default;
 };
 
-// Immutable; asked from any thread.
+// Immutable; used by any thread.
 class AnswerCache {
  public:
-  // `plan` is what the driver's parts give (inject/plan.h); it may be null where `delivery` needs
-  // no more than names (CDI, environment).
+  // `plan` has the driver's parts (inject/plan.h); it may be null if `delivery` only needs names
+  // (CDI, environment).
   AnswerCache(const pools::Resource& resource, const device::Snapshot& snapshot,
               std::shared_ptr<const inject::InjectionPlan> plan, Delivery delivery);
 
-  // For the slots `ids`, in any order; equal sets of ids give equal answers. Errors:
-  // InvalidArgument (an id that the resource does not have, none at all, or more than one slot
-  // where the pool refuses it), Unavailable (the device is unhealthy or has no node: says why).
+  // The answer for the slots `ids`, in any order; equal sets of ids give equal answers. Errors:
+  // InvalidArgument (no ids, an id that the resource does not have, or several slots although the
+  // pool refuses that), Unavailable (the device is unhealthy or has no node: says why).
   StatusOr<Answer> For(std::span<const std::string> ids) const;
 
  private:
   struct Entry {
-    size_t order = 0;  // place of the slot in its resource
+    size_t order = 0;  // position of the slot in its resource
     std::string device_uuid;
     std::string index;  // "3", "3:0": NVIDIA_VISIBLE_DEVICES by index
     device::Health health;

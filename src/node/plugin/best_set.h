@@ -1,5 +1,5 @@
-// Which whole GPUs to give: the set whose cards are linked best among themselves and, among equals,
-// the one that leaves the other free cards linked best. Pure.
+// Chooses whole GPUs: the set whose cards are best linked with each other and, among equals, the
+// one that leaves the other free cards best linked. Pure functions.
 //
 // With W(X) the sum of the scores of all pairs in X, A the free cards and deg(v) the sum of v's
 // scores to A: W(A without S) = W(A) + W(S) - Σ deg(v in S). So both requests are one sum of
@@ -14,13 +14,13 @@
 
 namespace kgpu::plugin {
 
-// Cards of the set, ascending; slots of the request are cards of the table. The first in order
-// among sets that are equal in both requests, where the search is exact. Exact while the sets that
-// can be built are few (every request to 16 cards), else the best of greedy sets improved by swaps:
-// bounded by a number of steps, whatever the sizes.
+// Cards of the set, ascending; a slot of the request is a card of the table. The exact search
+// returns the first in order among sets that are equal in both respects. Exact while there are few
+// possible sets (every request to 16 cards); else the best of greedy sets improved by swaps, with a
+// bounded number of steps for all sizes.
 std::vector<size_t> BestSet(const LinkTable& links, const SlotRequest& request);
 
-// The two ways by themselves. The exact one takes as long as it takes.
+// The two methods separately. The exact one has no bound on its time.
 std::vector<size_t> ExactSet(const LinkTable& links, const SlotRequest& request);
 std::vector<size_t> GreedySet(const LinkTable& links, const SlotRequest& request);
 

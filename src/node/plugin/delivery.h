@@ -1,5 +1,5 @@
-// How containers get their devices: what the configuration says, or what the runtime below the
-// kubelet proves to understand.
+// How containers get their devices: as configured, or as the runtime below the kubelet provably
+// supports.
 #pragma once
 
 #include "src/container/cri/runtime_facts.h"
@@ -10,8 +10,8 @@
 namespace kgpu::plugin {
 
 // `runtime`: the facts, or why there are none. `cdi`: whether our CDI specs are in `cdi_folder`.
-// With kAuto: CDI names where the runtime proves that it reads the folder and the specs are there,
-// else device nodes and mounts, which need nothing of the runtime. The reason says which and why.
+// With kAuto: CDI names if the runtime provably reads the folder and the specs are there, else
+// device nodes and mounts, which need no support by the runtime. The reason says which one and why.
 Delivery DecideDelivery(const config::PluginConfig& config,
                         const StatusOr<cri::RuntimeFacts>& runtime, const Status& cdi,
                         std::string_view cdi_folder);

@@ -1,5 +1,5 @@
-// All resources of a node on the kubelet: one endpoint each, made and withdrawn as they come and
-// go.
+// All resources of a node on the kubelet: one endpoint each, created and withdrawn as resources
+// come and go.
 #pragma once
 
 #include <functional>
@@ -18,25 +18,25 @@ namespace kgpu::plugin {
 // Lives on the loop's thread.
 class DevicePlugin {
  public:
-  // `changed` is called when status() may have changed. `loop` outlives the plugin.
+  // Calls `changed` when status() may have changed. `loop` must outlive the plugin.
   DevicePlugin(EventLoop& loop, config::Registration registration, EndpointOptions options,
                std::function<void()> changed);
   ~DevicePlugin();
   DevicePlugin(const DevicePlugin&) = delete;
   DevicePlugin& operator=(const DevicePlugin&) = delete;
 
-  // Makes a server for `resource` ahead of its first Show: gRPC takes milliseconds for that, which
-  // pass while the driver is asked.
+  // Creates a server for `resource` before its first Show: gRPC takes milliseconds for that, which
+  // can pass while the driver is queried.
   void Prepare(const std::string& resource);
 
-  // Shows these resources from now on. One that is not among them any more is withdrawn: an empty
-  // list, then its socket goes. One that is new is registered at once.
+  // Shows exactly these resources from now on. Withdraws one that is no longer among them: sends an
+  // empty list, then removes its socket. Registers a new one immediately.
   void Show(const std::vector<ResourceViewPtr>& views);
-  std::vector<EndpointStatus> status() const;  // by resource
+  std::vector<EndpointStatus> status() const;  // sorted by resource
 
  private:
   StatusOr<std::unique_ptr<Endpoint>> MakeEndpoint(const std::string& resource);
-  // The endpoint of `resource`, made, prepared or called back; null when it cannot be made.
+  // The endpoint of `resource`: created, prepared or reused; null if it cannot be created.
   Endpoint* Obtain(const std::string& resource);
   void Withdraw(const std::string& resource);
   void WatchFolders();

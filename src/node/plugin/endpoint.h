@@ -1,4 +1,4 @@
-// One resource on the kubelet: its socket, its server, its registration, for as long as it lives.
+// One resource on the kubelet: its socket, server and registration, for as long as it exists.
 #pragma once
 
 #include <chrono>
@@ -16,19 +16,19 @@ namespace kgpu::plugin {
 
 struct EndpointOptions {
   std::string kubelet_dir = "/var/lib/kubelet";
-  // The kubelet asks back during the call and gives itself ten seconds for that.
+  // The kubelet calls back during the call, and allows ten seconds for that.
   std::chrono::milliseconds register_deadline{15'000};
-  // After Register, or a call of the plugin watcher, until the stream must be there.
+  // From Register, or a call of the plugin watcher, until the kubelet opens the stream.
   std::chrono::milliseconds stream_deadline{10'000};
-  std::chrono::milliseconds first_backoff{100};  // after a failure, doubles up to last_backoff
+  std::chrono::milliseconds first_backoff{100};  // after a failure; doubles up to last_backoff
   std::chrono::milliseconds last_backoff{10'000};
-  // A stream that has lived so long ends for reasons of its own: the next try is made at once.
+  // A stream that lasted this long ended for another reason: the next attempt is immediate.
   std::chrono::milliseconds settled{2'000};
 };
 
 enum class EndpointState {
-  kWaiting,      // for the kubelet, or for the next try
-  kRegistering,  // a call is in progress, or the stream is still awaited
+  kWaiting,      // for the kubelet, or for the next attempt
+  kRegistering,  // a call is in progress, or the stream is not open yet
   kRegistered,   // the kubelet reads our list
 };
 
@@ -39,7 +39,7 @@ struct EndpointStatus {
   std::string resource;
   std::string socket;
   EndpointState state = EndpointState::kWaiting;
-  std::string reason;          // why not registered, with the fix; empty when registered
+  std::string reason;          // why it is not registered, with the fix; empty if it is
   uint64_t registrations = 0;  // successful ones
   uint64_t failed_registrations = 0;
   ServiceCounts counts;
@@ -51,14 +51,14 @@ class Endpoint {
   virtual ~Endpoint() = default;
 
   virtual void SetView(ResourceViewPtr view) = 0;
-  // Something changed in the kubelet's folders: look.
+  // Something changed in the kubelet's folders: check them.
   virtual void Look() = 0;
   virtual EndpointStatus status() const = 0;
 };
 
-// `changed` is called on the loop whenever status() may have changed. The destructor ends streams
-// and calls, and removes the socket. `loop` outlives the endpoint.
-// Errors: Internal (gRPC does not start).
+// Calls `changed` on the loop whenever status() may have changed. The destructor ends streams and
+// calls, and removes the socket. `loop` must outlive the endpoint. Errors: Internal (gRPC does not
+// start).
 StatusOr<std::unique_ptr<Endpoint>> MakeSocketEndpoint(EventLoop& loop, const std::string& resource,
                                                        const EndpointOptions& options,
                                                        std::function<void()> changed);
@@ -67,8 +67,8 @@ StatusOr<std::unique_ptr<Endpoint>> MakeWatcherEndpoint(EventLoop& loop,
                                                         const EndpointOptions& options,
                                                         std::function<void()> changed);
 
-// "kgpu-nvidia.com_gpu.sock": a file name for the resource, at most 80 bytes, distinguished by a
-// hash where it had to be cut.
+// "kgpu-nvidia.com_gpu.sock": a file name for the resource, at most 80 bytes, with a hash if it had
+// to be truncated.
 std::string SocketName(std::string_view resource);
 
 }  // namespace kgpu::plugin

@@ -1,4 +1,4 @@
-// What both kinds of endpoint share: service, server, socket and the words of the status.
+// Shared by both kinds of endpoint: service, server, socket and status texts.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace kgpu::plugin {
 
 class EndpointCore {
  public:
-  // `more` are services besides DevicePlugin, which outlive the core. Errors: Internal.
+  // `more` are services besides DevicePlugin, which must outlive the core. Errors: Internal.
   static StatusOr<std::unique_ptr<EndpointCore>> Create(EventLoop& loop, std::string resource,
                                                         std::string socket_path,
                                                         std::function<void()> changed,
@@ -31,12 +31,12 @@ class EndpointCore {
   const EndpointStatus& known() const { return status_; }
   EndpointStatus status() const;
 
-  // Makes the socket if it is not in its place. Whether it is there now.
+  // Creates the socket if it is not in place. Returns whether it is there now.
   bool EnsureSocket();
-  // Takes the socket away; EnsureSocket makes another.
+  // Removes the socket; EnsureSocket creates another.
   void DropSocket() { acceptor_.reset(); }
 
-  // Remembers and, when it is new, logs and notifies.
+  // Stores the state and, if it is new, logs it and notifies.
   void SetState(EndpointState state, std::string reason);
   void CountRegistration(bool is_good);
 
@@ -52,7 +52,7 @@ class EndpointCore {
   std::unique_ptr<sys::Acceptor> acceptor_;
 };
 
-// Waiting times that double with each failure.
+// Waiting times that double after each failure.
 class Backoff {
  public:
   Backoff(std::chrono::milliseconds first, std::chrono::milliseconds last)

@@ -1,4 +1,4 @@
-// Where a kubelet keeps its sockets, and how a resource registers with it.
+// Where a kubelet keeps its sockets, and how to register a resource with it.
 #pragma once
 
 #include <chrono>
@@ -25,18 +25,18 @@ struct KubeletPaths {
   std::string pod_resources;        // <root>/pod-resources/kubelet.sock
 };
 
-// One incarnation of a socket file: another one may have the same inode number.
+// Identifies one socket file over time: a later one may have the same inode number.
 struct SocketIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
-  int64_t born_ns = 0;  // 0 where the file system keeps no birth time
+  int64_t born_ns = 0;  // 0 if the file system has no birth times
   auto operator<=>(const SocketIdentity&) const = default;
 };
 
-// Nothing where no socket is. Source: statx(2).
+// Nothing if there is no socket. Source: statx(2).
 std::optional<SocketIdentity> IdentityOf(const std::string& path);
 
-// A Register call in progress; destroying it cancels the call, `done` is not called then.
+// A Register call in progress; destroying it cancels the call, and `done` is not called then.
 class RegisterCall {
  public:
   virtual ~RegisterCall() = default;
@@ -48,7 +48,7 @@ struct RegisterRequest {
 };
 
 // Calls v1beta1.Registration/Register over `fd`, a non-blocking connection to kubelet.sock, and
-// `done` on the loop with the outcome. The kubelet calls back during the call.
+// `done` on the loop with the result. The kubelet calls back during the call.
 std::unique_ptr<RegisterCall> StartRegister(EventLoop& loop, UniqueFd fd,
                                             const RegisterRequest& request,
                                             std::chrono::milliseconds deadline,

@@ -1,4 +1,4 @@
-// How long calls take, counted in steps. Any thread may add.
+// A histogram of call durations. Any thread may add to it.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace kgpu::plugin {
 
-// In seconds. An answer that is ready takes tens of microseconds; one that is not is waited for
+// In seconds. A cached answer takes tens of microseconds; one that is not ready yet is awaited for
 // ten seconds.
 inline constexpr std::array kLatencyBounds = {0.0001, 0.0005, 0.001, 0.005, 0.01,
                                               0.05,   0.1,    0.5,   1.0,   5.0};
 
-// What was counted up to some moment.
+// The counts at one moment.
 struct LatencyCounts {
   std::array<uint64_t, kLatencyBounds.size() + 1> calls{};  // the last: longer than all bounds
   double seconds = 0;                                       // of all of them

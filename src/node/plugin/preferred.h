@@ -1,6 +1,6 @@
 // Which devices of a resource a container should get: the answer to the kubelet's
-// GetPreferredAllocation. Made once for a snapshot and its resource, then only read: a call walks
-// no topology. docs/how-it-works/preferred-allocation.md says what is preferred and why.
+// GetPreferredAllocation. Computed once per snapshot and resource, then only read: a call walks no
+// topology. docs/how-it-works/preferred-allocation.md says what is preferred and why.
 #pragma once
 
 #include <string>
@@ -19,19 +19,19 @@
 
 namespace kgpu::plugin {
 
-// Thread: any, once made.
+// Thread: any, once constructed.
 class PreferredPolicy {
  public:
-  // Keeps nothing of its arguments. `shared` is for slots of shared devices.
+  // Keeps no reference to its arguments. `shared` is for slots of shared devices.
   PreferredPolicy(const pools::Resource& resource, const device::Snapshot& snapshot,
                   config::SharedPolicy shared);
   PreferredPolicy(const PreferredPolicy&) = delete;
   PreferredPolicy& operator=(const PreferredPolicy&) = delete;
 
-  // `size` slots out of `available`, all of `must_include` among them, in the resource's order. The
-  // order of the arguments and ids named twice do not matter.
-  //  - whole GPUs: those linked best among themselves; among equals those that leave the other
-  //    available ones linked best, so that a single one comes out of a group already broken up
+  // `size` slots of `available`, including all of `must_include`, in the resource's order. The
+  // order of the arguments and repeated ids do not matter.
+  //  - whole GPUs: those best linked with each other; among equals those that leave the other
+  //    available ones best linked, so that a single one comes from a group already broken up
   //  - MIG devices: on cards in use already
   //  - shared devices: spread over cards, or packed on few
   // Errors: InvalidArgument (an id that the resource does not have, must_include not in available,
@@ -45,7 +45,7 @@ class PreferredPolicy {
 
   StatusOr<SlotRequest> Understand(const std::vector<std::string>& available,
                                    const std::vector<std::string>& must_include, size_t size) const;
-  // Numbers of the slots with these ids, ascending, each once.
+  // Numbers of the slots with these ids, ascending, without duplicates.
   StatusOr<std::vector<size_t>> Find(const std::vector<std::string>& ids,
                                      std::string_view field) const;
 
@@ -56,8 +56,8 @@ class PreferredPolicy {
   Kind kind_ = Kind::kWholeGpus;
   std::vector<std::string> ids_;
   std::unordered_map<std::string_view, size_t> slots_;  // by id; views into ids_
-  LinkTable links_;                                     // of kWholeGpus: a slot is a card
-  std::vector<SlotPlace> places_;                       // of the others
+  LinkTable links_;                                     // for kWholeGpus: a slot is a card
+  std::vector<SlotPlace> places_;                       // for the others
 };
 
 }  // namespace kgpu::plugin

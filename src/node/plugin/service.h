@@ -17,7 +17,7 @@ class Service;
 
 namespace kgpu::plugin {
 
-// Counters for metrics and status; they only rise.
+// Counters for metrics and status; they never decrease.
 struct ServiceCounts {
   uint64_t allocations = 0;
   uint64_t failed_allocations = 0;
@@ -30,15 +30,15 @@ struct ServiceCounts {
 class Service {
  public:
   struct Events {
-    // Each on the loop's thread.
+    // All are called on the loop's thread.
     std::function<void()> on_stream_opened;
-    std::function<void()> on_stream_ended;  // for whatever reason, after the last byte
+    std::function<void()> on_stream_ended;  // for any reason, after the last byte
   };
 
   // How long Allocate waits for a view with answers.
   static constexpr std::chrono::seconds kPatience{10};
 
-  // `loop` outlives the service; the rpc::Server that serves it is destroyed before it. Loop
+  // `loop` must outlive the service; destroy the rpc::Server that serves it first. Loop
   // thread.
   Service(EventLoop& loop, Events events);
   ~Service();
@@ -47,14 +47,14 @@ class Service {
 
   grpc::Service& grpc_service();
 
-  // Sends the list on every open stream if it differs from the one sent last, and answers calls
-  // that waited. Loop thread.
+  // Sends the list on every open stream if it differs from the last one, and answers waiting calls.
+  // Loop thread.
   void SetView(ResourceViewPtr view);
   // Ends every open stream; on_stream_ended follows for each. Loop thread.
   void EndStreams();
-  // Ends streams and waiting calls for good: the server can go then without waiting. Loop thread.
+  // Ends streams and waiting calls for good: the server can then end without waiting. Loop thread.
   void Stop();
-  // Streams opened and not yet ended, as counted by the events. Loop thread.
+  // Open streams, according to the events. Loop thread.
   unsigned open_streams() const;
   ServiceCounts counts() const;
 

@@ -1,4 +1,4 @@
-// What the kubelet asks of one resource, in numbers of its slots.
+// The kubelet's request for one resource, with its slots as numbers.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace kgpu::plugin {
 
 struct SlotRequest {
   std::vector<size_t> available;     // ascending, without duplicates
-  std::vector<size_t> must_include;  // some of them, ascending
+  std::vector<size_t> must_include;  // a subset, ascending
   size_t size = 0;                   // must_include.size() to available.size()
 };
 

@@ -1,4 +1,4 @@
-// Nodes of the kinds that are sold, as snapshots and resources, for tests and benchmarks.
+// Realistic nodes as snapshots and resources, for tests and benchmarks.
 #pragma once
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ inline device::PciePath NumaPath(const device::Snapshot& snapshot, size_t a, siz
                                                                   : device::PciePath::kCrossNuma;
 }
 
-// NVSwitches: every pair has `nvlinks`.
+// NVSwitches: every pair has `nvlinks` links.
 inline device::Snapshot AllToAll(size_t count, unsigned nvlinks) {
   device::Snapshot snapshot = TestNode(count);
   for (size_t a = 0; a < count; ++a) {
@@ -77,8 +77,8 @@ inline device::Snapshot PartialMesh() {
   return snapshot;
 }
 
-// Pairs below one switch each, two pairs below a host bridge; with `bridge_links` each pair also
-// has an NVLink bridge.
+// Pairs below one switch each, two pairs below a host bridge; if `bridge_links` is not 0, each pair
+// also has an NVLink bridge.
 inline device::Snapshot PcieTree(size_t count, unsigned bridge_links) {
   device::Snapshot snapshot = TestNode(count);
   for (size_t a = 0; a < count; ++a) {
@@ -105,8 +105,8 @@ inline device::Snapshot Mixed(size_t count) {
   return snapshot;
 }
 
-// Any path and any number of links between each two: no node is like that, but nothing a search
-// could lean on is left.
+// Random paths and numbers of links between all pairs: no node is like that, but a search finds no
+// structure to rely on.
 inline device::Snapshot RandomNode(size_t count, std::mt19937& random) {
   device::Snapshot snapshot = TestNode(count);
   for (size_t a = 0; a < count; ++a) {
@@ -118,7 +118,7 @@ inline device::Snapshot RandomNode(size_t count, std::mt19937& random) {
   return snapshot;
 }
 
-// The GPUs of `snapshot` as one resource with `replicas` slots of each.
+// The GPUs of `snapshot` as one resource with `replicas` slots each.
 inline pools::Resource TestResource(const device::Snapshot& snapshot, unsigned replicas = 1) {
   pools::Resource resource;
   resource.name = "nvidia.com/gpu";

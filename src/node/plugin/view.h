@@ -1,4 +1,4 @@
-// What one resource shows the kubelet at one moment: made on the loop, read by gRPC's threads.
+// What one resource shows the kubelet at one moment: built on the loop, read by gRPC's threads.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Advertised {
   bool operator==(const Advertised&) const = default;
 };
 
-// Which ids the kubelet should take: of `available`, all of `must_include`, `size` in all.
+// Which ids the kubelet should take: `size` of `available`, including all of `must_include`.
 using Preference = std::function<StatusOr<std::vector<std::string>>(
     const std::vector<std::string>& available, const std::vector<std::string>& must_include,
     size_t size)>;
@@ -30,9 +30,9 @@ using Preference = std::function<StatusOr<std::vector<std::string>>(
 struct ResourceView {
   std::string resource;
   std::vector<Advertised> devices;
-  Preference preference;  // empty: not offered yet, the kubelet's own choice stands
-  // Null while the driver has not answered yet or its files are being looked for: calls wait, or
-  // fail at once where `obstacle` says why there are no answers.
+  Preference preference;  // empty: not offered yet, the kubelet chooses by itself
+  // Null while the driver has not answered yet or its files are being searched: calls wait, or fail
+  // immediately if `obstacle` says why there are no answers.
   std::shared_ptr<const AnswerCache> answers;
   Status obstacle = OkStatus();
 };

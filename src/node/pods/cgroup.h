@@ -1,4 +1,4 @@
-// Which pod and container a process is in, by the names that kubelets and runtimes give cgroups.
+// Finds a process's pod and container from the cgroup names that kubelets and runtimes use.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@ namespace kgpu::pods {
 
 // A pod, a container, or a container of a pod.
 struct CgroupPlace {
-  std::string pod_uid;       // with dashes; empty: a container of no pod
+  std::string pod_uid;       // with dashes; empty: a container outside any pod
   std::string container_id;  // of the runtime; empty: directly in the pod
   bool operator==(const CgroupPlace&) const = default;
 };
 
-// The places that the text of /proc/<pid>/cgroup names, the outermost first: a node in a container
-// (kind), Docker within a pod and the like nest them. Empty for a process of the host. Knows cgroup
-// v1 and v2, kubelets with the systemd and the cgroupfs driver, containerd, CRI-O, cri-dockerd,
-// Docker and Podman, and paths seen from within a cgroup namespace ("/../.."). Never fails: what it
-// does not understand is no place.
+// The places in the text of /proc/<pid>/cgroup, outermost first: a node in a container (kind), or
+// Docker within a pod, nests them. Empty for a process of the host. Supports cgroup v1 and v2,
+// kubelets with the systemd and the cgroupfs driver, containerd, CRI-O, cri-dockerd, Docker and
+// Podman, and paths seen from within a cgroup namespace ("/../.."). Never fails: it ignores what it
+// does not understand.
 std::vector<CgroupPlace> PlacesOf(std::string_view text);
 
 }  // namespace kgpu::pods

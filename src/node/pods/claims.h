@@ -1,5 +1,5 @@
-// Devices that a container has by a resource claim (DRA): there the name that a driver gave to the
-// device stands in the place of a device plugin's id.
+// Devices that a container has through a resource claim (DRA): the driver's name for the device
+// replaces a device plugin's id.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace kgpu::pods {
 
-// NVIDIA's driver. Its names are understood: "gpu-2", by the minor, and "gpu-2-mig-1g10gb-19-4", by
-// minor, profile, id of the profile and first memory slice.
+// NVIDIA's driver. We understand its names: "gpu-2" has the minor; "gpu-2-mig-1g10gb-19-4" has
+// minor, profile, profile id and first memory slice.
 inline constexpr std::string_view kNvidiaDraDriver = "gpu.nvidia.com";
 
-// The UUID of the device that `claim` is on; empty where it is none of `snapshot`. Of other drivers
-// names and CDI ids count that are UUIDs, in whatever case.
+// The UUID of the claimed device; empty if it is none of `snapshot`. For other drivers, names and
+// CDI ids that are UUIDs count, in upper or lower case.
 std::string DeviceOfClaim(const ClaimedDevice& claim, const device::Snapshot& snapshot);
 
-// The uses with the ids of claimed devices filled in, sorted; without those of claims on what is no
+// The uses with the ids of claimed devices filled in, sorted; without claims on devices that are no
 // GPU of `snapshot`.
 std::vector<DeviceUse> WithClaims(std::vector<DeviceUse> listed, const device::Snapshot& snapshot);
 

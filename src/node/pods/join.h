@@ -1,4 +1,4 @@
-// Who uses what, out of what the kubelet, the runtime, /proc and the driver each tell.
+// Who uses what: combines the kubelet's, the runtime's, /proc's and the driver's information.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace kgpu::pods {
 
-// A process that the driver tells of.
+// A process that the driver reports.
 struct SeenProcess {
   uint32_t pid = 0;
-  std::set<std::string> devices;  // UUIDs of the GPUs and MIG devices that it is on
-  // nullopt: it cannot be seen, because it has ended or /proc shows another PID namespace.
+  std::set<std::string> devices;  // UUIDs of the GPUs and MIG devices it uses
+  // nullopt: not visible, because it has ended or /proc shows another PID namespace.
   std::optional<std::vector<CgroupPlace>> places;
 };
 
-// By pid; their places are not looked up yet.
+// By pid; without their places.
 std::vector<SeenProcess> ListedProcesses(const device::SampleSet& samples);
-// The same with the places that /proc below `host` tells. May wait for a lock of the kernel.
+// The same with their places, from /proc below `host`. May wait for a kernel lock.
 std::vector<SeenProcess> WithPlaces(std::vector<SeenProcess> processes, const sys::Root& host);
 
 struct JoinInput {
@@ -34,12 +34,12 @@ struct JoinInput {
   const std::vector<SeenProcess>& processes;
 };
 
-// What of the input the runtime should be asked about: names of pods and containers, opaque.
+// What to ask the runtime about: names of pods and containers, opaque.
 std::set<std::string> UnknownTo(const JoinInput& input);
 
-// A device id that two pods are listed with is the one's whose containers run: kubelets before 1.34
-// list pods that have ended. A process in a container that nobody can name is of the only container
-// that its device was given to, where there is just one; a process of the host is nobody's.
+// If two pods are listed with the same device id, the one whose containers run counts: kubelets
+// before 1.34 list pods that have ended. A process in an unknown container belongs to the only
+// container that has its device, if there is exactly one; a process of the host belongs to nobody.
 PodMap Join(const JoinInput& input);
 
 }  // namespace kgpu::pods

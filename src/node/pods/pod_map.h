@@ -1,5 +1,5 @@
-// Who uses the GPUs of this node: what the kubelet gave to which container, and which container a
-// process is in. A value; made off the request path.
+// Who uses the GPUs of this node: which devices the kubelet gave to which container, and which
+// container a process is in. A value; built off the request path.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace kgpu::pods {
 
-// Known by namespace, pod and container; the UID may be learnt later.
+// Identified by namespace, pod and container; the UID may be learnt later.
 struct Container {
   std::string pod_namespace{};
   std::string pod{};
@@ -20,7 +20,7 @@ struct Container {
   auto operator<=>(const Container&) const = default;
 };
 
-// The device of a resource claim (DRA), as its driver names it. Empty: there is no claim.
+// The device of a resource claim (DRA), by its driver's name. Empty: there is no claim.
 struct ClaimedDevice {
   std::string claim_namespace{};
   std::string claim{};
@@ -31,7 +31,7 @@ struct ClaimedDevice {
   auto operator<=>(const ClaimedDevice&) const = default;
 };
 
-// One device that one container holds. Source: podresources v1 List.
+// A device that a container holds. Source: podresources v1 List.
 struct DeviceUse {
   std::string resource{};   // "nvidia.com/gpu"; of a claim its driver
   std::string device_id{};  // as the plugin named it: "GPU-…", "MIG-…", "GPU-…::3"
@@ -44,18 +44,18 @@ struct DeviceUse {
 struct PodMap {
   std::vector<DeviceUse> devices{};  // sorted
   std::map<uint32_t, Container>
-      processes{};        // by PID of the host; processes of no pod are left out
-  std::string problem{};  // why it is not whole, for people; empty: it is
+      processes{};        // by PID of the host; processes outside pods are left out
+  std::string problem{};  // why it is incomplete, for people; empty: it is complete
   bool operator==(const PodMap&) const = default;
 };
 
 using PodMapPtr = std::shared_ptr<const PodMap>;
 
-// "GPU-…::3" → "GPU-…": the device that a device id is a replica of; others are their own device.
+// "GPU-…::3" → "GPU-…": the device of a replica's id; other ids are the device itself.
 std::string_view DeviceOf(std::string_view device_id);
 
-// Containers that the kubelet has given `device_uuid` to, a GPU as a whole or in replicas, or a MIG
-// device; sorted, each once. Users of a GPU's MIG devices are not users of the GPU.
+// Containers to which the kubelet gave `device_uuid`: a whole GPU, replicas of it, or a MIG device;
+// sorted, without duplicates. Users of a GPU's MIG devices are not users of the GPU.
 std::vector<Container> UsersOf(const PodMap& map, std::string_view device_uuid);
 
 }  // namespace kgpu::pods

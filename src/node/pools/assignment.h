@@ -12,14 +12,14 @@
 
 namespace kgpu::pools {
 
-// Slots of one resource: all of them go into one message to the kubelet, which takes 4 MiB at most.
+// Slots per resource: all must fit into one message to the kubelet, which takes at most 4 MiB.
 inline constexpr size_t kMaxSlots = 32'768;
 
-// One thing that the kubelet counts and hands to one container: a GPU, a MIG device, or one of
+// The unit that the kubelet counts and gives to one container: a GPU, a MIG device, or one of
 // several replicas of either.
 struct Slot {
   std::string id;           // "GPU-…", "MIG-…", "GPU-…::3"; unique over all resources of the node
-  std::string device_uuid;  // of the GPU or MIG device: what is injected
+  std::string device_uuid;  // of the GPU or MIG device to inject
   device::GpuUuid gpu;      // the card
   unsigned replica = 0;
   device::Health health;  // of the device and of its card
@@ -34,7 +34,7 @@ struct Resource {
   bool operator==(const Resource&) const = default;
 };
 
-// A device that is not advertised. Where no part of a GPU is, the GPU stands for its MIG devices.
+// A device that is not advertised. If no part of a GPU is, the GPU represents its MIG devices.
 struct Unassigned {
   std::string device_uuid{};
   std::string reason{};   // for people: "excluded by exclude[0] (uuid=GPU-5d5ba0d6)", with the fix
@@ -43,7 +43,7 @@ struct Unassigned {
 };
 
 struct Assignment {
-  std::vector<Resource> resources;     // by name; one without slots stays: its pool exists
+  std::vector<Resource> resources;     // by name; also those without slots: their pool exists
   std::vector<Unassigned> unassigned;  // by card
   std::vector<std::string> notes;      // for people: selectors that match nothing, …
   bool operator==(const Assignment&) const = default;
@@ -54,10 +54,10 @@ struct Assignment {
 std::string_view DeviceOfSlot(std::string_view slot_id);
 
 // The first pool whose selector matches takes the device. A selector that names MIG devices, by
-// profile or UUID, takes them whatever the MIG strategy is; one that means GPUs takes those in MIG
-// mode as the strategy says. A GPU of which one MIG device is taken or excluded is never handed out
-// whole. Never fails: what cannot be advertised is unassigned with the reason (a name that is not
-// legal, too many slots for one message, MIG devices that differ under strategy single, …).
+// profile or UUID, takes them whatever the MIG strategy; one that selects GPUs takes those in MIG
+// mode as the strategy says. A GPU with a MIG device that is taken or excluded is never allocated
+// whole. Never fails: what cannot be advertised is unassigned, with the reason (an invalid name,
+// too many slots for one message, MIG devices that differ under strategy single, …).
 Assignment AssignDevices(const device::Snapshot& snapshot, const config::NodeConfig& config);
 
 }  // namespace kgpu::pools

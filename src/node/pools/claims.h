@@ -1,4 +1,4 @@
-// Which pool takes which device: the first half of AssignDevices, before anything has a name.
+// Which pool takes which device: the first half of AssignDevices, before resources have names.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace kgpu::pools {
 
-// A GPU, or with `mig` one of its MIG devices; both belong to the snapshot.
+// A GPU or, with `mig`, one of its MIG devices; both belong to the snapshot.
 struct Device {
   const device::Gpu* gpu = nullptr;
   const device::MigDevice* mig = nullptr;
@@ -21,7 +21,7 @@ struct Device {
 struct Claim {
   Device device;
   size_t pool = 0;
-  bool is_by_strategy = false;  // a MIG device that comes with its GPU, not named by the selector
+  bool is_by_strategy = false;  // a MIG device taken with its GPU, not named by the selector
 };
 
 struct Refusal {
@@ -31,10 +31,10 @@ struct Refusal {
 
 struct Claims {
   std::vector<Claim> claims;      // by card, MIG device
-  std::vector<Refusal> refusals;  // by card, MIG device: what no pool takes, or cannot have
+  std::vector<Refusal> refusals;  // by card, MIG device: not taken, or not possible
 };
 
-// Every device of the snapshot is in one of the two lists, by itself or with its whole GPU.
+// Every device of the snapshot is in one of the lists, by itself or as part of its whole GPU.
 Claims ClaimDevices(const device::Snapshot& snapshot, const config::NodeConfig& config);
 
 void SortByCard(std::vector<Refusal>& refusals);

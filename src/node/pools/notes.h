@@ -1,4 +1,4 @@
-// What is odd about an assignment and worth a line to the admin.
+// Oddities of an assignment that an admin should know about.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace kgpu::pools {
 
-// Selectors that match nothing of the host, pools that get nothing though they match, GPUs handed
-// out whole in MIG mode. Nothing about selectors while the driver does not answer: what the host
-// has is not known then.
+// Selectors that match nothing on the host, pools that match devices but get none, GPUs in MIG mode
+// that are allocated whole. Says nothing about selectors while the driver does not answer: the
+// host's devices are then unknown.
 std::vector<std::string> NotesOn(const device::Snapshot& snapshot, const config::NodeConfig& config,
                                  const Claims& claims);
 

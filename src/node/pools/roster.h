@@ -1,4 +1,4 @@
-// Remembers devices that vanish, so that a kubelet does not take them for well.
+// Remembers devices that vanish, so that the kubelet does not consider them healthy.
 #pragma once
 
 #include <chrono>
@@ -13,34 +13,34 @@
 
 namespace kgpu::pools {
 
-// A kubelet reports a device that is no longer in a resource's list as healthy to the pods that
-// hold it. So a device that vanishes (card lost or pulled, MIG device destroyed, driver unloaded)
-// stays in its resource as unhealthy for a while. A device that is there but unassigned is not
-// kept: it has not gone. Lives on the owner's thread.
+// If a device is no longer in a resource's list, the kubelet reports it as healthy to the pods that
+// hold it. So a device that vanishes (card lost or removed, MIG device destroyed, driver unloaded)
+// stays in its resource as unhealthy for a while. A device that is present but unassigned is not
+// kept: it has not vanished. Lives on the owner's thread.
 class Roster {
  public:
   struct Options {
-    // How long a vanished device is kept while the driver answers.
+    // How long to keep a vanished device while the driver answers.
     std::chrono::nanoseconds grace = std::chrono::minutes(10);
-    // Vanished devices kept at most while the driver answers; those that have been gone for longest
-    // are dropped first. MIG devices that are made and destroyed all day have a new name each time,
-    // and each change goes through all that is kept.
+    // Limit for vanished devices while the driver answers; those that vanished first are dropped
+    // first. MIG devices that are created and destroyed all day get a new name each time, and every
+    // change goes through all kept devices.
     size_t max_gone = 128;
-    // As long as it does not answer: all that there was.
+    // The limit while the driver does not answer: enough for all devices.
     size_t max_silent = 4'096;
   };
 
   explicit Roster(Options options) : options_(options) {}
 
-  // `fresh` and the vanished devices behind it in their resources. While the driver is not ready
-  // nothing is known of what there is, and devices are kept without limit of time. Call it again
+  // `fresh`, plus the vanished devices at the end of their resources. While the driver is not
+  // ready, nothing is known about devices, and they are kept without a time limit. Call it again
   // with the same `fresh` at next_expiry().
   Assignment Update(Assignment fresh, bool is_driver_ready, SteadyTime now);
 
-  // When the next device is to be dropped; nothing while none is on its way out.
+  // When the next device will be dropped; nothing if none is due.
   std::optional<SteadyTime> next_expiry() const;
 
-  // Drops all that is remembered: another configuration gives devices other resources on purpose.
+  // Forgets everything: a new configuration moves devices to other resources on purpose.
   void Forget() { known_.clear(); }
 
  private:
@@ -48,7 +48,7 @@ class Roster {
     std::string resource;
     config::Share share;
     std::vector<Slot> slots;
-    std::optional<SteadyTime> expiry;  // of one that is gone while the driver is ready
+    std::optional<SteadyTime> expiry;  // if it vanished while the driver was ready
   };
 
   void ForgetPresent(const Assignment& fresh);

@@ -54,7 +54,7 @@ inline void AddTestMig(device::Snapshot& snapshot, unsigned index,
   }
 }
 
-// The keys behind apiVersion and kind.
+// The keys after apiVersion and kind.
 inline config::NodeConfig TestConfig(std::string_view body) {
   const auto config = config::ParseNodeConfig(
       fmt::format("apiVersion: kgpu.dev/v1\nkind: NodeConfig\n{}", body), "n.yaml");
@@ -62,7 +62,7 @@ inline config::NodeConfig TestConfig(std::string_view body) {
   return config.value_or(config::DefaultNodeConfig());
 }
 
-// Ids of the slots of a resource that has to be there.
+// Ids of the slots of a resource, which must exist.
 inline std::vector<std::string> SlotIds(const Assignment& assignment, std::string_view name) {
   std::vector<std::string> ids;
   const Resource* resource = assignment.Find(name);
@@ -73,7 +73,7 @@ inline std::vector<std::string> SlotIds(const Assignment& assignment, std::strin
   return ids;
 }
 
-// Why the device is unassigned; empty when it is not.
+// Why the device is unassigned; empty if it is assigned.
 inline std::string ReasonFor(const Assignment& assignment, std::string_view uuid) {
   const auto found = std::ranges::find(assignment.unassigned, uuid, &Unassigned::device_uuid);
   return found == assignment.unassigned.end() ? "" : found->reason;

@@ -10,10 +10,10 @@ namespace kgpu::report {
 
 class Causes {
  public:
-  // What the driver's own line says counts as reported.
+  // The driver's own line counts as reported.
   explicit Causes(const device::Driver& driver) { reported_.insert(driver.reason); }
 
-  // Whether the cause has not been reported before; from now on it has.
+  // Whether the cause is new; after this it no longer is.
   bool IsNew(const std::string& cause) { return reported_.insert(cause).second; }
   // The cause itself the first time, then "as above".
   std::string Next(const std::string& cause) {

@@ -1,4 +1,4 @@
-// The inventory as people and programs read it: pure functions of a snapshot.
+// The inventory for people and programs: pure functions of a snapshot.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -9,15 +9,15 @@
 
 namespace kgpu::report {
 
-// Field names are part of the interface: docs/reference/cli.md. Memory in bytes; what the driver
-// does not support is null.
+// Field names are part of the interface: docs/reference/cli.md. Memory in bytes; null for what the
+// driver does not support.
 boost::json::value DevicesJson(const device::Snapshot& snapshot);
 
-// A line about the driver, a row for each GPU and MIG device, then a paragraph for each reason.
+// A line about the driver, a row per GPU and MIG device, then a paragraph per reason.
 std::string DevicesTable(const device::Snapshot& snapshot);
 
-// One line for each difference a person would want to know: GPUs and MIG devices that came, went,
-// turned unhealthy or healthy, and the driver's state. Empty when there is none.
+// One line per relevant difference: GPUs and MIG devices that were added, removed, or became
+// unhealthy or healthy, and the driver's state. Empty if there is none.
 std::string DescribeChanges(const device::Snapshot& before, const device::Snapshot& after);
 
 // True when every device is healthy and the driver is ready.

@@ -1,4 +1,4 @@
-// The three forms in which everything is shown.
+// The three output formats.
 #pragma once
 
 #include <boost/json/fwd.hpp>

@@ -1,4 +1,4 @@
-// `kgpu health`: how the GPUs are, what is wrong and what fixes it; and what happened before. Pure.
+// `kgpu health`: the state of the GPUs, what is wrong and how to fix it; and the history. Pure.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -15,19 +15,19 @@ namespace kgpu::report {
 struct HealthReport {
   device::SnapshotPtr snapshot;  // not null
   health::Overview overview;
-  std::string journal_problem;  // why events is not kept; empty: it is
+  std::string journal_problem;  // why the journal is not written; empty: it is
 };
 
 // Field names are part of the interface: docs/reference/health.md.
 boost::json::value HealthJson(const HealthReport& report);
-// What is wrong stands first; then a line for each GPU, then each fault with its fix.
+// Problems first; then a line per GPU, then each fault with its fix.
 std::string HealthTable(const HealthReport& report);
-// Exit code 0 of `kgpu health`, else 7: the driver answers and shows every GPU that it holds, and
-// every device may be handed out.
+// Whether `kgpu health` exits with 0 instead of 7: the driver answers and shows every GPU that it
+// manages, and all devices may be allocated.
 bool IsHealthy(const HealthReport& report);
 
-// Oldest first, as in the journal. GPUs that `snapshot` has are named as HealthTable names them,
-// any other by its UUID.
+// Oldest first, as in the journal. Names GPUs of `snapshot` as HealthTable does, others by
+// UUID.
 boost::json::value HistoryJson(const health::JournalText& journal);
 std::string HistoryTable(const health::JournalText& journal, const device::Snapshot& snapshot);
 

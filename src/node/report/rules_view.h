@@ -1,4 +1,4 @@
-// The rules of health as people read them.
+// The health rules for people.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -9,7 +9,7 @@
 
 namespace kgpu::report {
 
-// Every rule as `settings` make it. Rules that say the same of several XIDs stand together.
+// Every rule with `settings` applied. XIDs with the same meaning share a row.
 std::string RulesTable(const health::Settings& settings);
 // For docs/reference/health.md.
 std::string RulesMarkdown(const health::Settings& settings);

@@ -1,4 +1,4 @@
-// Columns of text for people: widths from the contents, two blanks between, none at line ends.
+// Columns of text for people: widths fit the content, two blanks between, no trailing blanks.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a scraper wants a page to be, from the fields of its request.
+// The format and coding that a scraper wants for a page, from its request's header fields.
 #pragma once
 
 #include "src/platform/http/message.h"
@@ -12,8 +12,8 @@ struct Wanted {
   bool operator==(const Wanted&) const = default;
 };
 
-// OpenMetrics 1.0 only where Accept names it and likes nothing of ours better; gzip only where
-// Accept-Encoding names it. What is not understood counts as not said. Source: RFC 9110, 12.5.
+// OpenMetrics 1.0 only if Accept names it and prefers none of our other formats; gzip only if
+// Accept-Encoding names it. Ignores what it does not understand. Source: RFC 9110, 12.5.
 Wanted WantedBy(const http::Headers& headers);
 
 }  // namespace kgpu::telemetry

@@ -1,5 +1,5 @@
-// Which container uses how much of which device: the kubelet's list and the driver's processes,
-// joined. Pure.
+// Which container uses how much of which device: joins the kubelet's list and the driver's
+// processes. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@
 
 namespace kgpu::telemetry {
 
-// One container on one device: it holds the device, or has a process there, or both.
+// One container on one device: it holds the device, has a process there, or both.
 struct ContainerUse {
   pods::Container user;
-  size_t gpu = 0;                          // its place in Snapshot::gpus
-  const device::MigDevice* mig = nullptr;  // of the snapshot; null: the GPU itself
-  // Of the map: by which it has the device; null: by a device plugin, or it only has a process.
+  size_t gpu = 0;                          // index in Snapshot::gpus
+  const device::MigDevice* mig = nullptr;  // in the snapshot; null: the GPU itself
+  // The claim in the map that gives it the device; null: a device plugin, or it only has a process.
   const pods::ClaimedDevice* claim = nullptr;
-  unsigned slots = 0;  // device ids of this device in its hands
+  unsigned slots = 0;  // device ids of this device that it holds
   unsigned processes = 0;
-  // Absent where not all of it is known: nobody knows whose the processes are, or the driver has
-  // no value for one of them (clients of MPS, processes on MIG devices).
+  // Absent if not fully known: the owner of the processes is unknown, or the driver has no value
+  // for one of them (MPS clients, processes on MIG devices).
   std::optional<Bytes> memory;
   std::optional<double> sm, memory_utilization, encoder, decoder;  // percent
 };
@@ -34,10 +34,10 @@ struct ProcessUse {
   const device::ProcessSample* process = nullptr;
   size_t gpu = 0;
   const device::MigDevice* mig = nullptr;
-  const pods::Container* user = nullptr;  // null: of no pod
+  const pods::Container* user = nullptr;  // null: outside any pod
 };
 
-// How many devices of a resource a container has: slots count.
+// How many devices of a resource a container has, counted in slots.
 struct ResourceUse {
   pods::Container user;
   std::string resource;
@@ -46,23 +46,23 @@ struct ResourceUse {
 
 struct Attribution {
   std::vector<ContainerUse> containers;  // by GPU, MIG device, container
-  std::vector<ProcessUse> processes;     // by GPU, PID; each process of a device once
-  std::vector<ResourceUse> resources;    // by container, resource; of devices in the snapshot
+  std::vector<ProcessUse> processes;     // by GPU, PID; each process once per device
+  std::vector<ResourceUse> resources;    // by container, resource; only devices in the snapshot
 };
 
-// The snapshot, samples and map outlive the result. `samples` may be null.
+// The snapshot, samples and map must outlive the result. `samples` may be null.
 Attribution Attribute(const device::Snapshot& snapshot, const device::SampleSet* samples,
                       const pods::PodMap& pods);
 
-// Whose the values of a whole device are: the one container that has it as a whole, only the pod
-// where several containers of one pod do, or nobody's. A device in slots is never one container's,
-// even while only one is there: its series would change hands.
+// Who owns the values of a whole device: the one container that has all of it, only the pod if
+// several containers of one pod do, or nobody. A shared device never belongs to one container, even
+// while it has only one: its series would change owners.
 struct Owner {
   std::string_view pod_namespace;
   std::string_view pod;
   std::string_view container;
-  std::string_view pod_uid{};                  // empty: not known
-  const pods::ClaimedDevice* claim = nullptr;  // of the map; null: it is a device plugin's
+  std::string_view pod_uid{};                  // empty: unknown
+  const pods::ClaimedDevice* claim = nullptr;  // of the map; null: from a device plugin
   bool operator==(const Owner&) const = default;
 };
 Owner OwnerOf(const pods::PodMap& pods, std::string_view device_uuid);

@@ -1,4 +1,4 @@
-// Collectors made of the path of fields to a value: what most series are.
+// Collectors defined by the path of fields to a value: most series are made this way.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ inline constexpr bool kIsOptional = false;
 template <typename T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
 
-// The field at the end of `path`, as an optional; nothing where an optional on the way is empty.
+// The field at the end of `path`, as an optional; nothing if an optional on the way is empty.
 template <auto field, auto... path>
 auto Follow(const auto& from) {
   const auto& value = from.*field;
@@ -31,7 +31,7 @@ auto Follow(const auto& from) {
   }
 }
 
-// Of a GPU's or MIG device's sample, as it is or in units of `divisor`.
+// A value in a GPU's or MIG device's sample, unchanged or divided by `divisor`.
 template <auto... path>
 void Plain(const GpuView& view, Values& out) {
   out.Put(Follow<path...>(*view.sample));

@@ -1,4 +1,4 @@
-// Which of the name sets a page has: ours, those of NVIDIA's DCGM exporter, those of GKE.
+// Which name sets a page has: ours, NVIDIA's DCGM exporter's, GKE's.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class NameSets {
 // "kgpu", "dcgm", "gke".
 std::string_view ToString(NameSet set);
 
-// "kgpu,dcgm,gke": words between commas. Errors: InvalidArgument naming `what` and the words.
+// "kgpu,dcgm,gke": comma-separated. Errors: InvalidArgument naming `what` and the words.
 StatusOr<NameSets> ParseNames(std::string_view what, std::string_view text);
 
 }  // namespace kgpu::telemetry

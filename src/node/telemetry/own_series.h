@@ -1,4 +1,4 @@
-// The agent's series about itself, as entries of the table: it writes their values.
+// The agent's series about itself, as table entries: the agent writes their values.
 #pragma once
 
 #include <array>
@@ -55,7 +55,7 @@ inline constexpr std::array kOwnSeries = {
            "When the agent started, Unix time, under the standard name.", "seconds", ""},
 };
 
-// The entry of that name; one that is not in the table does not compile.
+// The entry of that name; a name that is not in the table does not compile.
 consteval const Series& Own(std::string_view name) {
   for (const Series& series : kOwnSeries) {
     if (series.name == name) {

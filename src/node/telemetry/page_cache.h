@@ -1,5 +1,5 @@
-// The pages of series, ready to be sent: rendered when their input changes, not when they are asked
-// for, and compressed once.
+// The pages of series, ready to be sent: rendered when their input changes, not when they are
+// requested, and compressed once.
 #pragma once
 
 #include <chrono>
@@ -17,21 +17,21 @@
 namespace kgpu::telemetry {
 
 struct PageCacheOptions {
-  // Samples that are older than this are not shown: a driver that hangs has no values. Three
-  // periods of sampling are right.
+  // Older samples are not shown: a driver that hangs has no values. Three sampling periods are
+  // right.
   std::chrono::milliseconds stale{45'000};
-  // Series that are left out: names, where "*" stands for any letters.
+  // Series to leave out: names, in which "*" matches any letters.
   std::vector<std::string> exclude{};
   // Writes the agent's series about itself: they end every page that has NameSet::kKgpu, and are
   // all of a page without names. Called for a scrape, at most once a second; may be empty.
   std::function<void(metrics::Exposition&)> own{};
 };
 
-// Lives on the loop's thread. A page that nobody has asked for lately is not rendered; which are
-// kept is bounded by the sets, two formats and two codings.
+// Lives on the loop's thread. Does not render pages that nobody has requested lately; their number
+// is bounded by the sets, two formats and two codings.
 class PageCache {
  public:
-  // `clock` outlives the cache.
+  // `clock` must outlive the cache.
   PageCache(const Clock& clock, PageCacheOptions options);
   ~PageCache();
   PageCache(const PageCache&) = delete;
@@ -39,14 +39,14 @@ class PageCache {
 
   void SetStale(std::chrono::milliseconds stale);
   void SetExclude(std::vector<std::string> exclude);
-  // After every round of samples, and when something else of the input has changed. Renders what
-  // was asked for lately.
+  // Call after every round of samples, and when other input has changed. Renders the pages
+  // requested lately.
   void Set(PageInput input);
 
-  // GET or HEAD of a page with the series of `names`; the path is the caller's business.
-  // Prometheus text or OpenMetrics as Accept says, gzip as Accept-Encoding says.
+  // GET or HEAD of a page with the series of `names`; the caller checks the path. Prometheus text
+  // or OpenMetrics by Accept, gzip by Accept-Encoding.
   http::Response Answer(const http::Request& request, NameSets names);
-  // The same for those who may choose: the sets of the query ("?names=kgpu,dcgm"), or else `usual`.
+  // The same with a choice: the sets in the query ("?names=kgpu,dcgm"), or else `usual`.
   http::Response AnswerAsked(const http::Request& request, NameSets usual);
 
  private:

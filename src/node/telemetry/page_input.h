@@ -1,4 +1,4 @@
-// Everything that the pages of series are made of, at one moment. A value: rendering it is pure.
+// All input of the pages of series, at one moment. A value: rendering it is pure.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@
 
 namespace kgpu::telemetry {
 
-// What one pod has had of GPUs since it is counted.
+// A pod's GPU use since its counting began.
 struct PodUse {
   std::string pod_namespace;
   std::string pod;
-  double gpu_seconds = 0;  // handed out; a slot of n replicas counts 1/n
+  double gpu_seconds = 0;  // allocated; a slot of n replicas counts 1/n
   std::optional<double>
-      busy_gpu_seconds;           // utilisation × time; nothing: the driver does not report
+      busy_gpu_seconds;           // utilisation × time; nothing: the driver does not report it
   double memory_gib_seconds = 0;  // GiB × s
 };
 
-// Null: not known (yet); its series are absent.
+// Null: unknown (yet); its series are absent.
 struct PageInput {
   device::SnapshotPtr snapshot;
   device::SampleSetPtr samples;
-  std::optional<WallTime> measured{};  // when GPUs last answered; stays when `samples` is too old
-  device::SampleSetPtr previous;       // the round before: what flows is the difference
+  std::optional<WallTime> measured{};  // when GPUs last answered; kept when `samples` is too old
+  device::SampleSetPtr previous;       // the previous round: rates come from the difference
   pods::PodMapPtr pods;
   std::shared_ptr<const health::Overview> health;
   std::shared_ptr<const std::vector<PodUse>> usage;

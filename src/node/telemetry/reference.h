@@ -1,4 +1,4 @@
-// What every series is, for people: printed by `kgpu metrics list`, and part of
+// Describes every series, for people: printed by `kgpu metrics list`, and part of
 // docs/reference/metrics.md.
 #pragma once
 
@@ -13,10 +13,10 @@ namespace kgpu::telemetry {
 
 std::string ReferenceTable(NameSets names);
 boost::json::value ReferenceJson(NameSets names);
-// A heading and a table for each group.
+// A heading and a table per group.
 std::string ReferenceMarkdown(NameSets names);
 
-// Of `patterns` those that fit no series that can be left out; see FitsPattern.
+// The patterns that match no series that can be left out; see FitsPattern.
 std::vector<std::string> PatternsOfNothing(const std::vector<std::string>& patterns);
 
 }  // namespace kgpu::telemetry

@@ -1,4 +1,4 @@
-// Pages out of their input: pure.
+// Renders pages from their input: pure functions.
 #pragma once
 
 #include <functional>
@@ -18,14 +18,14 @@ struct PageRequest {
   std::span<const std::string> exclude{};  // see FitsPattern
 };
 
-// The series of `page.names` but those whose name one of `page.exclude` fits, without the agent's
-// own and without the end of an OpenMetrics page.
+// The series of `page.names`, except those that match `page.exclude`; without the agent's own
+// series and without the end of an OpenMetrics page.
 std::string RenderPage(const PageInput& input, const PageRequest& page);
 // The same in pieces of whole lines: a page may have a megabyte.
 void RenderPage(const PageInput& input, const PageRequest& page,
                 const std::function<void(std::string_view)>& take);
 
-// Whether `name` is `pattern`, where "*" stands for any letters, also none.
+// Whether `name` matches `pattern`, in which "*" stands for any letters, or none.
 bool FitsPattern(std::string_view name, std::string_view pattern);
 
 }  // namespace kgpu::telemetry

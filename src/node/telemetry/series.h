@@ -1,5 +1,5 @@
-// Every series there is: one table. What a page shows, what `kgpu metrics list` prints and what
-// docs/reference/metrics.md says all come from it.
+// All series: one table. Pages, `kgpu metrics list` and docs/reference/metrics.md all come from
+// it.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace kgpu::telemetry {
 
-// What the samples of a series are of. One series may be of several kinds of things.
+// What a series has samples of. One series may cover several kinds of things.
 struct Collectors {
   void (*node)(const PageViews&, Values&) = nullptr;
   void (*gpu)(const GpuView&, Values&) = nullptr;
@@ -21,7 +21,7 @@ struct Collectors {
   void (*process)(const ProcessView&, Values&) = nullptr;
 };
 
-// Of one kind of things only.
+// For one kind of things only.
 constexpr Collectors Only(void (*node)(const PageViews&, Values&)) {
   return {.node = node};
 }
@@ -54,7 +54,7 @@ struct SeriesGroup {
   std::span<const Series> series;
 };
 
-// All of them.
+// All groups.
 std::vector<SeriesGroup> AllSeries();
 
 }  // namespace kgpu::telemetry

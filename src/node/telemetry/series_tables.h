@@ -1,4 +1,4 @@
-// The parts of the table, by who they are of.
+// The parts of the table, by what they describe.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// A node with everything that pages are made of, for tests and benchmarks.
+// A node with all input of pages, for tests and benchmarks.
 #pragma once
 
 #include <memory>
@@ -135,8 +135,8 @@ inline WallTime TestTime() {
   return WallTime(std::chrono::seconds(1'700'000'000));
 }
 
-// `gpus` GPUs, and `pods` pods that share them by time, each with one process. PIDs are 1000 and
-// up.
+// `gpus` GPUs, and `pods` pods that share them by time, each with one process. PIDs start at
+// 1000.
 inline PageInput TestNode(unsigned gpus, unsigned pods) {
   auto snapshot = std::make_shared<device::Snapshot>();
   auto samples = std::make_shared<device::SampleSet>();

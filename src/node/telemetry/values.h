@@ -1,4 +1,4 @@
-// Where a series' collector puts the values of one thing: absent ones leave no sample.
+// Where a series' collector puts the values of one thing: absent values give no sample.
 #pragma once
 
 #include <initializer_list>
@@ -19,12 +19,12 @@ class Values {
   void Put(const std::optional<T>& value) {
     Put({}, value, 1);
   }
-  // In a larger unit: divided, since 7 / 100 is exact in print and 7 × 0.01 is not.
+  // In a larger unit: divides, since 7 / 100 prints exactly and 7 × 0.01 does not.
   template <typename T>
   void Divided(const std::optional<T>& value, double by) {
     Put({}, value, by);
   }
-  // With labels behind those of the thing.
+  // With labels after those of the thing.
   void Put(std::initializer_list<metrics::Label> more, double value) {
     page_.SampleOf(labels_, more, value);
   }

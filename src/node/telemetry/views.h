@@ -1,4 +1,4 @@
-// The devices, containers and processes of one page, each with its labels written once.
+// The devices, containers and processes of a page, with the labels of each written once.
 #pragma once
 
 #include <array>
@@ -23,10 +23,10 @@ class Labels {
 
 struct GpuView {
   const device::Gpu* gpu = nullptr;
-  const device::GpuSample* sample = nullptr;    // of an unsampled GPU: one that has no value
-  const device::GpuSample* previous = nullptr;  // of the round before; null: there is none
+  const device::GpuSample* sample = nullptr;    // an empty one for an unsampled GPU
+  const device::GpuSample* previous = nullptr;  // from the previous round; null: there is none
   double seconds = 0;                           // between the two
-  const health::Overview* health = nullptr;     // null: not known
+  const health::Overview* health = nullptr;     // null: unknown
   Owner owner{};
   Labels labels{};
 };
@@ -34,10 +34,10 @@ struct GpuView {
 struct MigView {
   const GpuView* gpu = nullptr;
   const device::MigDevice* mig = nullptr;
-  const device::MigSample* sample = nullptr;  // as that of a GpuView
+  const device::MigSample* sample = nullptr;  // as in GpuView
   Owner owner{};
-  // Of a compute instance that DCGM's labels cannot tell from the one before, those are empty: it
-  // is left out.
+  // Empty for a compute instance that DCGM's labels cannot tell from the one before: it is left
+  // out.
   Labels labels{};
 };
 
@@ -47,7 +47,7 @@ struct ContainerView {
   const MigView* mig = nullptr;  // null: the GPU itself
   Labels labels{};
 
-  // Whether the device is this container's as a whole: what is measured of it is the container's.
+  // Whether this container has the whole device: then its measurements are the container's.
   bool is_owner() const {
     const Owner& owner = mig == nullptr ? gpu->owner : mig->owner;
     return owner.pod_namespace == use->user.pod_namespace && owner.pod == use->user.pod &&
@@ -60,11 +60,11 @@ struct ProcessView {
   Labels labels{};
 };
 
-// A page has that many at most, of each GPU: those with the most memory.
+// Limit per GPU on a page: those with the most memory.
 inline constexpr size_t kMaxProcessesPerGpu = 64;
 inline constexpr size_t kMaxContainers = 1'024;
 
-// Borrows `input`, which outlives it.
+// Borrows `input`, which must outlive it.
 class PageViews {
  public:
   explicit PageViews(const PageInput& input);

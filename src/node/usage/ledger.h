@@ -1,4 +1,4 @@
-// What pods have had of the GPUs, hour by hour: the ledger of the accounting, in memory.
+// How much pods have used the GPUs, hour by hour: the ledger of the accounting, in memory.
 #pragma once
 
 #include <chrono>
@@ -22,10 +22,10 @@ struct PodName {
 };
 
 struct Amounts {
-  double gpu_seconds = 0;       // handed out; a slot of n replicas counts 1/n, MIG by its slices
+  double gpu_seconds = 0;       // allocated; a slot of n replicas counts 1/n, MIG by its slices
   double busy_gpu_seconds = 0;  // utilisation × time
   double gib_seconds = 0;       // device memory in use × time
-  // Of gpu_seconds: where the driver did not tell how busy the device was. It is not in
+  // The part of gpu_seconds for which the driver reported no utilisation. Not in
   // busy_gpu_seconds.
   double unreported_gpu_seconds = 0;
 
@@ -33,44 +33,44 @@ struct Amounts {
   bool operator==(const Amounts&) const = default;
 };
 
-// busy_gpu_seconds where it says something: nothing where more than a twentieth of the time was not
-// reported. That much is accepted: at a pod's start the driver's rates are not there yet.
+// busy_gpu_seconds if it is meaningful: nothing if more than a twentieth of the time is unreported.
+// Less is accepted: when a pod starts, the driver's rates are not there yet.
 std::optional<double> ReportedBusy(const Amounts& amounts);
 
 using Hour = std::chrono::sys_time<std::chrono::hours>;
 
-// The pod that stands for those of a namespace, or of all, that are not kept one by one.
+// Stands for the pods of a namespace, or of all, that are not kept individually.
 inline constexpr std::string_view kOther = "(other)";
 
-// Whether `name` may be one of Kubernetes, and is kept as it is. Names come from labels of
-// containers and from folders, which others write.
+// Whether `name` is a possible Kubernetes name, and is kept as it is. Names come from container
+// labels and from folders, which others write.
 bool IsName(std::string_view name);
 
-// Bounded: past the limits small pods become one of the name kOther in their namespace, so that
-// the sums stay right; then the oldest hours go. What is no name becomes kOther.
+// Bounded: over the limits, small pods are merged into kOther of their namespace, so that sums stay
+// right; then the oldest hours are dropped. Invalid names become kOther.
 class Ledger {
  public:
   static constexpr size_t kMostPodsOfAnHour = 256;
   static constexpr size_t kMostPods = 8'192;
   static constexpr size_t kMostHours = 10'000;
-  // Of what the entries cost in a file, their names included; in memory they take less.
+  // Limit for the size of the entries in a file, including names; they take less in memory.
   static constexpr size_t kMostBytes = size_t{32} << 20;
 
   Ledger() = default;
   Ledger(Ledger&&) = default;
   Ledger& operator=(Ledger&&) = default;
-  // Costs a millisecond for some 50,000 entries.
+  // Takes a millisecond for about 50,000 entries.
   Ledger Copy() const;
 
   void Add(Hour hour, const PodName& pod, const Amounts& amounts);
   void Add(const Ledger& other);
-  // Forgets hours before `oldest`, and the pods that were only in those.
+  // Drops hours before `oldest`, and pods that only occur in those.
   void Trim(Hour oldest);
 
-  // By hour, then in the order in which the pods came.
+  // By hour, then in the order in which pods first appeared.
   using Visitor = std::function<void(Hour, const PodName&, const Amounts&)>;
   void ForEach(const Visitor& visit) const;
-  // As ForEach, of the hours from `from` up to and with `to`.
+  // Like ForEach, for the hours from `from` to `to`, both included.
   void ForEachBetween(Hour from, Hour to, const Visitor& visit) const;
 
   bool empty() const { return hours_.empty(); }
@@ -79,7 +79,7 @@ class Ledger {
   size_t bytes() const { return bytes_; }
 
  private:
-  // Names are kept once: a pod is in many hours.
+  // Names are stored once: a pod occurs in many hours.
   struct Entry {
     uint32_t name = 0;
     Amounts amounts;

@@ -1,5 +1,5 @@
-// The form in which a ledger is kept in a file: lines of text that end with a count, so that a torn
-// file is known as one.
+// The file format of a ledger: lines of text that end with a count, so that a torn file is
+// recognised.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace kgpu::usage {
 struct LedgerFile {
   uint64_t generation = 0;
   Ledger ledger{};
-  uint64_t bad_lines = 0;  // left out
+  uint64_t bad_lines = 0;  // skipped
 };
 
 std::string PrintLedger(uint64_t generation, const Ledger& ledger);
-// A line of use that says nothing is left out; the rest counts. Errors: InvalidArgument "line N: …"
-// (no file of usage, another version of it, or torn).
+// Skips invalid lines of use; the rest counts. Errors: InvalidArgument "line N: …" (not a usage
+// file, another version, or torn).
 StatusOr<LedgerFile> ParseLedger(std::string_view text);
 
 }  // namespace kgpu::usage

@@ -1,5 +1,5 @@
-// The files of a ledger: one that is written now and then, whole, and one with what has come since,
-// which is small and written often.
+// The files of a ledger: a complete one that is written rarely, and a small one with later changes
+// that is written often.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,31 @@
 
 namespace kgpu::usage {
 
-// What files hold. Crash-safe: whatever is killed when, nothing is counted twice, and what is lost
-// is what came after the last write.
+// The content of the files. Crash-safe: whenever a process is killed, nothing is counted twice, and
+// only what came after the last write is lost.
 struct Kept {
   Ledger ledger{};  // everything
-  Ledger recent{};  // the part that only the file of recent things has
-  // Of the file of everything. A file of recent things with another one is in it already.
+  Ledger recent{};  // the part that is only in the file of recent changes
+  // Of the complete file, which already includes recent files with another generation.
   uint64_t generation = 0;
-  // A file that is none of usage is put aside ("ledger.bad"; older ones are "ledger.bad.1" and
-  // "ledger.bad.2"); what is left is still there.
+  // A file that is no usage file is moved aside ("ledger.bad"; older ones are "ledger.bad.1" and
+  // "ledger.bad.2"); the rest is still loaded.
   Status problem{};
 };
 
-// Blocks on the disk. Errors: PermissionDenied, ResourceExhausted, … when the files are there and
-// cannot be read now; nothing was changed.
+// Blocks on the disk. Errors: PermissionDenied, ResourceExhausted, … if the files exist but are
+// unreadable now; nothing was changed.
 StatusOr<Kept> LoadLedger(const std::string& folder);
 
-// One write, made on the loop and done wherever disks may be waited for.
+// One write, created on the loop and done where waiting for disks is allowed.
 struct LedgerWrite {
   enum class Kind : uint8_t {
-    kAll,     // the file of everything
-    kRecent,  // what is not in that file, whose generation is `generation`; a power cut may take it
-    kMore,    // everything, once the files have been read: `ledger` is not in them yet
+    kAll,     // the complete file
+    kRecent,  // what the complete file `generation` lacks; a power cut may lose it
+    kMore,    // everything, after reading the files: `ledger` is not in them yet
   };
   Kind kind = Kind::kAll;
-  std::string folder{};  // made when it is not there
+  std::string folder{};  // created if it does not exist
   uint64_t generation = 0;
   std::shared_ptr<const Ledger> ledger{};
 

@@ -1,4 +1,4 @@
-// What a ledger says of a time, for people and programs.
+// A ledger's content for a period, for people and programs.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -19,12 +19,12 @@ enum class GroupBy : uint8_t { kPod, kNamespace };
 
 struct UsageQuery {
   WallTime now{};
-  std::chrono::seconds since = std::chrono::hours(24);  // whole hours that overlap it count
+  std::chrono::seconds since = std::chrono::hours(24);  // whole hours that overlap it
   GroupBy by = GroupBy::kPod;
 };
 
 struct UsageRow {
-  PodName pod;  // without a pod where namespaces are asked for
+  PodName pod;  // without a pod if grouped by namespace
   Amounts amounts;
   bool operator==(const UsageRow&) const = default;
 };
@@ -32,7 +32,7 @@ struct UsageRow {
 // Errors: InvalidArgument naming both words.
 StatusOr<GroupBy> ParseGroupBy(std::string_view what, std::string_view text);
 
-// Who had the most comes first.
+// Sorted by use, highest first.
 std::vector<UsageRow> UsageRows(const Ledger& ledger, const UsageQuery& query);
 std::string UsageTable(const std::vector<UsageRow>& rows, const UsageQuery& query);
 boost::json::value UsageJson(const std::vector<UsageRow>& rows, const UsageQuery& query);

@@ -1,4 +1,4 @@
-// Kinds of characters, of ASCII alone: unlike <cctype>, whatever the locale and for every byte.
+// ASCII character classes. Unlike <cctype>, they ignore the locale and accept every byte.
 #pragma once
 
 namespace kgpu {

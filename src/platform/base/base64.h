@@ -9,7 +9,7 @@
 namespace kgpu {
 
 std::string EncodeBase64(std::string_view bytes);
-// Line ends and blanks in it are skipped. Errors: InvalidArgument, with nothing of the text.
+// Skips line ends and blanks. Errors: InvalidArgument; the message never quotes the text.
 StatusOr<std::string> DecodeBase64(std::string_view text);
 
 }  // namespace kgpu

@@ -31,8 +31,8 @@ std::string FormatBytes(Bytes bytes);
 // Errors: InvalidArgument naming the text and the units.
 StatusOr<Bytes> ParseQuantity(std::string_view text);
 
-// The same amount for ParseQuantity to read back, in the largest binary unit that holds it whole:
-// "40Gi", "81559Mi", "12".
+// Formats the same amount so that ParseQuantity can read it back, in the largest binary unit that
+// divides it exactly: "40Gi", "81559Mi", "12".
 std::string FormatQuantity(Bytes bytes);
 
 }  // namespace kgpu

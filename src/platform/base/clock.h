@@ -1,5 +1,5 @@
-// Time as a dependency: production uses RealClock, tests testing/fake_clock.h. Durations and
-// deadlines are steady time; only what people read is wall time.
+// Time as a dependency: production uses RealClock, tests use testing/fake_clock.h. Durations and
+// deadlines use steady time; wall time is only for what people read.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ class Clock {
   virtual ~Clock() = default;
   // Monotonic; counts while the machine is awake. Thread: any. Source: CLOCK_MONOTONIC.
   virtual SteadyTime Now() const = 0;
-  // What the wall clock says; may jump. Thread: any. Source: CLOCK_REALTIME.
+  // The wall clock's time; may jump. Thread: any. Source: CLOCK_REALTIME.
   virtual WallTime WallNow() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Lengths of time as people write them, on the command line and in files.
+// Durations as people write them, on the command line and in files.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// The one loop of a daemon: descriptors, timers and posted tasks, run on the thread that calls Run.
-// All mutable state of a daemon belongs to that thread; other threads only Post.
+// A daemon's only event loop: descriptors, timers and posted tasks, run on the thread that calls
+// Run. That thread owns all mutable state of the daemon; other threads only call Post.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace kgpu {
 
-// Identifies a timer or a watch until it is cancelled; ids are never used again.
+// Identifies a timer or a watch until it is cancelled; ids are never reused.
 enum class TimerId : uint64_t { kNone = 0 };
 enum class WatchId : uint64_t { kNone = 0 };
 
@@ -25,19 +25,19 @@ class EventLoop {
   // Runs `task` on the loop's thread, after the tasks posted before. Thread: any.
   virtual void Post(Task task) = 0;
 
-  // Runs `task` once, `delay` from now at the earliest; never before what is due already, so that a
-  // task that arms itself with a delay of 0 or less starves nothing. Loop thread only.
+  // Runs `task` once, after at least `delay`. Tasks that are already due run first, so a task that
+  // re-arms itself with a delay of 0 or less cannot starve others. Loop thread only.
   virtual TimerId After(std::chrono::nanoseconds delay, Task task) = 0;
-  // A timer that ran or was cancelled already is ignored. Loop thread only.
+  // Does nothing for a timer that has already run or been cancelled. Loop thread only.
   virtual void CancelTimer(TimerId timer) = 0;
 
   // Calls `task` whenever `fd` is readable or closed by its peer (level-triggered), until
   // Unwatch. The caller keeps `fd` open while it is watched. Loop thread only.
   // Errors: ResourceExhausted, Internal (fd cannot be polled: a regular file).
   virtual StatusOr<WatchId> WatchReadable(int fd, Task task) = 0;
-  // The same while `fd` takes bytes, or will never take any again. Watched only while there is
-  // something to write: an idle socket is always writable. One descriptor may have one watch of
-  // either kind.
+  // The same for writing: runs `task` while `fd` accepts bytes, or will never accept any again.
+  // Watch only while there is something to write: an idle socket is always writable. A descriptor
+  // can have one watch only, of either kind.
   virtual StatusOr<WatchId> WatchWritable(int fd, Task task) = 0;
   // Safe inside the watch's own task. An unknown id is ignored. Loop thread only.
   virtual void Unwatch(WatchId watch) = 0;

@@ -1,7 +1,7 @@
 // One line per event on stderr: time, level, event name, key=value fields.
 //   KGPU_LOG(kWarning, "probe restarted", {"attempt", attempt}, {"reason", Message(status)});
-// error: an admin must act; warning: degraded, we heal it; info: a state changed; debug: the rest.
-// Never secrets, tokens, environments or whole requests. Thread: any.
+// error: an admin must act; warning: degraded, we recover; info: a state changed; debug: the rest.
+// Never log secrets, tokens, environments or whole requests. Thread: any.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,17 +15,17 @@ namespace kgpu {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// A named value of a log line, rendered at once.
+// A named value of a log line, formatted immediately.
 struct LogField {
   template <typename T>
   LogField(std::string_view name, const T& field_value)  // NOLINT(google-explicit-constructor):
-                                                         // {"key", value} is the call's form
+                                                         // the call looks like {"key", value}
       : key(name), value(fmt::format("{}", field_value)) {}
   std::string_view key;
   std::string value;
 };
 
-// Receives each rendered line, without newline.
+// Receives each formatted line, without the newline.
 using LogSink = std::function<void(LogLevel, std::string_view line)>;
 
 // Set once by main (or by a test, which must set it back). The default writes to stderr.

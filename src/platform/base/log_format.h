@@ -1,4 +1,4 @@
-// How lines of the log look.
+// The format of log lines.
 #pragma once
 
 namespace kgpu {

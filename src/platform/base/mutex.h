@@ -33,7 +33,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex& mutex_;
 };
 
-// Something that a thread waits for. It may wake without a reason: look again, in a loop.
+// A condition that threads wait for. Wake-ups can be spurious: check again, in a loop.
 class Condition {
  public:
   void Wait(Mutex& mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -41,7 +41,7 @@ class Condition {
     wake_.wait(lock);
     (void)lock.release();
   }
-  // False when nobody has called within `limit`.
+  // False if nobody has notified it within `limit`.
   bool WaitFor(Mutex& mutex, std::chrono::milliseconds limit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock lock(mutex.mutex_, std::adopt_lock);
     const bool is_called = wake_.wait_for(lock, limit) == std::cv_status::no_timeout;

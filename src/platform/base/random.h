@@ -13,10 +13,10 @@ class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
 
-  // What no other process has, for production.
+  // A seed that no other process shares, for production.
   static uint64_t SeedFromKernel() {
     uint64_t seed = 0;
-    // Cannot fail for so few bytes once the kernel has started.
+    // Cannot fail for so few bytes after the kernel has booted.
     [[maybe_unused]] const ssize_t count = getrandom(&seed, sizeof(seed), 0);
     return seed;
   }
@@ -28,9 +28,9 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  // At least 0, below 1.
+  // In the range [0, 1).
   double Uniform() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }
-  // A part of `whole`, any with the same chance.
+  // A random part of `whole`, uniformly distributed.
   std::chrono::nanoseconds PartOf(std::chrono::nanoseconds whole) {
     return std::chrono::nanoseconds(
         static_cast<int64_t>(Uniform() * static_cast<double>(whole.count())));

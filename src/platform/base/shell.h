@@ -1,4 +1,4 @@
-// Words of a shell's command lines.
+// Quoting of words for shell command lines.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace kgpu {
 
-// `text` as one word, quoted where a shell would take any of it for more than a character; bytes
-// that are not printable come out as of Printable. For commands that people copy: names in them may
-// be from whoever wrote the file.
+// `text` as one shell word, quoted if it has characters that are special to a shell; bytes that are
+// not printable are escaped as Printable does. For commands that people copy: the names in them may
+// come from an untrusted author.
 std::string ShellWord(std::string_view text);
 
 }  // namespace kgpu

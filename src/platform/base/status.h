@@ -23,10 +23,10 @@ inline Status OkStatus() {
 // The text of a status as a std type (absl's own accessor is not one in Debian's build).
 std::string_view Message(const Status& status);
 
-// A status of any code; a code that is not an error becomes Internal.
+// A status of any code; kOk becomes Internal, since it is no error.
 Status MakeStatus(StatusCode code, std::string_view text);
 
-// One maker for each code we use; each takes an fmt format and its arguments.
+// One constructor function per code that we use; each takes an fmt format and its arguments.
 #define KGPU_STATUS_MAKER(name, code)                                                      \
   template <typename... Args>                                                              \
   Status name(fmt::format_string<Args...> format, Args&&... args) {                        \
@@ -46,7 +46,7 @@ KGPU_STATUS_MAKER(Internal, kInternal)                    // our own bug
 #undef KGPU_STATUS_MAKER
 
 // The status of a failed system call: `error` is errno, `what` names the action and its object
-// ("open /dev/nvidia0"). The one place where errno becomes a code. Source: errno(3).
+// ("open /dev/nvidia0"). The only place that maps errno to a code. Source: errno(3).
 Status ErrnoStatus(int error, std::string_view what);
 
 // "<what>: <text of status>", same code; OK stays OK. Each layer adds only what it knows.

@@ -1,4 +1,4 @@
-// RETURN_IF_ERROR(expr) and ASSIGN_OR_RETURN(lhs, expr): hand an error up unchanged. To add what
+// RETURN_IF_ERROR(expr) and ASSIGN_OR_RETURN(lhs, expr): return an error unchanged. To add what
 // this layer knows, test the status and return Annotate(…) instead.
 #pragma once
 

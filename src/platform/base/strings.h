@@ -10,7 +10,7 @@
 
 namespace kgpu {
 
-// Without leading and trailing blanks, tabs, carriage returns and newlines.
+// Removes leading and trailing blanks, tabs, carriage returns and newlines.
 std::string_view Trim(std::string_view text);
 
 // The pieces between separators; empty pieces stay. Split("a,,b", ',') is {"a", "", "b"}.
@@ -19,21 +19,21 @@ std::vector<std::string_view> Split(std::string_view text, char separator);
 // The words of a text separated by any run of blanks and tabs.
 std::vector<std::string_view> Words(std::string_view text);
 
-// Both, one behind the other.
+// `first` followed by `second`.
 std::vector<std::string> Concat(std::vector<std::string> first,
                                 const std::vector<std::string>& second);
 
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 
-// The whole of `text` as a number; nothing when it is empty, has other characters or overflows.
-// `base` 16 takes an optional "0x".
+// Parses all of `text` as a number; nothing if it is empty, contains other characters or overflows.
+// `base` 16 accepts an optional "0x".
 std::optional<uint64_t> ParseUint(std::string_view text, int base = 10);
 
-// ASCII only, as every name of ours is.
+// ASCII only, like every name that we use.
 std::string ToLower(std::string_view text);
 
-// The candidate most like `word` for "did you mean …?", or nothing when none is near (edit
-// distance over a third of the word's length). Ties go to the earlier candidate.
+// The candidate closest to `word`, for "did you mean …?"; nothing if none is close (edit distance
+// over a third of the word's length). The earlier candidate wins a tie.
 std::optional<std::string_view> Nearest(std::string_view word,
                                         const std::vector<std::string_view>& candidates);
 

@@ -1,5 +1,5 @@
-// Remembers the first thread that asks and tells whether later ones are the same: owners of
-// loop-bound state assert it in debug builds.
+// Remembers the first thread that calls it and tells whether later calls come from the same one:
+// owners of loop-bound state assert it in debug builds.
 #pragma once
 
 #include <atomic>

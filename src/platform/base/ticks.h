@@ -1,4 +1,4 @@
-// Looking at something every so often, together with all who do.
+// Periodic work that shares its wake-ups with all other work of the same period.
 #pragma once
 
 #include <chrono>
@@ -7,8 +7,8 @@
 
 namespace kgpu {
 
-// Until the next whole multiple of `period` on the clock; `period` is more than 0. Whoever arms a
-// timer with it again and again runs at the same moments as all others with that period, and the
+// The time until the next whole multiple of `period` on the clock; `period` must be more than 0.
+// Timers that are armed with it fire at the same moments as all others of that period, so the
 // process wakes up once for all of them.
 inline std::chrono::nanoseconds UntilNextTick(const Clock& clock, std::chrono::nanoseconds period) {
   return period - clock.Now().time_since_epoch() % period;

@@ -1,5 +1,5 @@
-// Owns one file descriptor; closes it when it goes. Every descriptor in the program is born
-// close-on-exec: this class cannot check that, the calls that make descriptors must.
+// Owns one file descriptor and closes it on destruction. All descriptors must be close-on-exec:
+// this class cannot check that, so the calls that create them must ask for it.
 #pragma once
 
 #include <unistd.h>
@@ -25,7 +25,7 @@ class UniqueFd {
 
   int get() const { return fd_; }
   bool is_valid() const { return fd_ >= 0; }
-  // Gives the descriptor up without closing it.
+  // Gives up ownership without closing the descriptor.
   [[nodiscard]] int Release() { return std::exchange(fd_, -1); }
   void Reset(int fd = -1) {
     // close(2) must not be retried after EINTR on Linux: the descriptor is gone either way.

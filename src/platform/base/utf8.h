@@ -1,4 +1,4 @@
-// Text of UTF-8 that must become shorter.
+// Shortens UTF-8 text.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace kgpu {
 
-// The longest beginning of `text` within `limit` bytes that does not end within a character.
+// The longest prefix of `text` of at most `limit` bytes that does not split a character.
 std::string_view CutUtf8(std::string_view text, size_t limit);
 
 }  // namespace kgpu

@@ -1,5 +1,5 @@
-// A program's commands and flags as a value: completion, manual pages and the tests that go through
-// all commands read it.
+// A program's commands and flags as a value, read by completion, manual pages and the tests that
+// visit every command.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace kgpu::commands {
 
-// What may follow a flag: one of these words, or several with commas between.
+// The value of a flag: one of these words, or several separated by commas.
 struct FlagWords {
   std::string flag;  // "--only", or the name of an argument
   std::vector<std::string> words;
@@ -18,11 +18,11 @@ struct Flag {
   std::string letter{};  // "-o"; empty: it has none
   std::string value{};   // the kind of its value, "FILE"; empty: it takes none
   std::string description{};
-  std::string environment{};         // the variable that sets it; empty: none
-  std::vector<std::string> words{};  // the values it takes; empty: not known
+  std::string environment{};         // environment variable that sets it; empty: none
+  std::vector<std::string> words{};  // the values it accepts; empty: unknown
 };
 
-// What stands without a flag: "FILE".
+// A positional argument: "FILE".
 struct Argument {
   std::string name;
   std::string description{};
@@ -38,7 +38,7 @@ struct Command {
   std::vector<Flag> flags{};
   std::vector<Argument> arguments{};
   std::vector<Command> commands{};
-  // Another program reads its words: kgpu-sim those of `kgpu sim`.
+  // Another program parses its arguments: kgpu-sim parses those of `kgpu sim`.
   bool is_passed_on = false;
 };
 

@@ -1,4 +1,4 @@
-// Reads the commands of a parser: nothing that is made from them can go out of date.
+// Reads the commands from the parser, so that nothing generated from them goes out of date.
 #pragma once
 
 #include <map>
@@ -16,18 +16,18 @@ namespace kgpu::commands {
 
 using Offers = std::map<const CLI::App*, std::vector<FlagWords>>;
 
-// `offers`: the values of flags and arguments that their types do not say. A type says them as
+// `offers`: values of flags and arguments whose types do not list them. A type lists them as
 // "table|json|yaml".
 Command TreeOf(const CLI::App& app, const Offers& offers = {});
 
-// The command that a parsed line leads to, with the words to it: "kgpu driver plan".
+// The command that a parsed line selects, with its full name: "kgpu driver plan".
 struct Reached {
   const CLI::App* app = nullptr;
   std::string words;
 };
 Reached ReachedBy(const CLI::App& app);
 
-// The words of a type that lists them, "a|b" or CLI11's "TEXT:{a,b}"; empty where it lists none.
+// The words that a type lists, "a|b" or CLI11's "TEXT:{a,b}"; empty if it lists none.
 std::vector<std::string> WordsOfType(std::string_view type);
 
 }  // namespace kgpu::commands

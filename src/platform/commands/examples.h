@@ -1,5 +1,5 @@
-// The examples of a command, out of the footer of its --help. An example is a line that begins with
-// two blanks; what follows two more blanks explains it:
+// The examples of a command, from the footer of its --help. An example is a line that begins with
+// two blanks; after two more blanks follows its explanation:
 //
 //   Exits 0 when every GPU is healthy.
 //
@@ -23,7 +23,7 @@ std::vector<Example> ExamplesOf(std::string_view footer);
 // The footer without its examples.
 std::string ProseOf(std::string_view footer);
 
-// The calls of `program` in a line of shell, as words without the name of the program: two of
+// The calls of `program` in a shell line, as words without the program's name: there are two in
 // "kgpu devices | kgpu config check -".
 std::vector<std::vector<std::string>> CallsIn(std::string_view line, std::string_view program);
 

@@ -1,4 +1,4 @@
-// Manual pages, in roff's man macros, of every command.
+// Manual pages of every command, in roff's man macros.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ struct ManPage {
   std::string text;
 };
 
-// One page for `root` and one for each command below it. `source` stands at the foot of each:
-// "kgpu 0.1.0".
+// One page for `root` and one for each command below it. `source` is printed at the foot of each
+// page: "kgpu 0.1.0".
 std::vector<ManPage> ManPagesOf(const Command& root, const std::string& source);
 
 }  // namespace kgpu::commands

@@ -1,4 +1,4 @@
-// What is wrong with a command line, and what was probably meant.
+// What is wrong with a command line, and what the user probably meant.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ class App;
 
 namespace kgpu::commands {
 
-// The word of a parsed line that stands where a command should, in a sentence: `kgpu: unknown
-// command "devcies": did you mean devices?`. Empty where there is none.
+// A sentence about the word of a parsed line that is no command where one is expected: `kgpu:
+// unknown command "devcies": did you mean devices?`. Empty if there is none.
 std::string UnknownCommand(const CLI::App& app);
 
-// The same for whatever made the parse fail; `problem` is what the parser says of it.
+// The same for any parse error; `problem` is the parser's description of it.
 std::string UsageError(const CLI::App& app, std::string_view problem);
 
 }  // namespace kgpu::commands

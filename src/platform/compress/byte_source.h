@@ -1,4 +1,4 @@
-// Bytes that come one after the other: a part of a file, a text.
+// A stream of bytes: part of a file, or a text in memory.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@ namespace kgpu::compress {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  // At least one byte of `out`, which is not empty, or 0 at the end.
+  // Reads at least one byte into `out`, which must not be empty; returns 0 at the end.
   virtual StatusOr<size_t> Read(std::span<char> out) = 0;
-  // Goes over `count` bytes; over fewer where the end is nearer.
+  // Skips `count` bytes, or fewer if the end comes first.
   virtual Status Skip(uint64_t count) = 0;
 };
 
-// A part of a file: from `offset`, `size` bytes long. The file is borrowed.
+// `size` bytes of a file, from `offset`. The file is borrowed.
 class FilePart final : public ByteSource {
  public:
   FilePart(int fd, uint64_t offset, uint64_t size) : fd_(fd), at_(offset), end_(offset + size) {}
@@ -34,7 +34,7 @@ class FilePart final : public ByteSource {
   uint64_t end_;
 };
 
-// Bytes at hand, which are borrowed.
+// Bytes in memory, which are borrowed.
 class TextSource final : public ByteSource {
  public:
   explicit TextSource(std::string_view text) : text_(text) {}
@@ -46,7 +46,7 @@ class TextSource final : public ByteSource {
   std::string_view text_;
 };
 
-// Goes over `count` bytes of `source` by reading them; over fewer where the end is nearer.
+// Skips `count` bytes of `source` by reading them, or fewer if the end comes first.
 Status SkipByReading(ByteSource& source, uint64_t count);
 
 // All of `source`. Errors: OutOfRange (more than `limit` bytes).

@@ -1,6 +1,6 @@
-// gzip, in two parts that are compressed at different times: the first is kept and sent many times,
-// the second is made again for each page. Together they are one gzip member, as every reader takes.
-// Source: RFC 1952, RFC 1951.
+// gzip in two parts that are compressed at different times: the first is cached and sent many
+// times, the second is made for each page. Together they form one gzip member, which every reader
+// accepts. Source: RFC 1952, RFC 1951.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace kgpu::compress {
 
-// The beginning of a page: the member's header and its first blocks, to a byte's end.
+// The first part of a page: the member's header and its first blocks, up to a byte boundary.
 struct GzipFront {
   std::string bytes{};
   uint32_t crc = 0;
-  uint64_t size = 0;  // of the plain text
+  uint64_t size = 0;  // of the uncompressed text
 };
 
-// Makes one out of pieces, so that the plain text need not be in memory as a whole.
+// Builds a GzipFront from pieces, so that the whole text need not be in memory.
 class GzipWriter {
  public:
   GzipWriter();
@@ -26,7 +26,7 @@ class GzipWriter {
   GzipWriter& operator=(const GzipWriter&) = delete;
 
   void Add(std::string_view text);
-  // Once, at the end.
+  // Call once, at the end.
   GzipFront Finish();
 
  private:
@@ -34,7 +34,7 @@ class GzipWriter {
   std::unique_ptr<State> state_;
 };
 
-// The rest of the page behind `front`, and the member's end. `text` may be empty.
+// The rest of the page after `front`, with the end of the member. `text` may be empty.
 std::string CompressRest(const GzipFront& front, std::string_view text);
 
 }  // namespace kgpu::compress

@@ -1,4 +1,4 @@
-// Packs texts as `gzip` and `zstd` do, for tests of what unpacks them.
+// Packs texts as `gzip` and `zstd` do, for tests of the code that unpacks them.
 #pragma once
 
 #include <zstd.h>

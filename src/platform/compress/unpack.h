@@ -1,4 +1,4 @@
-// Bytes as they were before gzip or zstd packed them.
+// Decompresses gzip and zstd.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace kgpu::compress {
 
-// `packed` as it was before gzip or zstd; itself where it is packed by neither. Of many streams,
-// which parallel packers write, one after the other. What comes out is taken from `budget`, a count
-// of bytes that is borrowed. Errors: InvalidArgument (broken), OutOfRange (more than the budget).
+// Decompresses `packed`; returns it unchanged if it is neither gzip nor zstd. Several streams in a
+// row, as parallel packers write them, become one. The bytes that come out are deducted from
+// `budget`, which is borrowed. Errors: InvalidArgument (damaged), OutOfRange (over the budget).
 StatusOr<std::unique_ptr<ByteSource>> Unpack(std::unique_ptr<ByteSource> packed, uint64_t& budget);
 
-// The text in a gzip file. Errors: InvalidArgument (not gzip, damaged, cut off), OutOfRange (more
+// The text of a gzip file. Errors: InvalidArgument (not gzip, damaged, truncated), OutOfRange (more
 // than `limit` bytes come out).
 StatusOr<std::string> Gunzip(std::string_view bytes, size_t limit);
 

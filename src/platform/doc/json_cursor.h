@@ -1,4 +1,4 @@
-// Walks over JSON text without reading it: where strings and values end.
+// Walks over JSON text without parsing it: finds where strings and values end.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace kgpu::doc {
 
-// On JSON it stands where the functions say; on anything else somewhere before the end of the text:
-// it always gets on, and never past the end. Allocates nothing.
+// On valid JSON it is positioned as each function says; on anything else, somewhere in the text: it
+// always advances and never passes the end. Allocates nothing.
 class JsonCursor {
  public:
   explicit JsonCursor(std::string_view text, size_t at = 0) : text_(text), at_(at) {}
@@ -19,7 +19,7 @@ class JsonCursor {
   char Here() const { return AtEnd() ? '\0' : text_[at_]; }
   void Step() { at_ = std::min(at_ + 1, text_.size()); }
   void SkipBlanks() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
-  // Steps over `c` and blanks around it; false when something else is here.
+  // Skips `c` and the blanks around it; false if another character is here.
   bool Take(char c) {
     SkipBlanks();
     if (Here() != c) {
@@ -30,8 +30,8 @@ class JsonCursor {
     return true;
   }
 
-  // At an opening quote; afterwards behind the closing one. Returns what is between, escapes and
-  // all.
+  // Call at an opening quote; ends after the closing one. Returns what is between them, escapes
+  // included.
   std::string_view SkipString() {
     const size_t begin = std::min(at_ + 1, text_.size());
     size_t end = text_.find('"', begin);
@@ -42,13 +42,13 @@ class JsonCursor {
     at_ = std::min(end + 1, text_.size());
     return text_.substr(begin, end - begin);
   }
-  // A number, true, false or null.
+  // Skips a number, true, false or null.
   std::string_view SkipWord() {
     const size_t begin = at_;
     at_ = std::min(text_.find_first_of(" \t\r\n,:]}", at_), text_.size());
     return text_.substr(begin, at_ - begin);
   }
-  // Any value. `on_number` is called with every number in it.
+  // Skips any value. Calls `on_number` with every number in it.
   template <typename OnNumber>
   void SkipValue(OnNumber on_number) {
     size_t depth = 0;
@@ -73,8 +73,8 @@ class JsonCursor {
   void SkipValue() {
     SkipValue([](std::string_view) {});
   }
-  // At a value; afterwards behind it. In an object or a list `on_child` is called at each value,
-  // with the quoted key before it, which is empty in a list, and steps over it by Walk.
+  // Call at a value; ends after it. In an object or a list, calls `on_child` at each value, with
+  // the quoted key before it (empty in a list); `on_child` must skip the value by Walk.
   template <typename OnChild>
   void Walk(OnChild on_child) {
     const char open = Here();
@@ -98,7 +98,7 @@ class JsonCursor {
 
  private:
   void SkipCommas() { at_ = std::min(text_.find_first_not_of(" \t\r\n,", at_), text_.size()); }
-  // Whether an odd number of backslashes stands before the quote at `quote`.
+  // Whether an odd number of backslashes precedes the quote at `quote`.
   bool IsEscaped(size_t quote) const {
     size_t first = quote;
     while (first > 0 && text_[first - 1] == '\\') {

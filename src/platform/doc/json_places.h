@@ -1,4 +1,4 @@
-// Where the values of a JSON text stand: Boost.JSON does not report.
+// The positions of a JSON text's values, which Boost.JSON does not report.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace kgpu::doc {
 
-// Places of a text that ParseJson has accepted, to be trusted for no other text: it reads no
-// further than the text's end whatever the text is, and recurses as deep as the text nests.
+// Only meaningful for a text that ParseJson has accepted. It never reads past the end of any text,
+// and recurses as deep as the text nests.
 Place PlacesOfJson(std::string_view text);
 
 }  // namespace kgpu::doc

@@ -10,7 +10,7 @@
 
 namespace kgpu::doc {
 
-// The value's memory is that of `memory`, which may be a monotonic one for a tree that is read
+// The value is allocated from `memory`, which may be a monotonic resource for a tree that is read
 // once.
 StatusOr<boost::json::value> ParseJson(std::string_view text, std::string_view file,
                                        const Limits& limits, boost::json::storage_ptr memory = {});

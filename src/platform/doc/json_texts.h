@@ -1,4 +1,4 @@
-// Our texts as JSON's, for views and printers.
+// Converts our texts to JSON's, for views and printers.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -12,12 +12,12 @@
 
 namespace kgpu::doc {
 
-// What Boost.JSON takes for text; std::string_view does not become it by itself.
+// Boost.JSON's string view; std::string_view does not convert to it implicitly.
 inline boost::json::string_view View(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-// Of a vector, a set or another range of texts.
+// Converts a vector, a set or another range of texts.
 template <typename Range = std::vector<std::string>>
 boost::json::array Texts(const Range& texts) {
   boost::json::array list;

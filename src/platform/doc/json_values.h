@@ -1,5 +1,5 @@
-// Plain values of a parsed document, for readers that are too small for a reader of their own. The
-// errors say what the value must be and not where it stands: callers annotate them.
+// Plain values of a parsed document, for files too small for a reader of their own. Errors say what
+// the value must be but not where it is: callers annotate them.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -16,7 +16,7 @@ Status ReadText(const boost::json::value& value, std::string& out);
 // Errors: InvalidArgument, "must be true or false".
 Status ReadFlag(const boost::json::value& value, bool& out);
 
-// The texts of a list; of what is null, no list or no text, nothing.
+// The strings in a list, without its other items; empty for null and for what is no list.
 std::vector<std::string> TextsOf(const boost::json::value* list);
 
 }  // namespace kgpu::doc

@@ -1,5 +1,5 @@
-// A document whose values know where they stand in the text, for readers that tell people what is
-// wrong with it. doc.h is enough for all others.
+// A document whose values know their position in the text, for readers that report errors to
+// people. All others use doc.h.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -19,12 +19,12 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
-// Where one value of a tree stands. An alias in YAML has the place of what it stands for; a value
-// left out behind its key ("a:") the place of the key.
+// Where one value of a tree is. A YAML alias has the position of what it refers to; a value that is
+// missing after its key ("a:") has the key's.
 struct Place {
   Position value;
-  Position key;                 // of the value of a map's field
-  std::vector<Place> children;  // of a list's items or a map's fields, in the tree's order
+  Position key;                 // of the value of a map entry
+  std::vector<Place> children;  // of list items or map entries, in the tree's order
 };
 
 struct Located {

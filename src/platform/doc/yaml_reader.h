@@ -10,7 +10,7 @@
 
 namespace kgpu::doc {
 
-// `place` takes the places of the tree's values; null: nobody asks.
+// `place` receives the positions of the tree's values; null: not needed.
 StatusOr<boost::json::value> ParseYaml(std::string_view text, std::string_view file,
                                        const Limits& limits, Place* place);
 

@@ -1,6 +1,6 @@
-// A configuration text that is edited: keys are set in it, and every byte that need not change
-// stays. After each splice the text is parsed again and compared with what was wanted, so an edit
-// is either right or refused.
+// A configuration text that is edited: sets keys and leaves every other byte alone. After each
+// splice the text is parsed again and compared with the intended result, so an edit is either
+// correct or refused.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -20,8 +20,8 @@ namespace kgpu::edit {
 enum class Syntax : uint8_t {
   kJson,
   kToml,
-  // TOML with actions of Go's text/template: lines that begin with {{ are passed over, {{ … }} in
-  // the place of a value is a value.
+  // TOML with actions of Go's text/template: lines that begin with {{ are skipped, {{ … }} instead
+  // of a value is a value.
   kTomlTemplate,
 };
 
@@ -32,8 +32,8 @@ inline constexpr size_t kMaxTextBytes = size_t{4} << 20;
 
 class Document {
  public:
-  // A text of blanks only is an empty document. `file` is named in errors.
-  // Errors: InvalidArgument with file:line:column (not of the syntax, a key given twice, too
+  // A text of blanks only is an empty document. `file` is used in errors. Errors:
+  // InvalidArgument with file:line:column (syntax error, duplicate key, too
   // large).
   static StatusOr<Document> Open(std::string_view text, std::string_view file, Syntax syntax);
 
@@ -42,35 +42,35 @@ class Document {
   ~Document();
 
   const std::string& text() const;
-  // An object. TOML dates are objects, too: see toml_tree.h.
+  // An object. TOML dates are objects too: see toml_tree.h.
   const boost::json::value& tree() const;
-  // What Set, AddItem and SetComment did, in their order.
+  // The changes by Set, AddItem and SetComment, in order.
   const std::vector<Change>& changes() const { return changes_; }
 
-  // Null when there is no such key.
+  // Null if there is no such key.
   const boost::json::value* Find(const Key& key) const;
-  // "file:line:column" of a key, or of as much of it as is there.
+  // "file:line:column" of a key, or of its longest existing prefix.
   std::string Where(const Key& key) const;
 
-  // Makes `key` hold `value`: a scalar, or a list of scalars. Tables on the way are made. Does
-  // nothing when the key holds it already.
-  // Errors: InvalidArgument (something on the way is no table, or a table stands there),
-  // FailedPrecondition (no safe way to write it: what to do by hand).
+  // Sets `key` to `value`: a scalar, or a list of scalars. Creates the tables on the way. Does
+  // nothing if the key already has that value. Errors: InvalidArgument (something on the way is no
+  // table, or the key itself is a table), FailedPrecondition (no safe way to write it; says what to
+  // do by hand).
   Status Set(const Key& key, const boost::json::value& value);
-  // The same with the value's own text, which may be an action in a template: "{{ .SystemdCgroup
+  // The same with the value's raw text, which may be a template action: "{{ .SystemdCgroup
   // }}".
   Status SetRaw(const Key& key, const std::string& raw);
-  // Adds a string to a list, which is made when it is not there; nothing when it holds it already.
+  // Adds a string to a list, creating the list if needed; does nothing if the list contains it.
   Status AddItem(const Key& list, std::string_view item);
-  // A comment at the top of a text that is empty; `text` ends with a newline.
+  // Puts a comment at the top of an empty text; `text` ends with a newline.
   Status SetComment(std::string_view text);
 
-  // Undoes `change` where its key still holds what it wrote; says in `notes` what was left and why.
-  // False when nothing was undone. Errors: FailedPrecondition (no safe way).
+  // Reverts `change` if its key still has the value it wrote; reports in `notes` what was left and
+  // why. False if nothing was reverted. Errors: FailedPrecondition (no safe way).
   StatusOr<bool> TakeBack(const Change& change, std::vector<std::string>& notes);
 
  private:
-  // A text and all that was read from it.
+  // A text and everything read from it.
   struct Reading;
 
   Document(std::string_view file, Syntax syntax);
@@ -81,7 +81,7 @@ class Document {
   Status Put(const Key& key, const boost::json::value& value, const std::string& raw);
   Status CheckWay(const Key& key) const;
   Status MakeTablesFor(const Key& key);
-  // Makes the splice when the text then says `wanted`; `key` is what it is about.
+  // Applies the splice if the text then parses to `wanted`; `key` is the key it is about.
   Status Apply(const Splice& splice, const boost::json::value& wanted, const Key& key);
   Status Record(ChangeKind kind, const Key& key, const StatusOr<Splice>& splice,
                 const boost::json::value& wanted);

@@ -1,4 +1,4 @@
-// Lines, line ends and indentation of a text that is edited.
+// Lines, line ends and indentation of an edited text.
 #pragma once
 
 #include <cstddef>
@@ -20,20 +20,20 @@ inline std::string_view Slice(std::string_view text, Span span) {
 
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// Where the text proper begins: behind a byte order mark.
+// Where the text starts, after any byte order mark.
 size_t TextStart(std::string_view text);
 
-// "\r\n" when the first line of the text ends so, else "\n".
+// "\r\n" if the first line of the text ends with it, else "\n".
 std::string_view LineEndOf(std::string_view text);
 
-// The line that byte `at` is in: its first byte, and the byte behind its line end.
+// The line that contains byte `at`: its first byte, and the byte after its line end.
 size_t LineStart(std::string_view text, size_t at);
 size_t NextLine(std::string_view text, size_t at);
 
-// The blanks at the start of the line that byte `at` is in.
+// The blanks at the start of the line that contains byte `at`.
 std::string_view Indent(std::string_view text, size_t at);
 
-// Whether nothing but blanks stands before byte `at` in its line.
+// Whether only blanks precede byte `at` in its line.
 bool IsFirstInLine(std::string_view text, size_t at);
 
 bool IsBlank(std::string_view text);

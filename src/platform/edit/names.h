@@ -1,4 +1,4 @@
-// Which key names TOML writes without quotes.
+// Which key names TOML accepts without quotes.
 #pragma once
 
 #include <algorithm>

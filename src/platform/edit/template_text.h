@@ -1,4 +1,4 @@
-// Templates of TOML files, in the language of Go's text/template.
+// TOML files that are templates of Go's text/template.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace kgpu::edit {
 
-// The text with the template's actions covered, so that it may be read as TOML: a line that begins
-// with {{ becomes a comment, {{ … }} in the place of a value a string. As long as `text`, and each
-// byte that is no brace of an action stays where it is.
+// Masks the template's actions so that the text parses as TOML: a line that begins with {{ becomes
+// a comment, {{ … }} instead of a value becomes a string. The result is as long as `text`, and
+// bytes other than the braces of actions keep their positions.
 std::string CoverActions(std::string_view text);
 
 }  // namespace kgpu::edit

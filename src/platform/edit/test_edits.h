@@ -1,4 +1,4 @@
-// What must hold of every edit of every text: for fuzz targets and for tests with random texts.
+// Invariants of every edit of every text: for fuzz targets and for tests with random texts.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace kgpu::edit {
 
-// Edits `text` as the bytes of `script` say and takes it back. Either a step is refused, or the
-// text then says what was wanted and nothing else, the same step once more changes nothing, and
-// taking all back gives `text` again. Returns what does not hold; "" when all does.
+// Edits `text` as the bytes of `script` say, then reverts it. Each step is either refused, or
+// changes exactly what was asked and nothing more when repeated; reverting all steps restores
+// `text`. Returns the invariant that is violated; "" if none is.
 std::string CheckEdits(std::string_view text, Syntax syntax, std::string_view script);
 
 }  // namespace kgpu::edit

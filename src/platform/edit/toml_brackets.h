@@ -1,4 +1,4 @@
-// Splices within the brackets of a TOML value: lists and inline tables.
+// Splices inside the brackets of a TOML value: lists and inline tables.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,21 @@
 
 namespace kgpu::edit {
 
-// "=" where the neighbour is written so, else " = ".
+// "=" if the neighbour is written that way, else " = ".
 std::string_view EqualsLike(const TomlEntry* neighbour);
 
 // `name` may be dotted. `table` is an inline table.
 Splice InsertInline(const TomlValue& table, const std::string& name, const std::string& raw);
 Splice RemoveInline(const TomlValue& table, const TomlEntry& entry);
 
-// As the last of `list`, on its own line where the others are.
+// Appends to `list`, on a line of its own if the other items are.
 Splice InsertIntoList(std::string_view text, const TomlValue& list, const std::string& raw);
 Splice RemoveFromList(std::string_view text, const TomlValue& list, size_t index);
 
-// The whole lines of a span; at the end of a text without a last line end, the one before it goes.
+// Removes whole lines; at the end of a text without a final line end, also the one before them.
 Splice RemoveLines(std::string_view text, Span span);
 
-// Whether `at` is behind a last line that has no line end.
+// Whether `at` is after a last line that has no line end.
 bool EndsInLine(std::string_view text, size_t at);
 
 }  // namespace kgpu::edit

@@ -1,4 +1,4 @@
-// Where the keys of a TOML text stand, and how the text around them looks.
+// Where the keys of a TOML text are, and how the text around them is formatted.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@ namespace kgpu::edit {
 // The first `count` names of a key.
 Key First(const Key& key, size_t count);
 
-// The names of `key` from `first` on, with dots, as TOML writes them.
+// The names of `key` from `first` on, joined by dots, as TOML writes them.
 std::string Spelled(const Key& key, size_t first);
 
-// All that a text says of one key.
+// Everything that a text says about one key.
 struct TomlSpot {
   const TomlSection* header = nullptr;  // [key]
   const TomlSection* below = nullptr;   // the first [key.…]
   const TomlEntry* entry = nullptr;     // key = value
-  const TomlEntry* dotted = nullptr;  // the last key.… = value, whose first `names` names say `key`
+  const TomlEntry* dotted = nullptr;    // the last key.… = value; starts with `key`
   size_t names = 0;
-  const TomlSection* section = nullptr;     // of `entry` or `dotted`
-  const TomlValue* inline_table = nullptr;  // which holds `entry` or `dotted`; null: a line does
+  const TomlSection* section = nullptr;     // that contains `entry` or `dotted`
+  const TomlValue* inline_table = nullptr;  // of `entry` or `dotted`; null: they have a line
 };
 
-// `text` outlives it. Every look-up walks the whole text once.
+// `text` must outlive it. Every look-up walks the whole text once.
 class TomlPlaces {
  public:
   TomlPlaces(std::string_view text, std::vector<TomlSection> sections);
@@ -38,19 +38,19 @@ class TomlPlaces {
 
   TomlSpot Look(const Key& key) const;
 
-  // The section, but the first, whose name begins with most of the names of `key`, one at least; of
-  // several the last. Null when there is none.
+  // The section, except the first, whose name shares the longest prefix (at least one name) with
+  // `key`; the last one if there are several. Null if there is none.
   const TomlSection* LastOfKin(const Key& key) const;
 
-  // "[a.'b.c'.d]", its names spelled as a header with the same first names has them.
+  // "[a.'b.c'.d]", spelled like an existing header with the same first names.
   std::string SpelledHeader(const Key& key) const;
 
   std::string_view IndentOf(const TomlSection& section) const;
   std::string_view IndentOf(const TomlEntry& entry) const;
-  // For the first key of a section: as in the section before it that has keys, or else the first.
+  // For the first key of a section: like the nearest earlier section with keys, else the first.
   std::string KeyIndent(const TomlSection& section) const;
-  // For a new header: as its siblings; else one step more than its parent where the text indents
-  // so.
+  // For a new header: like its siblings; else one level deeper than its parent, if the text indents
+  // that way.
   std::string HeaderIndent(const Key& key) const;
 
  private:

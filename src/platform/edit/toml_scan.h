@@ -1,5 +1,5 @@
-// Where everything stands in a TOML text. A parser tells what a text says; to change it without
-// touching the rest one must know every bracket and comma.
+// Where everything in a TOML text is. A parser tells what a text means; changing it without
+// touching the rest requires the position of every bracket and comma.
 #pragma once
 
 #include <cstddef>
@@ -35,21 +35,21 @@ struct TomlEntry {
   TomlValue value;
 };
 
-// A [header] or [[header]] and what follows it; the first section of a text has neither.
+// A [header] or [[header]] and what follows it; the first section of a text has no header.
 struct TomlSection {
   Span header;  // brackets included
   std::vector<TomlName> name;
-  bool is_item = false;  // of a list of tables
+  bool is_item = false;  // of an array of tables
   std::vector<TomlEntry> entries;
 };
 
 struct TomlLimits {
-  size_t depth = 64;        // names of a key from the root, and lists around a value
+  size_t depth = 64;        // names of a key from the root, and nested lists around a value
   size_t values = 200'000;  // all values and names
 };
 
-// Knows where things stand, not whether they make sense: a text that it takes may still not be TOML
-// (a key given twice, "1979-99-99"), one that it refuses is none. Linear in the text.
+// Finds positions but does not validate: a text that it accepts may still be invalid TOML (a
+// duplicate key, "1979-99-99"); a text that it refuses is invalid. Linear in the text's size.
 StatusOr<std::vector<TomlSection>> ScanToml(std::string_view text, std::string_view file,
                                             const TomlLimits& limits = {});
 

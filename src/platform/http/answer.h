@@ -1,5 +1,5 @@
-// What responders and streams hold: the way to one request of one connection, for as long as both
-// are there.
+// Shared by responders and streams: the link to one request of one connection, for as long as both
+// exist.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace kgpu::http {
 
-// The last one who holds it gives the request up.
+// The last owner abandons the request on destruction.
 class Answer {
  public:
   Answer(std::weak_ptr<ServerPeer> peer, uint64_t request)

@@ -1,5 +1,5 @@
-// The body of a message out of the bytes behind its header. Strict, and blind to how the bytes were
-// cut into pieces: what others might read another way is refused.
+// Decodes the body of a message from the bytes after its header. Strict, and independent of how the
+// bytes were split: refuses what others might read another way.
 #pragma once
 
 #include <cstddef>
@@ -14,36 +14,36 @@ class BodyDecoder {
   enum class State : uint8_t {
     kMore,
     kDone,
-    kBad,          // a chunk's size or end is none
-    kTooLarge,     // more than the limit
-    kLineTooLong,  // the line before a chunk, or the fields behind them
+    kBad,          // invalid chunk size or chunk end
+    kTooLarge,     // over the limit
+    kLineTooLong,  // the line before a chunk, or the trailer fields
   };
 
-  // A body of so many bytes; 0 is done at once.
+  // A body of `length` bytes; one of 0 bytes is done immediately.
   static BodyDecoder OfLength(uint64_t length, size_t limit);
-  // Source: RFC 9112, section 7.1. Extensions and the fields behind the chunks are skipped; a line
-  // with extensions, and all those fields together, may have `line_limit` bytes.
+  // Source: RFC 9112, section 7.1. Skips extensions and trailer fields; a line with extensions, and
+  // all trailer fields together, may have `line_limit` bytes.
   static BodyDecoder OfChunks(size_t limit, size_t line_limit);
   static BodyDecoder UntilClose(size_t limit);
 
-  // Takes bytes from the front of `bytes` to the end of the body; returns how many.
+  // Consumes bytes from the front of `bytes` up to the end of the body; returns how many.
   size_t Feed(std::string_view bytes);
-  // The peer closed.
+  // The peer closed the connection.
   void FeedEnd();
   State state() const { return state_; }
   std::string& body() { return body_; }
 
  private:
   enum class Part : uint8_t {
-    kPlain,       // to the end of left_, or of the connection
+    kPlain,       // until left_ is 0, or the connection ends
     kFirstDigit,  // of a chunk's size
     kSize,        // further digits
     kExtension,   // the rest of that line
     kSizeEnd,     // its LF
     kData,        // left_ bytes
-    kDataCr,      // behind them
+    kDataCr,      // after the data
     kDataLf,
-    kFieldStart,  // of a field behind the chunks, or of the empty line that ends the body
+    kFieldStart,  // of a trailer field, or of the empty line that ends the body
     kField,
     kFieldEnd,  // its LF
     kEnd,       // the last LF

@@ -1,4 +1,4 @@
-// One connection to a server: TLS or plain, one exchange at a time, and the next behind it.
+// One connection to a server, TLS or plain: one exchange at a time, several one after the other.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@
 
 namespace kgpu::http {
 
-// A handler may destroy who gave it.
+// A handler may destroy the object that passed it.
 struct ExchangeHandlers {
-  // Once, when the answer's header is there.
+  // Once, when the response's header has arrived.
   std::function<void(int code, const Headers&)> on_head{};
-  // Pieces of the body as they come, chunking taken off.
+  // Pieces of the body as they arrive, without the chunk framing.
   std::function<void(std::string_view)> on_data{};
-  // Once: OK when the body ended as it should, else why not; that may come without on_head. Errors:
-  // Unavailable, OutOfRange (the header, or a piece of the body, is past the limits).
+  // Once: OK if the body ended properly, else why not; may come without on_head. Errors:
+  // Unavailable, OutOfRange (the header, or a piece of the body, is over the limits).
   std::function<void(Status)> on_end{};
 };
 
-// Lives on the loop's thread; owned by who uses it now. Held by shared_ptr, since a handler may let
-// go of it.
+// Lives on the loop's thread; owned by its current user. Held by shared_ptr, since a handler may
+// drop it.
 class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
  public:
-  // `session` is null for plain HTTP; `where` is named in errors; `limits` are those of each
-  // answer. `loop` outlives the connection.
+  // `session` is null for plain HTTP; `where` is used in errors; `limits` apply to each response.
+  // `loop` must outlive the connection.
   static StatusOr<std::shared_ptr<ClientConnection>> Open(EventLoop& loop, UniqueFd socket,
                                                           std::unique_ptr<tls::Session> session,
                                                           std::string where,
@@ -41,15 +41,15 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
 
-  // Sends a request, whole as RequestText writes it, and brings its answer. Only when no other is
-  // under way. Nothing is called from here; on_end comes once.
+  // Sends a request, complete as RequestText writes it, and reads its response. Only if no other
+  // exchange is in progress. Calls no handler before it returns; on_end comes once.
   void Send(std::string request, bool is_head, ExchangeHandlers handlers);
-  // Between exchanges: whether another may follow.
+  // Between exchanges: whether another one may follow.
   bool IsReusable() const;
-  // Calls `ended` when the server ends the connection, or says something unasked, before the next
+  // Calls `ended` if the server closes the connection, or sends something unasked, before the next
   // Send.
   void WatchIdle(std::function<void()> ended);
-  // No handler is called any more.
+  // No handler is called after this.
   void Close();
 
  private:
@@ -73,10 +73,10 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   const ParserLimits limits_;
   WatchId readable_ = WatchId::kNone;
   WatchId writable_ = WatchId::kNone;
-  std::string output_;  // for the socket
+  std::string output_;  // to be sent
   size_t sent_ = 0;     // of output_
 
-  std::string input_;  // deciphered, and not taken by the parser
+  std::string input_;  // decrypted, not yet consumed by the parser
   std::unique_ptr<ResponseParser> parser_;
   ExchangeHandlers handlers_;
   bool is_busy_ = false;

@@ -1,4 +1,4 @@
-// Finds the end of a message's header in bytes that come in pieces.
+// Finds the end of a message's header in bytes that arrive in pieces.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@ class HeaderScan {
  public:
   enum class Result : uint8_t {
     kNeedMore,
-    kFound,    // size() is that of the header with its empty line
+    kFound,    // size() is the header's, with its empty line
     kTooLong,  // no end within the limit
-    kNoHttp,   // starts like no message, or has a line end that is not CR LF
+    kNoHttp,   // does not start like a message, or a line end is not CR LF
   };
 
   explicit HeaderScan(size_t limit) : limit_(limit) {}
 
-  // `bytes` start with the message and are those of the call before with more behind them.
+  // `bytes` start with the message: those of the previous call with more after them.
   Result Scan(std::string_view bytes) {
     if (!bytes.empty() && (static_cast<unsigned char>(bytes[0]) <= 0x20 || bytes[0] >= 0x7f)) {
-      return Result::kNoHttp;  // a TLS handshake, say: no reason to wait for its end
+      return Result::kNoHttp;  // a TLS handshake, say: do not wait for its end
     }
     for (; seen_ < bytes.size(); ++seen_) {
       if (seen_ >= limit_) {

@@ -12,14 +12,14 @@
 
 namespace kgpu::http {
 
-// Fields in the order of the message; names compare without case.
+// Fields in the message's order; names compare case-insensitively.
 class Headers {
  public:
   Headers() = default;
   Headers(std::initializer_list<std::pair<std::string, std::string>> fields) : fields_(fields) {}
 
   void Add(std::string_view name, std::string_view value) { fields_.emplace_back(name, value); }
-  // The first field of that name.
+  // The first field with that name.
   std::optional<std::string_view> Find(std::string_view name) const;
   size_t Count(std::string_view name) const;
   const std::vector<std::pair<std::string, std::string>>& fields() const { return fields_; }
@@ -30,50 +30,50 @@ class Headers {
 };
 
 struct Request {
-  std::string method = "GET";  // as it came: methods have case
+  std::string method = "GET";  // as received: methods are case-sensitive
   std::string target = "/";    // as it came: "/metrics?format=text"
-  // Of the target: its path with escapes resolved, and its query as it came. A client need not set
-  // them.
+  // From the target: its path with escapes decoded, and its query as received. A client need not
+  // set them.
   std::string path{};
   std::string query{};
   Headers headers{};
   std::string body{};
   bool is_from_unix_socket = false;
-  bool has_tls = false;  // it came enciphered
+  bool has_tls = false;  // received over TLS
 
-  // The value of the first `key=value` of the query, escapes resolved; nothing when there is no
-  // such key, or the value has a bad escape.
+  // The value of the first `key=value` of the query, with escapes decoded; nothing if there is no
+  // such key, or the value has an invalid escape.
   std::optional<std::string> QueryValue(std::string_view key) const;
 };
 
 struct Response {
   int code = 200;
   Headers
-      headers{};  // without Content-Length, Connection, Transfer-Encoding: the writer's business
-  // Bytes before those of `body`: what many answers have in common is sent without a copy.
+      headers{};  // without Content-Length, Connection and Transfer-Encoding, which the writer sets
+  // Bytes that precede `body`: a part that many responses share is sent without a copy.
   std::shared_ptr<const std::string> shared_front{};
   std::string body{};
 
   size_t body_size() const { return (shared_front ? shared_front->size() : 0) + body.size(); }
 };
 
-// "text/plain", UTF-8; a newline is added to a text that has none at its end.
+// "text/plain", UTF-8; adds a newline if the text does not end with one.
 Response TextResponse(int code, std::string_view text);
 Response JsonResponse(int code, std::string body);
-// 404, and says what was asked for.
+// 404, naming what was requested.
 Response UnknownPath(const Request& request);
-// 405; `allowed` is "GET, HEAD".
+// 405; `allowed` is a list such as "GET, HEAD".
 Response WrongMethod(const Request& request, std::string_view allowed);
 
-// Resolves %XX, and with `plus_is_blank` "+". Errors: InvalidArgument (no two hex digits follow, or
-// they are 00).
+// Decodes %XX, and "+" if `plus_is_blank`. Errors: InvalidArgument (not followed by two hex digits,
+// or they are 00).
 StatusOr<std::string> Unescape(std::string_view text, bool plus_is_blank);
 
 // Path and query of a request target in any of its forms: "/a?b", "http://host/a?b", "*",
 // "host:port". Errors: InvalidArgument.
 Status SplitTarget(Request& request);
 
-// ASCII, as field names and tokens are.
+// ASCII, like field names and tokens.
 bool EqualsIgnoringCase(std::string_view a, std::string_view b);
 
 }  // namespace kgpu::http

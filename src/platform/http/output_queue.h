@@ -1,4 +1,4 @@
-// Bytes on their way to a peer, in the pieces they were made in.
+// Bytes to be sent to a peer, in the pieces in which they were added.
 #pragma once
 
 #include <sys/uio.h>
@@ -22,7 +22,7 @@ class OutputQueue {
     }
   }
 
-  // Null is nothing.
+  // Ignores null.
   void AppendShared(std::shared_ptr<const std::string> bytes) {
     if (bytes && !bytes->empty()) {
       size_ += bytes->size();
@@ -33,7 +33,7 @@ class OutputQueue {
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
-  // The first pieces, for writev(2) and sendmsg(2); how many were filled.
+  // Fills in the first pieces, for writev(2) and sendmsg(2); returns how many.
   size_t Fill(std::span<iovec, kMaxPieces> vectors) {
     size_t count = 0;
     for (const Piece& piece : pieces_) {
@@ -49,7 +49,7 @@ class OutputQueue {
     return count;
   }
 
-  // The first `count` bytes have gone.
+  // Removes the first `count` bytes, which have been sent.
   void Consume(size_t count) {
     size_ -= count;
     front_sent_ += count;

@@ -1,7 +1,7 @@
-// HTTP/1 messages out of bytes, with limits. Knows no sockets: the caller keeps the bytes that
-// were not taken (of a header that is not complete) and presents them again, with more behind them.
-// Nothing that a peer sends makes
-// it throw, and how its bytes were cut into pieces makes no difference.
+// Parses HTTP/1 messages, with limits. Knows no sockets: the caller keeps the bytes
+// that were not consumed (of an incomplete header) and passes them again, with more
+// after them. No input makes it throw, and it makes no difference how the bytes were
+// split.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,18 @@ struct ParserLimits {
 };
 
 enum class ParseState : uint8_t {
-  kHeader,   // the header is not complete
-  kBody,     // it is; the body is not
-  kDone,     // Take() gives the message
-  kRefused,  // no message; refusal() says why
+  kHeader,   // the header is incomplete
+  kBody,     // the header is complete, the body is not
+  kDone,     // Take() returns the message
+  kRefused,  // invalid; refusal() says why
 };
 
 struct Refusal {
-  int code = 0;  // what a server answers: 400, 413, 431, 501, 505
+  int code = 0;  // for a server's response: 400, 413, 431, 501, 505
   std::string reason;
 };
 
-// One request. Empty lines before it are skipped.
+// One request. Skips empty lines before it.
 class RequestParser {
  public:
   explicit RequestParser(const ParserLimits& limits);
@@ -39,15 +39,15 @@ class RequestParser {
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  // How many bytes of the front of `bytes` were taken. The same front comes again while none are.
+  // Returns how many bytes at the front were consumed; while it is 0, pass the same front again.
   size_t Feed(std::string_view bytes);
   ParseState state() const;
   const Refusal& refusal() const;
   // From kBody on:
   bool keeps_alive() const;       // as the client requests
   bool expects_continue() const;  // it waits for "100 Continue" before it sends the body
-  bool is_http11() const;         // it understands chunks
-  // Once, in kDone.
+  bool is_http11() const;         // the peer understands chunks
+  // Call once, in kDone.
   Request Take();
 
  private:
@@ -55,28 +55,28 @@ class RequestParser {
   std::unique_ptr<Impl> impl_;
 };
 
-// One response; interim ones (1xx) before it are skipped.
+// One response; skips interim ones (1xx) before it.
 class ResponseParser {
  public:
-  // `is_head`: the request was HEAD, so no body follows whatever the fields say.
+  // `is_head`: the request was HEAD, so no body follows, whatever the fields say.
   ResponseParser(const ParserLimits& limits, bool is_head);
   ~ResponseParser();
   ResponseParser(const ResponseParser&) = delete;
   ResponseParser& operator=(const ResponseParser&) = delete;
 
   size_t Feed(std::string_view bytes);
-  // The peer closed: a body without a length ends here; anything else that is not done is refused.
+  // The peer closed: this ends a body without a length; any other unfinished message is refused.
   void FeedEnd();
   ParseState state() const;
   const Refusal& refusal() const;
   // From kBody on:
   int code() const;
   const Headers& headers() const;
-  bool keeps_alive() const;  // another answer may come behind this one
-  // What has come of the body since the last call, for answers that have no end: the limit is one
-  // of each piece then, and of a length or chunk that is announced.
+  bool keeps_alive() const;  // another response may follow on this connection
+  // The part of the body received since the last call, for endless responses: the limit then
+  // applies to each piece, and to each announced length or chunk.
   std::string TakeBody();
-  // Once, in kDone.
+  // Call once, in kDone.
   Response Take();
 
  private:

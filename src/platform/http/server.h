@@ -1,4 +1,4 @@
-// An HTTP/1.1 server on the loop: several TCP addresses and unix sockets, one handler. Lives on the
+// An HTTP/1.1 server on the loop: several TCP addresses and unix sockets, one handler. Runs on the
 // loop's thread, as do its responders and streams; it has no thread of its own.
 #pragma once
 
@@ -23,29 +23,29 @@ class Context;
 namespace kgpu::http {
 
 struct ServerOptions {
-  ParserLimits limits;  // past them: 431 or 413
-  // Past it the oldest connection goes whose peer is asking nothing; 503 when there is none.
+  ParserLimits limits;  // over them: 431 or 413
+  // Over it, the oldest connection without a request is closed; 503 if there is none.
   size_t max_connections = 64;
-  size_t max_handshakes = 16;      // past it the oldest one is given up
-  size_t max_new_handshakes = 50;  // within a second: past it the connection is closed
-  // At addresses with TLS, requests without it come too: the handler looks at has_tls.
+  size_t max_handshakes = 16;      // over it, the oldest one is closed
+  size_t max_new_handshakes = 50;  // per second; over it, the connection is closed
+  // Also accept plain requests at addresses with TLS: the handler checks has_tls.
   bool takes_plain = false;
-  size_t stream_buffer = size_t{1} << 20;              // what a stream's peer may be behind
-  std::chrono::milliseconds header_timeout{10'000};    // from a request's first byte: 408
-  std::chrono::milliseconds handshake_timeout{5'000};  // for all of TLS's
-  // Without a request (the first one: header_timeout), or for its body, or in which a peer must
-  // take some bytes of an answer.
+  size_t stream_buffer = size_t{1} << 20;              // how far a stream's peer may fall behind
+  std::chrono::milliseconds header_timeout{10'000};    // from a request's first byte; then 408
+  std::chrono::milliseconds handshake_timeout{5'000};  // for the whole TLS handshake
+  // Limits the time without a request (for the first one: header_timeout), for a request's body,
+  // and for a peer to accept any bytes of a response.
   std::chrono::milliseconds idle_timeout{60'000};
 };
 
 class Answer;
 
-// An answer that goes on after its head. A handle: copies are one stream. When the last one goes
-// before End, the peer sees that the answer is not whole.
+// A response that continues after its head. A handle: copies share one stream. If the last copy is
+// destroyed before End, the peer sees that the response is incomplete.
 class Stream {
  public:
-  // False when the peer has gone, or is so slow that more would not fit the buffer: it is
-  // disconnected then. Never waits.
+  // False if the peer is gone, or so slow that the buffer would overflow: it is then disconnected.
+  // Never blocks.
   bool Write(std::string_view bytes) const;
   void End() const;
   bool is_open() const;
@@ -56,16 +56,16 @@ class Stream {
   std::shared_ptr<Answer> answer_;
 };
 
-// Takes the answer to one request, now or later. A handle: copies are one responder. When the last
-// one goes without an answer, the peer gets code 500.
+// Sends the response to one request, now or later. A handle: copies share one responder. If the
+// last copy is destroyed without a response, the peer gets code 500.
 class Responder {
  public:
-  // The whole answer. The second one is ignored, as is one to a peer that has gone.
+  // The complete response. Ignored if one was sent already or the peer is gone.
   void Send(Response response) const;
-  // An answer in pieces (chunks, events); head.body is the first. A HEAD request's stream is
-  // closed at once.
+  // Starts a response in pieces (chunks, events); head.body is the first piece. The stream for a
+  // HEAD request is closed immediately.
   Stream Begin(Response head) const;
-  // Whether the peer still waits. It may have gone without our knowing.
+  // Whether the peer still waits. It may be gone without our knowing.
   bool is_open() const;
 
  private:
@@ -76,28 +76,28 @@ class Responder {
 
 class Server {
  public:
-  // Called once for each request. It may destroy the server. What it throws becomes code 500.
+  // Called once per request. May destroy the server. An exception becomes code 500.
   using Handler = std::function<void(const Request&, Responder)>;
-  // Who we are to the next client that speaks TLS: asked for each connection, so that a new
-  // certificate counts at once. Null: the connection is closed, or with takes_plain goes on without
-  // TLS.
+  // Our identity for the next TLS client: called for each connection, so that a new certificate
+  // takes effect immediately. Null: the connection is closed or, with takes_plain, continues
+  // without TLS.
   using TlsSource = std::function<std::shared_ptr<const tls::Context>()>;
 
-  // `loop` outlives the server.
+  // `loop` must outlive the server.
   Server(EventLoop& loop, Handler handler, ServerOptions options = {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Listens on "127.0.0.1:9401", "[::1]:9401", ":9401" (every address) or a unix socket's path,
-  // which has a "/"; `mode` is that of the socket file. Returns where it listens: for port 0 the
-  // one that was free. Errors: InvalidArgument, AlreadyExists, NotFound, PermissionDenied,
-  // FailedPrecondition, ResourceExhausted.
+  // Listens on "127.0.0.1:9401", "[::1]:9401", ":9401" (every address) or the path of a unix
+  // socket, which contains a "/"; `mode` is the socket file's. Returns the address; for port 0,
+  // with the port that was chosen. Errors: InvalidArgument, AlreadyExists, NotFound,
+  // PermissionDenied, FailedPrecondition, ResourceExhausted.
   StatusOr<std::string> Listen(const std::string& address, mode_t mode = 0600);
   // The same with TLS at a TCP address.
   StatusOr<std::string> ListenTls(const std::string& address, TlsSource tls);
 
-  // Closes everything: requests in progress get no answer, their responders do nothing. Idempotent.
+  // Closes everything: requests in progress get no response, responders do nothing. Idempotent.
   void Stop();
 
   size_t connections() const;

@@ -1,5 +1,5 @@
-// A server's end of one connection as bytes in, requests out, bytes out: no socket, no clock, no
-// callbacks. One request is in progress at a time; what the peer sends meanwhile waits.
+// A server's side of one connection as bytes in, requests out, bytes out: no socket, no clock, no
+// callbacks. Handles one request at a time; what the peer sends meanwhile waits.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@
 namespace kgpu::http {
 
 enum class Phase : uint8_t {
-  kIdle,       // no byte of a request is here
-  kHeader,     // a request's header is on its way
-  kBody,       // its body is
+  kIdle,       // no byte of a request has arrived
+  kHeader,     // a request's header is being received
+  kBody,       // its body is being received
   kReady,      // a request waits for TakeRequest
-  kHandling,   // TakeRequest gave one: Respond or BeginStream is awaited
-  kStreaming,  // Write or EndStream is awaited
-  kClosing,    // to be closed once the output has gone
+  kHandling,   // TakeRequest returned one; waits for Respond or BeginStream
+  kStreaming,  // waits for Write or EndStream
+  kClosing,    // close after the output has been sent
 };
 
 class ServerConnection {
@@ -30,27 +30,27 @@ class ServerConnection {
   explicit ServerConnection(const ParserLimits& limits);
 
   Phase phase() const { return phase_; }
-  // False when what the peer sends is not wanted now, or not at all any more.
+  // False if the connection accepts no input now, or never again.
   bool wants_input() const;
   bool has_input_ended() const { return has_input_ended_; }
 
   void Receive(std::string_view bytes, WallTime now);
-  // The peer sends no more. Its requests are answered all the same, but a stream to it ends: who
-  // listens and says that it ends has most likely gone.
+  // The peer sends no more. Its requests are still answered, but a stream to it ends: a client that
+  // closes its side while it listens is most likely gone.
   void ReceiveEnd();
 
-  // In kReady.
+  // Only in kReady.
   Request TakeRequest();
-  // In kHandling: the whole answer.
+  // Only in kHandling: the complete response.
   void Respond(Response response, WallTime now);
-  // In kHandling: the head of an answer whose body comes by Write; head.body is its first piece.
+  // Only in kHandling: the head of a response whose body Write sends; head.body is its first piece.
   void BeginStream(Response head, WallTime now);
-  // In kStreaming.
+  // Only in kStreaming.
   void Write(std::string_view bytes);
   void EndStream(WallTime now);
-  // In any phase but kStreaming: answers with `code` and closes.
+  // In any phase except kStreaming: sends `code` and closes.
   void Refuse(int code, std::string_view reason, WallTime now);
-  // In any phase: closes, and what was to be said is not.
+  // In any phase: closes, and drops unsent output.
   void Abort();
 
   OutputQueue& output() { return output_; }

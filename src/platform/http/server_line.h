@@ -1,4 +1,4 @@
-// A connection's bytes as they lie on the wire of a server: as they are, or within TLS.
+// The bytes of a server's connection on the wire: plain, or inside TLS.
 #pragma once
 
 #include <memory>
@@ -13,28 +13,28 @@
 
 namespace kgpu::http {
 
-// Owned by the connection's peer; `http` outlives it.
+// Owned by the connection's peer; `http` must outlive it.
 class ServerLine {
  public:
-  // Without a session nothing is changed on the way. `takes_plain`: a peer that speaks HTTP at once
-  // is heard.
+  // Without a session, bytes pass unchanged. `takes_plain`: also accept a peer that speaks plain
+  // HTTP from its first byte.
   ServerLine(ServerConnection& http, std::unique_ptr<tls::Session> session,
              bool takes_plain = false)
       : http_(http), session_(std::move(session)), takes_plain_(takes_plain) {}
 
-  // Whether these bytes, the next ones, begin a handshake: that costs much.
+  // Whether the next bytes start a handshake, which is expensive.
   bool BeginsHandshake(std::string_view bytes) const;
-  // Bytes of the peer. What is wrong with them ends the connection, and the peer gets the reason.
+  // Bytes from the peer. Invalid bytes end the connection, and the peer gets the reason.
   void Receive(std::string_view bytes, WallTime now);
-  // Puts what the connection says on the wire, and after its last word the end. Little by little:
-  // a page is not there twice.
+  // Puts the connection's output on the wire, and the end of the stream after the last byte. Works
+  // in small steps, so that a page is never in memory twice.
   void Fill();
-  // To be sent, and consumed.
+  // To be sent, then consumed.
   OutputQueue& wire() { return session_ ? wire_ : http_.output(); }
-  // Whether all that was said has gone.
+  // Whether all output has been sent.
   bool is_flushed() const { return wire_.empty() && http_.output().empty(); }
   bool has_tls() const { return session_ != nullptr; }
-  // Whether peer and server have not come to terms yet.
+  // Whether the handshake is still in progress.
   bool is_shaking_hands() const {
     return session_ != nullptr && !has_ended_ && !session_->is_open();
   }
@@ -47,7 +47,7 @@ class ServerLine {
   std::unique_ptr<tls::Session> session_;
   const bool takes_plain_;
   OutputQueue wire_;
-  bool has_begun_ = false;  // a byte of the peer has come
+  bool has_begun_ = false;  // the peer has sent a byte
   bool has_ended_ = false;
 };
 

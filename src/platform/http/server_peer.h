@@ -1,4 +1,4 @@
-// One connection of a server: its socket, its watches and its one timer around a ServerConnection.
+// One connection of a server: a ServerConnection with its socket, its watches and its one timer.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@
 
 namespace kgpu::http {
 
-// How many may begin within a second: a handshake costs a millisecond of the loop's time.
+// Limits the handshakes that start within a second: each costs a millisecond of the loop's time.
 class HandshakeBudget {
  public:
   explicit HandshakeBudget(size_t limit) : limit_(limit) {}
@@ -36,7 +36,7 @@ class HandshakeBudget {
   size_t taken_ = 0;
 };
 
-// What all connections of a server share. Outlives the server where a peer is in a callback.
+// What all connections of a server share. Outlives the server while a peer is in a callback.
 struct ServerSetup {
   EventLoop& loop;
   ServerOptions options;
@@ -44,7 +44,7 @@ struct ServerSetup {
   std::shared_ptr<HandshakeBudget> handshakes = nullptr;
 };
 
-// Owned by the server, and by itself for the time of a callback.
+// Owned by the server, and by itself during a callback.
 class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
  public:
   // `session`: null without TLS.
@@ -54,30 +54,30 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   ServerPeer(const ServerPeer&) = delete;
   ServerPeer& operator=(const ServerPeer&) = delete;
 
-  // `closed` is called once, unless Close is.
+  // `closed` is called once, unless Close is called.
   void Start(std::function<void()> closed);
   void StartAndRefuse(int code, std::string_view reason, std::function<void()> closed);
-  // Idempotent; calls nobody.
+  // Idempotent; calls no callback.
   void Close();
-  // False for one that only waits for its peer to see the end.
+  // False for a connection that only waits for its peer to see the end.
   bool is_active() const { return !is_lingering_ && !is_refused_; }
-  // Which of too many goes first: the one with the least.
+  // Which connection is closed first when there are too many: the one with the lowest claim.
   enum class Claim : uint8_t {
-    kNone,      // it has asked nothing, or nothing new
-    kAnswer,    // it takes its answer, or does not
-    kHandling,  // its request is being handled: it cannot go
+    kNone,      // no request, or no new one
+    kAnswer,    // its response is being sent
+    kHandling,  // its request is being handled: cannot be closed
   };
   Claim claim() const;
   bool is_shaking_hands() const { return line_.is_shaking_hands(); }
 
-  // Of the request with this number; another one's is ignored.
+  // For the request with this number; false for any other.
   bool IsWaiting(uint64_t request) const;
   void Respond(uint64_t request, Response response);
   void BeginStream(uint64_t request, Response head);
   bool IsStreaming(uint64_t request) const;
   bool Write(uint64_t request, std::string_view bytes);
   void EndStream(uint64_t request);
-  // Nobody will answer it any more.
+  // Nobody will answer this request.
   void Abandon(uint64_t request);
 
  private:
@@ -86,8 +86,8 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   void OnReadable();
   void OnWritable();
   void OnTimeout();
-  // Sends what goes, handles what has come, until either has to wait; then waits for the right
-  // things. The one place where both happen: a call from a handler only leaves work to it.
+  // Sends and receives until both would block, then sets the watches. The only place that does
+  // either: a handler's call only queues work for it.
   void Pump();
   void Handle();
   bool Flush();
@@ -107,15 +107,15 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   ServerConnection http_;
   ServerLine line_;
   std::function<void()> closed_;
-  uint64_t request_ = 0;  // number of the last one that was handed out
+  uint64_t request_ = 0;  // number of the last request handed out
   bool is_pumping_ = false;
   bool is_lingering_ = false;
   bool is_refused_ = false;
-  bool has_progressed_ = false;  // bytes have gone since the timer was set
+  bool has_progressed_ = false;  // bytes have been sent since the timer was set
   WatchId readable_ = WatchId::kNone;
   WatchId writable_ = WatchId::kNone;
   TimerId timer_ = TimerId::kNone;
-  std::pair<Limit, uint64_t> timed_{Limit::kNone, 0};  // what the timer is for, and which request
+  std::pair<Limit, uint64_t> timed_{Limit::kNone, 0};  // what the timer limits; of which request
 };
 
 }  // namespace kgpu::http

@@ -1,4 +1,4 @@
-// HTTP's status codes: their names, and what they are as a Status.
+// HTTP status codes: their names, and their mapping to Status.
 #pragma once
 
 #include <string_view>
@@ -7,14 +7,14 @@
 
 namespace kgpu::http {
 
-// "Not Found"; "Unknown" for a code without a name here.
+// "Not Found"; "Unknown" for a code that has no name here.
 std::string_view ReasonPhrase(int code);
 
-// The code that tells a client what `status` tells a caller.
+// The HTTP code that corresponds to `status`.
 int CodeOf(const Status& status);
 
-// What an answer with `code` means for the caller; OK below 400. `text` says what was asked and
-// what came.
+// The Status that a response with `code` means for the caller; OK below 400. `text` says what was
+// requested and what came back.
 Status StatusOf(int code, std::string_view text);
 
 }  // namespace kgpu::http

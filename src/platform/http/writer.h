@@ -1,4 +1,4 @@
-// HTTP/1.1 messages as bytes.
+// Writes HTTP/1.1 messages.
 #pragma once
 
 #include <chrono>
@@ -14,20 +14,20 @@ namespace kgpu::http {
 enum class Framing {
   kLength,      // Content-Length: the whole body follows
   kChunked,     // pieces of the body follow as chunks
-  kUntilClose,  // the body ends with the connection: for clients of HTTP/1.0
+  kUntilClose,  // the body ends with the connection: for HTTP/1.0 clients
 };
 
-// Status line and fields, to the empty line. Names and values that could not stand in a message
-// are left out or cleaned: nobody can write into the answer what we did not mean.
+// Status line and fields, up to and with the empty line. Invalid names and values are dropped or
+// cleaned, so that nobody can inject fields or lines into a response.
 std::string ResponseHead(const Response& response, Framing framing, bool keeps_alive, WallTime now);
 
-// Request line, fields and body. Host is added where it is missing; unless it `keeps_alive`, the
-// connection is to be closed after the answer. Errors: InvalidArgument (a method or target that
-// could not stand in a message).
+// Request line, fields and body. Adds Host if it is missing; unless `keeps_alive`, asks the server
+// to close the connection after the response. Errors: InvalidArgument (the method or target is not
+// valid in a message).
 StatusOr<std::string> RequestText(const Request& request, std::string_view host,
                                   bool keeps_alive = false);
 
-// A chunk of a body; an empty one would end it, and gives "". The end is kLastChunk.
+// One chunk of a body; "" for no bytes, since an empty chunk ends the body. The end is kLastChunk.
 std::string Chunk(std::string_view bytes);
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 inline constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";

@@ -1,4 +1,4 @@
-// Pages of series, written straight into one string: Prometheus text 0.0.4, or OpenMetrics 1.0.
+// Writes pages of series straight into one string: Prometheus text 0.0.4, or OpenMetrics 1.0.
 // Sources: prometheus.io/docs/instrumenting/exposition_formats; the OpenMetrics specification.
 #pragma once
 
@@ -14,56 +14,56 @@ namespace kgpu::metrics {
 enum class Type : uint8_t {
   kGauge,
   kCounter,
-  kInfo,     // always 1, its labels are the value; ends in _info
-  kUnknown,  // a number, no more is known
+  kInfo,     // always 1, the labels carry the value; ends in _info
+  kUnknown,  // a number of unknown type
   kHistogram,
 };
 
-// Samples by how large they are.
+// Samples counted by size.
 struct Histogram {
-  std::span<const double> bounds;     // ascending; a sample that is one belongs below it
-  std::span<const uint64_t> samples;  // of each, and one more: those above them all
+  std::span<const double> bounds;     // upper bounds, ascending and inclusive
+  std::span<const uint64_t> samples;  // one count per bound, and one more for larger samples
   double sum = 0;
 };
 
 enum class Format : uint8_t { kText, kOpenMetrics };
 
-// As the format calls it: "gauge".
+// The type's name in the format: "gauge".
 std::string_view TypeWord(Type type, Format format);
 
 using Label = std::pair<std::string_view, std::string_view>;
 
-// `a="b",c="d"` with its values escaped: labels that many samples share are written once. Here as
-// everywhere, a label without a value is left out, which to Prometheus is the same.
+// `a="b",c="d"` with escaped values, for labels that many samples share. Here and everywhere, a
+// label without a value is left out, which Prometheus treats as the same.
 std::string LabelText(std::initializer_list<Label> labels);
 
-// One family after the other, each with all its samples. Names are ours and legal; label values
-// are anybody's and are escaped.
+// One family after the other, each with all its samples. Names are ours and valid; label values may
+// be anything and are escaped.
 class Exposition {
  public:
   explicit Exposition(Format format = Format::kText) : format_(format) {}
 
-  // Begins a family; one that gets no sample leaves no trace. `help` names the source of the
-  // values. `unit` is "" where the name has none. The texts outlive the family.
+  // Starts a family; a family without samples is not written. `help` names the source of the
+  // values. `unit` is "" if the name has none. The texts must outlive the family.
   void Family(std::string_view name, Type type, std::string_view help, std::string_view unit = {});
 
-  // A sample of the family begun last.
+  // A sample of the current family.
   void Sample(std::initializer_list<Label> labels, double value) { SampleOf({}, labels, value); }
   void Sample(double value) { SampleOf({}, {}, value); }
-  // `labels` as LabelText makes it, and more behind them.
+  // `labels` as LabelText makes them, followed by more.
   void SampleOf(std::string_view labels, std::initializer_list<Label> more, double value);
   void SampleOf(std::string_view labels, double value) { SampleOf(labels, {}, value); }
 
-  // The samples of a family of that type.
+  // The samples of a histogram family.
   void Sample(std::initializer_list<Label> labels, const Histogram& histogram);
 
   void Reserve(size_t bytes) { text_.reserve(bytes); }
   Format format() const { return format_; }
-  // The page so far: every line ends with a newline. One of OpenMetrics ends with kEnd, which is
-  // the caller's to add: a page may be made of parts.
+  // The page so far: every line ends with a newline. An OpenMetrics page ends with kEnd, which the
+  // caller appends: a page may be made of several parts.
   const std::string& text() const { return text_; }
   std::string Take() { return std::move(text_); }
-  // Forgets the text so far, which somebody else has now; the family goes on.
+  // Clears the text, which the caller has taken; the current family continues.
   void Clear() { text_.clear(); }
 
   static constexpr std::string_view kEnd = "# EOF\n";

@@ -1,4 +1,4 @@
-// Findings as people, programs and documents read them. Pure.
+// Prints findings for people, programs and documents. Pure functions.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -12,12 +12,12 @@
 namespace kgpu::report {
 
 struct TextOptions {
-  bool has_color = false;      // of the severity, for terminals
-  std::string_view subject{};  // stands above already, and is not repeated
+  bool has_color = false;      // for the severity, on terminals
+  std::string_view subject{};  // already printed above, so not repeated
   std::string_view writer{};   // what makes the edits: "kgpu doctor --fix writes"
 };
 
-// Of each finding "severity id: subject: message", then what was seen, then the fix.
+// For each finding "severity id: subject: message", then the evidence, then the fix.
 std::string FindingsText(std::span<const Finding> findings, const TextOptions& options = {});
 // "1 error, 2 warnings, 0 info".
 std::string CountsText(std::span<const Finding> findings);
@@ -28,7 +28,7 @@ std::string LineOf(const Finding& finding);
 boost::json::object FindingJson(const Finding& finding);
 boost::json::array FindingsJson(std::span<const Finding> findings);
 
-// The table of a page, with a last column of its own where that has a title.
+// The table of a documentation page, with the extra column if it has a title.
 std::string KindsMarkdown(std::span<const Kind> kinds, std::string_view extra_title = "");
 
 }  // namespace kgpu::report

@@ -1,5 +1,5 @@
-// Client channels over sockets that we connected ourselves: gRPC's own connector waits a second
-// after a refused connection, which a restarting kubelet gives for an instant.
+// Client channels over sockets that we connect ourselves: gRPC's own connector waits a second after
+// a refused connection, and a restarting kubelet refuses connections for a moment.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ class Channel;
 
 namespace kgpu::rpc {
 
-// A channel for this one connection; once it is lost, every call fails with Unavailable: connect
-// and make another. `fd` is non-blocking. Messages of up to 16 MiB are taken.
+// A channel for this one connection; after it is lost, every call fails with Unavailable: connect
+// and create another. `fd` must be non-blocking. Accepts messages of up to 16 MiB.
 std::shared_ptr<grpc::Channel> ChannelOver(UniqueFd fd);
 
 }  // namespace kgpu::rpc

@@ -1,10 +1,10 @@
-// gRPC's event engine, made when gRPC first uses it. Calls over connections of our own never do,
-// but gRPC would start four threads for it, one of which wakes up every second.
+// Creates gRPC's event engine on first use. Calls over our own connections never use it, but gRPC
+// would start four threads for it, one of which wakes up every second.
 #pragma once
 
 namespace kgpu::rpc {
 
-// Call it before gRPC starts: before the first channel and server. Later calls change nothing.
+// Call it before gRPC starts: before the first channel or server. Later calls have no effect.
 // Thread: any.
 void MakeEngineOnDemand();
 

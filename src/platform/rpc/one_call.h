@@ -1,5 +1,5 @@
-// One unary call over a connection of its own, made from the loop and answered on it. For servers
-// that are asked now and then and may be another process the next time.
+// One unary call over its own connection, started and answered on the loop. For servers that we
+// call rarely and that may be another process the next time.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -20,17 +20,17 @@
 
 namespace kgpu::rpc {
 
-// A call in progress; destroying it drops the answer.
+// A call in progress; destroying it drops the reply.
 class PendingCall {
  public:
   virtual ~PendingCall() = default;
 };
 
-// A call that could not be made: `done` gets the reason on the loop, unless the call is dropped
-// before.
+// A call that could not be started: `done` gets the reason on the loop, unless the call is dropped
+// first.
 class RefusedCall final : public PendingCall {
  public:
-  // `loop` outlives the call.
+  // `loop` must outlive the call.
   RefusedCall(EventLoop& loop, const Status& why, std::function<void(const Status&)> done)
       : loop_(loop), timer_(loop.After(std::chrono::nanoseconds(0), [why, done = std::move(done)] {
           done(why);
@@ -49,9 +49,9 @@ struct OneCall {
   grpc::ClientContext context;
   Request request;
   Reply reply;
-  // Loop thread only; empty once nobody wants the answer.
+  // Loop thread only; empty once nobody needs the reply.
   std::function<void(StatusOr<Reply>)> done;
-  // Released when gRPC's thread has posted to the loop; it outlives us in that thread.
+  // Released when gRPC's thread has posted to the loop; shared, since that thread may outlive us.
   std::shared_ptr<std::binary_semaphore> ended = std::make_shared<std::binary_semaphore>(0);
 };
 
@@ -62,7 +62,7 @@ class PendingOneCall final : public PendingCall {
   ~PendingOneCall() override {
     call_->done = nullptr;
     call_->context.TryCancel();
-    // Soon after the cancel: the loop may go once we have returned.
+    // Returns soon after the cancel: the loop may be destroyed once we have returned.
     call_->ended->acquire();
   }
 
@@ -70,9 +70,9 @@ class PendingOneCall final : public PendingCall {
   std::shared_ptr<OneCall<Request, Reply>> call_;
 };
 
-// Calls `method` ("/v1.PodResourcesLister/List") at the other end of `fd`, a non-blocking
-// connection, and `done` on the loop with what comes of it; never before this has returned. The
-// errors are the peer's, or DeadlineExceeded, or Unavailable (the connection is lost).
+// Calls `method` ("/v1.PodResourcesLister/List") over `fd`, a non-blocking connection, and then
+// `done` on the loop with the result; never before this function returns. Errors: those of the
+// peer, DeadlineExceeded, or Unavailable (the connection is lost).
 template <typename Request, typename Reply>
 std::unique_ptr<PendingCall> StartCall(EventLoop& loop, UniqueFd fd, const std::string& method,
                                        Request request, std::chrono::milliseconds deadline,
@@ -83,8 +83,8 @@ std::unique_ptr<PendingCall> StartCall(EventLoop& loop, UniqueFd fd, const std::
   call->request = std::move(request);
   call->done = std::move(done);
   call->context.set_deadline(std::chrono::system_clock::now() + deadline);
-  // What gRPC's thread holds is handed to the loop whole: the thread must not be the one that ends
-  // the last channel, for which gRPC would wait for that very thread.
+  // gRPC's thread moves everything it holds to the loop: it must not destroy the last reference to
+  // a channel, since gRPC would then wait for that same thread.
   call->stub->UnaryCall(
       &call->context, method, grpc::StubOptions(), &call->request, &call->reply,
       [&loop, call](const grpc::Status& status) mutable {

@@ -1,4 +1,4 @@
-// A gRPC server that gets its connections from us: gRPC 1.51's own listener dies for ever after one
+// A gRPC server that gets its connections from us: gRPC 1.51's own listener dies for good after one
 // failed accept, and a kubelet restart must only re-bind a socket, not restart a server.
 #pragma once
 
@@ -18,14 +18,14 @@ namespace kgpu::rpc {
 // Handlers run on gRPC's threads. Owned by whoever owns the services.
 class Server {
  public:
-  // Each of `services` outlives the server. Errors: Internal.
+  // Each of `services` must outlive the server. Errors: Internal.
   static StatusOr<std::unique_ptr<Server>> Start(const std::vector<grpc::Service*>& services);
   // Ends every call and connection, and waits for the handlers in progress.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Serves the peer at the other end of `fd`, which is non-blocking. Thread: any.
+  // Serves the peer connected to `fd`, which must be non-blocking. Thread: any.
   void Serve(UniqueFd fd);
 
  private:

@@ -1,4 +1,4 @@
-// gRPC's status ↔ ours: the codes are the same numbers.
+// Converts gRPC's status to ours: the codes have the same numbers.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -7,7 +7,7 @@
 
 namespace kgpu::rpc {
 
-// The text is "<text of the peer>"; an empty one becomes the code's name.
+// Keeps the peer's text; an empty one becomes the code's name.
 Status FromGrpc(const grpc::Status& status);
 grpc::Status ToGrpc(const Status& status);
 

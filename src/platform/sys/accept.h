@@ -1,4 +1,4 @@
-// The one way to take a connection from a listening socket of any kind.
+// The only function that accepts a connection, for listening sockets of any kind.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace kgpu::sys {
 
-// The next connection of `listener`, non-blocking; nothing when none waits. `name` is for errors.
-// Errors: ResourceExhausted (no descriptors left: try again later), Internal.
+// The next connection of `listener`, non-blocking; nothing if none is waiting. `name` is for
+// errors. Errors: ResourceExhausted (no descriptors left: try again later), Internal.
 StatusOr<std::optional<UniqueFd>> AcceptOn(int listener, std::string_view name);
 
 }  // namespace kgpu::sys

@@ -1,4 +1,4 @@
-// Dependencies the connections of a listening socket to a server, for as long as it lives.
+// Passes the connections of a listening socket to a server, for as long as it lives.
 #pragma once
 
 #include <functional>
@@ -15,21 +15,21 @@
 
 namespace kgpu::sys {
 
-// Lives on the loop's thread. When descriptors run out it pauses for 100 ms and goes on: the
+// Lives on the loop's thread. If descriptors run out, it pauses for 100 ms and continues: the
 // listener never dies.
 class Acceptor {
  public:
   using Handler = std::function<void(UniqueFd)>;
   using Listener = std::variant<UnixListener, TcpListener>;
 
-  // `loop` outlives the acceptor. Errors: ResourceExhausted.
+  // `loop` must outlive the acceptor. Errors: ResourceExhausted.
   static StatusOr<std::unique_ptr<Acceptor>> Create(EventLoop& loop, Listener listener,
                                                     Handler handler);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  // See UnixListener; a TCP socket always is.
+  // See UnixListener; always true for TCP.
   bool IsInPlace() const;
   // The path of a unix socket, or "127.0.0.1:9401".
   const std::string& path() const;
@@ -47,7 +47,7 @@ class Acceptor {
   Handler handler_;
   WatchId watch_ = WatchId::kNone;
   TimerId resume_ = TimerId::kNone;
-  bool is_short_ = false;  // of descriptors, and said so
+  bool is_short_ = false;  // out of descriptors, and already logged
 };
 
 }  // namespace kgpu::sys

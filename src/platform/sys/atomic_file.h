@@ -1,6 +1,6 @@
-// Replaces a file as a whole: readers see the old bytes or the new ones, also after a crash or on a
-// full disk. Temporary file in the same folder, fsync, rename, fsync of the folder. A temporary
-// file whose process was killed goes with the next replacement of the same file.
+// Replaces a file as a whole: readers see the old bytes or the new ones, even after a crash or on a
+// full disk. Temporary file in the same folder, fsync, rename, fsync of the folder. The next
+// replacement of a file removes temporary files of processes that were killed.
 #pragma once
 
 #include <sys/types.h>
@@ -14,8 +14,8 @@
 
 namespace kgpu::sys {
 
-// What is to survive a power cut: kDisk the new file, in milliseconds; kMemory nothing certain, for
-// what a boot makes again.
+// What survives a power cut: kDisk: the new file (costs milliseconds); kMemory: nothing for
+// certain, for files that each boot makes again.
 enum class Durability : uint8_t { kDisk, kMemory };
 
 class AtomicFile {
@@ -47,11 +47,11 @@ class AtomicFile {
   UniqueFd fd_;
 };
 
-// Takes away what killed processes left of replacements of `path`. Whoever lives holds a lock on
-// it.
+// Removes temporary files of `path` that killed processes left. Living processes hold a lock on
+// theirs.
 void RemoveLeftovers(const std::string& path);
 
-// What is in the folder by name survives a power cut. Errors: those of open(2) and fsync(2).
+// Makes the names in the folder survive a power cut. Errors: those of open(2) and fsync(2).
 Status SyncFolder(const std::string& folder);
 
 // Create, Write, Commit in one call.

@@ -1,5 +1,5 @@
 // One child process that we started: killed and reaped through its pidfd, never by a bare pid that
-// may have been given to somebody else. Source: pidfd_open(2), posix_spawn(3), waitid(2).
+// may have been reused. Source: pidfd_open(2), posix_spawn(3), waitid(2).
 #pragma once
 
 #include <sys/types.h>
@@ -22,16 +22,16 @@ struct ExitState {
 struct SpawnOptions {
   std::vector<std::string> argv;         // argv[0] is the program's path; PATH is not searched
   std::vector<std::string> environment;  // "NAME=value"; the whole environment of the child
-  // Descriptors the child gets, as {ours, number in the child}; all others are closed by exec.
-  // 0, 1 and 2 are /dev/null, /dev/null and our stderr unless given here.
+  // Descriptors for the child, as {ours, number in the child}; exec closes all others. 0, 1 and 2
+  // are /dev/null, /dev/null and our stderr unless given here.
   std::vector<std::pair<int, int>> fds;
-  bool leads_session = false;  // of its own, without a terminal
-  bool leads_group = false;    // of processes of its own; see KillGroup
+  bool leads_session = false;  // a new session, without a terminal
+  bool leads_group = false;    // a new process group; see KillGroup
 };
 
 class ChildProcess {
  public:
-  // Errors: NotFound (no such program, or its ELF interpreter is missing), PermissionDenied,
+  // Errors: NotFound (no such program, or no such ELF interpreter), PermissionDenied,
   // ResourceExhausted.
   static StatusOr<ChildProcess> Spawn(const SpawnOptions& options);
 
@@ -39,19 +39,19 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&&) = delete;
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
-  // Kills without waiting; the zombie, if any, is reaped if it is dead by then. Owners that need
-  // the child gone watch pidfd() and call TryReap first.
+  // Kills without waiting, and reaps the child if it is already dead. Owners that need the child
+  // gone watch pidfd() and call TryReap first.
   ~ChildProcess();
 
   pid_t pid() const { return pid_; }
   // Becomes readable when the child has ended; for an event loop.
   int pidfd() const { return pidfd_.get(); }
-  // Sends SIGKILL. A child that has ended is no error.
+  // Sends SIGKILL. Not an error if the child has already ended.
   Status Kill();
-  // Sends SIGKILL to the child and to all that it started, unless they left its process group. Only
-  // for a child that leads one, before it is reaped: afterwards its number may be somebody else's.
+  // Sends SIGKILL to the child and everything it started, except what left its process group. Only
+  // for a child that leads a group, and before it is reaped: afterwards its number may be reused.
   Status KillGroup();
-  // Reaps without waiting: the exit state, or nothing while the child lives.
+  // Reaps without waiting: the exit state, or nothing while the child runs.
   std::optional<ExitState> TryReap();
 
  private:

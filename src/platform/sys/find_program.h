@@ -1,4 +1,4 @@
-// Programs of a host, found without a shell.
+// Finds programs of a host without a shell.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace kgpu::sys {
 
-// The path of a program in the folders where distributions put them: "/usr/bin/dockerd"; empty
-// where there is none. $PATH is not asked: it is ours, not the host's.
+// The path of a program in the folders that distributions use: "/usr/bin/dockerd"; empty if there
+// is none. Ignores $PATH, which is ours and not the host's.
 std::string FindProgram(const Root& host, std::string_view name);
 
 }  // namespace kgpu::sys

@@ -1,4 +1,4 @@
-// Tells when names come and go in a folder, also when the folder itself is removed and made again.
+// Reports names that come and go in a folder, even if the folder is removed and created again.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@ namespace kgpu::sys {
 // Lives on the loop's thread.
 class FolderWatch {
  public:
-  // `changed` is called after one or more names in `folder` were made, removed, moved or written
-  // and closed, or the folder itself came or went. The folder need not be there, the one above it
-  // must. `loop` outlives the watch. Errors: NotFound, PermissionDenied, ResourceExhausted (too
+  // `changed` is called after one or more names in `folder` were created, removed, moved or written
+  // and closed, or the folder itself appeared or vanished. The folder need not exist, its parent
+  // must. `loop` must outlive the watch. Errors: NotFound, PermissionDenied, ResourceExhausted (too
   // many watches: fs.inotify.max_user_instances).
   static StatusOr<std::unique_ptr<FolderWatch>> Create(EventLoop& loop, std::string folder,
                                                        std::function<void()> changed);

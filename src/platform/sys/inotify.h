@@ -1,4 +1,4 @@
-// Changes of files and folders as the kernel tells them. Source: inotify(7).
+// File and folder changes as the kernel reports them. Source: inotify(7).
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ namespace kgpu::sys {
 class Inotify {
  public:
   struct Event {
-    int watch = -1;  // what Watch returned; of IN_Q_OVERFLOW, which says that events were lost, -1
+    int watch = -1;  // from Watch; -1 for IN_Q_OVERFLOW (events were lost)
     uint32_t mask = 0;
-    std::string name;  // of the entry of a folder, else empty
+    std::string name;  // of the entry in a watched folder, else empty
   };
   using Handler = std::function<void(const std::vector<Event>&)>;
 
-  // `handler` gets all events that wait, in order; it may destroy this object. `loop` outlives it.
-  // Errors: ResourceExhausted (fs.inotify.max_user_instances).
+  // `handler` gets all pending events, in order; it may destroy this object. `loop` must outlive
+  // it. Errors: ResourceExhausted (fs.inotify.max_user_instances).
   static StatusOr<std::unique_ptr<Inotify>> Create(EventLoop& loop, Handler handler);
   ~Inotify();
   Inotify(const Inotify&) = delete;
   Inotify& operator=(const Inotify&) = delete;
 
-  // The same number again for a file that is watched. Errors: as ErrnoStatus.
+  // Returns the same number for a file that is already watched. Errors: as ErrnoStatus.
   StatusOr<int> Watch(const std::string& path, uint32_t mask);
 
  private:

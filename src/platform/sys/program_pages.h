@@ -1,12 +1,12 @@
-// The pages of the running program's own file.
+// The memory pages of the running program's own file.
 #pragma once
 
 namespace kgpu::sys {
 
-// Unmaps the program's code and constants from memory: what is run again is mapped again from the
-// page cache, a piece at a time, what only the start needed stays away. For a daemon, once it has
-// started. Does nothing to what can be written. Thread: any.
-// Source: madvise(2), MADV_DONTNEED of a file's private mapping.
+// Drops the program's code and constants from memory: pages that are used again come back from the
+// page cache, one at a time; those that only start-up needed stay out. For a daemon, after it has
+// started. Does not touch writable pages. Thread: any. Source: madvise(2), MADV_DONTNEED of a
+// file's private mapping.
 void ForgetStartUpPages();
 
 }  // namespace kgpu::sys

@@ -1,4 +1,4 @@
-// Reads a descriptor to its end, with a limit: size fields of procfs lie, so none is believed.
+// Reads a descriptor to its end, with a limit: sizes of procfs files are wrong, so none is trusted.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace kgpu::sys {
 
-// Everything from the current position to the end. Errors: OutOfRange (more than `limit` bytes), as
-// ErrnoStatus otherwise. Survives EINTR and short reads.
+// Everything from the current position to the end. Handles EINTR and short reads. Errors:
+// OutOfRange (more than `limit` bytes), otherwise as ErrnoStatus.
 StatusOr<std::string> ReadAll(int fd, size_t limit);
 
-// Writes every byte. Survives EINTR and short writes. Errors: as ErrnoStatus.
+// Writes every byte. Handles EINTR and short writes. Errors: as ErrnoStatus.
 Status WriteAll(int fd, std::string_view bytes);
 
 }  // namespace kgpu::sys

@@ -1,5 +1,5 @@
-// A host's file system seen from some folder: "/" in production, "/host" in a container, a
-// temporary folder in tests. No part of the program names an absolute path by itself.
+// A host's file system as seen from some folder: "/" in production, "/host" in a container, a
+// temporary folder in tests. No part of the program uses an absolute path directly.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,12 +14,12 @@
 
 namespace kgpu::sys {
 
-// What a reader accepts of a file when the caller says nothing: proc and sysfs files are far below.
+// The size limit of a read if the caller gives none: proc and sysfs files are far smaller.
 inline constexpr size_t kDefaultReadLimit = size_t{1} << 20;
 
-// Every path given is relative to the root, with or without a leading slash. Symbolic links are
-// followed inside the root: an absolute link means a path below the root, and ".." stops at it.
-// Source: openat2(2), RESOLVE_IN_ROOT. Thread: any; immutable after Open.
+// Every path is relative to the root, with or without a leading slash. Symbolic links are followed
+// inside the root: an absolute link means a path below the root, and ".." stops at it. Source:
+// openat2(2), RESOLVE_IN_ROOT. Thread: any; immutable after Open.
 class Root {
  public:
   // Errors: NotFound, PermissionDenied, InvalidArgument (not a folder).
@@ -30,24 +30,24 @@ class Root {
   Root(const Root&) = delete;
   Root& operator=(const Root&) = delete;
 
-  // The folder this root is, as given to Open, without trailing slash ("/" stays "/").
+  // The folder of this root, as given to Open, without trailing slash ("/" stays "/").
   const std::string& path() const { return path_; }
-  // Where `path` is for people and for other processes: "<root>/<path>". Links are not resolved.
+  // `path` for people and other processes: "<root>/<path>". Does not resolve links.
   std::string At(std::string_view path) const;
 
   // Opens with O_CLOEXEC; `flags` as of open(2). Errors: NotFound, PermissionDenied, …; the text
   // names the whole path.
   StatusOr<UniqueFd> OpenFile(std::string_view path, int flags) const;
-  // As OpenFile, but an error is -errno without a text: for readers of hundreds of files of which
-  // many may be missing.
+  // As OpenFile, but an error is -errno without a text: for readers of hundreds of files, many of
+  // which may be missing.
   int TryOpen(const char* path, int flags) const;
   // The whole file. Errors: OutOfRange (more than `limit` bytes), NotFound, PermissionDenied.
   StatusOr<std::string> ReadFile(std::string_view path, size_t limit = kDefaultReadLimit) const;
   // Names in a folder, sorted, without "." and "..". Errors as OpenFile.
   StatusOr<std::vector<std::string>> ListDir(std::string_view path) const;
-  // Text of a symbolic link, not followed. Errors: InvalidArgument (not a link), NotFound.
+  // The target of a symbolic link, not followed. Errors: InvalidArgument (not a link), NotFound.
   StatusOr<std::string> ReadLink(std::string_view path) const;
-  // The path below the root after following every link: always starts with "/".
+  // The path below the root after following all links: always starts with "/".
   StatusOr<std::string> Resolve(std::string_view path) const;
   // Where `path` is for functions that take paths: At(Resolve(path)); of what does not exist yet,
   // the deepest folder that does is resolved. Errors: FailedPrecondition (a link whose target is
@@ -64,7 +64,7 @@ class Root {
       : path_(std::move(path)), real_path_(std::move(real_path)), fd_(std::move(fd)) {}
 
   std::string path_;
-  std::string real_path_;  // as the kernel named the folder when it was opened
+  std::string real_path_;  // as the kernel named the folder when we opened it
   UniqueFd fd_;
 };
 

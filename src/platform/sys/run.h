@@ -1,5 +1,5 @@
-// Runs another program to its end and keeps what it prints: no shell, nothing on standard input, a
-// deadline and a limit of output.
+// Runs another program to its end and captures its output: no shell, no standard input, a deadline
+// and an output limit.
 #pragma once
 
 #include <chrono>
@@ -16,28 +16,28 @@ namespace kgpu::sys {
 
 struct RunRequest {
   std::vector<std::string> argv;  // argv[0] is a path below `root`; PATH is not searched
-  // "NAME=value"; the whole environment of the program.
+  // "NAME=value"; the program's whole environment.
   std::vector<std::string> environment{
       "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:"
       "/sbin:/bin",
       "LC_ALL=C"};
-  // What the program is to see as "/". Any other than "/" takes a chroot program and root's powers.
+  // The program's "/". Anything other than "/" requires a chroot program and root privileges.
   std::string root = "/";
   std::chrono::milliseconds deadline{10'000};
-  size_t output_limit = size_t{1} << 20;  // of each stream; what comes after it is dropped
-  // Told of each line of both streams when it has come, dropped ones too; without its end, which is
-  // "\n" or "\r", and cut off past 4 KiB. Empty lines are left out.
+  size_t output_limit = size_t{1} << 20;  // per stream; the rest is dropped
+  // Called for each line of both streams as it arrives, also for dropped ones; without its line end
+  // ("\n" or "\r"), cut off after 4 KiB. Empty lines are skipped.
   std::function<void(std::string_view line)> on_line{};
-  // For one that changes the host, with others that it starts: it leads a session of its own. At
-  // its deadline, and when we are asked to end (SIGINT, SIGTERM, SIGHUP), they all are asked to end
-  // (SIGTERM), made to (SIGKILL) `grace` later and awaited; the signal reaches us after that.
+  // For a program that changes the host and starts others: it leads its own session. At its
+  // deadline, and when we get SIGINT, SIGTERM or SIGHUP, the session gets SIGTERM, after `grace`
+  // SIGKILL, and is awaited; only then does the signal act on us.
   bool leads_session = false;
   std::chrono::milliseconds grace{10'000};
-  // Told when it has begun; after an error it is ended, and Run gives the error.
+  // Called when the program has started; an error ends the program, and Run returns that error.
   std::function<Status(pid_t pid)> on_start{};
 };
 
-// A program of the host below `host`, which is "/" to it.
+// A program of the host below `host`, which it sees as "/".
 RunRequest RequestOf(const Root& host, std::vector<std::string> argv,
                      std::chrono::milliseconds deadline = RunRequest().deadline);
 
@@ -57,8 +57,8 @@ std::string Describe(const RunResult& result);
 class ProgramRunner {
  public:
   virtual ~ProgramRunner() = default;
-  // A program that ends badly is a result, not an error. Errors: NotFound (no such program),
-  // PermissionDenied, DeadlineExceeded (it was killed), Cancelled (we were asked to end).
+  // A program that fails is a result, not an error. Errors: NotFound (no such program),
+  // PermissionDenied, DeadlineExceeded (it was killed), Cancelled (we were asked to stop).
   virtual StatusOr<RunResult> Run(const RunRequest& request) = 0;
 };
 

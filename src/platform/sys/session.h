@@ -1,5 +1,5 @@
-// The processes of a program that was started in a session of its own, and those that they started:
-// seen, waited for and ended together. Source: setsid(2), proc_pid_stat(5), pidfd_open(2).
+// The processes of a program that was started in its own session, with those that they started:
+// found, awaited and ended together. Source: setsid(2), proc_pid_stat(5), pidfd_open(2).
 #pragma once
 
 #include <sys/types.h>
@@ -20,31 +20,31 @@ namespace kgpu::sys {
 
 struct ProcessStat {
   pid_t pid = 0;
-  std::string name;  // as the kernel cuts it off
+  std::string name;  // as the kernel truncates it
   char state = '?';
   pid_t parent = 0;
   pid_t session = 0;
-  uint64_t start = 0;  // ticks since the host's start: with the pid it tells a process for ever
+  uint64_t start = 0;  // ticks since boot: with the pid, it identifies a process for good
 };
 
-// Of the text of /proc/PID/stat; nothing where it is none.
+// Parses /proc/PID/stat; nothing if the text is invalid.
 std::optional<ProcessStat> ParseProcessStat(std::string_view text);
-// Of a process that lives or is a zombie, among those that we see.
+// For a process that lives or is a zombie, if it is visible to us.
 std::optional<ProcessStat> StatOf(pid_t pid);
 
 class Session {
  public:
   explicit Session(pid_t leader) : leader_(leader) {}
 
-  // Sees who belongs to it now. Once seen, a process belongs to it for as long as it lives, also
-  // when its parent ends or it leaves the session.
+  // Looks for the processes that belong to the session now. A process that was found belongs to it
+  // for as long as it lives, even if its parent ends or it leaves the session.
   void Look();
   bool IsOver() const { return members_.empty(); }
-  // To each that has not got this signal before.
+  // Sends `signal` to each process that has not got it yet.
   void Signal(int signal);
   // Each becomes readable when its process ends.
   std::vector<pollfd> Ends() const;
-  // Waits until all have ended; false: some had not by then.
+  // Waits until all have ended; false if some have not by `until`.
   bool Await(std::chrono::steady_clock::time_point until);
   // For people: "dpkg (process 71), make (process 80)".
   std::string Names() const;

@@ -1,5 +1,5 @@
-// Whether systemd runs a host, and its systemctl as a command: who runs it decides how long it may
-// take and what a failure is.
+// Whether systemd runs a host, and its systemctl as a command line: the caller decides how long it
+// may take and what counts as failure.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace kgpu::sys {
 // Whether systemd runs this host. Source: sd_booted(3).
 bool HasSystemd(const Root& host);
 
-// {"/usr/bin/systemctl", "restart", …} of `words`. Errors: FailedPrecondition (the host has none).
+// {"/usr/bin/systemctl", "restart", …} for `words`. Errors: FailedPrecondition (the host has none).
 StatusOr<std::vector<std::string>> SystemctlCommand(const Root& host,
                                                     std::vector<std::string> words);
 

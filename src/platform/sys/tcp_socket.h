@@ -1,4 +1,4 @@
-// TCP sockets of numeric addresses: names would need look-ups, which block.
+// TCP sockets with numeric addresses: names would need DNS look-ups, which block.
 #pragma once
 
 #include <sys/socket.h>
@@ -15,12 +15,12 @@ namespace kgpu::sys {
 // An IP address and a port.
 class TcpAddress {
  public:
-  // "127.0.0.1:9401", "[::1]:9401"; ":9401" is every address of the host, of IPv4 and IPv6.
-  // Errors: InvalidArgument.
+  // "127.0.0.1:9401", "[::1]:9401"; ":9401" means every address of the host, IPv4 and IPv6. Errors:
+  // InvalidArgument.
   static StatusOr<TcpAddress> Parse(std::string_view text);
 
   std::string str() const;
-  // Every address of the host, whatever its kind.
+  // Whether it means every address of the host, IPv4 and IPv6.
   bool is_any() const { return is_any_; }
   const sockaddr* base() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t size() const { return size_; }
@@ -33,25 +33,25 @@ class TcpAddress {
   bool is_any_ = false;
 };
 
-// A non-blocking socket on its way to `address`: it is connected, or has failed, when it is
-// writable. Errors: Unavailable, ResourceExhausted.
+// A non-blocking socket that connects to `address`: once it is writable, it has connected or
+// failed. Errors: Unavailable, ResourceExhausted.
 StatusOr<UniqueFd> StartConnectTcp(const TcpAddress& address);
-// How that ended. Errors: Unavailable (nobody listens there).
+// The result of that. Errors: Unavailable (nobody listens there).
 Status ConnectResult(const UniqueFd& socket, const TcpAddress& address);
 
 // A listening socket.
 class TcpListener {
  public:
-  // Port 0 is one that is free: address() tells. Errors: AlreadyExists (another program listens
-  // there), PermissionDenied (a port below 1024), FailedPrecondition (no such address here),
+  // Port 0 picks a free port: see address(). Errors: AlreadyExists (another program listens there),
+  // PermissionDenied (a port below 1024), FailedPrecondition (this host has no such address),
   // ResourceExhausted.
   static StatusOr<TcpListener> Listen(const TcpAddress& address, int backlog = 64);
 
   int fd() const { return fd_.get(); }
   // Where it listens: "127.0.0.1:9401".
   const std::string& address() const { return address_; }
-  // The next connection, non-blocking and without delay of small writes; nothing when none waits.
-  // Errors: ResourceExhausted (no descriptors left: try again later), Internal.
+  // The next connection, non-blocking and with TCP_NODELAY; nothing if none is waiting. Errors:
+  // ResourceExhausted (no descriptors left: try again later), Internal.
   StatusOr<std::optional<UniqueFd>> Accept();
 
  private:

@@ -1,4 +1,4 @@
-// Texts of systemd's units.
+// Texts of systemd units.
 #pragma once
 
 #include <string>
@@ -6,13 +6,13 @@
 
 namespace kgpu::sys {
 
-// A unit that goes on with something at the next boot, when the network is there.
+// A unit that continues something at the next boot, once the network is up.
 struct BootUnit {
-  std::string remark;  // who wrote it, and when it goes
+  std::string remark;  // who wrote it, and when it is removed
   std::string description;
-  std::string after;      // another unit that comes first; empty: none
-  std::string condition;  // path without which there is nothing to go on with
-  std::string unless{};   // path of another unit that goes on with it; empty: none does
+  std::string after;      // another unit that runs first; empty: none
+  std::string condition;  // path that must exist, else there is nothing to continue
+  std::string unless{};   // path of another unit that continues it instead; empty: none
   std::vector<std::string> command;
 };
 std::string Print(const BootUnit& unit);

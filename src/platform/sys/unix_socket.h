@@ -1,5 +1,5 @@
-// Unix stream sockets. Paths may be of any length: they are reached through their folder's
-// descriptor, since an address holds 107 bytes.
+// Unix stream sockets. Paths may have any length: we reach them through their folder's descriptor,
+// since an address holds only 107 bytes.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,12 +16,11 @@ namespace kgpu::sys {
 // Unavailable (nobody listens there, or its queue is full), PermissionDenied.
 StatusOr<UniqueFd> ConnectUnix(const std::string& path);
 
-// Whether a server listens on the socket, even one that is too busy to accept; false where there is
-// no socket, or nobody listens. Errors: PermissionDenied, and whatever else keeps it from finding
-// out.
+// Whether a server listens on the socket, even one that is too busy to accept; false if there is no
+// socket, or nobody listens. Errors: PermissionDenied, and any other that prevents the answer.
 StatusOr<bool> IsListening(const std::string& path);
 
-// A listening socket that takes its own file away again, and nobody else's. Move-only.
+// A listening socket that removes its own file at the end, and nobody else's. Move-only.
 class UnixListener {
  public:
   struct Options {
@@ -29,7 +28,7 @@ class UnixListener {
     int backlog = 64;
   };
 
-  // Replaces a socket file that nobody answers on. Errors: AlreadyExists (somebody answers there,
+  // Replaces a socket file on which nobody answers. Errors: AlreadyExists (somebody answers there,
   // or it is no socket), NotFound (no such folder), PermissionDenied, ResourceExhausted.
   static StatusOr<UnixListener> Listen(const std::string& path, const Options& options);
 
@@ -39,10 +38,10 @@ class UnixListener {
 
   int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
-  // Whether the path still names this socket: it may have been removed or replaced, together with
-  // its folder.
+  // Whether the path still leads to this socket: the file may have been removed or replaced,
+  // together with its folder.
   bool IsInPlace() const;
-  // The next connection, non-blocking; nothing when none waits. Errors: ResourceExhausted (no
+  // The next connection, non-blocking; nothing if none is waiting. Errors: ResourceExhausted (no
   // descriptors left: try again later), Internal.
   StatusOr<std::optional<UniqueFd>> Accept();
 

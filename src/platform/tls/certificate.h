@@ -1,4 +1,4 @@
-// What a certificate says of itself.
+// Reads what a certificate says about itself.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace kgpu::tls {
 
-// When the first certificate of a PEM text ends (notAfter); what else the text holds is passed
-// over. Errors: InvalidArgument (no certificate, too large, a date that is none).
+// When the first certificate of a PEM text expires (notAfter); ignores everything else in the text.
+// Errors: InvalidArgument (no certificate, too large, an invalid date).
 StatusOr<WallTime> EndOfCertificate(std::string_view pem);
 
 }  // namespace kgpu::tls

@@ -1,5 +1,5 @@
-// What one side of TLS connections is: whom it trusts and who it is. TLS 1.2 and later only, and
-// the peer's certificate is always verified; there is no switch for that.
+// One side's TLS configuration: whom it trusts and who it is. TLS 1.2 and later only; the peer's
+// certificate is always verified, and nothing can switch that off.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@
 namespace kgpu::tls {
 
 struct ClientOptions {
-  // The authorities that a server's certificate must come from, as PEM; others are never trusted.
+  // The authorities, as PEM, that must have signed a server's certificate; no others are trusted.
   std::string ca_pem{};
-  // Our own, with what leads to its authority behind it; both empty: none.
+  // Our own certificate, followed by its intermediates; both empty: none.
   std::string certificate_pem{};
   std::string key_pem{};
 };
@@ -21,17 +21,17 @@ struct ClientOptions {
 struct ServerOptions {
   std::string certificate_pem{};
   std::string key_pem{};
-  // Clients must show a certificate of these authorities; empty: none is asked for.
+  // Clients must present a certificate of these authorities; empty: none is requested.
   std::string client_ca_pem{};
-  // One is asked for, and who has none is let in as nobody.
+  // A certificate is requested, but clients without one are admitted as anonymous.
   bool is_client_optional = false;
 };
 
 // Immutable; shared by its sessions. Thread: any.
 class Context {
  public:
-  // Errors: InvalidArgument: no PEM, a key that does not fit or has a passphrase. The text holds
-  // nothing of a key.
+  // Errors: InvalidArgument: no PEM, a key that does not match or has a passphrase. The text never
+  // contains any part of a key.
   static StatusOr<std::shared_ptr<const Context>> ForClient(const ClientOptions& options);
   static StatusOr<std::shared_ptr<const Context>> ForServer(const ServerOptions& options);
 

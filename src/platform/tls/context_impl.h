@@ -1,4 +1,4 @@
-// What a Context is made of, for Session.
+// The parts of a Context, for Session.
 #pragma once
 
 #include "src/platform/tls/context.h"
@@ -8,7 +8,7 @@ namespace kgpu::tls {
 
 struct Context::Impl {
   SslCtxPtr ssl;
-  BioMethodPtr bio;  // of sessions: see session.cc
+  BioMethodPtr bio;  // for sessions: see session.cc
 };
 
 }  // namespace kgpu::tls

@@ -1,4 +1,4 @@
-// Secrets as fixed-size values that tell nothing of them: for keys of caches and for comparing.
+// Secrets as fixed-size values that reveal nothing about them: for cache keys and comparisons.
 #pragma once
 
 #include <array>
@@ -8,18 +8,18 @@
 
 namespace kgpu::tls {
 
-// Digests of one key, which is made up with it and never leaves it: those of another one, or of
-// another run, have nothing in common. Thread: any.
+// Digests under one random key, which is created with the object and never leaves it: digests of
+// another object, or of another run, are unrelated. Thread: any.
 class KeyedDigest {
  public:
   using Value = std::array<unsigned char, 32>;
 
-  // Errors: Internal (no random bytes can be had).
+  // Errors: Internal (no random bytes available).
   static StatusOr<KeyedDigest> Create();
 
   // HMAC-SHA-256. Errors: Internal.
   StatusOr<Value> Of(std::string_view secret) const;
-  // In the same time whether they are alike or not.
+  // Takes the same time whether they are equal or not.
   static bool AreEqual(const Value& a, const Value& b);
 
  private:

@@ -1,5 +1,5 @@
-// OpenSSL's way to a peer, over two texts: it reads from one and writes to the other. OpenSSL's own
-// memory BIO keeps the memory of the largest burst for the life of a connection.
+// OpenSSL's connection to a peer, over two strings: it reads from one and writes to the other.
+// OpenSSL's own memory BIO keeps the memory of the largest burst for the life of a connection.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 namespace kgpu::tls {
 
 struct MemoryBio {
-  std::string_view input{};  // what is left of the bytes fed
+  std::string_view input{};  // the remaining bytes fed
   std::string output{};
 };
 
 StatusOr<BioMethodPtr> NewMemoryBioMethod();
-// `memory` outlives the BIO.
+// `memory` must outlive the BIO.
 StatusOr<BioPtr> NewMemoryBio(const BIO_METHOD* method, MemoryBio& memory);
 
 }  // namespace kgpu::tls

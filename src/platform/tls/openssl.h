@@ -1,4 +1,4 @@
-// OpenSSL's objects with owners. Private to this folder: no other header shows OpenSSL.
+// OpenSSL's objects with owners. Private to this folder: no other header exposes OpenSSL.
 #pragma once
 
 #include <openssl/bio.h>

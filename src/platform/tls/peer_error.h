@@ -9,19 +9,19 @@
 
 namespace kgpu::tls {
 
-// What a session learns of its peer's certificate. Hung on an SSL by WatchVerification.
+// What a session learns about its peer's certificate. WatchVerification attaches it to an SSL.
 struct Verification {
-  std::string server_name{};  // whom a client wanted to reach; empty for a server
+  std::string server_name{};  // the server that a client wants to reach; empty on a server
   Status verdict{};           // why the certificate is not trusted
 };
 
-// `verification` outlives the SSL.
+// `verification` must outlive the SSL.
 void WatchVerification(SSL* ssl, Verification& verification);
 
-// Of a session whose last call failed; takes OpenSSL's queue of errors.
+// The error of a session whose last call failed; empties OpenSSL's error queue.
 Status SessionError(const Verification& verification);
 
-// The names and addresses that a certificate is for.
+// The names and addresses that a certificate is valid for.
 std::vector<std::string> AlternativeNames(const X509* certificate);
 
 }  // namespace kgpu::tls

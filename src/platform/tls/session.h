@@ -1,5 +1,5 @@
-// One TLS connection over memory: bytes of the peer go in, bytes for it come out. Knows no sockets
-// and no time.
+// One TLS connection over memory: bytes from the peer go in, bytes for it come out. Knows no
+// sockets and no time.
 #pragma once
 
 #include <memory>
@@ -13,19 +13,19 @@
 
 namespace kgpu::tls {
 
-// Whom a verified certificate names.
+// The name in a verified certificate.
 struct PeerName {
   std::string common_name{};
   std::vector<std::string> organizations{};
 };
 
-// Of one thread at a time.
+// Used by one thread at a time.
 class Session {
  public:
-  // A client's end. The server's certificate must be valid now, come from the context's authorities
-  // and name `server_name`, a DNS name or an IP address, among its alternative names; its common
-  // name counts for nothing. The first bytes for the server are there at once.
-  // Errors: InvalidArgument (no such name can be).
+  // The client's side. The server's certificate must be valid now, come from the context's
+  // authorities and list `server_name`, a DNS name or an IP address, among its alternative names;
+  // its common name is ignored. The first bytes for the server are available immediately. Errors:
+  // InvalidArgument (invalid name).
   static StatusOr<std::unique_ptr<Session>> ForClient(std::shared_ptr<const Context> context,
                                                       const std::string& server_name);
   static StatusOr<std::unique_ptr<Session>> ForServer(std::shared_ptr<const Context> context);
@@ -33,24 +33,24 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Bytes that came from the peer. Errors, which end the session: FailedPrecondition (a certificate
-  // that cannot be trusted, with the reason and the fix; the peer does not trust ours),
-  // Unavailable (no TLS, or broken). What the peer must learn about it is in TakeOutput.
+  // Bytes received from the peer. Errors, which end the session: FailedPrecondition (the
+  // certificate cannot be trusted, with the reason and the fix; or the peer does not trust ours),
+  // Unavailable (no TLS, or broken). TakeOutput has what the peer must be told about it.
   Status Feed(std::string_view bytes);
-  // What the peer has said since the last call, deciphered.
+  // What the peer has sent since the last call, decrypted.
   std::string TakeInput();
-  // Says `text` to the peer; kept until the handshake is over.
+  // Sends `text` to the peer; buffered until the handshake is complete.
   Status Write(std::string_view text);
-  // Tells the peer that nothing more comes.
+  // Tells the peer that no more data follows.
   void Close();
-  // Bytes to send to the peer, since the last call.
+  // Bytes to send to the peer, added since the last call.
   std::string TakeOutput();
 
-  // Whether the handshake is over: the peer is who it must be.
+  // Whether the handshake is complete: the peer's identity is verified.
   bool is_open() const;
-  // Whether the peer has said that nothing more comes; a connection that ends without was cut.
+  // Whether the peer has said that no more data follows; without that, a connection was cut.
   bool has_peer_closed() const;
-  // Of a peer with a certificate, once the handshake is over.
+  // The peer's name if it has a certificate, once the handshake is complete.
   std::optional<PeerName> Peer() const;
 
  private:

@@ -1,5 +1,5 @@
-// The agent as a service of the host: its programs, its unit of systemd, started. Where an agent
-// runs already, a DaemonSet's say, that one stays the only one.
+// The agent as a service of the host: its programs and its systemd unit, started. If an agent runs
+// already, e.g. a DaemonSet's, it stays the only one.
 #pragma once
 
 #include <memory>
@@ -23,10 +23,10 @@ std::string_view AgentUnitText();
 struct AgentInput {
   const sys::Root& host;
   change::Disk& disk;
-  sys::ProgramRunner& runner;  // of the host's programs
+  sys::ProgramRunner& runner;  // runs the host's programs
   const Verbs& verbs;
-  std::string folder;  // of our programs, as this process sees it
-  // The folder above is the host's own /usr/bin or /usr/local/bin: nothing is copied.
+  std::string folder;  // of our programs, by this process's path
+  // The folder above is the host's own /usr/bin or /usr/local/bin: no need to copy anything.
   bool is_installed = false;
 };
 

@@ -1,4 +1,4 @@
-// `kgpu node up` and `kgpu node down`: every stage of a GPU node, one after the other, and back.
+// `kgpu node up` and `kgpu node down`: all stages of a GPU node, in order, and back.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ struct Host {
 };
 
 enum class Step : uint8_t {
-  kReady,       // there was nothing to do
+  kReady,       // nothing had to be done
   kDone,        // done now
-  kWould,       // dry run: would be done
-  kWaits,       // for a fresh start or a person
+  kWould,       // dry run: it would be done
+  kWaits,       // for a restart or a person
   kFailed,      // the text says why; what was done before stays
-  kSkipped,     // not wanted
-  kNotReached,  // after one that waits or failed
+  kSkipped,     // not requested
+  kNotReached,  // a stage before it waits or failed
 };
 std::string_view ToString(Step step);  // "ready", "done", "would do", …
 
@@ -37,7 +37,7 @@ struct StageReport {
   std::string title;
   Step step = Step::kNotReached;
   std::string text{};     // for people, one line; may be empty
-  std::string preview{};  // dry run: what would be done
+  std::string preview{};  // dry run: what it would do
 };
 
 struct Report {
@@ -53,20 +53,20 @@ using Stages = std::vector<std::unique_ptr<Stage>>;
 struct Options {
   std::set<std::string> skipped{};  // ids of stages
   bool is_dry_run = false;
-  // What goes on after a reboot: the program's path on the host and its words. Empty: a person
-  // does.
+  // The command that continues after a reboot: the program's path on the host and its arguments.
+  // Empty: a person does it.
   std::vector<std::string> resume{};
-  // Before a stage is worked on.
+  // Called before each stage.
   std::function<void(const Stage&)> on_stage = [](const Stage&) {};
 };
 
-// Each stage is looked at, and done where it is needed. Stops at the first that waits or fails; the
-// same call goes on from there, after a kill too. A dry run goes on, since a later stage may be
-// blocked only by what an earlier one would fix. Errors: of the record and of locking it; what
-// goes wrong in a stage is in the report.
+// Checks each stage, and runs it if needed. Stops at the first that waits or fails; the same call
+// continues from there, even after a kill. A dry run does not stop, since a later stage may only be
+// blocked by what an earlier one would fix. Errors: those of the record and of locking it; problems
+// of a stage are in the report.
 StatusOr<Report> Up(const Stages& stages, const Host& host, const Options& options);
 
-// Undoes what Up began, the last first. Errors: as of Up.
+// Reverts what Up began, last stage first. Errors: as Up.
 StatusOr<Report> Down(const Stages& stages, const Host& host, const Options& options);
 
 }  // namespace kgpu::bringup

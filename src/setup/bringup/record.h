@@ -1,5 +1,5 @@
-// What `kgpu node up` has begun on a host, written before it is begun, so that `kgpu node down`
-// takes back that and nothing else.
+// What `kgpu node up` has begun on a host, recorded before it begins, so that `kgpu node down`
+// reverts exactly that.
 #pragma once
 
 #include <map>
@@ -18,29 +18,29 @@ inline constexpr std::string_view kRecordFolder = "/var/lib/kgpu/node";
 inline constexpr std::string_view kRecordFile = "/var/lib/kgpu/node/record.json";
 
 struct Record {
-  std::vector<std::string> stages;  // ids, in the order in which they were begun
-  // That are ours: path, and change::Fingerprint of each text that we wrote or were about to write.
+  std::vector<std::string> stages;  // ids, in the order in which they began
+  // Our files: path, and change::Fingerprint of each text that we wrote or were about to write.
   std::map<std::string, std::vector<std::string>> files{};
-  // An agent that is not by `up` answered before this call of `up` began. It comes back by itself
-  // after a restart, later than `up`, and no second one is put beside it.
+  // An agent that `up` did not install answered before this call of `up` began. After a restart of
+  // the host it comes back by itself, later than `up`, and no second one is installed beside it.
   bool has_others_agent = false;
-  // By stage, names of the Levels that are ours. Without an entry all are: `up` is at work on that
-  // stage, or was killed at it.
+  // By stage, names of the Levels that are ours. Without an entry, all are: `up` is working on that
+  // stage, or was killed while it did.
   std::map<std::string, std::vector<std::string>> own{};
   bool operator==(const Record&) const = default;
 };
 
 std::string PrintRecord(const Record& record);
-// Errors: InvalidArgument, naming `file` and the field.
+// Errors: InvalidArgument naming `file` and the field.
 StatusOr<Record> ParseRecord(std::string_view text, std::string_view file);
 
-// Empty where there is none. Errors: as ParseRecord and of reading.
+// Empty if there is none. Errors: as ParseRecord, and those of reading.
 StatusOr<Record> ReadRecord(const sys::Root& host);
-// An empty one is removed. Errors: those of writing; the old one stays then.
+// Removes an empty record. Errors: those of writing; the old record then stays.
 Status WriteRecord(change::Disk& disk, const Record& record);
 
-// Only one at a time may bring a host up or down. Errors: Unavailable (another does), and those of
-// making kRecordFolder.
+// Only one process at a time may bring a host up or down. Errors: Unavailable (another one does),
+// and those of creating kRecordFolder.
 StatusOr<UniqueFd> LockRecord(const sys::Root& host, change::Disk& disk);
 
 }  // namespace kgpu::bringup

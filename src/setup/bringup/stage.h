@@ -1,5 +1,5 @@
-// The parts of a GPU node, in the order in which they are brought up. Each is another verb of kgpu
-// that works by hand as well.
+// The parts of a GPU node, in the order in which they are brought up. Each is another kgpu command
+// that can be run by hand as well.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace kgpu::bringup {
 
 enum class Condition : uint8_t {
   kReady,    // nothing to do
-  kNeeded,   // what Do does is wanted
-  kBlocked,  // only a person can go on; the text says how
+  kNeeded,   // Do is needed
+  kBlocked,  // only a person can continue; the text says how
 };
 
 struct Look {
@@ -25,7 +25,7 @@ struct Look {
 
 enum class Ending : uint8_t {
   kDone,
-  kWaits,  // for a fresh start of the host, or a person: the same call goes on afterwards
+  kWaits,  // for a restart of the host, or a person: then call again
 };
 
 struct Outcome {
@@ -33,13 +33,13 @@ struct Outcome {
   std::string text;
 };
 
-// What lies one upon another there, where a stage can do so: drivers, each in the place of the one
-// before.
+// A stack of things that replace each other, for stages that have one: drivers, each on top of the
+// one that it replaced.
 struct Levels {
-  std::vector<std::string> names{};  // that tell each from any other, the one on top last
-  std::string top{};                 // the one on top, for people
-  bool is_whole = false;             // it is there to the end: Do would put another over it
-  // What a person does instead, and what takes the one on top off: whole sentences' ends.
+  std::vector<std::string> names{};  // unique names, the top one last
+  std::string top{};                 // the top one, for people
+  bool is_whole = false;             // it is completely installed: Do would put another one on top
+  // What a person can do instead, and what removes the top one: the ends of full sentences.
   std::string by_hand{};
   std::string take_off{};
 };
@@ -49,14 +49,14 @@ class Stage {
   virtual ~Stage() = default;
   virtual std::string_view id() const = 0;     // "driver"
   virtual std::string_view title() const = 0;  // "the driver"
-  // Whether Do is to be undone by `node down`.
+  // Whether `node down` must revert Do.
   virtual bool LeavesTraces() const = 0;
-  // Whether what Undo takes back is there, whoever put it there.
+  // Whether anything that Undo reverts is present, whoever put it there.
   virtual bool HasTraces() const = 0;
-  // None of a stage that has no such. Errors: of reading what tells of them.
+  // Empty for a stage without a stack. Errors: those of reading what it consists of.
   virtual StatusOr<Levels> LevelsThere() const { return Levels{}; }
-  // Of all stages, before the first is worked on, and when all are done: what they remember in
-  // between. Errors: of the record.
+  // Called on all stages, before the first one starts and when all are done: they keep state in
+  // between. Errors: those of the record.
   virtual Status Begin() { return OkStatus(); }
   virtual Status End() { return OkStatus(); }
   // Changes nothing.
@@ -64,7 +64,7 @@ class Stage {
   // What Do and Undo would do, for people; change nothing.
   virtual StatusOr<std::string> Preview() = 0;
   virtual StatusOr<std::string> PreviewUndo() = 0;
-  // May run again after a kill at any point, both of them.
+  // Both can run again after a kill at any point.
   virtual StatusOr<Outcome> Do() = 0;
   virtual StatusOr<Outcome> Undo() = 0;
 };

@@ -9,7 +9,7 @@
 
 namespace kgpu::bringup {
 
-// Does nothing but keep what it was asked for.
+// Only records the calls.
 class FakeStage final : public Stage {
  public:
   FakeStage(std::string id, std::vector<std::string>& calls) : id_(std::move(id)), calls_(calls) {}
@@ -20,7 +20,7 @@ class FakeStage final : public Stage {
   bool has_traces = false;
   bool is_quick_to_fail = false;  // before it leaves traces
   Levels levels{};
-  std::string level{};  // that Do puts on top; empty: none
+  std::string level{};  // what Do puts on top; empty: nothing
   int begun = 0;
   int ended = 0;
 
@@ -56,7 +56,7 @@ class FakeStage final : public Stage {
     }
     return outcome;
   }
-  // As Do does, or a person.
+  // Like Do, or a person.
   void Put(const std::string& name) {
     has_traces = true;
     std::erase(levels.names, name);

@@ -1,5 +1,5 @@
-// A stage that is other verbs of kgpu, run as programs of their own: what they do and print is what
-// they do by hand.
+// A stage that runs other kgpu commands as programs of their own: they do and print the same as by
+// hand.
 #pragma once
 
 #include <functional>
@@ -13,13 +13,13 @@
 
 namespace kgpu::bringup {
 
-// Where kgpu runs.
+// The kgpu program and how to run it.
 struct Verbs {
-  std::string program;  // the kgpu that runs now, as this process sees it
+  std::string program;  // the kgpu that runs now, by this process's path
   sys::ProgramRunner& runner;
-  // What a verb prints while it works, a line at a time.
+  // Receives a command's output while it runs, line by line.
   std::function<void(std::string_view line)> on_line;
-  std::vector<std::string> environment{};  // ours, so that a verb does what it does by hand
+  std::vector<std::string> environment{};  // ours, so that a command does what it does by hand
 
   // `is_shown`: its lines go to on_line.
   StatusOr<sys::RunResult> Run(const std::vector<std::string>& words, bool is_shown) const;
@@ -31,21 +31,21 @@ struct VerbStage {
   std::string id{};
   std::string title{};
   Words look{};  // exit code 0 or 9: ready; 7: needed; any other: blocked. Empty: always needed
-  std::string reason{};        // lines of `look` that begin with it say why the stage is needed
-  bool is_look_final = false;  // what it finds no stage fixes: 7 means blocked as well
-  std::string obstacle{};      // a line of `look` with this in it means blocked, however it ends
-  std::string way_past{};      // what else may be done about that
-  bool is_proven = false;      // after `act` the look must find it ready
+  std::string reason{};        // prefix of the lines of `look` that say why the stage is needed
+  bool is_look_final = false;  // no stage fixes what it finds: 7 also means blocked
+  std::string obstacle{};      // a line of `look` with this text means blocked, whatever it returns
+  std::string way_past{};      // what else can be done about that
+  bool is_proven = false;      // after `act`, `look` must report ready
   Words act{};                 // empty: nothing to do
   Words preview{};
   Words undo{};  // empty: leaves no traces
-  // Whether there is anything that `undo` would take back.
+  // Whether there is anything for `undo` to revert.
   std::function<bool()> has_traces = [] { return false; };
   std::function<StatusOr<Levels>()> levels = [] { return Levels{}; };
   Words preview_undo{};
-  // Exit code of `act` and `undo` that means Ending::kWaits; 0: none does.
+  // Exit code of `act` and `undo` that means Ending::kWaits; 0: there is none.
   int waits = 0;
-  int nothing = 0;  // exit code of `undo` that means that there is nothing to undo; 0: none does
+  int nothing = 0;  // exit code of `undo` for nothing to undo; 0: there is none
 };
 
 std::unique_ptr<Stage> MakeStage(VerbStage stage, const Verbs& verbs);

@@ -1,4 +1,4 @@
-// What was done to bring a node up or down, for people and for programs.
+// What was done to bring a node up or down, for people and programs.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace kgpu::bringup {
 
-// A row a stage, then what a dry run would do.
+// One row per stage, then what a dry run would do.
 std::string ReportText(const Report& report);
 // A list of objects: id, state, text, wouldDo (lines; dry run only).
 boost::json::value ReportJson(const Report& report);

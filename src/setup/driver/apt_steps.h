@@ -1,4 +1,4 @@
-// Steps that Debian and Ubuntu have in common.
+// Steps that Debian and Ubuntu share.
 #pragma once
 
 #include <string>
@@ -9,23 +9,23 @@
 
 namespace kgpu::driver {
 
-// What the names of Debian's packages have in them that are of a branch beside the release's own,
-// for GPUs that end there: "-tesla-470"; empty: it is the release's own.
+// The part of Debian's package names that stands for an older branch, kept for GPUs whose support
+// ends there: "-tesla-470"; empty: the release's own branch.
 std::string DebianInfix(const Planning& planning);
 
-// A file of sources with those of `wanted` that the distribution's own archive is not asked for
-// yet; no step where nothing is missing.
+// Writes a sources file with those of `wanted` that the distribution's own archive does not provide
+// yet; adds no step if none is missing.
 void AddArchiveComponents(Planning& planning, const std::vector<std::string>& wanted,
                           std::string_view page);
 void AddPackageLists(Planning& planning, std::string_view page);
-// Headers of the plan's kernel, and what brings those of its updates: without headers DKMS passes a
-// new kernel over, and the driver is lost with the next restart.
+// Headers of the plan's kernel, and the package that brings those of its updates: without headers
+// DKMS skips a new kernel, and the next restart comes up without the driver.
 void AddAptHeaders(Planning& planning, std::string_view page);
-// apt takes the driver from Debian's archive, whatever NVIDIA's repository has.
+// Makes apt take the driver from Debian's archive, whatever NVIDIA's repository has.
 void AddOwnPreference(Planning& planning);
-// The driver of a repository that steps before brought: its list is read first.
+// Installs the driver from a repository that earlier steps added: reads its list first.
 void AddAptPackages(Planning& planning, std::string_view page, std::string_view lists_title);
-// The driver of NVIDIA's repository for this distribution.
+// Installs the driver from NVIDIA's repository for this distribution.
 void AddNvidiaAptPackages(Planning& planning, std::string_view page);
 
 }  // namespace kgpu::driver

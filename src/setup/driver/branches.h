@@ -1,4 +1,4 @@
-// The branches of NVIDIA's driver for Linux: what each is good for, and for how long.
+// The branches of NVIDIA's Linux driver: what each supports, and for how long.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace kgpu::driver {
 
 enum class Life : uint8_t {
   kEnded,       // gets no fixes any more
-  kNewFeature,  // replaced by the next one within months
+  kNewFeature,  // the next one replaces it within months
   kProduction,  // about a year of fixes
   kLongTerm,    // three years of fixes
 };
@@ -23,8 +23,8 @@ struct Branch {
   std::string_view newest;  // the newest version this table knows
   Life life = Life::kEnded;
   std::string_view end;          // "2028-06": fixes until then; empty: not announced
-  bool has_open = false;         // the open kernel modules, good for computing
-  bool is_open_default = false;  // they are what its installer takes
+  bool has_open = false;         // the open kernel modules, suitable for computing
+  bool is_open_default = false;  // its installer uses them by default
   bool has_closed = true;        // the proprietary ones
 };
 
@@ -32,7 +32,7 @@ struct Branch {
 std::span<const Branch> Branches();
 const Branch* FindBranch(unsigned number);
 
-// Whether the newest known version of `branch` is `least` or newer.
+// Whether the newest known version of `branch` is at least `least`.
 bool Reaches(const Branch& branch, const cuda::DriverVersion& least);
 
 }  // namespace kgpu::driver

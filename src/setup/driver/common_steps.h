@@ -1,5 +1,5 @@
-// The steps that every distribution's plan has before and after its packages, and what a
-// distribution's planner is given and gives.
+// The steps before and after the packages in every distribution's plan, and the interface of the
+// distributions' planners.
 #pragma once
 
 #include <string>
@@ -16,70 +16,70 @@ void AddStep(Plan& plan, std::string_view id, std::string_view title, std::strin
              Action action);
 void AddCommand(Plan& plan, std::string_view id, std::string_view title, std::string_view source,
                 std::vector<std::string> argv, std::vector<std::string> undo = {});
-// For the last command of the plan: modules or an image are built, also for several kernels.
+// Adjusts the plan's last command: it builds modules or an image, possibly for several kernels.
 void LetItBuild(Plan& plan);
 
-// What a distribution's planner says of its packages.
+// What a distribution's planner says about its packages.
 struct Traits {
-  std::string_view page;            // of its installation
-  bool is_dkms = true;              // the module is built by DKMS, not brought built
-  bool is_signed = false;           // with a key that firmware trusts already
-  std::string mok_key;              // the certificate it is signed with, else; empty: DKMS's own
-  bool has_fabric_manager = false;  // its packages are among those installed
+  std::string_view page;            // documentation of its installation
+  bool is_dkms = true;              // DKMS builds the module; false: it comes prebuilt
+  bool is_signed = false;           // with a key that firmware already trusts
+  std::string mok_key;              // else, the certificate it is signed with; empty: DKMS's own
+  bool has_fabric_manager = false;  // the installed packages include it
   bool has_persistence = true;      // nvidia-persistenced comes with a unit
-  bool is_cleared = false;          // AddClearing was called already
+  bool is_cleared = false;          // AddClearing has already been called
   bool asks_first = false;          // AskForKeyFirst did: AddClearing does not
 };
 
-// Whether this host's GPUs are joined by switches that need a fabric manager: NVSwitches on the PCI
-// bus, or the boards from Blackwell on, whose switches are seen as InfiniBand devices.
+// Whether switches that need a fabric manager connect this host's GPUs: NVSwitches on the PCI bus,
+// or boards from Blackwell on, whose switches appear as InfiniBand devices.
 bool HasFabric(const HostFacts& facts);
-// The second kind, which needs a subnet manager too.
+// The second kind, which also needs a subnet manager.
 bool HasNvLink5(const HostFacts& facts);
-// GPUs of one rack, beside Grace CPUs, share their memory over hosts: that takes a daemon.
+// GPUs of one rack, with Grace CPUs, share their memory across hosts: this needs a daemon.
 bool HasRackLinks(const HostFacts& facts);
-// What is wrong with this source for such a host; empty: it has what the switches need.
+// Why this source does not suit such a host; empty: it has everything for the switches.
 std::string FabricProblem(const HostFacts& facts, SourceKind source);
 
-// nouveau or its successor has the GPUs now.
+// Whether nouveau or its successor holds the GPUs now.
 bool IsRivalLoaded(const HostFacts& facts);
-// Another version of NVIDIA's modules is loaded, or the other kind of them.
+// Whether another version or the other kind of NVIDIA's modules is loaded.
 bool NeedsUnload(const HostFacts& facts, const Plan& plan);
-// Secure Boot is on, and the key of the modules is none that it trusts.
+// Whether Secure Boot is on and does not trust the modules' key.
 bool NeedsEnrolment(const HostFacts& facts, const Traits& traits);
 
-// The path of a host's program, or where it usually is when a step before brings it.
+// The path of a host's program, or its usual path if an earlier step installs it.
 std::string ProgramOr(const HostFacts& facts, std::string_view name, std::string_view usual);
 
-// The command that builds the initial RAM disk of the plan's kernel again; empty: there is none.
+// The command that rebuilds the initial RAM disk of the plan's kernel; empty: there is none.
 std::vector<std::string> InitramfsCommand(const HostFacts& facts);
 
-// nouveau is kept from being loaded at the next start.
+// Prevents nouveau from being loaded at the next boot.
 void AddBefore(const HostFacts& facts, const Traits& traits, Plan& plan);
-// The GPUs are made free: the initial RAM disk without nouveau, the key enrolled, a fresh start
-// where nouveau has the GPUs, units stopped and modules of another version unloaded. As late as can
-// be: until then the GPUs serve. NVIDIA's installers want it before they run.
+// Frees the GPUs: initial RAM disk without nouveau, key enrolment, a restart if nouveau holds the
+// GPUs, units stopped and modules of another version unloaded. As late as possible, since the GPUs
+// can be used until then. NVIDIA's installers require it before they run.
 void AddClearing(const HostFacts& facts, const Traits& traits, Plan& plan);
-// The module built for the kernel, what AddClearing does, modules loaded, nodes, daemons,
+// The module built for the kernel, everything from AddClearing, modules loaded, nodes, daemons,
 // verification.
 void AddAfter(const HostFacts& facts, const Traits& traits, Plan& plan);
-// Device nodes of this many GPUs, of the driver itself and of nvidia-modeset, which is loaded, by
-// `program`, which is nvidia-modprobe. One GPU at least.
+// Creates the device nodes of this many GPUs (at least one), of the driver itself and of
+// nvidia-modeset, and loads the latter, by `program`, which is nvidia-modprobe.
 std::vector<std::string> GpuNodesCommand(size_t gpus, std::string program);
-// Those of nvidia-uvm, by a call of its own: after -u the program takes -c for where the two
-// numbers of nvidia-uvm begin, and makes no node of a GPU.
+// Those of nvidia-uvm, in a separate call: after -u the program takes -c as the start of
+// nvidia-uvm's two minors, and creates no GPU node.
 std::vector<std::string> UvmNodesCommand(std::string program);
-// The text of a unit of ours for nvidia-persistenced; `lines` go into its [Service] section, and it
+// The text of our unit for nvidia-persistenced; `lines` are added to its [Service] section, and it
 // starts after the unit `after`.
 std::string PersistenceUnit(std::string_view program, std::string_view lines = "",
                             std::string_view after = "");
-// The file that keeps nouveau from being loaded.
+// The file that prevents nouveau from being loaded.
 void AddNouveauFile(const Traits& traits, Plan& plan);
-// The fabric manager started, and what it needs.
+// Starts the fabric manager, and what it needs.
 void AddFabric(const HostFacts& facts, Plan& plan);
 
-// Planners, one file each. They append the steps that bring the packages; the rest is AddBefore's
-// and AddAfter's. Errors: Unimplemented, FailedPrecondition, with what to do instead.
+// Planners, one file each. They append the steps for the packages; AddBefore and AddAfter add the
+// rest. Errors: Unimplemented, FailedPrecondition, with what to do instead.
 struct Planning {
   const HostFacts& facts;
   const Choice& choice;
@@ -88,36 +88,36 @@ struct Planning {
   bool has_display = false;  // Request::has_display
   bool gives_up = false;     // Request::gives_up
 };
-// Before another driver goes: the key is enrolled, so that it serves until a person was at the
-// machine. Only a key that is here already, or that a step before brings, can be: DKMS makes its
-// own with its first build.
+// Before another driver is removed: enrols the key, so that the old driver keeps working until a
+// person was at the machine. Only possible with a key that exists already, or that an earlier step
+// installs: DKMS creates its own during its first build.
 void AskForKeyFirst(Planning& planning);
-// A step that takes packages of another driver off, which come back when the plan is taken back.
+// A step that removes packages of another driver; they come back when the plan is reverted.
 void AddRemoval(Planning& planning, std::string_view id, std::string_view page,
                 std::vector<std::string> names);
-// For apt and dnf: packages of another version of the driver, or of the other kind of modules, are
-// taken off.
+// For apt and dnf: removes packages of another driver version, or of the other kind of
+// modules.
 void AddMigration(Planning& planning);
-// Of a driver that kgpu itself installed: what holds its branch goes. dnf 5's file of locks has
-// those of others, too, and is written again with the new branch instead.
+// For a driver that kgpu itself installed: removes what holds its branch. dnf 5's lock file also
+// has others' entries; it is rewritten with the new branch instead.
 void AddRelease(Planning& planning);
-// Not where the same branch is held again.
+// Drops that step if the same branch is held again.
 void DropIdleRelease(Planning& planning);
-// SUSE's headers of the plan's kernel, of its very version, together with `more`.
+// SUSE's headers for exactly the plan's kernel version, together with `more`.
 void AddSuseHeaders(Planning& planning, std::vector<std::string> more);
-// The headers of the plan's kernel by the family's packages, and what compiles modules.
+// The headers of the plan's kernel from the family's packages, and what compiles modules.
 void AddHeaders(Planning& planning, std::string_view page, bool with_compilers);
-// Packages and configuration of a display, after those of any family.
+// Packages and configuration for a display, after those of any family.
 void AddDisplaySteps(Planning& planning);
-// A plan of what is chosen, without steps.
+// A plan of the choice, without steps.
 Plan PlanOf(const HostFacts& facts, const Choice& choice);
-// That there are no packages of the choice's source, and what to take instead.
+// Says that the choice's source has no packages, and what to use instead.
 Status NotServed(const Planning& planning, std::string_view instead);
-// By what the choice's source is, of one of those below.
+// Calls one of those below, by the choice's source.
 Status AddFamilySteps(Planning& planning);
 Status AddDebianSteps(Planning& planning);
 Status AddUbuntuSteps(Planning& planning);
-Status AddRhelSteps(Planning& planning);  // Fedora's and Amazon's, too
+Status AddRhelSteps(Planning& planning);  // also Fedora's and Amazon's
 Status AddSuseSteps(Planning& planning);
 Status AddRunFileSteps(Planning& planning);
 Status AddLocalRepoSteps(Planning& planning);

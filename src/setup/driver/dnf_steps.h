@@ -1,4 +1,4 @@
-// Steps that the families with dnf have in common.
+// Steps that the families with dnf share.
 #pragma once
 
 #include <string>
@@ -9,24 +9,24 @@
 namespace kgpu::driver {
 
 std::string Dnf(const HostFacts& facts);
-// dnf 5 has another grammar for its repositories.
+// dnf 5 has another syntax for its repositories.
 bool HasDnf5(const HostFacts& facts);
 
 // NVIDIA's packages are grouped by streams of a module.
 bool HasStreams(const HostFacts& facts);
 
-// The plugins of dnf, once, whoever asks for them first.
+// The plugins of dnf, added once, by whoever needs them first.
 void AddRepositoryTool(Planning& planning, std::string_view page,
                        std::string_view title = "install the tools that add repositories");
 void AddDnfRepository(Planning& planning, std::string_view page);
-// DKMS is not Red Hat's: it comes from EPEL, which itself wants a repository that is off by
-// default. Nothing to do on other families, and where it is.
+// DKMS is not part of Red Hat: it comes from EPEL, which itself needs a repository that is off by
+// default. Adds nothing on other families, or if DKMS is available.
 void AddDkmsSources(Planning& planning);
 // The development files of the plan's kernel.
 void AddDnfHeaders(Planning& planning, std::string_view page);
-// The stream of NVIDIA's module, e.g. "580-open" or "580-dkms".
+// Selects the stream of NVIDIA's module, e.g. "580-open" or "580-dkms".
 void AddModuleStream(Planning& planning, const std::string& stream, std::string_view page);
-// Where there are no streams: the branch is held by a lock on versions.
+// Without streams: a version lock holds the branch.
 void AddVersionLock(Planning& planning);
 
 }  // namespace kgpu::driver

@@ -1,5 +1,5 @@
-// Which generation a GPU is, from its PCI device id alone: the choice of a driver has to be made
-// before any driver can be asked.
+// A GPU's generation from its PCI device id alone: a driver must be chosen before any driver can be
+// asked.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace kgpu::driver {
 
-// In the order of time.
+// In chronological order.
 enum class Generation : uint8_t {
   kUnknown,
   kFermi,
@@ -31,29 +31,29 @@ enum class Generation : uint8_t {
 std::string_view ToString(Generation generation);  // "kepler", …, "unknown"
 // --gpu. Errors: InvalidArgument.
 StatusOr<Generation> ParseGeneration(std::string_view text);
-// What that takes, the oldest first.
+// The values it accepts, oldest first.
 std::vector<std::string> GenerationNames();
 
-// kUnknown for ids of no range: older than Fermi, or newer than this table.
+// kUnknown for ids outside all ranges: older than Fermi, or newer than this table.
 Generation GenerationOf(uint16_t device_id);
 
-// What drives a generation. Branches are the first number of the driver's version.
+// Which drivers support a generation. A branch is the first number of the driver's version.
 struct Support {
-  unsigned first_branch = 0;  // the oldest that knows every GPU of it
-  unsigned last_branch = 0;   // the last one that knows it; 0: no end is known
-  bool can_open = false;      // NVIDIA's open kernel modules drive it
+  unsigned first_branch = 0;  // the oldest that supports all of its GPUs
+  unsigned last_branch = 0;   // the last that supports it; 0: no end is known
+  bool can_open = false;      // NVIDIA's open kernel modules support it
   bool can_closed = true;     // the proprietary ones do
-  // The least of it, where a CUDA known here no longer takes that.
+  // Its lowest capability, if a known CUDA version no longer supports that.
   std::optional<cuda::ComputeCapability> compute{};
 };
 Support SupportOf(Generation generation);
 
 // GPUs of HGX boards with NVLink 5: the B100, the B200 and the B300.
 bool IsHgxBlackwell(uint16_t device_id);
-// The small one of a single chip, without links to others.
+// The small single-chip one, without links to others.
 bool IsGb10(uint16_t device_id);
 
-// Superchips with Grace have the open modules only, whatever the generation.
+// Superchips with Grace only work with the open modules, whatever the generation.
 bool IsGrace(uint16_t device_id);
 
 }  // namespace kgpu::driver

@@ -1,4 +1,4 @@
-// The hosts that plans are kept of as golden files.
+// The hosts whose plans are stored as golden files.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace kgpu::driver {
 
-// One host and what is asked for on it.
+// A host and the request for it.
 struct GoldenHost {
   const char* name = "";
   const char* os_release = "";
@@ -15,8 +15,8 @@ struct GoldenHost {
   unsigned count = 1;
   bool has_secure_boot = false;
   bool has_nouveau = false;
-  const char* driver = "";       // that is loaded, with open modules
-  bool is_by_installer = false;  // NVIDIA's installer put it there
+  const char* driver = "";       // the loaded one, with open modules
+  bool is_by_installer = false;  // NVIDIA's installer installed it
   const char* packages = "";     // that are installed, a word each: "name=version"
   const char* file = "";         // --source
   const char* cuda = "";

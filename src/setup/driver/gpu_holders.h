@@ -1,4 +1,4 @@
-// Who holds the GPUs: processes with a device node of NVIDIA's driver open, and units.
+// Who uses the GPUs: processes that have a device node of NVIDIA's driver open, and units.
 #pragma once
 
 #include <sys/types.h>
@@ -19,17 +19,17 @@ struct GpuHolder {
   bool operator==(const GpuHolder&) const = default;
 
   bool is_in_pod() const { return cgroup.find("kubepods") != std::string::npos; }
-  // Whether it is a process of one of these units.
+  // Whether the process belongs to one of these units.
   bool IsOf(const std::vector<std::string>& units) const;
 };
 
-// By pid. Of other users' processes only root sees what they hold: those that cannot be looked at
+// Sorted by pid. Only root sees the open files of other users' processes: those that are unreadable
 // are left out. Source: proc(5), /proc/pid/fd and /proc/pid/cgroup.
 std::vector<GpuHolder> FindGpuHolders(const sys::Root& host);
 
-// Units that keep the kernel module in use and run now, in the order in which they are to be
-// stopped: what was stopped before is not to be started by us. `systemctl` is the program's path.
-// Errors: those of the runner.
+// Running units that keep the kernel module in use, in the order in which to stop them; units that
+// are already stopped are left out, since we must not start them. `systemctl` is the program's
+// path. Errors: those of the runner.
 StatusOr<std::vector<std::string>> FindGpuUnits(const sys::Root& host, const std::string& systemctl,
                                                 sys::ProgramRunner& runner);
 

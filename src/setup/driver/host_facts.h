@@ -1,5 +1,5 @@
-// All that a plan of the driver is made of: what is known of a host, and what is asked of its
-// distribution. Gathered once; planners are functions of this value and look at nothing else.
+// All input of a driver plan: facts about a host and its distribution's answers. Gathered once;
+// planners are functions of this value and read nothing else.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,18 @@
 
 namespace kgpu::driver {
 
-// The kernel that the module is for.
+// The kernel to build or install the module for.
 struct Kernel {
   std::string release;  // "6.1.0-18-amd64"
   std::string flavour;  // "amd64", "generic", "aws", "default"; empty: the release does not say
   bool is_running = false;
   bool has_headers = false;
-  std::vector<std::string> installed;  // releases that have modules here, oldest first
+  std::vector<std::string> installed;  // releases with modules on this host, oldest first
 };
 // "6.8.0-1015-aws" → "aws", "6.4.0-150600.21-default" → "default". Pure.
 std::string FlavourOf(std::string_view release);
 
-// Which driver is here already.
+// Which driver is installed already.
 enum class Existing : uint8_t { kNone, kPackages, kRunFile, kOther };
 
 struct GpuId {
@@ -43,7 +43,7 @@ struct GpuId {
   Generation generation = Generation::kUnknown;
 };
 
-// What is left on the file system of a folder.
+// The free space on the file system of a folder.
 struct FreeSpace {
   std::string folder;  // "/usr"
   uint64_t bytes = 0;
@@ -63,37 +63,37 @@ struct HostFacts {
   std::vector<std::string> locked_versions;  // entries of dnf 4's versionlock.list
   std::string version_locks;                 // /etc/dnf/versionlock.toml, of dnf 5
   Existing existing = Existing::kNone;
-  std::string existing_version;  // of its packages, where it came by those; else what is loaded
-  std::optional<Plan> ours;      // by which kgpu installed the driver that is here
-  bool has_systemd = false;      // it runs this host, so units can be stopped and started
-  // Units that hold the GPUs and run now: "display-manager.service".
+  std::string existing_version;  // from its packages, if it has any; else the loaded version
+  std::optional<Plan> ours;      // with which kgpu installed the current driver
+  bool has_systemd = false;      // systemd runs this host, so units can be stopped and started
+  // Running units that use the GPUs: "display-manager.service".
   std::vector<std::string> users;
   std::vector<GpuHolder> holders;
   std::string initramfs;              // "update-initramfs", "dracut", "mkinitcpio"; empty: none
   std::string bootloader;             // "grub", "grubby", "systemd-boot"; empty: unknown
   std::optional<DriverFile> file;     // --source FILE
-  std::vector<FreeSpace> space;       // of the folders that a plan fills
-  std::set<std::string> programs;     // of those that planners ask for, their full paths
-  std::vector<std::string> problems;  // what could not be found out, a sentence each
+  std::vector<FreeSpace> space;       // for the folders that a plan fills
+  std::set<std::string> programs;     // full paths, of those that planners need
+  std::vector<std::string> problems;  // what could not be found out, one sentence each
 
   bool HasPackage(const std::string& name) const { return packages.contains(name); }
-  // The full path of a program that is here: "/usr/bin/dnf"; empty: it is not.
+  // The full path of an installed program: "/usr/bin/dnf"; empty: not installed.
   std::string Program(std::string_view name) const;
 };
 
-// What the installer at `path` of the host says of itself. Errors: those of reading it and of
+// What the installer at `path` on the host says about itself. Errors: those of reading it and of
 // ParseDriverFile.
 StatusOr<DriverFile> ReadDriverFile(const sys::Root& host, const std::string& path);
 
 struct FactsOptions {
-  std::string kernel;        // --kernel; empty: the running one, or the one installed
-  std::string file;          // --source FILE, as the host names it; empty: none
-  bool needs_kernel = true;  // false: the running one will do, though no file of it is here
+  std::string kernel;        // --kernel; empty: the running one, or the installed one
+  std::string file;          // --source FILE, by the host's path; empty: none
+  bool needs_kernel = true;  // false: the running one is enough, even without any of its files here
 };
 
-// Reads the host and asks rpm, where that is its database, and systemd which units run. What can
-// not be found out is in `problems`. Errors: FailedPrecondition (no os-release, no kernel),
-// NotFound (no such file), InvalidArgument (a file that is no installer).
+// Reads the host, and asks rpm (if the host uses it) and systemd (for running units). What cannot
+// be found out is in `problems`. Errors: FailedPrecondition (no os-release, no kernel), NotFound
+// (no such file), InvalidArgument (a file that is no installer).
 StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRunner& runner,
                                     const FactsOptions& options);
 

@@ -1,4 +1,4 @@
-// Hosts whose system is an image: how a driver comes onto each kind.
+// Hosts whose system is an image: how to get a driver onto each kind.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace kgpu::driver {
 
-// Unimplemented, with what to do instead. Wants an immutable host.
+// Unimplemented, with what to do instead. Requires an immutable host.
 Status AdviceFor(const HostFacts& facts, const Choice& choice);
 
-// The whole plan for RHCOS with a Driver Toolkit image: AddBefore and AddAfter are not for it.
+// The complete plan for RHCOS with a Driver Toolkit image: it does not use AddBefore and AddAfter.
 // Errors: InvalidArgument (no installer is named), FailedPrecondition (Secure Boot).
 Status AddRhcosPlan(Planning& planning, const std::string& image);
 

@@ -1,4 +1,4 @@
-// What the tools for kernel modules print.
+// Parses the output of kernel module tools.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace kgpu::driver {
 
-// Of modinfo's output; fields that it lacks are empty.
+// From modinfo's output; missing fields are empty.
 struct ModuleInfo {
   std::string path;      // "filename"
   std::string version;   // "535.309.01"
@@ -33,7 +33,7 @@ struct DkmsEntry {
   bool operator==(const DkmsEntry&) const = default;
 };
 // Both forms: "nvidia/535.1, 6.1.0-9-amd64, x86_64: installed" and, before dkms 3, "nvidia, 535.1,
-// 6.1.0-9-amd64, x86_64: installed". Lines that are neither are left out. Source: dkms(8).
+// 6.1.0-9-amd64, x86_64: installed". Skips other lines. Source: dkms(8).
 std::vector<DkmsEntry> ParseDkmsStatus(std::string_view text);
 
 }  // namespace kgpu::driver

@@ -1,4 +1,4 @@
-// What the GPUs and the CUDA asked for need of a driver, before anybody is asked who has it.
+// What the GPUs and the requested CUDA version need from a driver, before looking for a source.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 namespace kgpu::driver {
 
 struct Needs {
-  std::vector<Generation> generations;  // sorted, each once; empty: not known
-  unsigned first_branch = 0;            // the least that knows all the GPUs
+  std::vector<Generation> generations;  // sorted, without duplicates; empty: unknown
+  unsigned first_branch = 0;            // the lowest that supports all the GPUs
   unsigned last_branch = 0;             // the last that does; 0: no end
   bool can_open = true;
   bool can_closed = true;
-  std::optional<cuda::DriverVersion> least;  // for the CUDA asked for
-  std::optional<unsigned> branch;            // asked for
+  std::optional<cuda::DriverVersion> least;  // for the requested CUDA version
+  std::optional<unsigned> branch;            // the requested one
   std::vector<std::string> why;
   std::vector<std::string> notes;
 
@@ -25,7 +25,7 @@ struct Needs {
   std::string Names() const;
 };
 
-// Errors: as Choose, for all that no source of packages could fix.
+// Errors: as Choose, for everything that no package source could fix.
 StatusOr<Needs> NeedsOf(const HostFacts& facts, const Request& request);
 
 }  // namespace kgpu::driver

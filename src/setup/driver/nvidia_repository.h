@@ -1,4 +1,4 @@
-// NVIDIA's package repositories: where they are, and what their packages are called.
+// NVIDIA's package repositories: their addresses and package names.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@ namespace kgpu::driver {
 
 // "ubuntu2404", "rhel9", "sles15".
 std::string RepositoryTag(const host::Distribution& distribution);
-// Without a slash at the end. 64-bit Arm servers are "sbsa" there.
+// Without a trailing slash. 64-bit Arm servers are "sbsa" there.
 std::string RepositoryUrl(const HostFacts& facts);
 
-// Packages of the plan's branch and kind for computing, without a display; fabric manager and what
-// goes with it where this host needs them. The module's package first. apt keeps to a whole version
-// by what AddAptBranch does, dnf by the names.
+// Packages of the plan's branch and kind for computing, without a display, and the fabric manager
+// with its companions if this host needs them. The module's package comes first. AddAptBranch pins
+// a full version for apt; for dnf, the names do.
 std::vector<std::string> AptPackages(const Planning& planning);
 std::vector<std::string> DnfPackages(const Planning& planning);
-// Those of dnf without the module's.
+// Those for dnf, without the module's.
 void AddDnfUserSpace(const Planning& planning, std::vector<std::string>& names);
-// What joins GPUs, alone, as it is called from branch 580 on; `after` follows the names of what has
-// to be of the driver's version. Empty: nothing joins them.
+// Only what connects GPUs, by its names from branch 580 on; `after` is appended to names that must
+// have the driver's version. Empty: nothing connects them.
 std::vector<std::string> FabricPackages(const Planning& planning, std::string_view after);
 
 }  // namespace kgpu::driver

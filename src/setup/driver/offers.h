@@ -1,4 +1,4 @@
-// What each source of packages has for a host.
+// What each package source offers for a host.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,14 @@ struct Offer {
   unsigned branch = 0;
   bool has_open = false;
   bool has_closed = false;
-  // Its modules come built and signed with a key that firmware trusts.
+  // Its modules come prebuilt and signed with a key that firmware trusts.
   bool is_signed = false;
 };
 
-// Empty: this source has nothing for this host. Files and what is in them are no offers.
+// Empty: this source has nothing for this host. Files and their content are no offers.
 std::vector<Offer> OffersOf(const HostFacts& facts, SourceKind source);
 
-// Flavours of Ubuntu's kernel for which its archive has modules built and signed.
+// Whether Ubuntu's archive has modules built and signed for the kernel's flavour.
 bool HasUbuntuModules(const HostFacts& facts);
 
 }  // namespace kgpu::driver

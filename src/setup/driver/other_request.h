@@ -1,4 +1,4 @@
-// What is asked for against what was planned before.
+// Compares a request with an earlier plan.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace kgpu::driver {
 
-// What `request` asks for and `plan` does not have, for people: "its modules are the proprietary
-// ones, not the open ones"; empty: it has all of it. `file_version` is that of the file which
+// What `request` asks for that `plan` does not have, for people: "its modules are the proprietary
+// ones, not the open ones"; empty: it has everything. `file_version` is that of the file that
 // --source names; empty: none. Pure. Errors: InvalidArgument, naming the flag.
 StatusOr<std::string> OtherThanAsked(const Request& request, const Plan& plan,
                                      const std::string& file_version);
 
-// What is not asked for stays as it is in the driver that `ours` brought: branch, source, kind,
+// Fills in what is not requested from the driver that `ours` installed: branch, source, kind,
 // display. Pure.
 Request KeepRequest(Request request, const Plan& ours);
 
-// What a driver that is here can be asked for. Errors: InvalidArgument, naming the flag.
+// What can be requested of an installed driver. Errors: InvalidArgument, naming the flag.
 StatusOr<Demands> DemandsOf(const Request& request);
 
 }  // namespace kgpu::driver

@@ -1,5 +1,5 @@
-// Whether the files of the driver's packages are all on a host: what is deleted or emptied after
-// the installation, no package manager reports by itself.
+// Checks whether all files of the driver's packages are on a host: no package manager reports files
+// that are deleted or emptied after the installation.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 namespace kgpu::driver {
 
 struct PackageFiles {
-  size_t packages = 0;               // whose files were looked at
-  std::vector<std::string> failed;   // a sentence for each package that lacks some, with the fix
-  std::vector<std::string> skipped;  // what could not be looked at, and why
+  size_t packages = 0;               // number of packages checked
+  std::vector<std::string> failed;   // one sentence per package with missing files, with the fix
+  std::vector<std::string> skipped;  // what could not be checked, and why
 };
 
-// Of every installed package of the driver: each file is there, and is not empty unless it came so.
-// Where Debian's alternatives link into those packages, the links are there. Texts, headers and
-// sources are passed over: a host may be set up to leave them out. Reads dpkg's lists of files, or
-// asks rpm. Sources: dpkg-query(1) "--listfiles", update-alternatives(1), rpm-queryformat(7).
+// For every installed package of the driver: each file exists, and is not empty unless shipped so.
+// If Debian's alternatives link into those packages, the links exist. Skips documentation, headers
+// and sources, which hosts may leave out. Reads dpkg's file lists, or runs rpm. Sources:
+// dpkg-query(1) "--listfiles", update-alternatives(1), rpm-queryformat(7).
 PackageFiles CheckPackageFiles(const sys::Root& root, sys::ProgramRunner& runner);
 
 }  // namespace kgpu::driver

@@ -36,7 +36,7 @@ inline constexpr std::string_view kVersionLock =
 inline constexpr std::string_view kPreInstall =
     "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"
     "pre-installation-actions.html";
-// Modules that NVIDIA builds for kernels of Red Hat's, and the key that they are signed with.
+// Modules that NVIDIA builds for Red Hat's kernels, and the key that signs them.
 inline constexpr std::string_view kPrecompiled =
     "https://github.com/NVIDIA/yum-packaging-precompiled-kmod";
 inline constexpr std::string_view kPersistence =
@@ -51,7 +51,7 @@ inline constexpr std::string_view kUbuntuServer =
     "https://documentation.ubuntu.com/server/how-to/graphics/install-nvidia-drivers/";
 inline constexpr std::string_view kUbuntuSecureBoot =
     "https://wiki.ubuntu.com/UEFI/SecureBoot/DKMS";
-// By the packager of SUSE's modules: generations of packages, which repository, what must agree.
+// By the packager of SUSE's modules: package generations, which repository, what must match.
 inline constexpr std::string_view kSuseOpen =
     "https://sndirsch.github.io/nvidia/2026/02/22/nvidia-drivers-G07.html";
 inline constexpr std::string_view kAmazonOwn =

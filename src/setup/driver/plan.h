@@ -1,6 +1,6 @@
-// What shall be done to a host to bring NVIDIA's driver onto it, as a value: it prints as
-// --dry-run, is kept in the journal, carried out step by step (carry_out.h) and taken back from
-// the last step to the first.
+// What to do on a host to install NVIDIA's driver, as a value: it prints as --dry-run, is stored
+// in the journal, carried out step by step (carry_out.h) and reverted from the last step to the
+// first.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@ struct Command {
   bool operator==(const Command&) const = default;
 };
 
-// A file of the host that we write. What stood there before is kept by the journal and comes back.
+// A file on the host that we write. The journal keeps what was there before, and restores it.
 struct WriteFile {
   std::string path;
   std::string text;
@@ -37,51 +37,51 @@ struct RemoveFile {
   bool operator==(const RemoveFile&) const = default;
 };
 
-// Packages by the host's own package manager. The journal notes which packages were there before,
-// so that the way back removes exactly what came with these.
+// Packages, by the host's package manager. The journal records which packages were there before, so
+// that reverting removes exactly those that came with these.
 struct InstallPackages {
-  // As the manager takes them: "nvidia-kernel-dkms"; of one version "x=535.1-1" (apt, zypper) and
+  // In the manager's form: "nvidia-kernel-dkms"; with a version "x=535.1-1" (apt, zypper) and
   // "x-535.1" (dnf); below a version "x<536" (zypper).
   std::vector<std::string> names;
-  // An installed package whose version, without what is added for a kernel or a release, all of
-  // them are to have; empty: none. Of several of that name the newest.
+  // An installed package whose version, without suffixes for a kernel or release, all of them must
+  // have; empty: none. The newest if there are several of that name.
   std::string version_of{};
   bool operator==(const InstallPackages&) const = default;
 };
 
-// Packages that give way: exactly these are taken off, their configuration stays, and nothing is
-// done where others would go with them. The packages themselves are kept beside the journal, so
-// that the way back has them whatever became of their archive.
+// Packages that are removed: exactly these; their configuration stays, and nothing happens if
+// others would be removed with them. The packages themselves are kept beside the journal, so that
+// reverting does not depend on their archive.
 struct RemovePackages {
   std::vector<std::string> names;
-  // False: they are not kept, and the way back asks their archive for them.
+  // False: they are not kept, and reverting downloads them from their archive.
   bool is_kept = true;
   bool operator==(const RemovePackages&) const = default;
 };
 
-// A command and what undoes it. `undo` without argv: nothing to take back; `command` without argv:
-// something to do only when the plan is taken back.
+// A command and its inverse. `undo` without argv: nothing to revert; `command` without argv: only
+// does something when the plan is reverted.
 struct RunCommand {
   Command command;
   Command undo;
   bool operator==(const RunCommand&) const = default;
 };
 
-// Units that are stopped here and started again by the last step (or when the plan is taken back).
+// Units that are stopped here and started again by the last step (or by reverting the plan).
 struct StopUnits {
   std::vector<std::string> units;
   bool operator==(const StopUnits&) const = default;
 };
 struct StartUnits {
   std::vector<std::string> units;
-  // Enabled as well, so that they start with the host: presets of some distributions leave what
-  // packages bring disabled. Taken back: those that were not enabled before are so no more.
+  // Also enables them, so that they start at boot: presets of some distributions disable what
+  // packages install. Reverting disables those that were not enabled before.
   bool at_boot = false;
   bool operator==(const StartUnits&) const = default;
 };
 
 struct LoadModules {
-  std::vector<std::string> names;  // in the order of loading; unloading is the other way round
+  std::vector<std::string> names;  // in loading order; unloading reverses it
   bool operator==(const LoadModules&) const = default;
 };
 struct UnloadModules {
@@ -89,25 +89,25 @@ struct UnloadModules {
   bool operator==(const UnloadModules&) const = default;
 };
 
-// The steps after this one need a fresh start of the host; a unit goes on with them then.
+// The steps after this one need a restart of the host; then a unit continues with them.
 struct Reboot {
   std::string reason;
   bool operator==(const Reboot&) const = default;
 };
 
 // What only a person can do, at the machine ("confirm the key in MokManager"). The plan stops here
-// until the state shows it done.
+// until the state shows that it is done.
 struct AskPerson {
   std::string text;
-  std::string key{};  // the certificate that is enrolled then; empty: there is nothing to look at
+  std::string key{};  // the certificate that is enrolled then; empty: cannot be checked
   bool operator==(const AskPerson&) const = default;
 };
 
-// That the host is now as it should be: module built for this kernel, versions agree, libraries
-// found, nodes there. What cannot be looked at below a foreign root is skipped and reported.
+// Verifies the host: module built for this kernel, versions match, libraries found, nodes present.
+// What cannot be checked below a foreign root is skipped and reported.
 struct Verify {
   std::string version;  // of the driver, whole or a branch ("535"); empty: any
-  std::string kernel;   // release the module must be there for
+  std::string kernel;   // the release that must have the module
   bool operator==(const Verify&) const = default;
 };
 
@@ -120,8 +120,8 @@ struct Step {
   std::string title;   // for people: "keep nouveau from being loaded"
   std::string source;  // the documentation page this follows
   Action action;
-  // What it takes away that the way back may not bring again: "driver 535.183.01 of NVIDIA's
-  // installer"; empty: nothing.
+  // What it removes that reverting may not restore: "driver 535.183.01 of NVIDIA's installer";
+  // empty: nothing.
   std::string loses{};
   bool operator==(const Step&) const = default;
 };
@@ -136,13 +136,13 @@ enum class SourceKind : uint8_t {
   kNvidia,        // NVIDIA's package repository
   kRunFile,       // a .run file of the driver or of CUDA
   kLocalRepo,     // a .deb or .rpm that is a repository
-  kPrecompiled,   // modules that somebody built for this very kernel
+  kPrecompiled,   // modules prebuilt for exactly this kernel
 };
 inline constexpr std::array<std::string_view, 5> kSourceKinds = {
     "distribution", "nvidia", "runfile", "local-repo", "precompiled"};
 std::string_view ToString(SourceKind kind);
 
-// Whether a driver's version is the one that is wanted, which is whole or a branch: "580.95.05" is
+// Whether a driver's version is the wanted one, which is full or a branch: "580.95.05" matches
 // "580".
 bool IsVersion(std::string_view version, std::string_view wanted);
 
@@ -150,8 +150,8 @@ struct Plan {
   std::string version;  // of the driver, whole or a branch: "535.309.01", "580"
   ModuleKind kind = ModuleKind::kOpen;
   SourceKind source = SourceKind::kDistribution;
-  std::string kernel;              // release the module is for
-  std::vector<std::string> why;    // the choice, a sentence each
+  std::string kernel;              // the module's release
+  std::vector<std::string> why;    // reasons for the choice, one sentence each
   std::vector<std::string> notes;  // what the admin should know
   std::vector<Step> steps;
   bool operator==(const Plan&) const = default;

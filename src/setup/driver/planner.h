@@ -1,4 +1,4 @@
-// Makes the plan of a driver's installation.
+// Plans the installation of a driver.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace kgpu::driver {
 
-// Chooses, then asks the distribution's planner for the steps. Pure. Errors: those of Choose, and
-// of the planner (Unimplemented, FailedPrecondition: the text says what to do instead).
+// Chooses a driver, then gets the steps from the distribution's planner. Pure. Errors: those of
+// Choose, and of the planner (Unimplemented, FailedPrecondition: the text says what to do instead).
 StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request);
 
-// The driver that NVIDIA's installer put here, for people. Pure.
+// The driver that NVIDIA's installer installed, for people. Pure.
 std::string InstallersDriver(const HostFacts& facts);
 
-// The version of the driver that is here and that the plan puts another one in the place of, or the
-// other kind of modules; empty: none. Pure.
+// The version of the current driver if the plan replaces it, or its kind of modules; empty: it does
+// not. Pure.
 std::string ReplacedVersion(const HostFacts& facts, const Plan& plan);
 
 }  // namespace kgpu::driver

@@ -1,4 +1,4 @@
-// What is looked at before anything of a host is touched: whether the plan can be carried out.
+// Checks, before anything on a host is changed, whether the plan can be carried out.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@
 
 namespace kgpu::driver {
 
-// "space", "packages", …: what is an error keeps the plan from being carried out.
+// "space", "packages", …: errors prevent the plan from being carried out.
 using Findings = std::vector<report::Finding>;
 
-// Of the facts alone: space, another driver in the way, what uses the GPUs, held packages. Pure.
-// `gives_up`: another driver may give way though it could not come back.
+// Uses the facts only: space, another driver in the way, users of the GPUs, held packages. Pure.
+// `gives_up`: another driver may be removed even if it could not come back.
 Findings CheckFacts(const HostFacts& facts, const Plan& plan, bool gives_up = false);
 
-// Asks the host's package manager, without changing what it knows, whether the packages could be
-// had, and those that are taken off could be had again; apt reads the lists of sources that the
-// plan is yet to add, too. What a step adds a repository or chooses a stream for cannot be asked
-// for: the distribution's own packages (headers, compilers) are, and a finding that is no error
-// says what is left.
+// Asks the host's package manager, without changing its state, whether the packages are available,
+// and whether those to be removed could be reinstalled; for apt, including sources that the plan
+// has yet to add. Packages from a repository or stream that a step adds cannot be checked, only
+// the distribution's own (headers, compilers); a finding that is no error says what remains
+// unchecked.
 Findings CheckPackages(const HostFacts& facts, const Plan& plan, const sys::Root& host,
                        sys::ProgramRunner& runner);
 
-// What apt, dnf or zypper says of why packages cannot be installed, in one line. Pure.
+// Why packages cannot be installed, from the output of apt, dnf or zypper, on one line. Pure.
 std::string ReasonOf(std::string_view output);
 
 }  // namespace kgpu::driver

@@ -1,4 +1,4 @@
-// A plan and a host, for people and for programs.
+// A plan and a host, for people and programs.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -10,12 +10,12 @@
 
 namespace kgpu::driver {
 
-// A command as a shell would take it.
+// A command as one would type it in a shell.
 std::string CommandText(const Command& command);
-// What a step does, a line each: commands as they are run, files with their text.
+// What a step does, one line each: commands as they are run, files with their text.
 std::vector<std::string> ActionLines(const Action& action);
 
-// Everything a line of which is no command begins with "#"; each step names its page.
+// Every line that is no command starts with "#"; each step names its documentation page.
 std::string PlanText(const Plan& plan);
 boost::json::object PlanJson(const Plan& plan);
 

@@ -1,5 +1,5 @@
-// The headers of the host's kernel in a container that has none: links to where the host's files
-// are mounted.
+// Kernel headers for a container that has none: links to where the host's files are
+// mounted.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace kgpu::driver_install {
 
-// Whether LinkHeaders would give true. Changes nothing.
+// Whether LinkHeaders would return true. Changes nothing.
 bool CanLinkHeaders(const sys::Root& host, const sys::Root& container, const std::string& kernel);
 
-// Whether `container`, whose files `disk` changes, has the headers of `kernel` by links to those of
-// `host`. False where the host has none, or the container has its own. Made once; what is there
-// stays.
+// Whether `container`, whose files `disk` changes, now has the headers of `kernel` through links to
+// those of `host`. False if the host has none, or the container has its own. Created once; existing
+// files stay.
 StatusOr<bool> LinkHeaders(const sys::Root& host, const sys::Root& container, change::Disk& disk,
                            const std::string& kernel);
 

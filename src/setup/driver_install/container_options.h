@@ -1,5 +1,5 @@
-// Parameters of the driver's modules as modprobe.d has them: insmod, which takes a module from any
-// folder, reads no such files.
+// Parameters of the driver's modules from modprobe.d: insmod, which loads a module from any folder,
+// does not read these files.
 #pragma once
 
 #include <map>
@@ -11,11 +11,11 @@
 
 namespace kgpu::driver_install {
 
-// Of one file's text: what its "options" lines say of NVIDIA's modules, by the name that the kernel
-// knows them by. Pure. Source: modprobe.d(5).
+// The "options" lines for NVIDIA's modules in one file's text, by the modules' kernel names. Pure.
+// Source: modprobe.d(5).
 std::map<std::string, std::string> ParseModuleOptions(std::string_view text);
 
-// Of all roots' files; those of a later root come later in the text, where they win.
+// From all roots' files; options from later roots come later in the text, where they win.
 std::map<std::string, std::string> ReadModuleOptions(const std::vector<const sys::Root*>& roots);
 
 }  // namespace kgpu::driver_install

@@ -1,6 +1,6 @@
-// What is being done to a host to bring the driver onto it, or take it back: the plan, how far it
-// is, and what stood there before. Kept at /var/lib/kgpu/driver.json of the host and written before
-// and after each action, so that a kill at any instant can be resumed or taken back.
+// The installation of a driver on a host, or its reversal: the plan, its progress, and what was
+// there before. Stored at /var/lib/kgpu/driver.json on the host and written before and after each
+// action, so that a kill at any moment can be resumed or reverted.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@
 namespace kgpu::driver_install {
 
 inline constexpr std::string_view kJournalFile = host::kDriverJournal;
-inline constexpr std::string_view kBackupFolder = "/var/lib/kgpu/driver-backup";  // of the first
-// Drivers that are kept below the one that is installed.
+inline constexpr std::string_view kBackupFolder = "/var/lib/kgpu/driver-backup";  // the first one's
+// Limit for drivers that are kept below the installed one.
 inline constexpr size_t kMostBelow = 8;
-// First texts of files that could not be put back: they outlive the journal.
+// Original texts of files that could not be restored: they outlive the journal.
 inline constexpr std::string_view kKeptFolder = "/var/lib/kgpu/driver-kept";
 
-// A file of the host before we touched it.
+// The state of a host's file before we changed it.
 enum class FileKind : uint8_t { kAbsent, kFile, kLink };
 struct FileBefore {
   FileKind kind = FileKind::kAbsent;
-  std::string backup;             // where its bytes are kept
+  std::string backup;             // where its content is kept
   std::string target;             // of a link
   change::Attributes attributes;  // of a file
   bool operator==(const FileBefore&) const = default;
@@ -38,31 +38,31 @@ struct FileBefore {
 enum class StepState : uint8_t { kPending, kDoing, kDone, kPassedOver, kUndoing, kUndone };
 std::string_view ToString(StepState state);  // "pending", "doing", …
 
-// By name; what the host's package manager says of them.
+// By name, as the host's package manager reports them.
 using Versions = std::map<std::string, std::string>;
 
 struct StepRecord {
   StepState state = StepState::kPending;
-  bool was_done = false;             // its action was done whole before it was taken back
-  std::string note;                  // why it was passed over, or what kept it from being undone
-  std::optional<FileBefore> file;    // of a step with a file
-  std::vector<std::string> folders;  // made for it, the outer ones first
-  Versions packages_before;          // everything installed, until the step is done
-  // Packages that its trial listed, until it is done; nothing: it is of a kgpu that noted none.
+  bool was_done = false;             // its action was complete before it was reverted
+  std::string note;                  // why it was skipped, or why it could not be undone
+  std::optional<FileBefore> file;    // for a step with a file
+  std::vector<std::string> folders;  // created for it, outermost first
+  Versions packages_before;          // everything installed; until the step is done
+  // Packages that its dry run listed, until it is done; nothing: from a kgpu that recorded none.
   std::optional<std::vector<std::string>> foreseen = std::vector<std::string>();
-  std::vector<std::string> configured;  // of those, what had its old configuration here before
+  std::vector<std::string> configured;  // those of them that had an old configuration here before
   Versions came;                        // packages that came with it
   Versions replaced;                    // packages that it replaced or removed, as they were
-  // Of those that it took off, what was not whole before: its script may fail again.
+  // Of the packages it removed, those that were not fully installed: their scripts may fail again.
   std::vector<std::string> unfinished;
-  // Files of their configuration that somebody had changed, and that went aside with them.
+  // Their configuration files that somebody had changed, and that were put aside with them.
   std::vector<std::string> changed_configs;
-  // That it stopped or started; of one that takes packages off: that ran before.
+  // Units that it stopped or started; for one that removes packages: units that ran before.
   std::vector<std::string> units;
-  // Units that it lets start with the host; of one that takes packages off: that did before.
+  // Units that it enabled; for one that removes packages: units that were enabled before.
   std::vector<std::string> enabled;
-  std::vector<std::string> modules;  // that it loaded or unloaded
-  std::string boot_id;               // in which it was done, if a restart is or undoes it
+  std::vector<std::string> modules;  // those it loaded or unloaded
+  std::string boot_id;               // the boot it was done in, if it is a restart or one undoes it
   bool operator==(const StepRecord&) const = default;
 };
 
@@ -72,41 +72,41 @@ std::string_view ToString(Phase phase);  // "installing", "installed", "going-ba
 struct Journal {
   Phase phase = Phase::kInstalling;
   int64_t began = 0;    // seconds since 1970
-  std::string failure;  // what ended the last run; empty: nothing did
-  // As the last call by a person asked for, and as the unit goes on after a restart:
-  bool keeps = false;     // what was done stays when a step fails
-  bool restarts = false;  // the host is restarted where a step needs it
-  // The way back goes on with those below, to the host that was here before kgpu.
+  std::string failure;  // what ended the last run; empty: nothing
+  // As the last call by a person requested, and as the unit continues after a restart:
+  bool keeps = false;     // what was done stays if a step fails
+  bool restarts = false;  // the host is restarted if a step needs it
+  // Reverting continues with those below, back to the host before kgpu.
   bool takes_all = false;
-  // It brings the modules for one more kernel to the driver that is the last of `below`, which
-  // stays: when it is done, what came with it is that one's.
+  // It adds the modules for one more kernel to the driver that is the last of `below`, which stays:
+  // when it is done, that driver's journal takes over what it added.
   bool adds_kernel = false;
   driver::Plan plan;
-  std::vector<StepRecord> steps;  // one for each of the plan
-  // Those of drivers that kgpu installed before, and that this one replaced: the oldest first, each
-  // with nothing below itself. The last of them is the host's again when this one is taken back.
+  std::vector<StepRecord> steps;  // one per step of the plan
+  // Journals of earlier kgpu drivers that this one replaced: oldest first, each with nothing below
+  // it. When this one is reverted, the last of them becomes the host's again.
   std::vector<Journal> below;
   bool operator==(const Journal&) const = default;
 };
 
-// "535", or what brings its modules for another kernel: "535 for kernel 6.1.0-57-amd64".
+// "535", or for modules of another kernel: "535 for kernel 6.1.0-57-amd64".
 std::string TitleOf(const Journal& journal);
 
-// The driver below a journal that adds a kernel, with what came with that: packages go with the
-// first of the driver's own, which go last on the way back, so that nothing needs them any more.
-// Steps of other kinds are taken over where the driver has none of that name.
+// The driver below a journal that adds a kernel, merged with what that added: its packages join the
+// first of the driver's own, which are removed last, when nothing needs them any more. Other steps
+// are taken over if the driver has none of that name.
 Journal WithKernel(Journal added);
 
-// Where what stood there before is kept: a folder of its own for each of those that are below.
+// Where the original content is kept: each journal below has a folder of its own.
 std::string BackupFolder(const Journal& journal);
 
 std::string PrintJournal(const Journal& journal);
-// Errors: InvalidArgument, naming `file` and the field.
+// Errors: InvalidArgument naming `file` and the field.
 StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file);
 
-// Nothing where there is none. Errors: as ParseJournal and of reading.
+// Nothing if there is none. Errors: as ParseJournal, and those of reading.
 StatusOr<std::optional<Journal>> ReadJournal(const sys::Root& host);
-// Errors: those of Disk::Write; InvalidArgument (bytes in it that JSON cannot hold).
+// Errors: those of Disk::Write; InvalidArgument (bytes that JSON cannot hold).
 Status WriteJournal(const Journal& journal, change::Disk& disk);
 
 }  // namespace kgpu::driver_install

@@ -1,4 +1,4 @@
-// What the actions that put packages on and those that take them off have in common.
+// Shared by the actions that install packages and those that remove them.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@ namespace kgpu::driver_install {
 // Errors: FailedPrecondition (the host has none that kgpu knows).
 StatusOr<packages::PackageManager*> ManagerOf(const Work& work);
 
-// Whether the same may go well when it is tried later: the lock was another manager's, or the time
-// was over.
+// Whether a later retry may succeed: another manager held the lock, or the time was
+// over.
 bool IsTransient(const Status& status);
 
-// "name=version" of all of them.
+// "name=version" for each.
 std::vector<std::string> WithVersions(const Versions& versions);
 
-// All of them in one call, as one may need the other in its version; what there is of them else.
-// What may go well later is an error: what is noted is never tried again.
+// All of them in one call, as one may need another in its exact version; else those that are
+// available. A failure that a retry may fix is an error: what is only noted is never tried again.
 Status InstallOrNote(Work& work, packages::PackageManager& manager,
                      const std::vector<std::string>& names);
 

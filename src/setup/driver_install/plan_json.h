@@ -1,4 +1,4 @@
-// A whole plan as JSON and back, for the journal: what is read is what was written.
+// A whole plan as JSON and back, for the journal: reads exactly what was written.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -11,7 +11,7 @@
 namespace kgpu::driver_install {
 
 boost::json::object PlanToJson(const driver::Plan& plan);
-// Errors: InvalidArgument; `where` names the value in them.
+// Errors: InvalidArgument naming `where`.
 StatusOr<driver::Plan> PlanFromJson(const boost::json::value& value, const std::string& where);
 
 }  // namespace kgpu::driver_install

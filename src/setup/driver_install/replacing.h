@@ -1,5 +1,5 @@
-// What goes with the packages that give way to another driver, found out before anything is
-// touched.
+// What else is removed with the packages that another driver replaces, determined before anything
+// is changed.
 #pragma once
 
 #include <vector>
@@ -11,11 +11,11 @@
 
 namespace kgpu::driver_install {
 
-// Completes the step of a plan that takes packages off: those of other architectures go as well,
-// and so do the driver's daemon and tools that serve every version where they need what goes; these
-// are installed again with the new driver. Finds, as a blocker, others that would go: they are
-// nobody's but the admin's to remove. A plan without such a step stays as it is. `here` gets the
-// versions of what the step takes off, under the names it has there.
+// Completes the step of a plan that removes packages: adds those of other architectures, and the
+// driver's version-independent daemon and tools if they depend on what is removed; these are
+// reinstalled with the new driver. Reports other packages that would be removed as blockers: only
+// the admin may remove them. A plan without such a step stays as it is. `here` receives the
+// versions of what the step removes, under their installed names.
 driver::Findings CompleteRemoval(driver::Plan& plan, packages::PackageManager& manager,
                                  host::Packages& here);
 

@@ -1,5 +1,5 @@
-// No program outlives kgpu unnoticed: the one that is at work is noted on the host, so that a run
-// after one that was killed finds it and waits for it, before it does or undoes anything beside it.
+// No program outlives kgpu unnoticed: the running program is recorded on the host, so that a run
+// after a kill finds it and waits for it before it does or undoes anything.
 #pragma once
 
 #include <chrono>
@@ -18,16 +18,16 @@ inline constexpr std::string_view kProgramFile = "/var/lib/kgpu/driver-program.j
 // As long as the longest of our programs may take.
 inline constexpr std::chrono::milliseconds kProgramWait{std::chrono::minutes{70}};
 
-// Runs each program in a session of its own, which is ended as one, and notes it while it is at
-// work. Only of use under the host's lock. Borrows all.
+// Runs each program in its own session, which is ended as a whole, and records it while it runs.
+// Only useful under the host's lock. Borrows all arguments.
 class NotingRunner final : public sys::ProgramRunner {
  public:
   NotingRunner(sys::ProgramRunner& runner, const sys::Root& host, change::Disk& disk)
       : runner_(runner), host_(host), disk_(disk) {}
-  // From now on, as the lock is ours.
+  // Call it once we hold the lock.
   void BeginNoting() { notes_ = true; }
-  // Errors: Unavailable (one that could not be ended is still at work), those of writing the note
-  // (the program is ended then), else as ProgramRunner.
+  // Errors: Unavailable (a program that could not be ended still runs), those of writing the record
+  // (the program is then ended), else as ProgramRunner.
   StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override;
 
  private:
@@ -35,11 +35,11 @@ class NotingRunner final : public sys::ProgramRunner {
   const sys::Root& host_;
   change::Disk& disk_;
   bool notes_ = false;
-  bool is_left_ = false;  // a program that may still be at work
+  bool is_left_ = false;  // a program may still be running
 };
 
-// Waits for what a killed run left at work, and removes the note. What it waits for it says at once
-// and then `every` so often. Errors: Unavailable (it is at work after `wait` still: its name and
+// Waits for the program that a killed run left, and removes the record. Says what it waits for,
+// immediately and then each `every`. Errors: Unavailable (it still runs after `wait`: its name and
 // number), and those of removing.
 Status AwaitProgram(const sys::Root& host, change::Disk& disk, Progress& progress,
                     std::chrono::milliseconds wait,

@@ -1,5 +1,5 @@
-// A host and a container of it for tests, both folders of one that outlives every run; programs
-// that load modules change files of the host.
+// A host and its container for tests, both in one folder that outlives every run; programs that
+// load modules change the host's files.
 #pragma once
 
 #include <sys/stat.h>
@@ -26,8 +26,8 @@ namespace kgpu::driver_install {
 inline constexpr const char* kOldKernel = "6.1.0-56-amd64";
 inline constexpr const char* kNewKernel = "6.1.0-57-amd64";
 
-// Every action asks before it is done and once more after it; a copy and a removal that are cut off
-// leave a part, such a removal by bad luck what tells that all is there.
+// Every action asks before it is done and again after it; a copy or removal that is cut off leaves
+// a part: at worst, a removal leaves the file that marks the folder as complete.
 class MortalTrees final : public Trees {
  public:
   MortalTrees(const sys::Root& host, change::Fate& fate) : host_(host), trees_(host), fate_(fate) {}
@@ -84,7 +84,7 @@ class ContainerWorld {
   const sys::Root& host() const { return host_; }
   const sys::Root& container() const { return container_; }
 
-  // The next container: nothing of what was installed in this one is in it.
+  // The next container: without anything that was installed in this one.
   void FreshContainer() const {
     std::filesystem::remove_all(dir_.At("container/usr/lib"));
     std::filesystem::remove_all(dir_.At("container/lib"));
@@ -95,7 +95,7 @@ class ContainerWorld {
     std::filesystem::remove_all(dir_.At("host/run/nvidia"));
     dir_.WriteFile("host/sys/module/firmware_class/parameters/path", "\n");
   }
-  // A module's file holds its version, and the tools that read it know no other fields but the
+  // A module's file holds its version; the tools that read it only know one other field, the
   // kind.
   void Install(const std::string& kernel, const std::string& version,
                const std::string& module_version) const {
@@ -123,7 +123,7 @@ class ContainerWorld {
     }
     return names;
   }
-  // `users`: processes that have a device of the first one open.
+  // `users`: processes that have a device of the first module open.
   void SetLoaded(const std::vector<std::string>& names, int users = 0) const {
     std::string text;
     for (const std::string& name : names) {
@@ -132,7 +132,7 @@ class ContainerWorld {
     }
     dir_.WriteFile("host/proc/modules", text);
   }
-  // Every path of the host, with mode and bytes.
+  // Every path of the host, with mode and content.
   std::map<std::string, std::string> Tree() const {
     std::map<std::string, std::string> tree;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_.At("host"))) {
@@ -160,14 +160,14 @@ class ContainerWorld {
   sys::Root container_;
 };
 
-// Programs of the container and the host. Those that must fail change nothing.
+// Programs of the container and the host. Those set to fail change nothing.
 class ContainerRunner final : public sys::ProgramRunner {
  public:
   ContainerRunner(const ContainerWorld& world, change::Fate& fate) : world_(world), fate_(fate) {}
 
   // A program, or a whole command.
   void Fail(std::string name) { failing_ = std::move(name); }
-  void SayOpen() { is_open_ = true; }  // of every module that is asked
+  void SayOpen() { is_open_ = true; }  // for every module that is queried
   const std::vector<std::string>& commands() const { return commands_; }
 
   StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
@@ -207,8 +207,8 @@ class ContainerRunner final : public sys::ProgramRunner {
   static std::string Depends(const std::string& file) {
     return file.find("uvm") == std::string::npos ? "video,i2c-core\n" : "nvidia\n";
   }
-  // As nvidia-modprobe does: after -u the numbers are nvidia-uvm's first ones, and -m is asked
-  // besides. A node of another number is made again. Files stand for nodes, with their numbers.
+  // Like nvidia-modprobe: after -u the numbers are nvidia-uvm's first ones, and -m is used as well.
+  // Replaces a node with another number. Files stand for nodes, and hold their numbers.
   void MakeNodes(const std::vector<std::string>& argv) const {
     const auto make = [this](const std::string& name, std::string_view major, uint64_t minor) {
       std::filesystem::remove(world_.dir().At("host/dev/" + name));
@@ -260,7 +260,7 @@ class ContainerRunner final : public sys::ProgramRunner {
   std::vector<std::string> commands_;
 };
 
-// All that one container needs.
+// Everything that one container needs.
 class ContainerRun {
  public:
   explicit ContainerRun(const ContainerWorld& world, change::Fate fate = change::Fate())
@@ -318,8 +318,8 @@ class ContainerRun {
   ReportedProgress progress_;
   driver::Verified seen_;
   Status failure_;
-  std::string built_for_;      // empty: the kernel that is wanted
-  std::string built_version_;  // of the modules; empty: that of the libraries
+  std::string built_for_;      // empty: the wanted kernel
+  std::string built_version_;  // of the modules; empty: the libraries' version
   bool is_running_system_ = true;
   int builds_ = 0;
 };

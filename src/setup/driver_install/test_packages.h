@@ -1,4 +1,4 @@
-// The package manager of a host for tests: what is installed is a file of its world.
+// A host's package manager for tests: a file of its world lists what is installed.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace kgpu::driver_install {
 
-// Packages come and go one after the other, each of them an action. "nvidia-driver" needs
+// Installs and removes packages one by one, each an action. "nvidia-driver" needs
 // "libnvidia".
 class WorldPackages final : public packages::PackageManager {
  public:
@@ -31,15 +31,15 @@ class WorldPackages final : public packages::PackageManager {
   void FailRemove(Status status) { remove_failure_ = std::move(status); }
   void FailKeep(Status status) { keep_failure_ = std::move(status); }
   void FailPutBack(Status status) { put_back_failure_ = std::move(status); }
-  // What is put back comes, and its module is not built.
+  // Packages that are put back are installed, but their module is not built.
   void FailConfigure(Status status) { configure_failure_ = std::move(status); }
-  // Goes with the next ones that are taken off, though no trial listed it.
+  // Removed with the next packages that are removed, though no dry run listed it.
   void TakeToo(std::string name) { went_too_ = std::move(name); }
   void Need(std::string needer, std::string needed) {
     needs_[std::move(needer)] = std::move(needed);
   }
 
-  // What would come in the place of what goes for as long as `needer` stays.
+  // What would be installed to replace removed packages while `needer` stays.
   void Bring(std::string other, std::string needer) {
     brings_[std::move(other)] = std::move(needer);
   }
@@ -56,7 +56,7 @@ class WorldPackages final : public packages::PackageManager {
     RETURN_IF_ERROR(fate_.Live());
     return reports_unfinished_ ? world_.Get("unfinished") : std::set<std::string>();
   }
-  // As dpkg, and unlike rpm.
+  // Like dpkg, and unlike rpm.
   void ReportUnfinished() { reports_unfinished_ = true; }
   // What another manager installs or upgrades while the next installation waits for its lock.
   void Meanwhile(std::string line) { meanwhile_ = std::move(line); }
@@ -84,7 +84,7 @@ class WorldPackages final : public packages::PackageManager {
     for (const std::string& name : names) {
       RETURN_IF_ERROR(fate_.Live());
       if (world_.Get("packages").contains(name)) {
-        continue;  // also one that is not finished: rpm knows no such state
+        continue;  // also an unfinished one: rpm has no such state
       }
       if (name == "nvidia-driver") {
         world_.Add("packages", "libnvidia=535");
@@ -186,7 +186,7 @@ class WorldPackages final : public packages::PackageManager {
       return line.starts_with(name + "=");
     });
   }
-  // As scripts of rpm's packages do, of which none lets it start with the host again.
+  // Like scripts of rpm packages, none of which enables it at boot again.
   void EndDaemon(const std::string& name) const {
     if (world_.IsStrict() && IsThere(name) && name.ends_with("-driver")) {
       world_.Drop("active", std::string(World::kDaemon));

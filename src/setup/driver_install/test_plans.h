@@ -1,4 +1,4 @@
-// Plans for tests, one with every kind of action among them.
+// Plans for tests, one of them with every kind of action.
 #pragma once
 
 #include <string>
@@ -38,7 +38,7 @@ inline driver::Action FailingCommand() {
   return CommandOf({"/usr/bin/fails"}, {});
 }
 
-// Replaces /etc/modprobe.d/old.conf, makes a folder for a new file, removes a file and a link.
+// Replaces /etc/modprobe.d/old.conf, creates a folder for a new file, removes a file and a link.
 inline driver::Plan PlanOfAllActions() {
   driver::Plan plan;
   plan.version = "535";
@@ -69,7 +69,7 @@ inline driver::Plan PlanOfAllActions() {
   return plan;
 }
 
-// A driver that runs, by packages, gives way to another version.
+// Replaces a running driver, from packages, by another version.
 inline driver::Plan UpgradePlan() {
   const driver::StopUnits users{{"nvidia-persistenced.service", "idle.service"}};
   driver::Plan plan;

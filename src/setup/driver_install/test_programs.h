@@ -1,4 +1,4 @@
-// The programs of a host for tests: what they do is done to its world.
+// A host's programs for tests: they change its world.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace kgpu::driver_install {
 
-// Programs that change the world. One that must fail prints its reason and changes nothing.
+// Programs that change the world. One set to fail prints its reason and changes nothing.
 class WorldRunner final : public sys::ProgramRunner {
  public:
   WorldRunner(const World& world, change::Fate& fate) : world_(world), fate_(fate) {}
@@ -26,7 +26,7 @@ class WorldRunner final : public sys::ProgramRunner {
   void Fail(std::string command, std::string reason) {
     fails_[std::move(command)] = std::move(reason);
   }
-  // The kernel takes no module of this version.
+  // The kernel refuses modules of this version.
   void RefuseModule(std::string version) { refused_ = std::move(version); }
   const std::vector<std::string>& commands() const { return commands_; }
 
@@ -50,12 +50,12 @@ class WorldRunner final : public sys::ProgramRunner {
     if (request.argv[0] == "/usr/sbin/modinfo") {
       result.out = world_.DriverVersion() + "\n";
     }
-    RETURN_IF_ERROR(fate_.Live());  // killed, and the program went on
+    RETURN_IF_ERROR(fate_.Live());  // killed, but the program continued
     return result;
   }
 
  private:
-  // Not all of them may be called twice, and some need what others brought.
+  // Not all commands may be repeated, and some need what others brought.
   bool Systemctl(const std::vector<std::string>& argv) const {
     const std::string& verb = argv[1];
     const std::string list =
@@ -88,7 +88,7 @@ class WorldRunner final : public sys::ProgramRunner {
     return true;
   }
 
-  // Wants the way clear, as those of NVIDIA do.
+  // Requires free GPUs, like NVIDIA's installers.
   bool Installer() const {
     if (world_.Get("modules").contains("nouveau")) {
       return false;

@@ -1,4 +1,4 @@
-// One run of a plan on a host for tests, and what it tells meanwhile.
+// One run of a plan on a host for tests, and what it reports.
 #pragma once
 
 #include <functional>
@@ -37,7 +37,7 @@ class ReportedProgress final : public Progress {
   std::vector<std::string> lines_;
 };
 
-// All that one run needs, in a world that outlives it.
+// Everything that one run needs, in a world that outlives it.
 class OneRun {
  public:
   explicit OneRun(const World& world, change::Fate fate = change::Fate())
@@ -103,7 +103,7 @@ inline Journal WholeJournal(const World& world) {
   return journal.ok() ? journal->value_or(Journal()) : Journal();
 }
 
-// One run that must not be held up by anything.
+// A run that must succeed without interruption.
 inline void Install(const World& world, const driver::Plan& plan) {
   OneRun run(world);
   const auto outcome = run.Begin(plan);

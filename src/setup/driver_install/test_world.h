@@ -1,4 +1,4 @@
-// A host for tests whose programs, units, modules and packages are files of a folder, so that they
+// A host for tests whose programs, units, modules and packages are files in a folder, so that they
 // outlive the process that changes them.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace kgpu::driver_install {
 
-// The world outside of the host's tree: what is installed, which units run. One file each.
+// The world outside the host's tree: what is installed, which units run. One file each.
 class World {
  public:
   World() : host_(Opened(dir_)) {
@@ -35,9 +35,9 @@ class World {
     dir_.WriteFile("host/etc/removed.conf", "to be removed\n");
     dir_.Symlink("removed.conf", "host/etc/link.conf");
     Set("packages", {"kept=1", "libc6=2.36", "old-driver=470"});
-    Set("configs", {});     // that packages left
-    Set("unfinished", {});  // packages that are listed, and not configured or half removed
-    Set("owned", {});       // a file of old-driver's configuration
+    Set("configs", {});     // left by packages
+    Set("unfinished", {});  // packages that are listed, but not configured or half removed
+    Set("owned", {});       // a configuration file of old-driver
     Set("enabled", {});
     Set("switch", {});
     Set("strict", {});
@@ -78,9 +78,9 @@ class World {
     words.erase(word);
     Set(name, words);
   }
-  // From now on modules and daemons are those of the driver's packages that are here, the daemon
-  // starts only beside a module of its own version and ends when its package goes, and one of
-  // "old-driver" runs and starts with the host.
+  // From now on modules and daemons are those of the installed driver packages; the daemon only
+  // starts with a module of its own version and ends when its package is removed; one of
+  // "old-driver" runs and is enabled.
   void RunOldDriver() const {
     Set("strict", {"on"});
     Set("modules", {"nvidia"});
@@ -88,7 +88,7 @@ class World {
     Add("enabled", std::string(kDaemon));
     Load("470");
   }
-  // As rpm keeps it: when its package goes, it goes aside where somebody changed it.
+  // Like rpm: when its package is removed, the file is put aside if somebody changed it.
   void OwnConfig(const std::string& path) const {
     Set("owned", {path});
     dir_.WriteFile("host" + path, std::string(kDefault));
@@ -96,7 +96,7 @@ class World {
   static constexpr std::string_view kDefault = "as the package brings it\n";
   bool IsStrict() const { return !Get("strict").empty(); }
   static constexpr std::string_view kDaemon = "nvidia-persistenced.service";
-  // Version of the driver whose packages are here; empty: of none.
+  // Version of the driver whose packages are installed; empty: none.
   std::string DriverVersion() const {
     const std::set<std::string> unfinished = Get("unfinished");
     for (const std::string& line : Get("packages")) {
@@ -117,8 +117,8 @@ class World {
     return std::string(Trim(dir_.ReadFile("host/sys/module/nvidia/version")));
   }
 
-  // Whatever ran and was loaded is so no more: what is enabled starts, and nouveau is loaded where
-  // there is no driver.
+  // Nothing runs and nothing is loaded after it, except that enabled units start, and nouveau is
+  // loaded if there is no driver.
   void Reboot(const std::string& boot_id) const {
     dir_.WriteFile("host/proc/sys/kernel/random/boot_id", boot_id + "\n");
     Set("modules", HasDriver() ? std::set<std::string>() : std::set<std::string>{"nouveau"});
@@ -130,13 +130,13 @@ class World {
     }
     Set("active", active);
   }
-  // The daemon of the driver needs its module.
+  // The driver's daemon needs its module.
   bool CanStart(const std::string& unit) const {
     return unit != kDaemon || (Get("modules").contains("nvidia") &&
                                (!IsStrict() || LoadedVersion() == DriverVersion()));
   }
 
-  // Every path of host and world but the kernel's files, with mode and bytes.
+  // Every path of host and world except the kernel's files, with mode and content.
   std::map<std::string, std::string> Tree() const {
     std::map<std::string, std::string> tree;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_.path())) {

@@ -1,4 +1,4 @@
-// One step of a plan while it is worked on: what the actions have in common.
+// One step of a plan in progress: shared by all actions.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace kgpu::driver_install {
 
-// Refers to what the run owns; made again for each step.
+// Refers to objects of the run; created for each step.
 class Work {
  public:
   Work(const Dependencies& deps, const Options& options, Journal& journal, size_t index,
@@ -28,22 +28,22 @@ class Work {
   StepRecord& record() { return journal_.steps[index_]; }
   Outcome& outcome() { return outcome_; }
   void Note(std::string text) { outcome_.notes.push_back(std::move(text)); }
-  // Something that was here before is not brought back.
+  // Records something from before that is not restored.
   void NoteLost(std::string text) {
     outcome_.lacks = true;
     Note(std::move(text));
   }
 
-  // Runs a program below the host's root, and tells its lines. Errors: FailedPrecondition (it ended
-  // badly: with the last lines it printed, and those of DKMS's log where they name it), and of the
+  // Runs a program below the host's root, and passes on its output. Errors: FailedPrecondition (it
+  // failed: with the last lines of its output, and of DKMS's log if they name it), and those of the
   // runner.
   Status Run(const driver::Command& command);
-  // A program of the folders where distributions put them. Errors: FailedPrecondition (it is not
-  // there).
+  // Runs a program from the folders where distributions put them. Errors: FailedPrecondition (it is
+  // not there).
   Status RunTool(std::string_view tool, const std::vector<std::string>& arguments);
-  // Whether it ended well, for questions. Errors: as RunTool, but a bad end is an answer.
+  // Whether it succeeded, for queries. Errors: as RunTool, except that failure is an answer.
   StatusOr<bool> AskTool(std::string_view tool, const std::vector<std::string>& arguments);
-  // What it prints; empty: it is not there, or ended badly.
+  // Its output; empty: it is not there, or failed.
   std::string AnswerOfTool(std::string_view tool, const std::vector<std::string>& arguments);
 
  private:

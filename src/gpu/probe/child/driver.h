@@ -1,6 +1,6 @@
-// NVML as the requests need it: each function fills one payload by as many driver calls as it
-// takes. Any call may answer anything; what is missing is said field by field.
-// Thread: the probe's main thread.
+// NVML in terms of requests: each function fills one payload with as many driver calls as it
+// takes. Any call may fail; missing values are marked field by field. Thread: the probe's main
+// thread.
 #pragma once
 
 #include "src/gpu/nvml/library.h"
@@ -11,7 +11,7 @@ namespace kgpu::probe::child {
 
 class Driver {
  public:
-  // Both outlive the driver.
+  // Both must outlive the driver.
   Driver(nvml::Library& library, const Channel& channel) : library_(library), channel_(channel) {}
 
   // Requests after this report their progress under `request_id`.

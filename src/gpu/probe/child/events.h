@@ -1,5 +1,5 @@
-// The probe's second thread: waits for events of the driver and sends each as a frame. It never
-// takes part in a request, so that a request that hangs does not hold an XID back.
+// The probe's second thread: waits for driver events and sends each one as a frame. It takes no
+// part in requests, so that a request that hangs does not delay an XID.
 #pragma once
 
 #include <pthread.h>
@@ -13,13 +13,13 @@ namespace kgpu::probe::child {
 
 class Events {
  public:
-  // Both outlive the process: the thread is never joined, it dies with it.
+  // Both must outlive the process: the thread is never joined, it dies with it.
   Events(const nvml::Library& library, const Channel& channel)
       : library_(library), channel_(channel) {}
 
   // Registers for the wanted events that GPU `gpu` supports. Main thread.
   nvml::Return Watch(Driver& driver, uint32_t gpu, WatchPayload* payload);
-  // Starts the thread; a no-op when it runs or nothing is registered. Main thread.
+  // Starts the thread; a no-op if it is running or nothing is registered. Main thread.
   nvml::Return Start();
 
  private:

@@ -1,5 +1,5 @@
-// GPM metrics of one GPU and of its GPU instances: for each a pair of samples, since a metric is
-// what happened between two of them.
+// GPM metrics of one GPU and its GPU instances: keeps a pair of samples for each, since a metric
+// describes the time between two samples.
 #pragma once
 
 #include "src/gpu/nvml/sample_functions.h"
@@ -8,16 +8,16 @@
 
 namespace kgpu::probe::child {
 
-inline constexpr uint32_t kMaxGpuInstances = 16;  // ids of one GPU
+inline constexpr uint32_t kMaxGpuInstances = 16;  // ids per GPU
 
-// Part of the state of one GPU: plain data, zeroed at first.
+// Part of the state of one GPU: plain data, initially zero.
 class Profiling {
  public:
-  // Begins a round: pairs of instances that nobody asked for in the last one are freed.
+  // Starts a round: frees the pairs of instances that the last round did not ask for.
   void BeginRound(Driver& driver);
-  // What happened since the round before. True when values are missing because this is the first.
+  // The metrics since the last round. True if values are missing because this is the first.
   bool ReadGpu(Driver& driver, nvml::Device device, ProfilingValues* values);
-  // The same for a GPU instance of `parent`, once a round: compute instances share the answer.
+  // The same for a GPU instance of `parent`, once per round: compute instances share the result.
   void ReadInstance(Driver& driver, nvml::Device parent, uint32_t gpu_instance,
                     ProfilingValues* values);
   void FreeAll(Driver& driver);
@@ -29,13 +29,13 @@ class Profiling {
     bool has_newer;
     bool has_values;
     bool is_used;       // in this round
-    uint64_t taken_us;  // the newer one
+    uint64_t taken_us;  // of the newer one
     ProfilingValues values;
   };
   enum class Support : uint8_t { kUnknown, kYes, kNo };
 
   bool IsSupported(Driver& driver, nvml::Device device);
-  // `take` fills a sample and answers an nvml::Return.
+  // `take` fills a sample and returns an nvml::Return.
   template <typename Take>
   static bool Advance(Driver& driver, Pair& pair, Take take);
   static void Free(Driver& driver, Pair& pair);

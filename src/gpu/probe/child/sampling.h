@@ -1,5 +1,5 @@
-// Measures a GPU by as few driver calls as it takes, and keeps what lies between two rounds: limits
-// that never change, counters that are shown as rates, GPM samples, the last time stamp of process
+// Measures a GPU with as few driver calls as possible, and keeps state between two rounds: limits
+// that never change, counters that become rates, GPM samples, the last time stamp of process
 // utilisation. Thread: the probe's main thread.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace kgpu::probe::child {
 
 class Sampling {
  public:
-  // `driver` outlives the object.
+  // `driver` must outlive the object.
   explicit Sampling(Driver& driver) : driver_(driver), processes_(driver) {}
 
   nvml::Return ReadGpu(uint32_t gpu, SamplePayload* payload);
@@ -33,7 +33,7 @@ class Sampling {
     int64_t constants[kSampleFieldCount];
     uint32_t fan_count;
     bool has_fan_count;
-    bool has_no_margin;  // the driver tells no margin of temperature
+    bool has_no_margin;  // the driver reports no temperature margin
     Rate pcie_sent;
     Rate pcie_received;
     uint64_t seen_us;  // time stamp of the newest process utilisation
@@ -62,7 +62,7 @@ class Sampling {
 
   Driver& driver_;
   Processes processes_;
-  GpuState* states_[kMaxGpus] = {};  // made when a GPU is measured first
+  GpuState* states_[kMaxGpus] = {};  // created when a GPU is first measured
 };
 
 }  // namespace kgpu::probe::child

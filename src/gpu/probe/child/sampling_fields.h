@@ -1,4 +1,4 @@
-// Which driver call tells which value of a GPU: one table for each kind of call.
+// Which driver call returns which value of a GPU: one table per kind of call.
 #pragma once
 
 #include "src/gpu/nvml/sample_functions.h"
@@ -26,7 +26,7 @@ inline constexpr WantedField kFields[] = {
     {nvml::kFieldRemapPending, SampleField::kRemapPending},
     {nvml::kFieldRemapFailed, SampleField::kRemapFailed},
     {nvml::kFieldRecoveryAction, SampleField::kRecoveryAction},
-    // Counters here: rates are made of them.
+    // These are counters; rates are computed from them.
     {nvml::kFieldPcieTxBytes, SampleField::kPcieSent},
     {nvml::kFieldPcieRxBytes, SampleField::kPcieReceived},
 };
@@ -72,8 +72,8 @@ inline constexpr WantedType kConstantTyped[] = {
      SampleField::kTemperatureMemoryMax},
 };
 
-// What takes the place of thresholds from Ada on. That of memory is left out: it does not say in
-// which degrees it counts.
+// Replaces thresholds from Ada on. The memory's is left out: the scale of its degrees is not
+// documented.
 inline constexpr WantedField kTLimits[] = {
     {nvml::kFieldSlowdownTLimit, SampleField::kTemperatureSlowdown},
     {nvml::kFieldShutdownTLimit, SampleField::kTemperatureShutdown},

@@ -1,4 +1,4 @@
-// What tests of the probe share: a control file for the fake library, and a loop that runs until
+// Shared by tests of the probe: a control file for the fake library, and a loop that runs until
 // something is true.
 #pragma once
 
@@ -13,16 +13,16 @@
 
 namespace kgpu::probe {
 
-// The programs under test, given by the build.
+// The programs under test, from the build.
 inline constexpr char kProbeProgram[] = KGPU_TEST_PROBE;
 inline constexpr char kFakeNvml[] = KGPU_TEST_FAKE_NVML;
 inline constexpr char kFakeNvmlV1[] = KGPU_TEST_FAKE_NVML_V1;
 
-// Replaces what the fake library does (fake_nvml.cc lists the words).
+// Changes what the fake library does (fake_nvml.cc lists the commands).
 class FakeNvmlControl {
  public:
   FakeNvmlControl() { Set(""); }
-  // In one step, so that the library never reads half of it.
+  // Atomic, so that the library never reads half of it.
   void Set(std::string_view lines) {
     dir_.WriteFile("next", lines);
     if (rename(dir_.At("next").c_str(), dir_.At("control").c_str()) != 0) {
@@ -37,7 +37,7 @@ class FakeNvmlControl {
   TempDir dir_;
 };
 
-// Runs the loop until `done` or for `limit` of real time; false when the limit passed.
+// Runs the loop until `done` returns true; false after `limit` of real time.
 inline bool RunUntil(EpollLoop& loop, const std::function<bool()>& done,
                      std::chrono::milliseconds limit = std::chrono::seconds(20)) {
   const SteadyTime end = loop.clock().Now() + limit;
