@@ -80,7 +80,8 @@ class CountingLoop final : public EventLoop {
   std::vector<Task> posted_ ABSL_GUARDED_BY(mutex_);
 };
 
-// One tick a second while the kubelet has no folder, and what a node without kubelet, runtime and driver asks for now and then.
+// One tick a second while the kubelet has no folder, and what a node without kubelet, runtime and
+// driver asks for now and then.
 constexpr size_t kMostWakesOfAMinute = 60 + 36;
 
 class RestTest : public ::testing::Test {

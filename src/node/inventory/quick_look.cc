@@ -25,9 +25,9 @@ constexpr char kFolder[] = "proc/driver/nvidia";
 // Of the version's file, which has two lines.
 constexpr size_t kVersionLimit = 1024;
 
-// The look is taken every two seconds: the driver's folder is found below the root once, and the rest
-// from there, where links lead no further either. Negative when there is no such file: nobody reads
-// why.
+// The look is taken every two seconds: the driver's folder is found below the root once, and the
+// rest from there, where links lead no further either. Negative when there is no such file: nobody
+// reads why.
 int OpenIn(int folder, const std::string& name, int flags) {
   open_how how{};
   how.flags = static_cast<uint64_t>(flags | O_CLOEXEC | O_NONBLOCK);
