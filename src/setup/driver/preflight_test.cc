@@ -151,11 +151,14 @@ TEST(CheckFactsTest, LetsPackagesGiveWayThatAreKept) {
 
 TEST(CheckFactsTest, RefusesHeldPackagesOfTheDriverOnly) {
   HostFacts facts;
-  facts.packages = {{"nvidia-utils-535", {"535.1", true}}, {"vim", {"9", true}}};
+  facts.packages = {{"nvidia-utils-535", {"535.1", true}},
+                    {"libnvpair3linux", {"2.1.11", true}},
+                    {"nvidia-cuda-toolkit", {"11.8", true}},
+                    {"vim", {"9", true}}};
   EXPECT_THAT(
       CheckFacts(facts, {}),
       ElementsAre(Field(&Finding::fix, Field(&report::Fix::commands,
-                                             Contains("apt-mark unhold nvidia-utils-535")))));
+                                             ElementsAre("apt-mark unhold nvidia-utils-535")))));
 }
 
 TEST(CheckFactsTest, WarnsOfWhatCouldNotBeConfiguredBefore) {
