@@ -31,7 +31,7 @@ struct HostFacts {
 enum class Answer : uint8_t {
   kRuns,
   kRunsByMinor,  // by minor-version compatibility: not what compiles PTX when it runs
-  kUnknown,      // nothing of CUDA was seen, and not all of the image
+  kUnknown,      // nothing of CUDA was seen, and not all of the image; or a CUDA we do not know
   kPtxOnly,      // only as far as programs hold PTX: the GPU is newer than the image's CUDA
   kNeedsCompat,  // with the libraries of a cuda-compat package
   kNot
