@@ -49,7 +49,7 @@ class Measurements {
   // for too long.
   void SetSamples(const device::SampleSetPtr& samples, std::function<void()> looked);
   void SetUsage(std::shared_ptr<const std::vector<telemetry::PodUse>> usage);
-  // There is events of the GPUs' health.
+  // There is an event about the GPUs' health.
   void OnHealth() { RenderSoon(); }
   // A device has just been given to a container.
   void LookAtPods() { pods_.Refresh(); }

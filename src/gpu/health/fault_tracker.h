@@ -67,7 +67,7 @@ class FaultTracker {
   void NoteCheck();
   // A fault was found healthy by a read and only waits to be measured.
   bool AwaitsMeasurement() const;
-  // When there is events to tell of what was only counted so far; Tell does.
+  // When Notify is due to report signs that were only counted so far; nothing if there are none.
   std::optional<SteadyTime> NextEvent() const;
   void Notify();
 

@@ -31,7 +31,7 @@ struct InventoryOptions {
   std::chrono::milliseconds last_backoff{30000};
   health::Settings health{};
   std::vector<health::OpenFault> known_faults{};  // as if events of them came at the start
-  std::optional<uint64_t> kernel_log_position{};  // from where on the kernel's log is events
+  std::optional<uint64_t> kernel_log_position{};  // where to continue in the kernel log
   // False where one snapshot is all that is wanted: device nodes and /proc are not watched, and
   // nothing is measured for health. Closing
   // an inotify descriptor alone waits several milliseconds for an RCU grace period.
