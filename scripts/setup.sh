@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, demonstrate and test kgpu on Debian 12.
 #   scripts/setup.sh            to build, and for the demo
-#   scripts/setup.sh --test     and kubectl and the container engines of the tests; on a host with
-#                               systemd their packages start their services. Prometheus is only
-#                               unpacked, into build/prometheus: nobody wants its service
+#   scripts/setup.sh --test     and the programs that tests run: container engines, kubectl, curl, jq;
+#                               on a host with systemd the engines' packages start their services.
+#                               Prometheus is only unpacked, into build/prometheus: nobody wants its
+#                               service
 #   scripts/setup.sh --slow     what builds kgpu, and debootstrap for the tests of scripts/test.sh --slow
-#   scripts/setup.sh --ci       with --test's, and what .ci/run needs besides: clang 19, shellcheck
+#   scripts/setup.sh --ci       with --test's, and what .ci/run needs besides: clang 19, git, shellcheck
 # Idempotent and quick when nothing is missing. Never changes apt's sources.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -24,15 +25,15 @@ packages=(
   # what the demo and the image run
   buildah busybox-static podman runc
 )
-engines=(containerd crun docker.io iproute2 uidmap)
+tests=(containerd crun docker.io iproute2 uidmap curl jq)  # the last two: what the documentation runs
 # A kubectl of another origin would be in the package's way, and does as well.
-[ -x /usr/bin/kubectl ] || engines+=(kubernetes-client)
+[ -x /usr/bin/kubectl ] || tests+=(kubernetes-client)
 case ${1:-} in
   '') ;;
   --slow) packages+=(debootstrap) ;;
-  --test) packages+=("${engines[@]}") ;;
+  --test) packages+=("${tests[@]}") ;;
   --ci)
-    packages+=("${engines[@]}" clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck)
+    packages+=("${tests[@]}" clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev git shellcheck)
     ;;
   *) die "usage: scripts/setup.sh [--test | --slow | --ci]" ;;
 esac
@@ -73,6 +74,6 @@ done
 [ "${ID:-} ${VERSION_ID:-}" = "debian 12" ] ||
   step "this is ${PRETTY_NAME:-an unknown system}, not Debian 12: package names may differ"
 step "installing ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
 as_root apt-get update -q >&2
-as_root apt-get install -q -y --no-install-recommends "${missing[@]}" >&2
+# Not exported: sudo drops the variables of its caller.
+as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" >&2

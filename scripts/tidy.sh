@@ -29,11 +29,12 @@ mkdir -p "$cache"
 # What every source shares: the rules and the compiler's options.
 common=$(git ls-files .clang-tidy 'cmake/*' '*CMakeLists.txt' | xargs cat | sha256sum | cut -c1-64)
 step "clang-tidy over ${#files[@]} files"
+# check PREFIX HASH FILE: the file PREFIX-HASH remembers a clean run.
 check() {
-  [ -e "$1" ] && return 0
-  clang-tidy-19 -p build/tidy --quiet --warnings-as-errors='*' "$2" 2>/dev/null && : >"$1"
+  [ -e "$1-$2" ] && return 0
+  clang-tidy-19 -p build/tidy --quiet --warnings-as-errors='*' "$3" 2>/dev/null && : >"$1-$2"
 }
 export -f check
 # shellcheck disable=SC2016  # the inner shell expands them
-tools/source_texts.py "${files[@]}" | sed "s|^|$cache/$common-|" |
-  xargs -P2 -L1 bash -c 'check "$1" "$2"' _ >&2
+tools/source_texts.py -0 "${files[@]}" |
+  xargs -0 -P2 -n2 bash -c 'check "$1" "$2" "$3"' _ "$cache/$common" >&2

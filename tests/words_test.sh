@@ -4,7 +4,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+# Programs that it needs, and no git.
+few=$(mktemp -d)
+trap 'rm -rf "$folder" "$few"' EXIT
+ln -s "$(command -v env)" "$few/env"
+ln -s "$(python3 -c 'import sys; print(sys.executable)')" "$few/python3"
+checker_path=$PATH
 failed=0
 
 # expect WHAT FILE LINE TEXT: a file with this line fails with TEXT; an empty TEXT: it passes.
@@ -13,7 +18,7 @@ expect() {
   cp CONTRIBUTING.md "$folder/"
   mkdir -p "$(dirname "$folder/$2")"
   printf '%s\n' "$3" >"$folder/$2"
-  said=$(tools/check_words "$folder") || status=$?
+  said=$(PATH=$checker_path tools/check_words "$folder" 2>&1) || status=$?
   if [ -z "$4" ]; then
     if [ "$status" != 0 ] || [ -n "$said" ]; then
       echo "$1: exit $status, it said: $said"
@@ -40,6 +45,10 @@ expect "a word that is a part of phrases" notes/a.md "The GPUs work $w." ""
 expect "a phrase in a test's name" src/a_test.cc "TEST(A, AGpuIs${w^}) {" "\"is $w\""
 expect "a file's name" "src/${d}.cc" "int x;" "src/$d.cc: \"$d\" in the name"
 expect "inputs of the fuzzers" "fuzz/corpus/x/$d" "$m" ""
+
+checker_path=$few
+expect "without git" src/a.cc "// To $m it." "src/a.cc:1"
+checker_path=$PATH
 
 printf '# Contributing\n' >"$folder/CONTRIBUTING.md"
 if said=$(tools/check_words "$folder") || [[ "$said" != *'no table below "## Words"'* ]]; then

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Hashes of sources together with all project headers that they include.
 
-  tools/source_texts.py FILE …     prints "HASH FILE" for each
+  tools/source_texts.py FILE …        prints "HASH FILE" for each, a line each
+  tools/source_texts.py -0 FILE …     ends each hash and each file with NUL, for xargs -0 -n2
 
 A check that reads a source need not read it again while its hash stays the same.
 """
@@ -45,5 +46,7 @@ class Texts:
 
 if __name__ == "__main__":
     TEXTS = Texts()
-    for file in sys.argv[1:]:
-        print(TEXTS.key(file), file)
+    ENDS_WITH_NUL = sys.argv[1:2] == ["-0"]
+    for file in sys.argv[2 if ENDS_WITH_NUL else 1:]:
+        print(TEXTS.key(file), file, sep="\0" if ENDS_WITH_NUL else " ",
+              end="\0" if ENDS_WITH_NUL else "\n")

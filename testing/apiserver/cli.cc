@@ -23,6 +23,7 @@ namespace {
 constexpr const char* kFooter =
     "Example:\n"
     "  kgpu sim apiserver --listen 127.0.0.1:8001 --kubeconfig-out /tmp/kubeconfig &\n"
+    "  until [ -s /tmp/kubeconfig ]; do sleep 0.1; done\n"
     "  KUBECONFIG=/tmp/kubeconfig kubectl get namespaces\n"
     "  curl -d '{\"kind\": \"answer\", \"resource\": \"nodes\", \"code\": 429, \"retryAfter\": 5, "
     "\"seconds\": 60}' \\\n"

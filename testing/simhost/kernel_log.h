@@ -28,7 +28,7 @@ class KernelLog {
   Status Make();
   // Writes a line for each XID that is in `now` and not in `before`.
   void Notify(const sim::SimState& before, const sim::SimState& now);
-  // The next Tell writes nothing.
+  // The next Notify writes nothing.
   void SkipNext() { is_skipping_ = true; }
 
  private:

@@ -92,6 +92,58 @@ expect "a dead anchor" 1 "has no heading for #no-heading"
 page 'See [there](#a-heading-of-it) and `[no](link)`.' '## A heading, of it'
 expect "a live anchor" 0 "0 problems"
 
+# Its own mistakes are no reason to skip: there is no such folder to mount.
+page '~~~sh' 'true' '~~~'
+status=0
+said=$(tools/run_docs --bin "$folder/none/bin" "$folder/page.md" 2>&1) || status=$?
+if [ "$status" != 1 ] || [[ "$said" != *"cannot make the copy of this machine"* ]]; then
+  echo "a copy that cannot be made: exit $status, it said: $said"
+  failed=1
+fi
+
+# A machine that forbids mounts is one. An older setpriv may not know the option.
+if setpriv --bounding-set=-sys_admin true 2>/dev/null; then
+  status=0
+  said=$(setpriv --bounding-set=-sys_admin tools/run_docs --bin "$folder/bin" "$folder/page.md" 2>&1) ||
+    status=$?
+  if [ "$status" != 77 ]; then
+    echo "a machine without mounts: exit $status, it said: $said"
+    failed=1
+  fi
+fi
+
+# A host that cannot be created leaves neither a folder nor a shell.
+mkdir "$folder/tmp"
+printf '%s\n' '# Page' '<!-- host: no-such-profile -->' '```sh' 'true' '```' >"$folder/page.md"
+if said=$(TMPDIR=$folder/tmp tools/run_docs --bin "$folder/bin" "$folder/page.md" 2>&1) ||
+  [[ "$said" != *"preparing: kgpu sim create"* ]] || [ -n "$(ls "$folder/tmp")" ]; then
+  echo "a host that cannot be created: left $(ls "$folder/tmp"); it said: $said"
+  failed=1
+fi
+
+# Without git the project's files are listed by their folders.
+mkdir "$folder/few"
+ln -s "$(command -v env)" "$(command -v bash)" "$folder/few/"
+ln -s "$(python3 -c 'import sys; print(sys.executable)')" "$folder/few/python3"
+if ! said=$(PATH=$folder/few tools/run_docs --links 2>&1); then
+  echo "without git: it said: $said"
+  failed=1
+fi
+
+# Files that texts name exist.
+mkdir -p "$folder/src/a"
+touch "$folder/src/a/b.cc"
+printf '%s\n' 'See src/a/b.cc, src/a/*_test.cc and docs/cri/config.md.' 'Not src/a/c.cc.' >"$folder/src/a/d.md"
+said=$(PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tools python3 -c '
+import pathlib, sys
+from docs import pages
+top = pathlib.Path(sys.argv[1])
+print(*pages.bad_mentions(top / "src/a/d.md", top), sep="\n")' "$folder")
+if [ "$said" != "src/a/d.md:2: there is no src/a/c.cc" ]; then
+  echo "a file that does not exist: it said: $said"
+  failed=1
+fi
+
 mark=/etc/kgpu-docs-test-$$
 page '~~~sh' "touch $mark /var/lib/${mark##*/} /run/${mark##*/}" '~~~'
 expect "writing to the machine" 0 "1 commands run"

@@ -6,6 +6,7 @@ be reached. Needs root.
 """
 import os
 import pathlib
+import re
 import select
 import shlex
 import shutil
@@ -58,6 +59,11 @@ done'
 """
 
 
+# What a machine says that forbids namespaces, mounts or devices; anything else is our mistake.
+FORBIDDEN = re.compile(r"^(unshare|mount|mknod): .*(operation not permitted|permission denied)",
+                       re.IGNORECASE | re.MULTILINE)
+
+
 class Unavailable(Exception):
     """This machine cannot make a sandbox; the text says why."""
 
@@ -99,14 +105,23 @@ class Sandbox:
              "bash", "-c", ENTER, "enter", TOP, self.programs.parent, self.exchange, HOST_NAME],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=environment(self.programs), text=True, bufsize=1)
+        try:
+            self.prepare()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def prepare(self):
+        """Waits for the shell, and gives it its host."""
         if self.shell.stdout.readline().strip() != "ready":
             reason = self.shell.stderr.read().strip()
-            self.__exit__()
-            raise Unavailable("cannot make namespaces and overlays here: " + reason)
+            if FORBIDDEN.search(reason):
+                raise Unavailable("cannot make namespaces, mounts or devices here: " + reason)
+            raise Gone("cannot make the copy of this machine: " + reason)
         if self.profile:
             self.must(f"kgpu sim create {HOST} --profile {shlex.quote(self.profile)}")
             self.must(f"export KGPU_HOST_ROOT={HOST} KGPU_ENGINE_ROOT=/")
-        return self
 
     def __exit__(self, *_):
         self.shell.kill()

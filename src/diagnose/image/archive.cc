@@ -323,9 +323,14 @@ StatusOr<ImageFacts> ReadArchive(const sys::Root& root, const std::string& path,
         "image image.tar",
         Printable(root.At(path)), unpacker, ShellWord(root.At(path)));
   }
-  auto store = OpenTarStore(std::move(fd), Printable(root.At(path)));
+  return ReadTarArchive(std::move(fd), Printable(root.At(path)), options);
+}
+
+StatusOr<ImageFacts> ReadTarArchive(UniqueFd fd, const std::string& name,
+                                    const PickOptions& options) {
+  const auto store = OpenTarStore(std::move(fd), name);
   if (!store.ok()) {
-    return Annotate(store.status(), "{}: not an image", Printable(root.At(path)));
+    return Annotate(store.status(), "{}: not an image", name);
   }
   return ReadStore(**store, options);
 }

@@ -8,6 +8,7 @@
 #include "src/diagnose/image/blob_store.h"
 #include "src/diagnose/image/facts.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::image {
@@ -26,6 +27,10 @@ bool IsArchive(const sys::Root& root, const std::string& path);
 // NotFound, InvalidArgument (none of the forms above; several images and no name).
 StatusOr<ImageFacts> ReadArchive(const sys::Root& root, const std::string& path,
                                  const PickOptions& options);
+
+// The image in an open tar archive; `name` is for errors, which are as above.
+StatusOr<ImageFacts> ReadTarArchive(UniqueFd fd, const std::string& name,
+                                    const PickOptions& options);
 
 // The image whose manifest, or index of manifests, is `digest` ("sha256:…") in a store with blobs
 // at blobs/<algorithm>/<hex>.

@@ -1,13 +1,10 @@
 #include "src/diagnose/image/store.h"
 
-#include <absl/cleanup/cleanup.h>
-#include <unistd.h>
+#include <fcntl.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -17,6 +14,7 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/find_program.h"
+#include "src/platform/sys/scratch_folder.h"
 
 namespace kgpu::image {
 namespace {
@@ -98,8 +96,18 @@ class Asker {
     return AskInspect(store, program, name);
   }
 
-  StatusOr<std::string> Run(std::vector<std::string> argv,
-                            std::chrono::milliseconds deadline = kDeadline) {
+  StatusOr<std::string> Run(std::vector<std::string> argv) {
+    return Run(RequestFor(std::move(argv), kDeadline));
+  }
+  StatusOr<std::string> Run(const sys::RunRequest& request) {
+    ASSIGN_OR_RETURN(sys::RunResult result, runner_.Run(request));
+    if (!result.IsSuccess()) {
+      return NotFound("{}", Printable(sys::Describe(result), 300));
+    }
+    return std::move(result.out);
+  }
+  sys::RunRequest RequestFor(std::vector<std::string> argv,
+                             std::chrono::milliseconds deadline) const {
     sys::RunRequest request;
     request.argv = std::move(argv);
     request.environment.insert(request.environment.end(), options_.environment.begin(),
@@ -107,11 +115,7 @@ class Asker {
     request.root = host_.path();
     request.deadline = deadline;
     request.output_limit = kConfigLimit;
-    ASSIGN_OR_RETURN(sys::RunResult result, runner_.Run(request));
-    if (!result.IsSuccess()) {
-      return NotFound("{}", Printable(sys::Describe(result), 300));
-    }
-    return std::move(result.out);
+    return request;
   }
 
   StatusOr<ImageFacts> AskInspect(const Store& store, const std::string& program,
@@ -129,26 +133,27 @@ class Asker {
     return image;
   }
 
-  // In a folder that only its user can enter: the name of the file is known.
   StatusOr<ImageFacts> Save(const std::string& program, const std::string& name) {
-    std::string real = host_.At(fmt::format("{}/kgpu-image-XXXXXX", options_.save_folder));
-    if (mkdtemp(real.data()) == nullptr) {
-      return ErrnoStatus(errno, fmt::format("--save: a folder in {}", options_.save_folder));
-    }
-    const std::string folder =
-        fmt::format("{}{}", options_.save_folder, real.substr(real.rfind('/')));
-    const std::string path = fmt::format("{}/image.tar", folder);
-    const absl::Cleanup remove = [this, &path, &real] {
-      (void)unlink(host_.At(path).c_str());
-      (void)rmdir(real.c_str());
-    };
-    const auto saved = Run({program, "save", "--output", path, name}, kSaveDeadline);
-    if (!saved.ok()) {
-      return Annotate(saved.status(), "saving it to {}", path);
-    }
+    ASSIGN_OR_RETURN(UniqueFd archive, SaveAndOpen(program, name));
     PickOptions pick = options_.pick;
     pick.name.clear();
-    return ReadArchive(host_, path, pick);
+    return ReadTarArchive(std::move(archive), fmt::format("the output of {} save", program), pick);
+  }
+
+  // The archive has no name any more: its space is free again when this process ends, however it
+  // ends. Until then it lies in a folder that only its user can enter, for its name is known.
+  StatusOr<UniqueFd> SaveAndOpen(const std::string& program, const std::string& name) {
+    const auto scratch = sys::ScratchFolder::Make(host_, options_.save_folder, "kgpu-image");
+    if (!scratch.ok()) {
+      return Annotate(scratch.status(), "--save");
+    }
+    const std::string path = fmt::format("{}/image.tar", (*scratch)->inside());
+    sys::RunRequest request = RequestFor({program, "save", "--output", path, name}, kSaveDeadline);
+    request.leads_session = true;
+    if (const auto saved = Run(request); !saved.ok()) {
+      return Annotate(saved.status(), "saving it to {}", path);
+    }
+    return host_.OpenFile(path, O_RDONLY);
   }
 
   // Where the layers cannot be read they can still be saved; that takes space, so nobody does it

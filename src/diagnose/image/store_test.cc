@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <iterator>
@@ -120,6 +122,25 @@ TEST_F(StoreTest, AnImageIsSavedWhereOnlyItsUserCanEnter) {
   EXPECT_EQ(mode, 0700U);
   EXPECT_THAT(std::distance(std::filesystem::directory_iterator(dir_.At("tmp/save")), {}), 1)
       << "nothing stays behind";
+}
+
+TEST_F(StoreTest, ASignalEndsASaveWithNothingLeftBehind) {
+  Install("docker");
+  dir_.WriteFile("tmp/save/keep", "");
+  programs_.answers["/usr/bin/docker image inspect x:1"] =
+      R"([{"Architecture":"amd64","Config":{}}])";
+  programs_.on_save = [this](const std::string& path) {
+    dir_.WriteFile(path, "half of it");
+    dir_.WriteFile(path.substr(0, path.rfind('/')) + "/.docker_temp_1", "more of it");
+    raise(SIGINT);
+  };
+  EXPECT_EXIT(
+      {
+        (void)Find("x:1", {.save_folder = "/tmp/save"});
+        std::_Exit(0);
+      },
+      ::testing::KilledBySignal(SIGINT), "");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_.At("tmp/save")), {}), 1);
 }
 
 TEST_F(StoreTest, LayersThatContainerdThrewAwayAreBroughtBackByACommand) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/diagnose/image/compat.h"
 #include "src/diagnose/image/need.h"
 #include "src/gpu/cuda/compatibility.h"
 #include "src/platform/base/shell.h"
@@ -61,8 +62,12 @@ class Judgement {
     finding.severity = is_good ? report::Severity::kInfo : report::Severity::kError;
     finding.subject = fmt::format(
         "{} ({})", image_.name.empty() ? "image" : Printable(image_.name, 200), image_.source);
-    finding.message = fmt::format("{}{}", Describe(verdict_.answer),
-                                  verdict_.is_refused ? "; the container will not start" : "");
+    // Two things may be unknown.
+    const std::string answer = verdict_.answer == Answer::kUnknown && is_cuda_unknown_
+                                   ? "unknown: this kgpu does not know that CUDA version"
+                                   : std::string(Describe(verdict_.answer));
+    finding.message =
+        fmt::format("{}{}", answer, verdict_.is_refused ? "; the container will not start" : "");
   }
 
   void Show(std::string line) { verdict_.finding.evidence.push_back(std::move(line)); }
@@ -147,12 +152,28 @@ class Judgement {
         FixMinor(cuda);
         return;
       case Fit::kUnknown:
+        if (!cuda::LeastCompute(cuda.major)) {
+          LeaveOpen(cuda);
+          return;
+        }
         Note(fmt::format("CUDA {} is newer than any version known to kgpu", cuda.str()));
         break;
       case Fit::kNone:
         break;
     }
     HearCompat(cuda);
+  }
+
+  // Of a major version without a row in our tables nothing is known: no driver, no cuda-compat.
+  void LeaveOpen(const CudaVersion& cuda) {
+    is_cuda_unknown_ = true;
+    Worsen(Answer::kUnknown);
+    Show(fmt::format("CUDA {} is newer than any version known to kgpu", cuda.str()));
+    const std::string highest = HighestText();
+    Fix(highest.empty() ? fmt::format("# a newer kgpu, which knows CUDA {}", cuda.major)
+                        : fmt::format("# an image for CUDA {} or older, or a newer kgpu, which "
+                                      "knows CUDA {}",
+                                      highest, cuda.major));
   }
 
   void FixMinor(const CudaVersion& cuda) {
@@ -186,19 +207,6 @@ class Judgement {
     });
   }
 
-  const CudaLibrary* FindCompat(const CudaVersion& cuda) const {
-    for (const CudaLibrary& library : image_.libraries) {
-      const auto version = DriverVersion::Parse(library.version);
-      if (library.kind == LibraryKind::kCompat && version.ok()) {
-        const Fit fit = cuda::FitOf(cuda, *version);
-        if (fit == Fit::kWhole || fit == Fit::kMinor) {
-          return &library;
-        }
-      }
-    }
-    return nullptr;
-  }
-
   // Why cuda-compat would not help; empty where it would.
   std::string WhyNoCompat(const CudaVersion& cuda) const {
     if (!cuda::HasCompat(cuda)) {
@@ -228,11 +236,14 @@ class Judgement {
         fmt::format("CUDA {} needs {}", cuda.str(),
                     needed.empty() ? "a newer driver" : fmt::format("driver {} or newer", needed)));
     const std::string why_not = WhyNoCompat(cuda);
-    if (why_not.empty()) {
-      UseCompat(cuda);
-    } else {
+    if (!why_not.empty()) {
       Worsen(Answer::kNot);
       Show(why_not);
+    } else if (const CudaLibrary* searched = FindSearchedCompat(image_, cuda)) {
+      NoteSearched(cuda, *searched);
+      return;
+    } else {
+      UseCompat(cuda);
     }
     FixDriver(cuda, needed, whole);
   }
@@ -262,9 +273,25 @@ class Judgement {
     return fmt::format("{}={}{}{}", kLibraryPath, folder, own.empty() ? "" : ":", own);
   }
 
+  // The image brings what it needs, and its programs find it.
+  void NoteSearched(const CudaVersion& cuda, const CudaLibrary& compat) {
+    verdict_.has_compat = true;
+    runs_by_compat_ = true;
+    Note(
+        fmt::format("it runs with its own cuda-compat, /{}, to which its {} leads: keep that "
+                    "variable",
+                    Printable(compat.path, 200), kLibraryPath));
+    NoteGpusOfCompat();
+    const auto version = DriverVersion::Parse(compat.version);
+    if (version.ok() && cuda::FitOf(cuda, *version, verdict_.update) == Fit::kMinor) {
+      Worsen(Answer::kRunsByMinor);
+      FixMinor(cuda);
+    }
+  }
+
   void UseCompat(const CudaVersion& cuda) {
     Worsen(Answer::kNeedsCompat);
-    const CudaLibrary* compat = FindCompat(cuda);
+    const CudaLibrary* compat = FindCompat(image_, cuda);
     verdict_.has_compat = compat != nullptr;
     if (compat != nullptr) {
       const std::string folder = compat->path.substr(0, compat->path.rfind('/'));
@@ -278,6 +305,10 @@ class Judgement {
       Fix("# on the host, for all containers: set cuda-compat in kgpu-runtime's configuration "
           "(docs/how-it-works/runtime-shim.md)");
     }
+    NoteGpusOfCompat();
+  }
+
+  void NoteGpusOfCompat() {
     if (host_.gpus.empty() || std::ranges::any_of(host_.gpus, [](const HostGpu& gpu) {
           return !gpu.is_data_center.has_value();
         })) {
@@ -351,11 +382,11 @@ class Judgement {
                     "start it: {}",
                     requirements.reason));
     // Who asks for a GPU or a driver that is not here knows why; of the CUDA version we know more.
-    const bool is_of_driver =
-        verdict_.answer != Answer::kRuns && verdict_.answer != Answer::kUnknown;
+    const bool is_of_driver = runs_by_compat_ || (verdict_.answer != Answer::kRuns &&
+                                                  verdict_.answer != Answer::kUnknown);
     if (!is_of_driver && requirements.outcome == cuda::Outcome::kUnsatisfied) {
       Worsen(Answer::kNot);
-    } else if (verdict_.answer == Answer::kRunsByMinor) {
+    } else if (runs_by_compat_ || verdict_.answer == Answer::kRunsByMinor) {
       Fix("podman run --env NVIDIA_DISABLE_REQUIRE=1 …");
     }
   }
@@ -404,6 +435,8 @@ class Judgement {
   const ImageFacts& image_;
   const HostFacts& host_;
   ImageVerdict verdict_;
+  bool is_cuda_unknown_ = false;
+  bool runs_by_compat_ = false;  // libraries of its own
 };
 
 }  // namespace

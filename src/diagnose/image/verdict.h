@@ -31,7 +31,7 @@ struct HostFacts {
 enum class Answer : uint8_t {
   kRuns,
   kRunsByMinor,  // by minor-version compatibility, except programs that compile PTX at run time
-  kUnknown,      // no sign of CUDA was found, but not all of the image was read
+  kUnknown,      // no sign of CUDA in what could be read, or a CUDA version that kgpu does not know
   kPtxOnly,      // only programs that contain PTX: the GPU is newer than the image's CUDA
   kNeedsCompat,  // with the libraries of a cuda-compat package
   kNot

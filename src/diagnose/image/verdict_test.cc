@@ -75,7 +75,9 @@ TEST(VerdictTest, EveryPairOfCudaDriverAndGpuHasOneAnswer) {
       {"13.0.0", "470.57.02", "A100", Answer::kNot},  // a branch that this cuda-compat left behind
       {"12.4.1", "450.51.06", "A100", Answer::kNot},
       {"12.4.1", "470.57.02", "RTX A6000", Answer::kNeedsCompat},  // some of them are certified
-      {"14.0.0", "610.43.02", "H100", Answer::kNot},
+      {"14.0.0", "610.43.02", "H100", Answer::kUnknown},
+      {"14.0.0", "595.71.05", "H100", Answer::kUnknown},
+      {"14.0.0", "470.57.02", "A100", Answer::kUnknown},
       {"", "535.104.05", "A100", Answer::kRuns},
       // Updates have a least driver of their own.
       {"12.4.1", "550.54.14", "A100", Answer::kRunsByMinor},
@@ -115,6 +117,15 @@ TEST(VerdictTest, ADriverThatSaysItsCudaMayLackAnUpdateOfIt) {
   EXPECT_EQ(verdict.answer, Answer::kRunsByMinor);
   EXPECT_THAT(verdict.finding.fix.commands, ElementsAre(HasSubstr("driver 550.54.15 or newer")));
   EXPECT_EQ(Judge(Image("12.4.0"), host).answer, Answer::kRuns);
+}
+
+TEST(VerdictTest, OfAMajorVersionThatNobodyKnowsNoPackageIsNamed) {
+  const ImageVerdict verdict = Judge(Image("14.0.0"), Host("595.71.05", "H100"));
+  EXPECT_THAT(verdict.finding.message, HasSubstr("does not know that CUDA version"));
+  EXPECT_EQ(verdict.finding.severity, report::Severity::kError);
+  EXPECT_THAT(verdict.finding.fix.commands,
+              ElementsAre("# an image for CUDA 13.2 or older, or a newer kgpu, which knows "
+                          "CUDA 14"));
 }
 
 TEST(VerdictTest, OnlyWhatTheGpuCanRunIsRecommendedAndOnce) {
@@ -177,6 +188,69 @@ TEST(VerdictTest, CompatLibrariesInTheImageAreFoundAndNamed) {
   EXPECT_FALSE(verdict.has_compat) << "too old to be of use";
   EXPECT_THAT(verdict.finding.fix.commands,
               Contains(HasSubstr("apt-get install cuda-compat-12-4")));
+}
+
+ImageFacts ImageWithCompat(const std::string& folder, const std::string& search) {
+  ImageFacts image = Image("12.4.1");
+  image.libraries = {{LibraryKind::kCompat, folder + "/libcuda.so.550.54.15", "550.54.15"}};
+  image.env.push_back("LD_LIBRARY_PATH=" + search);
+  return image;
+}
+
+TEST(VerdictTest, AnImageThatSearchesItsOwnCompatRuns) {
+  struct Case {
+    std::string folder;
+    std::string search;
+  };
+  for (const auto& [folder, search] :
+       {Case{"usr/local/cuda/compat", "/usr/local/cuda/compat:/usr/local/nvidia/lib64"},
+        Case{"usr/local/cuda-12.4/compat", "/usr/local/nvidia/lib64:/usr/local/cuda/compat/"},
+        Case{"usr/local/cuda-12.4/compat", "/usr/local/cuda-12/compat"},
+        Case{"opt/compat", "/opt/./compat"}}) {
+    const ImageVerdict verdict = Judge(ImageWithCompat(folder, search), Host("470.57.02", "A100"));
+    EXPECT_EQ(verdict.answer, Answer::kRuns) << folder << " " << search;
+    EXPECT_TRUE(verdict.has_compat);
+    EXPECT_EQ(verdict.finding.severity, report::Severity::kInfo);
+    EXPECT_THAT(verdict.finding.fix.commands, IsEmpty());
+    EXPECT_THAT(verdict.notes, Contains(HasSubstr("its own cuda-compat")));
+  }
+}
+
+TEST(VerdictTest, ASearchThatDoesNotFindCompatIsNoHelp) {
+  const HostFacts host = Host("470.57.02", "A100");
+  for (const std::string search : {"", "/usr/local/cuda/lib64", "/usr/local/cuda-12.3/compat",
+                                   "/usr/local/cuda-1/compat", "usr/local/cuda-12.4/compat"}) {
+    EXPECT_EQ(Judge(ImageWithCompat("usr/local/cuda-12.4/compat", search), host).answer,
+              Answer::kNeedsCompat)
+        << search;
+  }
+  // One of two that the link may lead to is too old.
+  ImageFacts image = ImageWithCompat("usr/local/cuda-12.4/compat", "/usr/local/cuda/compat");
+  image.libraries.push_back(
+      {LibraryKind::kCompat, "usr/local/cuda-11.0/compat/libcuda.so.450.51.06", "450.51.06"});
+  EXPECT_EQ(Judge(image, host).answer, Answer::kNeedsCompat);
+  // No cuda-compat runs there.
+  EXPECT_EQ(Judge(ImageWithCompat("usr/local/cuda/compat", "/usr/local/cuda/compat"),
+                  Host("470.57.02", "GeForce RTX 3090"))
+                .answer,
+            Answer::kNot);
+}
+
+TEST(VerdictTest, ACompatThatRunsItsCudaByMinorVersionIsSaidTo) {
+  ImageFacts image = ImageWithCompat("usr/local/cuda/compat", "/usr/local/cuda/compat");
+  image.libraries[0].version = "525.60.13";
+  EXPECT_EQ(Judge(image, Host("470.57.02", "A100")).answer, Answer::kRunsByMinor);
+}
+
+TEST(VerdictTest, RequirementsRefuseAnImageThatRunsByItsCompat) {
+  ImageFacts image = ImageWithCompat("usr/local/cuda/compat", "/usr/local/cuda/compat");
+  image.env = {"CUDA_VERSION=12.4.1", "LD_LIBRARY_PATH=/usr/local/cuda/compat",
+               "NVIDIA_REQUIRE_CUDA=cuda>=12.4"};
+  const ImageVerdict verdict = Judge(image, Host("470.57.02", "A100"));
+  EXPECT_EQ(verdict.answer, Answer::kRuns);
+  EXPECT_TRUE(verdict.is_refused);
+  EXPECT_THAT(verdict.finding.fix.commands,
+              ElementsAre("podman run --env NVIDIA_DISABLE_REQUIRE=1 …"));
 }
 
 TEST(VerdictTest, TheImagesOwnSearchPathStaysBehindThatOfCompat) {

@@ -67,7 +67,7 @@ class FaultTracker {
   void NoteCheck();
   // Whether a fault only waits for a measurement, because a read has already succeeded.
   bool AwaitsMeasurement() const;
-  // When Tell is due to report signs that were only counted so far; nothing if there are none.
+  // When Notify is due to report signs that were only counted so far; nothing if there are none.
   std::optional<SteadyTime> NextEvent() const;
   void Notify();
 

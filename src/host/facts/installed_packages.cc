@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <span>
 #include <vector>
 
+#include "src/platform/base/ascii.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/find_program.h"
@@ -39,6 +41,37 @@ void Keep(const Paragraph& paragraph, Packages& packages) {
   packages[std::string(paragraph.name)] = {
       std::string(paragraph.version), status[0] == "hold",
       std::ranges::find(kUnfinished, status[2]) != kUnfinished.end()};
+}
+
+// How Debian, Ubuntu, RPM Fusion, SUSE and NVIDIA's own repositories name the driver's packages.
+constexpr std::array<std::string_view, 10> kDriverNames = {
+    "nvidia-open",           "nvidia-alternative",      "nvidia-cuda-mps", "nvidia-libopencl1",
+    "nvidia-opencl-common",  "nvidia-opencl-icd",       "nvidia-support",  "nvidia-vdpau-driver",
+    "nvidia-suspend-common", "nvidia-installer-cleanup"};
+constexpr std::array<std::string_view, 54> kDriverStarts = {
+    // kernel modules and firmware
+    "akmod-nvidia", "firmware-nvidia-gsp", "firmware-nvidia-tesla-", "kernel-firmware-nvidia-gsp",
+    "kmod-nvidia", "linux-modules-nvidia-", "linux-objects-nvidia-", "linux-signatures-nvidia-",
+    "nvidia-dkms", "nvidia-firmware-", "nvidia-gfxG", "nvidia-kernel-", "nvidia-kmod",
+    "nvidia-open-",
+    // libraries
+    "libcuda1", "libcudadebugger", "libegl-nvidia", "libgl1-nvidia", "libgles-nvidia",
+    "libglx-nvidia", "libnvcuvid", "libnvfbc", "libnvidia-", "libnvoptix", "libnvsdm",
+    "libxnvctrl0", "nvidia-libXNVCtrl",
+    // programs, services and metapackages
+    "cuda-drivers", "dnf-plugin-nvidia", "glx-alternative-nvidia", "nvidia-common-",
+    "nvidia-compute", "nvidia-driver", "nvidia-egl-", "nvidia-fabric", "nvidia-gl",
+    "nvidia-headless-", "nvidia-imex", "nvidia-legacy-", "nvidia-modprobe", "nvidia-persistenced",
+    "nvidia-powerd", "nvidia-settings", "nvidia-smi", "nvidia-tesla-", "nvidia-utils-",
+    "nvidia-video", "nvidia-vulkan-", "nvidia-xconfig", "x11-video-nvidia", "xorg-x11-drv-nvidia",
+    "xorg-x11-nvidia", "xserver-xorg-video-nvidia", "yum-plugin-nvidia"};
+// Of the container toolkit, of the CUDA toolkit, and of projects with versions of their own.
+constexpr std::array<std::string_view, 4> kOtherStarts = {
+    "libnvidia-container", "libnvidia-egl-", "libnvidia-ml-dev", "nvidia-driver-assistant"};
+
+bool StartsWithAny(std::string_view name, std::span<const std::string_view> starts) {
+  return std::ranges::any_of(starts,
+                             [name](std::string_view start) { return name.starts_with(start); });
 }
 
 }  // namespace
@@ -90,10 +123,14 @@ StatusOr<Packages> AskRpm(const sys::Root& host, sys::ProgramRunner& runner,
 }
 
 bool IsDriverPackage(std::string_view name) {
-  const bool is_driver = name.find("nvidia") != std::string_view::npos ||
-                         name.starts_with("libcuda") || name.starts_with("libnv") ||
-                         name.starts_with("cuda-drivers") || name.starts_with("libxnvctrl");
-  return is_driver && name.find("container") == std::string_view::npos;
+  if (std::ranges::find(kDriverNames, name) != kDriverNames.end()) {
+    return true;
+  }
+  // Ubuntu's of its first branches: "nvidia-340".
+  constexpr std::string_view kNvidia = "nvidia-";
+  const bool is_branch =
+      name.starts_with(kNvidia) && name.size() > kNvidia.size() && IsDigit(name[kNvidia.size()]);
+  return is_branch || (StartsWithAny(name, kDriverStarts) && !StartsWithAny(name, kOtherStarts));
 }
 
 bool IsModulePackage(std::string_view name) {
@@ -105,9 +142,7 @@ bool IsModulePackage(std::string_view name) {
   // Debian's of older branches: "nvidia-tesla-470-kernel-dkms", "nvidia-legacy-390xx-kernel-dkms".
   const bool is_older = (name.starts_with("nvidia-tesla-") || name.starts_with("nvidia-legacy-")) &&
                         name.ends_with("kernel-dkms");
-  return is_older || std::ranges::any_of(kStarts, [name](std::string_view start) {
-           return name.starts_with(start);
-         });
+  return is_older || StartsWithAny(name, kStarts);
 }
 
 std::string UpstreamVersion(std::string_view version) {

@@ -44,6 +44,97 @@ TEST(UpstreamVersionTest, LeavesOutWhatThePackagersAdded) {
   EXPECT_EQ(UpstreamVersion("580.95.05_k6.4.0_150600-1"), "580.95.05");
 }
 
+TEST(DriverPackageTest, KnowsThoseOfEveryDistribution) {
+  for (const std::string_view name : {"nvidia-driver",
+                                      "nvidia-driver-cuda-libs",
+                                      "nvidia-driver-G06-kmp-default",
+                                      "nvidia-open",
+                                      "nvidia-open-580",
+                                      "nvidia-open-kernel-dkms",
+                                      "nvidia-open-driver-G06-signed-kmp-default",
+                                      "nvidia-340",
+                                      "nvidia-dkms-535-server",
+                                      "nvidia-kernel-source-535-open",
+                                      "nvidia-firmware-535-535.261.03",
+                                      "nvidia-headless-no-dkms-580-server-open",
+                                      "nvidia-utils-580-server",
+                                      "nvidia-compute-utils-580",
+                                      "nvidia-computeG05",
+                                      "nvidia-gl-G06",
+                                      "nvidia-fabric-manager",
+                                      "nvidia-fabricmanager-580",
+                                      "nvidia-cuda-mps",
+                                      "nvidia-smi",
+                                      "nvidia-tesla-470-smi",
+                                      "nvidia-legacy-390xx-driver",
+                                      "nvidia-egl-icd",
+                                      "nvidia-opencl-icd",
+                                      "nvidia-kmod-common",
+                                      "nvidia-libXNVCtrl",
+                                      "firmware-nvidia-gsp",
+                                      "linux-modules-nvidia-580-server-open-6.8.0-85-generic",
+                                      "linux-objects-nvidia-535-server",
+                                      "kmod-nvidia-open-dkms",
+                                      "akmod-nvidia",
+                                      "libcuda1",
+                                      "libcuda1-340",
+                                      "libcudadebugger1",
+                                      "libnvidia-compute-580",
+                                      "libnvidia-ml1",
+                                      "libnvidia-nscq",
+                                      "libnvidia-tesla-470-cuda1",
+                                      "libnvcuvid1",
+                                      "libnvoptix1",
+                                      "libnvsdm",
+                                      "libegl-nvidia0",
+                                      "libgles-nvidia2",
+                                      "libgl1-nvidia-glvnd-glx",
+                                      "libglx-nvidia0",
+                                      "libxnvctrl0",
+                                      "xserver-xorg-video-nvidia-535",
+                                      "xorg-x11-drv-nvidia-cuda",
+                                      "x11-video-nvidiaG05",
+                                      "cuda-drivers-fabricmanager-535"}) {
+    EXPECT_TRUE(IsDriverPackage(name)) << name;
+  }
+}
+
+TEST(DriverPackageTest, LeavesOutWhatOnlyResemblesOne) {
+  for (const std::string_view name : {"libnvme1",
+                                      "libnvme-dev",
+                                      "libnvpair3linux",
+                                      "libnvtt2",
+                                      "libcudart11.0",
+                                      "libcudnn8",
+                                      "nvidia-cuda-toolkit",
+                                      "nvidia-cuda-dev",
+                                      "nvidia-cuda-gdb",
+                                      "nvidia-opencl-dev",
+                                      "nvidia-openjdk-8-jre",
+                                      "nvidia-visual-profiler",
+                                      "nvidia-profiler",
+                                      "nvidia-vaapi-driver",
+                                      "nvidia-container-toolkit",
+                                      "nvidia-docker2",
+                                      "libnvidia-container1",
+                                      "libnvidia-ml-dev",
+                                      "libnvidia-egl-wayland1",
+                                      "nvidia-driver-assistant",
+                                      "nvidia-gds",
+                                      "nvidia-prime",
+                                      "nvidia-gpu-firmware",
+                                      "firmware-nvidia-graphics",
+                                      "mate-sensors-applet-nvidia",
+                                      "mir-platform-graphics-eglstream-kms20",
+                                      "bumblebee-nvidia",
+                                      "cuda-compat-12-4",
+                                      "cuda-toolkit-12-4",
+                                      "nvidia",
+                                      "nvidia-"}) {
+    EXPECT_FALSE(IsDriverPackage(name)) << name;
+  }
+}
+
 class RpmRunner : public sys::ProgramRunner {
  public:
   StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {

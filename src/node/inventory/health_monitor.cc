@@ -175,7 +175,7 @@ void HealthMonitor::OnKernelFault(const health::KernelFault& fault) {
 void HealthMonitor::Note(const Sign& sign) {
   const health::Change change = tracker_.Note(sign);
   if (change != health::Change::kNothing) {
-    // A device that turns unhealthy is events at once, and rare: it must turn healthy in between.
+    // A device that turns unhealthy is shown at once. It is rare: it must recover in between.
     if (change == health::Change::kVerdict) {
       Show();
     } else {

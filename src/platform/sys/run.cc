@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 #include <csignal>
 
@@ -15,6 +14,7 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/sys/end_signals.h"
 #include "src/platform/sys/session.h"
 
 namespace kgpu::sys {
@@ -100,32 +100,6 @@ int MillisecondsTo(Deadline deadline) {
       std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
   return static_cast<int>(std::clamp<int64_t>(left.count(), 0, 1 << 30));
 }
-
-// Signals that tell us to end, held up while a program is ours to end first. They stay pending.
-class EndSignals {
- public:
-  EndSignals() {
-    sigset_t set = {};
-    sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-      struct sigaction action = {};
-      if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) {
-        sigaddset(&set, signal);
-      }
-    }
-    pthread_sigmask(SIG_BLOCK, &set, &before_);
-    fd_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  ~EndSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  EndSignals(const EndSignals&) = delete;
-  EndSignals& operator=(const EndSignals&) = delete;
-  // Becomes readable when one has come.
-  int fd() const { return fd_.get(); }
-
- private:
-  sigset_t before_ = {};
-  UniqueFd fd_;
-};
 
 // Only one that is stuck in the kernel outlives SIGKILL for so long.
 constexpr std::chrono::milliseconds kKillWait{30'000};

@@ -30,7 +30,8 @@ struct OwnedFile {
   std::string path;
   bool is_empty = false;  // in the package, too
 };
-using OwnedFiles = std::map<std::string, std::vector<OwnedFile>>;  // by package
+// By package; with its architecture where dpkg's database has several: "libcuda1:i386".
+using OwnedFiles = std::map<std::string, std::vector<OwnedFile>>;
 
 // What package managers may be configured to leave out, what is made again, and what a driver runs
 // without.
@@ -90,7 +91,7 @@ OwnedFiles FilesByDpkg(const sys::Root& root, const host::Packages& packages) {
         root.ReadFile(fmt::format("{}/{}", kDpkgInfo, name), kFileListLimit).value_or("");
     const std::set<std::string> empty = EmptyInPackage(root, stem);
     const std::vector<std::string_view> lines = Split(text, '\n');
-    std::vector<OwnedFile>& owned = files[package];
+    std::vector<OwnedFile>& owned = files[stem];
     for (size_t i = 0; i < lines.size(); ++i) {
       const std::string path(lines[i]);
       const bool is_folder = i + 1 < lines.size() && lines[i + 1].starts_with(path + "/");

@@ -100,8 +100,27 @@ TEST_F(DebianFilesTest, PassesWhatIsWhole) {
 
 TEST_F(DebianFilesTest, FindsAnEmptyLibrary) {
   Write("usr/lib/libcuda.so.535.1", "");
-  EXPECT_THAT(Check().failed, ElementsAre("package libcuda1: /usr/lib/libcuda.so.535.1 is empty: "
-                                          "apt-get install --reinstall libcuda1"));
+  EXPECT_THAT(Check().failed,
+              ElementsAre("package libcuda1:amd64: /usr/lib/libcuda.so.535.1 is empty: "
+                          "apt-get install --reinstall libcuda1:amd64"));
+}
+
+TEST_F(DebianFilesTest, TellsArchitecturesOfOnePackageApart) {
+  AddList("libcuda1:i386", "/.\n/usr/lib32/libcuda.so.535.1\n");
+  const PackageFiles seen = Check();
+  EXPECT_EQ(seen.packages, 4U);
+  EXPECT_THAT(seen.failed, ElementsAre("package libcuda1:i386: /usr/lib32/libcuda.so.535.1 is "
+                                       "missing: apt-get install --reinstall libcuda1:i386"));
+}
+
+TEST_F(DebianFilesTest, PassesOverPackagesThatOnlyResembleTheDriver) {
+  constexpr const char* kToolkit = "nvidia-cuda-toolkit";
+  Write("var/lib/dpkg/status",
+        fmt::format("Package: {}\nStatus: install ok installed\nVersion: 11.8\n", kToolkit));
+  AddList(kToolkit, "/.\n/usr/bin/nvcc\n");
+  const PackageFiles seen = Check();
+  EXPECT_EQ(seen.packages, 0U);
+  EXPECT_THAT(seen.failed, IsEmpty());
 }
 
 TEST_F(DebianFilesTest, FindsAFolderOfFirmwareThatIsGone) {

@@ -1,12 +1,11 @@
 // apt is asked with lists and preferences of its own, so that the host's stay as they are.
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/atomic_file.h"
+#include "src/platform/sys/scratch_folder.h"
 #include "src/setup/driver/preflight_ask.h"
 
 namespace kgpu::driver {
@@ -21,44 +21,24 @@ namespace {
 
 constexpr size_t kPreferencesLimit = size_t{1} << 20;
 
-// A folder below the host's root for apt's lists, gone with this object.
-class Scratch {
- public:
-  static StatusOr<std::unique_ptr<Scratch>> Make(const sys::Root& host) {
-    ASSIGN_OR_RETURN(const std::string cache, host.Resolve("/var/cache"));
-    std::string folder = host.At(fmt::format("{}/kgpu-preflight-XXXXXX", cache));
-    if (mkdtemp(folder.data()) == nullptr) {
-      return ErrnoStatus(errno, fmt::format("create a folder in {}", host.At(cache)));
+constexpr const char* kScratchName = "kgpu-preflight";
+
+// A folder of the host with the parts that apt needs.
+StatusOr<std::unique_ptr<sys::ScratchFolder>> MakeScratch(const sys::Root& host) {
+  ASSIGN_OR_RETURN(const std::string cache, host.Resolve("/var/cache"));
+  sys::ScratchFolder::RemoveAbandoned(host, cache, kScratchName);
+  ASSIGN_OR_RETURN(std::unique_ptr<sys::ScratchFolder> scratch,
+                   sys::ScratchFolder::Make(host, cache, kScratchName));
+  for (const char* part : {"lists/partial", "cache/archives/partial", "preferences.d"}) {
+    const std::string folder = fmt::format("{}/{}", scratch->path(), part);
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) {
+      return ErrnoStatus(error.value(), fmt::format("create {}", folder));
     }
-    auto scratch = std::make_unique<Scratch>(folder, cache);
-    for (const char* part : {"lists/partial", "cache/archives/partial", "preferences.d"}) {
-      std::error_code error;
-      std::filesystem::create_directories(fmt::format("{}/{}", folder, part), error);
-      if (error) {
-        return ErrnoStatus(error.value(), fmt::format("create {}/{}", folder, part));
-      }
-    }
-    return scratch;
   }
-
-  Scratch(std::string folder, const std::string& cache)
-      : folder_(std::move(folder)),
-        inside_(fmt::format("{}{}", cache, folder_.substr(folder_.rfind('/')))) {}
-  ~Scratch() {
-    std::error_code error;  // what stays is a cache
-    std::filesystem::remove_all(folder_, error);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  // As this process and as the host's programs see it.
-  const std::string& folder() const { return folder_; }
-  const std::string& inside() const { return inside_; }
-
- private:
-  std::string folder_;
-  std::string inside_;
-};
+  return scratch;
+}
 
 // The sources of the host and those that the plan adds, a line each.
 std::string SourcesText(const HostFacts& facts, const Plan& plan) {
@@ -169,13 +149,13 @@ void CheckVersion(std::string_view simulated, Asking& asking) {
 
 void CheckApt(Asking& asking) {
   const std::string apt = asking.facts.Program("apt-get");
-  const auto scratch = Scratch::Make(asking.host);
+  const auto scratch = MakeScratch(asking.host);
   std::string written = scratch.ok() ? "" : std::string(Message(scratch.status()));
   if (scratch.ok()) {
-    Status status = sys::WriteFileAtomically((*scratch)->folder() + "/sources.list",
+    Status status = sys::WriteFileAtomically((*scratch)->path() + "/sources.list",
                                              SourcesText(asking.facts, asking.plan));
     if (status.ok()) {
-      status = WritePreferences(asking.plan, asking.host, (*scratch)->folder() + "/preferences.d");
+      status = WritePreferences(asking.plan, asking.host, (*scratch)->path() + "/preferences.d");
     }
     written = status.ok() ? "" : std::string(Message(status));
   }

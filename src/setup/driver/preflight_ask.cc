@@ -38,6 +38,7 @@ std::string SpecOf(std::string name, std::string version, char between) {
 StatusOr<sys::RunResult> Ask(const Asking& asking, std::vector<std::string> argv) {
   sys::RunRequest request = sys::RequestOf(asking.host, std::move(argv), kAskDeadline);
   request.environment.emplace_back("DEBIAN_FRONTEND=noninteractive");
+  request.leads_session = true;  // ended with us: it may write into a folder that is removed then
   return asking.runner.Run(request);
 }
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 
 #include "testing/status_matchers.h"
@@ -151,11 +153,14 @@ TEST(CheckFactsTest, LetsPackagesGiveWayThatAreKept) {
 
 TEST(CheckFactsTest, RefusesHeldPackagesOfTheDriverOnly) {
   HostFacts facts;
-  facts.packages = {{"nvidia-utils-535", {"535.1", true}}, {"vim", {"9", true}}};
+  facts.packages = {{"nvidia-utils-535", {"535.1", true}},
+                    {"libnvpair3linux", {"2.1.11", true}},
+                    {"nvidia-cuda-toolkit", {"11.8", true}},
+                    {"vim", {"9", true}}};
   EXPECT_THAT(
       CheckFacts(facts, {}),
       ElementsAre(Field(&Finding::fix, Field(&report::Fix::commands,
-                                             Contains("apt-mark unhold nvidia-utils-535")))));
+                                             ElementsAre("apt-mark unhold nvidia-utils-535")))));
 }
 
 TEST(CheckFactsTest, WarnsOfWhatCouldNotBeConfiguredBefore) {
@@ -258,6 +263,33 @@ TEST(CheckPackagesTest, AsksAptWithoutTouchingItsLists) {
     EXPECT_THAT(argv, Contains(HasSubstr("Dir::State::lists=/var/cache/kgpu-preflight-")));
   }
   EXPECT_THAT(runner.argvs[1], Contains("--simulate"));
+  EXPECT_THAT(host->ListDir("var/cache"), IsOkAndHolds(IsEmpty()));
+}
+
+// Is asked to end while apt is asked.
+class InterruptedRunner final : public sys::ProgramRunner {
+ public:
+  StatusOr<sys::RunResult> Run(const sys::RunRequest& request) override {
+    if (!request.leads_session) {  // apt would go on writing
+      std::_Exit(1);
+    }
+    raise(SIGTERM);
+    return MakeStatus(StatusCode::kCancelled, "apt-get: stopped");
+  }
+};
+
+TEST(CheckPackagesTest, LeavesNoListsBehind) {
+  const MountedDir dir;
+  dir.WriteFile("var/cache/kgpu-preflight-abcdef/lists/of_a_process_that_was_killed", "");
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  EXPECT_EXIT(
+      {
+        InterruptedRunner runner;
+        (void)CheckPackages(Debian(), InstallOf("x"), *host, runner);
+        std::_Exit(0);
+      },
+      ::testing::KilledBySignal(SIGTERM), "");
   EXPECT_THAT(host->ListDir("var/cache"), IsOkAndHolds(IsEmpty()));
 }
 
