@@ -20,13 +20,15 @@ struct HostSource {
 HostSource HostSourceOf(const commands::TypedLine& line,
                         const std::vector<std::string>& environment);
 
-// For the kind "GPU" the indexes and the UUIDs; empty for any other.
+// For the kind "GPU" the UUIDs, and the indexes where the agent reports them; empty for any other.
 std::vector<commands::Candidate> HostValuesOf(const HostSource& source, std::string_view kind);
 
-// GPUs in the order of their PCI addresses. Source: /proc/driver/nvidia/gpus/*/information.
+// UUIDs in the order of the PCI addresses: the kernel does not know NVML's indexes, which skip a
+// GPU that the driver cannot use. Source: /proc/driver/nvidia/gpus/*/information.
 std::vector<commands::Candidate> GpusOfKernel(const sys::Root& host);
 
-// GPUs and MIG devices of what the agent answers to /v1/devices. Errors: InvalidArgument.
+// Indexes and UUIDs of GPUs, and UUIDs of MIG devices, of what the agent answers to /v1/devices.
+// Errors: InvalidArgument.
 StatusOr<std::vector<commands::Candidate>> GpusOfAgent(std::string_view json);
 
 }  // namespace kgpu::cli
