@@ -1,5 +1,6 @@
 #include "src/cli/completion.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/cli/environment.h"
@@ -76,9 +77,10 @@ StatusOr<std::string> CompletionScript(std::string_view shell) {
 }
 
 StatusOr<ExitCode> PrintCandidates(std::vector<std::string> words) {
-  // What may follow `kgpu help` and `kgpu man` are commands, as after kgpu itself.
+  // What may follow `kgpu help` and `kgpu man` are commands, as after kgpu itself; what follows a
+  // flag may be its value.
   if (words.size() > 1 && (words.front() == "help" || words.front() == "man") &&
-      !words.back().starts_with('-')) {
+      std::ranges::none_of(words, [](const std::string& word) { return word.starts_with('-'); })) {
     words.erase(words.begin());
   }
   const commands::TypedLine line = commands::TypedLineOf(std::move(words));

@@ -56,14 +56,12 @@ std::string_view FieldIn(std::string_view text, std::string_view key) {
   return "";
 }
 
-// Indexes first: they are shorter to type.
-std::vector<Candidate> IndexesAndUuids(const std::vector<Candidate>& uuids) {
-  std::vector<Candidate> offered;
-  for (size_t i = 0; i < uuids.size(); ++i) {
-    offered.push_back({.word = fmt::format("{}", i), .description = uuids[i].description});
+void AddIndex(const json::value& gpu, std::vector<Candidate>& offered) {
+  const json::value* index = kube::FindField(gpu, {"index"});
+  if (index != nullptr && index->is_int64()) {
+    offered.push_back({.word = fmt::format("{}", index->get_int64()),
+                       .description = std::string(kube::TextField(gpu, {"name"}))});
   }
-  offered.insert(offered.end(), uuids.begin(), uuids.end());
-  return offered;
 }
 
 void AddMigUuids(const json::value& gpu, std::vector<Candidate>& offered) {
@@ -109,7 +107,7 @@ std::vector<Candidate> GpusOfKernel(const sys::Root& host) {
           {.word = std::string(uuid), .description = std::string(FieldIn(text, "Model:"))});
     }
   }
-  return IndexesAndUuids(uuids);
+  return uuids;
 }
 
 StatusOr<std::vector<Candidate>> GpusOfAgent(std::string_view text) {
@@ -118,14 +116,16 @@ StatusOr<std::vector<Candidate>> GpusOfAgent(std::string_view text) {
   if (gpus == nullptr || !gpus->is_array()) {
     return InvalidArgument("devices: no list of GPUs");
   }
+  std::vector<Candidate> offered;  // indexes first: they are shorter to type
   std::vector<Candidate> uuids;
   std::vector<Candidate> migs;
   for (const json::value& gpu : gpus->get_array()) {
+    AddIndex(gpu, offered);
     uuids.push_back({.word = std::string(kube::TextField(gpu, {"uuid"})),
                      .description = std::string(kube::TextField(gpu, {"name"}))});
     AddMigUuids(gpu, migs);
   }
-  std::vector<Candidate> offered = IndexesAndUuids(uuids);
+  offered.insert(offered.end(), uuids.begin(), uuids.end());
   offered.insert(offered.end(), migs.begin(), migs.end());
   return offered;
 }

@@ -20,13 +20,15 @@ struct HostSource {
 HostSource HostSourceOf(const commands::TypedLine& line,
                         const std::vector<std::string>& environment);
 
-// Indexes and UUIDs for the kind "GPU"; empty for any other kind.
+// For the kind "GPU": UUIDs, and indexes if the agent reports them; empty for any other kind.
 std::vector<commands::Candidate> HostValuesOf(const HostSource& source, std::string_view kind);
 
-// GPUs sorted by PCI address. Source: /proc/driver/nvidia/gpus/*/information.
+// UUIDs sorted by PCI address: the kernel does not know NVML's indexes, which skip a GPU that the
+// driver cannot use. Source: /proc/driver/nvidia/gpus/*/information.
 std::vector<commands::Candidate> GpusOfKernel(const sys::Root& host);
 
-// GPUs and MIG devices in the agent's response to /v1/devices. Errors: InvalidArgument.
+// Indexes and UUIDs of GPUs, and UUIDs of MIG devices, in the agent's response to /v1/devices.
+// Errors: InvalidArgument.
 StatusOr<std::vector<commands::Candidate>> GpusOfAgent(std::string_view json);
 
 }  // namespace kgpu::cli

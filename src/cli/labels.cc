@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/cli/ask_agent.h"
+#include "src/cli/color.h"
 #include "src/cli/config_file.h"
 #include "src/cli/host_options.h"
 #include "src/cli/labels_apply.h"
@@ -19,6 +20,7 @@
 #include "src/cli/observe.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/container/engine/diff.h"
 #include "src/host/inspect/pci.h"
 #include "src/node/labels/feature_files.h"
 #include "src/node/labels/gpu_labels.h"
@@ -128,19 +130,27 @@ Status ShowLabels(const LabelsOptions& options, const Form& form, const labels::
                                                       : Render(LabelsJson(look), form.format));
 }
 
-StatusOr<ExitCode> WriteFile(const sys::Root& host, const std::string& path,
-                             const labels::LabelLook& look) {
-  const auto [folder, name] = labels::SplitFilePath(path);
-  ASSIGN_OR_RETURN(const bool is_new,
-                   labels::WriteFeatureFile(host, folder, look.labels.own_labels, name));
-  PrintNote(fmt::format("{}: {}", host.At(path), is_new ? "written" : "no changes"));
+StatusOr<ExitCode> ChangeFile(const sys::Root& host, const labels::FeatureFilePlan& plan,
+                              bool is_dry_run) {
+  const std::string path = host.At(plan.path);
+  if (!plan.HasChange()) {
+    PrintNote(fmt::format("{}: no changes", path));
+    return ExitCode::kOk;
+  }
+  if (is_dry_run) {
+    return OkOr(PrintOut(DiffForOutput(engine::UnifiedDiff(path, plan.before, plan.after))));
+  }
+  RETURN_IF_ERROR(labels::ApplyFeatureFile(host, plan));
+  PrintNote(fmt::format("{}: {}", path, plan.after ? "written" : "removed"));
   return ExitCode::kOk;
 }
 
 // A set that is not whole would take the rest off the node.
 Status CheckWhole(const LabelsOptions& options, bool is_driver_silent) {
   if (!options.only.empty()) {
-    return InvalidArgument("--apply writes all labels to the node: remove --only {}", options.only);
+    return InvalidArgument("{} writes all labels{}: remove --only {}",
+                           options.applies ? "--apply" : "--write-file",
+                           options.applies ? " to the node" : "", options.only);
   }
   if (is_driver_silent) {
     return FailedPrecondition(
@@ -149,7 +159,8 @@ Status CheckWhole(const LabelsOptions& options, bool is_driver_silent) {
   if (options.node.is_dry_run) {
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const bool has_agent, IsAgentRunning(options.run_dir));
+  ASSIGN_OR_RETURN(const bool has_agent,
+                   IsAgentRunning(BelowHostRoot(options.run_dir, kRunDir, options.host.host_root)));
   if (has_agent) {
     return FailedPrecondition(
         "an agent is running here and maintains the node's labels: preview changes with --dry-run");
@@ -175,10 +186,12 @@ StatusOr<ExitCode> RunLabels(const LabelsOptions& options) {
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   if (options.removes_file) {
     const auto [folder, name] = labels::SplitFilePath(config.labels.file);
-    return OkOr(labels::RemoveFeatureFile(root.host, folder, name));
+    ASSIGN_OR_RETURN(const labels::FeatureFilePlan plan,
+                     labels::PlanFeatureFileRemoval(root.host, folder, name));
+    return ChangeFile(root.host, plan, options.node.is_dry_run);
   }
   ASSIGN_OR_RETURN(Gpus gpus, ReadGpus(options, root, config));
-  if (options.applies) {
+  if (options.applies || options.writes_file) {
     RETURN_IF_ERROR(CheckWhole(options, gpus.is_driver_silent));
   }
   labels::LookOptions look_options;
@@ -197,7 +210,10 @@ StatusOr<ExitCode> RunLabels(const LabelsOptions& options) {
   const labels::LabelLook look = source.Look(look_options);
   PrintNotes(look.labels.problems, "kgpu labels: ");
   if (options.writes_file) {
-    return WriteFile(root.host, config.labels.file, look);
+    const auto [folder, name] = labels::SplitFilePath(config.labels.file);
+    ASSIGN_OR_RETURN(const labels::FeatureFilePlan plan,
+                     labels::PlanFeatureFile(root.host, folder, look.labels.own_labels, name));
+    return ChangeFile(root.host, plan, options.node.is_dry_run);
   }
   return OkOr(ShowLabels(options, form, look));
 }
@@ -242,14 +258,20 @@ void AddFlags(CLI::App& verb, LabelsOptions& options) {
                 "Print the raw features that rules match, as in a NodeFeature object");
   verb.add_flag("--explain-rules", options.explains_rules,
                 "Print what each rule does, or its first term that fails");
-  verb.add_flag("--apply", options.applies,
-                "Write labels, annotations, taints and extended resources to the Node object once, "
-                "except those that others own");
+  CLI::Option* apply = verb.add_flag(
+      "--apply", options.applies,
+      "Write labels, annotations, taints and extended resources to the Node object once, except "
+      "those that others own");
   AddRunDirOption(verb, options.run_dir);
-  verb.add_flag("--dry-run", options.node.is_dry_run, "With --apply: show what would change");
-  verb.add_flag("--write-file", options.writes_file,
-                "Write the configured feature file (labels.file) for an NFD on this node");
-  verb.add_flag("--remove-file", options.removes_file, "Remove the feature file");
+  verb.add_flag("--dry-run", options.node.is_dry_run,
+                "With --apply, --write-file or --remove-file: show what would change");
+  CLI::Option* write =
+      verb.add_flag("--write-file", options.writes_file,
+                    "Write the configured feature file (labels.file) for an NFD on this node")
+          ->excludes(apply);
+  verb.add_flag("--remove-file", options.removes_file, "Remove the feature file")
+      ->excludes(apply)
+      ->excludes(write);
 }
 
 }  // namespace

@@ -217,9 +217,14 @@ void AddConfigure(VerbRegistrar& verbs, CLI::App& group) {
   AddRestart(verb, options.common, options.restart);
   AddWayFlags(verb, options);
   AddRegistryFlags(verb, options);
-  AddValue(verb, "--print", options.print, "minikube|kubespray",
-           "Print the settings for this tool and change nothing")
-      ->excludes(dry_run);
+  CLI::Option* print = AddValue(verb, "--print", options.print, "minikube|kubespray",
+                                "Print the settings for this tool and change nothing");
+  print->excludes(dry_run);
+  // What no tool takes; the rest is in one recipe or the other.
+  for (const char* unused : {"--engine", "--config", "--restart", "--adopt", "--accept-env",
+                             "--http-proxy", "--https-proxy", "--no-proxy"}) {
+    print->excludes(unused);
+  }
 }
 
 void AddRevert(VerbRegistrar& verbs, CLI::App& group) {

@@ -28,6 +28,13 @@ StatusOr<engine::Request> RequestOf(const ConfigureOptions& options) {
   request.set_default = options.set_default;
   request.adopt = options.adopt;
   request.named.name = options.runtime_name;
+  if (!options.runtime_path.empty()) {
+    if (!options.runtime_path.starts_with('/')) {
+      return InvalidArgument("--runtime-path: \"{}\" must be an absolute path on the host",
+                             Printable(options.runtime_path, 80));
+    }
+    request.named.path = options.runtime_path;
+  }
   request.registries = {options.insecure_registries, options.registry_mirrors};
   request.proxies = {options.http_proxy, options.https_proxy, options.no_proxy};
   return request;
@@ -45,10 +52,6 @@ StatusOr<Program> FindRuntime(const ConfigureOptions& options) {
   const std::string beside = folder + "/kgpu-runtime";
   const std::string source = access(beside.c_str(), X_OK) == 0 ? beside : "";
   if (!options.runtime_path.empty()) {
-    if (!options.runtime_path.starts_with('/')) {
-      return InvalidArgument("--runtime-path: \"{}\" must be an absolute path on the host",
-                             Printable(options.runtime_path, 80));
-    }
     return Program{options.runtime_path, source};
   }
   constexpr std::array<std::string_view, 4> kInstalled = {"/usr/bin", "/usr/sbin", "/usr/local/bin",

@@ -138,6 +138,8 @@ std::string Offered(std::vector<std::string> words) {
 TEST(CliTest, CompletionKnowsNestedCommandsAndValues) {
   EXPECT_EQ(Offered({"cdi", "g"}), "generate  ");
   EXPECT_EQ(Offered({"help", "driver", "pl"}), "plan  ");
+  EXPECT_EQ(Offered({"man", "driver", "pl"}), "plan  ");
+  EXPECT_EQ(Offered({"man", "--dir", ""}), " ") << "folders: the shell offers them";
   EXPECT_EQ(Offered({"devices", "--output", ""}), "table json yaml  ");
   EXPECT_THAT(Offered({"doctor", "--only", "pci-acs"}), HasSubstr("pci-acs-redirects"));
   EXPECT_THAT(Offered({"runtime", "status", "--engine", ""}), HasSubstr("containerd"));
@@ -158,7 +160,7 @@ TEST(CliTest, CompletionKnowsTheGpusOfTheHost) {
   }
   const SimHost host("8xA100-SXM4-80GB");
   const std::string offered = Offered({"validate", "--host-root", host.path(), "--gpu", ""});
-  EXPECT_THAT(offered, AllOf(StartsWith("0 1 2 "), HasSubstr(" GPU-")));
+  EXPECT_THAT(offered, StartsWith("GPU-")) << "the kernel does not know the driver's indexes";
 }
 
 TEST(CliTest, CompletionIsInstalledWhereTheShellLooks) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/platform/sys/unix_socket.h"
 #include "testing/golden.h"
 #include "testing/temp_dir.h"
 #include "tests/e2e/program.h"
@@ -168,6 +169,70 @@ TEST_F(LabelsTest, AFeatureFileIsWrittenOnceAndRemoved) {
   EXPECT_THAT(Labels(host, {"--write-file"}).err, HasSubstr("no changes"));
   EXPECT_EQ(Labels(host, {"--remove-file"}).code, 0);
   EXPECT_EQ(host.dir().ReadFile(file), "");
+}
+
+constexpr const char* kFeatureFile = "host/etc/kubernetes/node-feature-discovery/features.d/kgpu";
+
+TEST_F(LabelsTest, ADryRunOfTheFeatureFileShowsTheChangeAndMakesNone) {
+  const SimHost host("4xT4");
+  host.dir().MakeDir("host/etc/kubernetes/node-feature-discovery/features.d");
+  const Result writes = Labels(host, {"--write-file", "--dry-run"});
+  EXPECT_EQ(writes.code, 0) << writes.err;
+  EXPECT_THAT(writes.out, AllOf(HasSubstr("--- /dev/null\n"),
+                                HasSubstr("\n+nvidia.com/gpu.product=Tesla-T4\n")));
+  EXPECT_EQ(host.dir().ReadFile(kFeatureFile), "");
+
+  EXPECT_EQ(Labels(host, {"--write-file"}).code, 0);
+  const std::string written = host.dir().ReadFile(kFeatureFile);
+  const Result removes = Labels(host, {"--remove-file", "--dry-run"});
+  EXPECT_EQ(removes.code, 0) << removes.err;
+  EXPECT_THAT(removes.out, AllOf(HasSubstr("+++ /dev/null\n"),
+                                 HasSubstr("\n-nvidia.com/gpu.product=Tesla-T4\n")));
+  EXPECT_EQ(host.dir().ReadFile(kFeatureFile), written);
+}
+
+TEST(LabelsFlagsTest, OnlyOneOfTheActionsIsTaken) {
+  for (const std::vector<std::string>& two : {std::vector<std::string>{"--apply", "--write-file"},
+                                              {"--apply", "--remove-file"},
+                                              {"--write-file", "--remove-file"}}) {
+    const Result result = RunProgram({"kgpu", "labels", "--dry-run", two[0], two[1]});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, AllOf(HasSubstr(two[0]), HasSubstr(two[1])));
+  }
+}
+
+// NFD takes labels off the node that are not in the file any more.
+TEST_F(LabelsTest, AFeatureFileWithoutTheGpuLabelsIsNotWritten) {
+  SimHost host("4xT4");
+  host.dir().MakeDir("host/etc/kubernetes/node-feature-discovery/features.d");
+  ASSERT_EQ(Labels(host, {"--write-file"}).code, 0);
+  const std::string written = host.dir().ReadFile(kFeatureFile);
+
+  const Result partial = Labels(host, {"--write-file", "--only", "features"});
+  EXPECT_EQ(partial.code, 2);
+  EXPECT_THAT(partial.err, HasSubstr("--write-file writes all labels: remove --only features"));
+  EXPECT_EQ(host.dir().ReadFile(kFeatureFile), written);
+
+  host.Inject("unload");
+  const Result silent = Labels(host, {"--write-file"});
+  EXPECT_EQ(silent.code, 6);
+  EXPECT_THAT(silent.err, HasSubstr("the GPU labels are unknown"));
+  EXPECT_EQ(host.dir().ReadFile(kFeatureFile), written);
+}
+
+TEST_F(LabelsTest, AnAgentBelowTheHostRootIsNotInterferedWith) {
+  const SimHost host("none");
+  host.dir().MakeDir("host/etc/kubernetes/node-feature-discovery/features.d");
+  host.dir().MakeDir("host/run/kgpu");
+  const auto listener = sys::UnixListener::Listen(host.dir().At("host/run/kgpu/agent.sock"), {});
+  ASSERT_TRUE(listener.ok());
+  for (const char* action : {"--apply", "--write-file"}) {
+    const Result result = Labels(host, {action, "--node", "n"});
+    EXPECT_EQ(result.code, 6) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("an agent is running here"));
+  }
+  EXPECT_EQ(Labels(host, {"--write-file", "--dry-run"}).code, 0);
+  EXPECT_EQ(host.dir().ReadFile(kFeatureFile), "");
 }
 
 TEST(LabelsCheckTest, SaysWhatIsWrongWithRules) {

@@ -138,13 +138,46 @@ TEST_F(RuntimeTest, AWrongFlagIsNamedWithItsValueAndFix) {
       {{"--runtime-path", "bin/x"}, "--runtime-path: \"bin/x\" must be an absolute path"},
       {{"--http-proxy", "proxy"}, "--http-proxy: \"proxy\" must be a URL"},
       {{"--insecure-registry", "a b"}, "--insecure-registry: \"a b\" must be HOST"},
-      {{"--print", "kind"}, "--print: \"kind\" must be minikube or kubespray"},
       {{"-o", "xml"}, "--output: \"xml\" must be table, json or yaml"},
   };
   for (const auto& [flags, error] : cases) {
     const Result result = Kgpu("configure", flags);
     EXPECT_EQ(result.code, 2) << error;
     EXPECT_THAT(result.err, HasSubstr(error));
+  }
+}
+
+Result Printed(const std::string& tool, const std::vector<std::string>& flags) {
+  std::vector<std::string> argv = {"kgpu", "runtime", "configure", "--print", tool};
+  argv.insert(argv.end(), flags.begin(), flags.end());
+  return RunProgram(std::move(argv));
+}
+
+TEST(RuntimePrintTest, ARecipeNamesThePathOfTheRuntime) {
+  const Result result = Printed("kubespray", {"--runtime", "--runtime-path", "/opt/bin/shim"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("BinaryName: /opt/bin/shim\n"), HasSubstr("path: /opt/bin/shim\n")));
+  EXPECT_THAT(Printed("kubespray", {"--runtime", "--runtime-path", "bin/x"}).err,
+              HasSubstr("--runtime-path: \"bin/x\" must be an absolute path"));
+  EXPECT_THAT(Printed("kind", {}).err,
+              HasSubstr("--print: \"kind\" must be minikube or kubespray"));
+}
+
+TEST(RuntimePrintTest, WhatNoRecipeTakesIsRefused) {
+  const std::vector<std::vector<std::string>> unused = {{"--engine", "docker"},
+                                                        {"--config", "/etc/x"},
+                                                        {"--restart"},
+                                                        {"--adopt"},
+                                                        {"--accept-env", "yes"},
+                                                        {"--http-proxy", "http://p:1"},
+                                                        {"--https-proxy", "http://p:1"},
+                                                        {"--no-proxy", "a.example"},
+                                                        {"--dry-run"}};
+  for (const std::vector<std::string>& flag : unused) {
+    const Result result = Printed("kubespray", flag);
+    EXPECT_EQ(result.code, 2) << flag.front();
+    EXPECT_THAT(result.err, AllOf(HasSubstr("--print"), HasSubstr(flag.front())));
   }
 }
 

@@ -83,21 +83,28 @@ ForeignRuntime ProgramOf(const std::vector<Document>& documents,
   return found;
 }
 
-std::string DefaultName(const std::vector<Document>& documents,
-                        const std::vector<RuntimeKeys>& keys) {
-  std::string name;
-  for (const Document& document : documents) {
+std::string_view FileName(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// The default runtime of the last file that sets one. Podman takes a path there, too: that is the
+// program itself.
+ForeignRuntime DefaultRuntime(const std::vector<Document>& documents,
+                              const std::vector<NamedText>& files,
+                              const std::vector<RuntimeKeys>& keys) {
+  ForeignRuntime found;
+  for (size_t i = 0; i < documents.size(); ++i) {
     for (const RuntimeKeys& layout : keys) {
-      if (std::string text = FirstText(document.Find(layout.default_name)); !text.empty()) {
-        name = std::move(text);
+      if (std::string text = FirstText(documents[i].Find(layout.default_name)); !text.empty()) {
+        found.name = FileName(text);
+        found.program = std::move(text);
+        found.file = files[i].path;
+        found.where = documents[i].Where(layout.default_name);
       }
     }
   }
-  return name;
-}
-
-std::string_view FileName(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
+  const bool is_path = found.program.find('/') != std::string::npos;
+  return is_path ? found : ProgramOf(documents, files, keys, found.name);
 }
 
 }  // namespace
@@ -129,7 +136,7 @@ StatusOr<std::optional<ForeignRuntime>> FindForeignRuntime(const Engine& engine,
     return std::optional(std::move(named));
   }
   if (request.set_default) {
-    ForeignRuntime usual = ProgramOf(documents, texts, keys, DefaultName(documents, keys));
+    ForeignRuntime usual = DefaultRuntime(documents, texts, keys);
     if (usual.IsOfNvidia()) {
       return std::optional(std::move(usual));
     }

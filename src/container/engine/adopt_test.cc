@@ -158,5 +158,29 @@ TEST_F(AdoptTest, PodmansRuntimeIsAListOfPrograms) {
   EXPECT_OK(Made(Adopting()));
 }
 
+TEST_F(AdoptTest, PodmansDefaultMayBeTheProgramItself) {
+  host_.AddProgram("/usr/bin/podman", "podman version 3.4.4\n");
+  host_.folder().WriteFile("etc/containers/containers.conf",
+                           "[engine]\nruntime = \"/usr/bin/nvidia-container-runtime\"\n");
+  EXPECT_OK(Made()) << "the default stays as it is";
+  Request request;
+  request.set_default = true;
+  EXPECT_THAT(Made(request),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("containers.conf:2"),
+                             HasSubstr("the runtime nvidia-container-runtime is /usr/bin/nvidia"),
+                             HasSubstr("--adopt"))));
+  request.adopt = true;
+  const auto plan = Made(request);
+  ASSERT_OK(plan);
+  EXPECT_THAT(plan->adopts, HasSubstr("previously /usr/bin/nvidia-container-runtime"));
+  EXPECT_EQ(plan->accepts_env, true);
+
+  host_.folder().WriteFile("etc/containers/containers.conf",
+                           "[engine]\nruntime = \"/usr/bin/crun\"\n");
+  request.adopt = false;
+  EXPECT_OK(Made(request)) << "no runtime that gives containers GPUs";
+}
+
 }  // namespace
 }  // namespace kgpu::engine

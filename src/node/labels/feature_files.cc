@@ -228,40 +228,67 @@ StatusOr<std::string> FeatureFileText(const std::map<std::string, std::string>& 
   return text;
 }
 
-StatusOr<bool> WriteFeatureFile(const sys::Root& host, std::string_view folder,
-                                const std::map<std::string, std::string>& labels,
-                                std::string_view own_file) {
-  ASSIGN_OR_RETURN(const std::string text, FeatureFileText(labels));
-  const std::string path = fmt::format("{}/{}", folder, own_file);
-  const auto old = host.ReadFile(path, kMaxFeatureFileBytes);
-  if (old.ok() && *old == text) {
-    return false;
-  }
-  if (old.ok() && !old->starts_with(kHeader)) {
-    return AlreadyExists("{}: not written by kgpu: remove it, or set labels.file to another name",
-                         host.At(path));
-  }
+StatusOr<FeatureFilePlan> PlanFeatureFile(const sys::Root& host, std::string_view folder,
+                                          const std::map<std::string, std::string>& labels,
+                                          std::string_view own_file) {
+  ASSIGN_OR_RETURN(std::string text, FeatureFileText(labels));
   ASSIGN_OR_RETURN(const std::string real_folder, host.Resolve(folder));
-  RETURN_IF_ERROR(
-      sys::WriteFileAtomically(host.At(fmt::format("{}/{}", real_folder, own_file)), text));
-  return true;
+  FeatureFilePlan plan{.path = fmt::format("{}/{}", real_folder, own_file)};
+  if (host.Exists(plan.path)) {
+    if (!IsOwnFeatureFile(host, plan.path)) {
+      return AlreadyExists("{}: not written by kgpu: remove it, or set labels.file to another name",
+                           host.At(plan.path));
+    }
+    ASSIGN_OR_RETURN(plan.before, host.ReadFile(plan.path, kMaxFeatureFileBytes));
+  }
+  plan.after = std::move(text);
+  return plan;
 }
 
-Status RemoveFeatureFile(const sys::Root& host, std::string_view folder,
-                         std::string_view own_file) {
+StatusOr<FeatureFilePlan> PlanFeatureFileRemoval(const sys::Root& host, std::string_view folder,
+                                                 std::string_view own_file) {
   const auto real_folder = host.Resolve(folder);
-  if (!real_folder.ok()) {
-    return real_folder.status().code() == StatusCode::kNotFound ? OkStatus() : real_folder.status();
+  if (!real_folder.ok() && real_folder.status().code() != StatusCode::kNotFound) {
+    return real_folder.status();
   }
-  const std::string inside = fmt::format("{}/{}", *real_folder, own_file);
-  if (host.Exists(inside) && !IsOwnFeatureFile(host, inside)) {
-    return FailedPrecondition("{}: not written by kgpu: left unchanged", host.At(inside));
+  FeatureFilePlan plan{
+      .path = fmt::format("{}/{}", real_folder.value_or(std::string(folder)), own_file)};
+  if (!real_folder.ok() || !host.Exists(plan.path)) {
+    return plan;
   }
-  const std::string path = host.At(inside);
+  if (!IsOwnFeatureFile(host, plan.path)) {
+    return FailedPrecondition("{}: not written by kgpu: left unchanged", host.At(plan.path));
+  }
+  ASSIGN_OR_RETURN(plan.before, host.ReadFile(plan.path, kMaxFeatureFileBytes));
+  return plan;
+}
+
+Status ApplyFeatureFile(const sys::Root& host, const FeatureFilePlan& plan) {
+  const std::string path = host.At(plan.path);
+  if (!plan.HasChange()) {
+    return OkStatus();
+  }
+  if (plan.after) {
+    return sys::WriteFileAtomically(path, *plan.after);
+  }
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {
     return ErrnoStatus(errno, fmt::format("remove {}", path));
   }
   return OkStatus();
+}
+
+StatusOr<bool> WriteFeatureFile(const sys::Root& host, std::string_view folder,
+                                const std::map<std::string, std::string>& labels,
+                                std::string_view own_file) {
+  ASSIGN_OR_RETURN(const FeatureFilePlan plan, PlanFeatureFile(host, folder, labels, own_file));
+  RETURN_IF_ERROR(ApplyFeatureFile(host, plan));
+  return plan.HasChange();
+}
+
+Status RemoveFeatureFile(const sys::Root& host, std::string_view folder,
+                         std::string_view own_file) {
+  ASSIGN_OR_RETURN(const FeatureFilePlan plan, PlanFeatureFileRemoval(host, folder, own_file));
+  return ApplyFeatureFile(host, plan);
 }
 
 }  // namespace kgpu::labels

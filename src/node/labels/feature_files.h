@@ -50,9 +50,28 @@ FileFeatures ReadFeatureFiles(const sys::Root& host, std::string_view folder, Wa
 // OutOfRange, more than NFD reads.
 StatusOr<std::string> FeatureFileText(const std::map<std::string, std::string>& labels);
 
-// Replaces the file as a whole if the text differs. Returns whether it did. Errors: those of the
-// file system; NotFound if there is no such folder: NFD does not run here; AlreadyExists (somebody
-// else wrote the file).
+// What will become of our file.
+struct FeatureFilePlan {
+  std::string path;                     // below the root
+  std::optional<std::string> before{};  // nothing: there is no file
+  std::optional<std::string> after{};   // nothing: the file is removed
+  bool HasChange() const { return before != after; }
+};
+
+// The file with these labels, as a whole. Errors: those of FeatureFileText and of the file system;
+// NotFound where the folder is not: NFD does not run here; AlreadyExists (somebody else wrote the
+// file).
+StatusOr<FeatureFilePlan> PlanFeatureFile(const sys::Root& host, std::string_view folder,
+                                          const std::map<std::string, std::string>& labels,
+                                          std::string_view own_file = kOwnFeatureFile);
+// No file; a plan without a change where there is none. Errors: FailedPrecondition (somebody else
+// wrote it).
+StatusOr<FeatureFilePlan> PlanFeatureFileRemoval(const sys::Root& host, std::string_view folder,
+                                                 std::string_view own_file = kOwnFeatureFile);
+// Errors: of the file system.
+Status ApplyFeatureFile(const sys::Root& host, const FeatureFilePlan& plan);
+
+// Plans and applies: tells whether the file said something else. Errors: those of both.
 StatusOr<bool> WriteFeatureFile(const sys::Root& host, std::string_view folder,
                                 const std::map<std::string, std::string>& labels,
                                 std::string_view own_file = kOwnFeatureFile);
@@ -61,7 +80,7 @@ std::pair<std::string, std::string> SplitFilePath(std::string_view path);
 
 // Whether the file exists and we wrote it.
 bool IsOwnFeatureFile(const sys::Root& host, std::string_view path);
-// Also OK if there is none. Errors: FailedPrecondition (somebody else wrote it).
+// Plans and applies the removal. Errors: those of both.
 Status RemoveFeatureFile(const sys::Root& host, std::string_view folder,
                          std::string_view own_file = kOwnFeatureFile);
 

@@ -154,6 +154,25 @@ TEST_F(FeatureFolderTest, OurFileIsWrittenOnlyWhenItChanges) {
   EXPECT_THAT(WriteFeatureFile(root_, "none.d", labels), StatusIs(StatusCode::kNotFound));
 }
 
+TEST_F(FeatureFolderTest, APlanOfTheFileChangesNothingUntilItIsApplied) {
+  dir_.MakeDir("features.d");
+  const auto written = PlanFeatureFile(root_, "features.d", {{"v.io/a", "1"}});
+  ASSERT_OK(written);
+  EXPECT_TRUE(written->HasChange());
+  EXPECT_EQ(written->before, std::nullopt);
+  EXPECT_FALSE(root_.Exists("features.d/kgpu"));
+  EXPECT_OK(ApplyFeatureFile(root_, *written));
+  EXPECT_EQ(dir_.ReadFile("features.d/kgpu"), written->after);
+
+  const auto removed = PlanFeatureFileRemoval(root_, "features.d");
+  ASSERT_OK(removed);
+  EXPECT_EQ(removed->before, written->after);
+  EXPECT_TRUE(root_.Exists("features.d/kgpu"));
+  EXPECT_OK(ApplyFeatureFile(root_, *removed));
+  EXPECT_FALSE(root_.Exists("features.d/kgpu"));
+  EXPECT_FALSE(PlanFeatureFileRemoval(root_, "features.d")->HasChange());
+}
+
 TEST_F(FeatureFolderTest, AFileThatOthersWroteIsNeverTouched) {
   dir_.WriteFile("features.d/kgpu", "v.io/theirs=1\n");
   EXPECT_FALSE(IsOwnFeatureFile(root_, "features.d/kgpu"));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,12 +20,16 @@ constexpr std::string_view kGzipHead = "\x1f\x8b";
 constexpr size_t kHeadBytes = 4;
 constexpr size_t kPieceBytes = size_t{64} << 10;
 
+bool IsGzip(std::string_view head) {
+  return head.starts_with(kGzipHead);
+}
+
 // A frame, or one that readers leave out, which some packers begin with.
 bool IsZstd(std::string_view head) {
   constexpr std::string_view kSkipped = "\x2a\x4d\x18";
-  const bool is_skipped = head.size() == kHeadBytes && head.substr(1) == kSkipped &&
+  const bool is_skipped = head.size() >= kHeadBytes && head.substr(1, 3) == kSkipped &&
                           (static_cast<unsigned char>(head[0]) & 0xf0U) == 0x50U;
-  return is_skipped || head == "\x28\xb5\x2f\xfd";
+  return is_skipped || head.starts_with("\x28\xb5\x2f\xfd");
 }
 
 // The first bytes, which were looked at, before the rest.
@@ -66,6 +71,11 @@ class Unpacker : public ByteSource {
 
   StatusOr<size_t> Read(std::span<char> out) override {
     while (!is_done_) {
+      if (has_begun_ && !is_within_) {
+        ASSIGN_OR_RETURN(is_within_, IsAnotherNext());
+        is_done_ = !is_within_;
+        continue;
+      }
       // Where the last reader was filled there may be more without another byte read.
       if (in_.empty() && !has_more_) {
         ASSIGN_OR_RETURN(const size_t got, packed_->Read(piece_));
@@ -93,16 +103,27 @@ class Unpacker : public ByteSource {
     const char* error = nullptr;
   };
   virtual Step Run(std::span<char> in, std::span<char> out) = 0;
+  // Whether a stream begins with these bytes: kHeadBytes or more, fewer at the end.
+  virtual bool IsHead(std::string_view bytes) const = 0;
 
  private:
+  // After a stream: whether another follows, or the end or filling, as tools leave it.
+  StatusOr<bool> IsAnotherNext() {
+    while (in_.size() < kHeadBytes) {
+      std::memmove(piece_.data(), in_.data(), in_.size());
+      ASSIGN_OR_RETURN(const size_t got, packed_->Read(std::span(piece_).subspan(in_.size())));
+      in_ = std::span(piece_).first(in_.size() + got);
+      if (got == 0) {
+        break;
+      }
+    }
+    return IsHead({in_.data(), in_.size()});
+  }
+
   StatusOr<size_t> Next(std::span<char> out) {
     const Step step = Run(in_, out);
     if (step.error != nullptr) {
-      if (is_within_ || !has_begun_) {
-        return InvalidArgument("the compressed data is corrupt: {}", step.error);
-      }
-      is_done_ = true;  // filling after the last stream, as tools leave it
-      return 0U;
+      return InvalidArgument("the compressed data is corrupt: {}", step.error);
     }
     if (step.made > budget_) {
       return OutOfRange("the uncompressed data exceeds the limit");
@@ -137,6 +158,7 @@ class GzipUnpacker final : public Unpacker {
   }
 
  private:
+  bool IsHead(std::string_view bytes) const override { return IsGzip(bytes); }
   Step Run(std::span<char> in, std::span<char> out) override {
     stream_.next_in = reinterpret_cast<Bytef*>(in.data());
     stream_.avail_in = static_cast<uInt>(in.size());
@@ -171,6 +193,7 @@ class ZstdUnpacker final : public Unpacker {
   }
 
  private:
+  bool IsHead(std::string_view bytes) const override { return IsZstd(bytes); }
   Step Run(std::span<char> in, std::span<char> out) override {
     ZSTD_inBuffer taken{in.data(), in.size(), 0};
     ZSTD_outBuffer made{out.data(), out.size(), 0};
@@ -204,7 +227,7 @@ StatusOr<std::unique_ptr<ByteSource>> Unpack(std::unique_ptr<ByteSource> packed,
     }
     head.append(bytes.data(), got);
   }
-  const bool is_gzip = head.starts_with(kGzipHead);
+  const bool is_gzip = IsGzip(head);
   const bool is_zstd = IsZstd(head);
   auto whole = std::make_unique<WithHead>(std::move(head), std::move(packed));
   if (is_zstd) {

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/platform/compress/test_pack.h"
 #include "testing/status_matchers.h"
@@ -66,6 +70,56 @@ TEST(UnpackTest, BrokenAndCutOffZstdIsAnError) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("too early")));
   EXPECT_THAT(Unpacked(packed.substr(0, 4) + std::string(40, '\xff')),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("corrupt")));
+}
+
+// Comes in these parts, and no part with the next.
+class InParts final : public ByteSource {
+ public:
+  explicit InParts(std::vector<std::string> parts) : parts_(std::move(parts)) {}
+
+  StatusOr<size_t> Read(std::span<char> out) override {
+    if (next_ == parts_.size()) {
+      return 0U;
+    }
+    return parts_[next_++].copy(out.data(), out.size());
+  }
+  Status Skip(uint64_t count) override { return SkipByReading(*this, count); }
+
+ private:
+  std::vector<std::string> parts_;
+  size_t next_ = 0;
+};
+
+TEST(UnpackTest, FillingAfterTheLastStreamIsLeftOut) {
+  for (const std::string& packed : {Gzip("one"), Zstd("one")}) {
+    for (const char* filling : {"\n", "\n\n", "abc", "\n\n\n\n", "12345", "\x1f", "\x28\xb5\x2f"}) {
+      EXPECT_THAT(Unpacked(packed + filling), IsOkAndHolds("one")) << filling;
+      uint64_t budget = kLimit;
+      auto source =
+          Unpack(std::make_unique<InParts>(std::vector{packed.substr(0, 4), packed.substr(4),
+                                                       std::string(filling), std::string("\n")}),
+                 budget);
+      ASSERT_OK(source);
+      EXPECT_THAT(ReadWhole(**source, kLimit), IsOkAndHolds("one")) << filling;
+    }
+  }
+}
+
+TEST(UnpackTest, AFurtherStreamMayComeByteByByteAndMustBeWhole) {
+  for (const std::string& packed : {Gzip("one"), Zstd("one")}) {
+    std::vector<std::string> bytes = {packed.substr(0, 4), packed.substr(4)};
+    for (const char byte : packed) {
+      bytes.emplace_back(1, byte);
+    }
+    uint64_t budget = kLimit;
+    auto source = Unpack(std::make_unique<InParts>(bytes), budget);
+    ASSERT_OK(source);
+    EXPECT_THAT(ReadWhole(**source, kLimit), IsOkAndHolds("oneone"));
+    EXPECT_THAT(Unpacked(packed + packed.substr(0, 5)),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("too early")));
+    EXPECT_THAT(Unpacked(packed + packed.substr(0, 4) + std::string(40, '\xff')),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("corrupt")));
+  }
 }
 
 TEST(UnpackTest, OneBudgetServesAll) {
