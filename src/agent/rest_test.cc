@@ -84,8 +84,8 @@ class CountingLoop final : public EventLoop {
   std::vector<Task> posted_ ABSL_GUARDED_BY(mutex_);
 };
 
-// One tick a second in tests without a kubelet's folder, every two seconds otherwise, and what a node
-// without kubelet, runtime and driver asks for now and then.
+// One tick a second in tests without a kubelet's folder, every two seconds otherwise, and what a
+// node without kubelet, runtime and driver asks for now and then.
 constexpr size_t kLeastWakesOfAMinute = 30;
 constexpr size_t kMostWakesOfAMinute = 60 + 36;
 
