@@ -3,6 +3,7 @@
 #include <csignal>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "src/cli/output.h"
@@ -47,10 +48,12 @@ class Repeater {
 };
 
 using Starter = std::function<void(EpollLoop& loop, inventory::Inventory& inventory)>;
+using Noter = std::function<void(std::string_view)>;
 
-// Runs an inventory, which `start` starts, until the loop is quit, by a signal say.
+// Runs an inventory, which `start` starts, until the loop is quit, by a signal say. A driver that
+// is silent for long is reported to `note`, which may be empty.
 Status RunInventory(const HostOptions& options, const host::DriverRoot& root,
-                    const WatchOptions& watch, const Starter& start) {
+                    const WatchOptions& watch, const Noter& note, const Starter& start) {
   inventory::InventoryOptions inventory_options;
   ASSIGN_OR_RETURN(inventory_options.probe_path, FindProbe(options));
   inventory_options.nvml_library = options.nvml_library;
@@ -62,9 +65,9 @@ Status RunInventory(const HostOptions& options, const host::DriverRoot& root,
                    loop->WatchReadable(stop.get(), [&] { loop->Quit(); }));
   inventory::Inventory inventory(*loop, root, std::move(inventory_options));
   const WallTime begun = loop->clock().WallNow();
-  loop->After(kSilence, [&inventory, begun] {
-    if (inventory.current()->version == 0) {
-      PrintNote(fmt::format("kgpu: {} Ctrl-C stops waiting.", inventory::ExplainSilence(begun)));
+  loop->After(kSilence, [&inventory, &note, begun] {
+    if (note && inventory.current()->version == 0) {
+      note(fmt::format("kgpu: {} Ctrl-C stops waiting.", inventory::ExplainSilence(begun)));
     }
   });
   start(*loop, inventory);
@@ -73,27 +76,34 @@ Status RunInventory(const HostOptions& options, const host::DriverRoot& root,
   return OkStatus();
 }
 
+Noter NoteOn(Progress& progress) {
+  return [&progress](std::string_view text) { progress.Note(text); };
+}
+
 }  // namespace
 
 Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
                       const WatchOptions& watch,
                       const std::function<bool(const device::SnapshotPtr&)>& on_snapshot) {
   std::optional<Repeater> repeater;
-  return RunInventory(options, root, watch, [&](EpollLoop& loop, inventory::Inventory& inventory) {
-    repeater.emplace(loop, watch.repeat, on_snapshot);
-    inventory.Start([&](const device::SnapshotPtr& snapshot) { repeater->Deliver(snapshot); });
-  });
+  return RunInventory(
+      options, root, watch, &PrintNote, [&](EpollLoop& loop, inventory::Inventory& inventory) {
+        repeater.emplace(loop, watch.repeat, on_snapshot);
+        inventory.Start([&](const device::SnapshotPtr& snapshot) { repeater->Deliver(snapshot); });
+      });
 }
 
 StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
                                            const host::DriverRoot& root) {
-  const Progress progress("asking the driver");
+  Progress progress("asking the driver");
   device::SnapshotPtr first;
-  const WatchOptions once{.is_live = false};
-  RETURN_IF_ERROR(WatchSnapshots(options, root, once, [&](const device::SnapshotPtr& snapshot) {
-    first = snapshot;
-    return false;
-  }));
+  const auto start = [&](EpollLoop& loop, inventory::Inventory& inventory) {
+    inventory.Start([&](const device::SnapshotPtr& snapshot) {
+      first = snapshot;
+      loop.Quit();
+    });
+  };
+  RETURN_IF_ERROR(RunInventory(options, root, {.is_live = false}, NoteOn(progress), start));
   if (!first) {
     return Unavailable("interrupted by a signal before the GPUs were read");
   }
@@ -101,7 +111,7 @@ StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
 }
 
 StatusOr<Observation> TakeObservation(const HostOptions& options, const host::DriverRoot& root) {
-  const Progress progress("asking the driver");
+  Progress progress("asking the driver");
   Observation observation;
   const auto start = [&](EpollLoop& loop, inventory::Inventory& inventory) {
     inventory.SetSampling(kBetweenRounds);
@@ -119,7 +129,7 @@ StatusOr<Observation> TakeObservation(const HostOptions& options, const host::Dr
       }
     });
   };
-  RETURN_IF_ERROR(RunInventory(options, root, {.is_live = false}, start));
+  RETURN_IF_ERROR(RunInventory(options, root, {.is_live = false}, NoteOn(progress), start));
   if (!observation.snapshot) {
     return Unavailable("interrupted by a signal before the GPUs were read");
   }
@@ -148,7 +158,8 @@ StatusOr<TimedObservation> TakeObservationWithin(const HostOptions& options,
       }
     });
   };
-  RETURN_IF_ERROR(RunInventory(options, root, {.is_live = false}, start));
+  // Who sets a deadline reports the silence itself.
+  RETURN_IF_ERROR(RunInventory(options, root, {.is_live = false}, {}, start));
   if (!snapshot && !timed.is_late) {
     return Unavailable("stopped by a signal before the GPUs were read");
   }
