@@ -1,6 +1,7 @@
 #include "src/cli/observe.h"
 
 #include <csignal>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -50,10 +51,12 @@ class Repeater {
 using Starter = std::function<void(EpollLoop& loop, inventory::Inventory& inventory)>;
 using Noter = std::function<void(std::string_view)>;
 
-// Runs an inventory, which `start` starts, until the loop is quit, by a signal say. A driver that
-// is silent for long is reported to `note`, which may be empty.
-Status RunInventory(const HostOptions& options, const host::DriverRoot& root,
-                    const WatchOptions& watch, const Noter& note, const Starter& start) {
+enum class End : uint8_t { kDone, kSignal };
+
+// Runs an inventory, which `start` starts, until the loop is quit. A driver that is silent for long
+// is reported to `note`, which may be empty.
+StatusOr<End> RunInventory(const HostOptions& options, const host::DriverRoot& root,
+                           const WatchOptions& watch, const Noter& note, const Starter& start) {
   inventory::InventoryOptions inventory_options;
   ASSIGN_OR_RETURN(inventory_options.probe_path, FindProbe(options));
   inventory_options.nvml_library = options.nvml_library;
@@ -61,8 +64,11 @@ Status RunInventory(const HostOptions& options, const host::DriverRoot& root,
   inventory_options.is_live = watch.is_live;
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   ASSIGN_OR_RETURN(const UniqueFd stop, TakeSignals({SIGINT, SIGTERM}));
-  ASSIGN_OR_RETURN(const WatchId stop_watch,
-                   loop->WatchReadable(stop.get(), [&] { loop->Quit(); }));
+  End end = End::kDone;
+  ASSIGN_OR_RETURN(const WatchId stop_watch, loop->WatchReadable(stop.get(), [&] {
+    end = End::kSignal;
+    loop->Quit();
+  }));
   inventory::Inventory inventory(*loop, root, std::move(inventory_options));
   const WallTime begun = loop->clock().WallNow();
   loop->After(kSilence, [&inventory, &note, begun] {
@@ -73,7 +79,7 @@ Status RunInventory(const HostOptions& options, const host::DriverRoot& root,
   start(*loop, inventory);
   loop->Run();
   loop->Unwatch(stop_watch);
-  return OkStatus();
+  return end;
 }
 
 Noter NoteOn(Progress& progress) {
@@ -86,11 +92,14 @@ Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
                       const WatchOptions& watch,
                       const std::function<bool(const device::SnapshotPtr&)>& on_snapshot) {
   std::optional<Repeater> repeater;
-  return RunInventory(
-      options, root, watch, &PrintNote, [&](EpollLoop& loop, inventory::Inventory& inventory) {
-        repeater.emplace(loop, watch.repeat, on_snapshot);
-        inventory.Start([&](const device::SnapshotPtr& snapshot) { repeater->Deliver(snapshot); });
-      });
+  return RunInventory(options, root, watch, &PrintNote,
+                      [&](EpollLoop& loop, inventory::Inventory& inventory) {
+                        repeater.emplace(loop, watch.repeat, on_snapshot);
+                        inventory.Start([&](const device::SnapshotPtr& snapshot) {
+                          repeater->Deliver(snapshot);
+                        });
+                      })
+      .status();
 }
 
 StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
@@ -103,7 +112,8 @@ StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
       loop.Quit();
     });
   };
-  RETURN_IF_ERROR(RunInventory(options, root, {.is_live = false}, NoteOn(progress), start));
+  RETURN_IF_ERROR(
+      RunInventory(options, root, {.is_live = false}, NoteOn(progress), start).status());
   if (!first) {
     return Unavailable("interrupted by a signal before the GPUs were read");
   }
@@ -129,9 +139,11 @@ StatusOr<Observation> TakeObservation(const HostOptions& options, const host::Dr
       }
     });
   };
-  RETURN_IF_ERROR(RunInventory(options, root, {.is_live = false}, NoteOn(progress), start));
-  if (!observation.snapshot) {
-    return Unavailable("interrupted by a signal before the GPUs were read");
+  ASSIGN_OR_RETURN(const End end,
+                   RunInventory(options, root, {.is_live = false}, NoteOn(progress), start));
+  if (end == End::kSignal) {
+    return Unavailable("interrupted by a signal before the GPUs were {}",
+                       observation.snapshot ? "measured" : "read");
   }
   return observation;
 }
@@ -159,9 +171,10 @@ StatusOr<TimedObservation> TakeObservationWithin(const HostOptions& options,
     });
   };
   // Who sets a deadline reports the silence itself.
-  RETURN_IF_ERROR(RunInventory(options, root, {.is_live = false}, {}, start));
-  if (!snapshot && !timed.is_late) {
-    return Unavailable("stopped by a signal before the GPUs were read");
+  ASSIGN_OR_RETURN(const End end, RunInventory(options, root, {.is_live = false}, {}, start));
+  if (end == End::kSignal) {
+    return Unavailable("interrupted by a signal before the GPUs were {}",
+                       snapshot ? "measured" : "read");
   }
   return timed;
 }
