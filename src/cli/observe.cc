@@ -1,8 +1,10 @@
 #include "src/cli/observe.h"
 
 #include <csignal>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "src/cli/output.h"
@@ -47,10 +49,14 @@ class Repeater {
 };
 
 using Starter = std::function<void(EpollLoop& loop, inventory::Inventory& inventory)>;
+using Noter = std::function<void(std::string_view)>;
 
-// Runs an inventory, which `start` starts, until the loop is quit, by a signal say.
-Status RunInventory(const HostOptions& options, const host::DriverRoot& root,
-                    const WatchOptions& watch, const Starter& start) {
+enum class End : uint8_t { kDone, kSignal };
+
+// Runs an inventory, which `start` starts, until the loop is quit. A driver that is silent for long
+// is reported to `note`, which may be empty.
+StatusOr<End> RunInventory(const HostOptions& options, const host::DriverRoot& root,
+                           const WatchOptions& watch, const Noter& note, const Starter& start) {
   inventory::InventoryOptions inventory_options;
   ASSIGN_OR_RETURN(inventory_options.probe_path, FindProbe(options));
   inventory_options.nvml_library = options.nvml_library;
@@ -59,21 +65,27 @@ Status RunInventory(const HostOptions& options, const host::DriverRoot& root,
   const RestoredSignalMask restored;
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   ASSIGN_OR_RETURN(const UniqueFd stop, TakeSignals({SIGINT, SIGTERM}));
+  End end = End::kDone;
   ASSIGN_OR_RETURN(const WatchId stop_watch, loop->WatchReadable(stop.get(), [&] {
     (void)NextSignal(stop.get());  // taken: it must not end the process when the mask is restored
+    end = End::kSignal;
     loop->Quit();
   }));
   inventory::Inventory inventory(*loop, root, std::move(inventory_options));
   const WallTime begun = loop->clock().WallNow();
-  loop->After(kSilence, [&inventory, begun] {
-    if (inventory.current()->version == 0) {
-      PrintNote(fmt::format("kgpu: {} Ctrl-C stops waiting.", inventory::ExplainSilence(begun)));
+  loop->After(kSilence, [&inventory, &note, begun] {
+    if (note && inventory.current()->version == 0) {
+      note(fmt::format("kgpu: {} Ctrl-C stops waiting.", inventory::ExplainSilence(begun)));
     }
   });
   start(*loop, inventory);
   loop->Run();
   loop->Unwatch(stop_watch);
-  return OkStatus();
+  return end;
+}
+
+Noter NoteOn(Progress& progress) {
+  return [&progress](std::string_view text) { progress.Note(text); };
 }
 
 }  // namespace
@@ -82,21 +94,28 @@ Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
                       const WatchOptions& watch,
                       const std::function<bool(const device::SnapshotPtr&)>& on_snapshot) {
   std::optional<Repeater> repeater;
-  return RunInventory(options, root, watch, [&](EpollLoop& loop, inventory::Inventory& inventory) {
-    repeater.emplace(loop, watch.repeat, on_snapshot);
-    inventory.Start([&](const device::SnapshotPtr& snapshot) { repeater->Deliver(snapshot); });
-  });
+  return RunInventory(options, root, watch, &PrintNote,
+                      [&](EpollLoop& loop, inventory::Inventory& inventory) {
+                        repeater.emplace(loop, watch.repeat, on_snapshot);
+                        inventory.Start([&](const device::SnapshotPtr& snapshot) {
+                          repeater->Deliver(snapshot);
+                        });
+                      })
+      .status();
 }
 
 StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
                                            const host::DriverRoot& root) {
-  const Progress progress("asking the driver");
+  Progress progress("asking the driver");
   device::SnapshotPtr first;
-  const WatchOptions once{.is_live = false};
-  RETURN_IF_ERROR(WatchSnapshots(options, root, once, [&](const device::SnapshotPtr& snapshot) {
-    first = snapshot;
-    return false;
-  }));
+  const auto start = [&](EpollLoop& loop, inventory::Inventory& inventory) {
+    inventory.Start([&](const device::SnapshotPtr& snapshot) {
+      first = snapshot;
+      loop.Quit();
+    });
+  };
+  RETURN_IF_ERROR(
+      RunInventory(options, root, {.is_live = false}, NoteOn(progress), start).status());
   if (!first) {
     return Unavailable("interrupted by a signal before the GPUs were read");
   }
@@ -104,7 +123,7 @@ StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
 }
 
 StatusOr<Observation> TakeObservation(const HostOptions& options, const host::DriverRoot& root) {
-  const Progress progress("asking the driver");
+  Progress progress("asking the driver");
   Observation observation;
   const auto start = [&](EpollLoop& loop, inventory::Inventory& inventory) {
     inventory.SetSampling(kBetweenRounds);
@@ -122,9 +141,11 @@ StatusOr<Observation> TakeObservation(const HostOptions& options, const host::Dr
       }
     });
   };
-  RETURN_IF_ERROR(RunInventory(options, root, {.is_live = false}, start));
-  if (!observation.snapshot) {
-    return Unavailable("interrupted by a signal before the GPUs were read");
+  ASSIGN_OR_RETURN(const End end,
+                   RunInventory(options, root, {.is_live = false}, NoteOn(progress), start));
+  if (end == End::kSignal) {
+    return Unavailable("interrupted by a signal before the GPUs were {}",
+                       observation.snapshot ? "measured" : "read");
   }
   return observation;
 }
@@ -151,9 +172,11 @@ StatusOr<TimedObservation> TakeObservationWithin(const HostOptions& options,
       }
     });
   };
-  RETURN_IF_ERROR(RunInventory(options, root, {.is_live = false}, start));
-  if (!snapshot && !timed.is_late) {
-    return Unavailable("stopped by a signal before the GPUs were read");
+  // Who sets a deadline reports the silence itself.
+  ASSIGN_OR_RETURN(const End end, RunInventory(options, root, {.is_live = false}, {}, start));
+  if (end == End::kSignal) {
+    return Unavailable("interrupted by a signal before the GPUs were {}",
+                       snapshot ? "measured" : "read");
   }
   return timed;
 }

@@ -12,7 +12,8 @@
 namespace kgpu::cli {
 
 // The first complete snapshot of the host. If the driver does not answer, the snapshot has the
-// reason; that is no error. Errors: those of OpenRoots and FindProbe.
+// reason; that is no error. Errors: those of OpenRoots and FindProbe; Unavailable (interrupted by a
+// signal).
 StatusOr<device::SnapshotPtr> TakeSnapshot(const HostOptions& options,
                                            const host::DriverRoot& root);
 
@@ -43,7 +44,7 @@ struct WatchOptions {
 };
 
 // Calls `on_snapshot` with the first snapshot and all later ones until SIGINT or SIGTERM, or until
-// it returns false. Errors: as TakeSnapshot.
+// it returns false. Errors: those of OpenRoots and FindProbe.
 Status WatchSnapshots(const HostOptions& options, const host::DriverRoot& root,
                       const WatchOptions& watch,
                       const std::function<bool(const device::SnapshotPtr&)>& on_snapshot);

@@ -10,28 +10,13 @@
 #include <utility>
 
 #include "src/cli/environment.h"
+#include "src/cli/output.h"
 #include "src/platform/sys/read_fd.h"
 
 namespace kgpu::cli {
 namespace {
 
 constexpr std::string_view kEraseLine = "\r\033[K";
-
-// A dumb terminal cannot erase a line.
-bool CanErase() {
-  return isatty(STDERR_FILENO) != 0 &&
-         std::ranges::none_of(Environment(),
-                              [](std::string_view entry) { return entry == "TERM=dumb"; });
-}
-
-Progress::Options TerminalOptions() {
-  Progress::Options options;
-  if (CanErase()) {
-    // Nobody is left to tell when it is closed.
-    options.write = [](std::string_view text) { (void)sys::WriteAll(STDERR_FILENO, text); };
-  }
-  return options;
-}
 
 // Signals are for the main thread: it may wait for them on a descriptor.
 std::jthread StartWithoutSignals(std::function<void()> run) {
@@ -47,13 +32,25 @@ std::jthread StartWithoutSignals(std::function<void()> run) {
 
 }  // namespace
 
-Progress::Progress(std::string what) : Progress(std::move(what), TerminalOptions()) {
+Progress::Options TerminalOptions(int fd, const std::vector<std::string>& environment) {
+  Progress::Options options;
+  const bool is_dumb = std::ranges::find(environment, "TERM=dumb") != environment.end();
+  if (isatty(fd) != 0 && !is_dumb) {
+    // Nobody is left to tell when it is closed.
+    options.write = [fd](std::string_view text) { (void)sys::WriteAll(fd, text); };
+  }
+  return options;
+}
+
+Progress::Progress(std::string what)
+    : Progress(std::move(what), TerminalOptions(STDERR_FILENO, Environment())) {
 }
 
 Progress::Progress(std::string what, Options options)
     : what_(std::move(what)), options_(std::move(options)) {
   if (options_.write) {
     thread_ = StartWithoutSignals([this] { Show(); });
+    log_before_ = SetLogSink([this](LogLevel, std::string_view line) { Note(line); });
   }
 }
 
@@ -61,6 +58,7 @@ Progress::~Progress() {
   if (!thread_.joinable()) {
     return;
   }
+  SetLogSink(std::move(log_before_));
   {
     const std::lock_guard lock(mutex_);
     is_done_ = true;
@@ -72,18 +70,26 @@ Progress::~Progress() {
   }
 }
 
+void Progress::Note(std::string_view text) {
+  if (!options_.write) {
+    PrintNote(text);
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  options_.write(fmt::format("{}{}\n", is_shown_ ? kEraseLine : "", text));
+  is_shown_ = false;
+}
+
 void Progress::Show() {
   const auto start = std::chrono::steady_clock::now();
   std::chrono::milliseconds wait = options_.delay;
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, wait, [this] { return is_done_; })) {
-    lock.unlock();
     const auto passed = std::chrono::steady_clock::now() - start;
     options_.write(fmt::format("{}{} … {} s", kEraseLine, what_,
                                std::chrono::duration_cast<std::chrono::seconds>(passed).count()));
     is_shown_ = true;
     wait = options_.repeat;
-    lock.lock();
   }
 }
 

@@ -9,6 +9,9 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
+
+#include "src/platform/base/log.h"
 
 namespace kgpu::cli {
 
@@ -21,12 +24,15 @@ class Progress {
   };
 
   // `what` is in progress until destruction: "asking the driver". Shown if standard error is a
-  // terminal. Nothing else may be printed meanwhile.
+  // terminal. Log lines erase it first; whatever else is printed meanwhile goes through Note.
   explicit Progress(std::string what);
   Progress(std::string what, Options options);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
+
+  // A line for people on standard error, as PrintNote writes it. Thread: any.
+  void Note(std::string_view text);
 
  private:
   void Show();
@@ -36,8 +42,12 @@ class Progress {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_done_ = false;
-  bool is_shown_ = false;  // used by the thread, then by the destructor
-  std::jthread thread_;    // none if nobody watches; receives no signals
+  bool is_shown_ = false;
+  std::jthread thread_;  // none if nobody watches; receives no signals
+  LogSink log_before_;
 };
+
+// Writes to `fd` where that is a terminal which can erase a line; otherwise `write` is empty.
+Progress::Options TerminalOptions(int fd, const std::vector<std::string>& environment);
 
 }  // namespace kgpu::cli

@@ -147,6 +147,22 @@ TEST_F(DevicesTest, AHungDriverIsReportedWhileItIsWaitedFor) {
   }
 }
 
+TEST_F(DevicesTest, AReportThatIsInterruptedBeforeTheGpusAreMeasuredIsNone) {
+  SimHost host("2xL40S");
+  host.Inject("hang", {"--call", "nvmlDeviceGetPowerUsage"});  // which a snapshot does not need
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"health", "--direct"}, {"metrics", "--once"}}) {
+    std::vector<std::string> argv = {"/usr/bin/timeout", "--preserve-status", "-s", "INT", "2",
+                                     ProgramPath("kgpu")};
+    std::ranges::copy(words, std::back_inserter(argv));
+    std::ranges::copy(host.flags(), std::back_inserter(argv));
+    const Result result = RunProgram(std::move(argv));
+    EXPECT_EQ(result.code, 4) << words.front();
+    EXPECT_EQ(result.out, "") << words.front();
+    EXPECT_THAT(result.err, HasSubstr("interrupted by a signal before the GPUs were "));
+  }
+}
+
 TEST_F(DevicesTest, ALostGpuDoesNotSpoilTheOthers) {
   SimHost host("4xT4");
   host.Inject("lose", {"2"});

@@ -105,10 +105,13 @@ void WriteToStderr(LogLevel /*level*/, std::string_view line) {
 
 }  // namespace
 
-void SetLogSink(LogSink sink) {
+LogSink SetLogSink(LogSink sink) {
   auto shared = sink ? std::make_shared<const LogSink>(std::move(sink)) : nullptr;
-  const MutexLock lock(State().mutex);
-  State().sink = std::move(shared);
+  {
+    const MutexLock lock(State().mutex);
+    State().sink.swap(shared);
+  }
+  return shared ? *shared : LogSink();
 }
 
 void SetLogLevel(LogLevel level) {

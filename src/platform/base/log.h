@@ -28,8 +28,9 @@ struct LogField {
 // Receives each formatted line, without the newline.
 using LogSink = std::function<void(LogLevel, std::string_view line)>;
 
-// Set once by main (or by a test, which must set it back). The default writes to stderr.
-void SetLogSink(LogSink sink);
+// Gives the sink before, for whoever sets it for a while and must set it back: a test, what draws
+// on the terminal. The default, an empty one, writes to stderr.
+LogSink SetLogSink(LogSink sink);
 // Lines below `level` are dropped; the default is kInfo.
 void SetLogLevel(LogLevel level);
 bool IsLogged(LogLevel level);
