@@ -91,10 +91,11 @@ class ExplainTest : public ::testing::Test {
 TEST_F(ExplainTest, TellsWhoHasTheGpus) {
   const Result result = RunLive({"pod", "team-a/train"});
   EXPECT_EQ(result.code, 7) << result.err;
-  EXPECT_THAT(result.out,
-              AllOf(StartsWith("team-a/train: pending: no node has 2 free nvidia.com/gpu; node-a "
-                               "has 1 free of 8 (gpu-in-use)\n"),
-                    HasSubstr("team-a/serve (7")));
+  EXPECT_THAT(
+      result.out,
+      AllOf(StartsWith("team-a/train: pending: waits for a node with 2 free nvidia.com/gpu; node-a "
+                       "has 1 free of 8 (gpu-in-use)\n"),
+            HasSubstr("team-a/serve (7")));
 }
 
 TEST_F(ExplainTest, ASavedClusterIsJudgedAsTheLiveOne) {
