@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, demonstrate and test kgpu on Debian 12.
 #   scripts/setup.sh            to build, and for the demo
-#   scripts/setup.sh --test     and kubectl and the container engines of the tests; on a host with
-#                               systemd their packages start their services. Prometheus is only
-#                               unpacked, into build/prometheus: nobody wants its service
+#   scripts/setup.sh --test     and kubectl, shells and the container engines of the tests; on a
+#                               host with systemd their packages start their services. Prometheus
+#                               is only unpacked, into build/prometheus: nobody wants its service
 #   scripts/setup.sh --slow     what builds kgpu, and debootstrap for the tests of scripts/test.sh --slow
 #   scripts/setup.sh --ci       with --test's, and what .ci/run needs besides: clang 19, shellcheck
 # Idempotent and quick when nothing is missing. Never changes apt's sources.
@@ -25,14 +25,16 @@ packages=(
   buildah busybox-static podman runc
 )
 engines=(containerd crun docker.io iproute2 uidmap)
+# Completion scripts are tested in the shells that they are for.
+shells=(fish zsh)
 # A kubectl of another origin would be in the package's way, and does as well.
 [ -x /usr/bin/kubectl ] || engines+=(kubernetes-client)
 case ${1:-} in
   '') ;;
   --slow) packages+=(debootstrap) ;;
-  --test) packages+=("${engines[@]}") ;;
+  --test) packages+=("${engines[@]}" "${shells[@]}") ;;
   --ci)
-    packages+=("${engines[@]}" clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck)
+    packages+=("${engines[@]}" "${shells[@]}" clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev shellcheck)
     ;;
   *) die "usage: scripts/setup.sh [--test | --slow | --ci]" ;;
 esac
