@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "src/cli/ask_agent.h"
 #include "src/cli/config_file.h"
@@ -58,23 +59,54 @@ StatusOr<ExitCode> ShowHealth(const HealthOptions& options) {
   return report::IsHealthy(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
+constexpr std::string_view kUseUuid =
+    "use the GPU's UUID, which kgpu health history shows without --gpu";
+
+// The journal knows UUIDs; what other names mean only the driver knows. Errors: InvalidArgument (no
+// name of a GPU), NotFound, FailedPrecondition (the driver does not answer), those of asking it.
+StatusOr<device::SnapshotPtr> LookFor(const HealthOptions& options) {
+  if (const auto named = device::FindDevice(device::Snapshot(), options.gpu);
+      named.status().code() == StatusCode::kInvalidArgument) {
+    return Annotate(named.status(), "--gpu");
+  }
+  ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
+  StatusOr<device::SnapshotPtr> snapshot = TakeSnapshot(options.host, root);
+  if (!snapshot.ok()) {
+    return MakeStatus(snapshot.status().code(),
+                      fmt::format("--gpu: no agent is running, and the driver was not asked which "
+                                  "GPU is {}: {}: {}",
+                                  options.gpu, Message(snapshot.status()), kUseUuid));
+  }
+  const device::Driver& driver = (*snapshot)->driver;
+  if (driver.state != device::DriverState::kReady) {
+    return FailedPrecondition(
+        "--gpu: no agent is running, and the driver does not say which GPU is {} ({}): {}",
+        options.gpu, driver.reason, kUseUuid);
+  }
+  if (!device::FindDevice(**snapshot, options.gpu).ok()) {
+    return NotFound("--gpu: the driver reports no GPU {} now: {}", options.gpu, kUseUuid);
+  }
+  return snapshot;
+}
+
 // Without an agent the file speaks: after a crash, or when the agent was taken off.
 StatusOr<ExitCode> PrintJournal(const HealthOptions& options, WallTime since, OutputFormat format) {
   health::JournalFilter filter{.since = since, .gpu = {}};
-  if (!options.gpu.empty()) {
-    auto gpu = device::GpuUuid::Parse(options.gpu);
-    if (!gpu.ok()) {
-      return InvalidArgument("--gpu: no agent is running to resolve \"{}\": use the GPU's UUID",
-                             options.gpu);
-    }
-    filter.gpu = *std::move(gpu);
+  auto snapshot = std::make_shared<const device::Snapshot>();
+  if (auto uuid = device::GpuUuid::Parse(options.gpu); uuid.ok()) {
+    filter.gpu = *std::move(uuid);
+  } else if (!options.gpu.empty()) {
+    ASSIGN_OR_RETURN(snapshot, LookFor(options));
+    ASSIGN_OR_RETURN(const device::NamedDevice named, device::FindDevice(*snapshot, options.gpu));
+    filter.gpu = named.gpu->uuid;
   }
   ASSIGN_OR_RETURN(
       health::JournalText journal,
       health::Journal(BelowHostRoot(options.state_dir, kStateDir, options.host.host_root), {})
           .Read());
   journal.entries = health::Select(std::move(journal.entries), filter);
-  return OkOr(PrintAs(format, report::HistoryTable(journal, {}), report::HistoryJson(journal)));
+  return OkOr(
+      PrintAs(format, report::HistoryTable(journal, *snapshot), report::HistoryJson(journal)));
 }
 
 StatusOr<ExitCode> History(const HealthOptions& options) {
@@ -118,7 +150,8 @@ void AddHistoryVerb(CLI::App& health, VerbRegistrar& verbs) {
       health, "history",
       "Show the health events of the GPUs, oldest first, across restarts and reboots", &History);
   verb.footer(
-      "Reads from the agent, or from its journal when no agent is running.\n"
+      "Reads from the agent, or from its journal when no agent is running. The journal knows GPUs\n"
+      "by their UUIDs: then the driver is asked which GPU an index or a PCI address is.\n"
       "\n"
       "  kgpu health history --since 24h\n"
       "  kgpu health history --gpu 3 --output json | jq '.entries[] | select(.kind == "
@@ -129,7 +162,7 @@ void AddHistoryVerb(CLI::App& health, VerbRegistrar& verbs) {
   AddOutputOption(verb, options.output);
   AddRunDirOption(verb, options.run_dir);
   AddStateDirOption(verb, options.state_dir);
-  AddHostRootOption(verb, options.host.host_root);
+  AddHostOptions(verb, options.host);
 }
 
 void AddClearVerb(CLI::App& health, VerbRegistrar& verbs) {
