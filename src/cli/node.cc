@@ -13,6 +13,7 @@
 #include "src/cli/node_change.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/progress.h"
 #include "src/node/object/edits.h"
 #include "src/node/object/node_view.h"
 #include "src/platform/base/status_macros.h"
@@ -33,8 +34,9 @@ struct EditOptions {
 };
 
 // What the API server says, where no agent tells.
-StatusOr<ExitCode> ShowNodeObject(const StatusOptions& options, OutputFormat format,
-                                  const std::string& agent_problem) {
+StatusOr<node::NodeReport> ReadNodeObject(const StatusOptions& options,
+                                          const std::string& agent_problem) {
+  const Progress progress("asking the API server");
   node::NodeReport report;
   ASSIGN_OR_RETURN(report.node, NodeNameOf(options.common));
   report.agent_problem = agent_problem;
@@ -56,6 +58,12 @@ StatusOr<ExitCode> ShowNodeObject(const StatusOptions& options, OutputFormat for
   } else {
     report.api_problem = std::string(Message(seen.status()));
   }
+  return report;
+}
+
+StatusOr<ExitCode> ShowNodeObject(const StatusOptions& options, OutputFormat format,
+                                  const std::string& agent_problem) {
+  ASSIGN_OR_RETURN(const node::NodeReport report, ReadNodeObject(options, agent_problem));
   RETURN_IF_ERROR(PrintAs(format, node::NodeTable(report), node::NodeJson(report)));
   return node::IsHealthy(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }

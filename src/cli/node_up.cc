@@ -21,6 +21,7 @@
 #include "src/cli/node_levels.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/progress_runner.h"
 #include "src/cli/runtime_configure.h"
 #include "src/container/engine/state.h"
 #include "src/host/change/disk.h"
@@ -259,7 +260,8 @@ StatusOr<ExitCode> Run(const UpOptions& options, UpAction action, std::string_vi
   if (!options.is_dry_run && !options.yes && !is_in_vain) {
     RETURN_IF_ERROR(Confirm(question));
   }
-  sys::RealRunner runner;
+  sys::RealRunner programs;
+  ProgressRunner runner(programs);
   change::HostDisk disk(root);
   const bringup::Verbs verbs{folder + "/kgpu", runner,
                              [](std::string_view line) { PrintNote(fmt::format("  {}", line)); },

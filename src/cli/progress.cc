@@ -24,15 +24,6 @@ bool CanErase() {
                               [](std::string_view entry) { return entry == "TERM=dumb"; });
 }
 
-Progress::Options TerminalOptions() {
-  Progress::Options options;
-  if (CanErase()) {
-    // Nobody is left to tell when it is closed.
-    options.write = [](std::string_view text) { (void)sys::WriteAll(STDERR_FILENO, text); };
-  }
-  return options;
-}
-
 // Signals are for the main thread: it may wait for them on a descriptor.
 std::jthread StartWithoutSignals(std::function<void()> run) {
   sigset_t all;
@@ -47,7 +38,16 @@ std::jthread StartWithoutSignals(std::function<void()> run) {
 
 }  // namespace
 
-Progress::Progress(std::string what) : Progress(std::move(what), TerminalOptions()) {
+Progress::Options Progress::OnStandardError() {
+  Options options;
+  if (CanErase()) {
+    // Nobody is left to tell when it is closed.
+    options.write = [](std::string_view text) { (void)sys::WriteAll(STDERR_FILENO, text); };
+  }
+  return options;
+}
+
+Progress::Progress(std::string what) : Progress(std::move(what), OnStandardError()) {
 }
 
 Progress::Progress(std::string what, Options options)

@@ -20,6 +20,9 @@ class Progress {
     std::function<void(std::string_view)> write;  // empty: nobody looks, nothing is shown
   };
 
+  // Those of standard error: nothing is shown where it is no terminal.
+  static Options OnStandardError();
+
   // `what` is under way until this goes: "asking the driver". Shown where standard error is a
   // terminal. Nothing else may be printed meanwhile.
   explicit Progress(std::string what);
