@@ -105,9 +105,7 @@ StatusOr<Gpus> ReadGpus(const LabelsOptions& options, const host::DriverRoot& ro
   }
   ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
   const bool is_silent = snapshot->driver.state != device::DriverState::kReady;
-  if (is_silent) {
-    PrintNote(fmt::format("kgpu labels: {}", snapshot->driver.reason));
-  }
+  NoteSilentDriver("kgpu labels", snapshot->driver);
   return Gpus{labels::GpuClaims(*snapshot, config, labels::ReadGpuHost(root.host, *snapshot)),
               is_silent};
 }

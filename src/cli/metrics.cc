@@ -79,9 +79,7 @@ StatusOr<ExitCode> PrintOwnLook(const MetricsOptions& options) {
   }
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(const Observation seen, TakeObservation(options.host, root));
-  if (seen.snapshot->driver.state != device::DriverState::kReady) {
-    PrintNote(fmt::format("kgpu metrics: {}", seen.snapshot->driver.reason));
-  }
+  NoteSilentDriver("kgpu metrics", seen.snapshot->driver);
   ASSIGN_OR_RETURN(pods::PodMapPtr pods, FindPods(root.host, options.kubelet_dir, seen.samples));
   if (!pods->problem.empty()) {
     PrintNote(fmt::format("kgpu metrics: pods are unknown: {}", pods->problem));
