@@ -99,10 +99,12 @@ void AddDevicesVerb(VerbRegistrar& verbs) {
       "  kgpu devices --output json | jq '.gpus[].uuid'\n"
       "  kgpu devices --watch          print each change as it happens");
   AddOutputOption(verb, options.output);
-  verb.add_flag("-w,--watch", options.is_watch,
-                "Keep printing changes until interrupted (json: one document per line)");
+  CLI::Option* watch =
+      verb.add_flag("-w,--watch", options.is_watch,
+                    "Keep printing changes until interrupted (json: one document per line)");
   AddValue(verb, "--hold-down", options.hold_down, "DURATION",
-           "With --watch: how long a GPU must keep answering after a fault to count as healthy");
+           "With --watch: how long a GPU must keep answering after a fault to count as healthy")
+      ->needs(watch);
   verb.add_flag("--direct", options.is_direct, "Query the driver even if an agent is running");
   AddRunDirOption(verb, options.run_dir);
   AddHostOptions(verb, options.host);

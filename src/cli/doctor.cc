@@ -78,7 +78,10 @@ void AddHearOptions(CLI::App& verb, HearOptions& options) {
       verb, "--node", options.node.node, "NAME",
       "Check the node of this name in the cluster (default: $NODE_NAME, else this host's name)");
   AddValue(verb, "--node-file", options.node_file, "FILE",
-           "Read the output of `kubectl get node NAME -o json` instead of asking the cluster");
+           "Read the output of `kubectl get node NAME -o json` instead of asking the cluster")
+      ->excludes("--kubeconfig")
+      ->excludes("--context")
+      ->excludes("--node");
   AddRunDirOption(verb, options.run_dir);
 }
 
@@ -127,12 +130,18 @@ void AddDoctorVerb(VerbRegistrar& verbs) {
       "  kgpu doctor --kubeconfig ~/.kube/config     also check the node in the cluster\n"
       "  kgpu doctor --output json | jq '.findings[] | select(.severity == \"error\")'");
   AddHostOptions(verb, options.host);
-  AddValue(verb, "--only", options.only, "ID", "IDs of the checks to run: ID,ID")->delimiter(',');
-  AddValue(verb, "--explain", options.explain, "ID",
-           "Explain why a check matters and what its fix does");
-  verb.add_flag("--list", options.lists, "List all checks");
+  CLI::Option* only =
+      AddValue(verb, "--only", options.only, "ID", "IDs of the checks to run: ID,ID")
+          ->delimiter(',');
+  CLI::Option* explain = AddValue(verb, "--explain", options.explain, "ID",
+                                  "Explain why a check matters and what its fix does")
+                             ->excludes(only);
+  CLI::Option* list =
+      verb.add_flag("--list", options.lists, "List all checks")->excludes(only)->excludes(explain);
   CLI::Option* fix = verb.add_flag("--fix", options.fixes,
-                                   "Write the files that are safe to write; backups are kept");
+                                   "Write the files that are safe to write; backups are kept")
+                         ->excludes(explain)
+                         ->excludes(list);
   verb.add_flag("--dry-run", options.is_dry_run, "With --fix: show what would be written")
       ->needs(fix);
   AddHearOptions(verb, options.hear);

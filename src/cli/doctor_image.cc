@@ -150,7 +150,8 @@ void AddDoctorImageVerb(VerbRegistrar& verbs, CLI::App& doctor) {
       "  kgpu doctor image nvcr.io/nvidia/pytorch:24.05-py3\n"
       "  kgpu doctor image image.tar --driver 535.104.05 --model A100-SXM4-80GB\n"
       "  kgpu doctor image app:1 --from podman --output json | jq -r .answer");
-  verb.add_option("IMAGE", options.image, "Image, or a file or folder that contains one");
+  CLI::Option* image =
+      verb.add_option("IMAGE", options.image, "Image, or a file or folder that contains one");
   AddValue(verb, "--name", options.name, "NAME", "Image to check in a file with several images");
   AddValue(verb, "--from", options.from, "docker|podman|containerd|cri", "Ask only this engine");
   AddValue(
@@ -158,7 +159,8 @@ void AddDoctorImageVerb(VerbRegistrar& verbs, CLI::App& doctor) {
       "Folder for a temporary export by docker or podman when the layers cannot be read directly");
   verb.add_flag("--quick", options.is_quick, "Read only the configuration, not the layers");
   verb.add_flag("--pairs", options.prints_pairs,
-                "Print which driver branches support which CUDA versions");
+                "Print which driver branches support which CUDA versions")
+      ->excludes(image);
   AddHostFlags(verb, options);
   AddHostOptions(verb, options.host);
   AddOutputOption(verb, options.output);

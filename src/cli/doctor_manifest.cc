@@ -185,10 +185,11 @@ void AddDoctorManifestVerb(VerbRegistrar& verbs, CLI::App& doctor) {
       "  kgpu doctor manifest old.yaml --diff\n"
       "  kgpu doctor manifest old.yaml --print | kubectl apply -f -\n"
       "  kgpu doctor manifest old.yaml --in-place     keeps old.yaml.before-kgpu");
-  verb.add_option("FILE", options.files, "Manifests in YAML or JSON; - for standard input");
+  CLI::Option* files =
+      verb.add_option("FILE", options.files, "Manifests in YAML or JSON; - for standard input");
   AddValue(verb, "--kubernetes", options.kubernetes, "V",
            "Target Kubernetes version; APIs that it removed are warnings");
-  verb.add_flag("--list", options.lists, "List all findings");
+  verb.add_flag("--list", options.lists, "List all findings")->excludes(files);
   CLI::Option* print = verb.add_flag("--print", options.prints, "Print the fixed manifests");
   CLI::Option* diff = verb.add_flag("--diff", options.diffs, "Print the changes as a diff");
   verb.add_flag("--in-place", options.is_in_place, "Replace the files with the fixed manifests")

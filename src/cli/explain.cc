@@ -45,9 +45,15 @@ struct PodName {
   std::string name;
 };
 
-// "team-a/train", or "train" in `space`.
-StatusOr<PodName> ParsePodName(const std::string& text, const std::string& space) {
+// "team-a/train", or "train" in `given`, the value of --namespace, or else in `space`.
+StatusOr<PodName> ParsePodName(const std::string& text, const std::string& given,
+                               std::string space) {
   const size_t slash = text.find('/');
+  if (!given.empty() && slash != std::string::npos && text.substr(0, slash) != given) {
+    return InvalidArgument("{}: --namespace is {}: leave it out, or name the pod without namespace",
+                           Printable(text, 300), Printable(given, 60));
+  }
+  space = given.empty() ? std::move(space) : given;
   PodName pod = slash == std::string::npos ? PodName{space, text}
                                            : PodName{text.substr(0, slash), text.substr(slash + 1)};
   if (pod.name.empty() || pod.space.empty() || pod.name.find('/') != std::string::npos) {
@@ -87,8 +93,7 @@ StatusOr<explain::Dump> ReadCluster(const ExplainOptions& options, PodName& pod)
   NodeOptions common = options.common;
   common.reads_much = true;
   ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(common));
-  ASSIGN_OR_RETURN(pod,
-                   ParsePodName(options.pod, options.space.empty() ? api->Space() : options.space));
+  ASSIGN_OR_RETURN(pod, ParsePodName(options.pod, options.space, api->Space()));
   const explain::Ask ask = [&](kube::ApiRequest request) { return api->Send(std::move(request)); };
   ASSIGN_OR_RETURN(explain::Dump dump, explain::Gather(ask, pod.space, pod.name));
   dump.taken = report::FormatTime(RealClock().WallNow());
@@ -103,7 +108,7 @@ StatusOr<explain::Dump> ReadSaved(const ExplainOptions& options, PodName& pod) {
   if (name.empty()) {
     return InvalidArgument("{}: does not say which pod to explain: add NAMESPACE/NAME", file.name);
   }
-  ASSIGN_OR_RETURN(pod, ParsePodName(name, options.space.empty() ? "default" : options.space));
+  ASSIGN_OR_RETURN(pod, ParsePodName(name, options.space, "default"));
   return dump;
 }
 
@@ -180,6 +185,7 @@ void AddPod(VerbRegistrar& verbs, CLI::App& group) {
   AddValue(verb, "--save", options.save, "FILE", "Save the input as JSON or (*.yaml) YAML");
   verb.add_flag("--all-nodes", options.shows_all_nodes, "Show all nodes, not only the best ten");
   AddLiveOptions(verb, options);
+  from->excludes("--kubeconfig")->excludes("--context")->excludes("--kubelet-dir");
   AddOutputOption(verb, options.common.output);
 }
 

@@ -157,13 +157,15 @@ Status CheckWhole(const LabelsOptions& options, bool is_driver_silent) {
 
 StatusOr<ExitCode> Apply(const LabelsOptions& options, labels::LabelSource& source,
                          labels::LookOptions look_options) {
+  NodeOptions node = options.node;
+  node.output = options.output == "labels" ? node.output : options.output;
   ASSIGN_OR_RETURN(const std::string name, NodeNameOf(options.node));
   ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(options.node));
   ASSIGN_OR_RETURN(labels::ClusterLabels cluster, ReadClusterLabels(*api, name));
   look_options.cluster = std::make_shared<const labels::ClusterLabels>(std::move(cluster));
   const labels::LabelLook look = source.Look(look_options);
   PrintNotes(look.labels.problems, "kgpu labels: ");
-  return ApplyClaims(options.node, *api, name, look.labels.claims);
+  return ApplyClaims(node, *api, name, look.labels.claims);
 }
 
 StatusOr<ExitCode> RunLabels(const LabelsOptions& options) {
@@ -236,18 +238,33 @@ void AddFlags(CLI::App& verb, LabelsOptions& options) {
   AddValue(verb, "--rules", options.rules, "PATH",
            "Folders with rule files, instead of the configured ones");
   AddNodeOptions(verb, options.node);
-  verb.add_flag("--features", options.shows_raw,
-                "Print the raw features that rules match, as in a NodeFeature object");
-  verb.add_flag("--explain-rules", options.explains_rules,
-                "Print what each rule does, or its first term that fails");
-  verb.add_flag("--apply", options.applies,
-                "Write labels, annotations, taints and extended resources to the Node object once, "
-                "except those that others own");
+  CLI::Option* features =
+      verb.add_flag("--features", options.shows_raw,
+                    "Print the raw features that rules match, as in a NodeFeature object");
+  CLI::Option* explained = verb.add_flag("--explain-rules", options.explains_rules,
+                                         "Print what each rule does, or its first term that fails")
+                               ->excludes(features);
+  CLI::Option* apply =
+      verb.add_flag("--apply", options.applies,
+                    "Write labels, annotations, taints and extended resources to the Node object "
+                    "once, except those that others own")
+          ->excludes(features)
+          ->excludes(explained);
+  verb.get_option("--kubeconfig")->needs(apply);
+  verb.get_option("--context")->needs(apply);
   AddRunDirOption(verb, options.run_dir);
-  verb.add_flag("--dry-run", options.node.is_dry_run, "With --apply: show what would change");
-  verb.add_flag("--write-file", options.writes_file,
-                "Write the configured feature file (labels.file) for an NFD on this node");
-  verb.add_flag("--remove-file", options.removes_file, "Remove the feature file");
+  verb.add_flag("--dry-run", options.node.is_dry_run, "With --apply: show what would change")
+      ->needs(apply);
+  CLI::Option* write =
+      verb.add_flag("--write-file", options.writes_file,
+                    "Write the configured feature file (labels.file) for an NFD on this node");
+  CLI::Option* remove =
+      verb.add_flag("--remove-file", options.removes_file, "Remove the feature file");
+  for (CLI::Option* other : {features, explained, apply}) {
+    write->excludes(other);
+    remove->excludes(other);
+  }
+  write->excludes(remove);
 }
 
 }  // namespace

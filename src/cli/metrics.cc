@@ -134,14 +134,16 @@ void AddMetricsVerb(VerbRegistrar& verbs) {
       "  kgpu metrics\n"
       "  kgpu metrics --once --names kgpu,dcgm,gke   without an agent\n"
       "  kgpu metrics list                           what each series means");
-  verb.add_flag("--once", options.is_once, "Read the GPUs now, without an agent");
+  CLI::Option* once =
+      verb.add_flag("--once", options.is_once, "Read the GPUs now, without an agent");
   AddValue(verb, "--names", options.names, "SETS",
            "Name sets: kgpu, dcgm, gke (default: the configured ones)");
   verb.add_flag("--openmetrics", options.is_open_metrics,
                 "Print OpenMetrics 1.0 instead of Prometheus text");
   AddConfigOption(verb, options.config, "With --once: ");
   AddValue(verb, "--kubelet-dir", options.kubelet_dir, "DIR",
-           "With --once: the kubelet's folder, to find which pod uses which GPU");
+           "With --once: the kubelet's folder, to find which pod uses which GPU")
+      ->needs(once);
   AddNodeNameOption(verb, options.node);
   AddRunDirOption(verb, options.run_dir);
   AddHostOptions(verb, options.host);

@@ -219,7 +219,8 @@ void AddConfigure(VerbRegistrar& verbs, CLI::App& group) {
   AddRegistryFlags(verb, options);
   AddValue(verb, "--print", options.print, "minikube|kubespray",
            "Print the settings for this tool and change nothing")
-      ->excludes(dry_run);
+      ->excludes(dry_run)
+      ->excludes("--restart");
 }
 
 void AddRevert(VerbRegistrar& verbs, CLI::App& group) {

@@ -159,6 +159,13 @@ TEST_F(ExplainTest, WrongWordsAreUsageErrors) {
   EXPECT_EQ(empty.code, 2);
   EXPECT_THAT(empty.err, HasSubstr("kubectl get pods,nodes,events -A -o json"));
   EXPECT_EQ(Run({"pod", "a/b", "--from", dir_.At("none")}).code, 2);
+  const Result both =
+      Run({"pod", "a/b", "--from", dir_.At("x.json"), "--kubeconfig", Kubeconfig()});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_THAT(both.err, HasSubstr("--from and --kubeconfig cannot be combined: leave one out"));
+  const Result spaces = Run({"pod", "a/b", "-n", "c", "--kubeconfig", Kubeconfig()});
+  EXPECT_EQ(spaces.code, 2);
+  EXPECT_THAT(spaces.err, HasSubstr("a/b: --namespace is c: leave it out"));
 }
 
 TEST_F(ExplainTest, ReasonsPrintsTheTable) {
