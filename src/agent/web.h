@@ -13,12 +13,12 @@
 
 namespace kgpu::agent {
 
-// Header of answers that a verb prints: the exit code it then ends with.
+// Header of answers that a command prints: the exit code it then ends with.
 inline constexpr std::string_view kExitCodeHeader = "Kgpu-Exit-Code";
 
 // The form that ?output= asks for, else JSON. Errors: InvalidArgument.
 StatusOr<report::OutputFormat> FormatOf(const http::Request& request);
-// `value` or `table`, whichever the form is; the verb that prints it ends with 0 or 7.
+// `value` or `table`, whichever the form is; the command that prints it ends with 0 or 7.
 http::Response Shown(report::OutputFormat format, const boost::json::value& value,
                      const std::string& table, bool is_healthy);
 

@@ -1,4 +1,4 @@
-// The CDI folders a verb reads or writes, from its flags.
+// The CDI folders a command reads or writes, from its flags.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Files that verbs are given by name.
+// Files that commands are given by name.
 #pragma once
 
 #include <string>

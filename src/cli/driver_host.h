@@ -1,4 +1,4 @@
-// The host whose driver a verb installs or takes back, and what the work is done with.
+// The host whose driver a command installs or takes back, and what the work is done with.
 #pragma once
 
 #include <memory>

@@ -1,12 +1,12 @@
-// The flags by which the verbs of `kgpu driver` say what is wanted, and what becomes of them.
+// The flags by which the commands of `kgpu driver` say what is wanted, and what becomes of them.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "src/cli/command_registrar.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/output.h"
-#include "src/cli/verb.h"
 #include "src/host/inspect/driver_root.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/run.h"
@@ -32,14 +32,14 @@ struct DriverOptions {
   bool gives_up = false;        // --no-way-back
 };
 
-// --host-root, for every verb; `options` outlives the parse.
-void AddDriverRootFlag(CLI::App& verb, DriverOptions& options);
+// --host-root, for every command; `options` outlives the parse.
+void AddDriverRootFlag(CLI::App& command, DriverOptions& options);
 // That and --kernel.
-void AddDriverHostFlags(CLI::App& verb, DriverOptions& options);
+void AddDriverHostFlags(CLI::App& command, DriverOptions& options);
 // What a driver that is here can be asked for, too: --cuda, --version, --branch, --module.
-void AddDriverDemandFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options);
+void AddDriverDemandFlags(CommandRegistrar& registrar, CLI::App& command, DriverOptions& options);
 // What is wanted: those, and --source, --gpu and so on.
-void AddDriverRequestFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options);
+void AddDriverRequestFlags(CommandRegistrar& registrar, CLI::App& command, DriverOptions& options);
 
 // Errors: InvalidArgument, naming the flag.
 StatusOr<driver::Request> DriverRequestOf(const DriverOptions& options);

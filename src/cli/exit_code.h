@@ -1,4 +1,4 @@
-// The exit codes of every verb, so that scripts need not read texts. docs/reference/cli.md lists
+// The exit codes of every command, so that scripts need not read texts. docs/reference/cli.md lists
 // them.
 #pragma once
 
@@ -25,8 +25,8 @@ StatusOr<ExitCode> OkOr(const Status& status);
 
 ExitCode ExitCodeOf(const Status& status);
 
-// The one rule of all verbs that find something: an error ends with kUnhealthy, warnings alone with
-// kWarned, what is only good to know with kOk.
+// The one rule of all commands that find something: an error ends with kUnhealthy, warnings alone
+// with kWarned, what is only good to know with kOk.
 ExitCode ExitCodeOf(report::Severity worst);
 
 // The same; an error of rights also says that root has them, where we are not root.

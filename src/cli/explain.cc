@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <unistd.h>
 
@@ -151,18 +151,18 @@ StatusOr<ExitCode> RunDump(const ExplainOptions& options) {
   return OkOr(PrintOut(Render(explain::DumpJson(std::move(dump)), format)));
 }
 
-void AddLiveOptions(CLI::App& verb, ExplainOptions& options) {
-  AddValue(verb, "-n,--namespace", options.space, "NAME",
+void AddLiveOptions(CLI::App& command, ExplainOptions& options) {
+  AddValue(command, "-n,--namespace", options.space, "NAME",
            "Namespace of the pod (default: the context's)");
-  AddClusterOptions(verb, options.common);
-  AddValue(verb, "--kubelet-dir", options.kubelet_dir, "DIR",
+  AddClusterOptions(command, options.common);
+  AddValue(command, "--kubelet-dir", options.kubelet_dir, "DIR",
            "The kubelet's folder, to find the devices of a pod on this host");
 }
 
-void AddPod(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<ExplainOptions>(
+void AddPod(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<ExplainOptions>(
       group, "pod", "Explain why a pod did or did not get a GPU", &RunPod);
-  verb.footer(
+  command.footer(
       "Prints the verdict in one line, then what is wrong with the pod itself, then the GPU "
       "nodes,\n"
       "best match first, with the reasons why the pod does not fit and the commands that fix "
@@ -177,31 +177,32 @@ void AddPod(VerbRegistrar& verbs, CLI::App& group) {
       "  kgpu explain pod team-a/train --save train.json    save the input for somebody else\n"
       "  kgpu explain pod --from train.json                 without a cluster\n"
       "  kubectl get pods,nodes,events -A -o json | kgpu explain pod team-a/train --from -");
-  verb.add_option("POD", options.pod, "NAMESPACE/NAME, or NAME with --namespace");
-  CLI::Option* from = verb.add_option("--from", options.from,
-                                      "Read a file written by --save or `kgpu explain dump`, or a "
-                                      "list printed by kubectl; - for standard input");
+  command.add_option("POD", options.pod, "NAMESPACE/NAME, or NAME with --namespace");
+  CLI::Option* from =
+      command.add_option("--from", options.from,
+                         "Read a file written by --save or `kgpu explain dump`, or a "
+                         "list printed by kubectl; - for standard input");
   from->type_name("FILE");
-  AddValue(verb, "--save", options.save, "FILE", "Save the input as JSON or (*.yaml) YAML");
-  verb.add_flag("--all-nodes", options.shows_all_nodes, "Show all nodes, not only the best ten");
-  AddLiveOptions(verb, options);
+  AddValue(command, "--save", options.save, "FILE", "Save the input as JSON or (*.yaml) YAML");
+  command.add_flag("--all-nodes", options.shows_all_nodes, "Show all nodes, not only the best ten");
+  AddLiveOptions(command, options);
   from->excludes("--kubeconfig")->excludes("--context")->excludes("--kubelet-dir");
-  AddOutputOption(verb, options.common.output);
+  AddOutputOption(command, options.common.output);
 }
 
-void AddDump(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<ExplainOptions>(
+void AddDump(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<ExplainOptions>(
       group, "dump", "Print the input of an explanation, for kgpu explain pod --from", &RunDump);
   options.common.output = "json";
-  verb.footer(
+  command.footer(
       "Contains the relevant fields of pods, nodes, events, quotas and resource claims: no "
       "secrets,\n"
       "no commands, and only the environment variables that select GPUs and CUDA versions.\n"
       "\n"
       "  kgpu explain dump team-a/train > train.json");
-  verb.add_option("POD", options.pod, "NAMESPACE/NAME, or NAME with --namespace")->required();
-  AddLiveOptions(verb, options);
-  AddValue(verb, "-o,--output", options.common.output, "json|yaml", "Output format");
+  command.add_option("POD", options.pod, "NAMESPACE/NAME, or NAME with --namespace")->required();
+  AddLiveOptions(command, options);
+  AddValue(command, "-o,--output", options.common.output, "json|yaml", "Output format");
 }
 
 StatusOr<ExitCode> RunReasons() {
@@ -210,15 +211,15 @@ StatusOr<ExitCode> RunReasons() {
 
 }  // namespace
 
-void AddExplainVerbs(VerbRegistrar& verbs) {
-  CLI::App& group = verbs.AddGroup("explain", "Explain why a pod did or did not get a GPU");
+void AddExplainCommands(CommandRegistrar& registrar) {
+  CLI::App& group = registrar.AddGroup("explain", "Explain why a pod did or did not get a GPU");
   group.footer("  kgpu explain pod team-a/train");
-  AddPod(verbs, group);
-  AddDump(verbs, group);
+  AddPod(registrar, group);
+  AddDump(registrar, group);
   CLI::App* reasons =
       group.add_subcommand("reasons", "List all reasons that kgpu explain pod knows");
   reasons->footer("  kgpu explain reasons | less");
-  verbs.OnRun(*reasons, [] { return RunReasons(); });
+  registrar.OnRun(*reasons, [] { return RunReasons(); });
 }
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-// The flags by which every verb finds the host, the driver and the probe.
+// The flags by which every command finds the host, the driver and the probe.
 #pragma once
 
 #include <string>

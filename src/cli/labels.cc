@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <boost/json/value.hpp>
 
@@ -51,7 +51,7 @@ struct RulesCheckOptions {
   std::vector<std::string> files;
 };
 
-// "labels" is a form of this verb alone.
+// "labels" is a form of this command alone.
 struct Form {
   bool is_lines = false;
   OutputFormat format = OutputFormat::kTable;
@@ -219,47 +219,49 @@ StatusOr<ExitCode> RunRulesCheck(const RulesCheckOptions& options) {
   return is_healthy ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
-void AddRulesCheck(VerbRegistrar& verbs, CLI::App& parent) {
-  auto [verb, options] = verbs.Add<RulesCheckOptions>(
+void AddRulesCheck(CommandRegistrar& registrar, CLI::App& parent) {
+  auto [command, options] = registrar.Add<RulesCheckOptions>(
       parent, "check", "Check rule files (NodeFeatureRule objects, lists of rules)",
       &RunRulesCheck);
-  verb.footer(
+  command.footer(
       "Exits 0 when all are valid, 7 when one is not.\n\n"
       "  kgpu labels check rules.yaml");
-  verb.add_option("FILE", options.files, "Rule files; - for standard input")->required();
+  command.add_option("FILE", options.files, "Rule files; - for standard input")->required();
 }
 
-void AddFlags(CLI::App& verb, LabelsOptions& options) {
-  AddOutputOption(verb, options.output, "labels|table|json|yaml",
+void AddFlags(CLI::App& command, LabelsOptions& options) {
+  AddOutputOption(command, options.output, "labels|table|json|yaml",
                   "Output format; labels: key=value lines");
-  AddValue(verb, "--only", options.only, "features|gpus",
+  AddValue(command, "--only", options.only, "features|gpus",
            "Only the labels of the host's features, or of its GPUs");
-  AddConfigOption(verb, options.config);
-  AddValue(verb, "--rules", options.rules, "PATH",
+  AddConfigOption(command, options.config);
+  AddValue(command, "--rules", options.rules, "PATH",
            "Folders with rule files, instead of the configured ones");
-  AddNodeOptions(verb, options.node);
+  AddNodeOptions(command, options.node);
   CLI::Option* features =
-      verb.add_flag("--features", options.shows_raw,
-                    "Print the raw features that rules match, as in a NodeFeature object");
-  CLI::Option* explained = verb.add_flag("--explain-rules", options.explains_rules,
+      command.add_flag("--features", options.shows_raw,
+                       "Print the raw features that rules match, as in a NodeFeature object");
+  CLI::Option* explained = command
+                               .add_flag("--explain-rules", options.explains_rules,
                                          "Print what each rule does, or its first term that fails")
                                ->excludes(features);
   CLI::Option* apply =
-      verb.add_flag("--apply", options.applies,
+      command
+          .add_flag("--apply", options.applies,
                     "Write labels, annotations, taints and extended resources to the Node object "
                     "once, except those that others own")
           ->excludes(features)
           ->excludes(explained);
-  verb.get_option("--kubeconfig")->needs(apply);
-  verb.get_option("--context")->needs(apply);
-  AddRunDirOption(verb, options.run_dir);
-  verb.add_flag("--dry-run", options.node.is_dry_run, "With --apply: show what would change")
+  command.get_option("--kubeconfig")->needs(apply);
+  command.get_option("--context")->needs(apply);
+  AddRunDirOption(command, options.run_dir);
+  command.add_flag("--dry-run", options.node.is_dry_run, "With --apply: show what would change")
       ->needs(apply);
   CLI::Option* write =
-      verb.add_flag("--write-file", options.writes_file,
-                    "Write the configured feature file (labels.file) for an NFD on this node");
+      command.add_flag("--write-file", options.writes_file,
+                       "Write the configured feature file (labels.file) for an NFD on this node");
   CLI::Option* remove =
-      verb.add_flag("--remove-file", options.removes_file, "Remove the feature file");
+      command.add_flag("--remove-file", options.removes_file, "Remove the feature file");
   for (CLI::Option* other : {features, explained, apply}) {
     write->excludes(other);
     remove->excludes(other);
@@ -269,10 +271,10 @@ void AddFlags(CLI::App& verb, LabelsOptions& options) {
 
 }  // namespace
 
-void AddLabelsVerb(VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<LabelsOptions>(
-      verbs.app(), "labels", "Show the node's feature and GPU labels", &RunLabels);
-  verb.footer(
+void AddLabelsCommand(CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<LabelsOptions>(
+      registrar.app(), "labels", "Show the node's feature and GPU labels", &RunLabels);
+  command.footer(
       "The labels are those of Node Feature Discovery and GPU Feature Discovery. Only --apply and\n"
       "--write-file write anything; `kgpu agent` keeps the Node object up to date.\n"
       "\n"
@@ -282,9 +284,9 @@ void AddLabelsVerb(VerbRegistrar& verbs) {
       "  kgpu labels --rules ./rules --explain-rules\n"
       "  kgpu labels check rules.yaml\n"
       "  kgpu labels --apply --dry-run              what an agent would change");
-  AddFlags(verb, options);
-  AddHostOptions(verb, options.host);
-  AddRulesCheck(verbs, verb);
+  AddFlags(command, options);
+  AddHostOptions(command, options.host);
+  AddRulesCheck(registrar, command);
 }
 
 }  // namespace kgpu::cli

@@ -70,7 +70,7 @@ int Run(std::vector<std::string> words) {
 }  // namespace
 
 int Main(int argc, char** argv) {
-  // A verb prints its result; what changed on the way is a daemon's log.
+  // A command prints its result; what changed on the way is a daemon's log.
   SetLogLevel(LogLevel::kWarning);
   SetLogFormat(LogFormat::kText);
   try {

@@ -1,4 +1,4 @@
-// The program kgpu: parses the command line, runs one verb, prints its error, returns its code.
+// The program kgpu: parses the command line, runs one command, prints its error, returns its code.
 #pragma once
 
 namespace kgpu::cli {

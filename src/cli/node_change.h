@@ -1,4 +1,4 @@
-// Verbs of `kgpu node` that change the Node object: read it, plan, show or send.
+// Commands of `kgpu node` that change the Node object: read it, plan, show or send.
 #pragma once
 
 #include <set>

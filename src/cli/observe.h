@@ -1,4 +1,4 @@
-// Runs an inventory for the time of one verb.
+// Runs an inventory for the time of one command.
 #pragma once
 
 #include <chrono>

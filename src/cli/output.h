@@ -1,4 +1,4 @@
-// Where verbs print to.
+// Where commands print to.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -36,7 +36,7 @@ std::string NamedFindingsText(const NamedFindings& checked, std::string_view wel
 StatusOr<ExitCode> PrintNamedFindings(const NamedFindings& checked, std::string_view well,
                                       OutputFormat format);
 
-// A remark for people on standard error: never part of a verb's result.
+// A remark for people on standard error: never part of a command's result.
 void PrintNote(std::string_view text);
 // Several, each with the same words before it.
 void PrintNotes(const std::vector<std::string>& notes, std::string_view before = "");

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/cli/verb.h"
+#include "src/cli/command_registrar.h"
 #include "src/platform/commands/command.h"
 
 namespace kgpu::cli {
@@ -27,13 +27,13 @@ class Program {
   // The value of --color.
   const std::string& color() const { return color_; }
   // What the command that was parsed does; empty where no command was given, or a group of them.
-  const VerbRegistrar::Action& chosen() const { return verbs_.chosen(); }
+  const CommandRegistrar::Action& chosen() const { return registrar_.chosen(); }
   commands::Command Tree() const;
 
  private:
   std::string color_ = "auto";
   std::unique_ptr<CLI::App> app_;
-  VerbRegistrar verbs_;
+  CommandRegistrar registrar_;
 };
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-// The host whose engines a verb works on, and what the work is done with.
+// The host whose engines a command works on, and what the work is done with.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The parts of a GPU node, in the order in which they are brought up. Each is another verb of kgpu
-// that works by hand as well.
+// The parts of a GPU node, in the order in which they are brought up. Each is another command of
+// kgpu that works by hand as well.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How a verb joins the program: one function AddXVerb(VerbRegistrar&) per group, listed in
+// How a command joins the program: one function AddXCommand(CommandRegistrar&) per group, listed in
 // program.cc. Each has a footer with an example of its own (src/platform/commands/examples.h).
 #pragma once
 
@@ -16,40 +16,40 @@ class App;
 
 namespace kgpu::cli {
 
-class VerbRegistrar {
+class CommandRegistrar {
  public:
-  // What a verb does once its flags are parsed. An error is printed by the caller, once.
+  // What a command does once its flags are parsed. An error is printed by the caller, once.
   using Action = std::function<StatusOr<ExitCode>()>;
 
-  explicit VerbRegistrar(CLI::App& app) : app_(app) {}
+  explicit CommandRegistrar(CLI::App& app) : app_(app) {}
 
   CLI::App& app() { return app_; }
-  // Remembers `action` as the one to run when `verb` was the verb given.
-  void OnRun(CLI::App& verb, Action action);
+  // Remembers `action` as the one to run when `command` is given.
+  void OnRun(CLI::App& command, Action action);
 
-  // Adds a verb that stands before others.
+  // Adds a command that stands before others.
   CLI::App& AddGroup(const char* name, const char* help);
 
   template <typename Options>
   struct Added {
-    CLI::App& verb;
+    CLI::App& command;
     Options& options;  // live as long as this
   };
-  // Adds a verb below `parent` that calls `run` with its options once they are parsed.
+  // Adds a command below `parent` that calls `run` with its options once they are parsed.
   template <typename Options>
   Added<Options> Add(CLI::App& parent, const char* name, const char* help,
                      StatusOr<ExitCode> (*run)(const Options& options)) {
     auto options = std::make_shared<Options>();
-    CLI::App& verb = AddBelow(parent, name, help);
-    OnRun(verb, [options, run] { return run(*options); });
-    return {verb, *options};
+    CLI::App& command = AddBelow(parent, name, help);
+    OnRun(command, [options, run] { return run(*options); });
+    return {command, *options};
   }
-  // What completion offers behind a flag of `verb`: ids of checks, say.
-  void OfferWords(const CLI::App& verb, commands::FlagWords words) {
-    offers_[&verb].push_back(std::move(words));
+  // What completion offers behind a flag of `command`: ids of checks, say.
+  void OfferWords(const CLI::App& command, commands::FlagWords words) {
+    offers_[&command].push_back(std::move(words));
   }
   const commands::Offers& offers() const { return offers_; }
-  // The action of the verb given, or an empty function when there was none.
+  // The action of the command given, or an empty function when there was none.
   const Action& chosen() const { return chosen_; }
 
  private:

@@ -1,5 +1,5 @@
-// A stage that is other verbs of kgpu, run as programs of their own: what they do and print is what
-// they do by hand.
+// A stage that is other commands of kgpu, run as programs of their own: what they do and print is
+// what they do by hand.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@
 namespace kgpu::bringup {
 
 // Where kgpu runs.
-struct Verbs {
+struct Commands {
   std::string program;  // the kgpu that runs now, as this process sees it
   sys::ProgramRunner& runner;
-  // What a verb prints while it works, a line at a time.
+  // What a command prints while it works, a line at a time.
   std::function<void(std::string_view line)> on_line;
-  std::vector<std::string> environment{};  // ours, so that a verb does what it does by hand
+  std::vector<std::string> environment{};  // ours, so that a command does what it does by hand
 
   // `is_shown`: its lines go to on_line.
   StatusOr<sys::RunResult> Run(const std::vector<std::string>& words, bool is_shown) const;
@@ -27,7 +27,7 @@ struct Verbs {
 
 using Words = std::vector<std::string>;
 
-struct VerbStage {
+struct CommandStage {
   std::string id{};
   std::string title{};
   Words look{};  // exit code 0 or 9: ready; 7: needed; any other: blocked. Empty: always needed
@@ -48,6 +48,6 @@ struct VerbStage {
   int nothing = 0;  // exit code of `undo` that means that there is nothing to undo; 0: none does
 };
 
-std::unique_ptr<Stage> MakeStage(VerbStage stage, const Verbs& verbs);
+std::unique_ptr<Stage> MakeStage(CommandStage stage, const Commands& commands);
 
 }  // namespace kgpu::bringup
