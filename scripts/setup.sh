@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Installs what is missing to build, demonstrate and test kgpu on Debian 12.
 #   scripts/setup.sh            to build, and for the demo
-#   scripts/setup.sh --test     and the programs that tests run: container engines, kubectl, curl, jq;
-#                               on a host with systemd the engines' packages start their services.
-#                               Prometheus is only unpacked, into build/prometheus: nobody wants its
-#                               service
+#   scripts/setup.sh --test     and the programs that tests run: container engines, kubectl, shells,
+#                               curl, jq; on a host with systemd the engines' packages start their
+#                               services. Prometheus is only unpacked, into build/prometheus: nobody
+#                               wants its service
 #   scripts/setup.sh --slow     what builds kgpu, and debootstrap for the tests of scripts/test.sh --slow
 #   scripts/setup.sh --ci       with --test's, and what .ci/run needs besides: clang 19, git, shellcheck
 # Idempotent and quick when nothing is missing. Never changes apt's sources.
@@ -25,7 +25,8 @@ packages=(
   # what the demo and the image run
   buildah busybox-static podman runc
 )
-tests=(containerd crun docker.io iproute2 uidmap curl jq)  # the last two: what the documentation runs
+# Completion scripts are tested in the shells they are for; the documentation runs curl and jq.
+tests=(containerd crun docker.io iproute2 uidmap fish zsh curl jq)
 # A kubectl of another origin would be in the package's way, and does as well.
 [ -x /usr/bin/kubectl ] || tests+=(kubernetes-client)
 case ${1:-} in

@@ -44,6 +44,9 @@ expect "a phrase" notes/a.md "The GPU is $w." "\"is $w\": say healthy"
 expect "a word that is a part of phrases" notes/a.md "The GPUs work $w." ""
 expect "a phrase in a test's name" src/a_test.cc "TEST(A, AGpuIs${w^}) {" "\"is $w\""
 expect "a file's name" "src/${d}.cc" "int x;" "src/$d.cc: \"$d\" in the name"
+v="ve""rb"
+expect "a word of one folder" src/cli/a.cc "CLI::App& $v;" "src/cli/a.cc:1: \"$v\": say command"
+expect "the same word elsewhere" src/kube/a.cc "{\"$v\", \"get\"}" ""
 expect "inputs of the fuzzers" "fuzz/corpus/x/$d" "$m" ""
 
 checker_path=$few

@@ -70,9 +70,9 @@ json::object ResourceJson(const AgentState& state, const pools::Resource& resour
 
 void AddEndpoints(const AgentState& state, std::string& text) {
   for (const MetricsEndpoint& endpoint : state.metrics_endpoints) {
-    text += fmt::format("metrics   {}://{}: {}{}{}\n", endpoint.has_tls ? "https" : "http",
+    text += fmt::format("metrics   {}://{} (names: {}){}{}\n", endpoint.has_tls ? "https" : "http",
                         endpoint.address, NamesOf(endpoint.names),
-                        endpoint.problem.empty() ? "" : ": ", endpoint.problem);
+                        endpoint.problem.empty() ? "" : " failed: ", endpoint.problem);
   }
 }
 
@@ -92,10 +92,19 @@ void AddNode(const AgentState& state, std::string& text) {
   }
 }
 
-void AddHead(const AgentState& state, std::string_view version, std::string& text) {
+// Readiness is about pods that get GPUs; metrics that nobody can read do not keep them from that.
+std::string Readiness(const AgentState& state) {
   std::string why;
-  const bool is_ready = IsReady(state, &why);
-  text += fmt::format("kgpu {}: {}\n", version, is_ready ? "ready" : "not ready: " + why);
+  if (!IsReady(state, &why)) {
+    return "not ready: " + why;
+  }
+  const bool has_metrics = std::ranges::all_of(
+      state.metrics_endpoints, [](const MetricsEndpoint& one) { return one.problem.empty(); });
+  return has_metrics ? "ready" : "ready, except for metrics";
+}
+
+void AddHead(const AgentState& state, std::string_view version, std::string& text) {
+  text += fmt::format("kgpu {}: {}\n", version, Readiness(state));
   if (state.snapshot) {
     const device::Driver& driver = state.snapshot->driver;
     text +=

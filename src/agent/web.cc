@@ -10,7 +10,7 @@
 namespace kgpu::agent {
 namespace {
 
-// Exit codes of the verbs; docs/reference/cli.md.
+// Exit codes of the commands; docs/reference/cli.md.
 constexpr char kHealthy[] = "0";
 constexpr char kUnwell[] = "7";
 

@@ -115,7 +115,7 @@ TEST(WebTest, ShowsTheStatusInEveryForm) {
   EXPECT_THAT(table.headers.Find(kExitCodeHeader), Optional(std::string_view("0")));
 }
 
-TEST(WebTest, TellsVerbsOfUnwellDevices) {
+TEST(WebTest, TellsCommandsOfUnhealthyDevices) {
   const http::Response response = AnswerLocal(Get("/v1/devices"), TestState(), "1");
   EXPECT_EQ(response.code, 200);
   EXPECT_THAT(response.headers.Find(kExitCodeHeader), Optional(std::string_view("7")));

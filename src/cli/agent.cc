@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <malloc.h>
 
@@ -27,7 +27,7 @@
 namespace kgpu::cli {
 namespace {
 
-struct AgentVerbOptions {
+struct AgentCommandOptions {
   HostOptions host;
   agent::AgentOptions agent;
   std::string http_address;
@@ -42,7 +42,7 @@ void ShareTheHeap() {
 constexpr std::chrono::seconds kStarted{10};
 
 // What is wrong with the command line itself stays wrong: retrying would hide it.
-Status CheckFlags(const AgentVerbOptions& options) {
+Status CheckFlags(const AgentCommandOptions& options) {
   if (options.http_address != "off") {
     RETURN_IF_ERROR(Annotate(config::CheckHttpAddress(options.http_address), "--http-address"));
   }
@@ -55,8 +55,8 @@ Status CheckFlags(const AgentVerbOptions& options) {
   return OkStatus();
 }
 
-StatusOr<ExitCode> RunAgent(const AgentVerbOptions& given) {
-  AgentVerbOptions options = given;
+StatusOr<ExitCode> RunAgent(const AgentCommandOptions& given) {
+  AgentCommandOptions options = given;
   RETURN_IF_ERROR(CheckFlags(options));
   if (!options.http_address.empty()) {
     options.agent.http_address = options.http_address == "off" ? "" : options.http_address;
@@ -85,7 +85,7 @@ StatusOr<ExitCode> RunAgent(const AgentVerbOptions& given) {
       }
     }
   }));
-  // Much of the program is for other verbs and for the start: it would stay in memory.
+  // Much of the program is for other commands and for the start: it would stay in memory.
   loop->After(kStarted, &sys::ForgetStartUpPages);
   loop->Run();
   loop->Unwatch(watch);
@@ -96,36 +96,37 @@ StatusOr<ExitCode> RunAgent(const AgentVerbOptions& given) {
 
 }  // namespace
 
-void AddAgentVerb(VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<AgentVerbOptions>(
-      verbs.app(), "agent",
+void AddAgentCommand(CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<AgentCommandOptions>(
+      registrar.app(), "agent",
       "Run the node agent, which serves GPUs to pods through the kubelet's device plugin API",
       &RunAgent);
-  verb.footer(
+  command.footer(
       "Runs until SIGTERM. SIGHUP or a change of the file reloads the configuration. The kubelet,\n"
       "the driver and the container runtime may start, stop and restart in any order.\n"
       "\n"
       "  kgpu agent\n"
       "  kgpu agent --config /etc/kgpu/config.yaml --http-address :9401\n"
       "  kgpu status                   what the running agent does, and what is wrong");
-  AddConfigOption(verb, options.agent.config_file);
-  AddValue(verb, "--kubelet-dir", options.agent.kubelet_dir, "DIR",
+  AddConfigOption(command, options.agent.config_file);
+  AddValue(command, "--kubelet-dir", options.agent.kubelet_dir, "DIR",
            "The kubelet's root folder, which contains device-plugins/ and plugins_registry/")
       ->envname("KGPU_KUBELET_DIR");
-  AddRunDirOption(verb, options.agent.run_dir, "Folder of agent.sock");
-  AddStateDirOption(verb, options.agent.state_dir);
-  AddValue(verb, "--cdi-dir", options.agent.cdi_folder, "DIR", "Folder on the host for CDI specs");
-  AddValue(verb, "--runtime-socket", options.agent.runtime_sockets, "FILE",
+  AddRunDirOption(command, options.agent.run_dir, "Folder of agent.sock");
+  AddStateDirOption(command, options.agent.state_dir);
+  AddValue(command, "--cdi-dir", options.agent.cdi_folder, "DIR",
+           "Folder on the host for CDI specs");
+  AddValue(command, "--runtime-socket", options.agent.runtime_sockets, "FILE",
            "Socket of the container runtime's CRI (default: the usual paths)");
-  AddValue(verb, "--http-address", options.http_address, "ADDRESS",
+  AddValue(command, "--http-address", options.http_address, "ADDRESS",
            "Address for /healthz, /readyz and /metrics; overrides the configuration; \"off\" "
            "disables it")
       ->envname("KGPU_HTTP_ADDRESS");
-  AddValue(verb, "--kubeconfig", options.agent.kubeconfig, "FILE",
+  AddValue(command, "--kubeconfig", options.agent.kubeconfig, "FILE",
            "Kubeconfig of the cluster (default: $KUBECONFIG, else the pod's service account)");
-  AddValue(verb, "--context", options.agent.context, "NAME", "Context in the kubeconfig");
-  AddNodeNameOption(verb, options.agent.node_name);
-  AddHostOptions(verb, options.host);
+  AddValue(command, "--context", options.agent.context, "NAME", "Context in the kubeconfig");
+  AddNodeNameOption(command, options.agent.node_name);
+  AddHostOptions(command, options.host);
 }
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <boost/json/value.hpp>
 
@@ -262,10 +262,10 @@ StatusOr<ExitCode> RunSpecCheck(const ReadOptions& options) {
   return PrintNamedFindings(CheckSpecs(contents, engine), "matches this host", format);
 }
 
-void AddGenerate(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<GenerateOptions>(
+void AddGenerate(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<GenerateOptions>(
       group, "generate", "Write the CDI specs that give containers this host's GPUs", &RunGenerate);
-  verb.footer(
+  command.footer(
       "Devices are named by index, UUID and \"all\"; MIG devices by UUID and \"GPU:INDEX\".\n"
       "The kind is kgpu.dev/gpu, and nvidia.com/gpu unless another file declares it.\n"
       "IMEX channels, GPUDirect Storage, GDRCopy and RDMA cards have their own kinds: "
@@ -274,45 +274,46 @@ void AddGenerate(VerbRegistrar& verbs, CLI::App& group) {
       "  kgpu cdi generate --dry-run --format yaml\n"
       "  kgpu cdi generate --capabilities compute,utility,video\n"
       "  podman run --device kgpu.dev/gpu=0 IMAGE …");
-  AddValue(verb, "--output-dir", options.output_dir, "DIR",
+  AddValue(command, "--output-dir", options.output_dir, "DIR",
            "Output folder (default: /var/run/cdi on the host)");
-  AddValue(verb, "--format", options.format, "json|yaml", "Format of the files");
-  AddValue(verb, "--capabilities", options.capabilities, "LIST",
+  AddValue(command, "--format", options.format, "json|yaml", "Format of the files");
+  AddValue(command, "--capabilities", options.capabilities, "LIST",
            "Driver capabilities for containers: compute, utility, graphics, video, display, ngx, "
            "compat32, or all");
   CLI::Option* dry_run =
-      verb.add_flag("--dry-run", options.is_dry_run, "Print the spec without writing it");
-  verb.add_flag("-w,--watch", options.is_watch,
+      command.add_flag("--dry-run", options.is_dry_run, "Print the spec without writing it");
+  command
+      .add_flag("-w,--watch", options.is_watch,
                 "Keep running and rewrite the specs after each change of GPUs or driver")
       ->excludes(dry_run);
-  AddHostOptions(verb, options.host);
+  AddHostOptions(command, options.host);
 }
 
-void AddReader(CLI::App& verb, ReadOptions& options) {
-  AddOutputOption(verb, options.output);
-  AddValue(verb, "--spec-dir", options.spec_dirs, "DIR",
+void AddReader(CLI::App& command, ReadOptions& options) {
+  AddOutputOption(command, options.output);
+  AddValue(command, "--spec-dir", options.spec_dirs, "DIR",
            "Folders to read; later ones take precedence (default: /etc/cdi, /var/run/cdi)");
-  AddHostOptions(verb, options.host);
+  AddHostOptions(command, options.host);
 }
 
 }  // namespace
 
-void AddCdiVerbs(VerbRegistrar& verbs) {
-  CLI::App& group = verbs.AddGroup(
+void AddCdiCommands(CommandRegistrar& registrar) {
+  CLI::App& group = registrar.AddGroup(
       "cdi", "Generate, list and check CDI specs, which give containers access to GPUs");
   group.footer(
       "  kgpu cdi generate\n"
       "  kgpu cdi list\n"
       "  kgpu cdi check");
-  AddGenerate(verbs, group);
-  auto [list, list_options] = verbs.Add<ReadOptions>(
+  AddGenerate(registrar, group);
+  auto [list, list_options] = registrar.Add<ReadOptions>(
       group, "list", "List CDI devices, the files that declare them, and conflicts", &RunSpecList);
   list.footer(
       "Exits 7 when a spec is broken or a device is declared twice.\n\n"
       "  kgpu cdi list\n"
       "  kgpu cdi list --spec-dir /etc/cdi --output json");
   AddReader(list, list_options);
-  auto [check, check_options] = verbs.Add<ReadOptions>(
+  auto [check, check_options] = registrar.Add<ReadOptions>(
       group, "check",
       "Check that all device nodes, libraries and files in the specs exist on this host",
       &RunSpecCheck);

@@ -5,12 +5,12 @@
 #include <string>
 #include <system_error>
 
+#include "src/cli/commands.h"
 #include "src/cli/completion.h"
 #include "src/cli/completion_install.h"
 #include "src/cli/environment.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
-#include "src/cli/verbs.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/sys/atomic_file.h"
 
@@ -29,7 +29,7 @@ struct ScriptInstallOptions {
 
 StatusOr<ExitCode> PrintScript(const ScriptOptions& options) {
   if (options.shell.empty()) {
-    return InvalidArgument("completion: SHELL is required: bash, zsh or fish");
+    return InvalidArgument("completion: SHELL is missing: name bash, zsh or fish");
   }
   ASSIGN_OR_RETURN(const std::string script, CompletionScript(options.shell));
   return OkOr(PrintOut(script));
@@ -70,8 +70,8 @@ StatusOr<ExitCode> InstallScript(const ScriptInstallOptions& options) {
   return ExitCode::kOk;
 }
 
-void AddScriptInstall(VerbRegistrar& verbs, CLI::App& parent) {
-  auto [command, options] = verbs.Add<ScriptInstallOptions>(
+void AddScriptInstall(CommandRegistrar& registrar, CLI::App& parent) {
+  auto [command, options] = registrar.Add<ScriptInstallOptions>(
       parent, "install", "Write the script where the shell looks for it", &InstallScript);
   command.footer(
       "For root it is installed for all users, else for you alone.\n\n"
@@ -86,15 +86,15 @@ void AddScriptInstall(VerbRegistrar& verbs, CLI::App& parent) {
 
 }  // namespace
 
-void AddCompletionCommand(VerbRegistrar& verbs) {
-  auto [command, options] = verbs.Add<ScriptOptions>(
-      verbs.app(), "completion", "Print or install a completion script", &PrintScript);
+void AddCompletionCommand(CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<ScriptOptions>(
+      registrar.app(), "completion", "Print or install a completion script", &PrintScript);
   command.footer(
       "  kgpu completion install\n"
       "  source <(kgpu completion bash)\n"
       "  kgpu completion fish | source");
   command.add_option("SHELL", options.shell, "The shell")->type_name("bash|zsh|fish");
-  AddScriptInstall(verbs, command);
+  AddScriptInstall(registrar, command);
 }
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <boost/json/value.hpp>
 
@@ -153,92 +153,94 @@ StatusOr<ExitCode> RunAssign(const AssignOptions& options) {
   return is_healthy ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
-void AddOptionalFile(CLI::App& verb, std::string& file) {
-  verb.add_option("FILE", file,
+void AddOptionalFile(CLI::App& command, std::string& file) {
+  command
+      .add_option("FILE", file,
                   "Configuration file, - for standard input (default: /etc/kgpu/config.yaml if it "
                   "exists, else the built-in configuration)")
       ->envname("KGPU_CONFIG");
 }
 
-void AddConfigCheck(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<ConfigCheckOptions>(
+void AddConfigCheck(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<ConfigCheckOptions>(
       group, "check", "Check configuration files for errors", &RunConfigCheck);
-  verb.footer(
+  command.footer(
       "Each error names the file, line, column and field. Exits 7 when a file has an error.\n"
       "\n"
       "  kgpu config check config.yaml\n"
       "  kubectl get configmap kgpu -o jsonpath='{.data.config\\.yaml}' | kgpu config check -");
-  verb.add_option("FILE", options.files, "NodeConfigs in YAML or JSON; - for standard input")
+  command.add_option("FILE", options.files, "NodeConfigs in YAML or JSON; - for standard input")
       ->required();
 }
 
-void AddPrint(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<PrintOptions>(
+void AddPrint(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<PrintOptions>(
       group, "print", "Print the configuration with all defaults", &RunPrint);
-  verb.footer(
+  command.footer(
       "  kgpu config print\n"
       "  kgpu config print config.yaml --output json | jq .sharing");
-  AddOptionalFile(verb, options.file);
-  AddValue(verb, "-o,--output", options.output, "yaml|json", "Output format");
+  AddOptionalFile(command, options.file);
+  AddValue(command, "-o,--output", options.output, "yaml|json", "Output format");
 }
 
-void AddConvert(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<ConvertOptions>(
+void AddConvert(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<ConvertOptions>(
       group, "convert",
       "Convert a configuration of NVIDIA's or GKE's device plugin to a NodeConfig", &RunConvert);
-  verb.footer(
+  command.footer(
       "Reports on standard error what happened to each key: converted, not needed, lost, or "
       "unknown.\n"
       "\n"
       "  kgpu config convert nvidia-device-plugin.yaml > config.yaml\n"
       "  kgpu config convert --from gke /etc/nvidia/gpu_config.json");
-  verb.add_option(
+  command
+      .add_option(
           "FILE", options.file,
           "The other plugin's configuration, or a ConfigMap that holds it; - is standard input")
       ->required();
-  AddValue(verb, "--key", options.key, "KEY",
+  AddValue(command, "--key", options.key, "KEY",
            "Which entry of a ConfigMap to convert (default: its only one)");
-  AddValue(verb, "--from", options.from, "auto|nvidia|gke",
+  AddValue(command, "--from", options.from, "auto|nvidia|gke",
            "Whose configuration it is; auto detects it by its keys");
-  AddValue(verb, "-o,--output", options.output, "yaml|json", "Output format");
+  AddValue(command, "-o,--output", options.output, "yaml|json", "Output format");
 }
 
-void AddSchema(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<SchemaOptions>(
+void AddSchema(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<SchemaOptions>(
       group, "schema", "Print a JSON schema of NodeConfig for editors", &RunSchema);
-  verb.footer(
+  command.footer(
       "Editors with the YAML language server check a file that begins with a line naming it.\n\n"
       "  kgpu config schema > node-config.schema.json\n"
       "  # yaml-language-server: $schema=node-config.schema.json");
 }
 
-void AddAssign(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<AssignOptions>(
+void AddAssign(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<AssignOptions>(
       group, "assign",
       "Show which devices of this host each resource gets, and why others are left out",
       &RunAssign);
-  verb.footer(
+  command.footer(
       "Changes nothing. Exits 7 when a selector matches nothing or the driver does not answer.\n"
       "\n"
       "  kgpu config assign new.yaml           before you roll it out\n"
       "  kgpu config assign --output json | jq '.unassigned'");
-  AddOptionalFile(verb, options.file);
-  AddOutputOption(verb, options.output);
-  AddHostOptions(verb, options.host);
+  AddOptionalFile(command, options.file);
+  AddOutputOption(command, options.output);
+  AddHostOptions(command, options.host);
 }
 
 }  // namespace
 
-void AddConfigVerbs(VerbRegistrar& verbs) {
-  CLI::App& group = verbs.AddGroup("config", "Check, print and convert node configuration");
+void AddConfigCommands(CommandRegistrar& registrar) {
+  CLI::App& group = registrar.AddGroup("config", "Check, print and convert node configuration");
   group.footer(
       "  kgpu config check config.yaml\n"
       "  kgpu config print");
-  AddConfigCheck(verbs, group);
-  AddPrint(verbs, group);
-  AddConvert(verbs, group);
-  AddSchema(verbs, group);
-  AddAssign(verbs, group);
+  AddConfigCheck(registrar, group);
+  AddPrint(registrar, group);
+  AddConvert(registrar, group);
+  AddSchema(registrar, group);
+  AddAssign(registrar, group);
 }
 
 }  // namespace kgpu::cli

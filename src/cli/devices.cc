@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <boost/json/value.hpp>
 
@@ -85,12 +85,12 @@ StatusOr<ExitCode> RunDevices(const DevicesOptions& options) {
 
 }  // namespace
 
-void AddDevicesVerb(VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<DevicesOptions>(
-      verbs.app(), "devices",
+void AddDevicesCommand(CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<DevicesOptions>(
+      registrar.app(), "devices",
       "List the GPUs and MIG devices of this host with health, memory, NUMA node and links",
       &RunDevices);
-  verb.footer(
+  command.footer(
       "Exits 0 when every GPU is healthy, 7 when one is not or the driver does not answer.\n"
       "GPUs on the PCI bus that the driver does not report are listed with the reason and the "
       "fix.\n"
@@ -98,14 +98,16 @@ void AddDevicesVerb(VerbRegistrar& verbs) {
       "  kgpu devices\n"
       "  kgpu devices --output json | jq '.gpus[].uuid'\n"
       "  kgpu devices --watch          print each change as it happens");
-  AddOutputOption(verb, options.output);
-  verb.add_flag("-w,--watch", options.is_watch,
-                "Keep printing changes until interrupted (json: one document per line)");
-  AddValue(verb, "--hold-down", options.hold_down, "DURATION",
-           "With --watch: how long a GPU must keep answering after a fault to count as healthy");
-  verb.add_flag("--direct", options.is_direct, "Query the driver even if an agent is running");
-  AddRunDirOption(verb, options.run_dir);
-  AddHostOptions(verb, options.host);
+  AddOutputOption(command, options.output);
+  CLI::Option* watch =
+      command.add_flag("-w,--watch", options.is_watch,
+                       "Keep printing changes until interrupted (json: one document per line)");
+  AddValue(command, "--hold-down", options.hold_down, "DURATION",
+           "With --watch: how long a GPU must keep answering after a fault to count as healthy")
+      ->needs(watch);
+  command.add_flag("--direct", options.is_direct, "Query the driver even if an agent is running");
+  AddRunDirOption(command, options.run_dir);
+  AddHostOptions(command, options.host);
 }
 
 }  // namespace kgpu::cli

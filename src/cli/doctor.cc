@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <unistd.h>
 
@@ -54,7 +54,7 @@ void ReportFixed(const doctor::Fixed& fixed, bool is_dry_run) {
   for (const std::string& line : fixed.done) {
     PrintNote(fmt::format("{} {}", is_dry_run ? "would fix" : "fixed", line));
   }
-  // The first one is the error that the verb ends with.
+  // The first one is the error that the command ends with.
   for (size_t i = 1; i < fixed.failed.size(); ++i) {
     PrintNote(fmt::format("not fixed {}", Message(fixed.failed[i])));
   }
@@ -68,18 +68,21 @@ std::vector<std::string> Ids() {
   return ids;
 }
 
-void AddHearOptions(CLI::App& verb, HearOptions& options) {
+void AddHearOptions(CLI::App& command, HearOptions& options) {
   AddValue(
-      verb, "--kubeconfig", options.node.kubeconfig, "FILE",
+      command, "--kubeconfig", options.node.kubeconfig, "FILE",
       "Also check the node in the cluster of this file: labels, taints, capacity, other owners");
-  AddValue(verb, "--context", options.node.context, "NAME",
+  AddValue(command, "--context", options.node.context, "NAME",
            "Context in the kubeconfig (default: the current one)");
   AddValue(
-      verb, "--node", options.node.node, "NAME",
+      command, "--node", options.node.node, "NAME",
       "Check the node of this name in the cluster (default: $NODE_NAME, else this host's name)");
-  AddValue(verb, "--node-file", options.node_file, "FILE",
-           "Read the output of `kubectl get node NAME -o json` instead of asking the cluster");
-  AddRunDirOption(verb, options.run_dir);
+  AddValue(command, "--node-file", options.node_file, "FILE",
+           "Read the output of `kubectl get node NAME -o json` instead of asking the cluster")
+      ->excludes("--kubeconfig")
+      ->excludes("--context")
+      ->excludes("--node");
+  AddRunDirOption(command, options.run_dir);
 }
 
 StatusOr<ExitCode> RunDoctor(const DoctorOptions& options) {
@@ -113,11 +116,11 @@ StatusOr<ExitCode> RunDoctor(const DoctorOptions& options) {
 
 }  // namespace
 
-void AddDoctorVerb(VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<DoctorOptions>(
-      verbs.app(), "doctor",
+void AddDoctorCommand(CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<DoctorOptions>(
+      registrar.app(), "doctor",
       "Find out what is wrong with this host, from the hardware up, and how to fix it", &RunDoctor);
-  verb.footer(
+  command.footer(
       "Exits 0 without errors or warnings, 9 with warnings only, 7 with an error, 6 in a container "
       "that cannot see the host. Changes nothing without --fix.\n"
       "\n"
@@ -126,21 +129,29 @@ void AddDoctorVerb(VerbRegistrar& verbs) {
       "  kgpu doctor --explain pci-acs-redirects\n"
       "  kgpu doctor --kubeconfig ~/.kube/config     also check the node in the cluster\n"
       "  kgpu doctor --output json | jq '.findings[] | select(.severity == \"error\")'");
-  AddHostOptions(verb, options.host);
-  AddValue(verb, "--only", options.only, "ID", "IDs of the checks to run: ID,ID")->delimiter(',');
-  AddValue(verb, "--explain", options.explain, "ID",
-           "Explain why a check matters and what its fix does");
-  verb.add_flag("--list", options.lists, "List all checks");
-  CLI::Option* fix = verb.add_flag("--fix", options.fixes,
-                                   "Write the files that are safe to write; backups are kept");
-  verb.add_flag("--dry-run", options.is_dry_run, "With --fix: show what would be written")
+  AddHostOptions(command, options.host);
+  CLI::Option* only =
+      AddValue(command, "--only", options.only, "ID", "IDs of the checks to run: ID,ID")
+          ->delimiter(',');
+  CLI::Option* explain = AddValue(command, "--explain", options.explain, "ID",
+                                  "Explain why a check matters and what its fix does")
+                             ->excludes(only);
+  CLI::Option* list = command.add_flag("--list", options.lists, "List all checks")
+                          ->excludes(only)
+                          ->excludes(explain);
+  CLI::Option* fix = command
+                         .add_flag("--fix", options.fixes,
+                                   "Write the files that are safe to write; backups are kept")
+                         ->excludes(explain)
+                         ->excludes(list);
+  command.add_flag("--dry-run", options.is_dry_run, "With --fix: show what would be written")
       ->needs(fix);
-  AddHearOptions(verb, options.hear);
-  AddOutputOption(verb, options.output);
-  verbs.OfferWords(verb, {.flag = "--only", .words = Ids()});
-  verbs.OfferWords(verb, {.flag = "--explain", .words = Ids()});
-  AddDoctorImageVerb(verbs, verb);
-  AddDoctorManifestVerb(verbs, verb);
+  AddHearOptions(command, options.hear);
+  AddOutputOption(command, options.output);
+  registrar.OfferWords(command, {.flag = "--only", .words = Ids()});
+  registrar.OfferWords(command, {.flag = "--explain", .words = Ids()});
+  AddDoctorImageCommand(registrar, command);
+  AddDoctorManifestCommand(registrar, command);
 }
 
 }  // namespace kgpu::cli

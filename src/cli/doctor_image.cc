@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -116,30 +116,30 @@ StatusOr<ExitCode> RunImage(const ImageOptions& options) {
   return ExitCodeOf(verdict.finding.severity);
 }
 
-void AddHostFlags(CLI::App& verb, ImageOptions& options) {
+void AddHostFlags(CLI::App& command, ImageOptions& options) {
   const std::string group = "Target host, if not this one";
   CLI::Option* driver =
-      AddValue(verb, "--driver", options.words.driver, "V", "Driver version: 535.104.05")
+      AddValue(command, "--driver", options.words.driver, "V", "Driver version: 535.104.05")
           ->group(group);
-  AddValue(verb, "--model", options.words.model, "MODEL",
+  AddValue(command, "--model", options.words.model, "MODEL",
            "GPU model: A100-SXM4-80GB, \"GeForce RTX 4090\"")
       ->needs(driver)
       ->group(group);
-  AddValue(verb, "--gpu-arch", options.words.compute, "V", "Compute capability of the GPU: 8.0")
+  AddValue(command, "--gpu-arch", options.words.compute, "V", "Compute capability of the GPU: 8.0")
       ->needs(driver)
       ->group(group);
-  AddValue(verb, "--arch", options.words.architecture, "ARCH",
+  AddValue(command, "--arch", options.words.architecture, "ARCH",
            "CPU architecture: amd64, arm64 (default: this host's)")
       ->group(group);
 }
 
 }  // namespace
 
-void AddDoctorImageVerb(VerbRegistrar& verbs, CLI::App& doctor) {
-  auto [verb, options] = verbs.Add<ImageOptions>(
+void AddDoctorImageCommand(CommandRegistrar& registrar, CLI::App& doctor) {
+  auto [command, options] = registrar.Add<ImageOptions>(
       doctor, "image", "Check whether the CUDA version of an image runs on this host's driver",
       &RunImage);
-  verb.footer(
+  command.footer(
       "IMAGE is an image in the store of docker, podman, containerd or the CRI, a file written by\n"
       "docker save, podman save or skopeo, an OCI image layout, or a bundle. Nothing is pulled.\n"
       "kgpu reads NVIDIA_REQUIRE_* and CUDA_VERSION, and libcudart and cuda-compat in the layers.\n"
@@ -150,18 +150,21 @@ void AddDoctorImageVerb(VerbRegistrar& verbs, CLI::App& doctor) {
       "  kgpu doctor image nvcr.io/nvidia/pytorch:24.05-py3\n"
       "  kgpu doctor image image.tar --driver 535.104.05 --model A100-SXM4-80GB\n"
       "  kgpu doctor image app:1 --from podman --output json | jq -r .answer");
-  verb.add_option("IMAGE", options.image, "Image, or a file or folder that contains one");
-  AddValue(verb, "--name", options.name, "NAME", "Image to check in a file with several images");
-  AddValue(verb, "--from", options.from, "docker|podman|containerd|cri", "Ask only this engine");
+  CLI::Option* image =
+      command.add_option("IMAGE", options.image, "Image, or a file or folder that contains one");
+  AddValue(command, "--name", options.name, "NAME", "Image to check in a file with several images");
+  AddValue(command, "--from", options.from, "docker|podman|containerd|cri", "Ask only this engine");
   AddValue(
-      verb, "--save", options.save, "DIR",
+      command, "--save", options.save, "DIR",
       "Folder for a temporary export by docker or podman when the layers cannot be read directly");
-  verb.add_flag("--quick", options.is_quick, "Read only the configuration, not the layers");
-  verb.add_flag("--pairs", options.prints_pairs,
-                "Print which driver branches support which CUDA versions");
-  AddHostFlags(verb, options);
-  AddHostOptions(verb, options.host);
-  AddOutputOption(verb, options.output);
+  command.add_flag("--quick", options.is_quick, "Read only the configuration, not the layers");
+  command
+      .add_flag("--pairs", options.prints_pairs,
+                "Print which driver branches support which CUDA versions")
+      ->excludes(image);
+  AddHostFlags(command, options);
+  AddHostOptions(command, options.host);
+  AddOutputOption(command, options.output);
 }
 
 }  // namespace kgpu::cli

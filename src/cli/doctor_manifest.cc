@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -172,11 +172,11 @@ StatusOr<ExitCode> RunManifest(const ManifestOptions& options) {
 
 }  // namespace
 
-void AddDoctorManifestVerb(VerbRegistrar& verbs, CLI::App& doctor) {
-  auto [verb, options] = verbs.Add<ManifestOptions>(
+void AddDoctorManifestCommand(CommandRegistrar& registrar, CLI::App& doctor) {
+  auto [command, options] = registrar.Add<ManifestOptions>(
       doctor, "manifest", "Find outdated or wrong GPU settings in manifests, and print fixed ones",
       &RunManifest);
-  verb.footer(
+  command.footer(
       "Exits 7 with an error, 9 with warnings only; with --print, --diff or --in-place only those\n"
       "that need a manual fix count. Comments and order are kept, or a message says where not.\n"
       "\n"
@@ -185,16 +185,17 @@ void AddDoctorManifestVerb(VerbRegistrar& verbs, CLI::App& doctor) {
       "  kgpu doctor manifest old.yaml --diff\n"
       "  kgpu doctor manifest old.yaml --print | kubectl apply -f -\n"
       "  kgpu doctor manifest old.yaml --in-place     keeps old.yaml.before-kgpu");
-  verb.add_option("FILE", options.files, "Manifests in YAML or JSON; - for standard input");
-  AddValue(verb, "--kubernetes", options.kubernetes, "V",
+  CLI::Option* files =
+      command.add_option("FILE", options.files, "Manifests in YAML or JSON; - for standard input");
+  AddValue(command, "--kubernetes", options.kubernetes, "V",
            "Target Kubernetes version; APIs that it removed are warnings");
-  verb.add_flag("--list", options.lists, "List all findings");
-  CLI::Option* print = verb.add_flag("--print", options.prints, "Print the fixed manifests");
-  CLI::Option* diff = verb.add_flag("--diff", options.diffs, "Print the changes as a diff");
-  verb.add_flag("--in-place", options.is_in_place, "Replace the files with the fixed manifests")
+  command.add_flag("--list", options.lists, "List all findings")->excludes(files);
+  CLI::Option* print = command.add_flag("--print", options.prints, "Print the fixed manifests");
+  CLI::Option* diff = command.add_flag("--diff", options.diffs, "Print the changes as a diff");
+  command.add_flag("--in-place", options.is_in_place, "Replace the files with the fixed manifests")
       ->excludes(print)
       ->excludes(diff);
-  AddOutputOption(verb, options.output);
+  AddOutputOption(command, options.output);
 }
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <boost/json/object.hpp>
@@ -57,10 +57,10 @@ StatusOr<ExitCode> RunDriverStatus(const DriverStatusOptions& options) {
   return facts.existing == driver::Existing::kNone ? ExitCode::kNotFound : ExitCode::kOk;
 }
 
-void AddPlanVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<DriverStatusOptions>(
+void AddPlanCommand(CLI::App& group, CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<DriverStatusOptions>(
       group, "plan", "Show the driver that suits this host and all steps to install it", &RunPlan);
-  verb.footer(
+  command.footer(
       "Prints each step with the documentation it follows, then the findings. Changes nothing. "
       "Exits 7 with an error, 9 with warnings only.\n"
       "\n"
@@ -71,29 +71,30 @@ void AddPlanVerb(CLI::App& group, VerbRegistrar& verbs) {
       "  kgpu driver plan --source NVIDIA-Linux-x86_64-580.95.05.run\n"
       "  kgpu driver plan --host-root /mnt/image --kernel 6.1.0-56-amd64 --gpu ampere\n"
       "  kgpu driver plan --output json | jq -r '.steps[] | .id, .lines[]'");
-  AddDriverHostFlags(verb, options.driver);
-  AddDriverRequestFlags(verbs, verb, options.driver);
-  AddOutputOption(verb, options.output);
+  AddDriverHostFlags(command, options.driver);
+  AddDriverRequestFlags(registrar, command, options.driver);
+  AddOutputOption(command, options.output);
 }
 
-void AddStatusVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<DriverStatusOptions>(
+void AddStatusCommand(CLI::App& group, CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<DriverStatusOptions>(
       group, "status",
       "Show the installed driver: version, origin, loaded modules and supported GPUs",
       &RunDriverStatus);
-  verb.footer(
+  command.footer(
       "Exits 3 when there is no driver, 7 when an installation is unfinished.\n"
       "\n"
       "  kgpu driver status\n"
       "  kgpu driver status --output json");
-  AddDriverHostFlags(verb, options.driver);
-  AddOutputOption(verb, options.output);
+  AddDriverHostFlags(command, options.driver);
+  AddOutputOption(command, options.output);
 }
 
 }  // namespace
 
-void AddDriverVerbs(VerbRegistrar& verbs) {
-  CLI::App& group = verbs.AddGroup("driver", "Plan, install, verify and remove the NVIDIA driver");
+void AddDriverCommands(CommandRegistrar& registrar) {
+  CLI::App& group =
+      registrar.AddGroup("driver", "Plan, install, verify and remove the NVIDIA driver");
   group.footer(
       "Exits 3 when there is no driver to report or remove, 6 when the host must be changed "
       "first,\n"
@@ -104,9 +105,9 @@ void AddDriverVerbs(VerbRegistrar& verbs) {
       "  kgpu driver status                       show the installed driver\n"
       "  kgpu driver verify                       check that it is complete\n"
       "  kgpu driver remove                       remove it and restore the host");
-  AddPlanVerb(group, verbs);
-  AddStatusVerb(group, verbs);
-  AddDriverInstallVerbs(group, verbs);
+  AddPlanCommand(group, registrar);
+  AddStatusCommand(group, registrar);
+  AddDriverInstallCommands(group, registrar);
 }
 
 }  // namespace kgpu::cli

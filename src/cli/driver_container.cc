@@ -291,18 +291,19 @@ Status CheckContainerFlags(const DriverOptions& request, const ContainerOptions&
 
 }  // namespace
 
-void AddContainerFlags(CLI::App& verb, ContainerOptions& options) {
+void AddContainerFlags(CLI::App& command, ContainerOptions& options) {
   const std::string group = "In a container";
-  CLI::Option* container = verb.add_flag("--container", options.is_container,
+  CLI::Option* container = command
+                               .add_flag("--container", options.is_container,
                                          "Install in this container, copy the driver to the host "
                                          "below --host-root and load it there")
                                ->group(group);
-  AddValue(verb, "--driver-dir", options.driver_dir, "DIR",
+  AddValue(command, "--driver-dir", options.driver_dir, "DIR",
            "Path on the host where other programs expect the driver; becomes a link to "
            "/var/lib/kgpu/driver-root")
       ->group(group)
       ->needs(container);
-  AddValue(verb, "--container-root", options.container_root, "DIR",
+  AddValue(command, "--container-root", options.container_root, "DIR",
            "Folder to install the driver in before it is copied")
       ->group(group)
       ->needs(container);

@@ -19,7 +19,7 @@ struct ContainerOptions {
 };
 
 // `options` must outlive the parse.
-void AddContainerFlags(CLI::App& verb, ContainerOptions& options);
+void AddContainerFlags(CLI::App& command, ContainerOptions& options);
 
 // Errors: InvalidArgument (a flag is missing, or not allowed with --container), and those of
 // driver_install::InstallFromContainer.

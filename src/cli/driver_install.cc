@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <boost/json/object.hpp>
@@ -332,21 +332,21 @@ StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_last) {
   return End(outcome, NameOf(journal), format, *host);
 }
 
-void AddRunFlags(CLI::App& verb, InstallOptions& options) {
-  verb.add_flag("-n,--dry-run", options.is_dry_run, "Print the steps without running them");
-  verb.add_flag("-y,--yes", options.is_yes, "Do not ask for confirmation");
-  AddOutputOption(verb, options.output);
+void AddRunFlags(CLI::App& command, InstallOptions& options) {
+  command.add_flag("-n,--dry-run", options.is_dry_run, "Print the steps without running them");
+  command.add_flag("-y,--yes", options.is_yes, "Do not ask for confirmation");
+  AddOutputOption(command, options.output);
 }
 
-void AddForceFlag(CLI::App& verb, InstallOptions& options) {
-  verb.add_flag("--force", options.forces, "Skip steps that cannot be undone, and forget them");
+void AddForceFlag(CLI::App& command, InstallOptions& options) {
+  command.add_flag("--force", options.forces, "Skip steps that cannot be undone, and forget them");
 }
 
-void AddInstallVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<InstallOptions>(
+void AddInstallCommand(CLI::App& group, CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<InstallOptions>(
       group, "install", "Install the driver, or resume an interrupted installation",
       [](const InstallOptions& given) { return ForRoot(RunInstall(given)); });
-  verb.footer(
+  command.footer(
       "When a step fails, all steps are undone in reverse order. Completed steps are recorded in\n"
       "/var/lib/kgpu/driver.json. Exits 8 when it waits for a reboot or for you; 7 when a finding\n"
       "blocks the plan; 6 when a step failed. The packages of another driver are removed and "
@@ -362,26 +362,27 @@ void AddInstallVerb(CLI::App& group, VerbRegistrar& verbs) {
       "  kgpu driver install --host-root /mnt/image --kernel 6.1.0-56-amd64 --gpu ampere --yes\n"
       "  kgpu driver install --container --host-root /host --dry-run\n"
       "  kgpu driver install --container --host-root /host --yes   in an init container");
-  AddDriverHostFlags(verb, options.driver);
-  AddDriverRequestFlags(verbs, verb, options.driver);
-  AddContainerFlags(verb, options.container);
-  AddRunFlags(verb, options);
-  verb.add_flag("--keep", options.keeps, "Keep completed steps when one fails");
-  verb.add_flag("--reboot", options.restarts, "Reboot the host when a step needs it");
-  CLI::Option* resume = verb.add_flag(
+  AddDriverHostFlags(command, options.driver);
+  AddDriverRequestFlags(registrar, command, options.driver);
+  AddContainerFlags(command, options.container);
+  AddRunFlags(command, options);
+  command.add_flag("--keep", options.keeps, "Keep completed steps when one fails");
+  command.add_flag("--reboot", options.restarts, "Reboot the host when a step needs it");
+  CLI::Option* resume = command.add_flag(
       "--resume", options.only_resumes,
       "Only resume an unfinished installation (used by the unit that runs after a reboot)");
-  verb.add_flag("--trust-key", options.trusts_key,
+  command
+      .add_flag("--trust-key", options.trusts_key,
                 "Secure Boot: continue even if the firmware does not list the modules' key, "
                 "because the kernel trusts it by other means")
       ->excludes(resume);
 }
 
-void AddRemoveVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<InstallOptions>(
+void AddRemoveCommand(CLI::App& group, CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<InstallOptions>(
       group, "remove", "Undo the installation: packages, files, units, modules",
       [](const InstallOptions& given) { return ForRoot(RunTakeBack(given, false)); });
-  verb.footer(
+  command.footer(
       "Removes exactly the packages that the installation added, and restores the files that it\n"
       "replaced. Later changes by others are kept. Drivers that kgpu installed earlier are "
       "removed\n"
@@ -389,33 +390,33 @@ void AddRemoveVerb(CLI::App& group, VerbRegistrar& verbs) {
       "\n"
       "  kgpu driver remove --dry-run\n"
       "  kgpu driver remove --yes");
-  AddDriverRootFlag(verb, options.driver);
-  AddRunFlags(verb, options);
-  AddForceFlag(verb, options);
+  AddDriverRootFlag(command, options.driver);
+  AddRunFlags(command, options);
+  AddForceFlag(command, options);
 }
 
-void AddRollbackVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<InstallOptions>(
+void AddRollbackCommand(CLI::App& group, CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<InstallOptions>(
       group, "rollback", "Undo an unfinished installation, or go back to the previous driver",
       [](const InstallOptions& given) { return ForRoot(RunTakeBack(given, true)); });
-  verb.footer(
+  command.footer(
       "Undoes an installation that failed, was killed or waits. Replaces a complete one with the\n"
       "driver that kgpu had installed before. Exits 3 when there is none, 6 when a complete one\n"
       "replaced no driver (use kgpu driver remove) or when a step cannot be undone now.\n"
       "\n"
       "  kgpu driver rollback --yes");
-  AddDriverRootFlag(verb, options.driver);
-  AddRunFlags(verb, options);
-  AddForceFlag(verb, options);
+  AddDriverRootFlag(command, options.driver);
+  AddRunFlags(command, options);
+  AddForceFlag(command, options);
 }
 
 }  // namespace
 
-void AddDriverInstallVerbs(CLI::App& group, VerbRegistrar& verbs) {
-  AddInstallVerb(group, verbs);
-  AddDriverVerifyVerb(group, verbs);
-  AddRemoveVerb(group, verbs);
-  AddRollbackVerb(group, verbs);
+void AddDriverInstallCommands(CLI::App& group, CommandRegistrar& registrar) {
+  AddInstallCommand(group, registrar);
+  AddDriverVerifyCommand(group, registrar);
+  AddRemoveCommand(group, registrar);
+  AddRollbackCommand(group, registrar);
 }
 
 }  // namespace kgpu::cli

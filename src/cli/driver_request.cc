@@ -57,58 +57,60 @@ void AddPackageFindings(const DriverOptions& options, const host::DriverRoot& ro
 
 }  // namespace
 
-void AddDriverRootFlag(CLI::App& verb, DriverOptions& options) {
-  AddHostRootOption(verb, options.host_root,
+void AddDriverRootFlag(CLI::App& command, DriverOptions& options) {
+  AddHostRootOption(command, options.host_root,
                     "Folder with the host's files: / or an image that is being built");
 }
 
-void AddDriverHostFlags(CLI::App& verb, DriverOptions& options) {
-  AddDriverRootFlag(verb, options);
+void AddDriverHostFlags(CLI::App& command, DriverOptions& options) {
+  AddDriverRootFlag(command, options);
   AddValue(
-      verb, "--kernel", options.kernel, "RELEASE",
+      command, "--kernel", options.kernel, "RELEASE",
       "Kernel release to build modules for (default: the running one, or the newest installed)");
 }
 
-void AddDriverDemandFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options) {
-  AddValue(verb, "--cuda", options.cuda, "VERSION",
+void AddDriverDemandFlags(CommandRegistrar& registrar, CLI::App& command, DriverOptions& options) {
+  AddValue(command, "--cuda", options.cuda, "VERSION",
            "Minimum CUDA version the driver must support, e.g. 12.4")
       ->group(kWanted);
-  CLI::Option* version =
-      AddValue(verb, "--version", options.version, "VERSION", "Full driver version, e.g. 580.95.05")
-          ->group(kWanted);
-  AddValue(verb, "--branch", options.branch, "BRANCH", "Driver branch, e.g. 580")
+  CLI::Option* version = AddValue(command, "--version", options.version, "VERSION",
+                                  "Full driver version, e.g. 580.95.05")
+                             ->group(kWanted);
+  AddValue(command, "--branch", options.branch, "BRANCH", "Driver branch, e.g. 580")
       ->group(kWanted)
       ->excludes(version);
-  AddValue(verb, "--module", options.module_kind, "KIND",
+  AddValue(command, "--module", options.module_kind, "KIND",
            "Kernel modules: open, proprietary or auto")
       ->group(kWanted);
-  verbs.OfferWords(verb, {.flag = "--module", .words = {"open", "proprietary", "auto"}});
+  registrar.OfferWords(command, {.flag = "--module", .words = {"open", "proprietary", "auto"}});
 }
 
-void AddDriverRequestFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options) {
-  AddDriverDemandFlags(verbs, verb, options);
-  AddValue(verb, "--source", options.source, "SOURCE",
+void AddDriverRequestFlags(CommandRegistrar& registrar, CLI::App& command, DriverOptions& options) {
+  AddDriverDemandFlags(registrar, command, options);
+  AddValue(command, "--source", options.source, "SOURCE",
            "Origin: distribution, nvidia (its repository), precompiled, auto, or a file on the "
            "host: FILE.run, FILE.deb, FILE.rpm")
       ->group(kWanted);
-  AddValue(verb, "--gpu", options.gpu, "GENERATION",
+  AddValue(command, "--gpu", options.gpu, "GENERATION",
            fmt::format("Plan for GPUs that are not installed yet: {}",
                        Join(driver::GenerationNames(), ", ")))
       ->group(kWanted);
-  AddValue(verb, "--driver-toolkit", options.toolkit_image, "IMAGE",
+  AddValue(command, "--driver-toolkit", options.toolkit_image, "IMAGE",
            "RHCOS: Driver Toolkit image of the release, used to build FILE.run")
       ->group(kWanted);
-  verb.add_flag("--display", options.has_display, "Also install display (X, Wayland) support")
+  command.add_flag("--display", options.has_display, "Also install display (X, Wayland) support")
       ->group(kWanted);
-  verb.add_flag("--no-way-back", options.gives_up,
+  command
+      .add_flag("--no-way-back", options.gives_up,
                 "Replace an existing driver even if it cannot be restored")
       ->group(kWanted);
-  verb.add_flag("--offline", options.skips_packages,
+  command
+      .add_flag("--offline", options.skips_packages,
                 "Do not ask the package manager whether the packages are available")
       ->group(kWanted);
-  verbs.OfferWords(
-      verb, {.flag = "--source", .words = {"distribution", "nvidia", "precompiled", "auto"}});
-  verbs.OfferWords(verb, {.flag = "--gpu", .words = driver::GenerationNames()});
+  registrar.OfferWords(
+      command, {.flag = "--source", .words = {"distribution", "nvidia", "precompiled", "auto"}});
+  registrar.OfferWords(command, {.flag = "--gpu", .words = driver::GenerationNames()});
 }
 
 StatusOr<driver::Request> DriverRequestOf(const DriverOptions& options) {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "src/cli/command_registrar.h"
 #include "src/cli/exit_code.h"
 #include "src/cli/output.h"
-#include "src/cli/verb.h"
 #include "src/host/inspect/driver_root.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/run.h"
@@ -32,14 +32,14 @@ struct DriverOptions {
   bool gives_up = false;        // --no-way-back
 };
 
-// --host-root, for every verb; `options` outlives the parse.
-void AddDriverRootFlag(CLI::App& verb, DriverOptions& options);
+// --host-root, for every command; `options` outlives the parse.
+void AddDriverRootFlag(CLI::App& command, DriverOptions& options);
 // --host-root and --kernel.
-void AddDriverHostFlags(CLI::App& verb, DriverOptions& options);
+void AddDriverHostFlags(CLI::App& command, DriverOptions& options);
 // What can also be requested of an installed driver: --cuda, --version, --branch, --module.
-void AddDriverDemandFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options);
+void AddDriverDemandFlags(CommandRegistrar& registrar, CLI::App& command, DriverOptions& options);
 // The whole request: those, and --source, --gpu and so on.
-void AddDriverRequestFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options);
+void AddDriverRequestFlags(CommandRegistrar& registrar, CLI::App& command, DriverOptions& options);
 
 // Errors: InvalidArgument, naming the flag.
 StatusOr<driver::Request> DriverRequestOf(const DriverOptions& options);

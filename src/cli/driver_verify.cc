@@ -156,11 +156,11 @@ StatusOr<driver_install::Outcome> LookAgain(const DriverOptions& options, const 
   return FailedPrecondition("{}\n{}", Message(outcome.status()), FixOf(journal, asked, host));
 }
 
-void AddDriverVerifyVerb(CLI::App& group, VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<VerifyOptions>(
+void AddDriverVerifyCommand(CLI::App& group, CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<VerifyOptions>(
       group, "verify",
       "Check that the driver is complete: modules, libraries, device nodes, versions", &RunVerify);
-  verb.footer(
+  command.footer(
       "By default checks the driver that kgpu installed, or any other, for the running kernel. "
       "Exits\n"
       "7 when something is wrong or the driver is not the requested one.\n"
@@ -168,9 +168,9 @@ void AddDriverVerifyVerb(CLI::App& group, VerbRegistrar& verbs) {
       "  kgpu driver verify\n"
       "  kgpu driver verify --cuda 12.4                   does it fully support CUDA 12.4?\n"
       "  kgpu driver verify --branch 580 --kernel 6.1.0-56-amd64 --output json");
-  AddDriverHostFlags(verb, options.driver);
-  AddDriverDemandFlags(verbs, verb, options.driver);
-  AddOutputOption(verb, options.output);
+  AddDriverHostFlags(command, options.driver);
+  AddDriverDemandFlags(registrar, command, options.driver);
+  AddOutputOption(command, options.output);
 }
 
 }  // namespace kgpu::cli

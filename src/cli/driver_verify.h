@@ -2,9 +2,9 @@
 // installed a driver: does it match the request, and is it complete?
 #pragma once
 
+#include "src/cli/command_registrar.h"
 #include "src/cli/driver_host.h"
 #include "src/cli/driver_request.h"
-#include "src/cli/verb.h"
 #include "src/platform/base/status.h"
 #include "src/setup/driver_install/carry_out.h"
 #include "src/setup/driver_install/journal.h"
@@ -30,6 +30,6 @@ StatusOr<driver_install::Outcome> LookAgain(const DriverOptions& options,
                                             const driver_install::Options& work, DriverHost& host);
 
 // Adds it to the group `kgpu driver`.
-void AddDriverVerifyVerb(CLI::App& group, VerbRegistrar& verbs);
+void AddDriverVerifyCommand(CLI::App& group, CommandRegistrar& registrar);
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <unistd.h>
 
@@ -45,9 +45,15 @@ struct PodName {
   std::string name;
 };
 
-// "team-a/train", or "train" in `space`.
-StatusOr<PodName> ParsePodName(const std::string& text, const std::string& space) {
+// "team-a/train", or "train" in `given`, the value of --namespace, or else in `space`.
+StatusOr<PodName> ParsePodName(const std::string& text, const std::string& given,
+                               std::string space) {
   const size_t slash = text.find('/');
+  if (!given.empty() && slash != std::string::npos && text.substr(0, slash) != given) {
+    return InvalidArgument("{}: --namespace is {}: leave it out, or name the pod without namespace",
+                           Printable(text, 300), Printable(given, 60));
+  }
+  space = given.empty() ? std::move(space) : given;
   PodName pod = slash == std::string::npos ? PodName{space, text}
                                            : PodName{text.substr(0, slash), text.substr(slash + 1)};
   if (pod.name.empty() || pod.space.empty() || pod.name.find('/') != std::string::npos) {
@@ -87,8 +93,7 @@ StatusOr<explain::Dump> ReadCluster(const ExplainOptions& options, PodName& pod)
   NodeOptions common = options.common;
   common.reads_much = true;
   ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(common));
-  ASSIGN_OR_RETURN(pod,
-                   ParsePodName(options.pod, options.space.empty() ? api->Space() : options.space));
+  ASSIGN_OR_RETURN(pod, ParsePodName(options.pod, options.space, api->Space()));
   const explain::Ask ask = [&](kube::ApiRequest request) { return api->Send(std::move(request)); };
   ASSIGN_OR_RETURN(explain::Dump dump, explain::Gather(ask, pod.space, pod.name));
   dump.taken = report::FormatTime(RealClock().WallNow());
@@ -103,7 +108,7 @@ StatusOr<explain::Dump> ReadSaved(const ExplainOptions& options, PodName& pod) {
   if (name.empty()) {
     return InvalidArgument("{}: does not say which pod to explain: add NAMESPACE/NAME", file.name);
   }
-  ASSIGN_OR_RETURN(pod, ParsePodName(name, options.space.empty() ? "default" : options.space));
+  ASSIGN_OR_RETURN(pod, ParsePodName(name, options.space, "default"));
   return dump;
 }
 
@@ -146,18 +151,18 @@ StatusOr<ExitCode> RunDump(const ExplainOptions& options) {
   return OkOr(PrintOut(Render(explain::DumpJson(std::move(dump)), format)));
 }
 
-void AddLiveOptions(CLI::App& verb, ExplainOptions& options) {
-  AddValue(verb, "-n,--namespace", options.space, "NAME",
+void AddLiveOptions(CLI::App& command, ExplainOptions& options) {
+  AddValue(command, "-n,--namespace", options.space, "NAME",
            "Namespace of the pod (default: the context's)");
-  AddClusterOptions(verb, options.common);
-  AddValue(verb, "--kubelet-dir", options.kubelet_dir, "DIR",
+  AddClusterOptions(command, options.common);
+  AddValue(command, "--kubelet-dir", options.kubelet_dir, "DIR",
            "The kubelet's folder, to find the devices of a pod on this host");
 }
 
-void AddPod(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<ExplainOptions>(
+void AddPod(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<ExplainOptions>(
       group, "pod", "Explain why a pod did or did not get a GPU", &RunPod);
-  verb.footer(
+  command.footer(
       "Prints the verdict in one line, then what is wrong with the pod itself, then the GPU "
       "nodes,\n"
       "best match first, with the reasons why the pod does not fit and the commands that fix "
@@ -172,30 +177,32 @@ void AddPod(VerbRegistrar& verbs, CLI::App& group) {
       "  kgpu explain pod team-a/train --save train.json    save the input for somebody else\n"
       "  kgpu explain pod --from train.json                 without a cluster\n"
       "  kubectl get pods,nodes,events -A -o json | kgpu explain pod team-a/train --from -");
-  verb.add_option("POD", options.pod, "NAMESPACE/NAME, or NAME with --namespace");
-  CLI::Option* from = verb.add_option("--from", options.from,
-                                      "Read a file written by --save or `kgpu explain dump`, or a "
-                                      "list printed by kubectl; - for standard input");
+  command.add_option("POD", options.pod, "NAMESPACE/NAME, or NAME with --namespace");
+  CLI::Option* from =
+      command.add_option("--from", options.from,
+                         "Read a file written by --save or `kgpu explain dump`, or a "
+                         "list printed by kubectl; - for standard input");
   from->type_name("FILE");
-  AddValue(verb, "--save", options.save, "FILE", "Save the input as JSON or (*.yaml) YAML");
-  verb.add_flag("--all-nodes", options.shows_all_nodes, "Show all nodes, not only the best ten");
-  AddLiveOptions(verb, options);
-  AddOutputOption(verb, options.common.output);
+  AddValue(command, "--save", options.save, "FILE", "Save the input as JSON or (*.yaml) YAML");
+  command.add_flag("--all-nodes", options.shows_all_nodes, "Show all nodes, not only the best ten");
+  AddLiveOptions(command, options);
+  from->excludes("--kubeconfig")->excludes("--context")->excludes("--kubelet-dir");
+  AddOutputOption(command, options.common.output);
 }
 
-void AddDump(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<ExplainOptions>(
+void AddDump(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<ExplainOptions>(
       group, "dump", "Print the input of an explanation, for kgpu explain pod --from", &RunDump);
   options.common.output = "json";
-  verb.footer(
+  command.footer(
       "Contains the relevant fields of pods, nodes, events, quotas and resource claims: no "
       "secrets,\n"
       "no commands, and only the environment variables that select GPUs and CUDA versions.\n"
       "\n"
       "  kgpu explain dump team-a/train > train.json");
-  verb.add_option("POD", options.pod, "NAMESPACE/NAME, or NAME with --namespace")->required();
-  AddLiveOptions(verb, options);
-  AddValue(verb, "-o,--output", options.common.output, "json|yaml", "Output format");
+  command.add_option("POD", options.pod, "NAMESPACE/NAME, or NAME with --namespace")->required();
+  AddLiveOptions(command, options);
+  AddValue(command, "-o,--output", options.common.output, "json|yaml", "Output format");
 }
 
 StatusOr<ExitCode> RunReasons() {
@@ -204,15 +211,15 @@ StatusOr<ExitCode> RunReasons() {
 
 }  // namespace
 
-void AddExplainVerbs(VerbRegistrar& verbs) {
-  CLI::App& group = verbs.AddGroup("explain", "Explain why a pod did or did not get a GPU");
+void AddExplainCommands(CommandRegistrar& registrar) {
+  CLI::App& group = registrar.AddGroup("explain", "Explain why a pod did or did not get a GPU");
   group.footer("  kgpu explain pod team-a/train");
-  AddPod(verbs, group);
-  AddDump(verbs, group);
+  AddPod(registrar, group);
+  AddDump(registrar, group);
   CLI::App* reasons =
       group.add_subcommand("reasons", "List all reasons that kgpu explain pod knows");
   reasons->footer("  kgpu explain reasons | less");
-  verbs.OnRun(*reasons, [] { return RunReasons(); });
+  registrar.OnRun(*reasons, [] { return RunReasons(); });
 }
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <boost/json/value.hpp>
 
@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "src/cli/ask_agent.h"
 #include "src/cli/config_file.h"
@@ -58,23 +59,54 @@ StatusOr<ExitCode> ShowHealth(const HealthOptions& options) {
   return report::IsHealthy(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
+constexpr std::string_view kUseUuid =
+    "use the GPU's UUID, which kgpu health history shows without --gpu";
+
+// The journal knows UUIDs; what other names mean only the driver knows. Errors: InvalidArgument (no
+// name of a GPU), NotFound, FailedPrecondition (the driver does not answer), those of asking it.
+StatusOr<device::SnapshotPtr> LookFor(const HealthOptions& options) {
+  if (const auto named = device::FindDevice(device::Snapshot(), options.gpu);
+      named.status().code() == StatusCode::kInvalidArgument) {
+    return Annotate(named.status(), "--gpu");
+  }
+  ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
+  StatusOr<device::SnapshotPtr> snapshot = TakeSnapshot(options.host, root);
+  if (!snapshot.ok()) {
+    return MakeStatus(snapshot.status().code(),
+                      fmt::format("--gpu: no agent is running, and the driver was not asked which "
+                                  "GPU is {}: {}: {}",
+                                  options.gpu, Message(snapshot.status()), kUseUuid));
+  }
+  const device::Driver& driver = (*snapshot)->driver;
+  if (driver.state != device::DriverState::kReady) {
+    return FailedPrecondition(
+        "--gpu: no agent is running, and the driver does not say which GPU is {} ({}): {}",
+        options.gpu, driver.reason, kUseUuid);
+  }
+  if (!device::FindDevice(**snapshot, options.gpu).ok()) {
+    return NotFound("--gpu: the driver reports no GPU {} now: {}", options.gpu, kUseUuid);
+  }
+  return snapshot;
+}
+
 // Without an agent the file speaks: after a crash, or when the agent was taken off.
 StatusOr<ExitCode> PrintJournal(const HealthOptions& options, WallTime since, OutputFormat format) {
   health::JournalFilter filter{.since = since, .gpu = {}};
-  if (!options.gpu.empty()) {
-    auto gpu = device::GpuUuid::Parse(options.gpu);
-    if (!gpu.ok()) {
-      return InvalidArgument("--gpu: no agent is running to resolve \"{}\": use the GPU's UUID",
-                             options.gpu);
-    }
-    filter.gpu = *std::move(gpu);
+  auto snapshot = std::make_shared<const device::Snapshot>();
+  if (auto uuid = device::GpuUuid::Parse(options.gpu); uuid.ok()) {
+    filter.gpu = *std::move(uuid);
+  } else if (!options.gpu.empty()) {
+    ASSIGN_OR_RETURN(snapshot, LookFor(options));
+    ASSIGN_OR_RETURN(const device::NamedDevice named, device::FindDevice(*snapshot, options.gpu));
+    filter.gpu = named.gpu->uuid;
   }
   ASSIGN_OR_RETURN(
       health::JournalText journal,
       health::Journal(BelowHostRoot(options.state_dir, kStateDir, options.host.host_root), {})
           .Read());
   journal.entries = health::Select(std::move(journal.entries), filter);
-  return OkOr(PrintAs(format, report::HistoryTable(journal, {}), report::HistoryJson(journal)));
+  return OkOr(
+      PrintAs(format, report::HistoryTable(journal, *snapshot), report::HistoryJson(journal)));
 }
 
 StatusOr<ExitCode> History(const HealthOptions& options) {
@@ -113,41 +145,43 @@ StatusOr<ExitCode> Clear(const HealthClearOptions& options) {
       fmt::format("/v1/health/clear?{}{}", which, options.is_dry_run ? "&dryRun=true" : ""));
 }
 
-void AddHistoryVerb(CLI::App& health, VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<HealthOptions>(
+void AddHistoryCommand(CLI::App& health, CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<HealthOptions>(
       health, "history",
       "Show the health events of the GPUs, oldest first, across restarts and reboots", &History);
-  verb.footer(
-      "Reads from the agent, or from its journal when no agent is running.\n"
+  command.footer(
+      "Reads from the agent, or from its journal when no agent is running. The journal knows GPUs\n"
+      "by their UUIDs: then the driver is asked which GPU an index or a PCI address is.\n"
       "\n"
       "  kgpu health history --since 24h\n"
       "  kgpu health history --gpu 3 --output json | jq '.entries[] | select(.kind == "
       "\"raised\")'");
-  AddSinceOption(verb, options.since);
-  AddValue(verb, "--gpu", options.gpu, "GPU",
+  AddSinceOption(command, options.since);
+  AddValue(command, "--gpu", options.gpu, "GPU",
            fmt::format("Only of this GPU: {}", device::kDeviceNames));
-  AddOutputOption(verb, options.output);
-  AddRunDirOption(verb, options.run_dir);
-  AddStateDirOption(verb, options.state_dir);
-  AddHostRootOption(verb, options.host.host_root);
+  AddOutputOption(command, options.output);
+  AddRunDirOption(command, options.run_dir);
+  AddStateDirOption(command, options.state_dir);
+  AddHostOptions(command, options.host);
 }
 
-void AddClearVerb(CLI::App& health, VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<HealthClearOptions>(
+void AddClearCommand(CLI::App& health, CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<HealthClearOptions>(
       health, "clear", "Mark a GPU healthy and clear its faults", &Clear);
-  verb.footer(
+  command.footer(
       "Use it for a device that failed too often to recover automatically, once the cause is "
       "fixed.\n"
       "A fault that persists is reported again immediately.\n"
       "\n"
       "  kgpu health clear 3\n"
       "  kgpu health clear --all --dry-run");
-  CLI::Option* gpu = verb.add_option(
+  CLI::Option* gpu = command.add_option(
       "GPU", options.gpu, fmt::format("{}; a MIG device means its GPU", device::kDeviceNames));
-  verb.add_flag("--all", options.is_all, "All GPUs with a fault")->excludes(gpu);
-  verb.add_flag("--dry-run", options.is_dry_run, "Print what would be cleared without changing it");
-  AddRunDirOption(verb, options.run_dir);
-  AddHostRootOption(verb, options.host_root);
+  command.add_flag("--all", options.is_all, "All GPUs with a fault")->excludes(gpu);
+  command.add_flag("--dry-run", options.is_dry_run,
+                   "Print what would be cleared without changing it");
+  AddRunDirOption(command, options.run_dir);
+  AddHostRootOption(command, options.host_root);
 }
 
 struct RulesOptions {
@@ -161,27 +195,27 @@ StatusOr<ExitCode> Rules(const RulesOptions& options) {
                         report::RulesTable(config.health), report::RulesJson(config.health));
 }
 
-void AddRulesVerb(CLI::App& health, VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<RulesOptions>(
+void AddRulesCommand(CLI::App& health, CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<RulesOptions>(
       health, "rules", "Show what each XID and other fault means for a device, and how to fix it",
       &Rules);
-  verb.footer(
+  command.footer(
       "Includes the changes of health.rules in the configuration.\n"
       "\n"
       "  kgpu health rules\n"
       "  kgpu health rules --output json | jq '.rules[] | select(.xid == 79)'");
-  AddValue(verb, "--config", options.config, "FILE",
+  AddValue(command, "--config", options.config, "FILE",
            "Configuration file (default: /etc/kgpu/config.yaml if it exists)");
-  AddOutputOption(verb, options.output, "table|json|yaml|markdown");
+  AddOutputOption(command, options.output, "table|json|yaml|markdown");
 }
 
 }  // namespace
 
-void AddHealthVerbs(VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<HealthOptions>(
-      verbs.app(), "health", "Show the health of the GPUs, their faults, and how to fix them",
+void AddHealthCommands(CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<HealthOptions>(
+      registrar.app(), "health", "Show the health of the GPUs, their faults, and how to fix them",
       &ShowHealth);
-  verb.footer(
+  command.footer(
       "Exits 0 when every device can be allocated, 7 when one cannot or the driver does not "
       "answer.\n"
       "\n"
@@ -189,14 +223,15 @@ void AddHealthVerbs(VerbRegistrar& verbs) {
       "  kgpu health history --since 24h\n"
       "  kgpu health rules             what each XID means\n"
       "  kgpu health clear 3           put a GPU that failed too often back into use");
-  AddOutputOption(verb, options.output);
-  verb.add_flag("--direct", options.is_direct,
-                "Query the driver even if an agent is running (the agent knows about past events)");
-  AddRunDirOption(verb, options.run_dir);
-  AddHostOptions(verb, options.host);
-  AddHistoryVerb(verb, verbs);
-  AddClearVerb(verb, verbs);
-  AddRulesVerb(verb, verbs);
+  AddOutputOption(command, options.output);
+  command.add_flag(
+      "--direct", options.is_direct,
+      "Query the driver even if an agent is running (the agent knows about past events)");
+  AddRunDirOption(command, options.run_dir);
+  AddHostOptions(command, options.host);
+  AddHistoryCommand(command, registrar);
+  AddClearCommand(command, registrar);
+  AddRulesCommand(command, registrar);
 }
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <boost/json/value.hpp>
 
@@ -53,7 +53,7 @@ struct RulesCheckOptions {
   std::vector<std::string> files;
 };
 
-// "labels" is a form of this verb alone.
+// "labels" is a form of this command alone.
 struct Form {
   bool is_lines = false;
   OutputFormat format = OutputFormat::kTable;
@@ -107,9 +107,7 @@ StatusOr<Gpus> ReadGpus(const LabelsOptions& options, const host::DriverRoot& ro
   }
   ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
   const bool is_silent = snapshot->driver.state != device::DriverState::kReady;
-  if (is_silent) {
-    PrintNote(fmt::format("kgpu labels: {}", snapshot->driver.reason));
-  }
+  NoteSilentDriver("kgpu labels", snapshot->driver);
   return Gpus{labels::GpuClaims(*snapshot, config, labels::ReadGpuHost(root.host, *snapshot)),
               is_silent};
 }
@@ -170,13 +168,15 @@ Status CheckWhole(const LabelsOptions& options, bool is_driver_silent) {
 
 StatusOr<ExitCode> Apply(const LabelsOptions& options, labels::LabelSource& source,
                          labels::LookOptions look_options) {
+  NodeOptions node = options.node;
+  node.output = options.output == "labels" ? node.output : options.output;
   ASSIGN_OR_RETURN(const std::string name, NodeNameOf(options.node));
   ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(options.node));
   ASSIGN_OR_RETURN(labels::ClusterLabels cluster, ReadClusterLabels(*api, name));
   look_options.cluster = std::make_shared<const labels::ClusterLabels>(std::move(cluster));
   const labels::LabelLook look = source.Look(look_options);
   PrintNotes(look.labels.problems, "kgpu labels: ");
-  return ApplyClaims(options.node, *api, name, look.labels.claims);
+  return ApplyClaims(node, *api, name, look.labels.claims);
 }
 
 StatusOr<ExitCode> RunLabels(const LabelsOptions& options) {
@@ -235,51 +235,62 @@ StatusOr<ExitCode> RunRulesCheck(const RulesCheckOptions& options) {
   return is_healthy ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
-void AddRulesCheck(VerbRegistrar& verbs, CLI::App& parent) {
-  auto [verb, options] = verbs.Add<RulesCheckOptions>(
+void AddRulesCheck(CommandRegistrar& registrar, CLI::App& parent) {
+  auto [command, options] = registrar.Add<RulesCheckOptions>(
       parent, "check", "Check rule files (NodeFeatureRule objects, lists of rules)",
       &RunRulesCheck);
-  verb.footer(
+  command.footer(
       "Exits 0 when all are valid, 7 when one is not.\n\n"
       "  kgpu labels check rules.yaml");
-  verb.add_option("FILE", options.files, "Rule files; - for standard input")->required();
+  command.add_option("FILE", options.files, "Rule files; - for standard input")->required();
 }
 
-void AddFlags(CLI::App& verb, LabelsOptions& options) {
-  AddOutputOption(verb, options.output, "labels|table|json|yaml",
+void AddFlags(CLI::App& command, LabelsOptions& options) {
+  AddOutputOption(command, options.output, "labels|table|json|yaml",
                   "Output format; labels: key=value lines");
-  AddValue(verb, "--only", options.only, "features|gpus",
+  AddValue(command, "--only", options.only, "features|gpus",
            "Only the labels of the host's features, or of its GPUs");
-  AddConfigOption(verb, options.config);
-  AddValue(verb, "--rules", options.rules, "PATH",
+  AddConfigOption(command, options.config);
+  AddValue(command, "--rules", options.rules, "PATH",
            "Folders with rule files, instead of the configured ones");
-  AddNodeOptions(verb, options.node);
-  verb.add_flag("--features", options.shows_raw,
-                "Print the raw features that rules match, as in a NodeFeature object");
-  verb.add_flag("--explain-rules", options.explains_rules,
-                "Print what each rule does, or its first term that fails");
-  CLI::Option* apply = verb.add_flag(
-      "--apply", options.applies,
-      "Write labels, annotations, taints and extended resources to the Node object once, except "
-      "those that others own");
-  AddRunDirOption(verb, options.run_dir);
-  verb.add_flag("--dry-run", options.node.is_dry_run,
-                "With --apply, --write-file or --remove-file: show what would change");
+  AddNodeOptions(command, options.node);
+  CLI::Option* features =
+      command.add_flag("--features", options.shows_raw,
+                       "Print the raw features that rules match, as in a NodeFeature object");
+  CLI::Option* explained = command
+                               .add_flag("--explain-rules", options.explains_rules,
+                                         "Print what each rule does, or its first term that fails")
+                               ->excludes(features);
+  CLI::Option* apply =
+      command
+          .add_flag("--apply", options.applies,
+                    "Write labels, annotations, taints and extended resources to the Node object "
+                    "once, except those that others own")
+          ->excludes(features)
+          ->excludes(explained);
+  command.get_option("--kubeconfig")->needs(apply);
+  command.get_option("--context")->needs(apply);
+  AddRunDirOption(command, options.run_dir);
+  command.add_flag("--dry-run", options.node.is_dry_run,
+                   "With --apply, --write-file or --remove-file: show what would change");
   CLI::Option* write =
-      verb.add_flag("--write-file", options.writes_file,
-                    "Write the configured feature file (labels.file) for an NFD on this node")
-          ->excludes(apply);
-  verb.add_flag("--remove-file", options.removes_file, "Remove the feature file")
-      ->excludes(apply)
-      ->excludes(write);
+      command.add_flag("--write-file", options.writes_file,
+                       "Write the configured feature file (labels.file) for an NFD on this node");
+  CLI::Option* remove =
+      command.add_flag("--remove-file", options.removes_file, "Remove the feature file");
+  for (CLI::Option* other : {features, explained, apply}) {
+    write->excludes(other);
+    remove->excludes(other);
+  }
+  write->excludes(remove);
 }
 
 }  // namespace
 
-void AddLabelsVerb(VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<LabelsOptions>(
-      verbs.app(), "labels", "Show the node's feature and GPU labels", &RunLabels);
-  verb.footer(
+void AddLabelsCommand(CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<LabelsOptions>(
+      registrar.app(), "labels", "Show the node's feature and GPU labels", &RunLabels);
+  command.footer(
       "The labels are those of Node Feature Discovery and GPU Feature Discovery. Only --apply and\n"
       "--write-file write anything; `kgpu agent` keeps the Node object up to date.\n"
       "\n"
@@ -289,9 +300,9 @@ void AddLabelsVerb(VerbRegistrar& verbs) {
       "  kgpu labels --rules ./rules --explain-rules\n"
       "  kgpu labels check rules.yaml\n"
       "  kgpu labels --apply --dry-run              what an agent would change");
-  AddFlags(verb, options);
-  AddHostOptions(verb, options.host);
-  AddRulesCheck(verbs, verb);
+  AddFlags(command, options);
+  AddHostOptions(command, options.host);
+  AddRulesCheck(registrar, command);
 }
 
 }  // namespace kgpu::cli

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "src/cli/node_change.h"
+#include "src/cli/progress.h"
 #include "src/kube/api/json.h"
 #include "src/node/labels/node_feature.h"
 #include "src/node/labels/rules.h"
@@ -27,9 +28,15 @@ json::array ItemsOf(const json::value& list) {
   return items != nullptr && items->is_array() ? items->get_array() : json::array();
 }
 
+StatusOr<std::vector<node::SeenPod>> ReadPodsOf(NodeApi& api, const std::string& node) {
+  const Progress progress("asking the API server");
+  return api.ReadPods(node);
+}
+
 }  // namespace
 
 StatusOr<labels::ClusterLabels> ReadClusterLabels(NodeApi& api, const std::string& node) {
+  const Progress progress("asking the API server");
   labels::ClusterLabels found;
   const std::string path = fmt::format("/apis/{}", labels::kNfdGroupVersion);
   const auto rules = api.Send({.path = path + "/nodefeaturerules"});
@@ -54,7 +61,7 @@ StatusOr<labels::ClusterLabels> ReadClusterLabels(NodeApi& api, const std::strin
 
 StatusOr<ExitCode> ApplyClaims(const NodeOptions& options, NodeApi& api, const std::string& node,
                                const labels::NodeClaims& claims) {
-  const StatusOr<std::vector<node::SeenPod>> pods = api.ReadPods(node);
+  const StatusOr<std::vector<node::SeenPod>> pods = ReadPodsOf(api, node);
   return ChangeNode(options, [&](const node::SeenNode& seen) -> StatusOr<node::EditPlan> {
     node::Evidence evidence{.node = &seen};
     if (pods.ok()) {

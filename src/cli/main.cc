@@ -54,7 +54,7 @@ int Run(std::vector<std::string> words) {
     const std::string unknown = commands::UnknownCommand(app);
     return unknown.empty() ? app.exit(e) : ReportUsage(unknown);
   } catch (const CLI::ParseError& e) {
-    return e.get_exit_code() == 0 ? app.exit(e) : ReportUsage(commands::UsageError(app, e.what()));
+    return e.get_exit_code() == 0 ? app.exit(e) : ReportUsage(commands::UsageError(app, e));
   }
   const StatusOr<ColorChoice> color = ParseColorChoice(program.color());
   if (!color.ok()) {
@@ -70,7 +70,7 @@ int Run(std::vector<std::string> words) {
 }  // namespace
 
 int Main(int argc, char** argv) {
-  // A verb prints its result; what changed on the way is a daemon's log.
+  // A command prints its result; what changed on the way is a daemon's log.
   SetLogLevel(LogLevel::kWarning);
   SetLogFormat(LogFormat::kText);
   try {

@@ -6,9 +6,9 @@
 #include <system_error>
 #include <vector>
 
+#include "src/cli/commands.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
-#include "src/cli/verbs.h"
 #include "src/cli/version.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -57,13 +57,13 @@ StatusOr<ExitCode> WritePages(const std::vector<ManPage>& pages, const std::stri
 
 }  // namespace
 
-void AddManCommand(VerbRegistrar& verbs) {
+void AddManCommand(CommandRegistrar& registrar) {
   auto options = std::make_shared<ManOptions>();
-  CLI::App& command =
-      *verbs.app().add_subcommand("man", "Print the manual page of a command, or write all pages");
-  verbs.OnRun(command, [&verbs, options]() -> StatusOr<ExitCode> {
+  CLI::App& command = *registrar.app().add_subcommand(
+      "man", "Print the manual page of a command, or write all pages");
+  registrar.OnRun(command, [&registrar, options]() -> StatusOr<ExitCode> {
     const std::vector<ManPage> pages =
-        commands::ManPagesOf(commands::TreeOf(verbs.app(), verbs.offers()), VersionText());
+        commands::ManPagesOf(commands::TreeOf(registrar.app(), registrar.offers()), VersionText());
     return options->folder.empty() ? PrintPage(pages, options->words)
                                    : WritePages(pages, options->folder);
   });

@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <boost/json/value.hpp>
 
@@ -79,9 +79,7 @@ StatusOr<ExitCode> PrintOwnLook(const MetricsOptions& options) {
   }
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(const Observation seen, TakeObservation(options.host, root));
-  if (seen.snapshot->driver.state != device::DriverState::kReady) {
-    PrintNote(fmt::format("kgpu metrics: {}", seen.snapshot->driver.reason));
-  }
+  NoteSilentDriver("kgpu metrics", seen.snapshot->driver);
   ASSIGN_OR_RETURN(pods::PodMapPtr pods, FindPods(root.host, options.kubelet_dir, seen.samples));
   if (!pods->problem.empty()) {
     PrintNote(fmt::format("kgpu metrics: pods are unknown: {}", pods->problem));
@@ -113,41 +111,43 @@ StatusOr<ExitCode> RunMetricsList(const ListOptions& options) {
                         telemetry::ReferenceTable(names), telemetry::ReferenceJson(names));
 }
 
-void AddList(VerbRegistrar& verbs, CLI::App& parent) {
-  auto [verb, options] =
-      verbs.Add<ListOptions>(parent, "list", "List all series with their meaning", &RunMetricsList);
-  verb.footer(
+void AddList(CommandRegistrar& registrar, CLI::App& parent) {
+  auto [command, options] = registrar.Add<ListOptions>(
+      parent, "list", "List all series with their meaning", &RunMetricsList);
+  command.footer(
       "Lists the names for metrics.exclude and the labels of each series.\n"
       "\n"
       "  kgpu metrics list --names dcgm\n"
       "  kgpu metrics list --output json | jq -r '.series[].name'");
-  AddValue(verb, "--names", options.names, "SETS", "Name sets: kgpu, dcgm, gke");
-  AddOutputOption(verb, options.output, "table|json|yaml|markdown");
+  AddValue(command, "--names", options.names, "SETS", "Name sets: kgpu, dcgm, gke");
+  AddOutputOption(command, options.output, "table|json|yaml|markdown");
 }
 
 }  // namespace
 
-void AddMetricsVerb(VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<MetricsOptions>(
-      verbs.app(), "metrics", "Print the metrics page that Prometheus scrapes", &RunMetrics);
-  verb.footer(
+void AddMetricsCommand(CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<MetricsOptions>(
+      registrar.app(), "metrics", "Print the metrics page that Prometheus scrapes", &RunMetrics);
+  command.footer(
       "Without --once, prints the agent's page, which includes faults, usage and its own series.\n"
       "\n"
       "  kgpu metrics\n"
       "  kgpu metrics --once --names kgpu,dcgm,gke   without an agent\n"
       "  kgpu metrics list                           what each series means");
-  verb.add_flag("--once", options.is_once, "Read the GPUs now, without an agent");
-  AddValue(verb, "--names", options.names, "SETS",
+  CLI::Option* once =
+      command.add_flag("--once", options.is_once, "Read the GPUs now, without an agent");
+  AddValue(command, "--names", options.names, "SETS",
            "Name sets: kgpu, dcgm, gke (default: the configured ones)");
-  verb.add_flag("--openmetrics", options.is_open_metrics,
-                "Print OpenMetrics 1.0 instead of Prometheus text");
-  AddConfigOption(verb, options.config, "With --once: ");
-  AddValue(verb, "--kubelet-dir", options.kubelet_dir, "DIR",
-           "With --once: the kubelet's folder, to find which pod uses which GPU");
-  AddNodeNameOption(verb, options.node);
-  AddRunDirOption(verb, options.run_dir);
-  AddHostOptions(verb, options.host);
-  AddList(verbs, verb);
+  command.add_flag("--openmetrics", options.is_open_metrics,
+                   "Print OpenMetrics 1.0 instead of Prometheus text");
+  AddConfigOption(command, options.config, "With --once: ");
+  AddValue(command, "--kubelet-dir", options.kubelet_dir, "DIR",
+           "With --once: the kubelet's folder, to find which pod uses which GPU")
+      ->needs(once);
+  AddNodeNameOption(command, options.node);
+  AddRunDirOption(command, options.run_dir);
+  AddHostOptions(command, options.host);
+  AddList(registrar, command);
 }
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <boost/json/value.hpp>
 
@@ -13,6 +13,7 @@
 #include "src/cli/node_change.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/progress.h"
 #include "src/node/object/edits.h"
 #include "src/node/object/node_view.h"
 #include "src/platform/base/status_macros.h"
@@ -33,8 +34,9 @@ struct EditOptions {
 };
 
 // What the API server says, where no agent tells.
-StatusOr<ExitCode> ShowNodeObject(const StatusOptions& options, OutputFormat format,
-                                  const std::string& agent_problem) {
+StatusOr<node::NodeReport> ReadNodeObject(const StatusOptions& options,
+                                          const std::string& agent_problem) {
+  const Progress progress("asking the API server");
   node::NodeReport report;
   ASSIGN_OR_RETURN(report.node, NodeNameOf(options.common));
   report.agent_problem = agent_problem;
@@ -56,6 +58,12 @@ StatusOr<ExitCode> ShowNodeObject(const StatusOptions& options, OutputFormat for
   } else {
     report.api_problem = std::string(Message(seen.status()));
   }
+  return report;
+}
+
+StatusOr<ExitCode> ShowNodeObject(const StatusOptions& options, OutputFormat format,
+                                  const std::string& agent_problem) {
+  ASSIGN_OR_RETURN(const node::NodeReport report, ReadNodeObject(options, agent_problem));
   RETURN_IF_ERROR(PrintAs(format, node::NodeTable(report), node::NodeJson(report)));
   return node::IsHealthy(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
@@ -105,126 +113,126 @@ StatusOr<ExitCode> RunTaint(const EditOptions& options,
   });
 }
 
-void AddNodeStatus(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<StatusOptions>(
+void AddNodeStatus(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<StatusOptions>(
       group, "status", "Show whether pods can get GPUs on the node, and the first problem if not",
       &RunNodeStatus);
-  verb.footer(
+  command.footer(
       "Exits 0 when the node is ready, or has and needs no GPU, else 7.\n"
       "\n"
       "  kgpu node status\n"
       "  kgpu node status --output json | jq -r .obstacle\n"
       "  kgpu node status --node gpu-7 --kubeconfig ~/.kube/config");
-  AddNodeOptions(verb, options.common);
-  AddOutputOption(verb, options.common.output);
-  AddRunDirOption(verb, options.run_dir);
-  AddHostRootOption(verb, options.host_root);
+  AddNodeOptions(command, options.common);
+  AddOutputOption(command, options.common.output);
+  AddRunDirOption(command, options.run_dir);
+  AddHostRootOption(command, options.host_root);
 }
 
-void AddWords(CLI::App& verb, EditOptions& options, const char* name, const char* help) {
-  verb.add_option(name, options.words, help)->required();
-  AddNodeOptions(verb, options.common);
-  AddChangeOptions(verb, options.common);
+void AddWords(CLI::App& command, EditOptions& options, const char* name, const char* help) {
+  command.add_option(name, options.words, help)->required();
+  AddNodeOptions(command, options.common);
+  AddChangeOptions(command, options.common);
 }
 
-void AddLabel(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] =
-      verbs.Add<EditOptions>(group, "label", "Add and remove labels of the node", &RunLabel);
-  verb.footer(
+void AddLabel(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] =
+      registrar.Add<EditOptions>(group, "label", "Add and remove labels of the node", &RunLabel);
+  command.footer(
       "  kgpu node label gpu=true\n"
       "  kgpu node label example.com/pool=training old-label- --node gpu-7 --dry-run");
-  AddWords(verb, options, "LABEL", "KEY=VALUE adds a label, KEY- removes it");
-  verb.add_flag("--overwrite", options.overwrite, "Overwrite existing values");
+  AddWords(command, options, "LABEL", "KEY=VALUE adds a label, KEY- removes it");
+  command.add_flag("--overwrite", options.overwrite, "Overwrite existing values");
 }
 
-void AddTaint(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<EditOptions>(
+void AddTaint(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<EditOptions>(
       group, "taint", "Add and remove taints of the node",
       [](const EditOptions& given) { return RunTaint(given, &node::ParseTaintEdit); });
-  verb.footer(
+  command.footer(
       "EFFECT is NoSchedule, PreferNoSchedule or NoExecute.\n\n"
       "  kgpu node taint nvidia.com/gpu=present:NoSchedule\n"
       "  kgpu node taint nvidia.com/gpu-");
-  AddWords(verb, options, "TAINT",
+  AddWords(command, options, "TAINT",
            "KEY[=VALUE]:EFFECT adds a taint, KEY- or KEY:EFFECT- removes it");
-  verb.add_flag("--overwrite", options.overwrite, "Overwrite existing values");
+  command.add_flag("--overwrite", options.overwrite, "Overwrite existing values");
 }
 
-void AddUntaint(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<EditOptions>(
+void AddUntaint(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<EditOptions>(
       group, "untaint", "Remove taints of the node",
       [](const EditOptions& given) { return RunTaint(given, &node::ParseUntaint); });
-  verb.footer("  kgpu node untaint node-role.kubernetes.io/control-plane");
-  AddWords(verb, options, "KEY", "KEY or KEY:EFFECT");
+  command.footer("  kgpu node untaint node-role.kubernetes.io/control-plane");
+  AddWords(command, options, "KEY", "KEY or KEY:EFFECT");
 }
 
-void AddFrom(CLI::App& verb, DecideOptions& options) {
-  AddValue(verb, "--from", options.from, "nfd|gfd|plugin|all",
+void AddFrom(CLI::App& command, DecideOptions& options) {
+  AddValue(command, "--from", options.from, "nfd|gfd|plugin|all",
            "Whose: nfd (feature.node.kubernetes.io labels), gfd (nvidia.com labels), plugin "
            "(nvidia.com resources) or all");
-  AddNodeOptions(verb, options.common);
-  AddChangeOptions(verb, options.common);
+  AddNodeOptions(command, options.common);
+  AddChangeOptions(command, options.common);
 }
 
-void AddAdopt(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<DecideOptions>(
+void AddAdopt(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<DecideOptions>(
       group, "adopt",
       "Take ownership of what Node Feature Discovery, GFD or NVIDIA's plugin set on the node",
       &RunAdopt);
-  verb.footer(
+  command.footer(
       "Records the decision on the node; the agent applies it within a second. Prints the command\n"
       "that removes the other owner: run it soon.\n"
       "\n"
       "  kgpu node adopt --dry-run\n"
       "  kgpu node adopt --from nfd");
-  AddFrom(verb, options);
+  AddFrom(command, options);
 }
 
-void AddRelease(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<DecideOptions>(
+void AddRelease(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<DecideOptions>(
       group, "release", "Give labels or resources back to their other owners", &RunRelease);
-  verb.footer("  kgpu node release --from gfd\n  kgpu node release --forget");
-  AddFrom(verb, options);
-  verb.add_flag("--forget", options.forget,
-                "Forget previous adopt and release commands: the first owner keeps them");
+  command.footer("  kgpu node release --from gfd\n  kgpu node release --forget");
+  AddFrom(command, options);
+  command.add_flag("--forget", options.forget,
+                   "Forget previous adopt and release commands: the first owner keeps them");
 }
 
-void AddClear(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<ClearOptions>(
+void AddClear(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<ClearOptions>(
       group, "clear", "Remove everything that kgpu set on the node, before you uninstall it",
       &RunClear);
   options.run_dir = kRunDir;
-  verb.footer(
+  command.footer(
       "Removes labels, annotations, taints, the condition, extended resources, the NodeFeature "
       "and\n"
       "the feature file. Keeps what kgpu node label and kgpu node taint set.\n"
       "\n"
       "  kgpu node clear --dry-run");
-  AddNodeOptions(verb, options.common);
-  AddChangeOptions(verb, options.common);
-  AddRunDirOption(verb, options.run_dir);
-  AddHostRootOption(verb, options.host_root);
-  verb.add_flag("--force", options.force,
-                "Continue even though a running agent will write it again");
+  AddNodeOptions(command, options.common);
+  AddChangeOptions(command, options.common);
+  AddRunDirOption(command, options.run_dir);
+  AddHostRootOption(command, options.host_root);
+  command.add_flag("--force", options.force,
+                   "Continue even though a running agent will write it again");
 }
 
 }  // namespace
 
-void AddNodeVerbs(VerbRegistrar& verbs) {
+void AddNodeCommands(CommandRegistrar& registrar) {
   CLI::App& group =
-      verbs.AddGroup("node", "Set up this host as a GPU node, or change its Node object");
+      registrar.AddGroup("node", "Set up this host as a GPU node, or change its Node object");
   group.footer(
       "  kgpu node up --dry-run\n"
       "  kgpu node status\n"
       "  kgpu node down");
-  AddNodeUpVerbs(verbs, group);
-  AddNodeStatus(verbs, group);
-  AddLabel(verbs, group);
-  AddTaint(verbs, group);
-  AddUntaint(verbs, group);
-  AddAdopt(verbs, group);
-  AddRelease(verbs, group);
-  AddClear(verbs, group);
+  AddNodeUpCommands(registrar, group);
+  AddNodeStatus(registrar, group);
+  AddLabel(registrar, group);
+  AddTaint(registrar, group);
+  AddUntaint(registrar, group);
+  AddAdopt(registrar, group);
+  AddRelease(registrar, group);
+  AddClear(registrar, group);
 }
 
 }  // namespace kgpu::cli

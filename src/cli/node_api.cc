@@ -81,25 +81,25 @@ class ClusterApi final : public NodeApi {
 
 }  // namespace
 
-void AddNodeOptions(CLI::App& verb, NodeOptions& options) {
-  // Not by envname: a verb has to tell another node that was asked for from this one.
-  AddValue(verb, "--node", options.node, "NAME",
+void AddNodeOptions(CLI::App& command, NodeOptions& options) {
+  // Not by envname: a command has to tell another node that was asked for from this one.
+  AddValue(command, "--node", options.node, "NAME",
            "Name of the node (default: $NODE_NAME, else this host's name)");
-  AddClusterOptions(verb, options);
+  AddClusterOptions(command, options);
 }
 
-void AddClusterOptions(CLI::App& verb, NodeOptions& options) {
-  AddValue(verb, "--kubeconfig", options.kubeconfig, "FILE",
+void AddClusterOptions(CLI::App& command, NodeOptions& options) {
+  AddValue(command, "--kubeconfig", options.kubeconfig, "FILE",
            "Kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, the pod's service "
            "account)");
-  AddValue(verb, "--context", options.context, "NAME",
+  AddValue(command, "--context", options.context, "NAME",
            "Context in the kubeconfig (default: the current one)");
 }
 
-void AddChangeOptions(CLI::App& verb, NodeOptions& options) {
-  verb.add_flag("-n,--dry-run", options.is_dry_run,
-                "Show what would change; the server validates it but writes nothing");
-  AddOutputOption(verb, options.output);
+void AddChangeOptions(CLI::App& command, NodeOptions& options) {
+  command.add_flag("-n,--dry-run", options.is_dry_run,
+                   "Show what would change; the server validates it but writes nothing");
+  AddOutputOption(command, options.output);
 }
 
 StatusOr<std::string> NodeNameOf(const NodeOptions& options) {

@@ -25,11 +25,11 @@ struct NodeOptions {
 };
 
 // --node, --kubeconfig, --context; `options` outlives the parse.
-void AddNodeOptions(CLI::App& verb, NodeOptions& options);
+void AddNodeOptions(CLI::App& command, NodeOptions& options);
 // --kubeconfig and --context alone.
-void AddClusterOptions(CLI::App& verb, NodeOptions& options);
-// --dry-run and --output of a verb that changes something.
-void AddChangeOptions(CLI::App& verb, NodeOptions& options);
+void AddClusterOptions(CLI::App& command, NodeOptions& options);
+// --dry-run and --output of a command that changes something.
+void AddChangeOptions(CLI::App& command, NodeOptions& options);
 
 // `options.node`, else the host's name in lower case, as the kubelet registers.
 StatusOr<std::string> NodeNameOf(const NodeOptions& options);

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "src/cli/progress.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/json_texts.h"
@@ -126,6 +127,7 @@ class Carrier {
 }  // namespace
 
 Status Carry(NodeApi& api, const NodeOptions& options, const PlanEdit& plan, NodeChange& change) {
+  const Progress progress("asking the API server");
   return Carrier(api, options, plan, change).Run();
 }
 

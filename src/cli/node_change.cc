@@ -7,6 +7,7 @@
 #include "src/cli/ask_agent.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/progress.h"
 #include "src/kube/api/json.h"
 #include "src/kube/api/resource.h"
 #include "src/kube/api/writes.h"
@@ -40,6 +41,7 @@ StatusOr<std::set<node::Owner>> FoundOf(NodeApi& api, const std::string& name,
   if (!subjects.ok()) {
     return Annotate(subjects.status(), "--from");
   }
+  const Progress progress("asking the API server");
   ASSIGN_OR_RETURN(const node::SeenNode seen, api.ReadNode(name));
   node::Evidence evidence{.node = &seen};
   StatusOr<std::vector<node::SeenPod>> pods = api.ReadPods(name);
@@ -114,6 +116,7 @@ Status ClearObject(NodeApi& api, const ClearOptions& options, const json::value&
 
 // NodeFeature objects of this node that are ours.
 Status ClearObjects(NodeApi& api, const ClearOptions& options, NodeChange& change) {
+  const Progress progress("asking the API server");
   kube::ApiRequest request;
   request.path = kNodeFeatures.Collection();
   request.query = {{"labelSelector", fmt::format("{}={}", labels::kNodeNameLabel, change.node)}};

@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <unistd.h>
 
@@ -21,6 +21,7 @@
 #include "src/cli/node_levels.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/progress_runner.h"
 #include "src/cli/runtime_configure.h"
 #include "src/container/engine/state.h"
 #include "src/host/change/disk.h"
@@ -31,8 +32,8 @@
 #include "src/platform/sys/systemctl.h"
 #include "src/setup/bringup/agent_stage.h"
 #include "src/setup/bringup/bringup.h"
+#include "src/setup/bringup/command_stage.h"
 #include "src/setup/bringup/record.h"
-#include "src/setup/bringup/verb_stage.h"
 #include "src/setup/bringup/view.h"
 #include "src/setup/driver/other_request.h"
 #include "src/setup/driver_install/journal.h"
@@ -125,7 +126,7 @@ std::string ByHand(const UpOptions& options) {
 }
 
 // `options` must live as long as what it gives.
-bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs,
+bringup::Stages MakeStages(const UpOptions& options, const bringup::Commands& commands,
                            const bringup::AgentInput& agent) {
   const Words root = RootWords(options);
   const Words demands = DemandWords(options.driver);
@@ -147,7 +148,7 @@ bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs
                           // The doctor only remarks it where nothing of a driver is there.
                           .obstacle = "pci-no-gpu:",
                           .way_past = "to set up GPUs that are added later, set --gpu GENERATION"},
-                         verbs));
+                         commands));
   stages.push_back(bringup::MakeStage(
       {.id = "driver",
        .title = "NVIDIA's driver",
@@ -162,7 +163,7 @@ bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs
        .preview_undo = Concat({"driver", "remove", "--dry-run"}, root),
        .waits = static_cast<int>(ExitCode::kWaits),
        .nothing = static_cast<int>(ExitCode::kNotFound)},
-      verbs));
+      commands));
   stages.push_back(
       bringup::MakeStage({.id = "engine",
                           .title = "the container engines",
@@ -172,12 +173,12 @@ bringup::Stages MakeStages(const UpOptions& options, const bringup::Verbs& verbs
                           .undo = Concat({"runtime", "revert", "--restart"}, root),
                           .has_traces = WhetherThere(agent.host, engine::kStateFile),
                           .preview_undo = Concat({"runtime", "revert", "--dry-run"}, root)},
-                         verbs));
+                         commands));
   stages.push_back(bringup::MakeAgentStage(agent));
   stages.push_back(bringup::MakeStage({.id = "validate",
                                        .title = "a CUDA test on the GPUs",
                                        .act = Concat({"validate", "--all-gpus"}, root)},
-                                      verbs));
+                                      commands));
   return stages;
 }
 
@@ -259,18 +260,19 @@ StatusOr<ExitCode> Run(const UpOptions& options, UpAction action, std::string_vi
   if (!options.is_dry_run && !options.yes && !is_in_vain) {
     RETURN_IF_ERROR(Confirm(question));
   }
-  sys::RealRunner runner;
+  sys::RealRunner programs;
+  ProgressRunner runner(programs);
   change::HostDisk disk(root);
-  const bringup::Verbs verbs{folder + "/kgpu", runner,
-                             [](std::string_view line) { PrintNote(fmt::format("  {}", line)); },
-                             StageEnvironment()};
-  const bringup::AgentInput agent{root,  disk,   runner,
-                                  verbs, folder, IsInstalled(folder, host_root)};
-  const bringup::Stages stages = MakeStages(options, verbs, agent);
+  const bringup::Commands commands{
+      folder + "/kgpu", runner, [](std::string_view line) { PrintNote(fmt::format("  {}", line)); },
+      StageEnvironment()};
+  const bringup::AgentInput agent{root,     disk,   runner,
+                                  commands, folder, IsInstalled(folder, host_root)};
+  const bringup::Stages stages = MakeStages(options, commands, agent);
   bringup::Options how;
   how.skipped = {options.skip.begin(), options.skip.end()};
   how.is_dry_run = options.is_dry_run;
-  how.resume = ResumeCommand(options, root, verbs.program);
+  how.resume = ResumeCommand(options, root, commands.program);
   how.on_stage = [](const bringup::Stage& stage) {
     PrintNote(fmt::format("{}: {}", stage.id(), stage.title()));
   };
@@ -292,23 +294,24 @@ StatusOr<ExitCode> RunDown(const UpOptions& options) {
   return ForRoot(Run(options, &bringup::Down, "Undo what kgpu node up did here?"));
 }
 
-void AddUpFlags(VerbRegistrar& verbs, CLI::App& verb, UpOptions& options) {
-  AddValue(verb, "--skip", options.skip, "STAGE",
+void AddUpFlags(CommandRegistrar& registrar, CLI::App& command, UpOptions& options) {
+  AddValue(command, "--skip", options.skip, "STAGE",
            "Stages to skip: host, driver, engine, agent, validate; A,B")
       ->delimiter(',');
-  verb.add_flag("-n,--dry-run", options.is_dry_run,
-                "Show what would be done without changing anything");
-  verb.add_flag("-y,--yes", options.yes, "Do not ask for confirmation");
-  AddOutputOption(verb, options.output);
-  verbs.OfferWords(verb, {.flag = "--skip", .words = {kStages.begin(), kStages.end()}});
+  command.add_flag("-n,--dry-run", options.is_dry_run,
+                   "Show what would be done without changing anything");
+  command.add_flag("-y,--yes", options.yes, "Do not ask for confirmation");
+  AddOutputOption(command, options.output);
+  registrar.OfferWords(command, {.flag = "--skip", .words = {kStages.begin(), kStages.end()}});
 }
 
-void AddUp(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<UpOptions>(group, "up",
-                                              "Make this host a GPU node: install the driver, "
-                                              "configure engines, start the agent, test the GPUs",
-                                              &RunUp);
-  verb.footer(
+void AddUp(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] =
+      registrar.Add<UpOptions>(group, "up",
+                               "Make this host a GPU node: install the driver, "
+                               "configure engines, start the agent, test the GPUs",
+                               &RunUp);
+  command.footer(
       "Checks each stage and does what is missing. Run it again after an error, a kill or a "
       "reboot\n"
       "(a unit resumes it after a reboot). Each stage also has its own command: kgpu doctor, "
@@ -322,41 +325,43 @@ void AddUp(VerbRegistrar& verbs, CLI::App& group) {
       "  kgpu node up --dry-run\n"
       "  kgpu node up --cuda 12.4 --yes\n"
       "  kgpu node up --skip driver             keep a driver installed by other means");
-  AddDriverHostFlags(verb, options.driver);
-  AddDriverRequestFlags(verbs, verb, options.driver);
-  AddValue(verb, "--accept-env", options.accept_env, "yes|no",
+  AddDriverHostFlags(command, options.driver);
+  AddDriverRequestFlags(registrar, command, options.driver);
+  AddValue(command, "--accept-env", options.accept_env, "yes|no",
            "yes or no: whether NVIDIA_VISIBLE_DEVICES, which images can also set, gives a "
            "container GPUs (default: the current setting, else no)");
-  verb.add_flag("--adopt", options.adopt, "Engines: replace NVIDIA's runtime with kgpu-runtime");
-  CLI::Option* resume = verb.add_flag(
+  command.add_flag("--adopt", options.adopt, "Engines: replace NVIDIA's runtime with kgpu-runtime");
+  CLI::Option* resume = command.add_flag(
       "--resume", options.only_resumes,
       "Only resume an unfinished driver installation (used by the unit that runs after a reboot)");
-  verb.add_flag("--trust-key", options.trusts_key,
+  command
+      .add_flag("--trust-key", options.trusts_key,
                 "Secure Boot: continue even if the firmware does not list the modules' key, "
                 "because the kernel trusts it by other means")
       ->excludes(resume);
-  verbs.OfferWords(verb, {.flag = "--accept-env", .words = {"yes", "no"}});
-  AddUpFlags(verbs, verb, options);
+  registrar.OfferWords(command, {.flag = "--accept-env", .words = {"yes", "no"}});
+  AddUpFlags(registrar, command, options);
 }
 
-void AddDown(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] =
-      verbs.Add<UpOptions>(group, "down", "Undo what kgpu node up did, and nothing else", &RunDown);
-  verb.footer(
+void AddDown(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<UpOptions>(
+      group, "down", "Undo what kgpu node up did, and nothing else", &RunDown);
+  command.footer(
       "Undoes the last stage first: the agent's service and programs, the engines' configuration,\n"
       "and the driver if node up installed it.\n"
       "\n"
       "  kgpu node down --dry-run\n"
       "  kgpu node down --skip driver --yes");
-  AddHostRootOption(verb, options.driver.host_root, "Folder with the host's files: / or an image");
-  AddUpFlags(verbs, verb, options);
+  AddHostRootOption(command, options.driver.host_root,
+                    "Folder with the host's files: / or an image");
+  AddUpFlags(registrar, command, options);
 }
 
 }  // namespace
 
-void AddNodeUpVerbs(VerbRegistrar& verbs, CLI::App& group) {
-  AddUp(verbs, group);
-  AddDown(verbs, group);
+void AddNodeUpCommands(CommandRegistrar& registrar, CLI::App& group) {
+  AddUp(registrar, group);
+  AddDown(registrar, group);
 }
 
 }  // namespace kgpu::cli

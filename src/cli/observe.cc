@@ -181,4 +181,12 @@ StatusOr<TimedObservation> TakeObservationWithin(const HostOptions& options,
   return timed;
 }
 
+void NoteSilentDriver(std::string_view command, const device::Driver& driver) {
+  // It is given up long after kSilence.
+  if (driver.state != device::DriverState::kReady &&
+      driver.state != device::DriverState::kUnresponsive) {
+    PrintNote(fmt::format("{}: {}", command, driver.reason));
+  }
+}
+
 }  // namespace kgpu::cli

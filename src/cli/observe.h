@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <string_view>
 
 #include "src/cli/host_options.h"
 #include "src/gpu/device/sample.h"
@@ -35,6 +36,10 @@ struct TimedObservation {
 StatusOr<TimedObservation> TakeObservationWithin(const HostOptions& options,
                                                  const host::DriverRoot& root,
                                                  std::chrono::milliseconds deadline);
+
+// Says on standard error, in the name of `command`, why little is known of the GPUs. Whoever waited
+// for a driver that hangs has been told of that while waiting, and is not told again.
+void NoteSilentDriver(std::string_view command, const device::Driver& driver);
 
 struct WatchOptions {
   std::chrono::milliseconds hold_down{60'000};  // see InventoryOptions

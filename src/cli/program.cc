@@ -5,27 +5,27 @@
 #include <array>
 #include <utility>
 
+#include "src/cli/commands.h"
 #include "src/cli/options.h"
-#include "src/cli/verbs.h"
 #include "src/cli/version.h"
 #include "src/platform/commands/command_tree.h"
 
 namespace kgpu::cli {
 
-void VerbRegistrar::OnRun(CLI::App& verb, Action action) {
-  verb.callback([this, &verb, action = std::move(action)] {
-    // A verb that has verbs below it is called after the one that was given.
-    if (verb.get_subcommands().empty()) {
+void CommandRegistrar::OnRun(CLI::App& command, Action action) {
+  command.callback([this, &command, action = std::move(action)] {
+    // A command that has commands below it is called after the one that was given.
+    if (command.get_subcommands().empty()) {
       chosen_ = action;
     }
   });
 }
 
-CLI::App& VerbRegistrar::AddBelow(CLI::App& parent, const char* name, const char* help) {
+CLI::App& CommandRegistrar::AddBelow(CLI::App& parent, const char* name, const char* help) {
   return *parent.add_subcommand(name, help);
 }
 
-CLI::App& VerbRegistrar::AddGroup(const char* name, const char* help) {
+CLI::App& CommandRegistrar::AddGroup(const char* name, const char* help) {
   CLI::App& group = AddBelow(app_, name, help);
   // Words after a command are its own, also where another command has such a name.
   group.require_subcommand(0, 1);
@@ -59,34 +59,34 @@ void Describe(CLI::App& app) {
 
 struct Group {
   std::string_view name;
-  void (*add)(VerbRegistrar& verbs);
+  void (*add)(CommandRegistrar& registrar);
   bool needs_all = false;  // it is about the other commands
 };
 
 // In the order of --help.
 constexpr std::array<Group, 21> kGroups = {{
-    {"agent", AddAgentVerb},       {"status", AddStatusVerb},
-    {"usage", AddUsageVerb},       {"devices", AddDevicesVerb},
-    {"health", AddHealthVerbs},    {"doctor", AddDoctorVerb},
-    {"driver", AddDriverVerbs},    {"explain", AddExplainVerbs},
-    {"labels", AddLabelsVerb},     {"metrics", AddMetricsVerb},
-    {"node", AddNodeVerbs},        {"cdi", AddCdiVerbs},
-    {"config", AddConfigVerbs},    {"require", AddRequireVerb},
-    {"validate", AddValidateVerb}, {"runtime", AddRuntimeVerbs},
-    {"sim", AddSimVerb},           {"completion", AddCompletionCommand},
-    {"help", AddHelpCommand},      {"man", AddManCommand, true},
-    {"version", AddVersionVerb},
+    {"agent", AddAgentCommand},       {"status", AddStatusCommand},
+    {"usage", AddUsageCommand},       {"devices", AddDevicesCommand},
+    {"health", AddHealthCommands},    {"doctor", AddDoctorCommand},
+    {"driver", AddDriverCommands},    {"explain", AddExplainCommands},
+    {"labels", AddLabelsCommand},     {"metrics", AddMetricsCommand},
+    {"node", AddNodeCommands},        {"cdi", AddCdiCommands},
+    {"config", AddConfigCommands},    {"require", AddRequireCommand},
+    {"validate", AddValidateCommand}, {"runtime", AddRuntimeCommands},
+    {"sim", AddSimCommand},           {"completion", AddCompletionCommand},
+    {"help", AddHelpCommand},         {"man", AddManCommand, true},
+    {"version", AddVersionCommand},
 }};
 
-void AddGroups(VerbRegistrar& verbs, std::string_view only) {
+void AddGroups(CommandRegistrar& registrar, std::string_view only) {
   const auto* const found =
       std::ranges::find_if(kGroups, [only](const Group& group) { return group.name == only; });
   if (found != kGroups.end() && !found->needs_all) {
-    found->add(verbs);
+    found->add(registrar);
     return;
   }
   for (const Group& group : kGroups) {
-    group.add(verbs);
+    group.add(registrar);
   }
 }
 
@@ -107,9 +107,9 @@ void AddColorOption(CLI::App& app, std::string& color) {
 Program::Program(std::string_view only)
     : app_(std::make_unique<CLI::App>(
           "kgpu: turn a Linux host with NVIDIA GPUs into a Kubernetes GPU node", "kgpu")),
-      verbs_(*app_) {
+      registrar_(*app_) {
   Describe(*app_);
-  AddGroups(verbs_, only);
+  AddGroups(registrar_, only);
   AddColorOption(*app_, color_);
 }
 
@@ -121,7 +121,7 @@ void Program::Parse(std::vector<std::string> words) {
 }
 
 commands::Command Program::Tree() const {
-  return commands::TreeOf(*app_, verbs_.offers());
+  return commands::TreeOf(*app_, registrar_.offers());
 }
 
 }  // namespace kgpu::cli

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/cli/verb.h"
+#include "src/cli/command_registrar.h"
 #include "src/platform/commands/command.h"
 
 namespace kgpu::cli {
@@ -27,13 +27,13 @@ class Program {
   // The value of --color.
   const std::string& color() const { return color_; }
   // The action of the parsed command; empty if there was none, or only a group.
-  const VerbRegistrar::Action& chosen() const { return verbs_.chosen(); }
+  const CommandRegistrar::Action& chosen() const { return registrar_.chosen(); }
   commands::Command Tree() const;
 
  private:
   std::string color_ = "auto";
   std::unique_ptr<CLI::App> app_;
-  VerbRegistrar verbs_;
+  CommandRegistrar registrar_;
 };
 
 }  // namespace kgpu::cli

@@ -68,6 +68,37 @@ TEST(ProgramTest, EveryExampleIsAcceptedByTheParser) {
   EXPECT_GT(count, 80U);
 }
 
+TEST(ProgramTest, FlagsThatWouldBeIgnoredAreRefused) {
+  const std::vector<std::vector<std::string>> lines = {
+      {"explain", "pod", "--from", "f", "--kubeconfig", "k"},
+      {"explain", "pod", "--from", "f", "--context", "c"},
+      {"explain", "pod", "--from", "f", "--kubelet-dir", "d"},
+      {"labels", "--dry-run"},
+      {"labels", "--write-file", "--dry-run"},
+      {"labels", "--kubeconfig", "k"},
+      {"labels", "--context", "c"},
+      {"labels", "--features", "--explain-rules"},
+      {"labels", "--features", "--apply"},
+      {"labels", "--explain-rules", "--write-file"},
+      {"labels", "--write-file", "--remove-file"},
+      {"labels", "--apply", "--remove-file"},
+      {"devices", "--hold-down", "1s"},
+      {"metrics", "--kubelet-dir", "d"},
+      {"doctor", "--list", "--fix"},
+      {"doctor", "--list", "--explain", "pci-no-gpu"},
+      {"doctor", "--explain", "pci-no-gpu", "--fix"},
+      {"doctor", "--explain", "pci-no-gpu", "--only", "pci-no-gpu"},
+      {"doctor", "--node-file", "f", "--kubeconfig", "k"},
+      {"doctor", "--node-file", "f", "--node", "n"},
+      {"doctor", "image", "app:1", "--pairs"},
+      {"doctor", "manifest", "f.yaml", "--list"},
+      {"runtime", "configure", "--print", "kubespray", "--restart"},
+  };
+  for (const std::vector<std::string>& line : lines) {
+    EXPECT_NE(ParseProblem(line), "") << testing::PrintToString(line);
+  }
+}
+
 bool HasFlag(const Command& command, std::string_view name) {
   return std::ranges::any_of(command.flags,
                              [name](const commands::Flag& flag) { return flag.name == name; });

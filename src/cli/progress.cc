@@ -42,8 +42,11 @@ Progress::Options TerminalOptions(int fd, const std::vector<std::string>& enviro
   return options;
 }
 
-Progress::Progress(std::string what)
-    : Progress(std::move(what), TerminalOptions(STDERR_FILENO, Environment())) {
+Progress::Options StandardErrorOptions() {
+  return TerminalOptions(STDERR_FILENO, Environment());
+}
+
+Progress::Progress(std::string what) : Progress(std::move(what), StandardErrorOptions()) {
 }
 
 Progress::Progress(std::string what, Options options)

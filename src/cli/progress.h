@@ -49,5 +49,6 @@ class Progress {
 
 // Writes to `fd` where that is a terminal which can erase a line; otherwise `write` is empty.
 Progress::Options TerminalOptions(int fd, const std::vector<std::string>& environment);
+Progress::Options StandardErrorOptions();
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <boost/json.hpp>
 
@@ -117,11 +117,11 @@ StatusOr<ExitCode> Run(const RequireOptions& options) {
 
 }  // namespace
 
-void AddRequireVerb(VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<RequireOptions>(
-      verbs.app(), "require",
+void AddRequireCommand(CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<RequireOptions>(
+      registrar.app(), "require",
       "Check whether a host meets the requirements of an image (NVIDIA_REQUIRE_*)", &Run);
-  verb.footer(
+  command.footer(
       "A space means \"or\", a comma \"and\"; cuda, driver, arch and brand are compared with = != "
       "< <=\n"
       "> >=. Checks this host unless a flag describes another one. Exits 7 when the requirements\n"
@@ -130,20 +130,22 @@ void AddRequireVerb(VerbRegistrar& verbs) {
       "  kgpu require 'cuda>=12.4'\n"
       "  kgpu require 'cuda>=12.4 brand=tesla,driver>=535,driver<536' --driver 535.104.05 --brand "
       "tesla");
-  verb.add_option("EXPR", options.expression, "Value of an NVIDIA_REQUIRE_* variable")->required();
+  command.add_option("EXPR", options.expression, "Value of an NVIDIA_REQUIRE_* variable")
+      ->required();
   const std::string group = "Target host";
-  AddValue(verb, "--driver", options.driver, "V", "Driver version: 535.104.05")->group(group);
-  AddValue(verb, "--cuda", options.cuda, "V",
+  AddValue(command, "--driver", options.driver, "V", "Driver version: 535.104.05")->group(group);
+  AddValue(command, "--cuda", options.cuda, "V",
            "Highest CUDA version of the driver: 12.2 (default: derived from --driver)")
       ->group(group);
-  AddValue(verb, "--arch", options.arch, "V", "Compute capability of the GPU: 8.0")->group(group);
-  AddValue(verb, "--brand", options.brand, "B",
+  AddValue(command, "--arch", options.arch, "V", "Compute capability of the GPU: 8.0")
+      ->group(group);
+  AddValue(command, "--brand", options.brand, "B",
            "Brand of the GPU: tesla, nvidia, geforce, quadro, …")
       ->group(group);
-  AddHostRootOption(verb, options.host_root,
+  AddHostRootOption(command, options.host_root,
                     "Folder with the host's /run, if no target host is described")
       ->group(group);
-  AddOutputOption(verb, options.output);
+  AddOutputOption(command, options.output);
 }
 
 }  // namespace kgpu::cli

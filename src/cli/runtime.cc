@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <boost/json/value.hpp>
 
@@ -121,86 +121,91 @@ StatusOr<ExitCode> RunRuntimeInstall(const RuntimeInstallOptions& options) {
                                    engine::ToString(kind))));
 }
 
-void AddRuntimeFlags(CLI::App& verb, RuntimeOptions& options) {
-  AddValue(verb, "-e,--engine", options.engine, "auto|docker|containerd|crio|podman|k3s|rke2|k0s",
+void AddRuntimeFlags(CLI::App& command, RuntimeOptions& options) {
+  AddValue(command, "-e,--engine", options.engine,
+           "auto|docker|containerd|crio|podman|k3s|rke2|k0s",
            "Container engine; auto selects all that are installed");
-  AddHostRootOption(verb, options.host_root);
-  AddValue(verb, "--config", options.config, "FILE",
+  AddHostRootOption(command, options.host_root);
+  AddValue(command, "--config", options.config, "FILE",
            "The engine's configuration file on the host (default: the one it reads)");
 }
 
-void AddRestart(CLI::App& verb, RuntimeOptions& options, bool& restart) {
-  CLI::Option* flag = verb.add_flag(
+void AddRestart(CLI::App& command, RuntimeOptions& options, bool& restart) {
+  CLI::Option* flag = command.add_flag(
       "--restart", restart,
       "Apply the change: SIGHUP if that is enough, else a restart; a failure is undone");
-  AddValue(verb, "--restart-with", options.restart_with, "COMMAND",
+  AddValue(command, "--restart-with", options.restart_with, "COMMAND",
            "Command that restarts the engine (default: systemctl, service)")
       ->needs(flag);
 }
 
-void AddRuntimeStatus(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<RuntimeOptions>(
+void AddRuntimeStatus(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<RuntimeOptions>(
       group, "status", "Show the container engines of this host and how they provide GPUs",
       &RunRuntimeStatus);
-  verb.footer(
+  command.footer(
       "  kgpu runtime status\n"
       "  kgpu runtime status --engine containerd --output json");
-  AddRuntimeFlags(verb, options);
-  AddOutputOption(verb, options.output);
+  AddRuntimeFlags(command, options);
+  AddOutputOption(command, options.output);
 }
 
-void AddRuntimeCheck(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<RuntimeOptions>(
+void AddRuntimeCheck(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<RuntimeOptions>(
       group, "check", "Find out why containers of an engine would get no GPU, and how to fix it",
       &RunRuntimeCheck);
-  verb.footer("Exits 7 when there is an error.\n\n  kgpu runtime check --engine docker");
-  AddRuntimeFlags(verb, options);
-  AddOutputOption(verb, options.output);
+  command.footer("Exits 7 when there is an error.\n\n  kgpu runtime check --engine docker");
+  AddRuntimeFlags(command, options);
+  AddOutputOption(command, options.output);
 }
 
-void AddRegistryFlags(CLI::App& verb, ConfigureOptions& options) {
+void AddRegistryFlags(CLI::App& command, ConfigureOptions& options) {
   const std::string group = "Image pulls";
-  AddValue(verb, "--insecure-registry", options.insecure_registries, "HOST",
+  AddValue(command, "--insecure-registry", options.insecure_registries, "HOST",
            "A registry without trusted TLS, HOST[:PORT]; repeatable")
       ->allow_extra_args(false)
       ->group(group);
-  AddValue(verb, "--registry-mirror", options.registry_mirrors, "URL",
+  AddValue(command, "--registry-mirror", options.registry_mirrors, "URL",
            "A mirror of docker.io, a URL; repeatable")
       ->allow_extra_args(false)
       ->group(group);
-  AddValue(verb, "--http-proxy", options.http_proxy, "URL", "Proxy for the engine's systemd unit")
+  AddValue(command, "--http-proxy", options.http_proxy, "URL",
+           "Proxy for the engine's systemd unit")
       ->group(group);
-  AddValue(verb, "--https-proxy", options.https_proxy, "URL", "Proxy for the engine's systemd unit")
+  AddValue(command, "--https-proxy", options.https_proxy, "URL",
+           "Proxy for the engine's systemd unit")
       ->group(group);
-  AddValue(verb, "--no-proxy", options.no_proxy, "LIST", "Hosts and networks that need no proxy")
+  AddValue(command, "--no-proxy", options.no_proxy, "LIST", "Hosts and networks that need no proxy")
       ->group(group);
 }
 
-void AddWayFlags(CLI::App& verb, ConfigureOptions& options) {
-  verb.add_flag("--cdi{yes}", options.cdi,
+void AddWayFlags(CLI::App& command, ConfigureOptions& options) {
+  command
+      .add_flag("--cdi{yes}", options.cdi,
                 "Enable CDI in the engine, or disable it with =no (default: enabled if supported)")
       ->type_name("yes|no");
-  verb.add_flag("--runtime{yes}", options.runtime,
+  command
+      .add_flag("--runtime{yes}", options.runtime,
                 "Register kgpu-runtime with the engine (default: only if it cannot use CDI)")
       ->type_name("yes|no");
-  verb.add_flag("--set-default", options.set_default,
-                "Make it the default runtime of all containers, which docker run --gpus needs");
-  verb.add_flag("--adopt", options.adopt,
-                "Replace NVIDIA's or another runtime of that name with kgpu-runtime");
-  AddValue(verb, "--runtime-name", options.runtime_name, "NAME", "Name of the runtime");
-  AddValue(verb, "--runtime-path", options.runtime_path, "FILE",
+  command.add_flag("--set-default", options.set_default,
+                   "Make it the default runtime of all containers, which docker run --gpus needs");
+  command.add_flag("--adopt", options.adopt,
+                   "Replace NVIDIA's or another runtime of that name with kgpu-runtime");
+  AddValue(command, "--runtime-name", options.runtime_name, "NAME", "Name of the runtime");
+  AddValue(command, "--runtime-path", options.runtime_path, "FILE",
            "Path of kgpu-runtime on the host; copied there if missing (default: "
            "/usr/local/bin/kgpu-runtime)");
-  AddValue(verb, "--accept-env", options.accept_env, "yes|no",
+  AddValue(command, "--accept-env", options.accept_env, "yes|no",
            "yes or no: whether NVIDIA_VISIBLE_DEVICES, which images can also set, gives a "
            "container GPUs (default: the setting of an adopted NVIDIA runtime, else asked on a "
            "terminal, else no)");
 }
 
-void AddConfigure(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<ConfigureOptions>(
+void AddConfigure(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<ConfigureOptions>(
       group, "configure", "Configure engines to give containers GPUs", &RunConfigure);
-  verb.footer(
+  command.footer(
       "Makes the smallest change: CDI if the engine supports it (often nothing changes), else an\n"
       "additional runtime \"nvidia\". Keeps every other byte of the engine's files. Changes are\n"
       "recorded; kgpu runtime revert undoes them.\n"
@@ -210,14 +215,14 @@ void AddConfigure(VerbRegistrar& verbs, CLI::App& group) {
       "  kgpu runtime configure -e docker --set-default --restart      for docker run --gpus all\n"
       "  kgpu runtime configure -e containerd --insecure-registry reg.example:5000\n"
       "  kgpu runtime configure --print kubespray             for nodes set up by kubespray");
-  AddRuntimeFlags(verb, options.common);
-  AddOutputOption(verb, options.common.output);
-  CLI::Option* dry_run = verb.add_flag("-n,--dry-run", options.is_dry_run,
-                                       "Print diffs and steps without changing anything");
-  AddRestart(verb, options.common, options.restart);
-  AddWayFlags(verb, options);
-  AddRegistryFlags(verb, options);
-  CLI::Option* print = AddValue(verb, "--print", options.print, "minikube|kubespray",
+  AddRuntimeFlags(command, options.common);
+  AddOutputOption(command, options.common.output);
+  CLI::Option* dry_run = command.add_flag("-n,--dry-run", options.is_dry_run,
+                                          "Print diffs and steps without changing anything");
+  AddRestart(command, options.common, options.restart);
+  AddWayFlags(command, options);
+  AddRegistryFlags(command, options);
+  CLI::Option* print = AddValue(command, "--print", options.print, "minikube|kubespray",
                                 "Print the settings for this tool and change nothing");
   print->excludes(dry_run);
   // What no tool takes; the rest is in one recipe or the other.
@@ -227,43 +232,43 @@ void AddConfigure(VerbRegistrar& verbs, CLI::App& group) {
   }
 }
 
-void AddRevert(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<RevertOptions>(
+void AddRevert(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<RevertOptions>(
       group, "revert", "Undo what kgpu runtime configure did, and nothing else", &RunRevert);
-  verb.footer(
+  command.footer(
       "Restores files that nobody has edited since; removes only kgpu's keys from the others.\n"
       "\n"
       "  kgpu runtime revert --dry-run\n"
       "  kgpu runtime revert --engine docker --restart");
-  AddRuntimeFlags(verb, options.common);
-  AddOutputOption(verb, options.common.output);
-  verb.add_flag("-n,--dry-run", options.is_dry_run,
-                "Print diffs and steps without changing anything");
-  AddRestart(verb, options.common, options.restart);
+  AddRuntimeFlags(command, options.common);
+  AddOutputOption(command, options.common.output);
+  command.add_flag("-n,--dry-run", options.is_dry_run,
+                   "Print diffs and steps without changing anything");
+  AddRestart(command, options.common, options.restart);
 }
 
-void AddInstall(VerbRegistrar& verbs, CLI::App& group) {
-  auto [verb, options] = verbs.Add<RuntimeInstallOptions>(
+void AddInstall(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<RuntimeInstallOptions>(
       group, "install", "Install an engine from the distribution's packages", &RunRuntimeInstall);
-  verb.footer("  kgpu runtime install --engine podman --dry-run");
-  AddRuntimeFlags(verb, options.common);
-  verb.add_flag("-n,--dry-run", options.is_dry_run, "Print the commands without running them");
+  command.footer("  kgpu runtime install --engine podman --dry-run");
+  AddRuntimeFlags(command, options.common);
+  command.add_flag("-n,--dry-run", options.is_dry_run, "Print the commands without running them");
 }
 
 }  // namespace
 
-void AddRuntimeVerbs(VerbRegistrar& verbs) {
-  CLI::App& group = verbs.AddGroup(
+void AddRuntimeCommands(CommandRegistrar& registrar) {
+  CLI::App& group = registrar.AddGroup(
       "runtime", "Configure container engines (docker, containerd, CRI-O, podman) for GPUs");
   group.footer(
       "  kgpu runtime status\n"
       "  kgpu runtime configure --dry-run\n"
       "  kgpu runtime check");
-  AddRuntimeStatus(verbs, group);
-  AddConfigure(verbs, group);
-  AddRuntimeCheck(verbs, group);
-  AddRevert(verbs, group);
-  AddInstall(verbs, group);
+  AddRuntimeStatus(registrar, group);
+  AddConfigure(registrar, group);
+  AddRuntimeCheck(registrar, group);
+  AddRevert(registrar, group);
+  AddInstall(registrar, group);
 }
 
 }  // namespace kgpu::cli

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "src/cli/commands.h"
 #include "src/cli/host_options.h"
-#include "src/cli/verbs.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
@@ -31,17 +31,18 @@ Status RunSim(const std::vector<std::string>& arguments) {
   return ErrnoStatus(errno, fmt::format("start {}", program));
 }
 
-void AddSimVerb(VerbRegistrar& verbs) {
-  CLI::App* verb = verbs.app().add_subcommand(
+void AddSimCommand(CommandRegistrar& registrar) {
+  CLI::App* command = registrar.app().add_subcommand(
       "sim", "Create simulated GPU hosts and inject faults (see kgpu sim --help)");
-  verb->footer(
+  command->footer(
       "  kgpu sim create /tmp/host --profile 8xA100-SXM4-80GB\n"
       "  kgpu sim xid /tmp/host 3 79\n"
       "  kgpu sim delete /tmp/host");
   // Every word after "sim" is kgpu-sim's, --help too.
-  verb->prefix_command();
-  verb->set_help_flag();
-  verbs.OnRun(*verb, [verb]() -> StatusOr<ExitCode> { return RunSim(verb->remaining()); });
+  command->prefix_command();
+  command->set_help_flag();
+  registrar.OnRun(*command,
+                  [command]() -> StatusOr<ExitCode> { return RunSim(command->remaining()); });
 }
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -12,13 +12,13 @@
 namespace kgpu::cli {
 namespace {
 
-struct StatusVerbOptions {
+struct StatusCommandOptions {
   std::string output = "table";
   std::string run_dir = kRunDir;
   std::string host_root;
 };
 
-StatusOr<ExitCode> Run(const StatusVerbOptions& options) {
+StatusOr<ExitCode> Run(const StatusCommandOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   return PrintFromAgent(BelowHostRoot(options.run_dir, kRunDir, options.host_root), "/v1/status",
                         format);
@@ -26,19 +26,19 @@ StatusOr<ExitCode> Run(const StatusVerbOptions& options) {
 
 }  // namespace
 
-void AddStatusVerb(VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<StatusVerbOptions>(
-      verbs.app(), "status", "Show what the running agent does: resources, registration, problems",
-      &Run);
-  verb.footer(
+void AddStatusCommand(CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<StatusCommandOptions>(
+      registrar.app(), "status",
+      "Show what the running agent does: resources, registration, problems", &Run);
+  command.footer(
       "Exits 0 when pods can get GPUs, 7 when a problem prevents it; the problem is printed "
       "first.\n"
       "\n"
       "  kgpu status\n"
       "  kgpu status --output json | jq '.resources[] | {name, allocatable}'");
-  AddOutputOption(verb, options.output);
-  AddRunDirOption(verb, options.run_dir);
-  AddHostRootOption(verb, options.host_root);
+  AddOutputOption(command, options.output);
+  AddRunDirOption(command, options.run_dir);
+  AddHostRootOption(command, options.host_root);
 }
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -32,19 +32,19 @@ StatusOr<ExitCode> Run(const UsageOptions& options) {
 
 }  // namespace
 
-void AddUsageVerb(VerbRegistrar& verbs) {
-  auto [verb, options] = verbs.Add<UsageOptions>(
-      verbs.app(), "usage", "Show the GPU usage of namespaces and pods on this node", &Run);
-  verb.footer(
+void AddUsageCommand(CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<UsageOptions>(
+      registrar.app(), "usage", "Show the GPU usage of namespaces and pods on this node", &Run);
+  command.footer(
       "The running agent counts usage by the hour; docs/reference/usage.md explains each column.\n"
       "\n"
       "  kgpu usage --since 7d --by namespace\n"
       "  kgpu usage --output json | jq '.usage[] | select(.busyGpuSeconds == 0)'");
-  AddSinceOption(verb, options.since, "; counted in whole hours");
-  AddValue(verb, "--by", options.by, "pod|namespace", "Print one line for each of these");
-  AddOutputOption(verb, options.output);
-  AddRunDirOption(verb, options.run_dir);
-  AddHostRootOption(verb, options.host_root);
+  AddSinceOption(command, options.since, "; counted in whole hours");
+  AddValue(command, "--by", options.by, "pod|namespace", "Print one line for each of these");
+  AddOutputOption(command, options.output);
+  AddRunDirOption(command, options.run_dir);
+  AddHostRootOption(command, options.host_root);
 }
 
 }  // namespace kgpu::cli

@@ -1,4 +1,4 @@
-#include "src/cli/verbs.h"
+#include "src/cli/commands.h"
 
 #include <unistd.h>
 
@@ -203,10 +203,10 @@ StatusOr<ExitCode> Run(const ValidateOptions& options) {
 
 }  // namespace
 
-void AddValidateVerb(VerbRegistrar& verbs) {
-  auto [verb, options] =
-      verbs.Add<ValidateOptions>(verbs.app(), "validate", "Run a CUDA test on the GPUs", &Run);
-  verb.footer(
+void AddValidateCommand(CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<ValidateOptions>(registrar.app(), "validate",
+                                                           "Run a CUDA test on the GPUs", &Run);
+  command.footer(
       "Adds 50,000 numbers with a kernel that the driver compiles, and measures copies. Needs "
       "only\n"
       "the driver, no CUDA toolkit. Exits 7 when a GPU fails, and says why.\n"
@@ -214,22 +214,23 @@ void AddValidateVerb(VerbRegistrar& verbs) {
       "  kgpu validate                      the first GPU that CUDA reports\n"
       "  kgpu validate --all-gpus --burn 60s\n"
       "  kgpu validate --gpu 3 --output json");
-  AddValue(verb, "--gpu", options.gpu, "GPU",
+  AddValue(command, "--gpu", options.gpu, "GPU",
            fmt::format("{}; a GPU in MIG mode means its devices", device::kDeviceNames));
-  verb.add_flag("--all-gpus", options.is_all, "Test all GPUs and MIG devices, one after another")
+  command
+      .add_flag("--all-gpus", options.is_all, "Test all GPUs and MIG devices, one after another")
       ->excludes("--gpu");
-  AddValue(verb, "--burn", options.burn, "DURATION",
+  AddValue(command, "--burn", options.burn, "DURATION",
            "Then compute for this long and check each result");
-  verb.add_flag("--no-bandwidth", options.has_no_bandwidth, "Skip the copy measurements");
-  AddValue(verb, "--deadline", options.deadline, "DURATION",
+  command.add_flag("--no-bandwidth", options.has_no_bandwidth, "Skip the copy measurements");
+  AddValue(command, "--deadline", options.deadline, "DURATION",
            "Limit for one phase (default: 60s, and 180s for the driver's start)");
-  AddValue(verb, "--cuda-library", options.library, "FILE",
+  AddValue(command, "--cuda-library", options.library, "FILE",
            "CUDA driver library (default: libcuda.so.1 in the driver root)");
-  AddValue(verb, "--cuda-helper", options.helper, "FILE",
+  AddValue(command, "--cuda-helper", options.helper, "FILE",
            "kgpu-cuda program (default: the one beside kgpu)")
       ->envname("KGPU_CUDA_HELPER");
-  AddOutputOption(verb, options.output);
-  AddHostOptions(verb, options.host);
+  AddOutputOption(command, options.output);
+  AddHostOptions(command, options.host);
 }
 
 }  // namespace kgpu::cli

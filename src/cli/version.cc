@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "src/cli/commands.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
-#include "src/cli/verbs.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
@@ -21,12 +21,12 @@ std::string VersionText() {
   return fmt::format("kgpu {}", VersionNumber());
 }
 
-void AddVersionVerb(VerbRegistrar& verbs) {
-  CLI::App* verb = verbs.app().add_subcommand("version", "Print the version");
-  verb->footer("  kgpu version\n  kgpu version --output json");
+void AddVersionCommand(CommandRegistrar& registrar) {
+  CLI::App* command = registrar.app().add_subcommand("version", "Print the version");
+  command->footer("  kgpu version\n  kgpu version --output json");
   auto output = std::make_shared<std::string>("table");
-  AddOutputOption(*verb, *output);
-  verbs.OnRun(*verb, [output]() -> StatusOr<ExitCode> {
+  AddOutputOption(*command, *output);
+  registrar.OnRun(*command, [output]() -> StatusOr<ExitCode> {
     ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(*output));
     return OkOr(PrintAs(format, VersionText() + "\n", {{"version", VersionNumber()}}));
   });

@@ -35,7 +35,7 @@ StatusOr<ControlClient> ControlClient::Connect(const std::string& root,
                                                std::chrono::milliseconds limit) {
   auto fd = sys::ConnectUnix(fmt::format("{}/{}", root, kSocketPath));
   if (!fd.ok()) {
-    return Unavailable("no simulated driver answers below {}: run `kgpu-sim serve {}` ({})", root,
+    return Unavailable("no simulated driver answers below {}: run `kgpu sim start {}` ({})", root,
                        root, Message(fd.status()));
   }
   // From here on calls wait, up to their limit.

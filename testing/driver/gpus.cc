@@ -26,7 +26,7 @@ std::string PciText(const SimPci& pci) {
 
 Status CheckSlot(const SimState& state, uint32_t slot) {
   if (slot >= state.gpu_count || state.gpus[slot].is_present == 0) {
-    return NotFound("slot {}: no GPU there; list the GPUs with `kgpu-sim devices`", slot);
+    return NotFound("slot {}: no GPU there; list the GPUs with `kgpu sim status`", slot);
   }
   return OkStatus();
 }

@@ -340,7 +340,7 @@ TEST_F(ControlTest, StrangersMayLookButNotTouch) {
 TEST(ControlClientTest, SaysWhatToStart) {
   const TempDir dir;
   EXPECT_THAT(ControlClient::Connect(dir.path()),
-              StatusIs(StatusCode::kUnavailable, HasSubstr("kgpu-sim serve")));
+              StatusIs(StatusCode::kUnavailable, HasSubstr("kgpu sim start")));
 }
 
 }  // namespace

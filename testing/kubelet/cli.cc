@@ -46,7 +46,7 @@ void AddKubeletVerbs(CLI::App& app, simhost::CliContext& context) {
   CLI::App* kubelet = app.add_subcommand(
       "kubelet", "Simulate a node's kubelet 1.36 for device plugins, without Kubernetes");
   kubelet->footer(kFooter);
-  kubelet->require_subcommand(1);
+  kubelet->require_subcommand(0, 1);
   AddServeVerbs(*kubelet, context);
   AddPodVerbs(*kubelet, context);
   AddLookVerbs(*kubelet, context);

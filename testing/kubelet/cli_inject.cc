@@ -76,7 +76,7 @@ void AddCommand(CLI::App& inject, simhost::CliContext& context, const char* name
 void AddInjectVerbs(CLI::App& kubelet, simhost::CliContext& context) {
   CLI::App* inject = kubelet.add_subcommand("inject", "Inject faults");
   inject->footer(kInjectFooter);
-  inject->require_subcommand(1);
+  inject->require_subcommand(0, 1);
   AddFault(*inject, context);
   AddCommand(*inject, context, "clear", "Remove all injected faults", "faults cleared", false);
   AddCommand(*inject, context, "drop-stream", "End the plugins' ListAndWatch streams",

@@ -16,6 +16,7 @@
 #include "src/platform/commands/command_tree.h"
 #include "src/platform/commands/usage_error.h"
 #include "testing/driver/control.h"
+#include "testing/simhost/host_folder.h"
 #include "testing/simhost/host_lock.h"
 #include "testing/simhost/profile.h"
 
@@ -29,17 +30,17 @@ constexpr int kWrongUse = 2;
 constexpr const char* kFooter =
     "DIR is the folder of a simulated host. GPU is an index, a UUID or a PCI address.\n"
     "Example:\n"
-    "  kgpu-sim create /tmp/host --profile 8xA100-SXM4-80GB\n"
-    "  kgpu devices $(kgpu-sim env /tmp/host)\n"
-    "  kgpu-sim xid /tmp/host 3 79\n"
-    "  kgpu-sim delete /tmp/host\n"
+    "  kgpu sim create /tmp/host --profile 8xA100-SXM4-80GB\n"
+    "  kgpu devices $(kgpu sim env /tmp/host)\n"
+    "  kgpu sim xid /tmp/host 3 79\n"
+    "  kgpu sim delete /tmp/host\n"
     "Exit codes: 0 ok, 1 failed, 2 usage error.";
 
 int Report(const Status& status) {
   if (status.ok()) {
     return kDone;
   }
-  fmt::print(stderr, "kgpu-sim: {}\n", Message(status));
+  fmt::print(stderr, "kgpu sim: {}\n", Message(status));
   return status.code() == StatusCode::kInvalidArgument ? kWrongUse : kFailed;
 }
 
@@ -91,7 +92,8 @@ StatusOr<std::string> RunCommands(const std::string& folder,
   StatusOr<sim::ControlClient> client = sim::ControlClient::Connect(folder);
   if (!client.ok()) {
     if (!LockHolder(folder)) {
-      return Unavailable("{}: no state server is running: run kgpu-sim start {}", folder, folder);
+      RETURN_IF_ERROR(HostFolder::Open(folder).status());
+      return Unavailable("{}: no state server is running: run kgpu sim start {}", folder, folder);
     }
     return Annotate(client.status(), "{}", folder);
   }
@@ -115,9 +117,9 @@ StatusOr<std::string> AbsoluteFolder(const std::string& folder) {
 int RunSim(const std::vector<std::string>& arguments, CliContext& context,
            const std::vector<AddVerbs>& more) {
   CLI::App app{"Simulate GPU hosts: a driver and its files in a folder, with faults on demand",
-               "kgpu-sim"};
+               "kgpu sim"};
   app.footer(kFooter);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   AddHostVerbs(app, context);
   AddStatusVerb(app, context);
   AddDriverVerbs(app, context);
@@ -140,10 +142,14 @@ int RunSim(const std::vector<std::string>& arguments, CliContext& context,
     if (error.get_exit_code() == 0) {
       return app.exit(error);
     }
-    fmt::print(stderr, "{}\n", commands::UsageError(app, error.what()));
+    fmt::print(stderr, "{}\n", commands::UsageError(app, error));
     return kWrongUse;
   }
-  return context.action ? Report(context.action()) : kWrongUse;
+  if (!context.action) {
+    context.print(std::string(Trim(app.help())));
+    return kDone;
+  }
+  return Report(context.action());
 }
 
 }  // namespace kgpu::simhost

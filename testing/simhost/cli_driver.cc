@@ -134,6 +134,9 @@ Status Mig(const DriverFlags& flags, const CliContext& context) {
     commands.push_back(fmt::format("mig-create {} {}", flags.gpu, profile));
     reported += fmt::format("{}{} created", reported.empty() ? "" : ", ", profile);
   }
+  if (flags.is_pending && !flags.is_enable && !flags.is_disable) {
+    return InvalidArgument("--pending works only with --enable or --disable: add one of them");
+  }
   if (commands.empty()) {
     return InvalidArgument("mig: set --enable, --disable, --create PROFILE or --destroy all|GI");
   }

@@ -211,8 +211,10 @@ void AddProcess(CLI::App& app, CliContext& context) {
       ->check(CLI::Range(0, 100));
   verb->add_option("--dec", flags->decoder_percent, "decoder utilization in percent")
       ->check(CLI::Range(0, 100));
-  verb->add_option("--gi", flags->gpu_instance, "ID of its GPU instance");
-  verb->add_option("--ci", flags->compute_instance, "ID of its compute instance");
+  CLI::Option* gpu_instance =
+      verb->add_option("--gi", flags->gpu_instance, "ID of its GPU instance");
+  verb->add_option("--ci", flags->compute_instance, "ID of its compute instance")
+      ->needs(gpu_instance);
   verb->add_flag("--end", flags->is_end, "end the process");
 }
 

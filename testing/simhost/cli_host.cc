@@ -76,7 +76,7 @@ Status Create(const CreateFlags& flags, const CliContext& context) {
         "warning: libnvidia-ml.so.1 not found beside this program; using a stub without functions; "
         "set it with --library FILE");
   }
-  std::string server = "not running; run kgpu-sim start " + host.path();
+  std::string server = "not running; run kgpu sim start " + host.path();
   if (!flags.no_serve) {
     ASSIGN_OR_RETURN(const int pid,
                      StartServer({context.program, "serve", host.path()}, host.path()));
@@ -192,6 +192,7 @@ void AddHostVerbs(CLI::App& app, CliContext& context) {
                 [&context](const std::string& folder) { return Start(folder, context); });
   AddFolderVerb(app, context, "stop", "Stop the state server of DIR; the files stay",
                 [&context](const std::string& folder) -> Status {
+                  RETURN_IF_ERROR(HostFolder::Open(folder).status());
                   ASSIGN_OR_RETURN(const int pid, StopServer(folder));
                   context.print(fmt::format("{}: stopped process {}", folder, pid));
                   return OkStatus();

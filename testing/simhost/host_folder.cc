@@ -15,6 +15,7 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/suggest.h"
 #include "src/platform/sys/atomic_file.h"
 #include "src/platform/sys/root.h"
 #include "testing/simhost/host_lock.h"
@@ -53,11 +54,10 @@ StatusOr<std::string> BuiltinProfileText(std::string_view name) {
   for (const auto& [known, text] : profiles) {
     names.push_back(known);
   }
-  const auto nearest = Nearest(name, names);
+  const std::string meant = DidYouMean(Suggest(name, names), "\"");
   return InvalidArgument("--profile: \"{}\" is neither a file nor one of the profiles; {}",
                          Printable(name, 60),
-                         nearest ? fmt::format("did you mean \"{}\"?", *nearest)
-                                 : std::string("list them with kgpu-sim profiles"));
+                         meant.empty() ? "list them with kgpu sim profiles" : meant);
 }
 
 // Reads the profile and remembers the text of each model that it names. A model file beside a
@@ -160,8 +160,10 @@ StatusOr<HostSettings> ReadSettings(const std::string& folder) {
   const std::string path = Below(folder, kSettingsFile);
   const StatusOr<std::string> text = ReadFileAt(path, sys::kDefaultReadLimit);
   if (!text.ok()) {
-    return NotFound("{}: no simulated host found: run kgpu-sim create {} --profile NAME", folder,
-                    folder);
+    return NotFound(
+        "{}: not a simulated host, {} is missing: create one with kgpu sim create {} --profile "
+        "NAME",
+        folder, kSettingsFile, folder);
   }
   return SettingsFromJson(*text, path);
 }
@@ -203,7 +205,7 @@ StatusOr<HostFolder> HostFolder::Create(const CreateOptions& raw_options, WriteR
   RETURN_IF_ERROR(MakeRoom(options));
   ASSIGN_OR_RETURN(const UniqueFd lock, LockHost(options.folder));
   if (IsSimulatedHost(options.folder)) {
-    return AlreadyExists("{}: another kgpu-sim has just created a host there", options.folder);
+    return AlreadyExists("{}: another kgpu sim has just created a host there", options.folder);
   }
   RETURN_IF_ERROR(SaveTexts(options.folder, texts, settings));
   HostFolder host(options.folder, std::move(profile), settings);
@@ -223,7 +225,8 @@ StatusOr<HostFolder> HostFolder::Open(const std::string& raw_folder) {
 Status HostFolder::Delete(const std::string& raw_folder) {
   const std::string folder = WithoutTrailingSlash(raw_folder);
   if (!IsSimulatedHost(folder)) {
-    return NotFound("{}: no simulated host found: nothing removed", folder);
+    return NotFound("{}: not a simulated host, {} is missing: nothing removed", folder,
+                    kSettingsFile);
   }
   ASSIGN_OR_RETURN(const UniqueFd lock, LockHost(folder));
   // Never into another file system: a container may have mounts below this folder.

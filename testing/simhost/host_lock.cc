@@ -35,7 +35,7 @@ StatusOr<UniqueFd> LockHost(const std::string& folder) {
   if (errno != EACCES && errno != EAGAIN) {
     return ErrnoStatus(errno, "lock " + path);
   }
-  return FailedPrecondition("{}: process {} is using this host: run kgpu-sim stop {}", folder,
+  return FailedPrecondition("{}: process {} is using this host: run kgpu sim stop {}", folder,
                             LockHolder(folder).value_or(0), folder);
 }
 

@@ -139,7 +139,7 @@ std::string StatusTable(const HostStatus& status, const sim::SimState& state) {
       {"profile", status.settings.profile},
       {"driver", DriverText(status, state)},
       {"server", status.server ? fmt::format("process {}", *status.server)
-                               : "not running: kgpu-sim start " + status.folder},
+                               : "not running: kgpu sim start " + status.folder},
       {"faults", JoinOr(DriverFaults(status, state), "none")},
       {"clients", JoinOr(status.clients, "none")},
   });

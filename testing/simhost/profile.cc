@@ -5,6 +5,7 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/suggest.h"
 #include "testing/simhost/yaml_tree.h"
 
 namespace kgpu::simhost {
@@ -212,8 +213,8 @@ StatusOr<std::string> BuiltinModelText(std::string_view id) {
   for (const auto& [name, text] : models) {
     names.push_back(name);
   }
-  if (const auto nearest = Nearest(id, names); nearest) {
-    return NotFound("unknown GPU model \"{}\"; did you mean \"{}\"?", Printable(id, 60), *nearest);
+  if (const std::string meant = DidYouMean(Suggest(id, names), "\""); !meant.empty()) {
+    return NotFound("unknown GPU model \"{}\"; {}", Printable(id, 60), meant);
   }
   return NotFound("unknown GPU model \"{}\"; known models are {}", Printable(id, 60),
                   fmt::join(names, ", "));

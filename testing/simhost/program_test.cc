@@ -180,7 +180,7 @@ TEST_F(ProgramTest, AStoppedHostKeepsItsStateAndStartsAgain) {
   EXPECT_FALSE(Exists("run/nvidia-persistenced/socket"));
   const Outcome alone = Sim("xid " + host_ + " 2 31");
   EXPECT_EQ(alone.code, 1);
-  EXPECT_THAT(alone.text, HasSubstr("no state server is running: run kgpu-sim start " + host_));
+  EXPECT_THAT(alone.text, HasSubstr("no state server is running: run kgpu sim start " + host_));
   EXPECT_EQ(Sim("stop " + host_).code, 1);
   EXPECT_EQ(Sim("start " + host_).code, 0);
   EXPECT_THAT(Sim("status " + host_).text, HasSubstr("XID 31"));
@@ -245,7 +245,6 @@ TEST_F(ProgramTest, WorksWithoutRootAndSaysWhatIsMissing) {
 }
 
 TEST_F(ProgramTest, WrongUseExitsWithTwo) {
-  EXPECT_EQ(Sim("").code, 2);
   EXPECT_EQ(Sim("create " + host_).code, 2);
   EXPECT_EQ(Sim("create " + host_ + " --profile 8xA100-SXM4-80G").code, 2);
   EXPECT_EQ(Sim("create " + host_ + " --profile 4xT4 --distro plan9").code, 2);
@@ -255,6 +254,36 @@ TEST_F(ProgramTest, WrongUseExitsWithTwo) {
   EXPECT_EQ(Sim("--help").code, 0);
   EXPECT_EQ(Sim("create --help").code, 0);
   EXPECT_FALSE(Exists(""));
+}
+
+TEST_F(ProgramTest, AGroupWithoutACommandPrintsItsHelp) {
+  for (const std::string group : {"", "kubelet", "kubelet inject"}) {
+    const Outcome bare = Sim(group);
+    EXPECT_EQ(bare.code, 0) << group;
+    EXPECT_THAT(bare.text, HasSubstr("Usage: kgpu sim")) << group;
+    EXPECT_EQ(bare.text, Sim(group + " --help").text) << group;
+  }
+}
+
+TEST_F(ProgramTest, AFolderThatIsNoHostIsNamedWithWhatIsMissing) {
+  const std::string missing = "kgpu sim: " + dir_.path() +
+                              ": not a simulated host, .kgpu-sim/host.json is missing: create one "
+                              "with kgpu sim create " +
+                              dir_.path() + " --profile NAME\n";
+  for (const std::string words :
+       {"heal D", "xid D 0 48", "ecc D 0 --double 1", "lose D 0", "set D 0 fan 1", "unload D",
+        "load D", "nouveau D", "add D", "remove D 0", "with D none", "mig D 0 --enable", "status D",
+        "env D", "start D", "stop D", "serve D"}) {
+    std::string full = words;
+    const Outcome refused = Sim(full.replace(full.find('D'), 1, dir_.path()));
+    EXPECT_EQ(refused.code, 1) << words;
+    EXPECT_EQ(refused.text, missing) << words;
+  }
+}
+
+TEST_F(ProgramTest, AProfileIsOfferedByItsBeginning) {
+  EXPECT_THAT(Sim("create " + host_ + " --profile 8xA100").text,
+              HasSubstr("did you mean \"8xA100-SXM4-80GB\" or \"8xA100-mig\"?"));
 }
 
 TEST_F(ProgramTest, TakesAProfileFileWithItsOwnModels) {

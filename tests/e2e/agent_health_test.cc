@@ -55,6 +55,15 @@ class AgentHealthTest : public ClusterFixture {
     return result.out + result.err;
   }
   std::string History() const { return Kgpu({"health", "history", "--state-dir", At("state")}); }
+  // Of one GPU, whose name the driver of the simulated host knows where no agent runs.
+  std::string HistoryOf(const std::string& gpu) const {
+    std::vector<std::string> words = {"health",    "history", "--state-dir",
+                                      At("state"), "--gpu",   gpu};
+    for (const std::string& flag : host_->flags()) {
+      words.push_back(flag);
+    }
+    return Kgpu(words);
+  }
   std::string Log() const { return host_->dir().ReadFile("log"); }
   bool WaitForHistory(const std::string& text) const {
     return WaitForNode([&] { return History().find(text) != std::string::npos; });
@@ -121,6 +130,8 @@ TEST_F(AgentHealthTest, TheJournalOutlivesTheAgent) {
   }));
   agent_.reset();  // killed
   EXPECT_THAT(History(), HasSubstr("raised  Xid48"));
+  EXPECT_THAT(HistoryOf("0"), AllOf(HasSubstr("raised  Xid48"), HasSubstr("GPU 0")));
+  EXPECT_THAT(HistoryOf("1"), Not(HasSubstr("Xid48")));
   StartAgent("health: {holdDown: 1h}\n");
   ASSERT_TRUE(WaitForNode([&] { return Kgpu({"health"}).find("Xid48") != std::string::npos; }))
       << "a restart heals nothing";
@@ -139,6 +150,25 @@ TEST_F(AgentHealthTest, ADeviceThatFailsTooOftenWaitsForAnAdmin) {
   EXPECT_THAT(Kgpu({"health"}), HasSubstr("kgpu health clear GPU-"));
   EXPECT_THAT(Kgpu({"health", "clear", "3"}), HasSubstr(": cleared: Xid79"));
   ASSERT_TRUE(WaitForNode([&] { return IsHealthy("True"); }));
+}
+
+TEST(HealthVerbTest, TheHistoryNeedsNoAgentToNameAGpu) {
+  if (!CanMakeDevices()) {
+    GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
+  }
+  SimHost host("4xT4");
+  EXPECT_EQ(host.Kgpu({"health", "history", "--gpu", "3"}).out, "No health events.\n");
+  Result result = host.Kgpu({"health", "history", "--gpu", "7"});
+  EXPECT_EQ(result.code, 3);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("the driver reports no GPU 7 now: use the GPU's UUID")));
+  result = host.Kgpu({"health", "history", "--gpu", "third"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--gpu: \"third\" does not name a GPU"));
+  host.Inject("unload");
+  result = host.Kgpu({"health", "history", "--gpu", "3"});
+  EXPECT_EQ(result.code, 6);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("the driver does not say which GPU is 3 ("),
+                                HasSubstr("use the GPU's UUID")));
 }
 
 TEST(HealthVerbTest, LooksAtTheDriverWhereNoAgentRuns) {

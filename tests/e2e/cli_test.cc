@@ -33,7 +33,12 @@ TEST(CliTest, WithoutACommandTheOverviewIsPrinted) {
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.err, "");
   EXPECT_EQ(result.out, RunProgram({"kgpu", "--help"}).out);
-  EXPECT_EQ(RunProgram({"kgpu", "driver"}).out, RunProgram({"kgpu", "driver", "--help"}).out);
+  for (const char* group : {"driver", "explain", "node", "cdi", "config", "runtime", "sim"}) {
+    const Result bare = RunProgram({"kgpu", group});
+    EXPECT_EQ(bare.code, 0) << group;
+    EXPECT_EQ(bare.err, "") << group;
+    EXPECT_EQ(bare.out, RunProgram({"kgpu", group, "--help"}).out) << group;
+  }
 }
 
 TEST(CliTest, HelpExplainsTheCommandItIsGiven) {

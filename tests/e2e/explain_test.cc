@@ -91,10 +91,11 @@ class ExplainTest : public ::testing::Test {
 TEST_F(ExplainTest, TellsWhoHasTheGpus) {
   const Result result = RunLive({"pod", "team-a/train"});
   EXPECT_EQ(result.code, 7) << result.err;
-  EXPECT_THAT(result.out,
-              AllOf(StartsWith("team-a/train: pending: no node has 2 free nvidia.com/gpu; node-a "
-                               "has 1 free of 8 (gpu-in-use)\n"),
-                    HasSubstr("team-a/serve (7")));
+  EXPECT_THAT(
+      result.out,
+      AllOf(StartsWith("team-a/train: pending: waits for a node with 2 free nvidia.com/gpu; node-a "
+                       "has 1 free of 8 (gpu-in-use)\n"),
+            HasSubstr("team-a/serve (7")));
 }
 
 TEST_F(ExplainTest, ASavedClusterIsJudgedAsTheLiveOne) {
@@ -158,6 +159,13 @@ TEST_F(ExplainTest, WrongWordsAreUsageErrors) {
   EXPECT_EQ(empty.code, 2);
   EXPECT_THAT(empty.err, HasSubstr("kubectl get pods,nodes,events -A -o json"));
   EXPECT_EQ(Run({"pod", "a/b", "--from", dir_.At("none")}).code, 2);
+  const Result both =
+      Run({"pod", "a/b", "--from", dir_.At("x.json"), "--kubeconfig", Kubeconfig()});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_THAT(both.err, HasSubstr("--from and --kubeconfig cannot be combined: leave one out"));
+  const Result spaces = Run({"pod", "a/b", "-n", "c", "--kubeconfig", Kubeconfig()});
+  EXPECT_EQ(spaces.code, 2);
+  EXPECT_THAT(spaces.err, HasSubstr("a/b: --namespace is c: leave it out"));
 }
 
 TEST_F(ExplainTest, ReasonsPrintsTheTable) {

@@ -5,6 +5,8 @@
 #include <boost/json.hpp>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "src/platform/doc/doc.h"
 #include "testing/status_matchers.h"
 #include "tests/e2e/program.h"
@@ -13,6 +15,7 @@
 namespace kgpu::e2e {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -38,6 +41,21 @@ TEST_F(MetricsTest, PrintsThePageOfEverySetWithoutAnAgent) {
   EXPECT_THAT(result.out, HasSubstr("\nDCGM_FI_DEV_GPU_UTIL{gpu=\"3\","));
   EXPECT_THAT(result.out, HasSubstr("\nmemory_total_gpu_node{make=\"nvidia\","));
   EXPECT_THAT(result.out, HasSubstr("\nkgpu_gpu_sm_active_ratio{"));
+}
+
+// dcgm-exporter's name of today and the one before it: dashboards use either. 1 is an idle GPU, 64
+// one that is too hot.
+TEST_F(MetricsTest, WhyClocksAreReducedHasBothNamesOfDcgm) {
+  SimHost host("8xH100-SXM5-80GB");
+  host.Inject("throttle", {"3", "hw-thermal"});
+  const Result result = host.Kgpu({"metrics", "--once", "--names", "dcgm"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  for (const char* name :
+       {"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", "DCGM_FI_DEV_CLOCKS_EVENT_REASONS"}) {
+    EXPECT_THAT(result.out, HasSubstr(fmt::format("\n# TYPE {} gauge\n", name)));
+    EXPECT_THAT(result.out, ContainsRegex(fmt::format("\n{}\\{{gpu=\"3\",[^\n]*\\}} 64\n", name)));
+    EXPECT_THAT(result.out, ContainsRegex(fmt::format("\n{}\\{{gpu=\"0\",[^\n]*\\}} 1\n", name)));
+  }
 }
 
 TEST_F(MetricsTest, OfAnOldGpuWhatItDoesNotTellIsAbsent) {

@@ -14,9 +14,11 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 #include "src/platform/sys/root.h"
+#include "src/platform/sys/tcp_socket.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 #include "tests/e2e/program.h"
+#include "tests/e2e/terminal.h"
 
 namespace kgpu::e2e {
 namespace {
@@ -241,6 +243,30 @@ TEST_F(NodeTest, ClearOfThisNodeTakesItsNodeFeatureAndFileToo) {
                     Not(HasSubstr("default/gpu-1\n"))));
   EXPECT_EQ(Ask("GET", objects).at("items").as_array().size(), 1U);
   EXPECT_EQ(dir_.ReadFile(file), "");
+}
+
+// A server that takes connections and never answers.
+TEST(NodeProgressTest, AtATerminalASlowServerIsNamedAfterASecond) {
+  const auto silent = sys::TcpListener::Listen(sys::TcpAddress::Parse("127.0.0.1:0").value());
+  ASSERT_OK(silent);
+  const TempDir dir;
+  dir.WriteFile("kubeconfig",
+                fmt::format("apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+                            "clusters: [{{name: c, cluster: {{server: 'http://{}'}}}}]\n"
+                            "users: [{{name: u, user: {{}}}}]\n"
+                            "contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n",
+                            silent->address()));
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"label", "a=b"}, {"adopt"}, {"status"}}) {
+    std::vector<std::string> argv = {"/usr/bin/env", "TERM=xterm", ProgramPath("kgpu"), "node"};
+    argv.insert(argv.end(), words.begin(), words.end());
+    argv.insert(argv.end(), {"--node", "n", "--kubeconfig", dir.At("kubeconfig")});
+    AtTerminal person(argv);
+    if (!person.has_terminal()) {
+      GTEST_SKIP() << "no terminals here";
+    }
+    EXPECT_TRUE(person.WaitFor("asking the API server … ")) << words.front() << person.shown();
+  }
 }
 
 }  // namespace

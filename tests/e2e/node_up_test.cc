@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "testing/temp_dir.h"
+#include "tests/e2e/program.h"
 #include "tests/e2e/sim_host.h"
+#include "tests/e2e/terminal.h"
 
 namespace kgpu::e2e {
 namespace {
@@ -234,6 +236,18 @@ TEST_F(NodeUpTest, AStageThatIsNoneIsRefused) {
   const Result up = Node(host, {"up", "--skip", "drivers"});
   EXPECT_EQ(up.code, 2);
   EXPECT_THAT(up.err, HasSubstr("host, driver, engine, agent or validate"));
+}
+
+TEST_F(NodeUpTest, AtATerminalAStageThatIsSlowIsNamedAfterASecond) {
+  SimHost host("4xT4");
+  host.Inject("hang");
+  AtTerminal person({"/usr/bin/env", "TERM=xterm", ProgramPath("kgpu"), "node", "up", "--yes",
+                     "--skip", "host,driver,engine,agent", "--host-root", host.path()});
+  if (!person.has_terminal()) {
+    GTEST_SKIP() << "no terminals here";
+  }
+  EXPECT_TRUE(person.WaitFor("running kgpu validate --all-gpus")) << person.shown();
+  EXPECT_THAT(person.shown(), HasSubstr("validate: a CUDA test on the GPUs"));
 }
 
 }  // namespace

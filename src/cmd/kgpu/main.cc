@@ -1,4 +1,4 @@
-// kgpu: every verb in one program. All of it is in src/cli.
+// kgpu: every command in one program. All of it is in src/cli.
 #include "src/cli/main.h"
 
 int main(int argc, char** argv) {

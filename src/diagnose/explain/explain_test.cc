@@ -28,23 +28,26 @@ using ::testing::StartsWith;
 const Edit kBusy{"serve", "spec: {containers: [{resources: {limits: {nvidia.com/gpu: 7}}}]}"};
 
 TEST(ExplainTest, TheVerdictCountsWhatIsFree) {
-  EXPECT_THAT(World().Apply({kBusy}).Explain().verdict,
-              StartsWith("pending: no node has 2 free nvidia.com/gpu; node-a has 1 free of 8"));
+  EXPECT_THAT(
+      World().Apply({kBusy}).Explain().verdict,
+      StartsWith("pending: waits for a node with 2 free nvidia.com/gpu; node-a has 1 free of 8"));
 }
 
 TEST(ExplainTest, TheVerdictNamesTheNodeThatFitsAndWhatTheSchedulerSays) {
   EXPECT_EQ(World().Explain().verdict,
-            "pending: node-a fits as far as checked; the scheduler has not placed it yet");
+            "pending: waits for the scheduler; node-a fits as far as checked");
   const Edit event{"",
                    "kind: Event\ninvolvedObject: {kind: Pod, namespace: team-a, name: train}\n"
                    "reason: FailedScheduling\nmessage: volume node affinity conflict"};
-  EXPECT_THAT(World().Apply({event}).Explain().verdict,
-              HasSubstr("reported: volume node affinity conflict"));
+  EXPECT_THAT(
+      World().Apply({event}).Explain().verdict,
+      HasSubstr("waits for the scheduler, which reported: volume node affinity conflict; node-a"));
 }
 
 TEST(ExplainTest, SeveralReasonsOfANodeAreNoLackOfDevices) {
-  EXPECT_THAT(World().Apply({kBusy, {"node-a", "spec: {unschedulable: true}"}}).Explain().verdict,
-              AllOf(HasSubstr("no node fits"), HasSubstr("node-cordoned, gpu-in-use")));
+  EXPECT_THAT(
+      World().Apply({kBusy, {"node-a", "spec: {unschedulable: true}"}}).Explain().verdict,
+      AllOf(HasSubstr("waits for a node that fits"), HasSubstr("node-cordoned, gpu-in-use")));
 }
 
 TEST(ExplainTest, TheNearestNodeStandsFirst) {
@@ -222,7 +225,7 @@ TEST(ExplainTest, TheTextShowsTheNearestNodesAndCountsTheRest) {
   }
   EXPECT_THAT(
       ReportText(world.Explain(), 2),
-      AllOf(StartsWith("team-a/train: pending: no node fits"),
+      AllOf(StartsWith("team-a/train: pending: waits for a node that fits"),
             HasSubstr("requests: cpu 4, nvidia.com/gpu 2\n"),
             HasSubstr("           # when it may take pods again: kubectl uncordon cold-0\n"),
             HasSubstr("… and 4 more nodes, by first reason: 1 gpu-in-use, 3 node-cordoned"),

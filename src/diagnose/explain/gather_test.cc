@@ -127,8 +127,9 @@ TEST_F(GatherTest, ASmallClusterIsAskedNodeByNode) {
   MakePod("team-a", "train", "", "2");
   const Dump dump = Gathered();
   const Report report = Explain(FactsOf(dump, "team-a", "train"));
-  EXPECT_THAT(report.verdict,
-              StartsWith("pending: no node has 2 free nvidia.com/gpu; node-0 has 1 free of 8"));
+  EXPECT_THAT(
+      report.verdict,
+      StartsWith("pending: waits for a node with 2 free nvidia.com/gpu; node-0 has 1 free of 8"));
   EXPECT_EQ(report.nodes.size(), 3U);
   EXPECT_EQ(report.other_nodes, 7U);
   EXPECT_EQ(AskedFor("fieldSelector=spec.nodeName=node-"), 3U);

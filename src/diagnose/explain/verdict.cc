@@ -66,8 +66,8 @@ std::string NoNode(const Report& report) {
   constexpr size_t kNamed = 3;
   const bool is_by_devices =
       !FreeWanted(report).empty() && std::ranges::all_of(report.nodes, LacksDevices);
-  std::string text =
-      is_by_devices ? fmt::format("no node has {}", FreeWanted(report)) : "no node fits";
+  std::string text = is_by_devices ? fmt::format("waits for a node with {}", FreeWanted(report))
+                                   : "waits for a node that fits";
   for (size_t i = 0; i < std::min(kNamed, report.nodes.size()); ++i) {
     text += fmt::format("; {}", InShort(report.nodes[i]));
   }
@@ -84,17 +84,19 @@ std::string Pending(const Report& report) {
   const auto fitting = std::ranges::count_if(report.nodes, &NodeVerdict::fits);
   if (fitting == 0) {
     if (report.nodes.empty()) {
-      return report.other_nodes == 0 ? "no nodes were listed, so none could be checked"
-                                     : "no node has GPUs or the requested resources";
+      return report.other_nodes == 0
+                 ? "no nodes were listed, so none could be checked"
+                 : "waits for a node with GPUs or the requested resources: none has them";
     }
     return NoNode(report);
   }
   const auto says = std::ranges::find(report.reasons, "scheduler-says", &report::Finding::id);
-  return fmt::format("{} fits as far as checked{}; {}", report.nodes.front().name,
-                     fitting == 1 ? "" : fmt::format(", and {} more nodes", fitting - 1),
+  return fmt::format("waits for the scheduler{}; {} fits as far as checked{}",
                      says == report.reasons.end()
-                         ? "the scheduler has not placed it yet"
-                         : fmt::format("the scheduler reported: {}", says->evidence.front()));
+                         ? std::string()
+                         : fmt::format(", which reported: {}", says->evidence.front()),
+                     report.nodes.front().name,
+                     fitting == 1 ? "" : fmt::format(", and {} more nodes", fitting - 1));
 }
 
 std::string Placed(const Report& report) {
@@ -111,7 +113,7 @@ std::string Placed(const Report& report) {
     }
   }
   if (report.state == State::kStarting) {
-    return fmt::format("on {}, which has reserved {} for it; not all of its containers run yet",
+    return fmt::format("waits for its containers to start on {}, which has reserved {} for it",
                        report.node, Join(asked, ", "));
   }
   return fmt::format("{} {} on {}{}", report.state == State::kRunning ? "has" : "had",

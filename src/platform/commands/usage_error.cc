@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <vector>
 
 #include "src/platform/base/strings.h"
+#include "src/platform/base/suggest.h"
 #include "src/platform/commands/command_tree.h"
+#include "src/platform/commands/parse_problem.h"
 
 namespace kgpu::commands {
 namespace {
@@ -34,21 +35,11 @@ std::vector<std::string> FlagsOf(const CLI::App& app) {
   return names;
 }
 
-// The likeliest of `names`: the nearest, else the one that begins with `word`.
-std::string MeantBy(std::string_view word, const std::vector<std::string>& names) {
-  if (const auto nearest = Nearest(word, {names.begin(), names.end()})) {
-    return std::string(*nearest);
-  }
-  const auto longer = std::ranges::find_if(
-      names, [word](const std::string& name) { return name.starts_with(word); });
-  return longer == names.end() || word.size() < 2 || word == "--" ? "" : *longer;
-}
-
 // "did you mean devices?", or `otherwise`.
 std::string Advice(std::string_view word, const std::vector<std::string>& names,
                    const std::string& otherwise) {
-  const std::string meant = MeantBy(word, names);
-  return meant.empty() ? otherwise : fmt::format("did you mean {}?", meant);
+  const std::string question = DidYouMean(Suggest(word, {names.begin(), names.end()}));
+  return question.empty() ? otherwise : question;
 }
 
 bool IsFlag(std::string_view word) {
@@ -76,14 +67,15 @@ std::string UnknownCommand(const CLI::App& app) {
       Advice(left.front(), names, fmt::format("choose one of {}", Join(names, ", "))));
 }
 
-std::string UsageError(const CLI::App& app, std::string_view problem) {
+std::string UsageError(const CLI::App& app, const CLI::ParseError& error) {
   if (std::string unknown = UnknownCommand(app); !unknown.empty()) {
     return unknown;
   }
   const Reached reached = ReachedBy(app);
   const std::vector<std::string> left = app.remaining(true);
   if (left.empty()) {
-    return fmt::format("{}: {}: see {} --help", reached.words, problem, reached.words);
+    return fmt::format("{}: {}\nusage: {}", reached.words, ParseProblem(*reached.app, error),
+                       UsageLine(reached));
   }
   if (IsFlag(left.front())) {
     return UnknownFlag(reached, left.front());

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;
-}
+class ParseError;
+}  // namespace CLI
 
 namespace kgpu::commands {
 
@@ -14,7 +14,8 @@ namespace kgpu::commands {
 // unknown command "devcies": did you mean devices?`. Empty if there is none.
 std::string UnknownCommand(const CLI::App& app);
 
-// The same for any parse error; `problem` is the parser's description of it.
-std::string UsageError(const CLI::App& app, std::string_view problem);
+// The same for whatever made the parse fail. Of arguments and values: what is missing or wrong,
+// what is allowed, and a line with the command's usage. The parser's own words appear nowhere.
+std::string UsageError(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace kgpu::commands

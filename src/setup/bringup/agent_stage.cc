@@ -123,7 +123,7 @@ bool AgentStage::IsAnswering() const {
   if (in_.host.path() != "/") {  // its own agent, not the one of the system that we run on
     words.insert(words.end(), {"--run-dir", in_.host.At("/run/kgpu")});
   }
-  const auto reported = in_.verbs.Run(words, false);
+  const auto reported = in_.commands.Run(words, false);
   constexpr int kFailures = 7;
   return reported.ok() && (reported->IsSuccess() || reported->exit.code == kFailures);
 }

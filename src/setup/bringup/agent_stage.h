@@ -9,8 +9,8 @@
 #include "src/host/change/disk.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/sys/run.h"
+#include "src/setup/bringup/command_stage.h"
 #include "src/setup/bringup/stage.h"
-#include "src/setup/bringup/verb_stage.h"
 
 namespace kgpu::bringup {
 
@@ -24,7 +24,7 @@ struct AgentInput {
   const sys::Root& host;
   change::Disk& disk;
   sys::ProgramRunner& runner;  // runs the host's programs
-  const Verbs& verbs;
+  const Commands& commands;
   std::string folder;  // of our programs, by this process's path
   // The folder above is the host's own /usr/bin or /usr/local/bin: no need to copy anything.
   bool is_installed = false;

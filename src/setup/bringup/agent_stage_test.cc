@@ -37,14 +37,15 @@ class AgentStageTest : public ::testing::Test {
     host_.runner().Answer("/kgpu status --run-dir " + run_dir, out, code);
   }
   std::unique_ptr<Stage> Make(change::Disk& disk, bool is_installed = false) {
-    return MakeAgentStage({host_.root(), disk, host_.runner(), verbs_, ours_.path(), is_installed});
+    return MakeAgentStage(
+        {host_.root(), disk, host_.runner(), commands_, ours_.path(), is_installed});
   }
   std::string Text(const std::string& path) { return host_.root().ReadFile(path).value_or(""); }
 
   engine::EngineHost host_;
   TempDir ours_;
   change::HostDisk disk_{host_.root()};
-  Verbs verbs_{"/kgpu", host_.runner(), [](std::string_view) {}};
+  Commands commands_{"/kgpu", host_.runner(), [](std::string_view) {}};
 };
 
 TEST_F(AgentStageTest, PutsProgramsAndUnitAndStartsThem) {
@@ -105,7 +106,7 @@ TEST_F(AgentStageTest, WithoutSystemdItSaysWhatElseThereIs) {
   const TempDir plain;
   const sys::Root host = sys::Root::Open(plain.path()).value();
   const Look look =
-      MakeAgentStage({host, disk_, host_.runner(), verbs_, ours_.path(), false})->LookAt();
+      MakeAgentStage({host, disk_, host_.runner(), commands_, ours_.path(), false})->LookAt();
   EXPECT_EQ(look.condition, Condition::kBlocked);
   EXPECT_THAT(look.text, HasSubstr("DaemonSet"));
 }
@@ -131,7 +132,7 @@ TEST_F(AgentStageTest, ANewerVersionReplacesOurs) {
 
 TEST_F(AgentStageTest, WhatPackagesInstalledIsUsedWhereItLies) {
   const auto stage =
-      MakeAgentStage({host_.root(), disk_, host_.runner(), verbs_, "/usr/bin", true});
+      MakeAgentStage({host_.root(), disk_, host_.runner(), commands_, "/usr/bin", true});
   ASSERT_OK(stage->Do());
   EXPECT_THAT(Text(std::string(kAgentUnit)), HasSubstr("ExecStart=/usr/bin/kgpu agent"));
   EXPECT_FALSE(host_.root().Exists(kProgram));

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
         std::vector<std::string>(argv + 1, argv + argc), context,
         {kgpu::apiserver::AddApiserverVerb, kgpu::kubelet::AddKubeletVerbs});
   } catch (const std::exception& exception) {
-    fmt::print(stderr, "kgpu-sim: {}\n", exception.what());
+    fmt::print(stderr, "kgpu sim: {}\n", exception.what());
     return 1;
   }
 }

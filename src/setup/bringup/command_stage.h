@@ -14,7 +14,7 @@
 namespace kgpu::bringup {
 
 // The kgpu program and how to run it.
-struct Verbs {
+struct Commands {
   std::string program;  // the kgpu that runs now, by this process's path
   sys::ProgramRunner& runner;
   // Receives a command's output while it runs, line by line.
@@ -27,7 +27,7 @@ struct Verbs {
 
 using Words = std::vector<std::string>;
 
-struct VerbStage {
+struct CommandStage {
   std::string id{};
   std::string title{};
   Words look{};  // exit code 0 or 9: ready; 7: needed; any other: blocked. Empty: always needed
@@ -48,6 +48,6 @@ struct VerbStage {
   int nothing = 0;  // exit code of `undo` for nothing to undo; 0: there is none
 };
 
-std::unique_ptr<Stage> MakeStage(VerbStage stage, const Verbs& verbs);
+std::unique_ptr<Stage> MakeStage(CommandStage stage, const Commands& commands);
 
 }  // namespace kgpu::bringup

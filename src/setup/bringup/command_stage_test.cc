@@ -1,4 +1,4 @@
-#include "src/setup/bringup/verb_stage.h"
+#include "src/setup/bringup/command_stage.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
-class VerbStageTest : public ::testing::Test {
+class CommandStageTest : public ::testing::Test {
  protected:
   std::unique_ptr<Stage> Make(bool is_look_final = false) {
     return MakeStage({.id = "driver",
@@ -25,42 +25,43 @@ class VerbStageTest : public ::testing::Test {
                       .undo = {"driver", "remove"},
                       .waits = 8,
                       .nothing = 3},
-                     verbs_);
+                     commands_);
   }
 
   ScriptedRunner runner_;
-  Verbs verbs_{"/kgpu", runner_, [](std::string_view) {}};
+  Commands commands_{"/kgpu", runner_, [](std::string_view) {}};
 };
 
-TEST_F(VerbStageTest, IsNeededWhenTheLookFindsAFault) {
+TEST_F(CommandStageTest, IsNeededWhenTheLookFindsAFault) {
   runner_.Answer("/kgpu driver verify", "fine");
   EXPECT_EQ(Make()->LookAt().condition, Condition::kReady);
   runner_.Answer("/kgpu driver verify", "", 7);
   EXPECT_EQ(Make()->LookAt().condition, Condition::kNeeded);
 }
 
-TEST_F(VerbStageTest, AWarningAloneKeepsNothingFromGoingOn) {
+TEST_F(CommandStageTest, AWarningAloneKeepsNothingFromGoingOn) {
   runner_.Answer("/kgpu driver verify", "warning\n", 9);
   EXPECT_EQ(Make(true)->LookAt().condition, Condition::kReady);
 }
 
-TEST_F(VerbStageTest, ALookThatFailsBlocks) {
+TEST_F(CommandStageTest, ALookThatFailsBlocks) {
   runner_.Answer("/kgpu driver verify", "", 1, "kgpu: no os-release\n");
   const Look look = Make()->LookAt();
   EXPECT_EQ(look.condition, Condition::kBlocked);
   EXPECT_THAT(look.text, HasSubstr("no os-release"));
 }
 
-TEST_F(VerbStageTest, WhatNoStageFixesBlocks) {
+TEST_F(CommandStageTest, WhatNoStageFixesBlocks) {
   runner_.Answer("/kgpu driver verify", "error pci-no-gpu: no GPU\n  more\n", 7);
   const Look look = Make(true)->LookAt();
   EXPECT_EQ(look.condition, Condition::kBlocked);
   EXPECT_THAT(look.text, HasSubstr("pci-no-gpu"));
 }
 
-TEST_F(VerbStageTest, WhatIsOnlyRemarkedMayBlock) {
-  const auto stage = MakeStage(
-      {.id = "host", .look = {"doctor"}, .obstacle = "no-gpu:", .way_past = "put one in"}, verbs_);
+TEST_F(CommandStageTest, WhatIsOnlyRemarkedMayBlock) {
+  const auto stage =
+      MakeStage({.id = "host", .look = {"doctor"}, .obstacle = "no-gpu:", .way_past = "put one in"},
+                commands_);
   runner_.Answer("/kgpu doctor", "info     a: b\ninfo     no-gpu: none is here\n");
   const Look look = stage->LookAt();
   EXPECT_EQ(look.condition, Condition::kBlocked);
@@ -69,7 +70,7 @@ TEST_F(VerbStageTest, WhatIsOnlyRemarkedMayBlock) {
   EXPECT_EQ(stage->LookAt().condition, Condition::kReady);
 }
 
-TEST_F(VerbStageTest, RunsTheVerb) {
+TEST_F(CommandStageTest, RunsTheCommand) {
   runner_.Answer("/kgpu driver install", "");
   const auto outcome = Make()->Do();
   ASSERT_OK(outcome);
@@ -77,7 +78,7 @@ TEST_F(VerbStageTest, RunsTheVerb) {
   EXPECT_THAT(runner_.commands(), ElementsAre("/kgpu driver install"));
 }
 
-TEST_F(VerbStageTest, AnExitCodeMeansThatItWaits) {
+TEST_F(CommandStageTest, AnExitCodeMeansThatItWaits) {
   runner_.Answer("/kgpu driver install", "", 8, "reboot to go on\n");
   const auto outcome = Make()->Do();
   ASSERT_OK(outcome);
@@ -85,7 +86,7 @@ TEST_F(VerbStageTest, AnExitCodeMeansThatItWaits) {
   EXPECT_THAT(outcome->text, HasSubstr("reboot to go on"));
 }
 
-TEST_F(VerbStageTest, WhatIsWaitedForIsReportedAndNotTheLastStep) {
+TEST_F(CommandStageTest, WhatIsWaitedForIsReportedAndNotTheLastStep) {
   runner_.Answer("/kgpu driver install",
                  "not complete yet: enrol the key\n"
                  "Then run: kgpu driver install\n",
@@ -95,20 +96,20 @@ TEST_F(VerbStageTest, WhatIsWaitedForIsReportedAndNotTheLastStep) {
   EXPECT_EQ(outcome->text, "enrol the key");
 }
 
-TEST_F(VerbStageTest, AVerbThatFailsIsNamedWithItsReason) {
+TEST_F(CommandStageTest, ACommandThatFailsIsNamedWithItsReason) {
   runner_.Answer("/kgpu driver install", "", 1, "kgpu: apt-get: no network\n");
   EXPECT_THAT(Make()->Do(), StatusIs(StatusCode::kFailedPrecondition,
                                      HasSubstr("kgpu driver install: exit code 1: kgpu: apt-get")));
 }
 
-TEST_F(VerbStageTest, WhatIsGoneAlreadyIsUndone) {
+TEST_F(CommandStageTest, WhatIsGoneAlreadyIsUndone) {
   runner_.Answer("/kgpu driver remove", "", 3, "kgpu: no driver by kgpu here\n");
   EXPECT_OK(Make()->Undo());
   runner_.Answer("/kgpu driver install", "", 3, "kgpu: no such GPU\n");
   EXPECT_THAT(Make()->Do(), StatusIs(StatusCode::kFailedPrecondition));
 }
 
-TEST_F(VerbStageTest, WhatMustBeProvenIsLookedAtAgain) {
+TEST_F(CommandStageTest, WhatMustBeProvenIsLookedAtAgain) {
   runner_.Answer("/kgpu driver install", "");
   runner_.Answer("/kgpu driver verify", "ok      nodes\nFAILED  no module\nFAILED  no library\n",
                  7);
@@ -118,7 +119,7 @@ TEST_F(VerbStageTest, WhatMustBeProvenIsLookedAtAgain) {
                                 .reason = "FAILED",
                                 .is_proven = true,
                                 .act = {"driver", "install"}},
-                               verbs_);
+                               commands_);
   EXPECT_EQ(stage->LookAt().text, "no module; no library");
   EXPECT_THAT(
       stage->Do(),
@@ -129,7 +130,7 @@ TEST_F(VerbStageTest, WhatMustBeProvenIsLookedAtAgain) {
 }
 
 // The findings' last line alone would be a fix without what it fixes.
-TEST_F(VerbStageTest, WhatSpeaksAgainstAPlanIsReportedWhole) {
+TEST_F(CommandStageTest, WhatSpeaksAgainstAPlanIsReportedWhole) {
   const std::string findings =
       "error    space: the disk is full\n           # make room\n"
       "error    held: one is held\n           # let it go\n"
@@ -144,7 +145,7 @@ TEST_F(VerbStageTest, WhatSpeaksAgainstAPlanIsReportedWhole) {
                                      EndsWith(std::string("driver install") + kWhole)));
 }
 
-TEST_F(VerbStageTest, APreviewIsWhatTheVerbPrints) {
+TEST_F(CommandStageTest, APreviewIsWhatTheCommandPrints) {
   runner_.Answer("/kgpu driver plan", "step 1\n");
   EXPECT_THAT(Make()->Preview(), IsOkAndHolds("step 1\n"));
 }

@@ -1,4 +1,4 @@
-#include "src/setup/bringup/verb_stage.h"
+#include "src/setup/bringup/command_stage.h"
 
 #include <fmt/ranges.h>
 
@@ -18,7 +18,7 @@ constexpr int kFailures = 7;
 // As cli::ExitCode::kWarned: it works.
 constexpr int kWarned = 9;
 
-// Before what a verb waits for, as cli::OutcomeText prints it.
+// Before what a command waits for, as cli::OutcomeText prints it.
 constexpr std::string_view kWaitsMark = "not complete yet:";
 
 std::string_view FirstLine(std::string_view text) {
@@ -75,9 +75,10 @@ bool IsFine(const sys::RunResult& result) {
   return result.IsSuccess() || result.exit.code == kWarned;
 }
 
-class ByVerbs final : public Stage {
+class ByCommands final : public Stage {
  public:
-  ByVerbs(VerbStage stage, const Verbs& verbs) : stage_(std::move(stage)), verbs_(verbs) {}
+  ByCommands(CommandStage stage, const Commands& commands)
+      : stage_(std::move(stage)), commands_(commands) {}
 
   std::string_view id() const override { return stage_.id; }
   std::string_view title() const override { return stage_.title; }
@@ -97,15 +98,15 @@ class ByVerbs final : public Stage {
   StatusOr<Outcome> Act(const Words& words, int well) const;
   std::string CommandOf(const Words& words) const { return "kgpu " + Join(words, " "); }
 
-  VerbStage stage_;
-  const Verbs& verbs_;
+  CommandStage stage_;
+  const Commands& commands_;
 };
 
-Look ByVerbs::LookAt() {
+Look ByCommands::LookAt() {
   if (stage_.look.empty()) {
     return {Condition::kNeeded, ""};
   }
-  const auto result = verbs_.Run(stage_.look, false);
+  const auto result = commands_.Run(stage_.look, false);
   if (!result.ok()) {
     return {Condition::kBlocked, std::string(Message(result.status()))};
   }
@@ -128,18 +129,18 @@ Look ByVerbs::LookAt() {
                                            Printable(fmt::format("{}", fmt::join(words, " "))))};
 }
 
-StatusOr<std::string> ByVerbs::Reported(const Words& words, int well) const {
+StatusOr<std::string> ByCommands::Reported(const Words& words, int well) const {
   if (words.empty()) {
     return std::string();
   }
-  ASSIGN_OR_RETURN(const sys::RunResult result, verbs_.Run(words, false));
+  ASSIGN_OR_RETURN(const sys::RunResult result, commands_.Run(words, false));
   if (!IsFine(result) && (well == 0 || result.exit.code != well)) {
     return FailedPrecondition("{}: {}", CommandOf(words), WhyOf(result));
   }
   return result.out + result.err;
 }
 
-StatusOr<Outcome> ByVerbs::Do() {
+StatusOr<Outcome> ByCommands::Do() {
   ASSIGN_OR_RETURN(Outcome outcome, Act(stage_.act, 0));
   if (!stage_.is_proven || outcome.ending != Ending::kDone) {
     return outcome;
@@ -153,11 +154,11 @@ StatusOr<Outcome> ByVerbs::Do() {
 }
 
 // `well`: a second exit code that means success.
-StatusOr<Outcome> ByVerbs::Act(const Words& words, int well) const {
+StatusOr<Outcome> ByCommands::Act(const Words& words, int well) const {
   if (words.empty()) {
     return Outcome{};
   }
-  ASSIGN_OR_RETURN(const sys::RunResult result, verbs_.Run(words, true));
+  ASSIGN_OR_RETURN(const sys::RunResult result, commands_.Run(words, true));
   if (result.IsSuccess() || (well != 0 && result.exit.code == well)) {
     return Outcome{};
   }
@@ -170,7 +171,7 @@ StatusOr<Outcome> ByVerbs::Act(const Words& words, int well) const {
 
 }  // namespace
 
-StatusOr<sys::RunResult> Verbs::Run(const std::vector<std::string>& words, bool is_shown) const {
+StatusOr<sys::RunResult> Commands::Run(const std::vector<std::string>& words, bool is_shown) const {
   sys::RunRequest request;
   request.argv = {program};
   request.argv.insert(request.argv.end(), words.begin(), words.end());
@@ -182,8 +183,8 @@ StatusOr<sys::RunResult> Verbs::Run(const std::vector<std::string>& words, bool 
   return runner.Run(request);
 }
 
-std::unique_ptr<Stage> MakeStage(VerbStage stage, const Verbs& verbs) {
-  return std::make_unique<ByVerbs>(std::move(stage), verbs);
+std::unique_ptr<Stage> MakeStage(CommandStage stage, const Commands& commands) {
+  return std::make_unique<ByCommands>(std::move(stage), commands);
 }
 
 }  // namespace kgpu::bringup

@@ -1,0 +1,41 @@
+// The commands, a file of each name: every function adds its command and those below it. program.cc
+// lists the outermost ones.
+#pragma once
+
+#include "src/cli/command_registrar.h"
+
+namespace kgpu::cli {
+
+void AddAgentCommand(CommandRegistrar& registrar);
+void AddCdiCommands(CommandRegistrar& registrar);
+void AddCompletionCommand(CommandRegistrar& registrar);
+void AddConfigCommands(CommandRegistrar& registrar);
+void AddDevicesCommand(CommandRegistrar& registrar);
+void AddDoctorCommand(CommandRegistrar& registrar);
+void AddDriverCommands(CommandRegistrar& registrar);
+void AddExplainCommands(CommandRegistrar& registrar);
+void AddHealthCommands(CommandRegistrar& registrar);
+void AddHelpCommand(CommandRegistrar& registrar);
+void AddLabelsCommand(CommandRegistrar& registrar);
+void AddManCommand(CommandRegistrar& registrar);
+void AddMetricsCommand(CommandRegistrar& registrar);
+void AddNodeCommands(CommandRegistrar& registrar);
+void AddRequireCommand(CommandRegistrar& registrar);
+void AddRuntimeCommands(CommandRegistrar& registrar);
+void AddSimCommand(CommandRegistrar& registrar);
+void AddStatusCommand(CommandRegistrar& registrar);
+void AddUsageCommand(CommandRegistrar& registrar);
+void AddValidateCommand(CommandRegistrar& registrar);
+void AddVersionCommand(CommandRegistrar& registrar);
+
+// `kgpu doctor image`, which asks whether the CUDA of an image runs on a host.
+void AddDoctorImageCommand(CommandRegistrar& registrar, CLI::App& doctor);
+// `kgpu doctor manifest`, for manifests of the time before CDI and DRA.
+void AddDoctorManifestCommand(CommandRegistrar& registrar, CLI::App& doctor);
+// `kgpu driver install`, `remove`, `rollback` and `verify`.
+void AddDriverInstallCommands(CLI::App& group, CommandRegistrar& registrar);
+void AddDriverVerifyCommand(CLI::App& group, CommandRegistrar& registrar);
+// `kgpu node up` and `down`, which make a bare host a GPU node, and take that back.
+void AddNodeUpCommands(CommandRegistrar& registrar, CLI::App& group);
+
+}  // namespace kgpu::cli
