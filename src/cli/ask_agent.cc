@@ -47,7 +47,7 @@ Status Refusal(const std::string& socket, const http::Response& response) {
   }
 }
 
-// What people can do about an agent that was not reached.
+// What a user can do about an agent that was not reached.
 Status Unreached(const std::string& socket, const Status& status) {
   if (status.code() == StatusCode::kPermissionDenied) {
     return PermissionDenied(

@@ -76,7 +76,7 @@ StatusOr<std::string> CompletionScript(std::string_view shell) {
 }
 
 StatusOr<ExitCode> PrintCandidates(std::vector<std::string> words) {
-  // What may follow `kgpu help` and `kgpu man` are commands, as after kgpu itself.
+  // `kgpu help` and `kgpu man` take the same commands as kgpu itself.
   if (words.size() > 1 && (words.front() == "help" || words.front() == "man") &&
       !words.back().starts_with('-')) {
     words.erase(words.begin());

@@ -58,7 +58,7 @@ StatusOr<ExitCode> ShowHealth(const HealthOptions& options) {
   return report::IsHealthy(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
-// Without an agent the file speaks: after a crash, or when the agent was taken off.
+// Without an agent the file is read: after a crash, or when the agent was removed.
 StatusOr<ExitCode> PrintJournal(const HealthOptions& options, WallTime since, OutputFormat format) {
   health::JournalFilter filter{.since = since, .gpu = {}};
   if (!options.gpu.empty()) {

@@ -32,7 +32,7 @@ struct EditOptions {
   bool overwrite = false;
 };
 
-// What the API server says, where no agent tells.
+// Shows what the API server says, if no agent answers.
 StatusOr<ExitCode> ShowNodeObject(const StatusOptions& options, OutputFormat format,
                                   const std::string& agent_problem) {
   node::NodeReport report;

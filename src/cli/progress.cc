@@ -27,7 +27,7 @@ bool CanErase() {
 Progress::Options TerminalOptions() {
   Progress::Options options;
   if (CanErase()) {
-    // Nobody is left to tell when it is closed.
+    // If standard error is closed, there is no one to tell.
     options.write = [](std::string_view text) { (void)sys::WriteAll(STDERR_FILENO, text); };
   }
   return options;

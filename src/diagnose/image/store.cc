@@ -151,8 +151,8 @@ class Asker {
     return ReadArchive(host_, path, pick);
   }
 
-  // Where the layers cannot be read they can still be saved; that takes space, so nobody does it
-  // unasked.
+  // If the layers cannot be read, they can still be saved; that takes space, so it is done only on
+  // request.
   void ReadFolders(const Store& store, const std::vector<std::string>& folders, ImageFacts& image) {
     LibraryCollector collector;
     size_t unread = 0;
@@ -211,7 +211,7 @@ class Asker {
     return status;
   }
 
-  // The blobs as containerd's program prints them, but layers from where they lie.
+  // The blobs as containerd's program prints them; layers are read from where they are stored.
   class Content final : public BlobStore {
    public:
     Content(Asker& asker, std::string program, std::string space)
