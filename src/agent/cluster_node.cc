@@ -234,7 +234,7 @@ void ClusterNode::Notify(kube::Event event) {
   events_->Record(std::move(event));
 }
 
-// The last decision holds until the node is heard again: when the syncer is made anew, after a
+// The last decision holds until the node is heard again: when the syncer is made again, after a
 // restart, while the API server is away. Before the first decision the sockets tell.
 bool ClusterNode::stands_back() const {
   return decision_.value_or(!sockets_.empty());

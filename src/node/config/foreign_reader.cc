@@ -32,7 +32,7 @@ bool HasOneOf(const boost::json::value& root, std::initializer_list<std::string_
 }  // namespace
 
 void ForeignNotes::AddText(Fate fate, const Node& node, std::string_view text) {
-  // A list's item has no key of its own.
+  // An item of a list has no key of its own.
   const bool has_key = node.path().empty() || node.path().back() != ']';
   const doc::Position position = has_key ? node.key_position() : node.position();
   notes_.push_back({position,

@@ -65,7 +65,7 @@ StatusOr<UniqueFd> Connect(const Address& address, const std::string& path) {
   return fd;
 }
 
-// Takes a socket away that nobody answers on.
+// Removes a socket on which nobody answers.
 Status RemoveStale(const Address& address, const std::string& path) {
   struct stat old = {};
   if (fstatat(address.folder.get(), address.name.c_str(), &old, AT_SYMLINK_NOFOLLOW) != 0) {
