@@ -102,7 +102,7 @@ class Checker {
           {Configure() + "   # resumes it", "# or undo it with kgpu runtime revert"});
       return;
     }
-    // What cannot be removed was changed by somebody else.
+    // What cannot be reverted was changed by somebody else.
     const auto way_back = PlanRevert(host_, engine_.Id(), *input_.record, &engine_);
     if (!way_back.ok()) {
       return;  // other findings report a broken file

@@ -268,8 +268,8 @@ Status Run::GoBack() {
   return undone;
 }
 
-// All is as before this driver: what tells of the one before it is the host's again. Before the
-// first, so that nothing tells of us either.
+// Called when all is as before this driver: the previous driver's journal takes the place of this
+// one. Without a previous driver the journal is removed.
 Status Run::Forget() {
   change::Disk& disk = deps_.disk;
   RETURN_IF_ERROR(change::RemoveTree(deps_.host, disk, BackupFolder(journal_)));
