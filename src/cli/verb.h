@@ -44,7 +44,7 @@ class VerbRegistrar {
     OnRun(verb, [options, run] { return run(*options); });
     return {verb, *options};
   }
-  // What completion offers for a flag of `verb`: ids of checks, say.
+  // What completion offers for a flag of `verb`: ids of checks, for example.
   void OfferWords(const CLI::App& verb, commands::FlagWords words) {
     offers_[&verb].push_back(std::move(words));
   }

@@ -72,7 +72,7 @@ StatusOr<Converted> ConvertForeign(
   Converted converted;
   converted.config = convert(Node(document, problems), notes);
   RETURN_IF_ERROR(problems.ToStatus());
-  // Two renames to one name, say, are legal there and not here.
+  // Two renames to one name, for example, are legal there but not here.
   const auto check = ParseNodeConfig(PrintNodeConfig(converted.config), "NodeConfig");
   if (!check.ok()) {
     return Annotate(check.status(), "{}: the result is not a valid NodeConfig", file);
