@@ -137,7 +137,7 @@ FaultTimes TimeFaults(const SimNode& node, const std::string& kubelet_dir,
     times.seen.Add(Since(injected, floor.Seen()));
     (void)control.Run("heal all");
     (void)kubelet.WaitUnhealthy(0);
-    // What the events of this set off must not meet the next fault: those come to an agent at rest.
+    // Work that these events start must not overlap the next fault, which must meet an idle agent.
     std::this_thread::sleep_for(std::chrono::milliseconds(150));
   }
   return times;

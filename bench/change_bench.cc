@@ -162,7 +162,7 @@ void Round(Changes& changes) {
   changes.Step("load", 8, "it is loaded again");
 }
 
-// What a GPU that comes or goes costs now.
+// The cost of a GPU that is added or removed.
 struct Cost {
   double reported = 0;  // milliseconds until the kubelet knows, the median
   double cpu = 0;       // milliseconds of the agent's CPU time, the mean
@@ -177,7 +177,7 @@ void Churn(Changes& changes, int removals) {
 
 Cost MeasureCost(Changes& changes) {
   constexpr int kPairs = 20;
-  // What follows a change: CDI specs, labels, pages.
+  // The work after a change: CDI specs, labels, pages.
   constexpr std::chrono::milliseconds kSettle{200};
   std::this_thread::sleep_for(kSettle);
   const double cpu = CpuMs(changes.agent());
@@ -191,7 +191,7 @@ Cost MeasureCost(Changes& changes) {
   return {.reported = reported.Median(), .cpu = (CpuMs(changes.agent()) - cpu) / (2 * kPairs)};
 }
 
-// Of its own node: nothing has vanished there yet.
+// On a node of its own, where nothing has vanished yet.
 void CompareAfter(int removals) {
   const SimNode node("8xA100-SXM4-80GB");
   node.WriteConfig("auto", "");

@@ -1,5 +1,5 @@
-// A thread that waits for NVML events in the barest way and notes when each came: the floor for
-// everything that reacts to an XID.
+// A thread that waits for NVML events with the bare minimum of calls and notes when each came: the
+// floor for everything that reacts to an XID.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@ namespace kgpu::bench {
 
 class EventFloor {
  public:
-  // `library`: a libnvidia-ml.so.1. Registers for XIDs of every GPU. Aborts when it cannot.
-  // `seen` is called on the thread after each event.
+  // `library`: a libnvidia-ml.so.1. Registers for XIDs of every GPU; aborts if it cannot. Calls
+  // `seen` on the thread after each event.
   explicit EventFloor(const std::string& library, std::function<void()> seen = {});
   ~EventFloor();
   EventFloor(const EventFloor&) = delete;

@@ -1,6 +1,6 @@
-// What it costs to find out all that a node is: a whole process, this machine and a large one.
-// docs/reference/node-features.md explains the rows.
-//   features-bench [RUNS]      default 40
+// The cost of finding all features of a node:
+// a whole process, this machine and a large
+// one.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/magic.h>
@@ -92,7 +92,7 @@ std::string LargeHost() {
 std::vector<std::string> FilesOf(const std::string& root) {
   std::vector<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
-    // Of a CPU's files only the first of a package has to be looked at.
+    // Of a CPU's files only those of the first CPU of a package are needed.
     const std::string path = entry.path();
     if (entry.is_regular_file() && path.find("/topology/") == std::string::npos) {
       files.push_back(path);

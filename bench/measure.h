@@ -1,5 +1,5 @@
-// Samples of one quantity, and the table a benchmark prints: each row beside its floor of the same
-// run and its budget.
+// Samples of one quantity, and the table that a benchmark prints: each row with its floor from the
+// same run and its budget.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ class Samples {
   std::vector<double> values_;
 };
 
-// Median of the ratios of pairs taken next to each other: the machine's speed drifts, a pair does
-// not see it. Both have the same length.
+// Median of the ratios of adjacent pairs: the machine's speed drifts, but hardly within a pair.
+// Both must have the same length.
 double MedianRatio(const std::vector<double>& values, const std::vector<double>& floors);
 
 struct Row {

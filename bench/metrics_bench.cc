@@ -84,7 +84,7 @@ class BusyNode {
   }
 
  private:
-  // Of the simulated host.
+  // Files of the simulated host.
   struct HostFiles {
     std::string root;
     void Write(const std::string& path, const std::string& text) const {

@@ -1,5 +1,5 @@
-// A kubelet reduced to a stopwatch: takes registrations, reads the list of devices, notes when each
-// thing happened. Plain blocking gRPC, so that it adds as little as can be.
+// A kubelet reduced to a stopwatch: accepts registrations, reads the list of devices, and notes
+// when each happened. Plain blocking gRPC, to add as little overhead as possible.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace kgpu::bench {
 using SteadyPoint = std::chrono::steady_clock::time_point;
 using HealthyIds = std::map<std::string, std::set<std::string>>;  // by resource
 
-// One call and what it took.
+// One call and its duration.
 struct CallTime {
   double microseconds = 0;
   bool is_ok = false;
@@ -23,22 +23,22 @@ struct CallTime {
 
 class ProbeKubelet {
  public:
-  // Listens on <dir>/device-plugins/kubelet.sock; the folders are there.
+  // Listens on <dir>/device-plugins/kubelet.sock; the folders must exist.
   explicit ProbeKubelet(std::string dir);
   ~ProbeKubelet();
   ProbeKubelet(const ProbeKubelet&) = delete;
   ProbeKubelet& operator=(const ProbeKubelet&) = delete;
 
-  // Forgets what it has noted, and waits for the next registration, first list, or list with
+  // Forgets its notes; the others wait for the next registration, first list, or list with
   // `unhealthy` devices. Aborts the benchmark after 20 s.
   void Expect();
   SteadyPoint WaitRegistered();
   SteadyPoint WaitCounted();
   SteadyPoint WaitUnhealthy(size_t unhealthy);
-  // When the newest list came once the healthy devices of all resources are as desired.
+  // When the newest list arrived, once the healthy devices of all resources satisfy `condition`.
   SteadyPoint WaitHealthy(const std::function<bool(const HealthyIds&)>& condition);
 
-  // Ends every connection and the server, removes all sockets and listens again, as a restart does.
+  // Ends every connection and the server, removes all sockets and listens again, like a restart.
   // Returns when it listens.
   SteadyPoint Restart();
 

@@ -1,4 +1,4 @@
-// Runs programs and reads what the kernel says they cost.
+// Runs programs and reads their cost from the kernel.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@ namespace kgpu::bench {
 struct Cost {
   int code = -1;
   double milliseconds = 0;      // from spawn to reaped
-  double cpu_milliseconds = 0;  // of its own; what others do on the machine counts less here
+  double cpu_milliseconds = 0;  // of its own; less affected by other load
   double peak_mib = 0;          // largest resident set of the program (its own children excluded)
 };
 

@@ -1,4 +1,4 @@
-// One scraper, and a server that sends the same bytes from memory: what a scrape can cost at least.
+// A scraper, and a server that sends the same bytes from memory: the minimum cost of a scrape.
 #pragma once
 
 #include <sys/types.h>
@@ -17,20 +17,20 @@ class Scraper {
   Scraper(const Scraper&) = delete;
   Scraper& operator=(const Scraper&) = delete;
 
-  // The answer to GET /metrics, head and body; empty where there is none. `coding`: "gzip" or "".
+  // The response to GET /metrics, head and body; empty if there is none. `coding`: "gzip" or "".
   std::string Get(const std::string& coding);
-  // The same without keeping it: microseconds until the last byte is here.
+  // The same without keeping it: microseconds until the last byte has arrived.
   double TimeGet(const std::string& coding);
 
  private:
-  // Calls `take` with every piece of the answer; false when the connection ends.
+  // Calls `take` with every piece of the response; false if the connection ends.
   template <typename Take>
   bool Exchange(const std::string& coding, const Take& take);
 
   int socket_ = -1;
 };
 
-// A process that answers whatever is asked on its one connection at a time with `answer`.
+// A process that answers every request with `answer`, on one connection at a time.
 class MemoryServer {
  public:
   explicit MemoryServer(const std::string& answer);
@@ -45,7 +45,7 @@ class MemoryServer {
   uint16_t port_ = 0;
 };
 
-// A port of 127.0.0.1 that nobody has now.
+// A port of 127.0.0.1 that is free now.
 uint16_t FreePort();
 
 }  // namespace kgpu::bench

@@ -1,5 +1,5 @@
-// What the agent's benchmarks run on: a simulated host with folders for a kubelet, and programs of
-// ours in the background.
+// The environment of the agent's benchmarks: a simulated host with folders for a kubelet, and our
+// programs in the background.
 #pragma once
 
 #include <sys/types.h>
@@ -39,7 +39,7 @@ class Daemon {
   SteadyPoint started_;
 };
 
-// Ends the benchmark when kgpu-sim cannot make the host.
+// Ends the benchmark if kgpu-sim cannot create the host.
 class SimNode {
  public:
   explicit SimNode(const std::string& profile);
@@ -55,9 +55,9 @@ class SimNode {
   std::string library() const;
   // Argv of an agent for this node.
   std::vector<std::string> Agent() const;
-  // Drops what the agent remembers over restarts.
+  // Deletes what the agent saved for a restart.
   void Forget() const;
-  // `strategy` as plugin.deviceListStrategy; `more` are further lines of the configuration.
+  // `strategy` is plugin.deviceListStrategy; `more` are further lines of the configuration.
   void WriteConfig(const std::string& strategy, const std::string& more = "") const;
 
  private:

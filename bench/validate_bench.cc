@@ -79,7 +79,7 @@ class Bench {
   }
 
  private:
-  // What `command` prints. Its time is that of a shell that becomes the program.
+  // The output of `command`. Its time includes a shell that execs the program.
   std::string Run(const std::string& command, double& milliseconds) const {
     const Cost cost = RunAndMeasure(
         {"/bin/sh", "-c", fmt::format("exec {} >{}/output", command, node_.run_dir())});

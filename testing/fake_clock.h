@@ -1,4 +1,4 @@
-// A clock that stands still until the test moves it. One thread moves it; every thread may read it.
+// A clock that stands still until the test moves it. One thread moves it; any thread may read it.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// An event loop whose time the test moves: timers run only in Advance, descriptors are real.
+// An event loop whose time the test controls: timers only run in Advance, descriptors are real.
 #pragma once
 
 #include <map>
@@ -22,11 +22,11 @@ class FakeLoop final : public EventLoop {
   void Unwatch(WatchId watch) override;
   const Clock& clock() const override { return clock_; }
 
-  // Runs posted tasks and watches of ready descriptors until neither is left. Does not wait.
+  // Runs posted tasks and watches of ready descriptors until none are left. Does not wait.
   void RunUntilIdle();
-  // Moves time on, running each timer at its own due time and RunUntilIdle after each.
+  // Advances time, running each timer at its own due time, followed by RunUntilIdle.
   void Advance(std::chrono::nanoseconds by);
-  // Waits in real time, up to `limit`, for a watched descriptor, then runs until idle. False when
+  // Waits in real time, up to `limit`, for a watched descriptor, then runs until idle. False if
   // none became ready.
   bool WaitForDescriptor(std::chrono::milliseconds limit);
 

@@ -1,5 +1,5 @@
-// Compares generated text with a file of the source tree. With KGPU_UPDATE_GOLDENS=1 in the
-// environment the file is written instead: read the diff before committing it.
+// Compares generated text with a file in the source tree. With KGPU_UPDATE_GOLDENS=1 in the
+// environment, writes the file instead: read the diff before you commit it.
 #pragma once
 
 #include <string_view>

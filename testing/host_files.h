@@ -35,7 +35,7 @@ struct CacheLine {
   uint64_t hwcap = 0;
 };
 
-// A cache of the format glibc-ld.so.cache1.1; with `has_old_table` behind an empty ld.so-1.7.0 one.
+// A cache of the format glibc-ld.so.cache1.1; with `has_old_table` after an empty ld.so-1.7.0 one.
 std::string MakeLdCache(const std::vector<CacheLine>& lines, bool has_old_table = false);
 
 }  // namespace kgpu

@@ -5,7 +5,7 @@
 
 namespace kgpu {
 
-// Has a value whose str() is `text`.
+// Matches an optional whose value's str() is `text`.
 MATCHER_P(Reads, text, "") {
   return arg.has_value() && arg->str() == text;
 }

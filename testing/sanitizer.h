@@ -1,4 +1,4 @@
-// Which sanitizer a test was built with: it costs memory, time and descriptors of its own.
+// Which sanitizer a test was built with: each costs memory, time and descriptors of its own.
 #pragma once
 
 namespace kgpu {

@@ -1,4 +1,4 @@
-// Programs of a host for tests, by what they print.
+// A host's programs for tests, with scripted output.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 
 namespace kgpu {
 
-// Answers each command by what was said for it; the commands run are kept, joined by blanks.
+// Answers each command as scripted; records the commands that were run, joined by blanks.
 class ScriptedRunner final : public sys::ProgramRunner {
  public:
-  // What a command prints, and its exit code. The longest text that the command starts with counts.
+  // What a command prints, and its exit code. The longest matching prefix counts.
   void Answer(std::string command, std::string out, int code = 0, std::string err = "") {
     answers_[std::move(command)] = {.exit = {.code = code, .signal = std::nullopt},
                                     .out = std::move(out),

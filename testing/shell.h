@@ -1,4 +1,4 @@
-// Runs programs of ours as people do: by the shell.
+// Runs our programs as people do: through the shell.
 #pragma once
 
 #include <sys/wait.h>

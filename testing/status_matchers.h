@@ -11,7 +11,7 @@
 
 namespace kgpu {
 
-// By value: a reference to an argument would outlive it when the argument is a temporary.
+// By value: a reference to a temporary argument would dangle.
 inline Status AsStatus(const Status& status) {
   return status;
 }

@@ -1,4 +1,4 @@
-// A folder of the test's own, removed with everything in it at the end.
+// A temporary folder of the test, removed with everything in it at the end.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ class TempDir {
 
   const std::string& path() const { return path_; }
   std::string At(std::string_view relative) const;
-  // Makes the folders above it too.
+  // Also creates the folders above it.
   void WriteFile(std::string_view relative, std::string_view bytes) const;
   void MakeDir(std::string_view relative) const;
   void Symlink(std::string_view target, std::string_view relative) const;
-  // A character device; false where making one is not permitted (tests then skip).
+  // A character device; false if creating one is not permitted (tests then skip).
   bool MakeCharDevice(std::string_view relative, unsigned major, unsigned minor) const;
-  // The whole file, or "" when it cannot be read.
+  // The whole file, or "" if it is unreadable.
   std::string ReadFile(std::string_view relative) const;
 
  private:

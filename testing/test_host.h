@@ -1,5 +1,5 @@
-// A small host with a driver in a temporary folder: just enough files for what looks for them. The
-// whole simulated host is testing/simhost.
+// A small host with a driver in a temporary folder: just enough files for the code that searches
+// for them. The complete simulated host is testing/simhost.
 #pragma once
 
 #include <string>
@@ -25,8 +25,8 @@ class TestHost {
   void AddUsualLibraries(const std::string& folder, uint16_t machine = kElfX8664) const;
   // An executable file.
   void AddProgram(const std::string& path) const;
-  // /dev/nvidia<0…count-1>, nvidiactl, nvidia-uvm, nvidia-uvm-tools, nvidia-modeset. False where
-  // making nodes is not permitted (tests then skip).
+  // /dev/nvidia<0…count-1>, nvidiactl, nvidia-uvm, nvidia-uvm-tools, nvidia-modeset. False if
+  // creating nodes is not permitted (tests then skip).
   bool AddNodes(unsigned count) const;
   bool AddCapNode(unsigned minor) const;
   // A bound unix socket.

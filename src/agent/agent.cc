@@ -33,7 +33,7 @@
 namespace kgpu::agent {
 namespace {
 
-// How long a list from before a restart stands for what the driver has not said yet.
+// How long a list from before a restart is used while the driver has not answered yet.
 constexpr std::chrono::seconds kTrust{5};
 
 // Specs are made once the kubelet has had a moment to ask for the new list: making them keeps the

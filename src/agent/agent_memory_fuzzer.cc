@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const kgpu::agent::MemoryKey key{.boot_id = "b", .config = "c"};
   const auto remembered = kgpu::agent::ParseMemory(text, key);
   if (remembered.ok()) {
-    // What was read is written and read again as the same.
+    // A value that was read is the same after it is written and read again.
     kgpu::health::Overview health;
     health.kernel_log_position = remembered->kernel_log_position;
     const std::string again = kgpu::agent::PrintMemory(key, remembered->assignment, health);

@@ -23,7 +23,7 @@ namespace json = boost::json;
 
 // Credentials may come later than the agent.
 constexpr std::chrono::seconds kOpenAgain{60};
-// What changes together is looked at together.
+// Changes that come together are looked at together.
 constexpr std::chrono::milliseconds kLookDelay{50};
 constexpr size_t kMaxProblems = 100;
 // Below the run folder, which a reboot empties.
@@ -234,8 +234,8 @@ void ClusterNode::Notify(kube::Event event) {
   events_->Record(std::move(event));
 }
 
-// What was decided counts until the node is heard again: over a syncer that is made again, over a
-// restart, while the API server is away. Before anything was decided the sockets tell.
+// The last decision holds until the node is heard again: when the syncer is made again, after a
+// restart, while the API server is away. Before the first decision the sockets tell.
 bool ClusterNode::stands_back() const {
   return decision_.value_or(!sockets_.empty());
 }
@@ -278,7 +278,7 @@ node::NodeReport ClusterNode::report() const {
   return report;
 }
 
-// Whose parts are on this host, and the next look at its features.
+// Finds out whose parts are on this host, and when to look at its features next.
 void ClusterNode::LookAtHost() {
   loop_.CancelTimer(std::exchange(every_timer_, TimerId::kNone));
   sockets_ = node::ForeignPluginSockets(options_.device_plugins);
@@ -287,7 +287,7 @@ void ClusterNode::LookAtHost() {
     writer_->SetHostMarks(sockets_, has_gfd_file_);
   }
   changed_();
-  // Nodes that started together do not look, and write, together for ever.
+  // Nodes that started together must not look and write at the same time for ever.
   const auto every = config_.labels.every;
   every_timer_ = loop_.After(every - every / 10 + random_.PartOf(every / 5), [this] {
     every_timer_ = TimerId::kNone;
@@ -333,7 +333,7 @@ void ClusterNode::LookSoon() {
 }
 
 void ClusterNode::Look() {
-  // Until all that speaks has spoken, nothing is taken off the node.
+  // Until every source has reported, nothing is removed from the node.
   if (is_gate_only_ || !gpus_ || (rules_ && !rules_->is_known())) {
     return;
   }
@@ -350,7 +350,7 @@ void ClusterNode::Look() {
 
 void ClusterNode::OnLook(const labels::LabelLook& look) {
   if (look.tag != look_tag_) {
-    return;  // of the configuration before; the next one is on its way
+    return;  // an answer for the previous configuration; the next one is on its way
   }
   std::vector<std::string> problems = look.labels.problems;
   if (rules_) {

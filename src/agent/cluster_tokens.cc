@@ -152,7 +152,7 @@ void ClusterTokens::OnAnswer(const Key& key, StatusOr<Verdict> answer) {
     }
   }
   known.verdict = verdict;
-  // Whoever is notified may ask again, and change everything here.
+  // A callback may ask again, and so change everything here.
   for (const Done& done : std::exchange(known.waiting, {})) {
     done(verdict);
   }

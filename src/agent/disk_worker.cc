@@ -17,8 +17,8 @@ struct Task {
   DiskWorker::Failed failed;
 };
 
-// A thread's last word: what a library throws must not end the process, nor leave anybody waiting
-// for ever.
+// The last catch of the thread: an exception of a library must neither end the process nor leave a
+// caller waiting for ever.
 DiskWorker::Done RunSafely(const Task& task) {
   try {
     return task.job();
@@ -65,7 +65,7 @@ class DiskWorker::Impl : public std::enable_shared_from_this<DiskWorker::Impl> {
   }
 
  private:
-  // Of the worker's thread.
+  // On the worker's thread.
   void Do(Task& task) {
     Done done = RunSafely(task);
     // The task goes with it: what it holds may be the loop's.
@@ -78,7 +78,7 @@ class DiskWorker::Impl : public std::enable_shared_from_this<DiskWorker::Impl> {
 
   EventLoop& loop_;
   const std::chrono::milliseconds slow_;
-  bool is_open_ = true;  // of the loop's thread
+  bool is_open_ = true;  // loop thread only
   WorkerThread thread_;
 };
 

@@ -58,7 +58,7 @@ std::optional<EventText> TextForPods(const HealthEvent& health_event) {
   return TextForNode(health_event);
 }
 
-// The devices of the snapshot that the events is about.
+// The devices of the snapshot that the event is about.
 std::set<std::string> DevicesOf(const HealthEvent& health_event, const device::Snapshot& snapshot) {
   std::set<std::string> devices;
   const device::Gpu* gpu = health_event.gpu ? snapshot.FindGpu(*health_event.gpu) : nullptr;

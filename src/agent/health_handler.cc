@@ -96,7 +96,7 @@ void HealthHandler::Flush() {
 void HealthHandler::OnHealthEvent(const HealthEvent& health_event) {
   waiting_.push_back(health_event);
   if (waiting_.size() > options_.max_waiting) {
-    // What is only seen matters least, and there is most of it.
+    // `seen` entries matter least, and are the most frequent.
     const auto seen = std::ranges::find(waiting_, HealthEventKind::kSeen, &HealthEvent::kind);
     waiting_.erase(seen == waiting_.end() ? waiting_.begin() : seen);
     ++left_out_;
@@ -197,7 +197,7 @@ http::Response HealthHandler::Report(const http::Request& request) const {
                report::IsHealthy(report));
 }
 
-// Of one GPU, or of all that have a fault.
+// One GPU, or all that have a fault.
 StatusOr<std::vector<device::GpuUuid>> HealthHandler::GpusToClear(
     const http::Request& request) const {
   const auto gpu = request.QueryValue("gpu");
@@ -251,7 +251,7 @@ void HealthHandler::History(const http::Request& request, const Send& send) {
   if (!format.ok() || !filter.ok()) {
     return send(Refused(format.ok() ? filter.status() : format.status()));
   }
-  // What is still on its way to the journal belongs to it.
+  // Entries still on their way to the journal belong to it, too.
   if (timer_ != TimerId::kNone) {
     loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
     HandleAll();

@@ -78,7 +78,7 @@ Injection Injector::Update(const device::Snapshot& snapshot, inject::CapabilityS
     if (!parts.ok()) {
       injection.plan_status = parts.status();
       injection.cdi = parts.status();
-      // What does not hang on the driver's files is true all the same.
+      // The parts that do not depend on the driver's files are still valid.
       companions.notes.emplace_back(Message(parts.status()));
       (void)Publish(companions.specs, std::move(companions.notes));
       return injection;

@@ -32,11 +32,11 @@ Status WriteTo(const Journal& journal, const std::optional<JournalEntry>& boot,
   return journal.Append(entries);
 }
 
-// What is on its way to the disk.
+// Entries on their way to the disk.
 struct Batch {
   std::optional<JournalEntry> boot;
   std::vector<JournalEntry> entries;
-  bool is_written = false;  // of the worker's thread
+  bool is_written = false;  // worker's thread only
 };
 
 }  // namespace
@@ -60,7 +60,7 @@ class JournalWriter::Impl : public std::enable_shared_from_this<JournalWriter::I
   void Flush() {
     loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
     if (!waiting_.empty()) {
-      // There is nobody left to tell.
+      // No caller is left that could be told.
       disk_.Post(
           [journal = journal_, boot = boot_, entries = Take()] {
             WriteTo(*journal, boot, entries).IgnoreError();
@@ -80,7 +80,7 @@ class JournalWriter::Impl : public std::enable_shared_from_this<JournalWriter::I
 
   void Read(health::JournalFilter filter, const JournalWriter::Use& use,
             const DiskWorker::Failed& failed) {
-    // What waits behind a job that hangs would only fill the queue.
+    // Jobs queued behind one that hangs would only fill the queue.
     if (const std::string problem = disk_.problem(); !problem.empty()) {
       return failed(Unavailable("{}", problem));
     }

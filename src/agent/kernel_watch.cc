@@ -64,7 +64,7 @@ KernelWatch::~KernelWatch() {
 
 void KernelWatch::Look() {
   timer_ = loop_.After(kEvery, [this] { Look(); });
-  // A disk that is behind is asked again the next time.
+  // A disk that is behind is asked again next time.
   (void)post_(
       [self = self_, &host = host_, marks = marks_]() -> DiskWorker::Done {
         Seen seen{.marks = MarksOf(host), .problem = "", .is_new = false};

@@ -121,7 +121,7 @@ class LabelWorker::Impl : public std::enable_shared_from_this<LabelWorker::Impl>
   std::optional<SteadyTime> asked_since_;  // of the look in progress
   std::optional<Job> next_;                // the newest of those that wait for it
   std::atomic<bool> is_open_ = true;
-  Looker looker_;  // of the worker's thread
+  Looker looker_;  // worker's thread only
   WorkerThread thread_;
 };
 

@@ -11,11 +11,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A round of samples sets off a look at the processes it tells of: pages wait for that, and for
+// A round of samples starts a look at the processes that it reports: pages wait for that, and for
 // other events of the same moment.
 constexpr milliseconds kRenderDelay{50};
-// How often the kubelet is asked where measuring is slower, or off: events on pods and the account
-// of what was handed out need to know.
+// How often the kubelet is asked when measuring is slower, or off: events on pods and the account
+// of allocations need its answer.
 constexpr milliseconds kPodsAlone{30'000};
 // Rounds of samples that may be missed before their values are no longer shown.
 constexpr int kStaleRounds = 3;

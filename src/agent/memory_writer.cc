@@ -46,7 +46,7 @@ void MemoryWriter::Arm(std::chrono::nanoseconds pause) {
       case Outcome::kNothingNew:
         break;
       case Outcome::kWritten:
-        // What the other source says of the same events is read a moment later.
+        // The other source reports the same events a moment later.
         return Arm(kPause);
       case Outcome::kFailed:
         return Arm(kRetry);

@@ -21,7 +21,7 @@ using config::NameSet;
 using telemetry::NameSets;
 
 constexpr std::chrono::seconds kListenRetry{5};
-// Nothing that is asked here has one.
+// No request here needs a body.
 constexpr size_t kMaxBody = 1024;
 constexpr const char* kNoCheck = "tokens cannot be checked here";
 // Where the programs whose names they are have them.
@@ -146,9 +146,9 @@ void MetricsFront::SetConfig(const std::string& address, const config::MetricsCo
   }
 }
 
-// Whoever waits for the check's word gets one when it goes, while the connections are there: the
-// request behind theirs is handled at once, and must find neither an open endpoint nor half a
-// check.
+// Answers those who wait for the check before it is destroyed, while the connections still exist:
+// the next request of such a connection is handled at once, and must find neither an open endpoint
+// nor a check that is half destroyed.
 void MetricsFront::CloseGuards() {
   is_locked_ = true;
   check_.reset();

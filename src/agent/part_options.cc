@@ -73,7 +73,7 @@ KeptMemory ReadMemory(const AgentOptions& options, const MemoryKey& key) {
   return {*std::move(remembered), WrittenAt(*status)};
 }
 
-// Nothing when no entry of this boot can be newer than `since`: the rule, and it costs no memory.
+// Nothing if no entry of this boot can be newer than `since`: usual, and costs no memory.
 StatusOr<std::vector<health::JournalEntry>> ReadIfNewer(const health::Journal& journal,
                                                         std::string_view boot_id, WallTime since) {
   struct stat status = {};
@@ -88,7 +88,7 @@ StatusOr<std::vector<health::JournalEntry>> ReadIfNewer(const health::Journal& j
   return std::move(text.entries);
 }
 
-// Nothing where the disk does not answer in time, or the journal cannot be read.
+// Nothing if the disk does not answer in time or the journal cannot be read.
 std::vector<health::JournalEntry> ReadJournal(const AgentOptions& options,
                                               const std::string& boot_id, WallTime since,
                                               DiskWorker& disk) {

@@ -23,7 +23,7 @@ constexpr kube::Resource kRules{"nfd.k8s-sigs.io", "v1alpha1", "nodefeaturerules
 constexpr kube::Resource kFeatures{"nfd.k8s-sigs.io", "v1alpha1", "nodefeatures"};
 constexpr const char* kApi = "/apis/nfd.k8s-sigs.io/v1alpha1";
 
-// A cluster without NFD's API is asked for it again; each node asks for itself.
+// How often a cluster without NFD's API is asked for it again; each node asks for itself.
 constexpr std::chrono::minutes kAskAgain{10};
 // Before the first question: nodes that start together do not ask together.
 constexpr std::chrono::seconds kStartJitter{5};
@@ -36,7 +36,7 @@ constexpr size_t kMaxRuleObjects = 1'000;
 constexpr size_t kMaxFeatureObjects = 100;
 constexpr size_t kMaxBytes = size_t{32} << 20;
 
-// Of a collection that is not followed: none.
+// Empty for a collection that is not followed.
 const std::map<std::string, kube::ObjectPtr>& ObjectsOf(
     const std::unique_ptr<kube::Reflector>& reflector) {
   static const std::map<std::string, kube::ObjectPtr> kNone;
@@ -134,7 +134,7 @@ void RuleWatch::Follow(Followed& followed) {
           .on_trouble = [this, &followed](const Status& status) { OnTrouble(followed, status); }});
 }
 
-// What is not there, or not for us, is not asked for in vain: it is looked for again much later.
+// An API that does not exist or is forbidden to us is asked for again much later.
 void RuleWatch::OnTrouble(Followed& followed, const Status& status) {
   if (!IsRefusal(status)) {
     followed.refusals = 0;

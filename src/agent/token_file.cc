@@ -17,7 +17,7 @@ constexpr size_t kMaxFile = size_t{1} << 18;
 constexpr std::chrono::seconds kPeriod{60};
 // While no token is known.
 constexpr std::chrono::seconds kTokenRetry{1};
-// That tokens count which the file may have no more, but which cannot be read.
+// How long tokens stay valid while the file cannot be read: it may no longer hold them.
 constexpr std::chrono::hours kLongestUnread{1};
 
 bool IsTokenByte(char c) {
@@ -114,8 +114,8 @@ Status FileTokens::Read() {
   return OkStatus();
 }
 
-// A file that cannot be used leaves the tokens that were known, for a while: but who takes it or
-// all its tokens away takes away what they allow.
+// If the file cannot be used, the known tokens stay valid for a while. If the file or all its
+// tokens were removed, they are invalid at once.
 void FileTokens::Keep(const Status& problem) {
   if (problem.code() == StatusCode::kNotFound || clock_.Now() - read_at_ >= kLongestUnread) {
     known_.clear();

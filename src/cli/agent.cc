@@ -38,10 +38,10 @@ void ShareTheHeap() {
   (void)mallopt(M_ARENA_MAX, 1);
 }
 
-// After so long everything that a start does is done, but for what waits for others.
+// After this time a start has done everything but what waits for others.
 constexpr std::chrono::seconds kStarted{10};
 
-// What is wrong with the command line itself stays wrong: retrying would hide it.
+// An error in the command line itself does not go away: retrying would hide it.
 Status CheckFlags(const AgentCommandOptions& options) {
   if (options.http_address != "off") {
     RETURN_IF_ERROR(Annotate(config::CheckHttpAddress(options.http_address), "--http-address"));

@@ -53,7 +53,7 @@ Status NoPermission(const std::string& socket) {
       socket);
 }
 
-// What people can do about an agent that was not reached.
+// What a user can do about an agent that was not reached.
 Status Unreached(const std::string& socket, const Status& status) {
   if (status.code() == StatusCode::kPermissionDenied) {
     return NoPermission(socket);

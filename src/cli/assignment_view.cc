@@ -18,7 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-// What a snapshot says of a device, by UUID.
+// What a snapshot says about a device, by UUID.
 struct AssignmentFacts {
   std::string index;  // "0", "0:1"
   std::string model;  // or MIG profile
@@ -38,7 +38,7 @@ std::map<std::string, AssignmentFacts, std::less<>> AssignmentFactsOf(
   return facts;
 }
 
-// The slots of one device lie together.
+// The slots of one device are adjacent.
 struct Row {
   const pools::Slot* slot = nullptr;  // the first of them
   size_t slots = 0;
@@ -99,7 +99,7 @@ std::string AssignmentTable(const pools::Assignment& assignment, const device::S
                   HealthWord(fact.health), device.reason});
   }
   for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
-    // Without a driver all have the one reason that stands above.
+    // Without a driver all have the same reason, which is shown above.
     table.AddRow({"unassigned", gpu.pci.str(), "", "", "0", "",
                   gpu.reason == snapshot.driver.reason ? "" : gpu.reason});
   }

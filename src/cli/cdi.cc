@@ -61,7 +61,7 @@ StatusOr<doc::Format> ParseFormat(const std::string& text) {
   return InvalidArgument("--format: \"{}\" must be json or yaml", text);
 }
 
-// A driver that does not answer tells nothing about the GPUs: whatever spec is there stays.
+// A driver that does not answer says nothing about the GPUs: an existing spec stays.
 Status RefuseWithoutDriver(const device::Driver& driver) {
   if (driver.state == device::DriverState::kReady) {
     return OkStatus();
@@ -158,7 +158,7 @@ StatusOr<ExitCode> Publish(const Generator& generator, const device::Snapshot& s
   const std::vector<cdi::Spec> companions = CompanionSpecsOf(generator, snapshot);
   StatusOr<inject::SpecSet> set = GpuSpecsOf(generator, snapshot);
   if (!set.ok()) {
-    // What does not hang on the driver is true all the same.
+    // The parts that do not depend on the driver are still valid.
     RETURN_IF_ERROR(PublishSpecs(generator, companions, "", false).status());
     return set.status();
   }

@@ -12,7 +12,7 @@
 namespace kgpu::cli {
 namespace {
 
-// Where the agent looks when nobody names a file.
+// Where the agent looks when no file is named.
 constexpr const char* kUsualFile = "/etc/kgpu/config.yaml";
 
 }  // namespace
@@ -27,7 +27,7 @@ Status CheckNamedPath(const std::string& path) {
 StatusOr<TextFile> ReadTextFile(const std::string& file, size_t limit) {
   UniqueFd opened;
   if (file != "-") {
-    // A pipe will do, since a shell's <(…) is one; a terminal that nobody closes will not be asked.
+    // A pipe is fine, since <(…) of a shell is one; a terminal would be read for ever.
     opened = UniqueFd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (!opened.is_valid()) {
       RETURN_IF_ERROR(CheckNamedPath(file));

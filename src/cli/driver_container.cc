@@ -42,7 +42,7 @@ class Inner {
 
   // Errors: FailedPrecondition (something blocks the plan, or a step failed).
   Status Install();
-  // What that would do; changes nothing. Errors: as PlanFor, and of Install what a plan can tell.
+  // What Install would do; changes nothing. Errors: as PlanFor, and Install's as far as planned.
   StatusOr<DriverPlan> Preview() const;
 
  private:
@@ -87,7 +87,7 @@ Status CheckFile(const driver::DriverFile& file) {
                                         file.path, kFirstThatLoadsNothing);
 }
 
-// A container has a root of its own, and so no journal; one that is started again may have.
+// A container has its own root, and so no journal; one that is started again may have one.
 Status Inner::CheckSame(const Journal& journal) const {
   ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(request_));
   const bool is_same =
@@ -128,7 +128,7 @@ StatusOr<DriverPlan> Inner::Plan(bool has_headers) const {
   return made;
 }
 
-// What is below another root than / sees none of the host's folders.
+// With a root other than / none of the host's folders are visible.
 StatusOr<DriverPlan> Inner::Preview() const {
   const sys::Root& root = own_.root().host;
   const bool has_headers =
@@ -179,7 +179,7 @@ Status Inner::Install() {
       outcome->text);
 }
 
-// Everything that decides what is built, to be compared as it is.
+// Everything that decides what is built, as a text to compare.
 std::string ConfigText(const DriverOptions& request, const sys::Root& container) {
   std::string text = fmt::format("cuda={} version={} branch={} module={} source={} gpu={}",
                                  request.cuda, request.version, request.branch, request.module_kind,
@@ -252,7 +252,7 @@ bool HasKernel(const sys::Root& host) {
   return statfs(host.At("/proc").c_str(), &info) == 0 && info.f_type == PROC_SUPER_MAGIC;
 }
 
-// The driver as the host has it then: its files in the folder, all else the host's.
+// Verifies the driver as the host will have it: its files in the folder, all else the host's.
 driver::Verified VerifyFolder(const driver::Verify& request, const sys::Root& host,
                               sys::ProgramRunner& runner) {
   const std::string folder(driver_install::kDriverFolder);

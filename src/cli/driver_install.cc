@@ -40,7 +40,7 @@ struct InstallOptions {
   bool keeps = false;
   bool forces = false;        // --force
   bool restarts = false;      // --reboot
-  bool only_resumes = false;  // --resume, of the unit that goes on after a restart
+  bool only_resumes = false;  // --resume: run by the unit that continues later
   bool trusts_key = false;    // --trust-key
 };
 
@@ -67,7 +67,7 @@ StatusOr<driver_install::Options> WorkOptions(const InstallOptions& options,
   return work;
 }
 
-// What a run is about: "535", and for people also "535 for kernel 6.1.0-57-amd64".
+// The name of a run: "535", and for people also "535 for kernel 6.1.0-57-amd64".
 struct Named {
   std::string version;
   std::string title;
@@ -77,7 +77,7 @@ Named NameOf(const Journal& journal) {
   return {.version = journal.plan.version, .title = driver_install::TitleOf(journal)};
 }
 
-// What the run came to, for people and scripts.
+// Prints the result of the run, for people and scripts.
 StatusOr<ExitCode> Report(const Outcome& outcome, const Named& name, OutputFormat format) {
   if (format == OutputFormat::kTable) {
     PrintNotes(outcome.notes, "note: ");
@@ -110,7 +110,7 @@ StatusOr<ExitCode> End(const StatusOr<Outcome>& outcome, const Named& name, Outp
   return code;
 }
 
-// Whether another driver is asked for than the one that kgpu has installed, which gives way then.
+// Whether another driver is wanted than the one that kgpu has installed, and so replaces it.
 StatusOr<bool> IsToReplace(const Journal& journal, const DriverOptions& options, DriverHost& host) {
   ASSIGN_OR_RETURN(const std::string other, OtherRequest(options, journal, host));
   if (other.empty()) {
@@ -140,7 +140,7 @@ StatusOr<ExitCode> GoOn(const Journal& journal, const InstallOptions& options, O
   return End(outcome, NameOf(journal), format, host);
 }
 
-// Of what `made` plans for: a driver, or one more kernel for the one that is here.
+// Begins what `made` plans: a driver, or one more kernel for the installed one.
 StatusOr<ExitCode> Begin(const DriverPlan& made, const InstallOptions& options, bool adds_kernel,
                          OutputFormat format, DriverHost& host) {
   Journal begun;
@@ -199,7 +199,7 @@ StatusOr<ExitCode> DryRunDriver(const InstallOptions& options, OutputFormat form
   return PrintDriverPlan(made, format);
 }
 
-// What was half taken back comes first: what is planned then sees the host as it was.
+// First finishes a removal that was interrupted: the plan then sees the host as it was.
 Status EndGoingBack(const Journal& journal, const InstallOptions& options, DriverHost& host) {
   ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
   const StatusOr<Outcome> outcome = driver_install::Resume(work, host.deps());
@@ -237,7 +237,7 @@ StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
     ASSIGN_OR_RETURN(journal, driver_install::ReadJournal(host->root().host));
   }
   if (options.only_resumes && (was_going_back || !journal)) {
-    return ExitCode::kOk;  // taken back or finished meanwhile
+    return ExitCode::kOk;  // removed or finished meanwhile
   }
   if (!journal) {
     return BeginDriver(options, format, *host);
@@ -260,7 +260,7 @@ StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
              : GoOn(*journal, options, format, *host);
 }
 
-// What there is to take back. Asked before the lock, so that nobody is asked in vain, and in it.
+// What can be removed. Called before the lock, to ask no needless question, and again under it.
 StatusOr<Journal> ToTakeBack(const sys::Root& root, bool only_last) {
   ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(root));
   if (!journal) {
@@ -275,7 +275,7 @@ StatusOr<Journal> ToTakeBack(const sys::Root& root, bool only_last) {
   return *std::move(journal);
 }
 
-// What comes back from below the driver that is taken back, for the question and the dry run.
+// What is restored when the driver on top is removed, for the question and the dry run.
 std::string WhatComesBack(const Journal& journal, bool only_last) {
   if (journal.below.empty()) {
     return "";

@@ -43,7 +43,7 @@ std::string ProgressBar(size_t number, size_t count, std::string_view title, std
 
 DriverProgress DriverProgress::OnStandardError() {
   const auto write = [](std::string_view text) {
-    (void)sys::WriteAll(STDERR_FILENO, text);  // nobody is left to tell when it is closed
+    (void)sys::WriteAll(STDERR_FILENO, text);  // if it is closed, no one can be told
   };
   return {TerminalWidth(), write};
 }
@@ -71,7 +71,7 @@ void DriverProgress::OnWait(std::string_view line) {
 }
 
 void DriverProgress::Draw(std::string_view line) {
-  // One column stays free: in the last one some terminals go on to the next line.
+  // One column stays free: some terminals wrap as soon as the last one is written.
   write_(fmt::format("\r\033[K{}", ProgressBar(number_, count_, title_, line, width_ - 1)));
 }
 

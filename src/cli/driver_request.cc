@@ -26,7 +26,7 @@ namespace {
 
 constexpr char kWanted[] = "Requested driver";
 
-// Where kgpu has installed a driver, what is not asked for stays as it is, if that fits.
+// Where kgpu has installed a driver, options that are not given keep its values, if those fit.
 StatusOr<driver::Plan> PlanBesideOurs(const driver::HostFacts& facts,
                                       const driver::Request& request) {
   if (facts.ours) {

@@ -31,8 +31,8 @@ struct Asked {
   driver::Demands demands;
 };
 
-// What is asked for, and where nothing is, what kgpu installed. Of the system that runs, the kernel
-// that runs now counts: it may be a newer one than the plan's.
+// The options, and for those not given the values of the driver that kgpu installed. For the
+// running system the running kernel counts: it may be newer than the plan's.
 StatusOr<Asked> AskedOf(const DriverOptions& options, const std::optional<Journal>& journal,
                         bool is_running_system) {
   ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options));
@@ -57,7 +57,7 @@ std::optional<host::InstalledKernel> FindKernel(const sys::Root& root, const std
   return std::nullopt;
 }
 
-// What to do about a driver by kgpu that is not well; empty: nothing more than was said.
+// What to do about a driver by kgpu that has a problem; empty: nothing beyond what was printed.
 std::string FixOf(const Journal& journal, const Asked& asked, const DriverHost& host) {
   if (journal.phase != driver_install::Phase::kInstalled) {
     return "";
@@ -117,7 +117,7 @@ StatusOr<std::string> OtherRequest(const DriverOptions& options, const Journal& 
   driver::Plan here = journal.plan;
   if (journal.phase == driver_install::Phase::kInstalled &&
       !(request.version.empty() && request.cuda.empty())) {
-    // Of a branch that was asked for, the version that came.
+    // For a branch that was requested, the version that was installed.
     ASSIGN_OR_RETURN(const driver::HostFacts facts,
                      DriverFactsOf(options, host.root(), host.runner()));
     here.version = driver::IsVersion(facts.existing_version, here.version) ? facts.existing_version

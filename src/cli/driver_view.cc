@@ -43,7 +43,7 @@ void Lines(std::string& text, std::string_view mark, const std::vector<std::stri
   }
 }
 
-// The step that is not done, or not undone; the number of steps where there is none.
+// The first step that is not done, or not undone; the number of steps if there is none.
 size_t OpenStep(const Journal& journal) {
   for (size_t i = 0; i < journal.steps.size(); ++i) {
     const bool is_back = journal.phase == Phase::kGoingBack;
@@ -150,7 +150,7 @@ std::string JournalText(const Journal& journal) {
 
 json::object JournalJson(const Journal& journal) {
   const size_t step = OpenStep(journal);
-  // What adds a kernel to a driver replaces none; that driver may have.
+  // A run that adds a kernel to a driver replaces nothing; that driver's own run may have.
   const size_t stays = journal.adds_kernel ? 1 : 0;
   const bool has_replaced = journal.below.size() > stays;
   json::object object = {

@@ -124,7 +124,7 @@ StatusOr<ExitCode> RunPod(const ExplainOptions& options) {
   if (!options.save.empty()) {
     const auto file_format = doc::FormatOfPath(options.save);
     dump.pod = fmt::format("{}/{}", pod.space, pod.name);
-    // What a cluster runs is nobody else's business on a shared host.
+    // On a shared host other users must not see what a cluster runs.
     RETURN_IF_ERROR(sys::WriteFileAtomically(
         options.save,
         doc::Print(explain::DumpJson(std::move(dump)), file_format.value_or(doc::Format::kJson)),

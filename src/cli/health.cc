@@ -89,7 +89,7 @@ StatusOr<device::SnapshotPtr> LookFor(const HealthOptions& options) {
   return snapshot;
 }
 
-// Without an agent the file speaks: after a crash, or when the agent was taken off.
+// Without an agent the file is read: after a crash, or when the agent was removed.
 StatusOr<ExitCode> PrintJournal(const HealthOptions& options, WallTime since, OutputFormat format) {
   health::JournalFilter filter{.since = since, .gpu = {}};
   auto snapshot = std::make_shared<const device::Snapshot>();

@@ -20,7 +20,7 @@ namespace json = boost::json;
 using commands::Candidate;
 
 constexpr std::string_view kGpuFolders = "proc/driver/nvidia/gpus";
-// Nobody waits longer for a key.
+// A user does not wait longer for a key.
 constexpr std::chrono::milliseconds kAgentTimeout{300};
 
 // The value of `flag` in the words of a line: "--run-dir DIR" or "--run-dir=DIR".
@@ -46,7 +46,7 @@ std::optional<std::string> ValueOf(const std::vector<std::string>& environment,
   return std::nullopt;
 }
 
-// What stands behind `key` in lines "Key:   value".
+// The text after `key` in lines "Key:   value".
 std::string_view FieldIn(std::string_view text, std::string_view key) {
   for (const std::string_view line : Split(text, '\n')) {
     if (line.starts_with(key)) {

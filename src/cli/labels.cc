@@ -71,7 +71,7 @@ StatusOr<Form> ParseForm(const std::string& text) {
   return Form{.format = *format};
 }
 
-// The configuration with what the flags change of it.
+// The configuration with the flags applied.
 StatusOr<config::NodeConfig> ConfigOf(const LabelsOptions& options) {
   ASSIGN_OR_RETURN(config::NodeConfig config, ReadNodeConfig(options.config));
   if (options.only == "features" || options.only == "gpus") {
@@ -83,7 +83,7 @@ StatusOr<config::NodeConfig> ConfigOf(const LabelsOptions& options) {
   return config;
 }
 
-// The paths of --rules are this process's own, whatever the host root is.
+// The paths of --rules belong to this process, whatever the host root is.
 StatusOr<std::vector<std::string>> NamedRules(const std::vector<std::string>& given) {
   std::vector<std::string> paths;
   for (const std::string& path : given) {

@@ -22,7 +22,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Of a list; none where the answer has no items.
+// The items of a list; none if the answer has no items.
 json::array ItemsOf(const json::value& list) {
   const json::value* items = kube::FindField(list, {"items"});
   return items != nullptr && items->is_array() ? items->get_array() : json::array();

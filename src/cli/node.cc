@@ -33,7 +33,7 @@ struct EditOptions {
   bool overwrite = false;
 };
 
-// What the API server says, where no agent tells.
+// What the API server says, if no agent answers.
 StatusOr<node::NodeReport> ReadNodeObject(const StatusOptions& options,
                                           const std::string& agent_problem) {
   const Progress progress("asking the API server");

@@ -31,7 +31,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Of a list: no more of a node's pods are in memory at a time.
+// Size of a chunk of a list: no more of a node's pods are in memory at a time.
 constexpr char kPodChunk[] = "50";
 
 std::string Machine() {

@@ -51,7 +51,7 @@ class Carrier {
     if (status.ok()) {
       change_.changes = meant_;
     } else {
-      // What a plan does not ask for any more is done.
+      // Changes that a plan no longer asks for are done.
       std::ranges::copy_if(meant_, std::back_inserter(change_.changes),
                            [this](const std::string& text) {
                              return std::ranges::find(step_.changes, text) == step_.changes.end();
@@ -105,7 +105,7 @@ class Carrier {
     return OkStatus();
   }
 
-  // Nothing was written: what the new plan says of the node as it is now holds.
+  // Nothing was written: the new plan is for the node as it is now.
   Status OnConflict() {
     ASSIGN_OR_RETURN(const node::SeenNode seen, api_.ReadNode(change_.node));
     if (!has_written_) {
@@ -120,7 +120,7 @@ class Carrier {
   const PlanEdit& plan_;
   NodeChange& change_;
   std::vector<std::string> meant_;  // by the first plan
-  node::EditPlan step_;             // with all that is left of it
+  node::EditPlan step_;             // with everything that is left to do
   bool has_written_ = false;
 };
 

@@ -45,7 +45,7 @@ using bringup::Words;
 
 constexpr std::array<std::string_view, 5> kStages = {"host", "driver", "engine", "agent",
                                                      "validate"};
-// What no stage fixes. That no GPU is here is one more, but for a host that gets them later.
+// Findings that no stage fixes. A missing GPU is one more, except on a host that gets them later.
 constexpr char kHostChecks[] =
     "pci-gpu-off-bus,pci-bar-unplaced,kernel-modules-gone,kernel-loading-refused";
 
@@ -57,7 +57,7 @@ struct UpOptions {
   std::string output = "table";
   bool is_dry_run = false;
   bool yes = false;
-  bool only_resumes = false;  // --resume, of the unit that goes on after a restart
+  bool only_resumes = false;  // --resume: run by the unit that continues later
   bool trusts_key = false;    // --trust-key
 };
 
@@ -119,7 +119,7 @@ Words RootWords(const UpOptions& options) {
                                           : Words{"--host-root", options.driver.host_root};
 }
 
-// What a person calls for the driver that is asked for.
+// How a user would write the driver that was requested.
 std::string ByHand(const UpOptions& options) {
   const Words settings = Concat(DriverWords(options.driver), RootWords(options));
   return Join(Concat({"kgpu", "driver", "install"}, settings), " ");
@@ -182,7 +182,7 @@ bringup::Stages MakeStages(const UpOptions& options, const bringup::Commands& co
   return stages;
 }
 
-// Which of the host's own folders of programs we lie in, if any.
+// Which of the host's own program folders we are in, if any.
 bool IsInstalled(const std::string& folder, const std::string& host_root) {
   constexpr std::array<std::string_view, 2> kInstalled = {"/usr/bin", bringup::kProgramFolder};
   return (host_root.empty() || host_root == "/") &&
@@ -200,7 +200,7 @@ Status CheckSkipped(const std::vector<std::string>& skip) {
   return OkStatus();
 }
 
-// What a stage would find wrong once it is reached, reported before anything is asked or begun.
+// Reports what a stage would reject later, before anything is asked or begun.
 Status CheckUpFlags(const UpOptions& options) {
   RETURN_IF_ERROR(CheckSkipped(options.skip));
   ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options.driver));
@@ -209,7 +209,7 @@ Status CheckUpFlags(const UpOptions& options) {
   return OkStatus();
 }
 
-// Empty where no unit can go on: it would run what somebody else may have put there, or nothing.
+// Empty if no unit can continue: it would run a file that others may have put there, or none.
 Words ResumeCommand(const UpOptions& options, const sys::Root& root, const std::string& program) {
   if (root.path() != "/" || !sys::HasSystemd(root) || !IsLastingProgram(program)) {
     return {};
@@ -229,7 +229,7 @@ ExitCode UpCodeOf(const bringup::Report& report) {
   return report.Has(bringup::Step::kWaits) ? ExitCode::kWaits : ExitCode::kOk;
 }
 
-// What the stages print is read: it must be what people get.
+// The stages' output is parsed: it must be the same that people get.
 std::vector<std::string> StageEnvironment() {
   std::vector<std::string> environment = Environment();
   std::erase_if(environment,
@@ -240,7 +240,7 @@ std::vector<std::string> StageEnvironment() {
 using UpAction = StatusOr<bringup::Report> (*)(const bringup::Stages&, const bringup::Host&,
                                                const bringup::Options&);
 
-// Whether there is nothing to take back, so that nobody need be asked.
+// Whether there is nothing to remove, so that no question is needed.
 StatusOr<bool> IsInVain(UpAction action, const sys::Root& root) {
   if (action != &bringup::Down) {
     return false;

@@ -55,7 +55,7 @@ StatusOr<ExitCode> PrintNamedFindings(const NamedFindings& checked, std::string_
 }
 
 void PrintNote(std::string_view text) {
-  // Nobody is left to tell when standard error is closed.
+  // If standard error is closed, there is no one to tell.
   (void)sys::WriteAll(STDERR_FILENO, fmt::format("{}\n", text));
 }
 

@@ -90,7 +90,7 @@ void AddGroups(CommandRegistrar& registrar, std::string_view only) {
   }
 }
 
-// Every command takes it, before or after its name.
+// Every command accepts it, before or after its name.
 void AddColorOption(CLI::App& app, std::string& color) {
   if (app.get_prefix_command()) {
     return;

@@ -37,7 +37,7 @@ Status CheckVersion(std::string_view flag, const std::string& text) {
   return text.empty() ? OkStatus() : Annotate(cuda::ParseVersionNumbers(text).status(), "{}", flag);
 }
 
-// Of this host, as kgpu-runtime knows it.
+// The facts of this host, as kgpu-runtime knows them.
 StatusOr<cuda::HostFacts> FactsOfHost(const RequireOptions& options) {
   ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open(options.host_root));
   const StatusOr<inject::InjectionIndex> index = inject::ReadIndex(root);

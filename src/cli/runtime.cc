@@ -54,7 +54,7 @@ StatusOr<ExitCode> RunRuntimeStatus(const RuntimeOptions& options) {
   return OkOr(PrintAs(format, EnginesTable(all), EnginesJson(all)));
 }
 
-// What keeps kgpu-runtime from starting containers, whatever the engine.
+// Problems that keep kgpu-runtime from starting containers with any engine.
 std::vector<report::Finding> CheckShimConfig(const sys::Root& root) {
   const StatusOr<shim::Config> config = shim::ReadConfig(root);
   if (!config.ok()) {

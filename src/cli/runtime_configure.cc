@@ -64,7 +64,7 @@ StatusOr<Program> FindRuntime(const ConfigureOptions& options) {
   return Program{engine::NamedRuntime{}.path, source};
 }
 
-// Asks on the terminal, where there is one; "no" is what nobody answers.
+// Asks on the terminal, if there is one; without an answer it is "no".
 bool AskAcceptEnv() {
   if (!HasTerminal()) {
     PrintNote(
@@ -77,7 +77,7 @@ bool AskAcceptEnv() {
       "too, and would then get GPUs that nobody gave it. docker run --gpus works without it.");
 }
 
-// What containers may do by the runtimes that are adopted: they keep it. Empty where none is.
+// What the adopted runtimes allow containers so far: they keep it. Empty if none is adopted.
 std::optional<bool> AcceptedSoFar(const std::vector<engine::Plan>& plans) {
   std::optional<bool> accepted;
   for (const engine::Plan& plan : plans) {
@@ -181,7 +181,7 @@ using ConfigureAction = StatusOr<engine::Outcome> (*)(const engine::Plan&,
                                                       const engine::ApplyOptions&,
                                                       const engine::Dependencies&);
 
-// Whether an engine goes on with what is taken back, kgpu-runtime among it, until it is restarted.
+// Whether an engine uses what is removed, such as kgpu-runtime, until it is restarted.
 bool IsStillUsed(const std::vector<engine::Plan>& plans) {
   return std::ranges::any_of(plans, [](const engine::Plan& plan) {
     return plan.engine && plan.engine->daemon && plan.reach != engine::Reach::kNothing;

@@ -64,7 +64,7 @@ std::string RunsText(const EngineStatus& status) {
   return fmt::format("pid {}{}", status.engine.daemon->pid, answers ? "" : ", does not answer");
 }
 
-// What kgpu did to it, and what is left.
+// What kgpu did to the engine, and what is left to do.
 std::string ConfiguredText(const EngineStatus& status) {
   if (!status.record) {
     return "no";

@@ -106,7 +106,7 @@ void NameUuid(const ValidateTarget& target, validate::Report& report) {
   }
 }
 
-// What is under way, on a terminal: the line is written over by what follows.
+// Shows the current phase on a terminal: the next output overwrites the line.
 validate::PhaseListener ProgressOn(OutputFormat format, const ValidateTarget& target) {
   if (format != OutputFormat::kTable || isatty(STDERR_FILENO) == 0) {
     return [](std::string_view) {};
@@ -166,7 +166,7 @@ StatusOr<std::vector<ValidateTarget>> FindTargets(const ValidateOptions& options
   return options.is_all ? AllTargets(*snapshot) : TargetsOf(*snapshot, options.gpu);
 }
 
-// Whoever names a deadline means it for every phase.
+// A deadline on the command line applies to every phase.
 Status TakeDeadline(const ValidateOptions& options, validate::RunOptions& run) {
   if (options.deadline.empty()) {
     return OkStatus();

@@ -1,4 +1,4 @@
-// Who a token belongs to, and what is allowed: for requests, TokenReviews and
+// The owners of tokens, and what is allowed: for requests, TokenReviews and
 // SubjectAccessReviews.
 #pragma once
 
@@ -29,14 +29,14 @@ class Access {
  public:
   explicit Access(const Clock& clock) : clock_(clock) {}
 
-  // With the first token, requests need one.
+  // Once there is a token, requests need one.
   void AddToken(std::string token, User user, std::optional<WallTime> expires = std::nullopt);
   void RemoveToken(std::string_view token);
   bool needs_token() const { return needs_token_; }
   // The value of an Authorization field, "" for none. Errors: a Failure of code 401.
   StatusOr<User> Authenticate(std::string_view authorization) const;
 
-  // Decides SubjectAccessReviews; `spec` is theirs. Without one everything is allowed.
+  // Decides SubjectAccessReviews, given their `spec`. Without it, everything is allowed.
   using Authorizer = std::function<bool(const boost::json::object& spec)>;
   void SetAuthorizer(Authorizer authorizer) { authorizer_ = std::move(authorizer); }
 

@@ -1,5 +1,5 @@
-// A Kubernetes API server without sockets: requests in, answers into sinks.
-// docs/how-it-works/stub-apiserver.md says what it does as a real one does, and what it does not.
+// A Kubernetes API server without sockets: requests in, responses into sinks.
+// docs/how-it-works/stub-apiserver.md lists what it supports and what not.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -22,11 +22,11 @@
 namespace kgpu::apiserver {
 
 struct ApiOptions {
-  size_t max_history = 10'000;  // changes that watches can begin after
+  size_t max_history = 10'000;  // changes after which watches can start
   size_t max_watches = 20'000;
   size_t max_body = size_t{3} << 20;
   std::chrono::milliseconds bookmark_interval{60'000};
-  std::chrono::milliseconds watch_timeout{1'800'000};  // of a watch that asks for none
+  std::chrono::milliseconds watch_timeout{1'800'000};  // of a watch that requests none
   std::chrono::milliseconds pod_stop_time{0};
   uint64_t seed = 1;
 };
@@ -39,7 +39,7 @@ class Api {
   Api(const Api&) = delete;
   Api& operator=(const Api&) = delete;
 
-  // One request; the answer may go on after this returns.
+  // Handles one request; the response may continue after this returns.
   void Handle(const http::Request& request, std::shared_ptr<Sink> sink);
 
   Faults& faults();
@@ -47,16 +47,16 @@ class Api {
   Access& access();
   const Store& store() const;
 
-  // What tests do from outside, beside requests:
-  // Forgets history, so that watches from older versions get 410.
+  // For tests, outside of requests: forgets the history, so that watches from older versions get
+  // 410.
   void Compact();
   // Breaks the connections of all watches, or of those of one resource.
   void CutWatches(std::string_view resource = "");
   void EndWatches(std::string_view resource = "");
   size_t watches() const;
-  // An object as it is stored, by its path "/api/v1/nodes/n1"; null when there is none.
+  // A stored object by its path "/api/v1/nodes/n1"; null if there is none.
   StoredPtr Find(std::string_view path) const;
-  // As a request of `method` with a JSON body would, by the manager "test"; for arranging a world.
+  // Does what a request of `method` with a JSON body would, as the manager "test"; for test set-up.
   // Not counted. Errors: Failures.
   StatusOr<boost::json::object> Do(std::string_view method, std::string_view target,
                                    const boost::json::value& body);

@@ -1,4 +1,4 @@
-// An Api with simulated time, and requests to it that read well in tests.
+// An Api with simulated time, and requests to it that are easy to read in tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace kgpu::apiserver {
 
-// What a client has seen of an answer.
+// What a client has received of a response.
 struct Seen {
   int code = 0;  // 0: nothing yet
   http::Headers headers{};
@@ -33,7 +33,7 @@ struct Seen {
     const boost::json::value value = boost::json::parse(body, error);
     return value.is_object() ? value.get_object() : boost::json::object();
   }
-  // The events of a watch, whole lines only.
+  // The events of a watch, complete lines only.
   std::vector<boost::json::object> Events() const {
     std::vector<boost::json::object> events;
     size_t start = 0;

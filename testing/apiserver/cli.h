@@ -1,4 +1,4 @@
-// The verb `kgpu-sim apiserver`.
+// The command `kgpu-sim apiserver`.
 #pragma once
 
 #include "testing/simhost/cli.h"

@@ -1,4 +1,4 @@
-// What was asked and written, so that tests can say "0 writes an hour".
+// Counts requests and writes, so that tests can say "0 writes an hour".
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -21,7 +21,7 @@ struct CounterKey {
 struct Count {
   uint64_t requests = 0;
   uint64_t changes = 0;    // writes that changed something
-  uint64_t no_ops = 0;     // writes that found everything as they wanted it
+  uint64_t no_ops = 0;     // writes that found nothing to change
   uint64_t refused = 0;    // answered with 400 or more
   uint64_t bytes_in = 0;   // of bodies and targets
   uint64_t bytes_out = 0;  // of bodies, watches' events included
@@ -30,7 +30,7 @@ struct Count {
 class Counters {
  public:
   Count& For(const CounterKey& key) { return counts_[key]; }
-  // Of all keys that match; "" matches everything, a resource its subresources too.
+  // Sums all keys that match; "" matches everything, a resource also matches its subresources.
   Count Sum(std::string_view verb = "", std::string_view resource = "",
             std::string_view user_agent = "") const;
   const std::map<CounterKey, Count>& all() const { return counts_; }

@@ -143,7 +143,7 @@ void Registry::RemoveDependents(std::string_view uid) {
     }
   }
   for (const auto& [resource, key] : dependents) {
-    // What a finalizer holds back stays; there is nobody to tell.
+    // Objects held by a finalizer stay; no caller can be told.
     Delete(*resource, key, {}).status().IgnoreError();
   }
 }

@@ -1,4 +1,4 @@
-// What the server says about itself: groups, versions, resources, health.
+// What the server reports about itself: groups, versions, resources, health.
 #include <algorithm>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// Events have two shapes, core/v1's and events.k8s.io/v1's, of one stored object.
+// Events have two forms, core/v1's and events.k8s.io/v1's, of one stored object.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -7,7 +7,7 @@
 
 namespace kgpu::apiserver {
 
-// Between what is kept and what `resource` shows; the same object for resources with one shape.
+// Converts between the stored form and that of `resource`; the same for resources with one form.
 boost::json::object ToExternal(const Resource& resource, const boost::json::object& stored);
 boost::json::object ToStored(const Resource& resource, const boost::json::object& external);
 

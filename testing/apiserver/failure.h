@@ -1,5 +1,5 @@
-// What an API server refuses, as a Status that carries the whole answer (a "Status" object with
-// reason, details and causes), so that errors travel through the code as everywhere else.
+// An API server's refusal, as a Status that carries the whole response (a "Status" object with
+// reason, details and causes), so that errors propagate as everywhere else.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -35,12 +35,12 @@ Status InvalidObject(std::string_view group, std::string_view kind, std::string_
                      const std::vector<Cause>& causes);
 Status InvalidObject(const Resource& resource, std::string_view name,
                      const std::vector<Cause>& causes);
-// 410, with a token for the rest of the list when there is one.
+// 410, with a token for the rest of the list if there is one.
 Status ExpiredVersion(std::string_view message, std::string_view continue_token = "");
 // 504: this server has not seen that version yet.
 Status VersionTooLarge(uint64_t asked, uint64_t current);
 
-// The answer's HTTP code, and its body. A status that is no Failure is a 500.
+// The response's HTTP code, and its body. A status that is no Failure is a 500.
 int HttpCodeOf(const Status& status);
 boost::json::object StatusObjectOf(const Status& status);
 

@@ -1,4 +1,4 @@
-// What goes wrong on purpose, chosen from outside: which requests, how, how often, for how long.
+// Deliberate faults, controlled from outside: which requests, how, how often, for how long.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -18,7 +18,7 @@
 namespace kgpu::apiserver {
 
 enum class FaultKind : uint8_t {
-  kAway,        // connections are refused, those that are open break
+  kAway,        // connections are refused, open ones break
   kAnswer,      // an answer with `code`, and Retry-After if `retry_after` is not 0
   kWatchError,  // a watch begins with 200 and an ERROR event of `code`
   kReset,       // the connection breaks without an answer
@@ -29,10 +29,10 @@ enum class FaultKind : uint8_t {
 
 struct Fault {
   FaultKind kind = FaultKind::kAnswer;
-  // Which requests; "" is any. A resource is named as counters name it, "nodes/status".
+  // Which requests; "" is any. A resource has its name in counters, "nodes/status".
   std::string verb{};
   std::string resource{};
-  std::string user_agent{};  // its beginning
+  std::string user_agent{};  // prefix
   std::string token{};       // the bearer token
   int code = 500;
   std::chrono::seconds retry_after{0};
@@ -67,11 +67,11 @@ class Faults {
   void Clear();
   bool is_away() const;
   // Called when the server goes away (true) and comes back. One listener for the server's own
-  // connections, one for who listens.
+  // connections, one for the listening sockets.
   void OnAway(std::function<void(bool is_away)> listener) {
     listeners_.push_back(std::move(listener));
   }
-  // The faults that hit this request; each counts it.
+  // The faults for this request; each counts it.
   std::vector<Fault> Take(const RequestTraits& request);
 
  private:
@@ -88,7 +88,7 @@ class Faults {
   std::vector<std::function<void(bool)>> listeners_;
 };
 
-// `sink` with what these faults do to an answer's bytes; `sink` itself when they do nothing to it.
+// `sink` with the effects of these faults on a response's bytes; `sink` itself if they have none.
 std::shared_ptr<Sink> WithFaults(EventLoop& loop, std::shared_ptr<Sink> sink,
                                  const std::vector<Fault>& faults);
 

@@ -1,4 +1,4 @@
-// An Api on real sockets, and the control requests below /stub/ beside it.
+// An Api on real sockets, with control requests below /stub/.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,11 @@ namespace kgpu::apiserver {
 
 struct HttpServiceOptions {
   size_t max_connections = 4096;
-  size_t stream_buffer = size_t{8} << 20;  // what a watcher may be behind
+  size_t stream_buffer = size_t{8} << 20;  // how far a watcher may fall behind
 };
 
-// While the Api is away, the listening socket of every address is closed; it comes back with it.
-// Loop thread only. `loop` and `api` outlive it.
+// While the Api is away, the listening socket of every address is closed; it comes back with the
+// Api. Loop thread only. `loop` and `api` must outlive it.
 class HttpService {
  public:
   HttpService(EventLoop& loop, Api& api, HttpServiceOptions options = {});
@@ -26,9 +26,9 @@ class HttpService {
   HttpService(const HttpService&) = delete;
   HttpService& operator=(const HttpService&) = delete;
 
-  // "127.0.0.1:0"; where it listens. Errors: as http::Server's.
+  // "127.0.0.1:0"; returns where it listens. Errors: as http::Server's.
   StatusOr<std::string> Listen(const std::string& address);
-  // A unix socket for control requests alone, which stays when the Api is away.
+  // A unix socket only for control requests, which stays open while the Api is away.
   Status ListenForControl(const std::string& path);
 
  private:

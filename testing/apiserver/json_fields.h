@@ -1,5 +1,5 @@
-// Fields of JSON trees by their path. Reading never makes anything; what is not there, or is of
-// another type, reads as nothing.
+// Fields of JSON trees by path. Reading never creates anything; a field that is absent or of
+// another type reads as nothing.
 #pragma once
 
 #include <boost/json.hpp>
@@ -13,21 +13,21 @@ namespace kgpu::apiserver {
 using Path = std::initializer_list<std::string_view>;
 
 const boost::json::value* FieldAt(const boost::json::object& object, Path path);
-// The text at `path`; "" when there is none.
+// The text at `path`; "" if there is none.
 std::string_view TextAt(const boost::json::object& object, Path path);
-// A whole number at `path`, or `otherwise`.
+// An integer at `path`, or `otherwise`.
 int64_t NumberAt(const boost::json::object& object, Path path, int64_t otherwise);
 bool FlagAt(const boost::json::object& object, Path path);
-// The object or list at `path`; null when there is none.
+// The object or list at `path`; null if there is none.
 const boost::json::object* ObjectAt(const boost::json::object& object, Path path);
 const boost::json::array* ListAt(const boost::json::object& object, Path path);
-// The items at `path`; none when there is no list.
+// The items at `path`; none if there is no list.
 const boost::json::array& ItemsAt(const boost::json::object& object, Path path);
 
-// The object in the field `name`, made when it is absent or something else.
+// The object in the field `name`, created if it is absent or no object.
 boost::json::object& MakeObject(boost::json::object& object, std::string_view name);
-// What a field selector or a printed column compares: a text as it is, numbers and flags as JSON
-// prints them, "" for what is absent.
+// What a field selector or a printed column compares: a text as it is, numbers and flags in JSON,
+// "" for an absent field.
 std::string PlainText(const boost::json::value* value);
 // At the dotted path "spec.nodeName".
 const boost::json::value* FieldAtDots(const boost::json::object& object, std::string_view path);

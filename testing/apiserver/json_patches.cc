@@ -119,7 +119,7 @@ Status Remove(json::value& root, const Tokens& path) {
 
 Status Test(json::value& root, const Tokens& path, const json::value& expected) {
   const StatusOr<json::value*> found = Resolve(root, path, path.size());
-  // What is absent equals null, as in the library that real servers use.
+  // A missing value equals null, as in the library that real servers use.
   const bool is_equal = found.ok() ? **found == expected : expected.is_null();
   if (!is_equal) {
     return Unprocessable("a test of the patch failed");

@@ -1,5 +1,5 @@
-// metadata.managedFields: who set which fields. What makes server-side apply work, and what every
-// write keeps true.
+// metadata.managedFields: who set which fields. Server-side apply is based on it, and every write
+// updates it.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -39,7 +39,7 @@ struct Writer {
   std::string now{};  // RFC 3339
 };
 
-// After a write that is no apply: `after` gets the managers that follow from what changed.
+// After a write other than an apply: updates the managers of `after` by what changed.
 void TrackUpdate(const boost::json::object& before, boost::json::object& after,
                  const Resource& resource, const Writer& writer);
 

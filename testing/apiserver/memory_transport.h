@@ -1,5 +1,5 @@
-// kube::Transport over an Api in the same process, in the loop's time: what a client sees of
-// connections, without any. Deterministic under testing/fake_loop.h.
+// kube::Transport over an Api in the same process, in the loop's time: behaves like connections,
+// without any. Deterministic under testing/fake_loop.h.
 #pragma once
 
 #include <chrono>
@@ -11,13 +11,13 @@
 namespace kgpu::apiserver {
 
 struct MemoryTransportOptions {
-  // From a request to its arrival, and from each piece of the answer to its.
+  // From a request to its arrival, and the same for each piece of the response.
   std::chrono::nanoseconds latency{0};
-  // A client that does not take more than this is cut off by the server.
+  // The server disconnects a client that has more than this unread.
   size_t max_unread = size_t{64} << 20;
 };
 
-// Loop thread only. `loop` and `api` outlive it; exchanges may outlive it.
+// Loop thread only. `loop` and `api` must outlive it; exchanges may outlive it.
 class MemoryTransport final : public kube::Transport {
  public:
   MemoryTransport(EventLoop& loop, Api& api, MemoryTransportOptions options = {});

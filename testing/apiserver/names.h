@@ -1,4 +1,4 @@
-// The forms that names, label keys and values must have.
+// Valid forms of names, label keys and values.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace kgpu::apiserver {
 
-// Each: why the text is not of the form, or nothing.
+// Each returns why the text is invalid, or nothing.
 std::optional<std::string> SubdomainProblem(std::string_view text);  // object names: RFC 1123
 std::optional<std::string> DnsLabelProblem(std::string_view text);   // namespaces
 std::optional<std::string> LabelKeyProblem(std::string_view text);   // "[prefix/]name"

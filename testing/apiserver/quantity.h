@@ -7,9 +7,9 @@
 
 namespace kgpu::apiserver {
 
-// The one spelling under which a server keeps the amount: "1024Mi" is "1Gi", "0.5" is "500m".
-// Nothing when the text is no quantity. Amounts below 1n are rounded up, those above 2^63 are kept
-// as they are.
+// The spelling in which a server stores the amount: "1024Mi" is "1Gi", "0.5" is "500m". Nothing
+// if the text is no quantity. Amounts below 1n are rounded up, those above 2^63 are kept as they
+// are.
 std::optional<std::string> CanonicalQuantity(std::string_view text);
 
 }  // namespace kgpu::apiserver

@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-// What a write may not change.
+// Fields that a write may not change.
 constexpr const char* kIdentity[] = {"name",
                                      "namespace",
                                      "uid",

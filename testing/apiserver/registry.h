@@ -35,14 +35,14 @@ struct DeleteOptions {
 struct Written {
   StoredPtr object;
   bool is_created = false;
-  bool has_changed = true;  // false: nothing was to be written
-  bool is_gone = false;     // of a deletion: the object is away already
+  bool has_changed = true;  // false: there was nothing to write
+  bool is_gone = false;     // of a deletion: the object is already gone
 };
 
 enum class PatchType : uint8_t { kMerge, kJson, kStrategic };
 
 struct RegistryOptions {
-  // From the deletion of a pod that runs on a node until it is gone. There is no kubelet here.
+  // Time from the deletion of a pod that runs on a node until it is gone. There is no kubelet here.
   std::chrono::milliseconds pod_stop_time{0};
   uint64_t seed = 1;  // of uids and generated names
 };
@@ -64,7 +64,7 @@ class Registry {
                           const boost::json::object& applied, const WriteOptions& options);
   StatusOr<Written> Delete(const Resource& resource, const ObjectKey& key,
                            const DeleteOptions& options);
-  // As the eviction subresource of a pod: PodDisruptionBudgets are asked first.
+  // Like the eviction subresource of a pod: checks PodDisruptionBudgets first.
   StatusOr<Written> Evict(const ObjectKey& pod, const DeleteOptions& options);
 
   std::string Now() const;
@@ -97,7 +97,7 @@ class Registry {
   std::shared_ptr<Registry*> self_;
 };
 
-// What a kind gets that the client left out, and what is kept in one spelling. `is_new`: it is
+// Fills in what a kind gets if the client left it out, and normalises spellings. `is_new`: it is
 // being created.
 void FillIn(const Resource& resource, boost::json::object& object, bool is_new);
 

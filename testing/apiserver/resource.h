@@ -22,7 +22,7 @@ struct Column {
   int priority = 0;
 };
 
-// How the objects of a resource are kept: events are kept in core's form whatever API made them.
+// How the objects of a resource are stored: events in core's form, whatever API created them.
 enum class StoredForm : uint8_t { kAsIs, kCoreEvent };
 
 struct Resource {
@@ -37,21 +37,21 @@ struct Resource {
   bool has_status = false;                     // the subresource
   bool has_generation = false;                 // metadata.generation follows the spec
   bool is_custom = false;                      // from a CustomResourceDefinition
-  bool is_review = false;                      // create only, nothing is kept
+  bool is_review = false;                      // create only, not stored
   bool needs_version_to_update = false;        // a PUT without resourceVersion is refused
   std::vector<std::string> subresources = {};  // beside status
   std::vector<std::string> selectable = {};  // field selectors beside metadata.name and .namespace
   std::vector<Column> columns = {};
   StoredForm form = StoredForm::kAsIs;
   std::string storage = {};                            // what it is kept under; "": its own name
-  const Schema* schema = nullptr;                      // null: anything goes
+  const Schema* schema = nullptr;                      // null: any content is valid
   std::shared_ptr<const SchemaSet> schema_owner = {};  // of a custom resource
 
   std::string ApiVersion() const;
   std::string ListKind() const;
-  // "nodes", "leases.coordination.k8s.io": as error texts and counters name it.
+  // "nodes", "leases.coordination.k8s.io": as in error texts and counters.
   std::string Qualified() const;
-  // What its objects are kept under in the store.
+  // The name under which the store keeps its objects.
   std::string StorageName() const;
   bool HasSubresource(std::string_view name) const;
 };
@@ -64,12 +64,12 @@ class ResourceTable {
                        std::string_view plural) const;
   const Resource* FindKind(std::string_view group, std::string_view version,
                            std::string_view kind) const;
-  // In the order of discovery.
+  // In discovery order.
   std::vector<const Resource*> All() const;
   const SchemaSet& builtin_schemas() const { return *builtin_; }
 
-  // The resources of a CustomResourceDefinition, replacing those it had; `crd` was validated.
-  // Existing pointers to resources stay good until the table goes.
+  // The resources of a CustomResourceDefinition, replacing previous ones; `crd` must be validated.
+  // Existing pointers to resources stay valid until the table is destroyed.
   void PutCustom(const boost::json::object& crd);
   void RemoveCustom(std::string_view group, std::string_view plural);
 
@@ -79,7 +79,7 @@ class ResourceTable {
   std::vector<std::shared_ptr<const Resource>> replaced_;  // requests may still use them
 };
 
-// The compiled-in ones.
+// The built-in ones.
 std::vector<Resource> BuiltinResources();
 // One for each served version of a CustomResourceDefinition.
 std::vector<Resource> CustomResources(const boost::json::object& crd, const SchemaSet& builtin);

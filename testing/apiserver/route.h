@@ -18,17 +18,17 @@ struct Route {
   std::string path{};
   std::vector<std::string> parts{};  // of the path, without empty ones
   std::map<std::string, std::string, std::less<>> query{};
-  // Null for what is no resource: discovery, health.
+  // Null for requests other than for resources: discovery, health.
   const Resource* resource = nullptr;
-  bool names_group_version = false;  // below /api/V or /apis/G/V, but of no resource there is
+  bool names_group_version = false;  // below /api/V or /apis/G/V, but not an existing resource
   std::string name_space{};          // "": all, or the resource has none
   std::string name{};
   std::string subresource{};
-  std::string verb{};  // as counters have it
+  std::string verb{};  // as in counters
 
   std::string_view Query(std::string_view name) const;
   bool IsSet(std::string_view name) const;  // to "1" or "true"
-  // "nodes/status"; "" for what is no resource.
+  // "nodes/status"; "" if it is no resource.
   std::string ResourceName() const;
   ObjectKey Key() const { return {name_space, name}; }
 };

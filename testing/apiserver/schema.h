@@ -1,5 +1,5 @@
-// What an API type looks like, as far as the server acts on it: which fields there are, which lists
-// are merged and by what. One tree serves server-side apply, strategic patches, type checks and
+// An API type as far as the server uses it: which fields exist, which lists are merged and
+// by which key. One tree serves server-side apply, strategic patches, type checks and
 // OpenAPI.
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace kgpu::apiserver {
 
 enum class SchemaKind : uint8_t {
-  kAny,  // anything; maps in it are merged, lists replaced
+  kAny,  // any content; maps in it are merged, lists replaced
   kString,
   kInteger,
   kNumber,
@@ -42,7 +42,7 @@ struct Schema {
   bool is_atomic = false;  // a struct or map that is replaced as a whole
   bool merges = false;     // under strategic patches a list is merged, …
   std::string merge_key;   // … by this field{}; "" for plain values
-  bool is_open = false;    // a struct that may have fields beside these
+  bool is_open = false;    // a struct that may have other fields
   // Custom resources only.
   std::vector<std::string> required{};
   std::vector<std::string> allowed{};  // texts; empty: all
@@ -54,7 +54,7 @@ struct Schema {
   const Schema* Field(std::string_view field) const;
 };
 
-// Owns schemas, whose addresses do not change.
+// Owns schemas, whose addresses stay the same.
 class SchemaSet {
  public:
   SchemaSet() = default;
@@ -64,7 +64,7 @@ class SchemaSet {
   Schema& Make() { return schemas_.emplace_back(); }
   // Reads the compact notation of schema_text.h. Errors: Internal, with the line.
   Status AddText(std::string_view text);
-  // The struct of that full name; null when there is none.
+  // The struct with that full name; null if there is none.
   const Schema* Find(std::string_view name) const;
   const std::map<std::string, Schema*, std::less<>>& structs() const { return structs_; }
 

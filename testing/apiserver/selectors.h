@@ -1,4 +1,4 @@
-// Label and field selectors, as lists and watches take them.
+// Label and field selectors, as used in lists and watches.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -20,7 +20,7 @@ class LabelSelector {
  public:
   // Errors: a Failure of code 400.
   static StatusOr<LabelSelector> Parse(std::string_view text);
-  // Of a LabelSelector object: matchLabels and matchExpressions. Nothing in it selects all.
+  // From a LabelSelector object: matchLabels and matchExpressions. An empty one selects all.
   static StatusOr<LabelSelector> FromObject(const boost::json::object& object);
 
   // `labels` may be null: an object without any.
@@ -43,12 +43,12 @@ class LabelSelector {
 // "metadata.name=a,spec.nodeName!=b"
 class FieldSelector {
  public:
-  // Errors: a Failure of code 400: bad text, a field that cannot be selected by.
+  // Errors: a Failure of code 400: invalid text, a field that does not support selection.
   static StatusOr<FieldSelector> Parse(std::string_view text, const Resource& resource);
 
   bool Matches(const boost::json::object& object) const;
   bool is_empty() const { return terms_.empty(); }
-  // The one value that the field may have.
+  // The only value that the field may have.
   std::optional<std::string> Exactly(std::string_view field) const;
 
  private:

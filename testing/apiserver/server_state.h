@@ -1,4 +1,4 @@
-// All parts of the server, for those who answer requests.
+// All parts of the server, for the code that answers requests.
 #pragma once
 
 #include <string>
@@ -36,13 +36,13 @@ struct Reply {
 
 // get and list of resources. Errors: Failures.
 StatusOr<Reply> Read(const ServerState& state, const Route& route, const http::Request& request);
-// Begins a watch. Errors: Failures, and then `sink` has not been used.
+// Starts a watch. Errors: Failures; `sink` has then not been used.
 Status BeginWatch(ServerState& state, const Route& route, const http::Request& request,
                   const std::shared_ptr<Sink>& sink);
 // create, update, patch, apply, delete, deletecollection, and subresources. Errors: Failures.
 StatusOr<Reply> Write(ServerState& state, const Route& route, const http::Request& request,
                       const User& user);
-// What is no resource: discovery, OpenAPI, version, health. Errors: Failures.
+// Requests other than for resources: discovery, OpenAPI, version, health. Errors: Failures.
 StatusOr<Reply> Discover(const ServerState& state, const Route& route,
                          const http::Request& request);
 

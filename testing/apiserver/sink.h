@@ -1,4 +1,4 @@
-// Where the answer to one request goes: a connection, or memory.
+// Receives the response to one request: a connection, or memory.
 #pragma once
 
 #include <string_view>
@@ -7,18 +7,18 @@
 
 namespace kgpu::apiserver {
 
-// Loop thread only. Nothing of it calls back into the server.
+// Loop thread only. Must not call back into the server.
 class Sink {
  public:
   virtual ~Sink() = default;
-  // The whole answer; nothing follows.
+  // The complete response; nothing follows.
   virtual void Answer(const http::Response& response) = 0;
-  // An answer in pieces: Begin once, then Write, then End or Cut.
+  // A response in pieces: Begin once, then Write, then End or Cut.
   virtual void Begin(int code, const http::Headers& headers) = 0;
-  // False when the peer has gone or is so slow that it was disconnected.
+  // False if the peer is gone, or was disconnected because it is too slow.
   virtual bool Write(std::string_view bytes) = 0;
   virtual void End() = 0;
-  // The connection breaks: before Begin or Answer without an answer, after it in the middle.
+  // Breaks the connection: before Begin or Answer without a response, later in the middle of it.
   virtual void Cut() = 0;
   virtual bool is_open() const = 0;
 };

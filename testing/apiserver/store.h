@@ -1,5 +1,5 @@
-// Every object of the cluster, one counter of versions, and a bounded history of changes: what etcd
-// and the watch cache are to a real server. Knows nothing of kinds.
+// Every object of the cluster, one version counter, and a bounded history of changes: the role of
+// etcd and the watch cache in a real server. Knows nothing about kinds.
 #pragma once
 
 #include <boost/json.hpp>
@@ -17,14 +17,14 @@
 
 namespace kgpu::apiserver {
 
-// An object in one version. Immutable; shared by the store, its history and those who read.
+// One version of an object. Immutable; shared by the store, its history and readers.
 class Stored {
  public:
   Stored(boost::json::object object, uint64_t revision)
       : object_(std::move(object)), revision_(revision) {}
   const boost::json::object& object() const { return object_; }
   uint64_t revision() const { return revision_; }
-  // Its JSON text, made once.
+  // Its JSON text, created once.
   const std::string& Text() const;
 
  private:
@@ -58,22 +58,22 @@ class Store {
  public:
   explicit Store(size_t max_history) : max_history_(max_history) {}
 
-  // Of the last change anywhere.
+  // The version of the last change anywhere.
   uint64_t revision() const { return revision_; }
-  // Changes up to this one are forgotten.
+  // Changes up to this one are no longer known.
   uint64_t compacted() const { return compacted_; }
   size_t objects() const;
 
   StoredPtr Get(std::string_view storage, const ObjectKey& key) const;
   const ObjectMap& All(std::string_view storage) const;
-  // As All was at `revision`, which must not be compacted.
+  // Like All, as of `revision`, which must not be compacted.
   ObjectMap AllAt(std::string_view storage, uint64_t revision) const;
 
-  // Stamps metadata.resourceVersion. Adds or replaces.
+  // Sets metadata.resourceVersion. Adds or replaces.
   StoredPtr Put(std::string_view storage, const ObjectKey& key, boost::json::object object);
   StoredPtr Remove(std::string_view storage, const ObjectKey& key);
 
-  // Forgets the history, all but the newest `keep` changes, as etcd's compaction does.
+  // Drops the history except for the newest `keep` changes, like etcd's compaction.
   void Compact(size_t keep = 0);
   // Changes after `revision`, oldest first.
   void ForEachSince(uint64_t revision, const std::function<void(const Change&)>& use) const;

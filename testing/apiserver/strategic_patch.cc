@@ -32,7 +32,7 @@ bool HasValue(const json::array& list, const json::value& value) {
   return std::ranges::find(list, value) != list.end();
 }
 
-// Where the item with that key stands; the list's size when there is none.
+// The position of the item with that key; the list's size if there is none.
 size_t FindItem(const json::array& list, std::string_view key, const json::value& value) {
   for (size_t i = 0; i < list.size(); ++i) {
     const json::value* its = list[i].is_object() ? FieldAt(list[i].get_object(), {key}) : nullptr;

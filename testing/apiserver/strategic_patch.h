@@ -9,8 +9,8 @@
 namespace kgpu::apiserver {
 
 // Directives: "$patch": delete, replace or merge, in maps and list items;
-// "$deleteFromPrimitiveList/NAME"; "$setElementOrder/NAME"; "$retainKeys".
-// Errors: a Failure of code 400 or 422. On an error `target` is of no use.
+// "$deleteFromPrimitiveList/NAME"; "$setElementOrder/NAME"; "$retainKeys". Errors: a Failure of
+// code 400 or 422; `target` is then unusable.
 Status StrategicPatch(boost::json::object& target, const boost::json::object& patch,
                       const Schema* schema);
 

@@ -49,7 +49,7 @@ std::map<std::string, const json::value*> ItemsOf(const json::value& list, const
   return items;
 }
 
-// What is new or gone as a whole: its fields, and the map or list itself.
+// A value that is new or gone as a whole: its fields, and the map or list itself.
 FieldSet WholeOf(const json::value& value, const Schema* schema) {
   FieldSet set = FieldsOf(value, schema);
   const bool is_struct = schema != nullptr && schema->kind == SchemaKind::kStruct;
@@ -134,7 +134,7 @@ bool IsEmptied(const json::value& value) {
          (value.is_array() && value.get_array().empty());
 }
 
-// What becomes of one child that `last` has. True: it goes.
+// Decides about one child that `last` has. True: it is removed.
 bool PruneChild(json::value& child, const FieldSet& last, const FieldSet* owned,
                 const Schema* schema) {
   const bool is_owned = owned != nullptr && !owned->is_empty();

@@ -1,5 +1,5 @@
-// Objects seen through a schema: merged, compared and taken apart field by field, as server-side
-// apply does. Pure functions.
+// Merges and compares objects by their schema and splits them field by field, for server-side
+// apply. Pure functions.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -12,18 +12,18 @@
 
 namespace kgpu::apiserver {
 
-// The path element of an item of a list that is no atomic one. An item without its key is known by
-// its place.
+// The path element for an item of a non-atomic list. An item without its key is identified by its
+// index.
 std::string ItemElement(const boost::json::value& item, size_t place, const Schema& list);
 
 // The fields that `value` sets.
 FieldSet FieldsOf(const boost::json::value& value, const Schema* schema);
 
-// Whether each item of lists that are merged has its key, and no two have the same. Errors: a
-// Failure of code 400.
+// Checks that each item of a merged list has its key, and no two have the same. Errors: a Failure
+// of code 400.
 Status CheckItems(const boost::json::value& value, const Schema* schema);
 
-// `applied`, which CheckItems has found healthy, laid over `live`.
+// Merges `applied`, which must have passed CheckItems, into `live`.
 void MergeTyped(boost::json::value& live, const boost::json::value& applied, const Schema* schema);
 
 struct Differences {
@@ -34,8 +34,8 @@ struct Differences {
 Differences Compare(const boost::json::value& before, const boost::json::value& after,
                     const Schema* schema);
 
-// Takes the fields of `last` from `value` that are not in `owned`, and maps and lists that are
-// empty for it.
+// Removes the fields of `last` from `value` that are not in `owned`, and maps and lists that become
+// empty.
 void Prune(boost::json::value& value, const FieldSet& last, const FieldSet& owned,
            const Schema* schema);
 

@@ -1,5 +1,5 @@
-// What a server checks before it keeps an object: types of fields, names, labels, and rules of some
-// kinds. Wrong labels, taints or events are noticed here as a real server notices them.
+// The checks before an object is stored: field types, names, labels, and rules of some kinds. Finds
+// the same wrong labels, taints and events as a real server.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -13,7 +13,7 @@
 
 namespace kgpu::apiserver {
 
-// Whether each field has the type its schema says. Errors: a Failure of code 400.
+// Whether each field has the type in its schema. Errors: a Failure of code 400.
 Status CheckTypes(const boost::json::object& object, const Resource& resource);
 // Paths of fields that the schema does not have: ".spec.fo".
 std::vector<std::string> UnknownFields(const boost::json::object& object, const Resource& resource);
@@ -22,11 +22,11 @@ std::vector<std::string> UnknownFields(const boost::json::object& object, const 
 std::vector<Cause> Validate(const Resource& resource, const boost::json::object& object,
                             const boost::json::object* before);
 
-// Custom resources: takes away what the schema does not declare, fills defaults in, and checks.
+// Custom resources: removes what the schema does not declare, fills in defaults, and checks.
 void PruneAndDefault(boost::json::object& object, const Schema& schema);
 std::vector<Cause> ValidateBySchema(const boost::json::object& object, const Schema& schema);
 
-// The rules of kinds; each adds what it finds.
+// The rules for each kind; each appends its findings.
 void ValidateNode(const boost::json::object& node, std::vector<Cause>& causes);
 void ValidatePod(const boost::json::object& pod, const boost::json::object* before,
                  std::vector<Cause>& causes);

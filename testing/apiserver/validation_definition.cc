@@ -9,7 +9,7 @@ namespace {
 
 namespace json = boost::json;
 
-// What may not stand in a structural schema.
+// Keywords that a structural schema must not have.
 constexpr const char* kForbidden[] = {"$ref", "definitions", "patternProperties", "dependencies",
                                       "id"};
 

@@ -1,4 +1,4 @@
-// How objects are shown: whole, as rows of a table, or their metadata alone.
+// How objects are returned: complete, as table rows, or only their metadata.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -14,7 +14,7 @@
 namespace kgpu::apiserver {
 
 enum class Shape : uint8_t { kWhole, kTable, kMetadata };
-// What a table's rows carry of their objects.
+// How much of the objects table rows contain.
 enum class RowObject : uint8_t { kNone, kMetadata, kWhole };
 
 struct View {
@@ -23,7 +23,7 @@ struct View {
   int64_t now = 0;  // seconds since 1970, for ages
 };
 
-// From the Accept and includeObject of a request. The first form that this server speaks wins.
+// From the Accept header and includeObject of a request: the first form that we support.
 View ViewOf(std::string_view accept, std::string_view include_object, int64_t now);
 
 // JSON texts.

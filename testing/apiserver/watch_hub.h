@@ -1,4 +1,4 @@
-// Every watch that is open: who hears of which change, bookmarks, ends. One timer serves all.
+// All open watches: who gets which change, bookmarks, ends. One timer serves all.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct WatchRequest {
   FieldSelector fields;
   View view;
   bool wants_bookmarks = false;
-  // Begin with the objects there are, as ADDED; and with a bookmark behind them.
+  // Start with the existing objects, as ADDED; and with a bookmark after them.
   bool sends_initial = false;
   bool marks_initial_end = false;
   uint64_t after = 0;  // without sends_initial: changes after this version
@@ -41,12 +41,12 @@ class WatchHub {
   WatchHub(const WatchHub&) = delete;
   WatchHub& operator=(const WatchHub&) = delete;
 
-  // Begins the answer on `sink`. Past the limit of watches it is a refusal with code 429.
+  // Starts the response on `sink`. Over the limit of watches, refuses with code 429.
   void Start(WatchRequest request, std::shared_ptr<Sink> sink);
   void Notify(const Change& change);
-  // Connections break, all or those of one resource ("": all).
+  // Breaks connections, all or those of one resource ("": all).
   void CutAll(std::string_view qualified = "");
-  // Streams end as when the server closes them: whole.
+  // Ends streams properly, as when the server closes them.
   void EndAll(std::string_view qualified = "");
   size_t size() const { return watches_.size(); }
 
@@ -76,8 +76,8 @@ class WatchHub {
   size_t max_watches_;
   uint64_t last_id_ = 0;
   std::map<uint64_t, Watch> watches_;
-  // By what they are kept under and, for watches of one object, its name: a change is only shown
-  // to those who may want it.
+  // By storage name and, for watches of one object, its name: a change is only passed to watches
+  // that may want it.
   std::map<std::pair<std::string, std::string>, std::set<uint64_t>> interest_;
   std::set<std::pair<SteadyTime, uint64_t>> due_;
   TimerId timer_ = TimerId::kNone;

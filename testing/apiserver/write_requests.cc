@@ -84,7 +84,7 @@ StatusOr<WriteOptions> OptionsOf(const Route& route, const http::Request& reques
   return options;
 }
 
-// What fieldValidation makes of fields that the type does not have.
+// How fieldValidation treats fields that the type does not have.
 StatusOr<std::vector<std::string>> WarningsFor(const Route& route, const json::object& object) {
   std::vector<std::string> warnings;
   const std::string_view mode = route.Query("fieldValidation");

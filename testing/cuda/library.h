@@ -1,6 +1,6 @@
-// What lies behind the simulated libcuda.so.1: the devices this process may use, and the contexts,
-// modules and memory it has made. The GPUs are those of the simulated driver, through the session
-// that the simulated libnvidia-ml.so.1 opens, too.
+// The state behind the simulated libcuda.so.1: the devices that this process may use, and the
+// contexts, modules and memory it has created. The GPUs are the simulated driver's, through the
+// same session as in the simulated libnvidia-ml.so.1.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct VisibleDevice {
 struct ContextObject {
   ContextObject* next;
   VisibleDevice device;
-  Result failure;          // of a kernel: every later call of the context answers it
+  Result failure;          // of a kernel: every later call of the context returns it
   uint64_t ecc_at_start;   // uncorrected errors when the context was made
   uint32_t primary_users;  // of cuDevicePrimaryCtxRetain; 0: made by cuCtxCreate
   cuda_api::Device ordinal;
@@ -46,7 +46,7 @@ struct ModuleObject {
   ptx::Module code;
 };
 
-// A C library's state between calls can only be global. Guarded by Lock, but for `is_ready`.
+// State of a C library between calls can only be global. Guarded by Lock, except `is_ready`.
 struct Library {
   bool is_ready;  // cuInit has succeeded; never reset
   uint32_t device_count;
@@ -65,18 +65,18 @@ class Lock {
   Lock& operator=(const Lock&) = delete;
 };
 
-// The context that this thread works in; null when there is none.
+// The current context of this thread; null if there is none.
 ContextObject* CurrentContext();
 void SetCurrentContext(ContextObject* context);
 
-// The number of CUDA for an answer of the session.
+// The CUDA result for a result of the session.
 Result ResultOf(nvml::Return result);
 
-// What every call does first: it is as slow as the simulated faults say, and fails as the driver
+// The first step of every call: takes as long as the simulated faults say, and fails if the driver
 // or the GPU fails. `name` is the function's.
 Result EnterSystem(const char* name);
 Result EnterDevice(const char* name, cuda_api::Device ordinal, VisibleDevice* device);
-// The same for the current context; null `context` is not allowed.
+// The same for the current context; `context` must not be null.
 Result EnterContext(const char* name, ContextObject** context);
 
 // Reads a value of the device's GPU: `read` gets the SimGpu.
@@ -92,17 +92,17 @@ Result ReadGpu(const VisibleDevice& device, Read&& read) {
   }));
 }
 
-// The instance behind a MIG device, or null when it is gone.
+// The instance behind a MIG device, or null if it is gone.
 const sim::SimComputeInstance* InstanceOf(const sim::SimGpu& gpu, const VisibleDevice& device);
 const sim::SimMigProfile* ProfileOf(const sim::SimGpu& gpu, const VisibleDevice& device);
 
-// Finds what CUDA_VISIBLE_DEVICES and the device nodes leave of the session's GPUs.
+// Finds the session's GPUs that CUDA_VISIBLE_DEVICES and the device nodes allow.
 void FindDevices(const sim::Session& session, Library* library);
 
-// `size` bytes at `address` of one allocation of `context`, or null. With the lock held.
+// `size` bytes at `address` in one allocation of `context`, or null. Call with the lock held.
 void* Resolve(const ContextObject* context, uint64_t address, size_t size);
 
-// Frees what a context has made. With the lock held.
+// Frees everything a context has created. Call with the lock held.
 void ReleaseMemory(const ContextObject* context);
 void ReleaseModules(const ContextObject* context);
 

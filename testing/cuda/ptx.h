@@ -1,6 +1,6 @@
-// PTX text into instructions: the subset that our own kernels use, and nothing else. What the
-// simulated GPU does not know is an error with its line, never a guess. C style: the simulated
-// library has no C++ runtime below it. Source: the PTX ISA reference.
+// Parses PTX into instructions: only the subset that our own kernels use. What the simulated GPU
+// does not know is an error with its line, never a guess. C style: the simulated library has no C++
+// runtime below it. Source: the PTX ISA reference.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,7 @@ struct Operand {
   Special special;     // of kSpecial
   uint16_t axis;       // of kSpecial: 0 x, 1 y, 2 z
   uint32_t index;      // register, or the byte offset of a parameter
-  uint64_t immediate;  // bits; of an address: what is added to the register
+  uint64_t immediate;  // bits; for an address: the offset added to the register
 };
 
 struct Instruction {
@@ -92,11 +92,11 @@ struct Module {
 // The size of values of `type` in bytes; 0 for predicates.
 uint32_t SizeOf(Type type);
 
-// False with a line for people in `error` when the text is not within the subset. `module` is
-// overwritten. Time proportional to the text, up to the number of names of a function.
+// False, with a line for people in `error`, if the text is not in the subset. Overwrites `module`.
+// Time linear in the text, times the number of names in a function.
 bool Parse(const char* text, size_t size, Module* module, char* error, size_t error_size);
 
-// Null when the module has no such kernel.
+// Null if the module has no such kernel.
 const Function* FindFunction(const Module& module, const char* name);
 
 }  // namespace kgpu::ptx

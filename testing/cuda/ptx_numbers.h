@@ -8,7 +8,7 @@
 
 namespace kgpu::ptx {
 
-// False when the token is none, or does not fit into `type`.
+// False if the token is no number, or does not fit into `type`.
 bool ParseNumber(const Token& token, bool is_negative, Type type, uint64_t* bits);
 // A small decimal number of a directive.
 bool ParseCount(const Token& token, uint32_t limit, uint32_t* value);

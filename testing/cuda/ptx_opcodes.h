@@ -1,4 +1,4 @@
-// Names of instructions: which there are, for which types, and what operands they take.
+// The instructions by name: which exist, for which types, and with which operands.
 #pragma once
 
 #include "testing/cuda/ptx.h"
@@ -16,10 +16,10 @@ struct Opcode {
   const char* operands;
 };
 
-// Null when the name is not in the subset; `type` is the instruction's.
+// Null if the name is not in the subset; `type` is set to the instruction's.
 const Opcode* FindOpcode(const Token& name, Type* type);
 
-// Of ".u32" and the like without the dot; kNone when it is none.
+// For ".u32" and the like without the dot; kNone if it is no type.
 Type TypeOf(const char* text, size_t size);
 
 }  // namespace kgpu::ptx

@@ -1,4 +1,4 @@
-// The reader of PTX behind Parse(): one pass over the tokens, one kernel at a time.
+// The PTX parser behind Parse(): one pass over the tokens, one kernel at a time.
 #pragma once
 
 #include "testing/cuda/ptx.h"
@@ -7,7 +7,7 @@
 
 namespace kgpu::ptx {
 
-// A name that a kernel declares. Registers of one `.reg` stand in a row: %f<5> is %f0 … %f4.
+// A name that a kernel declares. Registers of one `.reg` are consecutive: %f<5> is %f0 … %f4.
 struct RegisterRange {
   Token name;
   Type type;
@@ -23,7 +23,7 @@ struct Label {
   uint32_t line;  // of its first use
 };
 
-// Every step returns false after Fail, which the first error alone sets.
+// Every step returns false after Fail; only the first error is kept.
 class Parser {
  public:
   Parser(const char* text, size_t size, Module* module, char* error, size_t error_size);
@@ -57,8 +57,8 @@ class Parser {
   const RegisterRange* FindRegister(const Token& name, uint32_t* index) const;
 
   void Advance() { token_ = scanner_.Next(); }
-  bool Take(const char* word);    // the token, if it is this one
-  bool Expect(const char* word);  // the token must be this one
+  bool Take(const char* word);    // consumes the token if it is this one
+  bool Expect(const char* word);  // fails unless the token is this one
   bool ExpectName(char* out, const char* what);
   bool Fail(const char* what, const Token& token);
 

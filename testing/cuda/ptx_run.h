@@ -1,4 +1,4 @@
-// Runs a kernel of parsed PTX: thread after thread, since the subset has no barriers.
+// Runs a kernel of parsed PTX, one thread after the other, since the subset has no barriers.
 #pragma once
 
 #include "testing/cuda/ptx.h"
@@ -13,10 +13,10 @@ struct Launch {
   const uint8_t* parameters;  // Function::parameter_bytes of them
   uint32_t grid[3];
   uint32_t block[3];
-  // Where a kernel may read and write: `size` bytes at `address` as ours, or null.
+  // Maps what a kernel may read and write: `size` bytes at `address` as a pointer, or null.
   void* (*resolve)(void* memory, uint64_t address, uint32_t size);
   void* memory;
-  uint64_t instruction_limit;  // of all threads together; more of them: kTooLong
+  uint64_t instruction_limit;  // of all threads together; over it: kTooLong
 };
 
 Fault Run(const Launch& launch);

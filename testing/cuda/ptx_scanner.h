@@ -1,4 +1,4 @@
-// PTX text into words and marks.
+// Splits PTX text into words and marks.
 #pragma once
 
 #include <cstddef>

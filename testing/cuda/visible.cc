@@ -76,7 +76,7 @@ void Collect(const sim::Session& session, Candidates& found) {
   }
 }
 
-// Of devices without a choice: every GPU; where there is none, the first MIG device alone.
+// The count without a choice: every GPU; if there is none, only the first MIG device.
 uint32_t DefaultCount(const Candidates& found) {
   uint32_t gpus = 0;
   while (gpus < found.count && !found.items[gpus].device.is_mig) {
@@ -100,7 +100,7 @@ const Candidate* Choose(const Candidates& found, const char* item, size_t size) 
   return nullptr;
 }
 
-// What follows an item that names nothing is not looked at, as CUDA does it.
+// Items after one that names nothing are ignored, as in CUDA.
 void Select(const Candidates& found, const char* wanted, Library* library) {
   while (library->device_count < sim::kMaxGpus) {
     const size_t size = strcspn(wanted, ",");

@@ -27,8 +27,8 @@ namespace kgpu::sim {
 
 inline constexpr size_t kMaxCommand = 1024;
 
-// Applies one line to `state`; the answer is empty, or what was made ("gi 7 ci 0", "gpu 3").
-// Errors: InvalidArgument (names the word and the fix; the state is untouched), those of faults.h.
+// Applies one line to `state`; returns "", or what was created ("gi 7 ci 0", "gpu 3"). Errors:
+// InvalidArgument (names the word and the fix; the state is unchanged), those of faults.h.
 StatusOr<std::string> ApplyCommand(SimState& state, std::string_view line);
 
 }  // namespace kgpu::sim

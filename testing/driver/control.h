@@ -1,4 +1,4 @@
-// Sends commands to a running state server: what `kgpu-sim xid …` does.
+// Sends commands to a running state server, e.g. for `kgpu-sim xid …`.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace kgpu::sim {
 
-// One connection, used by one thread; blocks up to its time limit.
+// One connection, used by one thread; blocks for at most its time limit.
 class ControlClient {
  public:
   // `root` is the folder of the simulated host. Errors: Unavailable (no server answers there).
@@ -22,7 +22,7 @@ class ControlClient {
   ControlClient(const ControlClient&) = delete;
   ControlClient& operator=(const ControlClient&) = delete;
 
-  // The server's answer to one line of command.h. Errors: the server's, PermissionDenied (neither
+  // The server's response to one line of command.h. Errors: the server's, PermissionDenied (neither
   // root nor the server's user), Unavailable (connection lost), DeadlineExceeded.
   StatusOr<std::string> Run(std::string_view command_line);
 

@@ -1,7 +1,7 @@
-// Counters that count on by themselves: energy, traffic, time of slowdown. A state holds each as it
-// was at `settled_ns`; what came since follows from the rates of now, so that a reader needs no
-// writer. Before a rate changes, the writer settles. C++ without a library: the simulated driver
-// library shares it.
+// Counters that advance by themselves: energy, traffic, throttling time. A state holds each as of
+// `settled_ns`; readers add what follows from the current rates, so they need no writer. Before a
+// rate changes, the writer settles. C++ without a library: the simulated driver library shares
+// it.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline uint64_t Unsettled(const SimGpu& gpu, uint64_t now_ns) {
   return gpu.settled_ns != 0 && now_ns > gpu.settled_ns ? now_ns - gpu.settled_ns : 0;
 }
 
-// What `rate` a second makes of so many nanoseconds; nothing where the rate is not there.
+// How much `rate` per second adds in this many nanoseconds; nothing if there is no rate.
 inline uint64_t Grown(uint32_t rate, uint64_t ns) {
   return rate == kUnsupported ? 0
                               : rate * (ns / kNanosecondsPerSecond) +
@@ -48,7 +48,7 @@ inline uint64_t LinkRxKib(const SimGpu& gpu, const SimNvLink& link, uint64_t now
   return link.rx_kib + Grown(rate, Unsettled(gpu, now_ns));
 }
 
-// By nvmlPerfPolicyType_t: 0 power, 1 heat; the others have no cause here.
+// By nvmlPerfPolicyType_t: 0 power, 1 heat; the others never happen here.
 inline uint64_t ViolationNs(const SimGpu& gpu, int32_t policy, uint64_t now_ns) {
   const uint64_t reasons = gpu.throttle_reasons == kUnsupported64 ? 0 : gpu.throttle_reasons;
   const uint64_t since = Unsettled(gpu, now_ns);
@@ -62,7 +62,7 @@ inline uint64_t ViolationNs(const SimGpu& gpu, int32_t policy, uint64_t now_ns) 
   }
 }
 
-// Makes the counters right at `now_ns`, from where they count on.
+// Updates the counters to `now_ns`, where they continue from.
 inline void Settle(SimGpu& gpu, uint64_t now_ns) {
   const uint64_t energy = EnergyMj(gpu, now_ns);
   const uint64_t sent = PcieTxBytes(gpu, now_ns);
@@ -81,7 +81,7 @@ inline void Settle(SimGpu& gpu, uint64_t now_ns) {
   gpu.settled_ns = now_ns;
 }
 
-// As after the driver was loaded.
+// Resets them, as when the driver is loaded.
 inline void ForgetCounters(SimGpu& gpu) {
   if (gpu.power.energy_mj != kUnsupported64) {
     gpu.power.energy_mj = 0;

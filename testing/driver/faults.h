@@ -1,6 +1,6 @@
-// What can happen to a simulated driver, as functions on its state. Pure: no clock, no files. A
-// function that returns an error has changed nothing.
-// GPUs are named by their slot: see gpus.h.
+// Everything that can happen to a simulated driver, as functions on its state. Pure: no clock, no
+// files. A function that returns an error has changed nothing. GPUs are identified by slot: see
+// gpus.h.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace kgpu::sim {
 
-// Appends an event for clients that wait for its type.
+// Appends an event for clients that registered for its type.
 void PushEvent(SimState& state, const SimEvent& event);
 
-// An XID message from the driver, 1…999. Only the event: `Lose` is what XID 79 does to a GPU.
+// An XID message from the driver, 1…999. Only the event: `Lose` has the effects of XID 79 on a GPU.
 struct XidTarget {
   uint32_t gpu_instance = kUnsupported;
   uint32_t compute_instance = kUnsupported;
@@ -30,25 +30,25 @@ enum class EccKind { kCorrected, kUncorrected };
 // retirement) pending. Errors: FailedPrecondition (ECC is off), InvalidArgument.
 Status SetEcc(SimState& state, uint32_t slot, EccKind kind, uint32_t location, uint64_t count);
 
-// The GPU falls off the bus: XID 79, then every call on it says so until Heal.
+// The GPU falls off the bus: XID 79, and every call on it reports that until Heal.
 Status Lose(SimState& state, uint32_t slot);
 
-// Calls wait until Heal. `slot` nullopt: of every GPU, and calls that name none. `function` empty:
+// Calls wait until Heal. `slot` nullopt: calls on any GPU, and calls without one. `function` empty:
 // all functions; else an NVML name such as "nvmlDeviceGetTemperature".
 Status Hang(SimState& state, std::optional<uint32_t> slot, std::string_view function);
 // As Hang, but each call takes `nanoseconds` longer; at most an hour.
 Status Slow(SimState& state, std::optional<uint32_t> slot, uint64_t nanoseconds,
             std::string_view function);
 
-// The kernel module goes; what a module forgets is forgotten. Errors: FailedPrecondition.
+// Unloads the kernel module, and resets what that resets. Errors: FailedPrecondition.
 Status Unload(SimState& state);
-// The module comes with `version` ("" as before) and `cuda` (0 as before).
+// Loads the module with `version` ("": as before) and `cuda` (0: as before).
 Status Load(SimState& state, std::string_view version, uint32_t cuda);
 
 // Adds the process, or replaces the one with its pid and kind. Errors: InvalidArgument, NotFound
 // (no such GPU or compute instance), ResourceExhausted (slots or memory).
 Status AddProcess(SimState& state, uint32_t slot, const SimProcess& process);
-// Takes the four utilisations, in percent, of `load` for the process of its pid. Errors: NotFound,
+// Sets the process's four utilisations, in percent, from `load`, by its pid. Errors: NotFound,
 // InvalidArgument.
 Status SetProcessUtil(SimState& state, uint32_t slot, const SimProcess& load);
 // Errors: NotFound.

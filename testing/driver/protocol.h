@@ -15,7 +15,7 @@ enum FrameType : uint32_t {
   kEvent = 3,
   kCommand = 4,
   kReply = 5,    // uint32_t absl::StatusCode, then text
-  kChanged = 6,  // no payload: waiters look at the state, for changes that are no events
+  kChanged = 6,  // no payload: waiters check the state, for changes without an event
 };
 
 struct FrameHeader {
@@ -44,8 +44,8 @@ struct Frame {
 
 enum class Decoded { kFrame, kIncomplete, kMalformed };
 
-// Takes the first message of `buffer`; `used` says how many bytes it covers. kMalformed: the peer
-// does not speak this protocol and must be dropped.
+// Takes the first message of `buffer`; `used` is its length in bytes. kMalformed: the peer does not
+// speak this protocol and must be dropped.
 Decoded DecodeFrame(std::string_view buffer, Frame& frame, size_t& used);
 
 }  // namespace kgpu::sim

@@ -1,4 +1,4 @@
-// Test only: the state server on a thread of its own, as `kgpu-sim serve` runs it.
+// Tests only: the state server on a thread of its own, as `kgpu-sim serve` runs it.
 #pragma once
 
 #include <functional>
@@ -12,18 +12,18 @@
 
 namespace kgpu::sim {
 
-// Serves from construction to destruction; a server that cannot start fails the test.
+// Serves from construction to destruction; if the server cannot start, the test fails.
 class RunningServer {
  public:
-  // The state that lies in `root` already.
+  // Uses the state that is already in `root`.
   explicit RunningServer(const std::string& root);
   RunningServer(const std::string& root, const SimState& state);
   ~RunningServer();
   RunningServer(const RunningServer&) = delete;
   RunningServer& operator=(const RunningServer&) = delete;
 
-  // Puts what `change` makes of the state in its place; clients know when this returns. Any thread
-  // but the server's.
+  // Replaces the state by what `change` makes of it; clients know of it when this returns. Any
+  // thread except the server's.
   void Change(const std::function<void(SimState&)>& change);
 
  private:

@@ -1,4 +1,4 @@
-// A small simulated driver for tests: A100-80GB GPUs, as many as asked, joined by NVLink when two.
+// A small simulated driver for tests: `gpus` A100-80GB GPUs, connected by NVLink if two.
 #pragma once
 
 #include <cstdint>

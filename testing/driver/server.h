@@ -1,5 +1,5 @@
-// The driver behind the simulated libraries: owns the state, hands it read-only to clients over a
-// unix socket at the place of nvidia-persistenced's, applies commands, delivers events.
+// The driver behind the simulated libraries: owns the state, gives clients read-only access over a
+// unix socket at nvidia-persistenced's path, applies commands, delivers events.
 #pragma once
 
 #include <sys/types.h>
@@ -22,11 +22,11 @@ class SharedState;
 struct ServerOptions {
   std::string root;  // folder of the simulated host
   // Called on the loop after each applied change, so that the host tree (nodes, /proc, /sys) can
-  // follow. Its error goes to whoever sent the command.
+  // follow. The sender of the command gets its error.
   std::function<Status(const SimState& before, const SimState& now)> on_change = {};
-  // Energy, traffic and the like count on from the start of the server, instead of standing still.
+  // Energy, traffic and the like advance from the start of the server, instead of standing still.
   bool counts_on = false;
-  // What a command does to a copy of the state; unset: ApplyCommand. For hosts with more verbs.
+  // Applies a command to a copy of the state; unset: ApplyCommand. For hosts with more commands.
   std::function<StatusOr<std::string>(SimState& state, std::string_view line)> apply = {};
 };
 
@@ -43,11 +43,11 @@ class StateServer {
  public:
   static constexpr size_t kMaxClients = 256;
 
-  // Takes the state of <root>/.kgpu-sim/state and listens. `loop` outlives the server.
+  // Loads the state from <root>/.kgpu-sim/state and listens. `loop` must outlive the server.
   // Errors: NotFound (no state: create the host first), AlreadyExists (a server answers there),
   // InvalidArgument (state of another version), as ErrnoStatus.
   static StatusOr<std::unique_ptr<StateServer>> Create(EventLoop& loop, ServerOptions options);
-  // For clients that stay connected the driver is then unloaded; the file keeps it loaded.
+  // To connected clients, the driver is then unloaded; the file keeps it loaded.
   ~StateServer();
   StateServer(const StateServer&) = delete;
   StateServer& operator=(const StateServer&) = delete;
@@ -56,9 +56,9 @@ class StateServer {
   // Sorted by pid; one entry per connection.
   std::vector<ClientInfo> clients() const;
 
-  // What a control client's command does, for servers in the same process: see command.h.
+  // Executes a control client's command, for servers in the same process: see command.h.
   StatusOr<std::string> Execute(std::string_view command_line);
-  // Puts a whole new state in place of the old one.
+  // Replaces the whole state.
   Status Replace(const SimState& next);
 
  private:

@@ -1,4 +1,4 @@
-// The state in a memfd: this process writes it under the seqlock, others get it read-only.
+// The state in a memfd: this process writes it under the seqlock, others map it read-only.
 #pragma once
 
 #include <memory>
@@ -17,9 +17,9 @@ class SharedState {
   SharedState(const SharedState&) = delete;
   SharedState& operator=(const SharedState&) = delete;
 
-  // A descriptor that can be mapped for reading only; lives as long as this.
+  // A descriptor that can only be mapped for reading; lives as long as this object.
   int read_only_fd() const { return read_only_.get(); }
-  // Copies `state` in; readers retry while it lasts.
+  // Copies `state` in; readers retry meanwhile.
   void Write(const SimState& state);
 
  private:

@@ -12,10 +12,10 @@
 namespace kgpu::sim {
 
 inline constexpr uint64_t kStateMagic = 0x6174735370676bULL;  // "kgpSsta"
-inline constexpr uint32_t kStateLayout = 3;  // rises with every change of a layout below
+inline constexpr uint32_t kStateLayout = 3;  // increases with every layout change below
 inline constexpr uint32_t kMaxEvents = 256;
 
-// Where the state server listens below the simulated host's root (nvidia-persistenced's place), and
+// Where the state server listens below the simulated host's root (nvidia-persistenced's path), and
 // where it keeps its own files.
 inline constexpr char kSocketPath[] = "run/nvidia-persistenced/socket";
 inline constexpr char kSocketPathVar[] = "var/run/nvidia-persistenced/socket";
@@ -52,7 +52,7 @@ struct SimState {
   uint32_t layout;    // kStateLayout
   uint32_t size;      // sizeof(SimState)
   uint64_t sequence;  // seqlock: odd while the server writes
-  uint64_t version;   // rises with every mutation
+  uint64_t version;   // increases with every change
   SimDriver driver;
   SimKnob knobs[kMaxKnobs];  // for every GPU and for calls without one
   uint64_t event_count;      // events so far; the newest is events[(event_count-1) % kMaxEvents]

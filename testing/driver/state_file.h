@@ -1,4 +1,4 @@
-// The state as a file: what `kgpu-sim create` writes and what the server starts from and keeps.
+// The state as a file: `kgpu-sim create` writes it, the server starts from it and updates it.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace kgpu::sim {
 
-// Checks what the simulated libraries rely on: counts within bounds, texts that end, ids in their
+// Checks what the simulated libraries rely on: counts within bounds, terminated texts, ids in their
 // places. Errors: InvalidArgument (names the field).
 Status ValidateState(const SimState& state);
 
@@ -20,7 +20,7 @@ std::string_view StateBytes(const SimState& state);
 
 // <root>/.kgpu-sim/state. Errors: NotFound, InvalidArgument.
 StatusOr<std::unique_ptr<SimState>> LoadState(const std::string& root);
-// Atomic; makes the folder.
+// Atomic; creates the folder.
 Status SaveState(const std::string& root, const SimState& state);
 
 }  // namespace kgpu::sim

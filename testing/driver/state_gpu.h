@@ -1,6 +1,6 @@
-// One simulated GPU: everything an NVML client may ask. Plain data shared between processes.
+// One simulated GPU: everything that an NVML client may query. Plain data shared between processes.
 // kUnsupported in a 32-bit field, kUnsupported64 in a 64-bit field or an empty text mean that the
-// model lacks it: the library then answers NVML_ERROR_NOT_SUPPORTED.
+// model lacks it: the library then returns NVML_ERROR_NOT_SUPPORTED.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ inline constexpr uint32_t kMaxRetiredPages = 64;
 inline constexpr uint32_t kMaxKnobs = 4;
 inline constexpr uint32_t kCpuMaskWords = 16;  // 1,024 CPUs
 
-// Makes calls slow or hang. Where `function` is set, only the NVML function of that name, without
-// version suffix: "nvmlDeviceGetTemperature" also slows nvmlDeviceGetTemperatureV.
+// Slows calls down or makes them hang. If `function` is set, only the NVML function of that name,
+// without version suffix: "nvmlDeviceGetTemperature" also slows nvmlDeviceGetTemperatureV.
 struct SimKnob {
   uint32_t hang;  // 1: calls wait until healed
   uint32_t is_set;
@@ -151,7 +151,7 @@ struct SimPcie {
   uint64_t rx_bytes;
 };
 
-// What GPM counters say, in percent. kUnsupported: what follows from the utilisation.
+// GPM counters, in percent. kUnsupported: derived from the utilisation.
 struct SimGpm {
   uint32_t is_capable;  // Hopper and newer
   uint32_t graphics;
@@ -177,7 +177,7 @@ struct SimUtilization {  // percent
 struct SimGpu {
   uint32_t is_present;   // 0: free slot, or removed
   uint32_t is_lost;      // fell off the bus
-  uint32_t incarnation;  // rises when the slot is used again
+  uint32_t incarnation;  // increases when the slot is reused
   uint32_t minor;        // N of /dev/nvidia<N>; kUnsupported is not allowed
   char uuid[48];         // "GPU-…"
   char name[96];
@@ -241,8 +241,8 @@ struct SimGpu {
   SimKnob knobs[kMaxKnobs];
   SimProcess processes[kMaxProcesses];
   SimGpm gpm;
-  // Counters are right at this moment and count on from it, by the rates of now; see counters.h.
-  // CLOCK_BOOTTIME; 0: they stand still.
+  // Counters are correct as of this moment and advance from it by the current rates; see
+  // counters.h. CLOCK_BOOTTIME; 0: they do not advance.
   uint64_t settled_ns;
   uint64_t power_violation_ns;
   uint64_t thermal_violation_ns;
@@ -251,7 +251,7 @@ struct SimGpu {
   uint32_t recovery_action;  // nvmlDeviceGpuRecoveryAction_t
   uint32_t fabric_status;    // a Return, of a registration that is completed
   uint32_t last_xid;         // 0: none since the driver was loaded or healed
-  uint32_t reset_required;   // 1: only a GPU reset (Heal) brings it back
+  uint32_t reset_required;   // 1: only a GPU reset (Heal) repairs it
   uint32_t fabric_health;    // nvml::FabricHealth; older libraries do not report it
   uint32_t more_padding;
 };

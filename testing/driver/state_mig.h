@@ -1,5 +1,5 @@
-// MIG part of the simulated driver's state: what the model can be cut into, and what it is cut
-// into. Plain data shared between processes: no pointers, no constructors, explicit padding.
+// MIG part of the simulated driver's state: the model's possible partitions, and the current ones.
+// Plain data shared between processes: no pointers, no constructors, explicit padding.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct SimComputeInstance {
 
 struct SimGpuInstance {
   uint32_t exists;
-  uint32_t id;               // 0…14; used again after destruction
+  uint32_t id;               // 0…14; reused after destruction
   uint32_t profile_id;       // SimMigProfile::id
   uint32_t placement_start;  // in memory slices
   uint32_t placement_size;
@@ -60,7 +60,7 @@ struct SimMig {
   uint32_t memory_slice_count;   // 8, or 4
   uint32_t compute_slice_count;  // 7, or 4
   uint32_t profile_count;
-  uint32_t creations;  // rises with each compute instance: source of fresh UUIDs
+  uint32_t creations;  // increases with each compute instance: source of fresh UUIDs
   SimMigProfile profiles[kMaxMigProfiles];
   SimGpuInstance instances[kMaxGpuInstances];  // by id: element i has id i
 };

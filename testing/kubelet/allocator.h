@@ -1,4 +1,4 @@
-// Gives containers their devices: what the kubelet's device manager does when it admits a pod.
+// Allocates devices to containers, like the kubelet's device manager when it admits a pod.
 #pragma once
 
 #include <functional>
@@ -16,10 +16,10 @@
 
 namespace kgpu::kubelet {
 
-// Lives on the loop's thread. Chance (the order of ids and of resources) comes from a seed.
+// Lives on the loop's thread. Random choices (the order of ids and of resources) come from a seed.
 class Allocator {
  public:
-  // FailedPrecondition for a pod that the topology policy turns away, any other error for one that
+  // FailedPrecondition for a pod that the topology policy rejects, any other error for one that
   // cannot have its devices.
   using Done = std::function<void(const Status&)>;
 
@@ -28,17 +28,17 @@ class Allocator {
     uint32_t seed = 1;
   };
 
-  // `manager` outlives the allocator.
+  // `manager` must outlive the allocator.
   Allocator(DeviceManager& manager, const Options& options);
   ~Allocator();
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  // Every container of `pod`, init containers first. Containers that already run need nothing
-  // while the kubelet has not yet heard of all pods.
+  // Every container of `pod`, init containers first. While the kubelet does not know all pods yet,
+  // containers that already run need nothing.
   void AllocatePod(const PodSpec& pod, std::function<bool(const std::string&)> is_running,
                    Done done);
-  // One container, as the kubelet does when it has no cached state of one that it starts.
+  // One container, as the kubelet does if it starts one without a cached state.
   void AllocateContainer(const PodSpec& pod, const std::string& container, Done done);
 
  private:
@@ -53,7 +53,7 @@ class Allocator {
   Status Align(const WorkPtr& work);
   std::optional<std::vector<Hint>> HintsFor(const Work& work, const std::string& resource,
                                             int64_t count) const;
-  // What is missing of one resource; nothing when nothing is.
+  // What is still missing of one resource; nothing if it is complete.
   StatusOr<std::optional<Picker>> Pick(const WorkPtr& work, const std::string& resource,
                                        int64_t count);
   void AskPreference(const WorkPtr& work, const std::string& resource, Picker picker);
@@ -62,7 +62,7 @@ class Allocator {
   DeviceManager& manager_;
   Options options_;
   std::mt19937 random_;
-  // Devices of ended init containers, of the pod that was worked on last.
+  // Devices of ended init containers, for the last pod processed.
   std::string reuse_pod_;
   IdsByResource reuse_;
   std::set<WorkPtr> busy_;

@@ -1,4 +1,4 @@
-// Asks a running stub kubelet, for the verbs. Only for the files that speak JSON.
+// Queries a running stub kubelet, for the commands. Only for the files that use JSON.
 #pragma once
 
 #include <boost/json.hpp>

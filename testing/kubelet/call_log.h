@@ -1,4 +1,4 @@
-// Every call between the kubelet and plugins, in order, for tests and for people.
+// Every call between the kubelet and plugins, in order, for tests and people.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 namespace kgpu::kubelet {
 
 struct CallRecord {
-  uint64_t number = 0;  // counts from 1, never used again
+  uint64_t number = 0;  // from 1, never reused
   WallTime time;
   // The RPC's name; messages of a stream are records of their own, "ListAndWatchResponse".
   std::string method;
@@ -35,11 +35,11 @@ class CallLog {
   // `clock` outlives the log.
   explicit CallLog(const Clock& clock) : clock_(clock) {}
 
-  // The number of a call that begins.
+  // Returns the number of the call that starts.
   uint64_t Begin(std::string_view method, std::string_view peer, std::string_view arguments);
-  // A call that fell out of the log is ignored.
+  // Ignores a call that has left the log.
   void End(uint64_t number, std::string_view reply);
-  // Something without a reply, such as a message of a stream.
+  // Records something without a reply, such as a message of a stream.
   void Note(std::string_view method, std::string_view peer, std::string_view text);
 
   const std::deque<CallRecord>& records() const { return records_; }

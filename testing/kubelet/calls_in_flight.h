@@ -1,4 +1,4 @@
-// Counts calls whose end gRPC's threads have still to tell: the loop they post to must outlive
+// Counts calls whose end gRPC's threads have yet to report: the loop they post to must outlive
 // them.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace kgpu::kubelet {
 class CallsInFlight {
  public:
   CallsInFlight() = default;
-  // Waits until there is none: whoever started calls must have cancelled them.
+  // Waits until there are none: they must have been cancelled.
   ~CallsInFlight() {
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [this] { return count_ == 0; });

@@ -1,4 +1,4 @@
-// CDI device names → what engines do to a container for them.
+// Resolves CDI device names to the edits that engines make to a container.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace kgpu::kubelet {
 
-// The edits of each device, in the order of `names`, each spec's common edits before those of its
-// first device. Errors: FailedPrecondition (a name that no spec declares, or several do; a broken
-// spec may be why, and is named).
+// The edits of each device, in the order of `names`, with each spec's common edits before those of
+// its first device. Errors: FailedPrecondition (no spec declares a name, or several do; names an
+// invalid spec that may be the reason).
 StatusOr<std::vector<cdi::ContainerEdits>> ResolveCdi(const cdi::FolderContents& contents,
                                                       const std::vector<std::string>& names);
 

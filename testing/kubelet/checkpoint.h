@@ -1,5 +1,5 @@
 // The file kubelet_internal_checkpoint: assignments and healthy devices, in the kubelet's own JSON
-// layout. Only the checksum is ours: the kubelet's is made of a Go program's memory.
+// layout. Only the checksum is ours: the kubelet's depends on a Go program's memory.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct Checkpoint {
 
 // One line, as the kubelet writes it.
 std::string PrintCheckpoint(const Checkpoint& checkpoint);
-// `file` is only named in errors. Errors: InvalidArgument (not of this layout, wrong checksum).
+// `file` is only used in errors. Errors: InvalidArgument (not this layout, wrong checksum).
 StatusOr<Checkpoint> ParseCheckpoint(std::string_view text, std::string_view file);
 
 }  // namespace kgpu::kubelet

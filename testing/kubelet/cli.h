@@ -1,5 +1,5 @@
-// The verbs of `kgpu-sim kubelet`. Each cli_*.cc adds one group; a verb parses, asks the running
-// kubelet and prints.
+// The commands of `kgpu-sim kubelet`. Each cli_*.cc adds one group; a command parses, queries the
+// running kubelet and prints.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@ void AddPodVerbs(CLI::App& kubelet, simhost::CliContext& context);    // pod, de
 void AddLookVerbs(CLI::App& kubelet, simhost::CliContext& context);   // status, calls, wait
 void AddInjectVerbs(CLI::App& kubelet, simhost::CliContext& context);  // inject …
 
-// A verb with the argument DIR; `run` gets the absolute path. The options are added by the caller
-// and live as long as `run`.
+// A command with the argument DIR; `run` gets the absolute path. The caller adds the options, which
+// live as long as `run`.
 CLI::App* AddFolderVerb(CLI::App& parent, simhost::CliContext& context, const char* name,
                         const char* description,
                         std::function<Status(const std::string& folder)> run);

@@ -1,4 +1,4 @@
-// Every time limit of the kubelet that a plugin can notice, in one place. The defaults are those of
+// All time limits of the kubelet that a plugin can notice, in one place. The defaults are those of
 // kubelet 1.36.
 #pragma once
 
@@ -11,13 +11,13 @@ namespace kgpu::kubelet {
 using std::chrono::nanoseconds;
 
 struct Constants {
-  // How long the kubelet waits for an answer of a plugin.
+  // How long the kubelet waits for a plugin's answer.
   nanoseconds dial_limit = std::chrono::seconds(10);
   nanoseconds get_info_limit = std::chrono::seconds(1);
   nanoseconds notify_limit = std::chrono::seconds(5);
   nanoseconds pre_start_limit = std::chrono::seconds(30);
 
-  // How long the kubelet itself takes its time.
+  // Delays of the kubelet itself.
   nanoseconds dial_retry = std::chrono::seconds(1);          // after a refused connection
   nanoseconds reconcile_period = std::chrono::seconds(1);    // of the plugin watcher
   nanoseconds retry_first = std::chrono::milliseconds(500);  // of a path that could not register
@@ -37,8 +37,8 @@ struct Constants {
   size_t receive_limit = size_t{4} << 20;  // of one message from a plugin
 };
 
-// Times multiplied by `factor` (1.0/60: a minute becomes a second). What a plugin must keep never
-// falls below a second, so that a busy test machine does not fail a good plugin.
+// Times multiplied by `factor` (1.0/60: a minute becomes a second). Limits that a plugin must meet
+// never fall below a second, so that a busy test machine does not fail a good plugin.
 Constants Scaled(double factor);
 
 }  // namespace kgpu::kubelet

@@ -1,4 +1,4 @@
-// What starts containers for the kubelet. Containers outlive the kubelet.
+// Starts containers for the kubelet. Containers outlive the kubelet.
 #pragma once
 
 #include <chrono>
@@ -36,18 +36,18 @@ class ContainerRuntime {
 
   virtual ~ContainerRuntime() = default;
 
-  // Who is notified when a container ends, always from the loop; null for nobody. An end that
-  // nobody was notified of is seen with Find.
+  // Called when a container ends, always from the loop; null for nobody. If nobody was notified,
+  // Find still shows the end.
   virtual void SetExitHandler(ExitHandler handler) = 0;
   // `started` runs on the loop, once.
   virtual void Start(const ContainerConfig& config, std::function<void(const Status&)> started) = 0;
-  // SIGTERM, and SIGKILL after `grace`. The end is reported as any other.
+  // SIGTERM, and SIGKILL after `grace`. The end is reported like any other.
   virtual void Stop(const std::string& id, std::chrono::nanoseconds grace) = 0;
-  // Nothing for a container the runtime does not know (any more).
+  // Nothing for a container that the runtime does not know (any more).
   virtual std::optional<RunState> Find(const std::string& id) const = 0;
   // Every container it knows.
   virtual std::vector<std::string> List() const = 0;
-  // Forgets a container that has ended; one that runs is killed first.
+  // Forgets a container that has ended; kills a running one first.
   virtual void Remove(const std::string& id) = 0;
 };
 

@@ -1,5 +1,5 @@
-// The socket by which `kgpu-sim kubelet …` talks to the process that plays the kubelet: one line of
-// JSON asks, one line answers.
+// The socket through which `kgpu-sim kubelet …` talks to the process that plays the kubelet: one
+// line of JSON as the request, one as the response.
 #pragma once
 
 #include <chrono>
@@ -18,11 +18,11 @@ inline constexpr const char* kControlSocket = ".kgpu-sim/kubelet.control";
 // Lives on the loop's thread.
 class ControlServer {
  public:
-  // Answers a request; may be kept and called later. Loop thread.
+  // Answers a request; may be stored and called later. Loop thread.
   using Reply = std::function<void(const std::string& line)>;
   using Handler = std::function<void(const std::string& line, Reply reply)>;
 
-  // Only this user and root can connect. `loop` outlives the server. Errors: AlreadyExists
+  // Only this user and root can connect. `loop` must outlive the server. Errors: AlreadyExists
   // (somebody serves there), as ErrnoStatus.
   static StatusOr<std::unique_ptr<ControlServer>> Start(EventLoop& loop, const std::string& path,
                                                         Handler handler);
@@ -36,8 +36,8 @@ class ControlServer {
   std::unique_ptr<State> state_;
 };
 
-// Asks and waits for the answer, `limit` at most. Errors: Unavailable (nobody serves there),
-// DeadlineExceeded.
+// Sends a request and waits for the response, at most `limit`. Errors: Unavailable (nobody serves
+// there), DeadlineExceeded.
 StatusOr<std::string> AskControl(const std::string& path, const std::string& line,
                                  std::chrono::milliseconds limit);
 

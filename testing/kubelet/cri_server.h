@@ -1,5 +1,5 @@
-// The socket of the container runtime below the stub kubelet, as far as others look at it: what it
-// is, and which containers it has.
+// The socket of the container runtime below the stub kubelet, as far as others read it: the
+// runtime's version and status, and its containers.
 #pragma once
 
 #include <functional>
@@ -24,10 +24,10 @@ struct CriContainer {
 // Lives on the loop's thread. Serves Version, Status and ListContainers of CRI v1.
 class CriServer {
  public:
-  // Asked on the loop for each call.
+  // Called on the loop for each call.
   using Source = std::function<std::vector<CriContainer>()>;
 
-  // `loop` outlives the server. Errors: as ErrnoStatus.
+  // `loop` must outlive the server. Errors: as ErrnoStatus.
   static StatusOr<std::unique_ptr<CriServer>> Start(EventLoop& loop, const std::string& path,
                                                     Source source);
   ~CriServer();

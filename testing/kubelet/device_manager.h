@@ -1,4 +1,4 @@
-// The kubelet's memory of devices: who offers them, who has them, and the checkpoint that outlives
+// The kubelet's memory of devices: who offers them, who has them, and the checkpoint that survives
 // a restart.
 #pragma once
 
@@ -23,17 +23,17 @@ class DeviceManager final : public PluginEvents {
   struct Hooks {
     // UIDs of the pods whose devices must not be freed.
     std::function<std::set<std::string>()> active_pods;
-    // The health of an assigned device changed, or the device came back.
+    // The health of an assigned device changed, or the device is back.
     std::function<void(const std::string& pod_uid)> on_health;
     // Capacities may have changed.
     std::function<void()> on_change;
   };
 
-  // `clock` outlives the manager.
+  // `clock` must outlive the manager.
   DeviceManager(const Clock& clock, const Layout& layout, Hooks hooks);
 
-  // Takes up what the kubelet before this one wrote. False when there was no checkpoint.
-  // Errors: InvalidArgument (not its own).
+  // Restores what the previous kubelet wrote. False if there was no checkpoint. Errors:
+  // InvalidArgument (not its own).
   StatusOr<bool> Restore();
 
   // PluginEvents.
@@ -42,25 +42,25 @@ class DeviceManager final : public PluginEvents {
   void OnDisconnected(const std::string& resource) override;
   void OnDevices(const std::string& resource, const std::vector<Device>& devices) override;
 
-  // Also forgets resources whose plugin is gone for longer than `grace`.
+  // Also forgets resources whose plugin has been gone for longer than `grace`.
   Capacities TakeCapacities(std::chrono::nanoseconds grace);
 
   const ResourceTable& table() const { return table_; }
   const PodDevices& pods() const { return pods_; }
-  // Whether the kubelet itself hands the resource out: registered or assigned to somebody.
+  // Whether the kubelet itself manages the resource: registered, or assigned to somebody.
   bool IsOurs(const std::string& resource) const;
   // Ids that are assigned, or about to be.
   DeviceIds InUse(const std::string& resource) const;
 
-  // Frees what pods hold that are no longer active; does nothing until the first call of
-  // SetPodsKnown, when a restarted kubelet has heard of all pods.
+  // Frees what inactive pods hold; does nothing until the first call of SetPodsKnown, when a
+  // restarted kubelet knows all pods.
   void FreeInactive();
   void SetPodsKnown() { are_pods_known_ = true; }
   bool are_pods_known() const { return are_pods_known_; }
 
-  // Marks `ids` as taken while the plugin is asked.
+  // Marks `ids` as taken while the plugin is called.
   void Reserve(const std::string& resource, const DeviceIds& ids);
-  // Only what is assigned is in use.
+  // After it, only assigned devices are in use.
   void ForgetReservations();
   void Assign(const std::string& pod_uid, const std::string& container, const std::string& resource,
               const DeviceIds& ids, const ContainerOptions& options);

@@ -1,4 +1,4 @@
-// Connects to a plugin's socket as the kubelet's blocking dial does: again and again until the time
+// Connects to a plugin's socket like the kubelet's blocking dial: retries until the time
 // limit.
 #pragma once
 
@@ -12,13 +12,13 @@
 
 namespace kgpu::kubelet {
 
-// Lives on the loop's thread; destroying it gives up without a word.
+// Lives on the loop's thread; destroying it cancels silently.
 class Dialer {
  public:
   using Done = std::function<void(StatusOr<UniqueFd>)>;
 
   // `done` runs on the loop, never before the constructor has returned; it may destroy the dialer.
-  // Errors: DeadlineExceeded, with what the last attempt met.
+  // Errors: DeadlineExceeded, with the last attempt's error.
   Dialer(EventLoop& loop, std::string path, std::chrono::nanoseconds limit,
          std::chrono::nanoseconds retry, Done done);
   ~Dialer();

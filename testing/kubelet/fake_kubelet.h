@@ -37,23 +37,23 @@ class FakeKubelet {
     std::string root = {};  // the kubelet's root folder; its parent must exist
     Constants constants = Scaled(1.0 / 60);
     TopologyPolicy topology = TopologyPolicy::kNone;
-    uint32_t seed = 1;                         // of what a real kubelet leaves to chance
-    std::vector<int64_t> exclusive_cpus = {};  // that containers may have for themselves
+    uint32_t seed = 1;                         // for what a real kubelet leaves to chance
+    std::vector<int64_t> exclusive_cpus = {};  // for the exclusive use of containers
   };
   static constexpr std::chrono::milliseconds kPatience{10'000};
 
-  // The kubelet is stopped at first; containers are those of NullRuntime.
+  // The kubelet is stopped initially; containers are those of NullRuntime.
   explicit FakeKubelet(const Options& options);
-  // Stops it without a word to anybody, as Stop does.
+  // Stops it without notifying anybody, like Stop.
   ~FakeKubelet();
   FakeKubelet(const FakeKubelet&) = delete;
   FakeKubelet& operator=(const FakeKubelet&) = delete;
 
   const Layout& layout() const;
 
-  // `listen_delay`: for so long kubelet.sock is there and refuses connections.
+  // `listen_delay`: how long kubelet.sock exists but refuses connections.
   Status Start(std::chrono::nanoseconds listen_delay = std::chrono::nanoseconds(0));
-  // As a killed process: connections end, pods go on, kubelet.sock stays as a dead file.
+  // Like a killed process: connections end, pods continue, kubelet.sock stays as a dead file.
   void Stop();
   Status Restart();
   // Stops, and every container ends unnoticed, as when the machine is switched off.
@@ -75,7 +75,7 @@ class FakeKubelet {
   // Empty while the kubelet is stopped.
   std::vector<EndpointStatus> Endpoints() const;
   std::vector<WatchedPlugin> WatchedPlugins() const;
-  // The file as it is; empty when there is none.
+  // The file as it is; empty if there is none.
   std::string CheckpointText() const;
 
   // Calls between kubelet and plugins since the start of the test, or since ClearCalls.
@@ -83,21 +83,21 @@ class FakeKubelet {
   uint64_t CallCount(const std::string& method) const;
   void ClearCalls();
 
-  // From now on the pod resources API answers with this v1 ListPodResourcesResponse, in its wire
-  // form; empty: with the truth again. Errors: InvalidArgument (no such message).
+  // From now on the pod resources API returns this v1 ListPodResourcesResponse, in its wire form;
+  // empty: the real one again. Errors: InvalidArgument (no such message).
   Status ScriptPodResources(const std::string& list_reply);
 
-  // What goes wrong: see faults.h for the points.
+  // Injects a fault: see faults.h for the points.
   void Inject(const std::string& point, const Fault& fault);
   void ClearFaults();
-  // Of one resource, or of all when it is empty. False when there was none.
+  // Of one resource, or of all if it is empty. False if there was none.
   bool DropStream(const std::string& resource = "");
   bool CutPluginConnection(const std::string& resource = "");
   // Connections that plugins made to the kubelet's own sockets.
   void CutServedConnections();
 
-  // Waits until `condition` holds; it is asked again after each change of anything above, on the
-  // caller's thread. False when it did not hold within `limit`.
+  // Waits until `condition` holds; it is called again after each change of anything above, on the
+  // caller's thread. False if it did not hold within `limit`.
   bool WaitFor(const std::function<bool()>& condition,
                std::chrono::milliseconds limit = kPatience) const;
   bool WaitForResource(const std::string& resource, const ResourceAmount& amount,

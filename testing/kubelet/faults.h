@@ -1,4 +1,4 @@
-// What goes wrong on purpose.
+// Deliberate faults.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ enum class FaultKind : uint8_t {
   kError,  // answered with `text` as the error
   kHang,   // never answered
   kDelay,  // answered `delay` later
-  kSkip,   // answered, and nothing done
+  kSkip,   // answered, but nothing is done
 };
 
 struct Fault {
@@ -23,7 +23,7 @@ struct Fault {
   uint32_t times = 0;  // how often; 0: until Clear
 };
 
-// Points where faults are looked for.
+// Points where faults are checked.
 inline constexpr const char* kRegisterPoint = "register";          // Register on kubelet.sock
 inline constexpr const char* kWatcherPoint = "watcher";            // plugins_registry: only kSkip
 inline constexpr const char* kPodResourcesPoint = "podresources";  // every method of it
@@ -34,7 +34,7 @@ class Faults {
   void Set(const std::string& point, const Fault& fault) { faults_[point] = fault; }
   void Clear() { faults_.clear(); }
 
-  // The fault of this call, counted.
+  // The fault for this call, which is counted.
   std::optional<Fault> Take(const std::string& point) {
     const auto found = faults_.find(point);
     if (found == faults_.end()) {

@@ -1,4 +1,4 @@
-// Tells which sockets lie in a folder and below, as the kubelet's plugin watcher sees them.
+// Reports the sockets in a folder and below, like the kubelet's plugin watcher.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,17 @@
 
 namespace kgpu::kubelet {
 
-// Lives on the loop's thread. Names that begin with a dot are not seen; a socket that is renamed
-// away is not missed.
+// Lives on the loop's thread. Ignores names that begin with a dot, and does not report a socket
+// that is renamed away.
 class FolderWatch {
  public:
   struct Handlers {
-    std::function<void(const std::string& path)> on_socket;   // appeared, or was there already
+    std::function<void(const std::string& path)> on_socket;   // appeared, or existed already
     std::function<void(const std::string& path)> on_removed;  // whatever it was
   };
 
-  // Calls `on_socket` for what is there before it returns. `loop` outlives the watch. Errors: as
-  // ErrnoStatus.
+  // Calls `on_socket` for existing sockets before it returns. `loop` must outlive the watch.
+  // Errors: as ErrnoStatus.
   static StatusOr<std::unique_ptr<FolderWatch>> Create(EventLoop& loop, const std::string& folder,
                                                        Handlers handlers);
   FolderWatch(const FolderWatch&) = delete;

@@ -1,4 +1,4 @@
-// RPC errors as Go's gRPC prints them: plugins' logs and pods' messages show them this way.
+// RPC errors as Go's gRPC prints them, as in plugins' logs and pods' messages.
 #pragma once
 
 #include <string>

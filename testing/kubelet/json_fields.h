@@ -1,4 +1,4 @@
-// Reads fields of JSON objects and names them in errors. Only for the files that speak JSON.
+// Reads fields of JSON objects and names them in errors. Only for the files that use JSON.
 #pragma once
 
 #include <boost/json.hpp>
@@ -16,7 +16,7 @@
 
 namespace kgpu::kubelet {
 
-// One place in a tree that outlives this. Errors: InvalidArgument, with the path of the field.
+// A position in a tree, which must outlive this. Errors: InvalidArgument, with the field's path.
 class JsonFields {
  public:
   JsonFields(const boost::json::value& value, std::string where)
@@ -25,7 +25,7 @@ class JsonFields {
   const boost::json::value& value() const { return value_; }
   const std::string& where() const { return where_; }
 
-  // A field that must be there.
+  // A required field.
   StatusOr<JsonFields> Field(std::string_view name) const;
   // Calls `read(key, fields)` for each field of an object.
   template <typename Read>
@@ -72,19 +72,19 @@ class JsonFields {
         [&out](const std::string& key, const JsonFields& field) { return field.Get(out[key]); });
   }
 
-  // Get of a field; one that is not there leaves `out` as it is.
+  // Reads a field; an absent one leaves `out` as it is.
   template <typename T>
   Status Read(std::string_view name, T& out) const {
     const boost::json::value* field = Find(name);
     return field == nullptr ? OkStatus() : JsonFields(*field, PathOf(name)).Get(out);
   }
-  // Get of a field that must be there.
+  // Reads a required field.
   template <typename T>
   Status Require(std::string_view name, T& out) const {
     ASSIGN_OR_RETURN(const JsonFields field, Field(name));
     return field.Get(out);
   }
-  // Null when there is none.
+  // Null if there is none.
   const boost::json::value* Find(std::string_view name) const;
   std::string PathOf(std::string_view name) const { return fmt::format("{}.{}", where_, name); }
 

@@ -1,4 +1,4 @@
-// One life of a kubelet, from its start to its end: what a real one keeps in its process.
+// One life of a kubelet, from its start to its end: the state that a real one keeps in its process.
 #pragma once
 
 #include <memory>
@@ -23,11 +23,11 @@ struct EndpointStatus {
 // Lives on the loop's thread.
 class Kubelet {
  public:
-  // Makes the folders, reads the checkpoint, removes the sockets of plugins, binds its own, and
-  // takes up the pods. `world` outlives the kubelet. Errors: InvalidArgument (checkpoint of
-  // somebody else), as ErrnoStatus.
+  // Creates the folders, reads the checkpoint, removes plugins' sockets, binds its own, and takes
+  // over the pods. `world` must outlive the kubelet. Errors: InvalidArgument (somebody else's
+  // checkpoint), as ErrnoStatus.
   static StatusOr<std::unique_ptr<Kubelet>> Start(World& world);
-  // As a killed process: connections end, containers and socket files stay.
+  // Like a killed process: connections end, containers and socket files stay.
   ~Kubelet();
   Kubelet(const Kubelet&) = delete;
   Kubelet& operator=(const Kubelet&) = delete;
@@ -42,7 +42,7 @@ class Kubelet {
   // By resource.
   std::vector<EndpointStatus> endpoints() const;
 
-  // Faults. False when there was nothing to break.
+  // Faults. False if there was nothing to break.
   bool DropStreams(const std::string& resource);
   bool CutPluginConnections(const std::string& resource);
   void CutServedConnections();

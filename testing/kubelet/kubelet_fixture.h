@@ -1,4 +1,4 @@
-// What the tests of the stub kubelet share: a running kubelet, and sample plugins beside it.
+// Shared by the tests of the stub kubelet: a running kubelet, and sample plugins.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -16,16 +16,16 @@ struct Layout {
   std::string pod_resources() const { return root + "/pod-resources"; }
   std::string kubelet_socket() const { return device_plugins() + "/kubelet.sock"; }
   std::string pod_resources_socket() const { return pod_resources() + "/kubelet.sock"; }
-  // Of the container runtime.
+  // The container runtime's socket.
   std::string cri_socket() const { return root + "/cri.sock"; }
   std::string checkpoint() const { return device_plugins() + "/kubelet_internal_checkpoint"; }
 };
 
-// Makes what is missing, with mode 0750. Errors: as ErrnoStatus.
+// Creates missing folders, with mode 0750. Errors: as ErrnoStatus.
 Status MakeFolders(const Layout& layout);
 
-// What a starting kubelet does to its plugin folder: every socket directly in it goes, other files
-// stay. Errors: as ErrnoStatus.
+// What a starting kubelet does to its plugin folder: removes every socket directly in it; other
+// files stay. Errors: as ErrnoStatus.
 Status RemoveSockets(const std::string& folder);
 
 }  // namespace kgpu::kubelet

@@ -1,5 +1,5 @@
-// Lets an object hand out callbacks that do nothing once it is gone: answers of plugins arrive when
-// they like.
+// Lets an object pass out callbacks that do nothing once it is destroyed: plugins may answer at any
+// time.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace kgpu::kubelet {
 
-// A member of the object the callbacks belong to, declared last. Used on the object's thread only.
+// A member of the object that owns the callbacks, declared last. Used on its thread only.
 class Lifeline {
  public:
   template <typename F>

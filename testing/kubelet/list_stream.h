@@ -1,4 +1,4 @@
-// The ListAndWatch stream as the kubelet reads it. Only for the files that speak gRPC.
+// The ListAndWatch stream as the kubelet reads it. Only for the files that use gRPC.
 #pragma once
 
 #include <deviceplugin_v1beta1.grpc.pb.h>
@@ -16,8 +16,8 @@
 
 namespace kgpu::kubelet {
 
-// Owns itself from Start to the stream's end. A message is only read when the loop has taken the
-// one before, so that a plugin cannot fill the memory.
+// Owns itself from Start to the stream's end. Reads a message only after the loop has taken the
+// previous one, so that a plugin cannot fill the memory.
 class ListStream final : public grpc::ClientReadReactor<v1beta1::ListAndWatchResponse> {
  public:
   struct Handlers {
@@ -25,13 +25,13 @@ class ListStream final : public grpc::ClientReadReactor<v1beta1::ListAndWatchRes
     std::function<void(const Status&)> on_end;
   };
 
-  // Both handlers run on the loop. `loop` and `calls` outlive the stream.
+  // Both handlers run on the loop. `loop` and `calls` must outlive the stream.
   static std::shared_ptr<ListStream> Start(EventLoop& loop, CallsInFlight& calls,
                                            v1beta1::DevicePlugin::Stub& stub,
                                            std::shared_ptr<grpc::ClientContext> context,
                                            Handlers handlers);
 
-  // Cancels; `on_end` still comes. Loop thread.
+  // Cancels the stream; `on_end` is still called. Loop thread.
   void Close();
 
   void OnReadDone(bool is_message) override;

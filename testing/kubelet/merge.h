@@ -1,4 +1,4 @@
-// Several Allocate replies for one container become one set of options.
+// Merges several Allocate replies for one container into one set of options.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace kgpu::kubelet {
 
-// Adds `from` to `into`. Of two values for one environment variable, container path or annotation
-// the first stays; each other value that differs is dropped and named in the result.
+// Adds `from` to `into`. If both have a value for an environment variable, container path or
+// annotation, the first stays; a different one is dropped and named in the result.
 std::vector<std::string> MergeInto(ContainerOptions& into, const ContainerOptions& from);
 
 }  // namespace kgpu::kubelet

@@ -1,4 +1,4 @@
-// Containers that only exist on paper: for fast tests of everything but containers.
+// Simulated containers without processes: for fast tests of everything except containers.
 #pragma once
 
 #include <map>
@@ -9,10 +9,10 @@
 
 namespace kgpu::kubelet {
 
-// A container runs until it is stopped or asked to Exit; with `exits_with` it ends at once.
+// A container runs until it is stopped or told to Exit; with `exits_with` it ends at once.
 class NullRuntime final : public ContainerRuntime {
  public:
-  // `loop` outlives the runtime.
+  // `loop` must outlive the runtime.
   explicit NullRuntime(EventLoop& loop) : loop_(loop) {}
 
   void SetExitHandler(ExitHandler handler) override { on_exit_ = std::move(handler); }
@@ -22,11 +22,11 @@ class NullRuntime final : public ContainerRuntime {
   std::vector<std::string> List() const override;
   void Remove(const std::string& id) override;
 
-  // The process in the container ends. An unknown or ended one is ignored.
+  // The process in the container ends. Ignores unknown or ended containers.
   void Exit(const std::string& id, int exit_code);
-  // The machine stops: nobody is notified, and nothing is known any more.
+  // The machine stops: nobody is notified, and everything is forgotten.
   void Reboot() { runs_.clear(); }
-  // A container that ran before this runtime was made.
+  // A container that was running before this runtime was created.
   void Adopt(const std::string& id) { runs_[id] = RunState{.is_running = true, .exit_code = 0}; }
 
  private:

@@ -60,7 +60,7 @@ json::value MountJson(const cdi::Mount& mount) {
                       {"options", OciListJson(options)}};
 }
 
-// What every container has, whatever it asks for.
+// The mounts that every container has.
 json::array BaseMounts() {
   return {
       json::object{{"destination", "/proc"}, {"type", "proc"}, {"source", "proc"}},
@@ -191,7 +191,7 @@ cdi::ContainerEdits EditsOf(const ContainerOptions& options) {
   return edits;
 }
 
-// What the kubelet's engines leave a container without more rights.
+// The capabilities that the kubelet's engines give an unprivileged container.
 json::object CapabilitiesJson() {
   const json::array names = {
       "CAP_CHOWN",      "CAP_DAC_OVERRIDE", "CAP_FSETID",           "CAP_FOWNER",     "CAP_MKNOD",

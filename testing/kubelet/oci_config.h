@@ -1,4 +1,4 @@
-// The config.json of a container, as a container engine would write it for the kubelet.
+// A container's config.json, as a container engine would write it for the kubelet.
 #pragma once
 
 #include <string>
@@ -20,10 +20,10 @@ struct OciRequest {
   std::vector<cdi::ContainerEdits> cdi_edits;
 };
 
-// The root file system is the folder "rootfs" beside the file. `host` is the file system that the
-// paths of devices and mounts are seen in. Environment: the plugins', then the pod's, then CDI's;
-// the last of one name wins. Errors: FailedPrecondition (a device's host path that is no device
-// node, or not there).
+// The root file system is the folder "rootfs" beside the file. `host` is the file system with the
+// paths of devices and mounts. Environment: the plugins', then the pod's, then CDI's; the last
+// value of a name wins. Errors: FailedPrecondition (a device's host path does not exist or is no
+// device node).
 StatusOr<std::string> OciConfigText(const OciRequest& request, const sys::Root& host);
 
 }  // namespace kgpu::kubelet

@@ -1,4 +1,4 @@
-// An Allocate reply as the bytes that the kubelet's checkpoint keeps of it.
+// An Allocate reply as the bytes in the kubelet's checkpoint.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace kgpu::kubelet {
 
-// Wire form of a ContainerAllocateResponse. Maps have no order in it: equal options may differ in
+// Wire form of a ContainerAllocateResponse. Its maps are unordered: equal options may differ in
 // bytes.
 std::string ToBytes(const ContainerOptions& options);
 // Errors: InvalidArgument.

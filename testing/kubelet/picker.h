@@ -1,5 +1,5 @@
-// Which devices one container gets of one resource: the kubelet's rules as a value, without the
-// question to the plugin in their middle.
+// Chooses one container's devices of one resource: the kubelet's rules as a value, without the call
+// to the plugin in the middle.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace kgpu::kubelet {
 // A set of NUMA nodes 0…63, one bit each.
 using NodeMask = uint64_t;
 
-// The nodes of `device` that a mask can hold; others are ignored, as the kubelet does.
+// The nodes of `device` that fit into a mask; ignores others, as the kubelet does.
 NodeMask MaskOf(const Device& device);
 
 struct PickRequest {
@@ -25,12 +25,12 @@ struct PickRequest {
   int64_t required = 0;
   DeviceIds healthy;
   DeviceIds in_use;    // by any container
-  DeviceIds reusable;  // held by init containers of the same pod that have no more need of them
-  std::map<std::string, Device> devices;  // every device of the resource, for its nodes
-  std::optional<NodeMask> affinity;       // of the topology manager, when it has an opinion
+  DeviceIds reusable;  // held by init containers of the same pod that no longer need them
+  std::map<std::string, Device> devices;  // every device of the resource, with its nodes
+  std::optional<NodeMask> affinity;       // of the topology manager, if it has a preference
 };
 
-// Begin, then (unless it is complete already) ask the plugin and Finish.
+// Begin, then (unless it is complete already) call the plugin and Finish.
 class Picker {
  public:
   // `random` orders what the kubelet leaves to chance. Errors: Internal (too few are free).
@@ -38,10 +38,10 @@ class Picker {
 
   bool is_complete() const { return Needed() == 0; }
   const DeviceIds& chosen() const { return chosen_; }
-  // What GetPreferredAllocation is asked.
+  // The request for GetPreferredAllocation.
   PreferredRequest Question() const;
-  // Takes what the plugin prefers of the candidates, as a set, then whatever is left. An empty
-  // answer is that of a plugin without preferences. Errors: Internal (still too few).
+  // Takes the candidates that the plugin prefers, as a set, then any others. An empty answer means
+  // a plugin without preferences. Errors: Internal (still too few).
   Status Finish(const std::vector<std::string>& preferred, std::mt19937& random);
 
  private:
@@ -51,7 +51,7 @@ class Picker {
   PickRequest request_;
   DeviceIds chosen_;
   DeviceIds candidates_;              // the plugin may choose among these
-  std::vector<DeviceIds> fallbacks_;  // taken in this order when it does not
+  std::vector<DeviceIds> fallbacks_;  // taken in this order if it does not
 };
 
 }  // namespace kgpu::kubelet

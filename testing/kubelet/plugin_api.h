@@ -1,4 +1,4 @@
-// The messages of the device plugin API v1beta1 as plain values, so that only the adapters know
+// The messages of the device plugin API v1beta1 as plain values, so that only the adapters use
 // gRPC. Source: docs of each field in proto/deviceplugin_v1beta1.proto.
 #pragma once
 
@@ -43,7 +43,7 @@ struct DeviceSpec {
   bool operator==(const DeviceSpec&) const = default;
 };
 
-// What an Allocate reply asks for one container; also what all replies of a container ask together.
+// An Allocate reply's content for one container; also all replies for a container combined.
 struct ContainerOptions {
   std::map<std::string, std::string> envs;
   std::vector<BindMount> mounts;

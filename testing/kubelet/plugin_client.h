@@ -16,8 +16,8 @@
 
 namespace kgpu::kubelet {
 
-// What every connection of a kubelet needs. Loop and calls outlive every call; the log may be asked
-// to write after its kubelet is gone.
+// What every connection of a kubelet needs. Loop and calls must outlive every call; the log may be
+// written to after its kubelet is gone.
 struct ClientSetting {
   EventLoop& loop;
   CallsInFlight& calls;
@@ -26,7 +26,7 @@ struct ClientSetting {
 };
 
 // Lives on the loop's thread. Every `done` runs there exactly once, also after Close (with an
-// error). Errors have the plugin's code and the text that Go makes of it.
+// error). Errors have the plugin's code and Go's text for it.
 class PluginClient {
  public:
   template <typename T>
@@ -39,11 +39,11 @@ class PluginClient {
   PluginClient& operator=(const PluginClient&) = delete;
 
   void GetOptions(std::chrono::nanoseconds limit, Done<PluginOptions> done);
-  // `on_end` runs once, after the last `on_list`; its status is OK when the plugin ended the stream
+  // `on_end` runs once, after the last `on_list`; its status is OK if the plugin ended the stream
   // by itself.
   void ListAndWatch(std::function<void(const std::vector<Device>&)> on_list,
                     std::function<void(const Status&)> on_end);
-  // Without a deadline, as the kubelet's.
+  // Without a deadline, like the kubelet's.
   void GetPreferredAllocation(const PreferredRequest& request, Done<std::vector<std::string>> done);
   void Allocate(const std::vector<std::string>& ids, Done<ContainerOptions> done);
   void PreStartContainer(const std::vector<std::string>& ids, std::chrono::nanoseconds limit,
@@ -53,7 +53,7 @@ class PluginClient {
   void Close();
   // Only cancels the stream of ListAndWatch.
   void DropStream();
-  // Cuts the connection without closing it in an orderly way.
+  // Cuts the connection without closing it properly.
   void Cut();
 
  private:

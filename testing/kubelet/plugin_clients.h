@@ -1,5 +1,5 @@
-// The plugins that are connected now, by resource: how a registration becomes a connection, and how
-// connections end. Both routes of registration lead here.
+// The connected plugins, by resource: how a registration becomes a connection, and how connections
+// end. Both routes of registration lead here.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace kgpu::kubelet {
 
-// Who is notified about plugins.
+// Receives notifications about plugins.
 class PluginEvents {
  public:
   virtual ~PluginEvents() = default;
@@ -26,30 +26,30 @@ class PluginEvents {
   virtual void OnDevices(const std::string& resource, const std::vector<Device>& devices) = 0;
 };
 
-// Lives on the loop's thread. As in the kubelet, a resource has one current client, and whatever
-// ends disconnects the current one: when a plugin registers again while its old stream is open, the
-// end of the old stream takes the new client down.
+// Lives on the loop's thread. As in the kubelet, a resource has one current client, and the end of
+// any stream disconnects the current one: if a plugin registers again while its old stream is open,
+// the end of the old stream disconnects the new client.
 class PluginClients {
  public:
   using Done = std::function<void(const Status&)>;
-  // Gives up a connection attempt; harmless afterwards.
+  // Cancels a connection attempt; no effect afterwards.
   using Cancel = std::function<void()>;
 
-  // All arguments outlive this.
+  // All arguments must outlive this.
   PluginClients(const ClientSetting& setting, const Constants& constants, PluginEvents& events);
   // Closes every connection; nobody is notified.
   ~PluginClients();
   PluginClients(const PluginClients&) = delete;
   PluginClients& operator=(const PluginClients&) = delete;
 
-  // Dials `socket_path`, asks for the options and then, behind `done`, watches the devices. Errors:
+  // Dials `socket_path`, gets the options and then, after `done`, watches the devices. Errors:
   // DeadlineExceeded (nobody answers), the plugin's.
   Cancel Connect(const std::string& resource, const std::string& socket_path, Done done);
-  // Ends the current client of `resource`, if there is one.
+  // Ends the current client of `resource`, if any.
   void Disconnect(const std::string& resource);
 
-  // Faults: end the stream, or cut the connection, of the current client of `resource`, or of every
-  // one when it is empty. False when there was none.
+  // Faults: end the stream, or cut the connection, of the current client of `resource`, or of all
+  // if it is empty. False if there was none.
   bool DropStreams(const std::string& resource);
   bool CutConnections(const std::string& resource);
 

@@ -91,7 +91,7 @@ void PluginWatcher::Tick() {
     const auto back_off = back_offs_.find(path);
     const bool is_time =
         back_off == back_offs_.end() || back_off->second.retry_at <= loop.clock().Now();
-    // What was deregistered just now comes back with the next tick.
+    // A plugin that was deregistered just now is registered again at the next tick.
     if (is_time && !actual_.contains(path) && !attempts_.contains(path) &&
         std::ranges::find(gone, path) == gone.end()) {
       Begin(path, generation);

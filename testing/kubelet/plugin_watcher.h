@@ -17,17 +17,17 @@
 
 namespace kgpu::kubelet {
 
-// A plugin that is registered by its socket.
+// A plugin that was registered by its socket.
 struct WatchedPlugin {
   std::string socket_path;
   PluginInfo info;
 };
 
-// Lives on the loop's thread. Every tick it compares the sockets that are there with the plugins
-// that are registered; what fails is tried again, later and later, for ever.
+// Lives on the loop's thread. On every tick, compares the existing sockets with the registered
+// plugins; retries failures forever, at growing intervals.
 class PluginWatcher {
  public:
-  // What it needs; all of it outlives the watcher.
+  // Its dependencies; all must outlive the watcher.
   struct Setting {
     ClientSetting client;
     const Constants& constants;
@@ -69,11 +69,11 @@ class PluginWatcher {
   void End(const AttemptPtr& attempt, const Status& status);
 
   Setting setting_;
-  // The sockets that are there; a new generation each time one is created.
+  // The existing sockets; a new generation each time one is created.
   std::map<std::string, uint64_t> wanted_;
   std::map<std::string, Actual> actual_;
   std::map<std::string, AttemptPtr> attempts_;
-  // By path, also of sockets that are gone: a plugin that comes back at the same place still waits.
+  // By path, also of removed sockets: a plugin that comes back at the same path still waits.
   std::map<std::string, BackOff> back_offs_;
   uint64_t next_generation_ = 1;
   std::unique_ptr<FolderWatch> watch_;

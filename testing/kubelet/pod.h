@@ -1,4 +1,4 @@
-// Pods as far as devices matter: what is asked (PodSpec) and what became of it (PodStatus).
+// Pods as far as devices matter: the request (PodSpec) and the result (PodStatus).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace kgpu::kubelet {
 // kInit runs to its end before the next starts; kSidecar is a restartable init container.
 enum class ContainerKind : uint8_t { kInit, kSidecar, kApp };
 
-// A device of a resource claim, as its driver has prepared it.
+// A device of a resource claim, as prepared by its driver.
 struct ClaimedDevice {
   std::string claim;
   std::string driver;
@@ -31,9 +31,9 @@ struct ContainerSpec {
   std::map<std::string, int64_t> limits = {};  // extended resources
   std::vector<std::string> command = {};
   std::vector<std::string> env = {};  // "NAME=value"
-  // Told by the pod resources API, as a static CPU policy would have it.
+  // Reported by the pod resources API, as under a static CPU policy.
   std::vector<int64_t> exclusive_cpus = {};
-  // Told by it too: nobody is asked to prepare them, they are just there.
+  // Also reported by it: nobody prepares them, they simply exist.
   std::vector<ClaimedDevice> claims = {};
   // Null runtime only: the container ends by itself with this code (init containers: 0).
   std::optional<int> exits_with = {};
@@ -44,19 +44,19 @@ enum class RestartPolicy : uint8_t { kAlways, kOnFailure, kNever };
 struct PodSpec {
   std::string name;
   std::string name_space = "default";
-  std::string uid = {};  // made when empty
+  std::string uid = {};  // generated if empty
   RestartPolicy restart_policy = RestartPolicy::kAlways;
   std::vector<ContainerSpec> containers = {};  // in the order of the spec, init containers first
-  bool is_image_missing = false;               // ImagePullBackOff for ever
-  // Stays pending until the node's allocatable resources suffice, as a scheduler would have it.
-  // Otherwise the pod is bound to the node at once.
+  bool is_image_missing = false;               // ImagePullBackOff forever
+  // Stays pending until the node has enough allocatable resources, as with a scheduler. Otherwise
+  // the pod is bound to the node at once.
   bool waits_for_resources = false;
 };
 
 enum class PodPhase : uint8_t { kPending, kRunning, kSucceeded, kFailed };
 enum class ContainerState : uint8_t { kWaiting, kRunning, kTerminated };
 
-// One entry of allocatedResourcesStatus.
+// An entry of allocatedResourcesStatus.
 struct ResourceHealth {
   std::string resource;
   std::string id;
@@ -75,7 +75,7 @@ struct ContainerStatus {
   std::string id;         // of the last run, in the container runtime
   IdsByResource devices;  // assigned by the kubelet
   std::vector<ResourceHealth> health;
-  ContainerOptions options;  // what the last run was given by device plugins
+  ContainerOptions options;  // what device plugins gave the last run
 };
 
 struct PodStatus {
@@ -105,8 +105,8 @@ const char* NameOf(RestartPolicy policy);
 // A pod of one app container, for tests: `limits` of one resource.
 PodSpec SimplePod(const std::string& name, const std::string& resource, int64_t count);
 
-// What the pod takes of each resource at its busiest: the greatest init container beside the
-// sidecars before it, or all sidecars and apps together. Source: the scheduler's sum of requests.
+// The pod's peak use of each resource: the largest init container with the sidecars before it, or
+// all sidecars and apps together. Source: the scheduler's sum of requests.
 std::map<std::string, int64_t> RequestsOf(const PodSpec& pod);
 
 }  // namespace kgpu::kubelet

@@ -1,5 +1,5 @@
-// Where the containers of pods are among the cgroups, as a kubelet with the cgroupfs driver and
-// containerd name them.
+// The cgroups of pods' containers, with the names of a kubelet with the cgroupfs driver and
+// containerd.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace kgpu::kubelet {
 
-// What a container runtime would call the container: 64 hexadecimal digits, the same for the same
-// `id` of ours.
+// A container runtime's name for the container: 64 hexadecimal digits, the same for the same
+// `id`.
 std::string RuntimeId(std::string_view id);
 
 // "/kgpu-stub/kubepods/besteffort/pod<uid>/<RuntimeId>".
 std::string CgroupOf(std::string_view pod_uid, std::string_view id);
 
-// The pod's own cgroup goes once its last container has: runc only removes those of containers.
+// Removes the pod's own cgroup after its last container: runc only removes those of containers.
 void RemovePodCgroup(std::string_view pod_uid);
 
 }  // namespace kgpu::kubelet

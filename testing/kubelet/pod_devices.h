@@ -1,4 +1,4 @@
-// Which devices belong to which container: what the kubelet keeps in its checkpoint.
+// Which devices belong to which container: the content of the kubelet's checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace kgpu::kubelet {
 
-// Where devices without topology are listed.
+// Devices without topology are listed under this.
 inline constexpr int64_t kNoNode = -1;
 
 struct Assignment {
@@ -29,25 +29,25 @@ struct Assignment {
 
 using IdsByResource = std::map<std::string, DeviceIds>;
 
-// A value; at most one assignment for each (pod, container, resource).
+// A value; at most one assignment per (pod, container, resource).
 class PodDevices {
  public:
   void Insert(Assignment assignment);
-  // Null when there is none. Valid until the next change.
+  // Null if there is none. Valid until the next change.
   const Assignment* Find(const std::string& pod_uid, const std::string& container,
                          const std::string& resource) const;
   std::vector<const Assignment*> OfContainer(const std::string& pod_uid,
                                              const std::string& container) const;
   std::vector<const Assignment*> All() const;
-  // Every assigned id of each resource that has one.
+  // All assigned ids, by resource.
   IdsByResource Allocated() const;
-  // Forgets every pod that is not among `pod_uids`. True when there was one.
+  // Forgets every pod that is not in `pod_uids`. True if there was one.
   bool KeepOnly(const std::set<std::string>& pod_uids);
-  // The first pod that holds a device of this id, of whatever resource: the kubelet looks devices
-  // up by id alone here. Empty when nobody does.
+  // The first pod with a device of this id, of any resource: the kubelet looks devices up only by
+  // id here. Empty if there is none.
   std::string PodOfDevice(const std::string& id) const;
 
-  // Adds (or takes) what a container holds to (from) `ids`.
+  // Adds what a container holds to `ids`, or removes it.
   void AddOfContainer(const std::string& pod_uid, const std::string& container,
                       IdsByResource& ids) const;
   void RemoveOfContainer(const std::string& pod_uid, const std::string& container,

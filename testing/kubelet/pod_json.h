@@ -1,4 +1,4 @@
-// Pods as JSON: for people, for programs, and for the file that outlives the process.
+// Pods as JSON: for people, programs, and the file that survives the process.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -10,8 +10,8 @@ namespace kgpu::kubelet {
 
 boost::json::value ToJson(const PodSpec& spec);
 boost::json::value ToJson(const Pod& pod);
-// What ToJson wrote; fields that are not there keep their defaults. `where` is only named in
-// errors. Errors: InvalidArgument.
+// Parses ToJson's output; missing fields keep their defaults. `where` is only used in errors.
+// Errors: InvalidArgument.
 StatusOr<PodSpec> PodSpecFromJson(const boost::json::value& value, const std::string& where);
 StatusOr<Pod> PodFromJson(const boost::json::value& value, const std::string& where);
 

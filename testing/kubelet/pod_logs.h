@@ -1,4 +1,4 @@
-// The kubelet's folders of logs, by whose names agents know pods: /var/log/pods.
+// The kubelet's log folders, whose names identify pods to agents: /var/log/pods.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace kgpu::kubelet {
 
-// Makes `folder` hold one "<namespace>_<pod>_<uid>/<container>" for each container that has been
+// Makes `folder` contain one "<namespace>_<pod>_<uid>/<container>" for each container that has been
 // started, and nothing else. Errors: as ErrnoStatus.
 Status ShowPodLogs(const std::string& folder, const std::vector<Pod*>& pods);
 

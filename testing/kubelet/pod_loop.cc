@@ -43,7 +43,7 @@ void PodLoop::Start() {
       Delete(pod->spec.uid);
     }
   }
-  // Behind the admissions of what was there at the start.
+  // After the admission of the pods that existed at the start.
   queue_.Push([this](const SerialQueue::Done& done) {
     manager_.SetPodsKnown();
     done();

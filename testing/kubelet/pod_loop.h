@@ -1,4 +1,4 @@
-// The kubelet's work on pods: admission one after the other, workers, deletion.
+// The kubelet's work on pods: admission one by one, workers, deletion.
 #pragma once
 
 #include <functional>
@@ -20,25 +20,25 @@ namespace kgpu::kubelet {
 // Lives on the loop's thread.
 class PodLoop {
  public:
-  // `world` and `manager` outlive this.
+  // `world` and `manager` must outlive this.
   PodLoop(World& world, DeviceManager& manager);
   ~PodLoop();
   PodLoop(const PodLoop&) = delete;
   PodLoop& operator=(const PodLoop&) = delete;
 
-  // Takes up the pods there are: those that were admitted before are admitted again, and
-  // containers of pods that are gone are ended.
+  // Takes over the existing pods: admits those again that were admitted before, and ends containers
+  // of deleted pods.
   void Start();
   // A pod was bound to the node.
   void Add(const std::string& uid);
-  // A pod is to end; it leaves the store when its containers have ended.
+  // A pod should end; it leaves the store when its containers have ended.
   void Delete(const std::string& uid);
-  // A pod has left the store already: only its containers are left to end.
+  // A pod has already left the store: only its containers remain to be ended.
   void Kill(const std::string& uid);
-  // Renews the status of one pod.
+  // Updates the status of one pod.
   void Sync(const std::string& uid);
 
-  // Whose devices must not be freed: admitted pods that have not ended, and the one in admission.
+  // Pods whose devices must not be freed: those admitted that have not ended, or in admission.
   std::set<std::string> ActivePods() const;
   bool IsActive(const std::string& uid) const { return ActivePods().contains(uid); }
 

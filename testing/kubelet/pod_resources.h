@@ -1,4 +1,4 @@
-// What the pod resources API says, as values: who has which device.
+// The content of the pod resources API, as values: who has which device.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct ListedContainer {
   std::string name;
   std::vector<ListedDevice> devices;
   std::vector<int64_t> cpus;
-  std::vector<ClaimedDevice> claims;  // those of one claim one behind the other
+  std::vector<ClaimedDevice> claims;  // those of one claim are adjacent
   bool operator==(const ListedContainer&) const = default;
 };
 

@@ -84,7 +84,7 @@ void Put(const ListedPod& pod, v1alpha1::PodResources& to) {
   }
 }
 
-// What happens to every request before it is answered, on the loop.
+// The checks of every request before it is answered, on the loop.
 class Front {
  public:
   // Writes the response and says how the call ended.

@@ -17,16 +17,16 @@
 namespace kgpu::kubelet {
 
 // Lives on the loop's thread. Serves v1 (List, GetAllocatableResources, Get) and v1alpha1 (List);
-// one limit of requests for all of them and all clients.
+// one rate limit for all methods and clients.
 class PodResourcesServer {
  public:
-  // Where the answers come from; asked on the loop.
+  // Provides the answers; called on the loop.
   struct Source {
     std::function<std::vector<ListedPod>()> list;      // active pods
-    std::function<std::vector<ListedPod>()> list_all;  // every pod the kubelet has heard of
+    std::function<std::vector<ListedPod>()> list_all;  // every pod that the kubelet knows
     std::function<std::vector<ListedDevice>()> allocatable;
-    std::function<std::vector<int64_t>()> cpus;  // that containers may have for themselves
-    // When not empty, the bytes of the v1 ListPodResourcesResponse to answer with.
+    std::function<std::vector<int64_t>()> cpus;  // for the exclusive use of containers
+    // If not empty, the bytes of the v1 ListPodResourcesResponse to return.
     std::function<std::string()> script;
   };
   struct Setting {
@@ -36,7 +36,7 @@ class PodResourcesServer {
     Faults& faults;
   };
 
-  // What `setting` refers to outlives the server. Errors: as ErrnoStatus.
+  // The objects in `setting` must outlive the server. Errors: as ErrnoStatus.
   static StatusOr<std::unique_ptr<PodResourcesServer>> Start(const Setting& setting,
                                                              const std::string& path,
                                                              Source source);
@@ -52,7 +52,7 @@ class PodResourcesServer {
   std::unique_ptr<State> state_;
 };
 
-// Whether `bytes` can be a script: a v1 ListPodResourcesResponse.
+// Whether `bytes` are a valid script: a v1 ListPodResourcesResponse.
 bool IsListReply(const std::string& bytes);
 
 }  // namespace kgpu::kubelet

@@ -1,4 +1,4 @@
-// What the API server knows of this node: pods and the node's resources. It outlives the kubelet.
+// The API server's view of this node: pods and the node's resources. It outlives the kubelet.
 #pragma once
 
 #include <functional>
@@ -28,17 +28,17 @@ class PodStore {
   // `changed` is called after each change.
   explicit PodStore(std::function<void()> changed) : changed_(std::move(changed)) {}
 
-  // Fills in what the spec leaves open (UID, names of containers). Errors: AlreadyExists,
+  // Fills in what the spec leaves out (UID, names of containers). Errors: AlreadyExists,
   // InvalidArgument (the name of the field).
   StatusOr<std::string> Add(PodSpec spec);  // the UID
   void Erase(const std::string& uid);
-  // As they were, for a store that was written to disk.
+  // Unchanged, for a store that was written to disk.
   void Restore(std::vector<Pod> pods);
 
-  // Null when there is none; valid until the pod is erased. Whoever changes one calls Changed.
+  // Null if there is none; valid until the pod is erased. After a change, call Changed.
   Pod* FindUid(const std::string& uid);
   Pod* FindKey(const std::string& key);
-  std::vector<Pod*> All();  // in the order they were added
+  std::vector<Pod*> All();  // in the order in which they were added
   void Changed() const { changed_(); }
 
  private:

@@ -1,4 +1,4 @@
-// Runs the containers of one admitted pod: order of starts, restarts, back-off, status, end.
+// Runs the containers of one admitted pod: start order, restarts, back-off, status, end.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace kgpu::kubelet {
 // Lives on the loop's thread.
 class PodWorker {
  public:
-  // What all workers share; outlives them.
+  // Shared by all workers; must outlive them.
   struct Setting {
     EventLoop& loop;
     const Constants& constants;
@@ -28,26 +28,26 @@ class PodWorker {
     Preparer& preparer;
   };
 
-  // Takes up containers that run already, as the pod's status names them.
+  // Takes over containers that are already running, according to the pod's status.
   PodWorker(const Setting& setting, const Pod& pod);
   ~PodWorker();
   PodWorker(const PodWorker&) = delete;
   PodWorker& operator=(const PodWorker&) = delete;
 
-  // Starts what should run and does not, and renews the status.
+  // Starts what should be running, and updates the status.
   void Sync();
-  // False when the container is none of this pod.
+  // False if the container does not belong to this pod.
   bool OnExit(const std::string& id, int exit_code);
   // Stops every container; `done` runs when none is left.
   void Terminate(std::function<void()> done);
-  // Every container has ended for good.
+  // Whether every container has ended for good.
   bool is_over() const { return is_over_ && !IsAnyAlive(); }
 
  private:
   struct Run {
     ContainerSpec spec;
     std::string id;
-    int attempt = 0;  // of this kubelet and those before: makes ids unique
+    int attempt = 0;  // of this kubelet and earlier ones: makes ids unique
     int restarts = 0;
     int crashes = 0;  // in a row
     bool is_starting = false;

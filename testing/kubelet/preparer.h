@@ -20,13 +20,13 @@ class Preparer {
  public:
   using Done = std::function<void(const StatusOr<ContainerOptions>&)>;
 
-  // All arguments outlive this.
+  // All arguments must outlive this.
   Preparer(DeviceManager& manager, Allocator& allocator, const Constants& constants);
   ~Preparer();
   Preparer(const Preparer&) = delete;
   Preparer& operator=(const Preparer&) = delete;
 
-  // PreStartContainer for each resource whose plugin asks for it, allocation of what is missing (a
+  // PreStartContainer for each resource whose plugin requires it, allocation of what is missing (a
   // race during a restart of the node), then the cached replies of all resources, merged.
   void Prepare(const PodSpec& pod, const ContainerSpec& container, Done done);
 
@@ -35,7 +35,7 @@ class Preparer {
   using WorkPtr = std::shared_ptr<Work>;
 
   void Next(const WorkPtr& work);
-  // False when the call is on its way and goes on by itself.
+  // False if the call is in progress and continues by itself.
   StatusOr<bool> PreStart(const WorkPtr& work, const std::string& resource);
   void Finish(const WorkPtr& work);
   void End(const WorkPtr& work, const StatusOr<ContainerOptions>& options);

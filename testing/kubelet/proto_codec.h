@@ -1,4 +1,4 @@
-// plugin_api.h ↔ the generated messages. Only for the files that speak gRPC.
+// plugin_api.h ↔ the generated messages. Only for the files that use gRPC.
 #pragma once
 
 #include <deviceplugin_v1beta1.pb.h>

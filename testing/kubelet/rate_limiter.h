@@ -1,4 +1,4 @@
-// A token bucket: so many requests a second, and a few at once.
+// A token bucket: a number of requests per second, with a burst.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@ namespace kgpu::kubelet {
 // Lives on one thread.
 class RateLimiter {
  public:
-  // Starts full. `clock` outlives the limiter.
+  // Starts full. `clock` must outlive the limiter.
   RateLimiter(const Clock& clock, uint32_t per_second, uint32_t burst)
       : clock_(clock), per_second_(per_second), burst_(burst), tokens_(burst), at_(clock.Now()) {}
 
-  // True when one more request may go on.
+  // True if one more request is allowed.
   bool Take() {
     const SteadyTime now = clock_.Now();
     const std::chrono::duration<double> passed = now - at_;

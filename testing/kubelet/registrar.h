@@ -1,4 +1,4 @@
-// What Register means: checks, faults, and the connection back to the plugin.
+// Handles Register: checks, faults, and the connection back to the plugin.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@
 
 namespace kgpu::kubelet {
 
-// Lives on the loop's thread. A hanging call is answered by nobody until its plugin gives up.
+// Lives on the loop's thread. A hanging call gets no answer until its plugin gives up.
 class Registrar {
  public:
-  // All arguments outlive this.
+  // All arguments must outlive this.
   Registrar(EventLoop& loop, const Layout& layout, PluginClients& clients, CallLog& log,
             Faults& faults);
   ~Registrar();

@@ -15,7 +15,7 @@ namespace {
 
 namespace pb = ::pluginregistration;
 
-// What the kubelet's gRPC puts into :authority for the path of a socket.
+// The form in which the kubelet's gRPC puts the path of a socket into :authority.
 std::string PercentEncoded(const std::string& path) {
   std::string text;
   for (const char c : path) {

@@ -22,10 +22,10 @@ class RegisterCall {
  public:
   virtual ~RegisterCall() = default;
   virtual const RegisterRequest& request() const = 0;
-  // The first answer counts. Errors reach the plugin with code Unknown, as from the kubelet.
+  // The first answer counts. Errors reach the plugin with code Unknown, like the kubelet's.
   virtual void Reply(const Status& status) = 0;
 
-  // Called on the loop when the plugin gives up before the answer; set by whoever answers.
+  // Called on the loop if the plugin gives up before the answer; set by whoever answers.
   std::function<void()> on_cancelled;
 };
 
@@ -34,13 +34,13 @@ class RegistrationServer {
  public:
   using Handler = std::function<void(const std::shared_ptr<RegisterCall>&)>;
 
-  // Binds `path` at once and listens after `listen_delay`: until then the file is there and
+  // Binds `path` at once and listens after `listen_delay`: until then the file exists and
   // connections are refused. Errors: as ErrnoStatus.
   static StatusOr<std::unique_ptr<RegistrationServer>> Start(EventLoop& loop,
                                                              const std::string& path,
                                                              std::chrono::nanoseconds listen_delay,
                                                              Handler handler);
-  // Every call is answered with Unavailable; the socket's file stays.
+  // Answers every call with Unavailable; the socket's file stays.
   ~RegistrationServer();
   RegistrationServer(const RegistrationServer&) = delete;
   RegistrationServer& operator=(const RegistrationServer&) = delete;

@@ -33,7 +33,7 @@ DeviceIds ResourceTable::Receive(const std::string& resource, const std::vector<
     if (old == before.end() || old->second.health != device.health) {
       changed.insert(device.id);
     }
-    // Of two devices with one id the last counts.
+    // If two devices have the same id, the last one counts.
     entry.devices.insert_or_assign(device.id, device);
     entry.healthy->erase(device.id);
     entry.unhealthy->erase(device.id);

@@ -1,5 +1,5 @@
-// What the kubelet knows of each extended resource: its plugin, its devices and their health, and
-// what the node says of them.
+// What the kubelet knows about each extended resource: its plugin, its devices and their health,
+// and the node's status.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace kgpu::kubelet {
 
 class PluginClient;
 
-// The plugin behind a resource. It stays after the plugin went, stopped, for the grace period.
+// The plugin behind a resource. It stays, stopped, for the grace period after the plugin is gone.
 struct Endpoint {
   std::shared_ptr<PluginClient> client;  // null after a kubelet restart
   std::optional<PluginOptions> options;  // as given at registration
@@ -25,10 +25,10 @@ struct Endpoint {
 };
 
 struct Resource {
-  // Both are absent until the first list, or the end of the first stream, arrives.
+  // Both are absent until the first list, or the end of the first stream.
   std::optional<DeviceIds> healthy;
   std::optional<DeviceIds> unhealthy;
-  std::map<std::string, Device> devices;  // the last list, kept for the pods that have some of it
+  std::map<std::string, Device> devices;  // the last list, kept for pods that hold some of it
   std::optional<Endpoint> endpoint;
 };
 
@@ -38,7 +38,7 @@ struct Capacities {
   std::set<std::string> removed;  // their grace period is over
 };
 
-// Lives on the loop's thread; `clock` outlives it.
+// Lives on the loop's thread; `clock` must outlive it.
 class ResourceTable {
  public:
   explicit ResourceTable(const Clock& clock) : clock_(clock) {}
@@ -46,10 +46,10 @@ class ResourceTable {
   void Connect(const std::string& resource, Endpoint endpoint);
   // The plugin is gone: all its devices are unhealthy from now on.
   void Disconnect(const std::string& resource);
-  // Takes a new list. Returns the ids whose health string changed and those that are new (they may
-  // have been there before).
+  // Stores a new list. Returns the ids that are new (possibly after an absence) or whose health
+  // string changed.
   DeviceIds Receive(const std::string& resource, const std::vector<Device>& list);
-  // After a restart: nothing but the resource's name is known.
+  // After a restart: only the resource's name is known.
   void Restore(const std::string& resource);
 
   // Also forgets resources that were stopped longer than `grace` ago.
@@ -57,7 +57,7 @@ class ResourceTable {
 
   const Resource* Find(const std::string& resource) const;
   const std::map<std::string, Resource>& resources() const { return resources_; }
-  // Health as pods' status tells it: a device that is not in the list counts as healthy.
+  // Health for the status of pods: a device that is not in the list counts as healthy.
   std::string HealthOf(const std::string& resource, const std::string& id) const;
 
  private:

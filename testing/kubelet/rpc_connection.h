@@ -1,4 +1,4 @@
-// One connection of the kubelet to a plugin. Only for the files that speak gRPC.
+// One connection of the kubelet to a plugin. Only for the files that use gRPC.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -27,7 +27,7 @@ class RpcConnection {
     size_t receive_limit = 0;
   };
 
-  // `fd` is connected and non-blocking. `loop` and `calls` outlive every call.
+  // `fd` is connected and non-blocking. `loop` and `calls` must outlive every call.
   RpcConnection(EventLoop& loop, CallsInFlight& calls, UniqueFd fd, const Settings& settings);
   ~RpcConnection();
   RpcConnection(const RpcConnection&) = delete;
@@ -39,7 +39,7 @@ class RpcConnection {
 
   // Cancels every call and closes the connection.
   void Close();
-  // Cuts the connection as a crash of the machine's network would: both sides find out by
+  // Cuts the connection, like a network failure: both sides notice by
   // themselves.
   void Cut() const;
 
@@ -59,7 +59,7 @@ class RpcConnection {
     messages->request = std::move(request);
     calls_.Begin();
     start(context.get(), &messages->request, &messages->response,
-          // What `done` holds must not go on a thread of gRPC's: all of it moves to the loop.
+          // What `done` holds must not be destroyed on gRPC's thread: everything moves to the loop.
           [&loop = loop_, &calls = calls_, context, messages,
            done = std::move(done)](const grpc::Status& status) mutable {
             loop.Post([messages = std::move(messages), done = std::move(done), status] {

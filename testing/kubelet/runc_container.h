@@ -15,7 +15,7 @@
 
 namespace kgpu::kubelet {
 
-// Programs that every container needs, by their paths.
+// The programs that every container needs, by path.
 struct RuncPrograms {
   std::string runc;
   std::string setsid;
@@ -25,7 +25,7 @@ struct RuncPrograms {
 // Errors: FailedPrecondition naming what is missing and its package.
 StatusOr<RuncPrograms> FindRuncPrograms();
 
-// Lives on the loop's thread. The process goes on when this goes.
+// Lives on the loop's thread. The process outlives this object.
 class RuncContainer {
  public:
   struct Setting {
@@ -35,7 +35,7 @@ class RuncContainer {
     std::string rootfs;
     std::string folder;  // of this container: holds config.json
     std::string id;
-    std::function<void(int exit_code)> on_exit;  // once, not for one that never started
+    std::function<void(int exit_code)> on_exit;  // once; not for a container that never started
   };
 
   explicit RuncContainer(Setting setting);
@@ -43,9 +43,9 @@ class RuncContainer {
   RuncContainer(const RuncContainer&) = delete;
   RuncContainer& operator=(const RuncContainer&) = delete;
 
-  // `started` runs on the loop, once: OK when the container's process runs.
+  // `started` runs on the loop, once: OK if the container's process runs.
   void Start(std::function<void(const Status&)> started);
-  // Finds the process of a container that another process has started.
+  // Finds the process of a container that another process started.
   void TakeUp();
 
   // From Start until its end is known.
@@ -73,7 +73,7 @@ class RuncContainer {
   TimerId kill_timer_ = TimerId::kNone;
   SteadyTime start_limit_;
   bool is_running_ = false;
-  bool is_doomed_ = false;  // to be killed as soon as it runs
+  bool is_doomed_ = false;  // kill it as soon as it runs
   std::optional<int> exit_code_;
   Lifeline lifeline_;
 };

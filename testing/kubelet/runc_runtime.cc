@@ -128,7 +128,7 @@ void RuncRuntime::State::Forget(const std::string& id) {
   removed.erase(id);
   containers.erase(id);
   std::error_code error;
-  // What runc leaves behind when its own process is killed.
+  // The files that runc leaves when its own process is killed.
   fs::remove_all(fmt::format("{}/runc/{}", options.folder, id), error);
   fs::remove_all(FolderOf(id), error);
   // An id begins with the pod's UID.

@@ -1,5 +1,5 @@
-// Real containers, by runc. Each runs below a small wrapper process that survives us and writes the
-// exit code down, so that a kubelet that comes back finds its containers.
+// Real containers, through runc. Each runs below a small wrapper process that outlives us and
+// writes the exit code to a file, so that a restarted kubelet finds its containers.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,15 @@ namespace kgpu::kubelet {
 class RuncRuntime final : public ContainerRuntime {
  public:
   struct Options {
-    std::string folder;  // for containers and runc's own state; made when it is not there
-    std::string rootfs;  // what every container starts from; never written to
+    std::string folder;  // for containers and runc's own state; created if it does not exist
+    std::string rootfs;  // the file system that every container starts from; never written to
     std::vector<std::string> cdi_folders;  // lowest precedence first
   };
 
-  // Takes up the containers that are in `folder`. `loop` outlives the runtime. Errors:
+  // Takes over the containers in `folder`. `loop` must outlive the runtime. Errors:
   // FailedPrecondition (no runc, not root, a rootfs without a shell), as ErrnoStatus.
   static StatusOr<std::unique_ptr<RuncRuntime>> Open(EventLoop& loop, const Options& options);
-  // Containers go on.
+  // Containers keep running.
   ~RuncRuntime() override;
 
   void SetExitHandler(ExitHandler handler) override;
@@ -39,7 +39,7 @@ class RuncRuntime final : public ContainerRuntime {
   std::unique_ptr<State> state_;
 };
 
-// What a container has written, below a runtime's folder. Errors: NotFound.
+// A container's output, below a runtime's folder. Errors: NotFound.
 StatusOr<std::string> ContainerLog(const std::string& folder, const std::string& id);
 
 }  // namespace kgpu::kubelet

@@ -1,5 +1,5 @@
-// A small device plugin for the kubelet's own tests, and an example of one: it says and does what
-// its test sets.
+// A small device plugin for the kubelet's own tests, and an example of one: it does what its test
+// sets.
 #pragma once
 
 #include <functional>
@@ -28,8 +28,8 @@ class SamplePlugin {
   };
   using Ids = std::vector<std::string>;
 
-  // What it does instead of the simplest thing; unset members are not replaced. Set before the
-  // call concerned.
+  // Replaces the default behaviour; unset members do not. Set it before the call
+  // concerned.
   struct Behaviour {
     std::function<Status()> get_options = {};
     std::function<Status()> list_and_watch = {};  // an error ends the stream at once
@@ -44,7 +44,7 @@ class SamplePlugin {
   // Serves on `socket_path`.
   explicit SamplePlugin(const Options& options);
   SamplePlugin(const Options& options, Behaviour behaviour);
-  // Takes its socket away and ends every call, as a plugin that is stopped.
+  // Removes its socket and ends every call, like a plugin that is stopped.
   ~SamplePlugin();
   SamplePlugin(const SamplePlugin&) = delete;
   SamplePlugin& operator=(const SamplePlugin&) = delete;
@@ -62,7 +62,7 @@ class SamplePlugin {
   void SetHealth(const std::string& id, const std::string& health);
   // Ends every stream of ListAndWatch with `status`.
   void EndStreams(const Status& status);
-  // Answers the Allocate calls that are held, and every later one.
+  // Answers the Allocate calls that are waiting, and all later ones.
   void Release();
   // Streams of ListAndWatch that are open.
   size_t streams() const;

@@ -1,5 +1,5 @@
-// The kubelet's main loop: one thing after the other. A plugin that does not answer Allocate holds
-// up the whole node.
+// The kubelet's main loop: one task after the other. A plugin that does not answer Allocate blocks
+// the whole node.
 #pragma once
 
 #include <deque>
@@ -17,7 +17,7 @@ class SerialQueue {
   using Done = std::function<void()>;
   using Task = std::function<void(Done)>;
 
-  // `loop` outlives the queue.
+  // `loop` must outlive the queue.
   explicit SerialQueue(EventLoop& loop) : loop_(loop) {}
 
   // Runs `task` on the loop when every task before it has called its Done.

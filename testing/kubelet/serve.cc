@@ -62,7 +62,7 @@ void Adopt(World& world, NullRuntime& runtime) {
   }
 }
 
-// The containers as the runtime itself would tell of them.
+// The containers as the runtime itself would report them.
 std::vector<CriContainer> Containers(World& world) {
   std::vector<CriContainer> containers;
   for (const Pod* pod : world.pods.All()) {

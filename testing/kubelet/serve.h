@@ -1,4 +1,4 @@
-// The process that plays the kubelet of a folder.
+// The process that acts as the kubelet of a folder.
 #pragma once
 
 #include <string>
@@ -10,23 +10,23 @@
 namespace kgpu::kubelet {
 
 struct ServeOptions {
-  std::string folder;  // absolute; made when it is not there
+  std::string folder;  // absolute; created if it does not exist
   double scale = 1;    // of the kubelet's time limits
   TopologyPolicy topology = TopologyPolicy::kNone;
   std::string runtime = "none";  // "none" or "runc"
   std::string rootfs;            // runc: the file system of every container
   std::vector<std::string> cdi_folders;
-  std::string host;   // whose var/log/pods gets the folders of the pods; empty: none
-  int ready_fd = -1;  // gets one byte once plugins and verbs can connect
+  std::string host;   // the host whose var/log/pods gets the pods' folders; empty: none
+  int ready_fd = -1;  // gets one byte once plugins and commands can connect
 };
 
-// Makes the folder a stub kubelet's. A kubelet deletes sockets: it must not get hold of a folder
-// that is somebody else's. Errors: FailedPrecondition (it holds other files), as ErrnoStatus.
+// Marks the folder as a stub kubelet's. A kubelet deletes sockets: it must not use somebody else's
+// folder. Errors: FailedPrecondition (it contains other files), as ErrnoStatus.
 Status ClaimKubeletFolder(const std::string& folder);
 
-// Runs until SIGTERM or SIGINT. Pods outlive the process in a file; real containers outlive it as
-// well. Errors: FailedPrecondition (a folder with other files, a server runs already, runc cannot
-// be used), as ErrnoStatus.
+// Runs until SIGTERM or SIGINT. Pods survive the process in a file; real containers keep running.
+// Errors: FailedPrecondition (a folder with other files, a server runs already, runc is unusable),
+// as ErrnoStatus.
 Status ServeKubelet(const ServeOptions& options);
 
 }  // namespace kgpu::kubelet

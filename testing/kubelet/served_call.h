@@ -1,5 +1,5 @@
-// A unary call that arrives on a thread of gRPC's and is answered on the loop. Only for the files
-// that speak gRPC.
+// A unary call that arrives on gRPC's thread and is answered on the loop. Only for the files that
+// use gRPC.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -21,7 +21,7 @@ class ServedCall final : public grpc::ServerUnaryReactor {
     return call;
   }
 
-  // Runs `fill`, which writes the response, unless the call is over already.
+  // Runs `fill`, which writes the response, unless the call is over.
   void Fill(const std::function<void()>& fill) {
     const std::lock_guard lock(mutex_);
     if (!is_replied_) {
@@ -29,7 +29,7 @@ class ServedCall final : public grpc::ServerUnaryReactor {
     }
   }
 
-  // Answers the call unless that happened before.
+  // Answers the call unless it has been answered.
   void Reply(const grpc::Status& status) {
     {
       const std::lock_guard lock(mutex_);
@@ -40,7 +40,7 @@ class ServedCall final : public grpc::ServerUnaryReactor {
     Finish(status);
   }
 
-  // Runs once, on a thread of gRPC's, when the client gives up (also when that was before).
+  // Runs once, on gRPC's thread, when the client gives up (also if it already has).
   void OnCancelled(std::function<void()> task) {
     {
       const std::lock_guard lock(mutex_);
@@ -66,7 +66,7 @@ class ServedCall final : public grpc::ServerUnaryReactor {
   }
   void OnDone() override {
     const std::shared_ptr<ServedCall> self = std::move(self_);
-    on_cancelled_ = nullptr;  // may hold what holds this
+    on_cancelled_ = nullptr;  // may own what owns this
   }
 
  private:
@@ -79,8 +79,8 @@ class ServedCall final : public grpc::ServerUnaryReactor {
   std::function<void()> on_cancelled_;
 };
 
-// The calls of one service, so that none is left without an answer when it ends: a gRPC server
-// waits for all of them. Thread: any.
+// The calls of one service, so that none is left without an answer at its end: a gRPC server waits
+// for all of them. Thread: any.
 class ServedCalls {
  public:
   std::shared_ptr<ServedCall> Accept() {

@@ -1,4 +1,4 @@
-// A listening unix socket as Go's servers have them: its file appears at Bind, peers are accepted
+// A listening unix socket like those of Go servers: its file appears at Bind, peers are accepted
 // from Listen on, and the file stays behind when the server dies.
 #pragma once
 
@@ -18,8 +18,8 @@ class ServerSocket {
  public:
   using Handler = std::function<void(UniqueFd)>;
 
-  // A file at `path` is removed first. `handler` gets each connection, non-blocking. Until Listen
-  // peers are refused. `loop` outlives the socket. Errors: as ErrnoStatus.
+  // First removes a file at `path`. `handler` gets each connection, non-blocking. Until Listen,
+  // peers are refused. `loop` must outlive the socket. Errors: as ErrnoStatus.
   static StatusOr<std::unique_ptr<ServerSocket>> Bind(EventLoop& loop, const std::string& path,
                                                       Handler handler);
   ~ServerSocket();
@@ -27,7 +27,7 @@ class ServerSocket {
   ServerSocket& operator=(const ServerSocket&) = delete;
 
   Status Listen();
-  // Cuts every connection; the socket goes on listening.
+  // Cuts every connection; the socket keeps listening.
   void CutConnections();
 
  private:
@@ -39,7 +39,7 @@ class ServerSocket {
   UniqueFd fd_;
   Handler handler_;
   WatchId watch_ = WatchId::kNone;
-  std::vector<UniqueFd> connections_;  // second descriptors, to cut them by
+  std::vector<UniqueFd> connections_;  // second descriptors, for cutting them
 };
 
 }  // namespace kgpu::kubelet

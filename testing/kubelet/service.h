@@ -1,4 +1,4 @@
-// The commands that a running stub kubelet takes: what the verbs of `kgpu-sim kubelet` ask for.
+// The commands that a running stub kubelet accepts, from the commands of `kgpu-sim kubelet`.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,18 @@
 
 namespace kgpu::kubelet {
 
-// Requests are objects with a field "command"; answers are {"result": …} or {"code": …, "error":
+// Requests are objects with a field "command"; responses are {"result": …} or {"code": …, "error":
 // …}. Lives on the loop's thread.
 class Service {
  public:
-  // `node` outlives this; `null_runtime` is null where containers are real.
+  // `node` must outlive this; `null_runtime` is null if containers are real.
   Service(Node& node, NullRuntime* null_runtime);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
   void Handle(const std::string& line, const ControlServer::Reply& reply);
-  // Something has changed: whoever waits may have what it waits for.
+  // Something has changed: checks the conditions of waiting requests.
   void Changed();
 
  private:

@@ -16,7 +16,7 @@ struct NodeState {
 };
 
 std::string PrintNodeState(const NodeState& state);
-// `file` is only named in errors. Errors: InvalidArgument.
+// `file` is only used in errors. Errors: InvalidArgument.
 StatusOr<NodeState> ParseNodeState(std::string_view text, const std::string& file);
 
 }  // namespace kgpu::kubelet

@@ -1,4 +1,4 @@
-// Keeps the pods of a node in a file, so that they outlive the process.
+// Stores the pods of a node in a file, so that they survive the process.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@ namespace kgpu::kubelet {
 // Lives on the loop's thread.
 class StateStore {
  public:
-  // `node` outlives this.
+  // `node` must outlive this.
   StateStore(Node& node, std::string path) : node_(node), path_(std::move(path)) {}
 
-  // Takes up what the process before this one left; nothing when there is no file. Errors:
-  // InvalidArgument (not of our layout).
+  // Loads what the previous process left; does nothing if there is no file. Errors: InvalidArgument
+  // (not our layout).
   Status Load();
-  // The file is written before the loop waits again.
+  // Writes the file before the loop waits again.
   void Changed();
   Status Save() const;
 

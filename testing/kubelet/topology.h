@@ -1,5 +1,5 @@
 // The kubelet's topology manager with one hint provider, the device manager: on which NUMA nodes a
-// container's devices should lie.
+// container's devices should be.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct HintRequest {
   DeviceIds reusable;
 };
 
-// The hints of one resource: nothing when its devices have no nodes (no opinion), none when no set
-// of nodes could satisfy the request.
+// The hints of one resource: nothing if its devices have no nodes (no preference), an empty list if
+// no set of nodes could satisfy the request.
 std::optional<std::vector<Hint>> HintsOf(const HintRequest& request);
 
 struct TopologyDecision {

@@ -1,4 +1,4 @@
-// Random UIDs as Kubernetes gives them to its objects.
+// Random UIDs like those of Kubernetes objects.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The answers of a stub kubelet as text for people.
+// A stub kubelet's responses as text for people.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -9,8 +9,8 @@
 
 namespace kgpu::kubelet {
 
-// `pod` as PodFromJson takes it, `status` and `calls` as NodeJson and CallsJson make them. Without
-// a newline at the end. Errors: Internal (another version answers).
+// `pod` as PodFromJson reads it, `status` and `calls` as NodeJson and CallsJson write them. Without
+// a trailing newline. Errors: Internal (another version answers).
 StatusOr<std::string> PodText(const boost::json::value& pod);
 StatusOr<std::string> StatusText(const boost::json::value& status);
 StatusOr<std::string> CallsText(const boost::json::value& calls);

@@ -1,4 +1,4 @@
-// Requests that are answered when something has come about.
+// Requests that are answered when a condition is met.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace kgpu::kubelet {
 // Lives on the loop's thread.
 class Waits {
  public:
-  // `loop` outlives this.
+  // `loop` must outlive this.
   explicit Waits(EventLoop& loop) : loop_(loop) {}
   ~Waits() {
     for (const Wait& wait : waits_) {
@@ -23,8 +23,8 @@ class Waits {
   Waits(const Waits&) = delete;
   Waits& operator=(const Waits&) = delete;
 
-  // `is_done` answers the request and returns true once it can; asked now and after each Check.
-  // `give_up` answers when `limit` is over.
+  // `is_done` answers the request and returns true once it can; called now and after each Check.
+  // `give_up` answers after `limit`.
   void Add(std::function<bool()> is_done, std::chrono::nanoseconds limit,
            std::function<void()> give_up) {
     if (is_done()) {

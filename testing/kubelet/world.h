@@ -1,5 +1,5 @@
-// What is there whether the kubelet runs or not: the API server's objects of this node, the
-// container runtime, and what a test has set up.
+// What exists whether or not the kubelet runs: the API server's objects for this node, the
+// container runtime, and the settings of a test.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ struct World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  // Called after each change of anything that can be seen from outside.
+  // Called after each change that is visible from outside.
   void Changed() const {
     if (on_change) {
       on_change();
@@ -42,11 +42,11 @@ struct World {
   const Layout layout;
   Constants constants;
   TopologyPolicy topology = TopologyPolicy::kNone;
-  // How long kubelet.sock lies there before anyone listens: a real kubelet is slow at that too.
+  // How long kubelet.sock exists before anyone listens: a real kubelet has such a delay too.
   std::chrono::nanoseconds listen_delay{0};
   uint32_t seed = 1;
-  std::vector<int64_t> exclusive_cpus;  // that containers may have for themselves
-  // Answer of the pod resources API in place of the truth, when it is not empty.
+  std::vector<int64_t> exclusive_cpus;  // for the exclusive use of containers
+  // If not empty, replaces the real answer of the pod resources API.
   std::string pod_resources_script;
   std::function<void()> on_change;
 

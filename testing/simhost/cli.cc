@@ -44,7 +44,7 @@ int Report(const Status& status) {
   return status.code() == StatusCode::kInvalidArgument ? kWrongUse : kFailed;
 }
 
-// Of A100, A30, H100, H200 and B200.
+// The profiles of A100, A30, H100, H200 and B200.
 std::set<std::string> MigProfileNames() {
   std::set<std::string> names;
   for (const uint16_t model : {uint16_t{0x20b0}, uint16_t{0x20b2}, uint16_t{0x20b7},
@@ -79,7 +79,7 @@ std::vector<commands::Candidate> ValuesOfKind(std::string_view kind) {
   return values;
 }
 
-// What a shell offers for a line: `kgpu sim` hands its words over.
+// Completion for a shell's line: `kgpu sim` passes its words on.
 std::string Complete(const CLI::App& app, std::vector<std::string> words) {
   return std::string(Trim(commands::CandidatesText(commands::CandidatesFor(
       commands::TreeOf(app), commands::TypedLineOf(std::move(words)), &ValuesOfKind))));

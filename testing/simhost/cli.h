@@ -1,5 +1,5 @@
-// The command line of kgpu-sim. Each cli_*.cc adds one group of verbs; a verb parses, calls the
-// library and prints one line.
+// The command line of kgpu-sim. Each cli_*.cc adds one group of commands; a command parses, calls
+// the library and prints one line.
 #pragma once
 
 #include <functional>
@@ -15,11 +15,11 @@ class App;
 
 namespace kgpu::simhost {
 
-// What the verbs get from the outside, and what they hand back.
+// What the commands get from outside, and what they return.
 struct CliContext {
   std::string program;                            // path of this program, to start the server with
   std::function<void(const std::string&)> print;  // one or more whole lines
-  // Set by the parsed verb.
+  // Set by the parsed command.
   std::function<Status()> action;
 };
 
@@ -32,15 +32,15 @@ void AddFaultVerbs(CLI::App& app, CliContext& context);   // xid, ecc, lose, han
 StatusOr<std::string> AbsoluteFolder(const std::string& folder);
 
 // Runs `commands` (testing/driver/command.h) on the server of `folder`, in order, until one fails;
-// the answer of the last. Errors: Unavailable (no server: says how to start it), the server's.
+// returns the last response. Errors: Unavailable (no server: says how to start it), the server's.
 StatusOr<std::string> RunCommands(const std::string& folder,
                                   const std::vector<std::string>& commands);
 
-// Adds a group of verbs.
+// Adds a group of commands.
 using AddVerbs = void (*)(CLI::App& app, CliContext& context);
 
-// The whole program: the verbs of simulated hosts and `more`. Exit codes: 0 done, 1 it could not be
-// done, 2 wrong use. `arguments` are those after the program's name. Errors are printed on stderr.
+// The whole program: the commands of simulated hosts and `more`. Exit codes: 0 done, 1 failed, 2
+// usage error. `arguments` are those after the program's name. Prints errors on stderr.
 int RunSim(const std::vector<std::string>& arguments, CliContext& context,
            const std::vector<AddVerbs>& more);
 

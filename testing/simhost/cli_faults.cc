@@ -12,7 +12,7 @@
 namespace kgpu::simhost {
 namespace {
 
-// What the verbs of this file take; each uses some of it.
+// The flags of the commands in this file; each uses some of them.
 struct FaultFlags {
   std::string field;
   uint64_t value = 0;

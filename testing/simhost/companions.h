@@ -1,4 +1,4 @@
-// What a simulated host has besides GPUs that GPU programs use, as `create --with` names it.
+// Devices of a simulated host that GPU programs use besides GPUs, as in `create --with`.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct Companions {
   bool operator==(const Companions&) const = default;
 };
 
-// "gds,gdrcopy,mofed=2,imex=4": words in any order, without a number one; "none" or "": nothing.
-// Errors: InvalidArgument, naming the word and the known ones.
+// "gds,gdrcopy,mofed=2,imex=4": words in any order, one of each without a number; "none" or "":
+// nothing. Errors: InvalidArgument, naming the word and the known ones.
 StatusOr<Companions> ParseCompanions(std::string_view text);
 // The same text back; "none" for nothing.
 std::string ToString(const Companions& companions);

@@ -1,4 +1,4 @@
-// The kernel's two ways to write a set of CPUs.
+// The kernel's two notations for a set of CPUs.
 #pragma once
 
 #include <set>
@@ -7,7 +7,7 @@
 
 namespace kgpu::simhost {
 
-// CPUs of "0-3,8". Pieces that are no range, and CPUs from 8,192 on, are left out.
+// CPUs of "0-3,8". Ignores parts that are no range, and CPUs from 8,192 on.
 std::set<unsigned> CpusOf(std::string_view list);
 
 // Hexadecimal words of 32 CPUs, highest first: "00000000,0000010f".

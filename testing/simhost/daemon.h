@@ -1,4 +1,4 @@
-// What the servers of this program share: signals, the pid file, telling that they are ready.
+// Shared by the servers of this program: signals, the pid file, reporting that they are ready.
 #pragma once
 
 #include "src/platform/base/status.h"
@@ -7,13 +7,13 @@
 namespace kgpu::simhost {
 
 // SIGTERM and SIGINT as a descriptor; they no longer end the process by themselves. Call it before
-// the first thread. Source: signalfd(2).
+// starting the first thread. Source: signalfd(2).
 StatusOr<UniqueFd> BlockSignals();
 
-// Our pid into the file that `lock` has locked.
+// Writes our pid into the file that `lock` has locked.
 Status WritePid(const UniqueFd& lock);
 
-// One byte to whoever waits for the server; closes `ready_fd`. -1: nobody waits.
+// Sends one byte to whoever waits for the server; closes `ready_fd`. -1: nobody waits.
 void ReportReady(int ready_fd);
 
 }  // namespace kgpu::simhost

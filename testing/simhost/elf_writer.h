@@ -11,8 +11,8 @@ namespace kgpu::simhost {
 enum class ElfMachine { kX86, kX86_64, kAarch64 };
 
 // A shared object without code: one read-only segment, an empty symbol table, DT_SONAME and one
-// DT_NEEDED for each of `needed`. The bytes depend on the arguments alone.
-// Source: elf(5), the System V ABI, "Dynamic Linking".
+// DT_NEEDED for each of `needed`. The bytes only depend on the arguments. Source: elf(5), the
+// System V ABI, "Dynamic Linking".
 std::string StubSharedObject(ElfMachine machine, std::string_view soname,
                              const std::vector<std::string>& needed);
 

@@ -10,7 +10,7 @@
 
 namespace kgpu::simhost {
 
-// Where a GPU is and what only it has.
+// A GPU's location and individual properties.
 struct GpuPlace {
   device::PciBusId pci;
   unsigned minor = 0;
@@ -20,13 +20,13 @@ struct GpuPlace {
   bool shares_board = false;
   std::string uuid;
   std::string serial;
-  std::string gsp_firmware;  // version; empty where the driver does not use it
+  std::string gsp_firmware;  // version; empty if the driver does not use it
 };
 
 // An idle, healthy GPU without NVLinks to anything and no topology.
 void FillGpu(const GpuModel& model, const GpuPlace& place, sim::SimGpu& gpu);
 
-// Copies `text` into the fixed array `out`, cut where it does not fit, always ended with a NUL.
+// Copies `text` into the fixed array `out`, truncated if needed, always null-terminated.
 template <size_t N>
 void CopyText(std::string_view text, char (&out)[N]) {
   const size_t size = std::min(text.size(), N - 1);

@@ -18,8 +18,8 @@
 
 namespace kgpu::simhost {
 
-// Applies one line to `state`; the answer says what was made. Errors: as ApplyCommand; `state` is
-// then untouched.
+// Applies one line to `state`; the response says what was created. Errors: as ApplyCommand; `state`
+// is then unchanged.
 StatusOr<std::string> ApplyHostCommand(const HostFolder& host, KernelLog& kernel_log,
                                        sim::SimState& state, std::string_view line);
 

@@ -1,4 +1,4 @@
-// The folder of one simulated host: makes it, opens it again, removes it.
+// The folder of one simulated host: creates, opens and removes it.
 #pragma once
 
 #include <memory>
@@ -26,14 +26,14 @@ struct CreateOptions {
   std::string nvml_library;  // the simulated library; empty: a stub takes its place. libcuda.so.1
                              // lies beside it
   std::string proc_devices;  // text of this machine's /proc/devices
-  bool is_forced = false;    // replace a simulated host that is there
+  bool is_forced = false;    // replace an existing simulated host
 };
 
-// A simulated host that exists. Only the process that holds the host's lock may change it.
+// An existing simulated host. Only the process that holds the host's lock may change it.
 class HostFolder {
  public:
-  // Errors: InvalidArgument (profile), AlreadyExists (a host is there and not is_forced),
-  // FailedPrecondition (a folder with other things, or a server runs), those of the file system.
+  // Errors: InvalidArgument (profile), AlreadyExists (there is a host and not is_forced),
+  // FailedPrecondition (a folder with other files, or a server runs), those of the file system.
   static StatusOr<HostFolder> Create(const CreateOptions& options, WriteReport& report);
   // Errors: NotFound (no simulated host there), InvalidArgument (its files are damaged).
   static StatusOr<HostFolder> Open(const std::string& folder);
@@ -47,10 +47,10 @@ class HostFolder {
 
   // The state of the host after a boot.
   StatusOr<std::unique_ptr<sim::SimState>> BootState() const;
-  // Makes the tree show `state`. The first call reads what is there; later ones write what differs
-  // from the last, mostly nothing: few commands change what a tree shows.
+  // Makes the tree show `state`. The first call reads the existing tree; later ones write the
+  // differences from the last one, mostly none: few commands change what a tree shows.
   StatusOr<WriteReport> Show(const sim::SimState& state);
-  // Takes over changes of host.json that another process made.
+  // Re-reads host.json, after another process has changed it.
   Status ReloadSettings();
   Status SetNouveau(bool is_nouveau);
   Status SetCompanions(const Companions& companions);
@@ -66,7 +66,7 @@ class HostFolder {
   HostSettings settings_;
   std::shared_ptr<const std::string> nvml_library_;
   std::shared_ptr<const std::string> cuda_library_;
-  // What the tree holds; unset where that is not known.
+  // The content of the tree; unset if unknown.
   struct Shown {
     HostView view;
     Tree tree;

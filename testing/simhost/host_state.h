@@ -1,4 +1,4 @@
-// Between a profile, the simulated driver's state and what the host's tree shows.
+// Converts between a profile, the simulated driver's state and the view for the host's tree.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ StatusOr<std::unique_ptr<sim::SimState>> InitialState(const Profile& profile,
 StatusOr<std::unique_ptr<sim::SimGpu>> NewGpu(const GpuModel& model, const HostSettings& settings,
                                               const sim::SimState& state);
 
-// What the host's tree shows of `state`.
+// The view of `state` for the host's tree.
 HostView ViewOf(const Profile& profile, const HostSettings& settings, const sim::SimState& state);
 
 }  // namespace kgpu::simhost

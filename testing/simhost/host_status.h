@@ -1,4 +1,4 @@
-// What a simulated host is doing, for people and programs.
+// The status of a simulated host, for people and programs.
 #pragma once
 
 #include <sys/types.h>

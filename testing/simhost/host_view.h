@@ -1,5 +1,5 @@
-// Everything the tree of a simulated host shows, as one plain value: the tree is a pure function of
-// it. Made from a host's settings and the driver's state (host_state.h).
+// Everything that the tree of a simulated host shows, as one plain value: the tree is a pure
+// function of it. Made from a host's settings and the driver's state (host_state.h).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace kgpu::simhost {
 enum class Distro { kDebian, kUbuntu, kRhel, kSuse };
 enum class Arch { kX86_64, kAarch64 };
 
-// Character device majors. 195 and 226 are fixed; the others a kernel gives out as it likes.
+// Character device majors. 195 and 226 are fixed; a kernel assigns the others freely.
 inline constexpr unsigned kNvidiaMajor = 195;
 inline constexpr unsigned kDrmMajor = 226;
 inline constexpr unsigned kControlMinor = 255;
@@ -44,7 +44,7 @@ struct GpuInstanceView {
 };
 
 struct GpuView {
-  std::string name;  // as NVML says
+  std::string name;  // as in NVML
   std::string vbios;
   device::PciBusId pci;
   uint16_t pci_device = 0;
@@ -87,7 +87,7 @@ struct HostView {
   std::vector<GpuView> gpus;    // on the bus, by minor
   std::vector<ProcessView> processes;
   Companions companions;
-  // The bytes of libnvidia-ml.so; null: a stub stands in its place.
+  // The bytes of libnvidia-ml.so; null: a stub is used instead.
   std::shared_ptr<const std::string> nvml_library;
   // The same of libcuda.so.
   std::shared_ptr<const std::string> cuda_library;

@@ -1,7 +1,7 @@
 // The simulated host's /dev/kmsg: a FIFO into which the server writes what NVIDIA's kernel module
-// would write. Like the device to somebody who seeks to its end, it gives a reader what comes after
-// it was opened. Unlike the device, one read may give several records, or part of one, and with two
-// readers each gets some.
+// would write. Like the device after a seek to its end, it gives a reader what comes after it was
+// opened. Unlike the device, one read may return several records, or part of one, and two readers
+// share the records.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 
 namespace kgpu::simhost {
 
-// The text behind "NVRM: " of an XID on `gpu`, as the module words it.
+// The text after "NVRM: " for an XID on `gpu`, in the module's wording.
 std::string XidLine(const sim::SimGpu& gpu, const sim::SimEvent& event);
 
-// Lives on the loop's thread. Lines that nobody reads, or that do not fit into the FIFO any more,
-// are lost.
+// Lives on the loop's thread. Lines that nobody reads, or that do not fit into the FIFO, are
+// lost.
 class KernelLog {
  public:
   explicit KernelLog(std::string path) : path_(std::move(path)) {}
 
-  // Makes the FIFO; a program that writes to one without readers must not die of it.
+  // Creates the FIFO; a program that writes to one without readers must not die from it.
   Status Make();
-  // Writes a line for each XID that is in `now` and not in `before`.
+  // Writes a line for each XID that is in `now` but not in `before`.
   void Notify(const sim::SimState& before, const sim::SimState& now);
   // The next Notify writes nothing.
   void SkipNext() { is_skipping_ = true; }

@@ -1,4 +1,4 @@
-// The wanted tree of a simulated host. Each function adds one kind of files;
+// The desired tree of a simulated host. Each function adds one kind of files;
 // docs/how-it-works/simulated-driver.md shows the result. All are pure: nothing is read or written.
 #pragma once
 
@@ -19,12 +19,12 @@ Tree PlanTree(const HostView& host);
 void PlanDeviceNodes(const HostView& host, Tree& tree);
 // /proc: devices, modules, cmdline, driver/nvidia and its capabilities.
 void PlanProc(const HostView& host, Tree& tree);
-// /lib/modules of the kernel: what it has, the driver's modules where one is installed, headers.
+// /lib/modules of the kernel: its own modules, the driver's if one is installed, headers.
 void PlanModules(const HostView& host, Tree& tree);
 // /sys: PCI devices and bridges, modules, NUMA nodes.
 void PlanSysfs(const HostView& host, Tree& tree);
-// Driver libraries where the distribution puts them; what ld.so's cache must name is added to
-// `cache`.
+// Driver libraries in the distribution's folders; adds to `cache` what ld.so's cache must
+// list.
 void PlanLibraries(const HostView& host, Tree& tree, std::vector<LdCacheEntry>& cache);
 // Driver programs, firmware and configuration files (ICDs and their like).
 void PlanPrograms(const HostView& host, Tree& tree);

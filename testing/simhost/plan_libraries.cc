@@ -166,7 +166,7 @@ void LibraryPlanner::Add(const Library& library) {
   }
 }
 
-// What lies outside the folders that ld.so searches.
+// Files outside the folders that ld.so searches.
 void LibraryPlanner::AddExtras() {
   const std::string& version = host_.library_version;
   const std::string vdpau = fmt::format("{}/vdpau/libvdpau_nvidia.so", folder_);

@@ -73,7 +73,7 @@ class SysfsPlanner {
   void Run();
 
  private:
-  // What hangs below one port of the root complex: the lowest bus decides its addresses.
+  // The devices below one port of the root complex: the lowest bus decides its addresses.
   struct Group {
     PciBusId lowest;
     bool has_switch = false;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxGpus = 64;
 
-// What the readers of one profile share.
+// State shared by the readers of one profile.
 struct Context {
   std::string_view file;
   const ModelSource& models;

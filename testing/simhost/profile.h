@@ -15,14 +15,14 @@
 
 namespace kgpu::simhost {
 
-// One row of a GPU's MIG geometry. Engines and memory are of one instance.
+// One row of a GPU's MIG geometry. Engines and memory are per instance.
 struct MigProfile {
   std::string name;         // "1g.10gb+me"
   unsigned nvml_index = 0;  // NVML_GPU_INSTANCE_PROFILE_*
   unsigned id = 0;          // GI profile id, as nvidia-smi mig -lgip prints it
   unsigned compute_slices = 0;
   unsigned memory_slices = 0;
-  std::vector<unsigned> starts;  // memory slices where an instance may begin
+  std::vector<unsigned> starts;  // memory slices where an instance may start
   unsigned max_instances = 0;
   unsigned multiprocessors = 0;
   unsigned copy_engines = 0;
@@ -45,7 +45,7 @@ struct PowerLimits {
   unsigned most_watts = 0;
 };
 
-// What a driver does not report on a GPU: such calls answer NOT_SUPPORTED.
+// Values that a driver does not report for a GPU: such calls return NOT_SUPPORTED.
 enum class Feature {
   kEcc,
   kPower,
@@ -103,7 +103,7 @@ struct ProfileGpu {
   device::PciBusId pci;
   unsigned numa_node = 0;
   std::optional<unsigned> pcie_switch;  // GPUs with the same number share a PCIe switch
-  // Boards with several GPUs: same number, same board.
+  // Boards with several GPUs: GPUs with the same number are on the same board.
   std::optional<unsigned> board;
   // Names of MIG profiles to create; nullopt: MIG disabled.
   std::optional<std::vector<std::string>> mig;
@@ -141,17 +141,17 @@ struct Profile {
 using ModelSource = std::function<StatusOr<std::string>(std::string_view id)>;
 
 // Strict: unknown keys, duplicates, wrong types and impossible values are errors with
-// "file:line:column: field: value … fix". Limits: 64 KiB, 64 GPUs.
-// Errors: InvalidArgument; those of `models`.
+// "file:line:column: field: value … fix". Limits: 64 KiB, 64 GPUs. Errors: InvalidArgument; those
+// of `models`.
 StatusOr<GpuModel> ParseGpuModel(std::string_view text, std::string_view id);
 StatusOr<Profile> ParseProfile(std::string_view text, std::string_view file,
                                const ModelSource& models);
 
-// The profiles and models that come with the program, by name.
+// The built-in profiles and models, by name.
 const std::map<std::string_view, std::string_view>& BuiltinProfiles();
 const std::map<std::string_view, std::string_view>& BuiltinModels();
 
-// The model files of the program. Errors: NotFound, with the nearest name.
+// The built-in model files. Errors: NotFound, with the nearest name.
 StatusOr<std::string> BuiltinModelText(std::string_view id);
 
 // A version such as "535.104.05": two to four numbers with dots.

@@ -1,4 +1,4 @@
-// What people type for amounts and reasons, as numbers.
+// Parses amounts and reasons that people type.
 #pragma once
 
 #include <cstdint>

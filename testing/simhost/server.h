@@ -1,4 +1,4 @@
-// The process behind a simulated host: the driver's state on its socket, and the tree kept in step.
+// The process behind a simulated host: serves the driver's state and keeps the tree up to date.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@ namespace kgpu::simhost {
 // Errors: NotFound (no host), FailedPrecondition (a server runs already), those of the parts.
 Status Serve(const std::string& folder, int ready_fd);
 
-// Starts {program, "serve", FOLDER, …} with "--ready-fd N" behind it in the background, detached
-// from this terminal, its messages in .kgpu-sim/server.log; returns when clients can connect, with
-// the pid. Errors: Unavailable (it ended or did not become ready; the last message of its log).
+// Starts {program, "serve", FOLDER, …}, with "--ready-fd N" appended, in the background, detached
+// from this terminal, with its messages in .kgpu-sim/server.log; returns the pid when clients can
+// connect. Errors: Unavailable (it ended or did not become ready; the last message of its log).
 StatusOr<int> StartServer(std::vector<std::string> argv, const std::string& folder);
 
-// Ends the server of `folder` and waits until it is gone. Errors: NotFound (none runs),
-// DeadlineExceeded (it lives on after SIGKILL), PermissionDenied.
+// Stops the server of `folder` and waits until it is gone. Errors: NotFound (none runs),
+// DeadlineExceeded (it survived SIGKILL), PermissionDenied.
 StatusOr<int> StopServer(const std::string& folder);
 
 }  // namespace kgpu::simhost

@@ -1,4 +1,4 @@
-// What a simulated host was made of: kept in its folder, so that it can be served again later.
+// The settings of a simulated host: stored in its folder, so that it can be served again later.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace kgpu::simhost {
 
-// Places below the host's folder that are ours, not the simulated host's.
+// Paths below the host's folder that are ours, not the simulated host's.
 inline constexpr std::string_view kOwnFolder = ".kgpu-sim";
 inline constexpr std::string_view kSettingsFile = ".kgpu-sim/host.json";
 inline constexpr std::string_view kManifestFile = ".kgpu-sim/tree";

@@ -1,4 +1,4 @@
-// A file tree as a value: what a simulated host consists of, before anything is written.
+// A file tree as a value: the content of a simulated host, before anything is written.
 #pragma once
 
 #include <sys/types.h>
@@ -23,8 +23,8 @@ struct Node {
   bool operator==(const Node& other) const;
 };
 
-// Paths are relative to the host's root, without leading slash and without "." or "..": the only
-// way to name a place outside cannot be written. Folders above an entry exist implicitly.
+// Paths are relative to the host's root, without leading slash and without "." or "..", so that
+// none can lead outside. Folders above an entry exist implicitly.
 class Tree {
  public:
   void Folder(std::string_view path);

@@ -1,4 +1,4 @@
-// Makes a folder hold a wanted tree: the only place of this module that changes files.
+// Makes a folder contain a desired tree: the only file of this module that changes files.
 #pragma once
 
 #include <set>
@@ -10,7 +10,7 @@
 
 namespace kgpu::simhost {
 
-// One thing to do to the folder, in the order of a list of them.
+// One change to the folder; in a list, in order.
 struct TreeChange {
   enum class Kind { kRemove, kWrite };
   Kind kind = Kind::kWrite;
@@ -19,30 +19,30 @@ struct TreeChange {
 };
 
 // The changes that turn `before` into `after`: removals first, deepest first; then writes, folders
-// before what is in them. An entry whose kind or content differs is written again.
+// before their content. An entry whose kind or content differs is written again.
 std::vector<TreeChange> Difference(const Tree& before, const Tree& after);
 
 struct WriteReport {
   size_t removed = 0;
   size_t written = 0;
-  // Device nodes that became empty regular files because this user may not make nodes.
+  // Device nodes that became empty regular files because this user may not create nodes.
   size_t nodes_faked = 0;
 };
 
-// What is below `folder` at `paths` now, as a tree; what is missing or of no kind of ours is left
-// out. Errors: those of reading, with the path.
+// What is below `folder` at `paths` now, as a tree; leaves out what is missing or of an unknown
+// kind. Errors: those of reading, with the path.
 StatusOr<Tree> ReadTree(const std::string& folder, const std::set<std::string>& paths);
 
-// Makes `folder` hold `wanted`, and nothing that an earlier call put there and `wanted` lacks: the
-// paths of each call are kept in `manifest_path`. Each file is replaced as a whole, so a reader
-// never meets half of one; folders in which others keep files stay. Where mknod(2) is not permitted
-// an empty regular file stands in for each node. Can be repeated after any failure.
-// Errors: those of the file system, with the path.
+// Makes `folder` contain `wanted`, and removes what an earlier call created and `wanted` lacks:
+// `manifest_path` records the paths of each call. Replaces each file as a whole, so a reader never
+// sees half of one; folders in which others keep files stay. If mknod(2) is not permitted, uses an
+// empty regular file for each node. Can be repeated after any failure. Errors: those of the file
+// system, with the path.
 StatusOr<WriteReport> Reconcile(const std::string& folder, const std::string& manifest_path,
                                 const Tree& wanted);
 
-// As Reconcile, for a folder that holds `before` since the last call: it is not read, which is most
-// of the work. What others have changed there meanwhile stays, or is an error.
+// As Reconcile, for a folder that contains `before` since the last call: does not read it, which is
+// most of the work. What others have changed there meanwhile stays, or is an error.
 StatusOr<WriteReport> Advance(const std::string& folder, const std::string& manifest_path,
                               const Tree& before, const Tree& wanted);
 

@@ -1,4 +1,4 @@
-// YAML as a tree of values that know where they stand, for readers that report errors by line.
+// YAML as a tree of values with positions, for readers that report errors by line.
 #pragma once
 
 #include <cstdint>
@@ -35,14 +35,14 @@ struct YamlField {
 // As doc::Parse; more than 64 KiB, 16 levels or 20,000 values are errors, too.
 StatusOr<YamlValue> ParseYaml(std::string_view text, std::string_view file);
 
-// Reads the fields of one map. The first error is kept and the rest of the calls do nothing, so
-// that a reader is a plain list of fields; Finish reports it, or a key that nobody asked for.
+// Reads the fields of one map. Keeps the first error and ignores all later calls, so that a reader
+// is a plain list of fields; Finish reports the error, or an unknown key.
 class YamlMapReader {
  public:
   // `map` must outlive this; `path` names it in errors ("gpus[3]"), empty for the top.
   YamlMapReader(const YamlValue& map, std::string_view file, std::string path);
 
-  // A field that must be there, unless the word "Optional" says otherwise.
+  // A required field, unless the name says "Optional".
   void Text(std::string_view name, std::string& out);
   void OptionalText(std::string_view name, std::string& out);
   void OptionalFlag(std::string_view name, bool& out);
@@ -60,10 +60,10 @@ class YamlMapReader {
     out = static_cast<T>(ReadNumber(name, least, most, false, out));
   }
   void OptionalTexts(std::string_view name, std::vector<std::string>& out);
-  // The value of a field that the caller reads itself, or null when absent (or after an error).
+  // The value of a field that the caller reads itself, or null if it is absent (or after an error).
   const YamlValue* Child(std::string_view name, YamlValue::Kind kind, bool is_required);
 
-  // "file:line:column: field: …" for `value`, as the error of this reader.
+  // Reports "file:line:column: field: …" for `value` as the error of this reader.
   void Fail(const YamlValue& value, std::string_view name, std::string_view problem);
   // Takes over an error of a nested reader.
   void Adopt(const Status& status);

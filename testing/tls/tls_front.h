@@ -1,5 +1,5 @@
-// TLS in front of a server that speaks none: what comes is deciphered and passed on, each
-// connection to one of its own.
+// TLS in front of a plain server: decrypts incoming data and forwards each connection to one of its
+// own.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace kgpu {
 // Lives on the loop's thread.
 class TlsFront {
  public:
-  // Listens at `address` ("127.0.0.1:0") and passes on to the unix socket `upstream`. `loop`
-  // outlives it.
+  // Listens at `address` ("127.0.0.1:0") and forwards to the unix socket `upstream`. `loop` must
+  // outlive it.
   static StatusOr<std::unique_ptr<TlsFront>> Listen(EventLoop& loop, const std::string& address,
                                                     std::shared_ptr<const tls::Context> context,
                                                     std::string upstream);
@@ -29,9 +29,9 @@ class TlsFront {
 
   // Where it listens: "127.0.0.1:4711".
   const std::string& address() const { return listener_->address(); }
-  // For the connections to come.
+  // For new connections.
   void SetContext(std::shared_ptr<const tls::Context> context) { context_ = std::move(context); }
-  // All that are open, without the end that TLS should have.
+  // Closes all open ones, without TLS's proper end.
   void CloseConnections();
   size_t connections() const { return relays_.size(); }
   size_t accepted() const { return accepted_; }

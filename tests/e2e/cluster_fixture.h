@@ -1,4 +1,4 @@
-// The built agent on a simulated host with four GPUs, beside the stub API server and, where a test
+// The built agent on a simulated host with four GPUs, with the stub API server and, if a test
 // starts it, the stub kubelet.
 #pragma once
 
@@ -86,7 +86,7 @@ class ClusterFixture : public ::testing::Test {
     }
     return "";
   }
-  // Asks the server again whenever it says that the node has changed, at most 30 s.
+  // Reads the node again whenever the server reports a change, for at most 30 s.
   bool WaitForNode(const std::function<bool()>& condition) const {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!condition()) {

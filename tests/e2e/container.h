@@ -1,4 +1,4 @@
-// Real containers (podman and runc) that read CDI specs from a folder of the test's own.
+// Real containers (podman and runc) that read CDI specs from a folder of the test.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace kgpu::e2e {
 
-// Why containers cannot be started here; empty when they can (checked once, by starting one).
+// Why containers cannot be started here; empty if they can (checked once, by starting one).
 const std::string& WhyNoContainers();
 
 class ContainerBench {
@@ -23,7 +23,7 @@ class ContainerBench {
   std::string cdi_dir() const { return dir_.At("cdi"); }
   std::string rootfs() const { return dir_.At("rootfs"); }
   const TempDir& dir() const { return dir_; }
-  // Runs `script` with sh in a container that is given the CDI devices named.
+  // Runs `script` with sh in a container with these CDI devices.
   Result Run(const std::vector<std::string>& devices, const std::string& script) const;
 
  private:

@@ -1,4 +1,4 @@
-// Root file systems of the families of images, made of this machine's busybox and C library.
+// Root file systems of several image families, made from this machine's busybox and C library.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace kgpu::e2e {
 // SUSE); kMusl has no glibc at all.
 enum class ImageFamily : uint8_t { kDebianLike, kRhelLike, kMusl };
 
-// With `programs` of this build in /usr/bin; neither ld.so.conf nor ld.so.cache.
+// With `programs` of this build in /usr/bin, without ld.so.conf and ld.so.cache.
 void MakeImageTree(const std::string& rootfs, ImageFamily family,
                    const std::vector<std::string>& programs);
 

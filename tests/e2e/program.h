@@ -1,4 +1,4 @@
-// Runs a built program to its end, or beside the test, and reads what it prints.
+// Runs a built program to its end, or in the background, and reads its output.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ std::string ProgramPath(std::string_view name);
 Result RunProgram(std::vector<std::string> argv,
                   std::chrono::milliseconds limit = std::chrono::seconds(60));
 
-// A program that runs beside the test; killed when this goes.
+// A program in the background; killed on destruction.
 class Background {
  public:
   explicit Background(std::vector<std::string> argv);
@@ -31,14 +31,14 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  // Reads standard output until it holds `text` (counted from `from`), at most `limit`; false when
-  // it did not come. Waits on the pipe, never sleeps.
+  // Reads standard output until it contains `text` (after `from`), for at most `limit`; false if it
+  // did not. Waits on the pipe, never sleeps.
   bool WaitFor(std::string_view text, std::chrono::milliseconds limit = std::chrono::seconds(20));
   const std::string& out() const { return out_; }
-  // Forgets what was read, so that WaitFor looks at what comes next.
+  // Forgets the output so far, so that WaitFor only sees what comes next.
   void Clear() { out_.clear(); }
   pid_t pid() const { return child_.pid(); }
-  // Waits for its end, at most `limit`. True: it still runs then.
+  // Waits for its end, at most `limit`. True: it is still running.
   bool RunsFor(std::chrono::milliseconds limit) const;
   // SIGTERM, then its exit state.
   sys::ExitState Stop();

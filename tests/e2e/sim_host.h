@@ -1,4 +1,4 @@
-// A simulated host of the test's own, with its state server; gone when this goes.
+// A simulated host of the test, with its state server; removed on destruction.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace kgpu::e2e {
 
-// True where character devices can be made; otherwise tests of simulated hosts skip.
+// True if character devices can be created; otherwise tests of simulated hosts skip.
 bool CanMakeDevices();
 
 class SimHost {
@@ -21,10 +21,10 @@ class SimHost {
 
   std::string path() const { return dir_.At("host"); }
   const TempDir& dir() const { return dir_; }
-  // The flags by which kgpu finds this host.
+  // The flags with which kgpu finds this host.
   std::vector<std::string> flags() const;
 
-  // `kgpu-sim VERB <host> arguments…`; fails the test when it fails.
+  // `kgpu-sim VERB <host> arguments…`; if it fails, the test fails.
   void Inject(const std::string& verb, std::vector<std::string> arguments = {});
   // `kgpu words… <flags>`.
   Result Kgpu(std::vector<std::string> words) const;

@@ -1,4 +1,4 @@
-// Runs a built program as a person does: at a terminal, where it asks and is answered.
+// Runs a built program as a person does: at a terminal, with questions and answers.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace kgpu::e2e {
 
-// Killed when this goes. Its input, output and errors are one terminal.
+// Killed on destruction. Its input, output and errors are one terminal.
 class AtTerminal {
  public:
   // argv[0] as RunProgram takes it.
@@ -21,12 +21,12 @@ class AtTerminal {
   AtTerminal(const AtTerminal&) = delete;
   AtTerminal& operator=(const AtTerminal&) = delete;
 
-  // Where the machine has none, nothing was started.
+  // If the machine has none, nothing was started.
   bool has_terminal() const { return child_.has_value(); }
-  // Reads until `text` is shown, at most `limit`; false when it did not come. Never sleeps.
+  // Reads until `text` appears, for at most `limit`; false if it did not. Never sleeps.
   bool WaitFor(std::string_view text, std::chrono::milliseconds limit = std::chrono::seconds(60));
   void Type(std::string_view text) const;
-  // Its exit code, or 128 + signal; reads on meanwhile.
+  // Its exit code, or 128 + signal; keeps reading meanwhile.
   int End(std::chrono::milliseconds limit = std::chrono::seconds(60));
   const std::string& shown() const { return shown_; }
 

@@ -1,5 +1,5 @@
-// A place of its own for one container engine: it sees /run, /etc, /var/log and processes that are
-// not the machine's, and everything it starts ends with it.
+// An isolated place for one container engine: it has its own /run, /etc, /var/log and processes,
+// and everything it starts ends with it.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace kgpu::engines {
 
-// Folders of tests are their owner's alone; users without rights must reach files in this one.
+// Only owners can access tests' folders; unprivileged users must reach files in this one.
 void LetEverybodyIn(const std::string& folder);
 
 class EngineBox {
@@ -25,33 +25,33 @@ class EngineBox {
 
   const TempDir& dir() const { return dir_; }
   std::string At(std::string_view relative) const { return dir_.At(relative); }
-  // A file of the box's /etc, for what is started from now on.
+  // A file in the box's /etc, for everything started from now on.
   void WriteEtc(const std::string& path, std::string_view text) const;
-  // From now on the engine finds CDI specs and the injection index of the host in `folder`, which
-  // is a simulated one, where it looks for them by itself: below /run.
+  // From now on the engine finds the CDI specs and the injection index of the (simulated) host in
+  // `folder` in their default places: below /run.
   void ShareRun(const std::string& folder);
-  // And /dev holds the usual nodes and those of that host. Engines that make no node, for a user
-  // namespace, bind the host's by its path in the container.
+  // In addition, /dev has the usual nodes and those of that host. Engines that do not create nodes,
+  // for a user namespace, bind-mount the host's by the path in the container.
   void ShareDevices(const std::string& folder);
-  // crun refuses machines where both cgroup hierarchies have controllers: the second one is hidden.
+  // crun refuses machines where both cgroup hierarchies have controllers: hides the second one.
   void UseOneCgroupHierarchy();
   // The cgroup below which the box's containers belong: "/kgpu-Ab12Cd".
   std::string cgroup_parent() const;
 
   // Starts the engine's daemon; its messages go to `log()`.
   void StartDaemon(std::vector<std::string> argv);
-  // Waits until somebody listens on `socket`; false when the daemon has ended or is too slow.
+  // Waits until somebody listens on `socket`; false if the daemon has ended or is too slow.
   bool WaitForSocket(const std::string& socket) const;
   std::string log() const { return dir_.ReadFile("daemon.log"); }
-  // Runs a program in the box to its end, with processes of its own.
+  // Runs a program in the box to its end, in a process namespace of its own.
   e2e::Result Run(std::vector<std::string> argv,
                   std::chrono::milliseconds limit = std::chrono::seconds(60)) const;
 
-  // Runs a program beside the daemon: it sees the daemon's files and processes.
+  // Runs a program next to the daemon: it sees the daemon's files and processes.
   e2e::Result Enter(std::vector<std::string> argv,
                     std::chrono::milliseconds limit = std::chrono::seconds(60)) const;
 
-  // Lines of the shell that every program of the box starts with (mounts, limits).
+  // Shell lines that every program of the box starts with (mounts, limits).
   void AddPrologue(const std::string& lines) { prologue_ += lines + "\n"; }
 
  private:

@@ -1,4 +1,4 @@
-// A containerd of its own, spoken to as the kubelet does.
+// A separate containerd, called as the kubelet does.
 #pragma once
 
 #include <memory>
@@ -20,13 +20,13 @@ class ContainerdEngine {
 
   EngineBox& box() { return box_; }
 
-  // A runtime handler besides runc: `program` in runc's place. Before Start.
+  // A runtime handler besides runc: `program` instead of runc. Call it before Start.
   void AddHandler(const std::string& name, const std::string& program);
   // Starts it and loads `image`.
   void Start(Image& image);
   // The image's report from a container of a pod.
   Report RunReport(CriClient::Container container);
-  // Why the runtime refuses the container; OK when it does not.
+  // Why the runtime refuses the container; OK if it does not.
   Status TryRun(CriClient::Container container);
 
  private:

@@ -27,8 +27,8 @@ class CriClient {
                                                       const std::string& cgroup_parent);
   virtual ~CriClient() = default;
 
-  // Starts a pod with the container and runs `command` in it; the pod is gone afterwards. Errors:
-  // as the runtime answers, with the step that it refused.
+  // Starts a pod with the container and runs `command` in it; removes the pod afterwards. Errors:
+  // the runtime's, with the step that it refused.
   virtual StatusOr<e2e::Result> Run(const Container& container,
                                     const std::vector<std::string>& command) = 0;
 };

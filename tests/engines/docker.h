@@ -1,4 +1,4 @@
-// A docker daemon of its own: folders, socket, containerd and configuration.
+// A separate docker daemon: folders, socket, containerd and configuration.
 #pragma once
 
 #include <string>

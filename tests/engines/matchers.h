@@ -1,4 +1,4 @@
-// What every engine's container must say of the GPUs it was given.
+// What every engine's container must report about its GPUs.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -12,8 +12,8 @@
 
 namespace kgpu::engines {
 
-// Of four GPUs exactly those in `gpus` (by minor) are there, and only those can be opened, be it by
-// a node that the image holds; the control nodes are there.
+// Of four GPUs exactly those in `gpus` (by minor) are present, and only those can be opened, even
+// through a node that the image contains; the control nodes are present.
 MATCHER_P(HasGpus, gpus, "has exactly these GPUs") {
   bool is_healthy = arg.is_complete;
   for (unsigned gpu = 0; gpu < 4; ++gpu) {

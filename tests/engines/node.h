@@ -1,5 +1,5 @@
-// A node of a cluster below the kubelet: a simulated host, a real containerd, the built agent, and
-// a kubelet that asks it.
+// A cluster node below the kubelet: a simulated host, a real containerd, the built agent, and a
+// kubelet that calls it.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class ContainerdNode {
 
   ContainerdEngine& engine() { return *engine_; }
   integration::AgentNode& agent_node() { return *node_; }
-  // The runtime where the host has it, with `image`; then agent and kubelet, until all four GPUs
+  // Starts the runtime at its usual path, with `image`; then agent and kubelet, until all four GPUs
   // are there.
   void Start(Image& image);
   // What the agent answers for a pod with `gpus` GPUs, and their minors.

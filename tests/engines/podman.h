@@ -1,4 +1,4 @@
-// podman with storage of its own, as root or as a user without rights.
+// podman with separate storage, as root or as an unprivileged user.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class PodmanEngine {
   PodmanEngine(std::string runtime, User user, const std::string& behind = "");
 
   EngineBox& box() { return box_; }
-  // Loads `image`; containers are given what `host` has.
+  // Loads `image`; containers get what `host` has.
   void Start(Image& image, const e2e::SimHost& host);
   // `podman run FLAGS… IMAGE`, with the image's report as its program.
   e2e::Result Run(const std::vector<std::string>& flags) const;

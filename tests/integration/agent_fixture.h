@@ -43,7 +43,7 @@ class AgentFixture : public ::testing::TestWithParam<Registration> {
         FakeKubelet::Options{.root = node_->kubelet_root(), .constants = ShortTimes()});
     ASSERT_OK(kubelet_->Start());
   }
-  // All of it, with `gpus` GPUs in the node's status.
+  // Everything, with `gpus` GPUs in the node's status.
   void StartNode(int64_t gpus, const AgentNode::Options& options = {}) {
     ASSERT_NO_FATAL_FAILURE(MakeNode(options));
     node_->StartAgent();
@@ -101,7 +101,7 @@ class AgentFixture : public ::testing::TestWithParam<Registration> {
     return Container(pod, container).devices[kGpuResource];
   }
   std::string UidOf(const std::string& pod) const { return kubelet_->FindPod(pod)->spec.uid; }
-  // What the kubelet has written down for a pod's containers.
+  // What the kubelet has recorded for a pod's containers.
   std::vector<kubelet::Assignment> Assignments(const std::string& pod) const {
     const std::string uid = UidOf(pod);
     const auto checkpoint = kubelet::ParseCheckpoint(kubelet_->CheckpointText(), "checkpoint");
@@ -116,7 +116,7 @@ class AgentFixture : public ::testing::TestWithParam<Registration> {
     }
     return found;
   }
-  // Whether the pod's status tells this of its one device.
+  // Whether the pod's status reports this for its one device.
   bool WaitForHealth(const std::string& pod, const std::string& health) const {
     return kubelet_->WaitFor(
         [&] {

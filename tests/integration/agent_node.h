@@ -1,4 +1,4 @@
-// A machine with GPUs and an agent on it, as a kubelet finds it: a simulated host and the built
+// A machine with GPUs and an agent, as a kubelet finds it: a simulated host and the built
 // programs.
 #pragma once
 
@@ -25,8 +25,8 @@ class AgentNode {
     std::string profile = "4xT4";
     config::Registration registration = config::Registration::kKubeletSocket;
     std::string strategy = "auto";  // plugin.deviceListStrategy
-    std::string more_config = {};   // lines behind ours
-    unsigned flap_limit = 0;  // health.flapLimit.times; 0: a device may fail as often as it likes
+    std::string more_config = {};   // lines after ours
+    unsigned flap_limit = 0;  // health.flapLimit.times; 0: a device may fail any number of times
     std::string hold_down = "50ms";  // health.holdDown
     std::string more_health = {};    // more of health: "every: 1s, rules: {…}"
   };
@@ -41,30 +41,30 @@ class AgentNode {
   std::string cdi_folder() const { return host_.path() + "/run/cdi"; }
 
   void StartAgent();
-  // Sends `signal` and waits for the end. How long that took.
+  // Sends `signal` and waits for the end. Returns how long that took.
   std::chrono::duration<double, std::milli> EndAgent(int signal = SIGTERM);
   // 0 while no agent runs.
   pid_t agent_pid() const { return agent_ ? agent_->pid() : 0; }
-  // Waits for the agent's end, at most `limit`. True: it still runs then.
+  // Waits for the agent's end, at most `limit`. True: it is still running.
   bool RunsFor(std::chrono::milliseconds limit) const { return agent_->RunsFor(limit); }
   // Processes whose parent is the agent, with their state as in /proc/<pid>/stat.
   std::map<pid_t, char> AgentChildren() const;
 
-  // CPU time of the agent and of what it started, those that have ended included. Only what
-  // grows from one call to the next means something.
+  // CPU time of the agent and of what it started, including ended processes. Only the difference
+  // between two calls is meaningful.
   std::chrono::milliseconds CpuTime() const;
 
-  // What `kgpu status` says; null while no agent answers.
+  // The output of `kgpu status`; null while no agent answers.
   boost::json::value Status() const;
-  // Waits until `condition` holds for what `kgpu status` says.
+  // Waits until `condition` holds for the output of `kgpu status`.
   bool WaitForStatus(const std::function<bool(const boost::json::value&)>& condition,
                      std::chrono::milliseconds limit = std::chrono::seconds(20)) const;
   // UUIDs of the GPUs by NVML's index, as the driver has them now.
   std::vector<std::string> GpuUuids() const;
-  // What is wrong with the host's CDI folders, and with files there that are no specs; empty when
-  // everything is ok.
+  // Problems of the host's CDI folders, including files there that are no specs; empty if there are
+  // none.
   std::vector<std::string> CdiProblems() const;
-  // Those that stay: a file that is just being written is none.
+  // Only persistent ones: a file that is just being written is no problem.
   std::vector<std::string> LastingCdiProblems() const;
   // The devices that engines can inject: "kgpu.dev/gpu=GPU-…".
   std::vector<std::string> CdiDevices() const;

@@ -1,5 +1,5 @@
-// A node on which agent, probe and kubelet are killed at random while pods come and go, and what
-// must hold when all has settled.
+// A node on which agent, probe and kubelet are killed at random while pods come and go, and the
+// invariants once everything has settled.
 #pragma once
 
 #include <chrono>
@@ -33,12 +33,12 @@ class ChaosNode {
  public:
   ChaosNode(config::Registration registration, uint32_t seed);
 
-  // Starts everything. What went wrong; empty when everything is ok, as of the other methods.
+  // Starts everything. Returns what went wrong; empty if all is ok, like the other methods.
   std::string Start();
-  // Pods come and go, and something is killed; `may_kill_agent` is false where an agent is to live
+  // Pods come and go, and something is killed; `may_kill_agent` is false if an agent should live
   // long.
   void Blow(bool may_kill_agent);
-  // Waits until all has settled, and checks what must hold then.
+  // Waits until everything has settled, and checks the invariants.
   std::string Settle();
 
   AgentSize agent_size() const;

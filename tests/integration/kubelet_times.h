@@ -1,4 +1,4 @@
-// How fast the stub kubelet of these tests lives.
+// The time limits of the stub kubelet in these tests.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ inline void PrintTo(Registration registration, std::ostream* out) {
 
 namespace kgpu::integration {
 
-// The times of kubelet 1.36, made short; what a plugin must keep stays long, for busy machines.
+// The times of kubelet 1.36, shortened, except what a plugin must meet: machines may be busy.
 inline kubelet::Constants ShortTimes() {
   using std::chrono::milliseconds;
   kubelet::Constants constants = kubelet::Scaled(1.0 / 600);

@@ -1,4 +1,4 @@
-// Resources of GPUs that nobody has, for a device plugin without a driver.
+// Resources of fictitious GPUs, for a device plugin without a driver.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ inline std::string CdiName(size_t index) {
   return fmt::format("kgpu.dev/gpu={}", GpuId(index));
 }
 
-// The first `count` GPUs of a node; those of `unhealthy` are.
+// The first `count` GPUs of a node; those in `unhealthy` are unhealthy.
 inline plugin::ResourceViewPtr GpuView(size_t count, const std::set<size_t>& unhealthy = {}) {
   const device::Snapshot node = plugin::AllToAll(count, 12);
   pools::Resource resource = plugin::TestResource(node);
@@ -49,7 +49,7 @@ inline plugin::ResourceViewPtr GpuView(size_t count, const std::set<size_t>& unh
   return view;
 }
 
-// A list as it is; nothing can be allocated of it.
+// A list as it is; nothing can be allocated from it.
 inline plugin::ResourceViewPtr ListView(std::string resource,
                                         std::vector<plugin::Advertised> devices) {
   auto view = std::make_shared<plugin::ResourceView>();

@@ -1,4 +1,4 @@
-// Calls a plugin as a kubelet may, one call at a time, straight on the plugin's socket.
+// Calls a plugin as a kubelet may, one call at a time, directly on the plugin's socket.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class PluginCaller {
   PluginCaller& operator=(const PluginCaller&) = delete;
 
   StatusOr<kubelet::PluginOptions> GetOptions();
-  // The first message of a stream of its own, which then ends.
+  // The first message of a separate stream, which then ends.
   StatusOr<std::vector<kubelet::Device>> FirstList();
   StatusOr<kubelet::ContainerOptions> Allocate(const std::vector<std::string>& ids);
   StatusOr<std::vector<std::string>> Prefer(const kubelet::PreferredRequest& request);

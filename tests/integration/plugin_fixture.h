@@ -1,4 +1,4 @@
-// A stub kubelet and the device plugin by itself, for both ways of registration.
+// A stub kubelet and only the device plugin, for both ways of registration.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -40,9 +40,9 @@ class PluginFixture : public ::testing::TestWithParam<Registration> {
     return is_watched() ? kubelet_.layout().plugins_registry() : kubelet_.layout().device_plugins();
   }
   std::string Socket() const { return Folder() + "/" + plugin::SocketName(kGpus); }
-  // How often the kubelet took the plugin up: a call of its own in each way.
+  // The kubelet's first call to a plugin, whose count tells how often it was registered.
   const char* GreetingCall() const { return is_watched() ? "GetInfo" : "Register"; }
-  // From now on the plugin's registrations go wrong: refused with `text`, or not even noticed.
+  // From now on the plugin's registrations fail: refused with `text`, or not even noticed.
   void Withhold(const std::string& text = "not today") {
     kubelet_.Inject(kubelet::kRegisterPoint, {.kind = kubelet::FaultKind::kError, .text = text});
     kubelet_.Inject(kubelet::kWatcherPoint, {.kind = kubelet::FaultKind::kSkip});
@@ -77,7 +77,7 @@ class PluginFixture : public ::testing::TestWithParam<Registration> {
     return plugin_->WaitForStatus(
         kGpus, [state](const plugin::EndpointStatus& status) { return status.state == state; });
   }
-  // The kubelet reads our list, now and later: a change goes through to it.
+  // The kubelet reads our list, now and later: a change reaches it.
   void ExpectLive(size_t gpus) {
     const auto count = static_cast<int64_t>(gpus);
     ASSERT_TRUE(WaitForGpus(count, count));
@@ -86,7 +86,7 @@ class PluginFixture : public ::testing::TestWithParam<Registration> {
     EXPECT_TRUE(WaitForGpus(count - 1, count));
     Show(gpus);
     EXPECT_TRUE(WaitForGpus(count, count));
-    // The end of an older one is noted by another thread.
+    // Another thread records the end of an older one.
     EXPECT_TRUE(kubelet_.WaitFor([this] { return OpenStreams() == 1; }, PluginRun::kPatience));
   }
   // ListAndWatch calls of the kubelet that have not ended.

@@ -1,4 +1,4 @@
-// The device plugin by itself, on a loop and a thread of its own as in the agent.
+// Only the device plugin, on a loop and a thread of its own as in the agent.
 #pragma once
 
 #include <chrono>
@@ -20,16 +20,16 @@ class PluginRun {
   static constexpr std::chrono::milliseconds kPatience{20'000};
 
   PluginRun(config::Registration registration, const plugin::EndpointOptions& options);
-  // As the end of the agent: streams end, sockets go.
+  // Like the end of the agent: streams end, sockets are removed.
   ~PluginRun();
   PluginRun(const PluginRun&) = delete;
   PluginRun& operator=(const PluginRun&) = delete;
 
   void Show(const std::vector<plugin::ResourceViewPtr>& views);
-  // Of a resource that is shown.
+  // For a resource that is shown.
   plugin::EndpointStatus StatusOf(const std::string& resource) const;
-  // Waits until `condition` holds for the status of `resource`; it is asked again after each change
-  // that the plugin tells of.
+  // Waits until `condition` holds for the status of `resource`; it is called again after each
+  // change that the plugin reports.
   bool WaitForStatus(const std::string& resource,
                      const std::function<bool(const plugin::EndpointStatus&)>& condition,
                      std::chrono::milliseconds limit = kPatience) const;

@@ -1,4 +1,4 @@
-// Waits for what a folder holds.
+// Waits for a folder's content.
 #pragma once
 
 #include <chrono>
@@ -7,8 +7,8 @@
 
 namespace kgpu::integration {
 
-// Waits until `condition` holds; it is asked again after each change in `folder`, and now and then
-// for what no watch tells of. False when it did not hold within `limit`.
+// Waits until `condition` holds; it is called again after each change in `folder`, and now and then
+// for changes that no watch reports. False if it did not hold within `limit`.
 bool WaitInFolder(const std::string& folder, const std::function<bool()>& condition,
                   std::chrono::milliseconds limit = std::chrono::seconds(20));
 

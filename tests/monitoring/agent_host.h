@@ -1,5 +1,5 @@
-// The built agent on a simulated host with eight GPUs, a stub kubelet and two pods, its pages at
-// addresses of its own.
+// The built agent on a simulated host with eight GPUs, a stub kubelet and two pods, with its pages
+// at addresses of its own.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -16,7 +16,7 @@ namespace kgpu::monitoring {
 class AgentHost {
  public:
   // `metrics` is the section of that name without its names and listen: "tls: {…}\n  auth: {…}".
-  // Without a kubeconfig no cluster is talked to.
+  // Without a kubeconfig, no cluster is used.
   explicit AgentHost(const std::string& metrics, const std::string& kubeconfig = "");
   ~AgentHost();
   AgentHost(const AgentHost&) = delete;
@@ -33,7 +33,7 @@ class AgentHost {
   boost::json::value Status() const;
   // Of agent.sock: every name.
   http::Response Page() const;
-  // As Prometheus asks.
+  // As Prometheus requests it.
   static http::Response PageOf(const std::string& address);
   pid_t agent_pid() const { return agent_->pid(); }
 

@@ -1,4 +1,4 @@
-// A real Prometheus of the test's own.
+// A real Prometheus for the test.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -14,8 +14,8 @@ namespace kgpu::monitoring {
 
 class Prometheus {
  public:
-  // Runs `program` with that configuration, in whose folder other files may lie; it serves when
-  // this returns. A test fails when it does not.
+  // Runs `program` with that configuration, whose folder may contain other files; it is serving
+  // when this returns. If it does not start, the test fails.
   Prometheus(const std::string& program, const TempDir& dir, const std::string& config);
 
   // The result of an instant query, an array of samples.

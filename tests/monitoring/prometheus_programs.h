@@ -5,7 +5,7 @@
 
 namespace kgpu::monitoring {
 
-// The path of "prometheus" or "promtool"; "" when neither place has it.
+// The path of "prometheus" or "promtool"; "" if neither place has it.
 std::string PrometheusProgram(const std::string& name);
 
 inline constexpr char kNoPrometheus[] =

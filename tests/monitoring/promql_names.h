@@ -1,5 +1,5 @@
-// The names in a PromQL expression, for checking that what is asked for exists. Knows enough of the
-// language for rules and dashboards that were written with care; it is no parser.
+// The names in a PromQL expression, for checking that they exist. Knows enough of the language for
+// carefully written rules and dashboards; it is no parser.
 #pragma once
 
 #include <set>
@@ -13,7 +13,7 @@ struct PromqlNames {
   std::set<std::string> labels{};
 };
 
-// Of an expression, in which Grafana's variables ("$node", "[$__range]") may stand.
+// From an expression, which may contain Grafana's variables ("$node", "[$__range]").
 PromqlNames NamesOfExpression(std::string_view expression);
 
 }  // namespace kgpu::monitoring

@@ -1,5 +1,5 @@
-// A container started by kgpu-runtime with a real runtime behind it, from a bundle of the test's
-// own.
+// A container that kgpu-runtime starts with a real runtime behind it, from a bundle of the
+// test.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,10 @@
 
 namespace kgpu::e2e {
 
-// The simulated host with its injection index written and a configuration for the shim.
+// Writes the simulated host's injection index and a configuration for the shim.
 void PrepareHost(const SimHost& host, std::string_view config = "{}");
 
-// Why containers cannot be started with `runtime` here; empty when they can.
+// Why containers cannot be started with `runtime` here; empty if they can.
 std::string WhyNotWith(std::string_view runtime);
 
 class Box {
@@ -34,15 +34,15 @@ class Box {
   void AddEnv(const std::string& variable) const;
   void AddMount(const std::string& destination, const std::string& source) const;
   void MakeRootReadOnly() const;
-  // Root of the container is user 100000 of the host; the host's /dev is the simulated one, since a
-  // runtime mounts nodes there that nobody may make in a user namespace.
+  // The container's root is user 100000 of the host; the host's /dev is the simulated one, since a
+  // runtime mounts nodes there that nobody may create in a user namespace.
   void UseUserNamespace();
   // What docker run --gpus writes.
   void AddGpus(const std::string& devices) const;
 
   // `kgpu-runtime run`, with the runtime's log as JSON.
   Result Run(std::chrono::milliseconds limit = std::chrono::seconds(60)) const;
-  // `kgpu-runtime create`; the container would hold pipes of ours open, so it gets none. Exit code.
+  // `kgpu-runtime create`, without pipes of ours, which the container would hold open. Exit code.
   int Create() const;
   // `kgpu-runtime words…` with the same state folder and log.
   Result Call(const std::vector<std::string>& words,

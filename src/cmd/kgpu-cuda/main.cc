@@ -38,7 +38,7 @@ bool Parse(int argc, char** argv, kgpu::validate::child::Job* job) {
   return job->library != nullptr && *job->library != '\0';
 }
 
-// All of standard input, with an ending zero; false when there is too much of it.
+// Reads all of standard input and adds a zero; false if it is too long.
 bool ReadInput(char* text, size_t size) {
   size_t done = 0;
   for (ssize_t got = 1; got > 0 && done < size; done += static_cast<size_t>(got > 0 ? got : 0)) {
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   if (argc == 2 && strcmp(argv[1], "--version") == 0) {
     return puts("kgpu-cuda " KGPU_VERSION) < 0 ? 1 : 0;
   }
-  // First, so that a kgpu of another release learns it, whatever it asks for.
+  // Sent first, so that a kgpu of another release learns the version, whatever it asks for.
   constexpr char kHello[] = "hello " KGPU_VERSION "\n";
   (void)!write(STDOUT_FILENO, kHello, sizeof(kHello) - 1);
   kgpu::validate::child::Job job;

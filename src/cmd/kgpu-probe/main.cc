@@ -19,7 +19,7 @@ struct Arguments {
   int fd = -1;
 };
 
-// The descriptor's number, or -1 when the text is none or no socket is there.
+// The descriptor's number, or -1 if the text is no number or the descriptor is no socket.
 int SocketNumber(const char* text) {
   char* end = nullptr;
   const long number = strtol(text, &end, 10);

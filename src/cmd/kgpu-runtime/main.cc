@@ -1,5 +1,5 @@
-// kgpu-runtime: an OCI runtime that gives containers their GPUs and then is runc or crun. Also
-// found as nvidia-container-runtime-hook. All of it is in src/container/shim.
+// kgpu-runtime: an OCI runtime that adds GPUs to containers and then executes runc or crun. Also
+// installed as nvidia-container-runtime-hook. Its code is in src/container/shim.
 #include <unistd.h>
 
 #include "src/container/shim/run.h"

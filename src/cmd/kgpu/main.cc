@@ -1,4 +1,4 @@
-// kgpu: every command in one program. All of it is in src/cli.
+// kgpu: one program with all commands. Its code is in src/cli.
 #include "src/cli/main.h"
 
 int main(int argc, char** argv) {

@@ -26,7 +26,7 @@ std::string_view NameOf(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// What to do about the code; the text says already what happened.
+// What to do about the code; the text already says what happened.
 std::string_view Fix(StatusCode code) {
   switch (code) {
     case StatusCode::kResourceExhausted:
@@ -150,7 +150,7 @@ StatusOr<PublishReport> Publisher::Withdraw() {
   return report;
 }
 
-// Our own file of `kind`, of either format; empty when there is none that can be read.
+// Our own file of `kind`, in either format; empty if none can be read.
 Spec Publisher::OldSpec(std::string_view kind, const FolderContents& contents,
                         PublishReport& report) const {
   Spec old;
@@ -251,7 +251,7 @@ std::vector<Publisher::Vanished> Publisher::FindVanished(const Spec& spec, const
     }
   }
   if (!is_all_gone && vanished.size() > options_.most_kept) {
-    // What vanished later stands further in front where the times, whole seconds, are the same.
+    // Times are whole seconds. For equal times, the one that vanished later comes first.
     std::ranges::stable_sort(vanished, std::greater(), &Vanished::expiry);
     vanished.resize(options_.most_kept);
     std::ranges::sort(vanished, {}, &Vanished::device);
@@ -336,8 +336,8 @@ Status Publisher::Verify(const std::string& path, const Spec& spec, const Expiri
     return Unavailable(
         "{} differs from what was just written: stop the other program that writes it", whole);
   }
-  // What is kept may name nodes that are gone, and files of a driver that is: engines refuse it
-  // with a text of their own.
+  // A device that is kept may name nodes and files that no longer exist: engines reject it with a
+  // message of their own.
   std::erase_if(read->devices,
                 [&kept](const Device& device) { return kept.contains(device.name); });
   if (read->devices.empty()) {

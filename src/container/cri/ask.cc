@@ -25,7 +25,7 @@ struct Conversation {
   ::runtime::v1::VersionResponse version;
   ::runtime::v1::StatusRequest status_request;
   ::runtime::v1::StatusResponse status;
-  // Loop thread only; empty once nobody wants the answer.
+  // Loop thread only; empty when the answer is no longer wanted.
   std::function<void(StatusOr<RuntimeFacts>)> done;
   // Released when gRPC's thread has posted its last to the loop; it outlives us in that thread.
   std::shared_ptr<std::binary_semaphore> ended = std::make_shared<std::binary_semaphore>(0);
@@ -48,9 +48,9 @@ class Asked final : public Question {
 
 using ConversationPtr = std::shared_ptr<Conversation>;
 
-// Dependencies the conversation over with the answer: gRPC's thread must not be the one that ends
-// it. With its last channel gRPC waits for that thread, which waits for nobody and frees what it
-// stands on.
+// Hands the conversation over with the answer: gRPC's thread must not destroy it. When the last
+// channel is destroyed, gRPC waits for that thread; there it would not wait, and would free memory
+// that the thread still uses.
 void Notify(EventLoop& loop, ConversationPtr talk, StatusOr<RuntimeFacts> facts) {
   const std::shared_ptr<std::binary_semaphore> ended = talk->ended;
   loop.Post([talk = std::move(talk), facts = std::move(facts)] {

@@ -117,7 +117,7 @@ StatusOr<std::optional<ForeignRuntime>> FindForeignRuntime(const Engine& engine,
                                                            const EngineFiles& files,
                                                            const Request& request) {
   std::vector<NamedText> texts = files.others;
-  if (engine.kind != Kind::kCrio) {  // whose other files have the main one among them
+  if (engine.kind != Kind::kCrio) {  // its others include the main file
     texts.insert(texts.begin(), {engine.config_file, files.main.value_or("")});
   }
   const auto later = std::ranges::find_if(texts, [&](const NamedText& text) {

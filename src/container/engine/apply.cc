@@ -67,8 +67,8 @@ change::Steps StepsOf(const Plan& plan, const Dependencies& deps) {
   return steps;
 }
 
-// Undoes all of it; an engine that was touched gets its old configuration back. Where that goes
-// wrong, too, the record stays, for the next run to go on with.
+// Undoes all steps; an engine that was changed gets its old configuration back. If that fails too,
+// the record stays, and the next run continues from it.
 Status GoBack(const Status& cause, const Plan& plan, const std::vector<std::string>& folders,
               Reach tried, const ApplyOptions& options, const Dependencies& deps,
               Journal& journal) {
@@ -96,8 +96,8 @@ Status GoBack(const Status& cause, const Plan& plan, const std::vector<std::stri
                                       Message(cause), plan.engine->Name(), Message(back)));
 }
 
-// Does the steps and brings them into force, and undoes all when one of these fails. Errors: of
-// what failed, with what became of the rest.
+// Does the steps and makes the engine use them; undoes all if one fails. Errors: those of the
+// failed step, with the result of the undo.
 Status DoOrGoBack(const Plan& plan, const std::vector<std::string>& folders, Reach reach,
                   const ApplyOptions& options, const Dependencies& deps, Journal& journal,
                   Outcome& outcome) {
@@ -113,7 +113,7 @@ Status DoOrGoBack(const Plan& plan, const std::vector<std::string>& folders, Rea
   return status.ok() ? status : GoBack(status, plan, folders, tried, options, deps, journal);
 }
 
-// What is to be done now, and what is to be said about it. Errors: no way to do it is known here.
+// What must be done now, and what to report about it. Errors: no way to do it is known here.
 StatusOr<Reach> ReachNow(const Plan& plan, Reach needed, const ApplyOptions& options,
                          const Dependencies& deps, Outcome& outcome) {
   if (!plan.engine || needed == Reach::kNothing) {

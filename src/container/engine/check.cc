@@ -102,10 +102,10 @@ class Checker {
           {Configure() + "   # resumes it", "# or undo it with kgpu runtime revert"});
       return;
     }
-    // What could not be taken back is what somebody else has changed.
+    // What cannot be reverted was changed by somebody else.
     const auto way_back = PlanRevert(host_, engine_.Id(), *input_.record, &engine_);
     if (!way_back.ok()) {
-      return;  // of a file that is broken the others tell
+      return;  // other findings report a broken file
     }
     for (const std::string_view note : way_back->notes) {
       if (note.find(" is not empty: ") != std::string_view::npos) {
@@ -181,11 +181,11 @@ class Checker {
     CheckInForce();
   }
 
-  // What the engine says counts; where it does not report, the times of file and start do.
+  // The engine's report decides; if it has none, the times of file and start do.
   void CheckInForce() {
     const Record* record = input_.record;
     if (is_changed_since_) {
-      return;  // so nobody knows what it should show
+      return;  // so what it should show is unknown
     }
     std::string message;
     bool takes_restart = true;
@@ -263,7 +263,7 @@ class Checker {
   const CheckInput& input_;
   const Engine& engine_;
   std::set<std::string> runtimes_;
-  bool is_changed_since_ = false;  // what kgpu wrote, by others
+  bool is_changed_since_ = false;  // by others, after kgpu wrote it
   std::vector<report::Finding> findings_;
 };
 

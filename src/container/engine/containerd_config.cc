@@ -27,7 +27,7 @@ bool IsAtLeast(const ContainerdVersion& version, int major, int minor) {
   return version.major > major || (version.major == major && version.minor >= minor);
 }
 
-// What a file without a version line is read as.
+// The version assumed for a file without a version line.
 constexpr int64_t kNoVersion = 1;
 
 int64_t ConfigVersionOf(const Document& file) {
@@ -35,7 +35,7 @@ int64_t ConfigVersionOf(const Document& file) {
   return version != nullptr && version->is_int64() ? version->get_int64() : kNoVersion;
 }
 
-// What a file that is made new shall be.
+// The version for a new file.
 int64_t NewConfigVersion(const ContainerdVersion& version) {
   return IsAtLeast(version, 2, 0) ? 3 : 2;
 }
@@ -165,7 +165,7 @@ Order OrderOf(const ContainerdInput& input, const std::vector<std::string>& impo
   };
   Order order{.files = {input.main}, .own = 0};
   for (const NamedText& file : input.imported) {
-    // What an imported file imports itself is read last.
+    // Imports of an imported file are read last.
     const bool is_nested = place(file.path).first == imports.size();
     if (order.own == 0 && (is_nested || place(file.path) > place(input.drop_in.path))) {
       order.own = order.files.size();
@@ -256,7 +256,7 @@ StatusOr<std::vector<FileEdit>> EditContainerd(const ContainerdInput& input,
       is_merging ? EditDropIn(input, settings, notes) : EditOneFile(input, settings, notes);
   RETURN_IF_ERROR(edits.status());
   if (edits->empty()) {
-    // Nothing to write, but perhaps something to say.
+    // Nothing to write, but perhaps something to report.
     edits->push_back({.path = input.main.path,
                       .kind = TextKind::kToml,
                       .edit = {.text = input.main.text, .changes = {}, .notes = {}}});

@@ -1,5 +1,5 @@
-// A drop-in of crio.conf.d(5). CRI-O reads its files one after the other; a table of one runtime
-// that stands in a later file replaces the whole table. Source: cri-o, pkg/config/config.go.
+// A drop-in of crio.conf.d(5). CRI-O reads its files in order; the table of a runtime in a later
+// file replaces the whole earlier table. Source: cri-o, pkg/config/config.go.
 #include <boost/json.hpp>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Key RuntimeTable() {
   return {"crio", "runtime"};
 }
 
-// The value that counts among `files`, and the file that has it.
+// The effective value among `files`, and the file that has it.
 struct Found {
   const json::value* value = nullptr;
   const Document* file = nullptr;

@@ -28,7 +28,7 @@ std::vector<std::string_view> LinesOf(std::string_view text) {
 }
 
 // The lines between the common start and end of both, by the longest common subsequence. Both are
-// short: what an edit of ours touches lies close together, save an import line at the top.
+// short: our edits are close together, except for an import line at the top.
 std::vector<Line> Align(const std::vector<std::string_view>& a,
                         const std::vector<std::string_view>& b) {
   const size_t width = b.size() + 1;

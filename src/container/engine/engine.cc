@@ -9,7 +9,7 @@
 namespace kgpu::engine {
 namespace {
 
-// The number that `text` starts with; it is taken off. Versions have no number of ten digits.
+// Removes and returns the number at the start of `text`. Versions have no number of ten digits.
 std::optional<unsigned> TakeNumber(std::string_view& text) {
   size_t length = 0;
   while (length < text.size() && IsDigit(text[length])) {

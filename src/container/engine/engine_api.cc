@@ -50,7 +50,7 @@ StatusOr<LiveFacts> AskCri(const std::string& socket) {
   loop->Run();
   LiveFacts facts;
   if (answer.status().code() == StatusCode::kUnimplemented) {
-    // It answers, which is all that can be asked of it.
+    // It answers; no more can be checked.
     facts.note = "its CRI plugin is disabled: Kubernetes cannot use it";
     return facts;
   }
@@ -62,7 +62,7 @@ StatusOr<LiveFacts> AskCri(const std::string& socket) {
   return facts;
 }
 
-// Lets `duration` pass on a loop of its own.
+// Waits for `duration` on a loop of its own.
 Status Wait(std::chrono::milliseconds duration) {
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   loop->After(duration, [&] { loop->Quit(); });

@@ -131,7 +131,7 @@ edit::Key PluginKey(int config_version) {
   return {"plugins", config_version == 2 ? "io.containerd.grpc.v1.cri" : "cri"};
 }
 
-// Docker's, and containerd's of each version that has it.
+// The keys of Docker, and of each containerd version that has one.
 std::vector<edit::Key> CdiKeys() {
   return {{"features", "cdi"},
           {"plugins", "io.containerd.grpc.v1.cri", "enable_cdi"},
@@ -156,7 +156,7 @@ int ConfigVersion(const edit::Document& document, const Engine& engine) {
   return is_empty ? (is_new ? 3 : 2) : 1;
 }
 
-// What `config_path` says in one text: its first folder; empty where it says nothing.
+// The first folder of `config_path` in one text; empty if it is not set.
 StatusOr<std::string> ConfigPath(const edit::Document& document, const Engine& engine) {
   const edit::Key registry = RegistryKey(ConfigVersion(document, engine));
   const json::value* path = document.Find(Below(registry, "config_path"));

@@ -19,13 +19,13 @@ using Names = std::array<std::string_view, 2>;
 struct Layout {
   Kind kind;
   std::string_view distribution;
-  std::string_view daemon;    // what it is called when it runs; empty: is none
+  std::string_view daemon;    // its process's name; empty: has none
   std::string_view programs;  // a name to look up, or a path
   std::string_view config_file;
   std::string_view drop_in_folder;
   std::string_view socket;
   Names units;                   // the first that is there
-  std::string_view data_folder;  // of distributions: what their daemon's arguments start with
+  std::string_view data_folder;  // how arguments of a distribution's daemon start
 };
 
 // k3s and RKE2 share one socket: at most one of them runs. Their config.toml is made again at every
@@ -96,7 +96,7 @@ constexpr std::array<Layout, 7> kLayouts = {{
      ""},
 }};
 
-// Docker without a containerd beside it starts one of its own, which is Docker's business.
+// Docker without a separate containerd starts its own, which belongs to Docker.
 constexpr std::string_view kContainerdOfDocker = "/docker/containerd/containerd.toml";
 
 constexpr std::array<std::string_view, 4> kUnitFolders = {
@@ -142,7 +142,7 @@ bool IsOf(const Layout& layout, const host::Daemon& daemon) {
 }
 
 // The daemon that was started with the file that the caller names, else the one with the usual
-// files, else the oldest: a second one with files of its own is somebody's experiment.
+// files, else the oldest: a second one with its own files is probably an experiment.
 const host::Daemon* Choose(const Layout& layout, const std::vector<host::Daemon>& daemons,
                            const std::string& config_file) {
   const host::Daemon* usual = nullptr;
@@ -260,7 +260,7 @@ std::optional<Engine> FindOne(const sys::Root& host, sys::ProgramRunner& runner,
   engine.config_file = std::string(layout.config_file);
   engine.drop_in_folder = std::string(layout.drop_in_folder);
   if (sys::HasSystemd(host)) {
-    // What runs may belong to another unit than the usual one: a snap's, say.
+    // A running daemon may belong to another unit than the usual one, such as a snap's.
     const std::string running = daemon == nullptr ? "" : daemon->unit.value_or("");
     engine.unit = running.empty() ? FindUnit(host, layout.units) : running;
   }

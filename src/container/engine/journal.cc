@@ -51,15 +51,15 @@ StatusOr<std::string> Journal::Keep(const std::string& path, const std::string& 
   return place;
 }
 
-// The file is edited for the first time, or somebody else edited it since we did: what would stand
-// there without us is the text to come back to.
+// The file is edited for the first time, or somebody else edited it since: the text to return to is
+// the one that it would have without our changes.
 Status Journal::StartOver(const FileStep& step, FileRecord& file) {
   std::optional<std::string> original = step.before;
   if (step.before && step.kind && !file.changes.empty()) {
     ASSIGN_OR_RETURN(const TextEdit without,
                      Revert(*step.kind, {step.path, *step.before}, file.changes));
     if (without.text == *step.before) {
-      file.changes.clear();  // killed before they were written, or taken back by hand
+      file.changes.clear();  // killed before writing, or undone by hand
     }
     original = without.text;
   } else {

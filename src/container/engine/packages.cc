@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::minutes kCommandDeadline{20};
 
-// What one family of distributions has. A package "" is one that it does not have.
+// The packages of one family of distributions. "": it does not have that package.
 struct Offer {
   host::Family family;
   std::string_view manager;  // the program

@@ -14,7 +14,7 @@
 namespace kgpu::engine {
 namespace {
 
-// Whether the named runtime is to be there when nobody says so.
+// Whether the named runtime is added by default.
 bool NeedsRuntime(const Engine& engine, const Request& request) {
   const bool reads_cdi =
       request.cdi.value_or(engine.cdi != CdiSupport::kAbsent && engine.cdi != CdiSupport::kUnknown);

@@ -21,7 +21,7 @@ std::string Shown(std::string_view text) {
 }
 
 Status CheckText(std::string_view flag, std::string_view text) {
-  // Nothing to quote: neither for systemd nor for the shells of those who copy the line.
+  // Needs no quotes, neither for systemd nor for a shell into which the line is copied.
   const bool is_plain = std::ranges::all_of(
       text, [](char c) { return c > ' ' && c < '\x7f' && c != '"' && c != '\\' && c != '\''; });
   return is_plain ? OkStatus()

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kHeader =
     "# Written by kgpu runtime configure; kgpu runtime revert removes it.\n";
 
-// What may stand between quotes of TOML and name a folder: no quote, no slash, no backslash.
+// Text that is safe in TOML quotes and as a folder name: no quote, no slash, no backslash.
 bool IsHostAndPort(std::string_view text) {
   return !text.empty() && text.size() < 260 && text.front() != '.' &&
          std::ranges::all_of(
@@ -65,7 +65,7 @@ std::string MirrorHosts(const RegistrySettings& settings) {
   return text;
 }
 
-// TLS that nobody vouches for, else none, which is what Docker does with such a registry.
+// Tries TLS without verification, then no TLS, as Docker does with such a registry.
 std::string InsecureHosts(const std::string& registry) {
   return fmt::format(
       "{0}server = \"https://{1}\"\n\n"

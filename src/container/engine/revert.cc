@@ -56,7 +56,7 @@ Status AddFile(const sys::Root& host, const FileRecord& file, Plan& plan) {
   if (const auto found = host.Stat(file.path); found.ok()) {
     step.mode = found->st_mode & 07777;
   }
-  if (change::IsAmong(file.ours, *now)) {  // nobody edited it since
+  if (change::IsAmong(file.ours, *now)) {  // not edited by others since
     step.after = original;
   } else {
     ASSIGN_OR_RETURN(step.after, WithoutOurs(file, *now, original.has_value(), plan.notes));
@@ -118,7 +118,7 @@ StatusOr<Plan> PlanRevert(const sys::Root& host, const std::string& id, const Re
       plan.links.push_back({.path = path, .target = target, .is_removal = true});
     }
   }
-  // Killed on the way back, with the files done: the engine may not know of it yet.
+  // Killed while reverting, with the files done: the engine may not have been told yet.
   if (plan.HasSteps() || record.phase == Phase::kReverting) {
     RETURN_IF_ERROR(JudgeRevertReach(record, plan));
     // Unless there was one of this name before us.

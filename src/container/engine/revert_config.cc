@@ -15,7 +15,7 @@ StatusOr<TextEdit> Revert(TextKind kind, const NamedText& file,
   for (const KeyChange& change : std::views::reverse(changes)) {
     const StatusOr<bool> is_undone = document.TakeBack(change, reverted.notes);
     if (!is_undone.ok()) {
-      // What others wrote around this key is beyond us; the other keys still can be taken back.
+      // This key cannot be removed from what others wrote around it; the other keys still can be.
       reverted.notes.emplace_back(Message(is_undone.status()));
     } else if (*is_undone) {
       reverted.changes.push_back(change);

@@ -31,7 +31,7 @@ cdi::DeviceNode NodeOf(const CompanionNode& node, const host::DriverRoot& root) 
   return ToNode({{node.path, node.major, node.minor}, root.EnginePath(root.host, node.path)});
 }
 
-// `path` with what it leads to in the first of `places` that has it.
+// A mount of `path` from the first of `places` that has it, with the target of its links.
 std::optional<cdi::Mount> MountOf(const std::string& path,
                                   const std::vector<const sys::Root*>& places,
                                   const host::DriverRoot& root) {

@@ -62,7 +62,7 @@ class Destinations {
   std::unordered_set<size_t> seen_;
 };
 
-// An id of process.user; 0 where there is none.
+// An id of process.user; 0 if there is none.
 StatusOr<uint64_t> ProcessId(const Tree& tree, std::string_view name) {
   const std::array<std::string_view, 3> path = {"process", "user", name};
   ASSIGN_OR_RETURN(const json::value* value, tree.Find(path));
@@ -213,7 +213,7 @@ class Editor {
     return entry;
   }
 
-  // Empty for a mount that binds nothing or says by itself how its owners are mapped.
+  // Empty for a mount that is no bind mount or already says how its owners are mapped.
   static std::string_view MappingOption(const cdi::Mount& mount) {
     std::string_view option = mount.type == "bind" ? "idmap" : "";
     for (const std::string& given : mount.options) {

@@ -41,7 +41,7 @@ void AppendField(std::string& line, std::string_view key, std::string_view value
   line += is_plain ? fmt::format(" {}={}", key, shown) : fmt::format(" {}=\"{}\"", key, shown);
 }
 
-// What goes wrong shows when the file is opened.
+// Errors are ignored: they show when the file is opened.
 void MakeFoldersAbove(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {
@@ -62,8 +62,8 @@ StatusOr<UniqueFd> OpenLog(const std::string& path) {
   return fd;
 }
 
-// Puts a full file aside. Of several processes that find it full one does so, under a lock; the
-// others write on into the old file.
+// Renames a full file. Of several processes that find it full one does so, under a lock; the others
+// continue to write to the old file.
 bool PutAside(const std::string& path, int fd) {
   struct stat ours{};
   struct stat there{};

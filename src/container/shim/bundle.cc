@@ -98,7 +98,7 @@ Status BundleSpec::Replace(std::string_view text) const {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   UniqueFd fd(::openat(folder_.get(), name.c_str(), kFlags, 0600));
   if (!fd.is_valid() && errno == EEXIST) {
-    // Of a process that had our number and was killed.
+    // A leftover of a process that had our pid and was killed.
     (void)::unlinkat(folder_.get(), name.c_str(), 0);
     fd.Reset(::openat(folder_.get(), name.c_str(), kFlags, 0600));
   }

@@ -89,7 +89,7 @@ class Scanner {
     }
   }
 
-  // Returns the verb, or "" when there is none that is known.
+  // Returns the command, or "" if there is no known one.
   std::string_view ScanGlobal() {
     while (!AtEnd()) {
       const std::string_view argument = Next();
@@ -128,7 +128,7 @@ class Scanner {
     return flag.name == "help" || flag.name == "h" || flag.name == "usage" || flag.name == "?";
   }
 
-  // Flags may stand behind the container's name: crun and older runc take them there.
+  // Flags may follow the container's name: crun and older runc accept that.
   void ScanStart() {
     bool are_flags_over = false;
     while (!AtEnd()) {

@@ -108,7 +108,7 @@ class Edit {
     return bundle_.Replace(text);
   }
 
-  // What only this run knows of an entry.
+  // The fields of an entry that only this run knows.
   struct Event {
     bool is_granted = false;
     std::string_view source;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kMountFolder = "/var/run/nvidia-container-devices/";
 constexpr std::string_view kAnnotationPrefix = "cdi.k8s.io/";
-// What Docker looks for and writes into specs: getNVIDIADeviceDrivers in moby's daemon.
+// The name that Docker looks for and writes into specs: getNVIDIADeviceDrivers in moby's daemon.
 constexpr std::string_view kAskedHookName = "nvidia-container-runtime-hook";
 constexpr std::string_view kVisibleDevices = "NVIDIA_VISIBLE_DEVICES";
 

@@ -78,7 +78,7 @@ class Resolver {
     }
     for (const std::string& device_class : request.classes) {
       if (Status status = AddOfClass(device_class, "all"); !status.ok()) {
-        // An image may say so of every host it is made for.
+        // An image may require this on every host that it is made for.
         grant_.notes.emplace_back(Message(status));
       }
     }

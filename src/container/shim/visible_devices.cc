@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kImexChannels = uint64_t{1} << 20;
 
-// The words of a comma list without empty ones, within the limits.
+// The words of a comma-separated list without empty ones, within the limits.
 StatusOr<std::vector<std::string_view>> WordsOf(std::string_view text) {
   if (text.size() > kLongestList) {
     return InvalidArgument("the list has {} bytes, limit {}", text.size(), kLongestList);

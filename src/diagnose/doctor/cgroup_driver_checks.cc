@@ -24,9 +24,9 @@ std::string_view ValueOf(std::string_view line, std::string_view key) {
   return Trim(line.substr(equals + 1));
 }
 
-// The engine leaves cgroups to systemd. Of several runtimes of containerd one that does is enough:
-// which of them a pod gets is not known here. Where nobody says, containerd does not and CRI-O
-// does.
+// Whether the engine leaves cgroups to systemd. One of several containerd runtimes is enough:
+// which of them a pod gets is not known here. The default is no for containerd and yes for
+// CRI-O.
 bool UsesSystemd(const EngineFacts& one) {
   bool uses = one.engine.kind == engine::Kind::kCrio;
   for (const std::string_view line : Split(one.settings, '\n')) {
@@ -40,7 +40,7 @@ bool UsesSystemd(const EngineFacts& one) {
   return uses;
 }
 
-// What Docker's packages ship: no kubelet can ask such a containerd for anything.
+// The default of Docker's packages: a kubelet cannot use such a containerd.
 bool IsCriOff(const EngineFacts& one) {
   for (const std::string_view line : Split(one.settings, '\n')) {
     if (ValueOf(line, "disabled_plugins").find("cri\"") != std::string_view::npos) {
@@ -60,7 +60,7 @@ bool IsOfKubelet(const Facts& facts, const EngineFacts& one) {
          ((is_containerd && !IsCriOff(one)) || one.engine.kind == engine::Kind::kCrio);
 }
 
-// KubeletCgroupDriverFromCRI: the kubelet asks the engine, whatever its own configuration says.
+// KubeletCgroupDriverFromCRI: the kubelet asks the engine and ignores its own configuration.
 // Source: KEP 4033; on from 1.31, with containerd 2.0 and CRI-O 1.28.
 bool Follows(const KubeletFacts& kubelet, const engine::Engine& engine) {
   const engine::Version first =

@@ -1,4 +1,4 @@
-// What the cluster knows of this node against what is here: labels, taints, counts, other owners.
+// Compares what the cluster knows of this node with the node: labels, taints, counts, other owners.
 #include <algorithm>
 #include <array>
 
@@ -73,7 +73,7 @@ void Contradictions(const Facts& facts, Findings& findings) {
   }
 }
 
-// What the kubelet should have reported to the API server of a resource; nothing: not known here.
+// The count of a resource that the kubelet should have reported; nothing: not known here.
 std::optional<uint64_t> Wanted(const Facts& facts, const std::string& resource, bool is_capacity) {
   if (facts.heard.agent) {
     for (const AgentFacts::Resource& own : facts.heard.agent->resources) {
@@ -141,7 +141,7 @@ void GpuTaint(const Facts& facts, Findings& findings) {
   }
 }
 
-// Those that every DaemonSet tolerates, or that keep nobody out.
+// Taints that every DaemonSet tolerates, or that do not repel pods.
 bool IsHarmless(const labels::Taint& taint) {
   return taint.key.starts_with("node.kubernetes.io/") || taint.effect == "PreferNoSchedule";
 }
@@ -225,7 +225,7 @@ void Operator(const Facts& facts, Findings& findings) {
 
 void Leftovers(const Facts& facts, Findings& findings) {
   for (const node::OwnerFound& found : Others(facts).found) {
-    // Without the list of pods nobody knows whether it runs.
+    // Without the list of pods it is unknown whether it runs.
     if (!found.is_running && facts.heard.cluster && facts.heard.cluster->pods &&
         !facts.owner_marks.contains(found.owner)) {
       findings.Add(fmt::format("{} no longer runs here but left: {}", node::TitleOf(found.owner),

@@ -20,8 +20,8 @@ std::string_view NamesOf(const Facts& facts, const Packages& packages) {
   return IsLikeRedHat(facts.system.family) ? packages.rhel : packages.debian;
 }
 
-// What depends on a module stands before it. Source: the users that NVIDIA's modules have in
-// /proc/modules, its own and those of GPUDirect.
+// A module comes after those that depend on it. Source: the users that /proc/modules shows for
+// NVIDIA's modules, their own and those of GPUDirect.
 constexpr std::array<std::string_view, 7> kModules = {
     "nvidia_fs",      "gdrdrv",     "nvidia_peermem", "nvidia_drm",
     "nvidia_modeset", "nvidia_uvm", "nvidia"};
@@ -153,7 +153,7 @@ std::string_view UbuntuLine(const Facts& facts) {
   const bool is_server = std::ranges::any_of(packages, [](const auto& package) {
     return package.first.find("-server") != std::string::npos;
   });
-  // Of a host that has none yet: a GPU node is a server.
+  // The suffix for a host that has no driver yet: a GPU node is a server.
   return packages.empty() || is_server ? "-server" : "";
 }
 

@@ -35,8 +35,8 @@ bool IsForPods(const EngineFacts& one) {
   return one.engine.kind == engine::Kind::kContainerd || one.engine.kind == engine::Kind::kCrio;
 }
 
-// Another engine runs that does the same, or the first client starts this one: Docker has a
-// containerd of its own, and k3s too, beside which the distribution's stays off.
+// Another running engine does the same, or the first client starts this one: Docker and k3s have
+// their own containerd, and the distribution's stays off beside it.
 bool IsSpared(const Facts& facts, const EngineFacts& stopped) {
   const bool is_for_pods = facts.kubelet.is_here() && IsForPods(stopped);
   return stopped.is_socket_activated ||
@@ -63,7 +63,7 @@ void EngineStopped(const Facts& facts, Findings& findings) {
   }
 }
 
-// What is wrong with the CDI files is said once, by the checks of those.
+// Problems of the CDI files are reported once, by their own checks.
 void NoWay(const Facts& facts, Findings& findings) {
   if (!IsReady(facts) || !facts.containers.is_cdi_ok()) {
     return;
@@ -107,8 +107,8 @@ void NoSpec(const Facts& facts, Findings& findings) {
   }
 }
 
-// A file of GPUs that kgpu or nvidia-ctk has written: both name it after the kind. Others, of
-// network cards say, are nobody's to take away.
+// A GPU file written by kgpu or nvidia-ctk: both name it after the kind. Other files, such as those
+// of network cards, must not be removed.
 bool IsOfGpus(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   return name.starts_with("nvidia") || name.starts_with("kgpu");
@@ -132,7 +132,7 @@ void StaleSpec(const Facts& facts, Findings& findings) {
   if (!IsReady(facts)) {
     return;
   }
-  // Of one file a driver update breaks dozens of lines, with one fix.
+  // A driver update breaks dozens of lines of one file, with one fix.
   std::map<std::string, std::vector<std::string>> by_file;
   for (const SpecFinding& spec : facts.containers.stale_specs) {
     by_file[spec.path].push_back(spec.text);

@@ -82,8 +82,8 @@ bool HasGpuNode(const cdi::ContainerEdits& edits) {
   });
 }
 
-// "nvidia.com/gpu" and all that hands an NVIDIA node out, whatever its kind; others' GPUs are not
-// ours.
+// "nvidia.com/gpu", and any other kind that adds an NVIDIA node; GPUs of other vendors do not
+// count.
 bool HasGpu(const cdi::Spec& spec) {
   const std::string vendor = spec.kind.substr(0, spec.kind.find('/'));
   return vendor == "nvidia.com" || vendor.ends_with(".nvidia.com") || vendor == "kgpu.dev" ||

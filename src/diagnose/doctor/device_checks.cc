@@ -25,9 +25,9 @@ void NoControl(const Facts& facts, Findings& findings) {
   }
 }
 
-// The driver gives its GPUs the lowest numbers that are free. It says which in
-// /proc/driver/nvidia/gpus/*/information: to read that waits for its locks, for ever where a GPU
-// hangs, and wakes one that sleeps.
+// The driver gives its GPUs the lowest free numbers. /proc/driver/nvidia/gpus/*/information shows
+// them, but reading it waits for the driver's locks, for ever if a GPU hangs, and wakes a GPU that
+// sleeps.
 void NoGpuNode(const Facts& facts, Findings& findings) {
   const size_t there =
       static_cast<size_t>(std::ranges::count_if(facts.devices.names, [](const std::string& name) {

@@ -16,7 +16,7 @@ namespace {
 enum class Reach : uint8_t {
   kAll,
   kHosts,     // not where the parts of a host are not to be seen: see Place
-  kGpuHosts,  // of those the ones with GPUs for their own driver
+  kGpuHosts,  // hosts with GPUs for their own driver
 };
 
 struct Group {

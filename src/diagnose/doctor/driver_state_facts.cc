@@ -12,8 +12,8 @@
 namespace kgpu::doctor {
 namespace {
 
-// What the names of the driver's packages begin with: module and user space, which are made of one
-// version. Tools with versions of their own are not among them.
+// Name prefixes of the driver's packages: modules and user space, which have one version. Tools
+// with versions of their own are not among them.
 constexpr std::array<std::string_view, 15> kDriverPackages = {"nvidia-kernel-dkms",
                                                               "nvidia-dkms-",
                                                               "nvidia-kernel-open-dkms",
@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 15> kDriverPackages = {"nvidia-kernel-dkm
                                                               "nvidia-compute-G06",
                                                               "nvidia-open-driver-G06-"};
 
-// The kernel looks there first: an operator's driver container sets it to a folder of its own.
+// The kernel looks there first: the driver container of an operator sets it to its own folder.
 bool HasOwnFirmware(host::Sight& sight, const std::string& version) {
   const std::string folder = sight.Line("sys/module/firmware_class/parameters/path");
   return !folder.empty() && !version.empty() &&
@@ -76,7 +76,7 @@ void NotePackage(std::string_view name, std::string_view text, std::string_view 
   }
 }
 
-// Modules of dpkg's packages are built for every kernel: their names tell of none.
+// dpkg's module packages are built for every kernel: their names say nothing about one.
 void ReadPackages(host::Sight& sight, sys::ProgramRunner& runner, host::Family family,
                   InstallFacts& facts) {
   const auto status = sight.Text("var/lib/dpkg/status", host::kPackagesLimit);

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kBackup = ".before-kgpu";
 constexpr unsigned kMaxLinks = 40;  // as many as the kernel follows
 
-// What to say of an edit whose lines are new or changed.
+// What to print for an edit with new or changed lines.
 std::string Describe(const FileEdit& edit) {
   std::string text = fmt::format("{} {}", edit.before ? "change" : "write", edit.path);
   for (const std::string& line : report::ChangesOf(edit)) {
@@ -28,8 +28,8 @@ std::string Describe(const FileEdit& edit) {
   return text;
 }
 
-// What stood there before the first edit, for no other eyes than that: a later edit of the same
-// file leaves it as it is.
+// Keeps the text from before the first edit, with permissions for its owner alone; later edits of
+// the same file do not replace it.
 Status KeepFirst(const sys::Root& host, change::Disk& disk, const std::string& path,
                  const std::string& text) {
   const std::string backup = fmt::format("{}{}", path, kBackup);
@@ -45,7 +45,7 @@ class Way {
  public:
   explicit Way(const std::string& path) { Prepend(path); }
 
-  // The next place on the way; empty: there is none.
+  // The next place on the path; empty: there is none.
   std::string Next() {
     while (!rest_.empty()) {
       const std::string part = rest_.back();
@@ -170,7 +170,7 @@ Fixed Fix(const Diagnosis& diagnosis, const sys::Root& host, change::Disk& disk,
   std::set<std::string> paths;
   for (const Finding& finding : diagnosis.findings) {
     for (const FileEdit& edit : finding.fix.edits) {
-      // Of several edits of one file the next run makes the next one.
+      // Of several edits of one file only the first is made; the next run makes the next one.
       if (!paths.insert(edit.path).second) {
         continue;
       }

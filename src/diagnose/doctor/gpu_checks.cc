@@ -1,4 +1,4 @@
-// What the driver says of its GPUs: it answers, has lost none of them, and their memory is sound.
+// What the driver reports about its GPUs: it answers, has lost none, and their memory is sound.
 #include <algorithm>
 #include <array>
 #include <chrono>

@@ -1,4 +1,4 @@
-// What agent and cluster say of this node, read from their answers.
+// What the agent and the cluster report about this node, read from their answers.
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-// The items of a list; none where there is no such list.
+// The items of a list; empty if there is no such list.
 std::span<const json::value> ListOf(const json::value& object,
                                     std::initializer_list<std::string_view> path) {
   const json::value* list = kube::FindField(object, path);

@@ -16,7 +16,7 @@ bool IsModuleMissing(const Facts& facts) {
          facts.kernel.has_module_folder;
 }
 
-// Something else keeps the module out, and says so itself.
+// Another finding already reports why the module cannot be loaded.
 bool IsKeptOut(const Facts& facts) {
   const host::KernelFacts& kernel = facts.kernel;
   bool is_blacklisted = false;
@@ -124,8 +124,8 @@ void LoadingRefused(const Facts& facts, Findings& findings) {
   }
 }
 
-// DKMS signs while it builds, with a key that must be there by then; `build` alone would leave the
-// installed module as it is.
+// DKMS signs during the build, with a key that must exist by then; `build` alone would not replace
+// the installed module.
 std::vector<std::string> SignCommands(const Facts& facts) {
   const host::KernelFacts& kernel = facts.kernel;
   if (!kernel.dkms) {

@@ -57,7 +57,7 @@ bool IsFlagGone(const KubeletFacts& kubelet, const KubeletSetting& flag) {
   return false;
 }
 
-// The file without the setting, and without whatever else in it keeps the kubelet from starting.
+// The file without the setting and without other settings that keep the kubelet from starting.
 std::optional<FileEdit> EditOf(const KubeletFacts& kubelet, const KubeletSetting& setting) {
   const auto file = kubelet.files.find(setting.path);
   if (file == kubelet.files.end()) {
@@ -156,12 +156,12 @@ void GateLocked(const Facts& facts, Findings& findings) {
   }
 }
 
-// Of an unknown version the newest is assumed: a warning too many, not one too few.
+// For an unknown version the newest is assumed: better one warning too many than one too few.
 bool IsMinorReached(const KubeletFacts& kubelet, unsigned minor) {
   return minor != 0 && (!kubelet.version || kubelet.version->minor >= minor);
 }
 
-// Off though it would be on if nobody had said anything; where it is locked, that is reported
+// The gate is set to off although its default is on; if it is locked, that is reported
 // instead.
 bool IsNeededGateOff(const KubeletFacts& kubelet, const KubeletSetting& gate) {
   const std::optional<GateHistory> history = HistoryOf(gate.name);
@@ -225,7 +225,7 @@ void WithoutCdi(const Facts& facts, Findings& findings) {
   findings.Add(std::move(evidence), std::move(fix));
 }
 
-// In a pod the agent sees the host's files below a folder of its own: /host/data/kubelet.
+// In a pod the agent sees the host's files below its own folder: /host/data/kubelet.
 bool IsReportedTo(const host::Daemon& agent, const std::string& root) {
   return agent.Flag({"--kubelet-dir"}).ends_with(root);
 }

@@ -69,8 +69,8 @@ bool IsNamed(const std::vector<KubeletSetting>& settings, std::string_view name)
   return std::ranges::find(settings, name, &KubeletSetting::name) != settings.end();
 }
 
-// What is set in a file and on the command line too, is reported for the file: there it can be
-// fixed.
+// A setting that is in a file and on the command line is reported for the file: it can be fixed
+// there.
 void NoteFlags(const std::string& text, const std::string& path, KubeletFacts& facts) {
   for (const std::string& value : FlagValues(text, "--feature-gates")) {
     for (const auto& [name, is_on] : ParseGates(value)) {

@@ -32,7 +32,7 @@ struct FlagPlace {
   size_t last = 0;  // behind its quote, where it has one of its own
 };
 
-// Of the flag at `start` whose value begins at `value`, or behind a quote there:
+// The place of the flag at `start` whose value begins at `value`, or after a quote there:
 // --feature-gates="A=true".
 FlagPlace PlaceOf(std::string_view line, size_t start, size_t value) {
   const char first = value < line.size() ? line[value] : ' ';
@@ -46,7 +46,7 @@ FlagPlace PlaceOf(std::string_view line, size_t start, size_t value) {
   return FlagPlace{.start = start, .value = value, .end = end, .last = end};
 }
 
-// Where `flag` stands in a line, at or behind `from`; nothing: nowhere.
+// The place of `flag` in a line, at or after `from`; nothing: not found.
 std::optional<FlagPlace> FindFlag(std::string_view line, std::string_view flag, size_t from) {
   for (size_t at = line.find(flag, from); at != std::string_view::npos;
        at = line.find(flag, at + 1)) {
@@ -58,7 +58,7 @@ std::optional<FlagPlace> FindFlag(std::string_view line, std::string_view flag, 
     if (!starts || (!ends && line[after] != '=')) {
       continue;
     }
-    // "--switch", "--switch --next": what follows is no value of it.
+    // "--switch", "--switch --next": the next word is not its value.
     const bool is_alone =
         ends && (line.substr(after, 1) != " " || line.substr(after + 1, 1) == "-");
     if (is_alone) {
@@ -218,7 +218,7 @@ std::optional<std::string> ConfigWithout(std::string_view text,
     lines.erase(lines.begin() + static_cast<ptrdiff_t>(*header));
   }
   std::string edited = JoinLines(lines);
-  // What stands on one line, in braces say, is left to people.
+  // A file on one line, such as one in braces, is left to the user.
   const auto before = ParseKubeletConfig(text, "");
   const auto after = ParseKubeletConfig(edited, "");
   if (!before.ok() || !after.ok()) {

@@ -42,8 +42,8 @@ FileEdit BlacklistFile() {
           std::nullopt};
 }
 
-// Makes a comment of that line and of no other. A file of a package stays as it is: one of the same
-// name in /etc takes its place.
+// Comments out that line and no other. A file of a package is not changed: a file of the same name
+// in /etc replaces it.
 std::string CommentOut(const host::Blacklisted& line) {
   const std::string module = line.module == "nvidia_uvm" ? "nvidia[-_]uvm" : line.module;
   const std::string pattern =

@@ -11,7 +11,7 @@ namespace kgpu::doctor {
 namespace {
 
 struct Mark {
-  std::string_view name;  // as the kernel has it: 15 characters
+  std::string_view name;  // as in the kernel: at most 15 characters
   node::Owner owner;
 };
 
@@ -21,7 +21,7 @@ constexpr std::array kProcesses = {
     Mark{"nvidia-device-p", node::Owner::kPlugin},
 };
 
-// What the operator's validator leaves for the other parts to wait for.
+// Files by which the operator's validator tells the other parts that they may start.
 constexpr std::string_view kValidations = "run/nvidia/validations";
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace kgpu::doctor {
 namespace {
 
-// What engines put into a container, and the kubelet into a pod's.
+// Files that engines put into containers, and the kubelet into those of a pod.
 constexpr std::array<std::string_view, 3> kMarksOfContainers = {"/.dockerenv", "/run/.containerenv",
                                                                 "/var/run/secrets/kubernetes.io"};
 

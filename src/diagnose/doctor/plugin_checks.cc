@@ -110,8 +110,8 @@ bool HasAnyPlugin(const Facts& facts) {
   });
 }
 
-// Of a plugin that shares GPUs under a name of its own: "volcano.sh/vgpu-number",
-// "aliyun.com/gpu-mem". Its socket may be called anything.
+// A resource of a plugin that shares GPUs under its own name: "volcano.sh/vgpu-number",
+// "aliyun.com/gpu-mem". Its socket may have any name.
 bool HasOthersResource(const Facts& facts) {
   if (!facts.kubelet.checkpoint) {
     return false;

@@ -65,7 +65,7 @@ std::optional<Wide> FactorOf(std::string_view text) {
   return FactorOfExponent(text);
 }
 
-// The number in front: "1.25" is 125 with two decimals; what is finer than nine is passed over.
+// The leading number: "1.25" is 125 with two decimals; digits after the ninth decimal are ignored.
 struct Decimal {
   Wide mantissa = 0;
   int decimals = 0;
@@ -92,7 +92,7 @@ Decimal ReadDecimal(std::string_view text) {
       read.mantissa = read.mantissa * 10 + (c - '0');
       read.decimals += has_point ? 1 : 0;
     }
-    // A number so long is past the largest amount, however it goes on.
+    // A number of that length is above the largest amount, whatever follows.
   }
   return read;
 }

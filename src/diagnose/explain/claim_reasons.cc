@@ -104,7 +104,7 @@ Supply SupplyOf(const Case& c, const std::string& driver, const Node& node,
 
 void RequestOn(const Case& c, const Claim& claim, const ClaimRequest& request, const Node& node,
                Reasons& out) {
-  // Of several classes any will do, and a driver that its class does not name is not known.
+  // Any of several classes will do. The driver is unknown if its class does not name it.
   const DeviceClass* found =
       request.classes.size() == 1 ? FindClass(c.facts, request.classes.front()) : nullptr;
   if (found == nullptr || found->driver.empty() || request.is_admin ||

@@ -1,4 +1,4 @@
-// What a node has of the devices that the pod asks for, and who has them.
+// Which of the devices that the pod requests a node has, and who uses them.
 #include <algorithm>
 #include <optional>
 
@@ -112,7 +112,7 @@ void DevicesOnNode(const Case& c, const Node& node, std::string_view resource, R
   const Amount allocatable = AmountOf(node.allocatable, resource);
   const Amount free = c.FreeOn(node, resource);
   if (free >= want || c.IsLeftToDra(node, resource)) {
-    return;  // what DRA may serve is reported as not judged
+    return;  // what DRA may provide is reported as not judged
   }
   if (capacity.milli == 0) {
     out.push_back(NotOffered(node, resource));

@@ -59,7 +59,7 @@ std::vector<Stock> StocksOf(const Case& c, const Node& node) {
   return stocks;
 }
 
-// Of the node that the pod is on: what the pod has is not free.
+// The stocks of the node that the pod is on: the pod's own devices do not count as free.
 std::vector<Stock> StocksWithPod(const Case& c, const Node& node, State state) {
   const bool has_ended = state == State::kSucceeded || state == State::kFailed;
   std::vector<Stock> stocks = StocksOf(c, node);
@@ -94,7 +94,7 @@ void JudgeNodes(const Case& c, Report& report) {
   std::ranges::stable_sort(report.nodes, IsNearer);
 }
 
-// Of the node that a pod is on only what still matters there.
+// For the node that a pod is on, judges only what still matters there.
 void JudgeOwnNode(const Case& c, Report& report) {
   for (const Node& node : c.facts.nodes) {
     if (node.name != c.pod.node) {
@@ -122,7 +122,7 @@ void FillWants(const Case& c, Report& report) {
   }
 }
 
-// "A100-SXM4-80GB, 0000:07:00.0" of a device, as the node's annotation has it; empty: unknown.
+// "A100-SXM4-80GB, 0000:07:00.0" of a device, from the node's annotation; empty: unknown.
 std::string CardOf(const Case& c, std::string_view uuid) {
   for (const Node& node : c.facts.nodes) {
     const auto cards = node.annotations.find(std::string_view("kgpu.dev/gpus"));
@@ -189,7 +189,7 @@ void FillNotJudged(const Case& c, Report& report) {
   out.emplace_back("what the image itself requires of CUDA and driver");
 }
 
-// A command is one line, whatever names are in it: a script may take it for one.
+// A command must be one line, whatever names it contains: a script may rely on it.
 void Finish(std::string_view subject, Reasons& reasons) {
   const auto is_control = [](char c) { return c >= 0 && c < ' '; };
   for (report::Finding& reason : reasons) {

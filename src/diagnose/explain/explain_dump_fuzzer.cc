@@ -1,4 +1,4 @@
-// A dump: whatever it holds, it is judged without a crash, and what is printed reads back.
+// Any dump is judged without a crash, and the printed result can be read back.
 #include <boost/json/value.hpp>
 
 #include <cstdint>
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const explain::Report report = explain::Explain(explain::FactsOf(*dump, "default", "pod"));
   (void)explain::ReportText(report, 10);
   (void)explain::ReportJson(report);
-  // The first print may nest deeper than what was read; from then on it stays as it is.
+  // The first print may be nested deeper than the input; later prints stay the same.
   auto again = explain::ReadDump(kube::BodyOf(explain::DumpJson(*std::move(dump))), "2.json");
   if (again.ok()) {
     const std::string printed = kube::BodyOf(explain::DumpJson(*std::move(again)));

@@ -26,7 +26,7 @@ namespace json = boost::json;
 
 // Nodes with many images and pods with long histories take some 60 KiB each, an answer 32 MiB.
 constexpr std::string_view kChunk = "250";
-// Of one list: more than any cluster has, and a server that never ends is not waited for.
+// Limit of one list: more than any cluster has; it ends the list of a server that never stops.
 constexpr size_t kMostObjects = 200'000;
 // So many requests for the pods of one node each are cheaper than the pods of a large cluster.
 constexpr size_t kFewNodes = 6;
@@ -141,7 +141,7 @@ class Gatherer {
            std::set<std::string>(nodes.begin(), nodes.end()));
       return;
     }
-    // Of a pod with claims any node may have to do.
+    // For a pod with claims every node may matter.
     bool is_whole = !nodes.empty() || pod_.claims.empty();
     for (const std::string& node : nodes) {
       dump_.listed.erase("Pod");

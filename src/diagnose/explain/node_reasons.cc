@@ -49,7 +49,7 @@ constexpr std::array kPressures = {
     Pressure{"NetworkUnavailable", "node.kubernetes.io/network-unavailable"},
 };
 
-// Taints that stand for something that has a reason of its own.
+// Taints for conditions that are reported by a reason of their own.
 bool IsReportedElsewhere(const Node& node, const Taint& taint) {
   if (taint.key == kUnschedulable) {
     return node.is_unschedulable;
@@ -92,7 +92,7 @@ report::Finding GateReason(const Node& node, const Taint& taint) {
                    ShellWord(node.name))});
 }
 
-// Taints that the cluster, its clouds and its autoscalers set and take away.
+// Taints that the cluster, its clouds and its autoscalers add and remove.
 bool IsOfOthers(std::string_view key) {
   constexpr std::array<std::string_view, 5> kKeys = {
       "node.kubernetes.io/", "cloudprovider", "cluster-autoscaler", "autoscaler", "karpenter"};

@@ -1,4 +1,4 @@
-// What is wrong with the pod itself, whatever the nodes are.
+// Problems of the pod itself, independent of the nodes.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -162,7 +162,7 @@ void Devices(const Case& c, Reasons& out) {
     if (c.facts.nodes.empty() || (most.milli == 0 && c.ClassOf(resource) != nullptr)) {
       continue;
     }
-    // Where labels tell of GPUs and no kubelet does, the plugin is what is missing.
+    // If labels name GPUs but the kubelet reports none, the plugin is missing.
     constexpr std::string_view kDomain = "nvidia.com/";
     const bool lacks_plugin =
         resource.starts_with(kDomain) && std::ranges::any_of(c.facts.nodes, HasGpus) &&
@@ -181,7 +181,7 @@ void Devices(const Case& c, Reasons& out) {
   }
 }
 
-// As names of objects are: a word of YAML and of a shell.
+// Like the names of objects: a plain word in YAML and in a shell.
 bool IsPlainName(std::string_view name) {
   return !name.empty() && name.size() <= 253 &&
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == name.npos;

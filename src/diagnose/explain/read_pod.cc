@@ -167,7 +167,7 @@ Amounts Sum(const std::vector<ContainerSpec>& containers) {
   Amounts sidecars;  // that run already when an init container starts
   Amounts alone;
   for (const ContainerSpec& container : containers) {
-    // What has only a limit requests that much.
+    // A resource with only a limit requests that amount.
     Amounts wants = container.limits;
     for (const auto& [resource, amount] : container.requests) {
       wants[resource] = amount;
@@ -190,7 +190,7 @@ Amounts Sum(const std::vector<ContainerSpec>& containers) {
   return together;
 }
 
-// What the pod as a whole is given counts instead of the sum of its containers.
+// Resources of the pod as a whole replace the sum of its containers.
 Amounts RequestsOf(const std::vector<ContainerSpec>& containers, const Amounts& of_all,
                    const Amounts& overhead) {
   Amounts sum = Sum(containers);

@@ -1,4 +1,4 @@
-// What objects of several kinds have in common.
+// Fields that objects of several kinds have in common.
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>

@@ -36,7 +36,7 @@ constexpr auto kKinds = std::to_array<report::Kind>({
     {"host-resources-short", kError, "the node has too little CPU, memory or room for pods", kNode},
     {"driver-too-old", kInfo,
      "the node's driver does not support the CUDA version that a container requires", kNode},
-    // What is the pod's own.
+    // Reasons of the pod itself.
     {"pod-absent", kError, "the pod does not exist", kPod},
     {"quota-exceeded", kError, "a ResourceQuota of the namespace forbids it", kPod},
     {"limit-range", kError, "a LimitRange of the namespace forbids it", kPod},
@@ -61,7 +61,7 @@ constexpr auto kKinds = std::to_array<report::Kind>({
     {"scheduler-silent", kInfo, "no scheduler has processed the pod", kPod},
     {"scheduler-says", kInfo, "the scheduler's message", kPod},
     {"pod-ending", kInfo, "the pod is being deleted", kPod},
-    // What goes wrong behind the scheduler.
+    // Failures after the scheduler.
     {"admission-refused", kError, "the kubelet could not give the pod its devices", kPod},
     {"shared-too-many", kError, "the device plugin allocates one slot of a shared GPU per pod",
      kPod},

@@ -1,4 +1,4 @@
-// What a namespace forbids, and pods that were never made because of it.
+// What a namespace forbids, and pods that were not created for that reason.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -91,7 +91,7 @@ void Limits(const Case& c, Reasons& out) {
   }
 }
 
-// What admission says, and the reason it is.
+// A text of admission, and its reason.
 struct Refusal {
   std::string_view text;
   std::string_view id;

@@ -1,4 +1,4 @@
-// What the scheduler says and does for a pod that waits.
+// What the scheduler reports and does for a pending pod.
 #include <algorithm>
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// What of an object is kept: a list of what is judged, so that nothing else can slip through.
+// The fields of an object that are kept: those that are judged, so that no others get through.
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
@@ -145,7 +145,7 @@ json::value PickItems(json::value& from, const Paths& paths) {
   return items;
 }
 
-// What of `paths` lies below `key`, without it; nothing: all of it.
+// The part of `paths` below `key`, without it; nothing: all of it.
 std::optional<Paths> Below(const Paths& paths, std::string_view key) {
   Paths below;
   for (const std::string_view path : paths) {

@@ -1,5 +1,5 @@
-// What goes wrong between the scheduler's choice and a program that runs: the kubelet, the
-// container engine, the image, the program itself. Told by the texts of kubelet and engines.
+// Failures between the scheduler's choice and a running program: of the kubelet, the container
+// engine, the image, the program itself. Recognized by the messages of kubelet and engines.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -14,7 +14,7 @@
 namespace kgpu::explain {
 namespace {
 
-// A text in a message tells which reason it is; the first that is found counts.
+// A text in a message that identifies a reason; the first match counts.
 struct Sign {
   std::string_view text;
   std::string_view id;
@@ -195,7 +195,7 @@ void Events(const Case& c, Reasons& out) {
   };
   for (const Reported& reported : kReported) {
     const Event* event = LastEvent(c, {reported.reason});
-    // What an event tells may be over by now.
+    // What an event reports may be over by now.
     if (event != nullptr && !IsStarted(c.pod) && c.pod.phase != "Failed") {
       Add(c, IdOfTrouble(event->message, reported.id),
           fmt::format("{}: {}", event->reason, event->message), out);

@@ -127,7 +127,7 @@ std::string VerdictOf(const Report& report) {
   std::string text;
   switch (report.state) {
     case State::kAbsent:
-      // What kept it from being made stands last, and says most.
+      // The last reason is why it was not created, and says most.
       text = report.reasons.empty() ? "" : report.reasons.back().evidence.front();
       break;
     case State::kPending:

@@ -104,7 +104,7 @@ std::string ListText(std::string_view title, const std::vector<std::string>& lin
 }  // namespace
 
 std::string ReportText(const Report& report, size_t max_nodes, bool has_color) {
-  // What is wrong with the pod itself no node fixes: a few of them are enough.
+  // A problem of the pod itself is the same on every node: a few nodes are enough.
   constexpr size_t kFew = 3;
   if (report::HasError(report.reasons) && max_nodes != SIZE_MAX) {
     max_nodes = std::min(max_nodes, kFew);

@@ -58,7 +58,7 @@ std::string TextAt(const json::value& value, std::string_view name) {
   return text == nullptr ? std::string() : std::string(text->data(), text->size());
 }
 
-// Empty where there is no such list.
+// Empty if there is no such list.
 std::span<const json::value> ListAt(const json::value& value, std::string_view name) {
   const json::value* found = FindMember(value, name);
   const json::array* list = found == nullptr ? nullptr : found->if_array();
@@ -76,7 +76,7 @@ StatusOr<std::string> BlobPath(std::string_view digest) {
   return fmt::format("blobs/{}/{}", digest.substr(0, colon), hex);
 }
 
-// What the layers hold; a layer that cannot be read is a note, for the rest still tells much.
+// Reads the layers; one that cannot be read becomes a note, since the others still tell much.
 void ReadLayers(const BlobStore& store, const std::vector<std::string>& paths, ImageFacts& image) {
   LibraryCollector collector;
   std::set<std::string_view> seen;  // each is read once, however often it is named
@@ -166,7 +166,7 @@ StatusOr<ImageFacts> ReadDockerArchive(const BlobStore& store, const PickOptions
   return image;
 }
 
-// Of the manifests for several platforms; those for none are about other things.
+// Picks one of the manifests for several platforms; those without a platform are something else.
 const json::value* PickPlatform(std::span<const json::value> manifests,
                                 std::string_view architecture) {
   const json::value* first = nullptr;
@@ -288,7 +288,7 @@ StatusOr<ImageFacts> ReadBundle(const sys::Root& root, const std::string& folder
   return image;
 }
 
-// Of a file that one program packed as a whole: how to unpack it; empty: it is not.
+// How to unpack a file that one program packed as a whole; empty: it is not packed.
 std::string_view UnpackerOf(std::string_view head) {
   if (head.starts_with("\x1f\x8b")) {
     return "gunzip";

@@ -46,7 +46,7 @@ void ReadLabels(const json::value* value, ImageFacts& image) {
   }
 }
 
-// The part that images, docker and podman write alike, but for the case of names.
+// The part that is the same for images, docker and podman, except for the case of names.
 void ReadContainerPart(const json::value* config, ImageFacts& image) {
   ReadEnv(Find(config, "Env"), image);
   ReadLabels(Find(config, "Labels"), image);

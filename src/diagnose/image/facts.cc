@@ -113,7 +113,7 @@ bool IsImageName(std::string_view text) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            std::string_view("./:@_-+[]").find(c) != std::string_view::npos;
   };
-  // What begins with a dash would be a flag in a command line.
+  // A name that begins with a dash would be a flag in a command line.
   const bool is_path = !text.empty() && std::string_view("-./").find(text[0]) != text.npos;
   const bool is_file = text.ends_with(".tar") && text.find(':') == std::string_view::npos;
   return !text.empty() && text.size() <= 512 && !is_path && !is_file &&

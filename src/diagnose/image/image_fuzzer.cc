@@ -1,5 +1,5 @@
-// First byte: what the rest is: an image's configuration, a bundle's, an engine's answer, a layer,
-// a path. Whatever is read leads to one verdict, of lines of text.
+// The first byte selects what the rest is: configuration of an image or of a bundle, answer of an
+// engine, layer, path. Every input leads to one verdict, made of lines of text.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -66,7 +66,7 @@ void AddLibraries(const ImageFacts& image, Collector& collector) {
   }
 }
 
-// The least of the alternatives: any of them is enough.
+// The weakest of the alternatives: any of them is enough.
 void AddRequirement(const ImageFacts& image, Collector& collector) {
   const std::string_view text = EnvOf(image, "NVIDIA_REQUIRE_CUDA");
   std::optional<CudaVersion> least;

@@ -156,8 +156,8 @@ class Asker {
     return host_.OpenFile(path, O_RDONLY);
   }
 
-  // Where the layers cannot be read they can still be saved; that takes space, so nobody does it
-  // unasked.
+  // If the layers cannot be read, they can still be saved; that takes space, so it is done only on
+  // request.
   void ReadFolders(const Store& store, const std::vector<std::string>& folders, ImageFacts& image) {
     LibraryCollector collector;
     size_t unread = 0;
@@ -216,7 +216,7 @@ class Asker {
     return status;
   }
 
-  // The blobs as containerd's program prints them, but layers from where they lie.
+  // The blobs as containerd's program prints them; layers are read from where they are stored.
   class Content final : public BlobStore {
    public:
     Content(Asker& asker, std::string program, std::string space)

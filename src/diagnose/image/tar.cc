@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kBlock = 512;
 constexpr size_t kLongTextLimit = size_t{1} << 20;
-// Headers in front of one file that only say more of it: packers write two or three.
+// Extended headers before one file: packers write two or three.
 constexpr size_t kExtendedLimit = 16;
 // No file of an image has so many bytes; larger numbers are broken headers.
 constexpr uint64_t kSizeLimit = uint64_t{1} << 46;
@@ -72,7 +72,7 @@ struct Extended {
   std::optional<uint64_t> size;
 };
 
-// "<length> <name>=<value>\n", the length counting all of it.
+// "<length> <name>=<value>\n"; the length counts the whole record.
 void ReadExtended(std::string_view text, Extended& extended) {
   while (!text.empty()) {
     const size_t blank = text.find(' ');

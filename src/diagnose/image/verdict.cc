@@ -111,7 +111,7 @@ class Judgement {
             : fmt::format("# an image for {}", Printable(host_.architecture, 40)));
   }
 
-  // What nobody looked into may hold any CUDA.
+  // Parts that were not inspected may contain any CUDA.
   void HearWhatWasSeen() {
     if (image_.is_looked_into) {
       if (!verdict_.cuda) {
@@ -128,7 +128,7 @@ class Judgement {
     Fix("# read all layers: as root, without --quick, or from a file of docker save");
   }
 
-  // The driver is new enough where it says so itself: it may be newer than our table.
+  // The driver is new enough if it says so itself: it may be newer than our table.
   Fit FitOfDriver(const CudaVersion& cuda, unsigned update) const {
     const Fit fit = cuda::FitOf(cuda, host_.driver, update);
     const auto says = CudaVersion::Parse(host_.cuda);
@@ -391,7 +391,7 @@ class Judgement {
     }
   }
 
-  // Libraries of the image that stand in the way of the host's.
+  // Libraries of the image that conflict with those of the host.
   void HearLibraries() {
     const std::string_view search = EnvOf(image_, kLibraryPath);
     for (const CudaLibrary& library : image_.libraries) {

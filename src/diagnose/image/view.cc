@@ -45,7 +45,7 @@ json::array GpusJson(const HostFacts& host) {
   return list;
 }
 
-// What the first host of a branch can do with an image; the version stands for its branch.
+// What the first host of a branch can do with an image; its version represents the branch.
 std::string PairText(const cuda::CudaVersion& cuda, std::string_view driver) {
   ImageFacts image;
   image.env = {fmt::format("CUDA_VERSION={}", cuda.str())};

@@ -17,7 +17,7 @@ namespace json = boost::json;
 
 constexpr std::string_view kVisible = "NVIDIA_VISIBLE_DEVICES";
 
-// What kubectl reads as true, which follows an older YAML than we do.
+// The words that kubectl reads as true: it follows an older YAML than we do.
 bool IsYes(const json::value* value) {
   constexpr std::array<std::string_view, 8> kYes = {"y",   "Y",  "yes", "Yes",
                                                     "YES", "on", "On",  "ON"};

@@ -18,7 +18,7 @@ struct AnnotationRow {
   std::string_view key;  // a head of the key where it ends with a slash
   std::string_view gone_by;
   std::string_view fix;
-  bool goes = true;  // may go as it is; else what it says has to be said elsewhere
+  bool goes = true;  // may be removed; else its content must move elsewhere
 };
 
 constexpr std::string_view kCritical = "scheduler.alpha.kubernetes.io/critical-pod";

@@ -17,7 +17,7 @@ Change SetText(const Path& path, std::string_view text) {
   return {Change::Kind::kSet, path, json::value(json::string_view(text.data(), text.size())), ""};
 }
 
-// What older versions did where nothing was said: nobody's pods are to be replaced by an apply.
+// Keeps the default of older versions: an apply must not replace anybody's pods.
 void KeepUpdates(const json::value& object, const Path& at, Match& match) {
   const std::string_view kind = TextOf(&object, "kind");
   const std::string_view version = TextOf(&object, "apiVersion");
@@ -67,7 +67,7 @@ bool AddWorkloadFix(const json::value& object, const Path& at, Match& match) {
   return true;
 }
 
-// What a request of a claim says stands one level deeper in resource.k8s.io/v1.
+// In resource.k8s.io/v1 the fields of a claim's request are one level deeper.
 void AddClaimFix(const json::value& object, const Path& at, Match& match) {
   const bool is_template = TextOf(&object, "kind") == "ResourceClaimTemplate";
   Path spec_path = at.Key("spec");

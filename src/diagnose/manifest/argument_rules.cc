@@ -59,7 +59,7 @@ std::string Without(std::string_view gates, std::string_view gone) {
   return Join(kept, ",");
 }
 
-// A list of gates within an argument: `head` stands before it.
+// Checks a list of gates within an argument; `head` is the text before it.
 void CheckGates(std::string_view gates, std::string_view head, const Path& path,
                 const KubernetesVersion& target, Matches& matches) {
   for (const std::string_view gate : Split(gates, ',')) {
@@ -104,8 +104,8 @@ std::string_view TextOfItem(const Container& item) {
   return text == nullptr ? std::string_view() : View(*text);
 }
 
-// The name of the program: the first word of the command, or of the arguments where the image has
-// the command.
+// The name of the program: the first word of the command, or of the arguments if the command comes
+// from the image.
 std::string_view ProgramOf(const Container& container) {
   for (const std::string_view key : {"command", "args"}) {
     const std::vector<Container> words = ItemsOf(container.value, container.path, key);

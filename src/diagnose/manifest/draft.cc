@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-// What doc::Print writes in place of a document that the change cannot be made in.
+// What doc::Print writes for a document in which the change cannot be made.
 constexpr std::string_view kName = "document";
 
 bool RemoveAt(json::value& root, const Path& path) {
@@ -35,7 +35,7 @@ bool RemoveAt(json::value& root, const Path& path) {
   return fields->stable_erase(step.key) > 0;
 }
 
-// What has to go for `path` to go, and nothing empty to stay.
+// The widest path to remove so that `path` is gone and no empty map or list stays.
 Path WidestEmptied(const json::value& root, Path path) {
   while (path.steps().size() > 1) {
     const json::value* parent = Find(root, path.Parent());

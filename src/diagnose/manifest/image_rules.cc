@@ -1,4 +1,4 @@
-// Images of NVIDIA that registries no longer have, or that nobody updates.
+// Images of NVIDIA that were removed from registries, or are no longer updated.
 #include <algorithm>
 #include <array>
 #include <optional>

@@ -85,7 +85,7 @@ class Walker {
     Value(object, at, depth);
   }
 
-  // Pods stand at many places, in objects of any kind: what has containers is one's spec.
+  // Pods occur in many places, in objects of any kind: a value with containers is a pod's spec.
   void Value(const json::value& value, const Path& at, size_t depth) {
     if (depth >= kWalkDepth) {
       return;
@@ -138,7 +138,7 @@ class Walker {
     CheckArguments(pod, target_, matches_);
   }
 
-  // What takes the place of the old has to be there.
+  // No error yet if the target version still has the old form.
   void HoldBack(Match& match) const {
     const auto gone_by = KubernetesVersion::Parse(match.gone_by);
     if (gone_by.ok() && target_ < *gone_by && match.finding.severity == Severity::kError) {
@@ -168,7 +168,7 @@ std::string ObjectAt(const json::value& root, const Path& path) {
   return Printable(Trim(name), 120);
 }
 
-// Of the key of a field, since that is what is named; of an item itself.
+// The position of a field's key, since that is named, or of a list item itself.
 doc::Position PositionOf(const doc::Located& located, const Path& path) {
   const doc::Place* place = FindPlace(located, path);
   if (place == nullptr || path.empty()) {
@@ -189,7 +189,7 @@ std::string ChangeText(const Change& change) {
   return fmt::format("remove {}", change.path.str());
 }
 
-// What the finding of a match says of its place and its fix.
+// Adds the place and the fix to the finding of a match.
 void Notify(const std::string& file, Match& match) {
   report::Finding& finding = match.finding;
   finding.subject = fmt::format("{}:{}:{}", file, match.position.line, match.position.column);

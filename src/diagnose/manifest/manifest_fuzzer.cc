@@ -1,4 +1,4 @@
-// Any text: what is fixed stays fixed, and a manifest without findings stays as it is.
+// For any text: what is fixed stays fixed, and a manifest without findings does not change.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

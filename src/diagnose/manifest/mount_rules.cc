@@ -1,4 +1,4 @@
-// Files and nodes of the driver that a pod mounts from the host by itself.
+// Files and device nodes of the driver that a pod mounts from the host itself.
 #include <boost/json.hpp>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 5> kNodePaths = {"/var/lib/kubelet", "/va
 // And one that has the whole of these.
 constexpr std::array<std::string_view, 2> kWholePaths = {"/", "/dev"};
 
-// Channels between nodes and the pipes of MPS lie beside the driver's files, and come with no GPU.
+// IMEX channels and MPS pipes are next to the driver's files, but are not added with a GPU.
 bool IsForSharing(std::string_view path) {
   return path.starts_with("/dev/nvidia-caps-imex-channels") ||
          path.find("mps") != std::string_view::npos;
@@ -80,8 +80,8 @@ bool IsPartOfNode(const PodSpec& pod, const std::vector<Container>& volumes) {
          });
 }
 
-// The mounts of a volume in all containers, the last first: each is found where it was once those
-// behind it are gone.
+// The mounts of a volume in all containers, the last first: removing the later ones does not move
+// the earlier ones.
 std::vector<Change> Unmount(const PodSpec& pod, std::string_view volume) {
   std::vector<Change> changes;
   for (const Container& container : ContainersOf(pod)) {

@@ -45,11 +45,11 @@ class Lines {
   struct Block {
     size_t first = 0;
     size_t end = 0;     // the line after its last
-    size_t column = 0;  // of its first byte, behind the dash of an item
-    std::string head;   // what stands before it: blanks, or blanks and a dash
+    size_t column = 0;  // of its first byte, after the dash of an item
+    std::string head;   // the text before it: blanks, or blanks and a dash
   };
 
-  // Of a field of a block map; nothing for one within braces.
+  // The block of a field in a block map; nothing for one within braces.
   std::optional<Block> BlockOfField(const doc::Place& place, const json::value& value) const {
     auto block = Begin(place.key);
     if (!block) {
@@ -62,7 +62,7 @@ class Lines {
     return block;
   }
 
-  // Of an item of a block list: its column is that of the dash.
+  // The block of an item in a block list: its column is that of the dash.
   std::optional<Block> BlockOfItem(const doc::Place& place) const {
     auto block = Begin(place.value);
     if (!block || block->head.find('-') == std::string::npos) {

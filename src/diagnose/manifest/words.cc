@@ -9,7 +9,7 @@
 namespace kgpu::manifest {
 namespace {
 
-// Of the word that a change is about; 0: it is about more than a word.
+// The line of the word that a change is about; 0: it is about more than a word.
 size_t LineOf(const Change& change, const doc::Located& located) {
   const doc::Place* place = change.path.empty() ? nullptr : FindPlace(located, change.path);
   const boost::json::value* old = Find(located.root, change.path);

@@ -8,7 +8,7 @@
 namespace kgpu::validate {
 namespace {
 
-// The first word of `text`, which loses it and the blank behind it.
+// Removes and returns the first word of `text`, with the blank after it.
 std::string_view TakeWord(std::string_view& text) {
   const size_t blank = text.find(' ');
   const std::string_view word = text.substr(0, blank);

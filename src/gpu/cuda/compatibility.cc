@@ -6,7 +6,7 @@
 namespace kgpu::cuda {
 namespace {
 
-// An update without a row of its own needs what the one before it needs.
+// An update without its own row has the requirements of the one before it.
 constexpr std::array<Toolkit, 54> kToolkits = {{
     {{13, 3}, 0, {{610, 43, 2}}},  {{13, 2}, 2, {{595, 71, 5}}},  {{13, 2}, 1, {{595, 58, 3}}},
     {{13, 2}, 0, {{595, 45, 4}}},  {{13, 1}, 1, {{590, 48, 1}}},  {{13, 1}, 0, {{590, 44, 1}}},

@@ -37,8 +37,8 @@ struct Demand {
 // One pass over the alternatives of a demand.
 struct Trial {
   std::vector<bool> is_met;                           // by GPU kind
-  std::string problem;                                // of the first alternative that means nothing
-  size_t position = 0;                                // of it
+  std::string problem;                                // of the first alternative that is invalid
+  size_t position = 0;                                // of that problem
   std::array<bool, kPropertyNames.size()> unknown{};  // properties that could not be compared
 };
 

@@ -45,7 +45,7 @@ std::optional<Enum> Find(const std::array<Word<Enum>, kCount>& words, std::strin
   return std::nullopt;
 }
 
-// What is wrong, and where in the condition.
+// The error and its position in the condition.
 struct Complaint {
   size_t offset = 0;
   std::string text;
@@ -57,7 +57,7 @@ Complaint NoOperator(std::string_view text) {
                          Printable(text, 40))};
 }
 
-// Reads one condition; a complaint when it is none.
+// Reads one condition; returns a complaint if it is none.
 std::optional<Complaint> Read(std::string_view text, Condition& condition) {
   const size_t name_end = text.find_first_of(kOperatorBytes);
   if (name_end == std::string_view::npos) {
@@ -126,14 +126,14 @@ bool AlternativeReader::Next(Alternative& alternative) {
     }
     at_ = std::min(text_.find_first_of(kBlanks, start), text_.size());
     ReadConditions(start, alternative);
-    // What is empty between commas is passed over; nothing but commas is no alternative.
+    // Empty parts between commas are skipped; only commas is no alternative.
     if (!alternative.conditions.empty()) {
       return true;
     }
   }
 }
 
-// Of the word from `start` to at_, up to the first that is wrong.
+// Reads the word from `start` to at_, up to the first error.
 void AlternativeReader::ReadConditions(size_t start, Alternative& alternative) const {
   alternative.text = text_.substr(start, at_ - start);
   alternative.conditions.clear();

@@ -24,7 +24,7 @@ bool IsLowerBound(const Condition& condition) {
   return condition.op == Operator::kGreater || condition.op == Operator::kGreaterOrEqual;
 }
 
-// Words of a list without repetition, cut after a while.
+// The words of a list without repetitions, cut at a limit.
 class WordList {
  public:
   void Add(std::string word) {
@@ -83,7 +83,7 @@ std::string TextOf(const std::vector<Condition>& conditions) {
   return Join(texts, ",");
 }
 
-// The least version that a lower bound lets pass.
+// The lowest version that a lower bound allows.
 VersionNumbers LeastOf(const Condition& condition) {
   VersionNumbers least = condition.version;
   least.back() += condition.op == Operator::kGreater ? 1 : 0;
@@ -114,7 +114,7 @@ struct Upgrade {
   }
 };
 
-// What the alternatives say that this GPU could meet with another driver.
+// The alternatives that this GPU could meet with another driver.
 class Options {
  public:
   Options(const Facts& facts, const GpuKind& gpu) : facts_(facts), gpu_(gpu) {}
@@ -175,7 +175,7 @@ class Options {
   }
 
  private:
-  // Keeps the alternative that asks for the least.
+  // Keeps the alternative with the lowest requirement.
   void AddUpgrade(const std::vector<Condition>& conditions) {
     Upgrade upgrade;
     for (const Condition& condition : conditions) {
@@ -230,7 +230,7 @@ class Options {
   std::optional<Upgrade> upgrade_;
 };
 
-// What no driver changes.
+// The facts that no driver changes.
 std::string Present(const GpuKind& gpu) {
   std::vector<std::string> facts;
   if (gpu.compute) {

@@ -32,7 +32,7 @@ bool IsLegacyMigName(std::string_view text) {
          ParseUint(parts[1]) && ParseUint(parts[2]);
 }
 
-// The text with lower-case digits behind a prefix that has to be written as it is.
+// The text with lower-case digits after a prefix that must match exactly.
 std::string LowerBehind(std::string_view prefix, std::string_view text) {
   return std::string(prefix) + ToLower(text.substr(prefix.size()));
 }

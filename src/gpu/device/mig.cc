@@ -12,7 +12,7 @@
 namespace kgpu::device {
 namespace {
 
-// What models share: a kind of instance by its slices.
+// A kind of instance by its slices, the same for several models.
 struct Shape {
   unsigned nvml_profile;
   unsigned profile_id;

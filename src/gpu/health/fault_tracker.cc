@@ -14,7 +14,7 @@ using std::chrono::minutes;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// Of one GPU; far more than there are ways to fail at a time.
+// Limit for one GPU; far more than the ways in which it can fail at a time.
 constexpr size_t kMaxRecords = 64;
 constexpr size_t kMaxGpus = 256;
 // Between two events of the same thing: doubles from the first to the last.
@@ -95,8 +95,8 @@ void FaultTracker::SetGpus(std::span<const device::Gpu> gpus) {
     if (!is_shown && std::ranges::find(before, *key) != before.end()) {
       entry->second.records.clear();
     } else if (!is_shown && is_first) {
-      // Faults of before this agent may be of GPUs that are no more; one that is held may come
-      // back.
+      // Faults from before this agent may be of GPUs that no longer exist; a GPU that is held may
+      // come back.
       std::erase_if(entry->second.records, [](const FaultRecord& known) { return !known.is_held; });
     }
     entry = is_shown || !entry->second.records.empty() ? std::next(entry) : faults_.erase(entry);
@@ -254,7 +254,7 @@ void FaultTracker::SeenAgain(const Key& key, FaultRecord& record, const Sign& si
   record.last_seen = now;
   record.last = clock_.WallNow();
   ++record.count;
-  // What is looked at again and again is expected to be seen again.
+  // A condition that is polled is expected to be seen again.
   if (!record.is_reported() || sign.source == Source::kCall || sign.source == Source::kSample) {
     return;
   }
@@ -294,7 +294,7 @@ void FaultTracker::Restore(const OpenFault& fault) {
                             .is_held = fault.is_held});
 }
 
-// What can be seen of a GPU at any time, and not only when it happens.
+// Whether it can be seen on a GPU at any time, and not only when it happens.
 bool FaultTracker::IsVisible(const FaultRecord& record) {
   return record.rule.is_standing || record.rule.is_certain;
 }
@@ -316,7 +316,7 @@ bool FaultTracker::IsOver(const GpuFaults& faults, const FaultRecord& record) co
 bool FaultTracker::TryClear(const device::GpuUuid& gpu, GpuFaults& faults) {
   bool has_changed = false;
   std::vector<FaultRecord>& records = faults.records;
-  // What can be seen goes first, then what it kept.
+  // What can be seen ends first, then the faults that it kept open.
   for (const bool is_visible : {true, false}) {
     for (auto record = records.begin(); record != records.end();) {
       if (IsVisible(*record) != is_visible || !IsOver(faults, *record)) {

@@ -117,7 +117,7 @@ Status Journal::AppendTo(int fd, size_t size, std::string_view text) const {
     status = ErrnoStatus(errno, "sync");
   }
   if (!status.ok()) {
-    // Half a line would stand there, and half of the entries twice once they are written again.
+    // Half a line would stay, and half of the entries would be there twice after the next write.
     if (ftruncate(fd, static_cast<off_t>(size)) != 0) {
       status = Annotate(status, "an incomplete line was left");
     }
@@ -160,7 +160,7 @@ StatusOr<std::string> Journal::ReadText() const {
     return ErrnoStatus(errno, fmt::format("open {}", path_));
   }
   ASSIGN_OR_RETURN(const size_t size, SizeOf(fd.get(), path_));
-  // Whatever somebody did to the file: its end is the newest.
+  // Whatever was done to the file: its end is the newest.
   const size_t skipped = size > limits_.bytes ? size - limits_.bytes : 0;
   if (lseek(fd.get(), static_cast<off_t>(skipped), SEEK_SET) < 0) {
     return ErrnoStatus(errno, fmt::format("read {}", path_));

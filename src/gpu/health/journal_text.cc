@@ -65,7 +65,7 @@ void AddEvents(const HealthEvent& event, json::object& line) {
   }
 }
 
-// Fields of one line; a number that is none, or is out of its range, is not there.
+// Fields of one line; an invalid number, or one out of its range, counts as missing.
 class Line {
  public:
   explicit Line(const json::object& object) : object_(object) {}
@@ -112,7 +112,7 @@ std::optional<HealthEvent> ReadEvents(const Line& line, WallTime when) {
   event.compute_instance = line.Small("ci");
   event.rule = line.Text("rule");
   event.xid = line.Number("xid", UINT64_MAX);
-  // A word of a later version is the nearest thing that is always right.
+  // For a word of a later version this class is the closest that is always correct.
   event.fault_class = ParseFaultClass(line.Text("class")).value_or(FaultClass::kOther);
   event.action = ParseAction(line.Text("action")).value_or(Action::kInspect);
   event.source = ParseSource(line.Text("source")).value_or(Source::kDriverEvent);
@@ -134,7 +134,7 @@ std::optional<JournalEntry> ReadLine(std::string_view text) {
     return std::nullopt;
   }
   const Line line(*object);
-  // Of a time that a clock can have: sums with it must not overflow.
+  // Within the range of a clock: sums with it must not overflow.
   const auto ms = line.Number("ms", uint64_t{1} << 42U);
   if (line.Number("v", kVersion) != kVersion || !ms) {
     return std::nullopt;

@@ -6,7 +6,7 @@
 namespace kgpu::health {
 namespace {
 
-// Takes from the front of a text what fits, or leaves it as it is.
+// Removes matching text from the front, or leaves the text as it is.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
@@ -107,7 +107,7 @@ std::optional<KernelFault> TakeCoded(Scanner& scanner) {
   fault.pci = *pci;
   fault.gpu_instance = TakeInstance(scanner, " GPU-I:");
   fault.compute_instance = TakeInstance(scanner, " GPU-CI:");
-  // What newer drivers may add is passed over.
+  // Fields that newer drivers add are skipped.
   const size_t close = scanner.rest().find("): ");
   if (close == std::string_view::npos) {
     return std::nullopt;

@@ -1,4 +1,4 @@
-// Any bytes as a record of the kernel's log: what is found lies inside the record.
+// Any bytes as a record of the kernel's log: what is found is inside the record.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -15,8 +15,8 @@ namespace {
 constexpr char kPath[] = "dev/kmsg";
 // The kernel gives one record a read and refuses smaller buffers. Source: CONSOLE_EXT_LOG_MAX.
 constexpr size_t kRecordSize = 8192;
-// Of one turn of the loop, so that neither a storm nor the log of before our start, thousands of
-// records, keeps the kubelet waiting.
+// Limit for one turn of the loop, so that neither a storm nor thousands of old records at start
+// keep the kubelet waiting.
 constexpr int kReadsPerTurn = 32;
 constexpr std::chrono::seconds kRetry{30};
 // More than the log holds; what comes faster than it can be skipped is new.
@@ -58,7 +58,7 @@ Status KernelLog::Open() {
   }
   fd_ = *std::move(fd);
   is_rewound_ = lseek(fd_.get(), 0, SEEK_SET) == 0;  // a pipe has no front to go to
-  // Without a place to go on from what is there is old. It is read all the same, for its numbers.
+  // Without a saved position all existing records are old. They are still read, for their numbers.
   is_skipping_ = is_rewound_ && !position_;
   skipped_ = 0;
   newest_.reset();

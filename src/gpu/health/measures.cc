@@ -27,7 +27,7 @@ constexpr std::chrono::duration<double> kRateWindow = std::chrono::seconds(55);
 // nvmlGpuFabricInfo_t: registration has not begun, or has not ended.
 constexpr unsigned kFabricNotStarted = 1;
 constexpr unsigned kFabricInProgress = 2;
-// What the fabric gets over.
+// Conditions that the fabric recovers from.
 struct FabricTrouble {
   nvml::FabricHealth trouble;
   std::string_view text;
@@ -58,7 +58,7 @@ bool HasActiveLink(const GpuSample& gpu) {
   return std::ranges::any_of(gpu.nvlinks, &NvLinkSample::is_active);
 }
 
-// Sum of one kind of counters; nothing where no link has it.
+// Sum of one kind of counters; nothing if no link has it.
 void Add(std::optional<uint64_t>& sum, std::optional<uint64_t> value) {
   if (value) {
     sum = sum.value_or(0) + *value;
@@ -170,7 +170,7 @@ struct Measures::Pass {
   void JudgePcie() {
     const device::PcieSample& pcie = gpu.pcie;
     const uint64_t busy = RuleOf(tracker, "PcieDowngrade").limit.value_or(0);
-    // What GPU and slot can at best tells little: many a card has fewer lanes than its chip, and a
+    // The maximum of GPU and slot says little: many cards have fewer lanes than their chip, and a
     // virtual machine does not see the slot.
     const unsigned expected =
         known.are_lanes_accepted ? known.lanes : std::max(known.lanes, lanes_of_model);
@@ -214,7 +214,7 @@ struct Measures::Pass {
     known.link_crc.Take(crc, now);
     ReportRate("NvLinkErrors", known.link_errors);
     ReportRate("NvLinkCrcErrors", known.link_crc);
-    // Without a link that is up the GPU is no part of a fabric, whatever its state says.
+    // Without an active link the GPU is not part of a fabric, whatever its state says.
     if (HasActiveLink(gpu)) {
       JudgeFabric();
     } else {

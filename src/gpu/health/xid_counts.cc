@@ -31,7 +31,7 @@ bool XidCounts::Note(uint64_t xid, Source source, SteadyTime now) {
   awaited = 0;
   uint64_t& echoes = is_kernel ? count.awaited_of_driver : count.awaited_of_kernel;
   SteadyTime& reported = is_kernel ? count.last_of_kernel : count.last_of_driver;
-  // What the other source has not reported by now it never will: it may not be there at all.
+  // What the other source has not reported by now it never will: it may not exist at all.
   echoes = now - reported <= kWindow ? echoes + 1 : 1;
   reported = now;
   ++count.count;

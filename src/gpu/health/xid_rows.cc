@@ -8,7 +8,7 @@ namespace {
 using enum FaultClass;
 using enum Action;
 
-// Of several codes.
+// The text for several codes.
 constexpr std::string_view kPushBuffer =
     "a program's commands were corrupted: restart the program, check its CUDA version if it recurs";
 constexpr std::string_view kUnused =

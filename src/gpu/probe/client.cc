@@ -67,7 +67,7 @@ pid_t Client::probe_pid() const {
   return session_ == nullptr ? 0 : session_->pid();
 }
 
-// The probe works while its owner goes on. A failure is reported from the loop, as every later one.
+// The probe runs in parallel to its owner. A failure is reported from the loop, like later ones.
 void Client::Start() {
   if (std::optional<Down> failure = TrySession()) {
     loop_.Post([this, alive = std::weak_ptr<bool>(alive_), failure = *std::move(failure)] {

@@ -108,7 +108,7 @@ StatusOr<Frame> ReadEvent(std::span<const std::byte> bytes) {
               .uuid = std::nullopt,
               .gpu_instance = Instance(frame.gpu_instance),
               .compute_instance = Instance(frame.compute_instance)};
-  // A name that is none leaves the event without a GPU: the inventory then looks at all of them.
+  // An invalid name leaves the event without a GPU: the inventory then looks at all of them.
   if (auto parsed = device::GpuUuid::Parse(uuid); parsed.ok()) {
     event.uuid = *std::move(parsed);
   }
@@ -142,8 +142,8 @@ bool Has(const MigPayload& payload, MigField field) {
   return Has(payload.results[static_cast<uint32_t>(field)]);
 }
 
-// Nothing for a GPU that is not, or not yet, a member of a fabric, and for one that spans no other
-// host: its cluster's UUID is all zeros.
+// Nothing for a GPU that is not (yet) a member of a fabric, and for one whose fabric includes no
+// other host: its cluster's UUID is all zeros.
 std::optional<device::FabricId> FabricOf(const GpuPayload& payload) {
   const std::span<const uint8_t, 16> uuid(payload.fabric_cluster);
   if (!Has(payload, GpuField::kFabric) || payload.fabric_state != nvml::kFabricStateCompleted ||
@@ -181,7 +181,7 @@ void FillNumbers(const GpuPayload& payload, GpuReport* report) {
     report->mig_mode = {.is_enabled = payload.is_mig_enabled != 0,
                         .is_pending_enabled = payload.is_mig_pending != 0};
   }
-  // A node that is none is written as -1 by some drivers.
+  // Some drivers write "no node" as -1.
   if (Has(payload, GpuField::kNuma) && payload.numa_node < (1U << 16)) {
     report->numa_node = payload.numa_node;
   }

@@ -18,7 +18,7 @@ using device::ProfilingSample;
 // Rates past this are no rates of any link: 2^50 bytes a second.
 constexpr double kMostBytesPerSecond = 1125899906842624.0;
 
-// The values of one payload by field, checked as they are asked for.
+// The values of one payload by field, checked when they are read.
 class Values {
  public:
   explicit Values(const SamplePayload& payload) : payload_(payload) {}
@@ -26,7 +26,7 @@ class Values {
   bool Has(SampleField field) const {
     return (payload_.has >> static_cast<uint32_t>(field) & 1) != 0;
   }
-  // Nothing when absent, negative or above `most`.
+  // Nothing if absent, negative or above `most`.
   std::optional<uint64_t> Number(SampleField field,
                                  int64_t most = std::numeric_limits<int64_t>::max()) const {
     const int64_t value = payload_.values[static_cast<uint32_t>(field)];

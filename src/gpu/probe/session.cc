@@ -14,8 +14,8 @@
 namespace kgpu::probe {
 namespace {
 
-// Requests that lie in the socket's buffer at a time: enough to keep the probe busy, few enough
-// never to fill the buffer.
+// Requests in the socket's buffer at a time: enough to keep the probe busy, few enough never to
+// fill the buffer.
 constexpr size_t kWindow = 16;
 // The descriptor under which the probe finds its socket.
 constexpr int kProbeFd = 3;

@@ -23,7 +23,7 @@ Status WriteFile(const std::string& place, std::string_view bytes, const Attribu
   ASSIGN_OR_RETURN(sys::AtomicFile file, sys::AtomicFile::Create(place, attributes.mode));
   RETURN_IF_ERROR(file.Write(bytes));
   if (attributes.uid != geteuid() || attributes.gid != getegid()) {
-    // The mode once more: chown(2) takes set-user-ID bits away.
+    // Sets the mode again: chown(2) clears set-user-ID bits.
     if (chown(file.temporary_path().c_str(), attributes.uid, attributes.gid) != 0 ||
         chmod(file.temporary_path().c_str(), attributes.mode) != 0) {
       return ErrnoStatus(errno, fmt::format("set the owner of {}", place));

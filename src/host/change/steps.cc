@@ -96,7 +96,7 @@ Status Steps::UndoFile(const FileStep& file) {
   if (now == file.before) {
     return OkStatus();
   }
-  // What somebody else wrote in between is not ours to overwrite.
+  // What others wrote in between must not be overwritten.
   return now == file.after
              ? Put(file.path, file.before, file.mode, disk_)
              : Unavailable("{}: edited by somebody else in the meantime", host_.At(file.path));

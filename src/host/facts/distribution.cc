@@ -15,7 +15,7 @@ struct FamilyId {
   std::string_view id;  // as in ID or ID_LIKE
   Family family = Family::kOther;
 };
-// The host's own id is asked first, then the words of ID_LIKE in this table's order.
+// The host's own id is checked first, then the words of ID_LIKE in this table's order.
 constexpr std::array<FamilyId, 14> kFamilies = {{{"ubuntu", Family::kUbuntu},
                                                  {"debian", Family::kDebian},
                                                  {"amzn", Family::kAmazon},

@@ -34,7 +34,7 @@ std::string BuiltBy(std::string_view version) {
   return std::string(version.substr(at, end == std::string_view::npos ? end : end - at));
 }
 
-// What the host's own modinfo reads out of a module, compressed ones too.
+// Asks the host's own modinfo, which reads compressed modules, too.
 std::optional<bool> IsSigned(Sight& sight, sys::ProgramRunner& runner, const std::string& file) {
   if (file.ends_with(".ko")) {
     const std::optional<std::string> tail = sight.Tail(file, kSigned.size());
@@ -92,7 +92,7 @@ bool IsBetter(const DkmsModule& one, const DkmsModule& other) {
 void ReadDkms(Sight& sight, KernelFacts& facts) {
   for (const std::string& name : sight.Names("var/lib/dkms")) {
     const std::string folder = fmt::format("var/lib/dkms/{}", name);
-    // nvidia-fs has sources there too, and versions of its own.
+    // nvidia-fs has sources there, too, with versions of its own.
     const bool is_driver = name.starts_with("nvidia") && name != "nvidia-fs";
     for (const std::string& version :
          is_driver ? sight.Names(folder) : std::vector<std::string>()) {
@@ -124,7 +124,7 @@ void ReadCompilers(Sight& sight, KernelFacts& facts) {
   }
 }
 
-// Four bytes of attributes stand before a variable's value. Source: efivarfs of the kernel.
+// A variable's value follows four bytes of attributes. Source: efivarfs of the kernel.
 void ReadSigning(Sight& sight, KernelFacts& facts) {
   if (const std::optional<std::string> value = sight.Text(kSecureBoot); value && !value->empty()) {
     facts.secure_boot = value->back() == 1;

@@ -7,7 +7,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const auto& [name, value] : kgpu::host::ParseOsRelease(text)) {
-    // Nothing comes of it that was not in it.
+    // The result holds nothing that was not in the input.
     if (name.empty() || value.size() > size) {
       __builtin_trap();
     }

@@ -38,14 +38,14 @@ void AddIf(bool is_so, const char* name, Flags& flags) {
   }
 }
 
-// Of an Intel CPU from before the topology leaf: logical processors a package over its cores.
+// For Intel CPUs from before the topology leaf: logical processors of a package over its cores.
 unsigned OldThreadsPerCore(const CpuLeaves& leaves) {
   const unsigned logical = (leaves.Read(1).ebx >> 16) & 0xffU;
   const unsigned cores = (leaves.Read(4).eax >> 26) + 1;
   return logical > 1 ? logical / cores : 1;
 }
 
-// Bit 28 of leaf 1 says no more than that a package may have several logical processors.
+// Bit 28 of leaf 1 only says that a package may have several logical processors.
 bool HasSeveralThreadsPerCore(const CpuLeaves& leaves) {
   constexpr uint32_t kTopology = 0xb;
   constexpr uint32_t kAmdTopology = 0x8000001e;
@@ -77,7 +77,7 @@ bool HasSlowAvx(const CpuLeaves& leaves) {
   return leaves.is_amd() && (family < 23 || (family == 23 && model < 49));
 }
 
-// AMD's CPUs that transient scheduler attacks do not work on, and that do not say so themselves.
+// AMD's CPUs that are not affected by transient scheduler attacks and do not say so themselves.
 // Source: AMD, Technical Guidance for Mitigating Transient Scheduler Attacks.
 bool IsSafeFromTsa(const CpuLeaves& leaves) {
   const auto& [vendor, family, model] = leaves.model();
@@ -180,7 +180,7 @@ uint64_t SgxMemory(const CpuLeaves& leaves) {
 }
 
 bool IsTdxGuest(const CpuLeaves& leaves) {
-  // A leaf of TDX says so; Hyper-V hides that one, but tells in one of its own.
+  // A leaf of TDX says so; Hyper-V hides that one, but has one of its own.
   constexpr uint32_t kHyperVIsolation = 0x4000000c;
   constexpr uint32_t kHyperVTdx = 0xbe3;
   constexpr uint32_t kTdx = 0x21;

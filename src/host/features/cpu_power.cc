@@ -33,8 +33,8 @@ void ReadIdleStates(const Source& source) {
   out["enabled"] = PowerClaim(*states > 0);
 }
 
-// What the frequency policies agree on. A policy is there for each core at worst, so no file of
-// them is read that can change nothing.
+// The values that all frequency policies share. There may be a policy for each core, so a file is
+// read only if it can still change the result.
 class Policies {
  public:
   Policies(const Source& source, unsigned nominal_mhz, const PackageOfCpu& packages)
@@ -48,7 +48,7 @@ class Policies {
       VisitBaseFrequency(policy);
     }
   }
-  // Empty when they differ, or there is none.
+  // Empty if they differ, or if there is none.
   std::string governor() const { return differ_ ? "" : governor_; }
   bool has_fast_cores() const { return has_fast_cores_; }
   bool lacks_nominal() const { return lacks_nominal_; }

@@ -51,7 +51,7 @@ class RecordedCpuid final : public CpuidReader {
     const auto found = leaves_.find({leaf, subleaf});
     return found == leaves_.end() ? CpuidRegisters{} : found->second;
   }
-  // Without a line of its own: everything that the CPU can save, which is what Linux turns on.
+  // Without a line for it: everything that the CPU can save, which is what Linux enables.
   uint64_t Xcr0() override {
     if (xcr0_) {
       return *xcr0_;

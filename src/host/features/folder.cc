@@ -53,7 +53,7 @@ std::string LinkedPath(std::string_view folder, std::string_view target) {
   return folder.empty() ? std::string(target) : fmt::format("{}/{}", folder, target);
 }
 
-// What the descriptor `opened` has, or -errno in it.
+// The content of the descriptor `opened`, or -errno.
 FileText ReadOnce(int opened) {
   if (opened < 0) {
     return {.error = -opened, .text = {}};

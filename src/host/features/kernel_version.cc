@@ -13,7 +13,7 @@ bool IsLabelCharacter(char c) {
          c == '.';
 }
 
-// Takes a number off the front of `text`; empty when there is none.
+// Removes and returns the number at the front of `text`; empty if there is none.
 std::string_view TakeNumber(std::string_view& text) {
   const auto* const end = std::ranges::find_if_not(text, IsDigit);
   const auto length = static_cast<size_t>(end - text.begin());

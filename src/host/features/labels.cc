@@ -141,7 +141,7 @@ void LabelNetwork(const Finder& found, const FeatureOptions& /*options*/, const 
   }
 }
 
-// What the names of a bus' labels are made of, in the order of `known`; the defaults when none of
+// The parts of the names of a bus' labels, in the order of `known`; the defaults if none of
 // `wanted` is known.
 template <size_t N>
 std::vector<std::string_view> NameFields(const std::array<std::string_view, N>& known,

@@ -17,7 +17,7 @@ constexpr size_t kClassDigits = 4;  // without the programming interface
 
 constexpr std::array kIds = {"class", "vendor", "device", "subsystem_vendor", "subsystem_device"};
 
-// "0x030200\n" as NFD has it: "0302".
+// "0x030200\n" in NFD's form: "0302".
 std::string IdDigits(std::string_view name, std::string text) {
   if (text.starts_with("0x")) {
     text.erase(0, 2);
@@ -51,7 +51,7 @@ std::optional<Attributes> ReadIds(const Source& source, const Folder& folder) {
   return ids;
 }
 
-// What the IOMMUs of a host say of its functions.
+// What the host's IOMMUs say about its PCI functions.
 class Iommus {
  public:
   explicit Iommus(const Source& source)

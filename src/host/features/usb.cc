@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kUsbDevices = "sys/bus/usb/devices";
 constexpr std::string_view kClassPerInterface = "00";
 
-// NFD's word for an attribute and sysfs' name of it.
+// NFD's name of an attribute and its name in sysfs.
 constexpr std::array<std::pair<const char*, const char*>, 4> kUsbAttributes = {
     {{"class", "bDeviceClass"},
      {"device", "idProduct"},

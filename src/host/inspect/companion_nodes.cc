@@ -28,7 +28,7 @@ class Collector {
     return true;
   }
 
-  // Every "<prefix><number>" in `folder`. False when there is none.
+  // Adds every "<prefix><number>" in `folder`. False if there is none.
   bool AddNumbered(Companion companion, std::string_view folder, std::string_view prefix) {
     bool has_some = false;
     for (const std::string& name : Names(folder)) {

@@ -157,7 +157,7 @@ class Search {
     std::string version;
   };
 
-  // The order in which one machine stands for the whole driver: never 32 bit when 64 bit is there.
+  // Chooses the machine that represents the whole driver: never 32 bit if there is 64 bit.
   static bool PrefersNative(ElfMachine a, ElfMachine b) {
     const auto rank = [](ElfMachine machine) {
       switch (machine) {
@@ -199,7 +199,7 @@ class Search {
     }
   }
 
-  // Of some 800 entries of a cache some 50 are the driver's.
+  // About 50 of some 800 entries of a cache are the driver's.
   static bool MayBeOfDriver(std::string_view name) {
     return name.find("nvidia") != std::string_view::npos || name.starts_with("libcuda") ||
            name.starts_with("libnv");
@@ -247,7 +247,7 @@ class Search {
         add(FolderOf(anchor.path));
       }
     }
-    // Each entry by itself: Debian's library folder holds links to nvidia/current beside libraries
+    // Each entry by itself: Debian's library folder has links to nvidia/current next to libraries
     // of the driver, so one entry of a folder says nothing about the others.
     for (const LdCacheEntry& entry : cache_) {
       const StatusOr<std::string> real = driver_.Resolve(entry.path);

@@ -33,7 +33,7 @@ T LoadField(std::string_view bytes, size_t offset) {
   return value;
 }
 
-// Where the fields of the two classes lie. Source: elf(5).
+// Offsets of the fields in the two classes. Source: elf(5).
 struct Layout {
   bool is_64bit;
   size_t header_size, phoff, phentsize, phnum;     // ELF header
@@ -290,7 +290,7 @@ StatusOr<ElfInfo> ParseElf(std::string_view bytes) {
 }
 
 StatusOr<ElfInfo> ReadElf(const sys::Root& root, std::string_view path) {
-  // O_NONBLOCK: a pipe in the place of a library must not hold us up.
+  // O_NONBLOCK: a pipe instead of a library must not block us.
   ASSIGN_OR_RETURN(const UniqueFd fd, root.OpenFile(path, O_RDONLY | O_NONBLOCK));
   const Reader read = [&fd](uint64_t offset, size_t size) -> StatusOr<std::string> {
     if (offset > INT64_MAX) {

@@ -10,14 +10,14 @@ namespace {
 constexpr std::string_view kVariables = "sys/firmware/efi/efivars";
 constexpr std::string_view kWholeList = "sys/firmware/efi/mok-variables/MokListRT";
 
-// The firmware's own list, and the word of a person to shim that it is not to count.
+// The firmware's own list, and the variable by which a user tells shim to ignore it.
 constexpr std::string_view kOwnList =
     "sys/firmware/efi/efivars/db-d719b2cb-3d3a-4596-a3bc-dad00e67656f";
 constexpr std::string_view kIgnoresOwn =
     "sys/firmware/efi/efivars/MokIgnoreDB-605dab50-e046-4300-abb6-3dd810dd8b23";
 
-// Shim's list, in which each certificate stands whole. One too long for a variable is cut, and goes
-// on in MokListRT1 and so on; the kernel has the whole of it in a file that only root may read.
+// Shim's list, with each certificate in full. A list too long for a variable is split, and
+// continues in MokListRT1 and so on; the kernel has all of it in a file that only root may read.
 // Nothing: no list is shown. Source: efivarfs and mok-variables of the kernel.
 std::optional<std::string> EnrolledKeys(const sys::Root& host) {
   if (auto whole = host.ReadFile(kWholeList); whole.ok()) {

@@ -14,11 +14,11 @@ constexpr std::array<MachineFolders, 3> kMachines = {{
     {ElfMachine::kI386, "i386-linux-gnu", "usr/lib/i386-linux-gnu", "usr/lib"},
 }};
 
-// Below a triplet's folder. Debian keeps each flavour of the driver in a folder of its own.
+// Below a triplet's folder. Debian has a folder for each flavour of the driver.
 constexpr std::array<std::string_view, 4> kBelowTriplet = {"", "/nvidia/current", "/nvidia/tesla",
                                                            "/nvidia"};
 
-// Independent of the machine; its ELF header says what lies there.
+// Independent of the machine; the ELF header says for which one a library is.
 constexpr std::array<std::string_view, 14> kPlain = {
     "usr/lib64",         // RHEL, SUSE, Amazon
     "usr/lib64/nvidia",  // RHEL with the packages of RPM Fusion and negativo17

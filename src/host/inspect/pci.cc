@@ -118,7 +118,7 @@ void FillFromConfig(const sys::Root& host, const std::string& folder, PciDevice&
   }
 }
 
-// Nothing when the device is not of NVIDIA, or its vendor is unknown at all.
+// Nothing if the device is not NVIDIA's, or its vendor is unknown.
 std::optional<PciDevice> ReadDevice(const sys::Root& host, const std::string& name) {
   const StatusOr<device::PciBusId> id = device::PciBusId::Parse(name);
   if (!id.ok()) {

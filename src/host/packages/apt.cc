@@ -17,7 +17,7 @@
 namespace kgpu::packages {
 namespace {
 
-// Nobody is there to answer, and what restarts services after an installation waits for its turn.
+// No prompts, since nobody can answer; tools that restart services after an installation wait.
 std::vector<std::string> Environment() {
   return {"DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical",
           "APT_LISTCHANGES_FRONTEND=none", "UCF_FORCE_CONFFOLD=1", "NEEDRESTART_SUSPEND=1"};
@@ -59,8 +59,8 @@ std::vector<std::string> MissingDebs(const std::vector<std::string>& names,
   return missing;
 }
 
-// Whether an installation that failed did all the same what it was asked for: what is not whole was
-// not whole before, as a module is that no longer builds, and apt-get tries it each time.
+// Whether an installation that failed still did what was requested: packages that are incomplete
+// were so before, such as a module that no longer builds, which apt-get tries each time.
 bool CameNevertheless(const std::vector<std::string>& names, const PackageList& before,
                       const StatusOr<PackageList>& now) {
   const std::set<std::string> unfinished = now.ok() ? UnfinishedOf(*now) : std::set<std::string>();
@@ -108,7 +108,7 @@ StatusOr<std::set<std::string>> AptManager::Unfinished() {
   return UnfinishedOf(list);
 }
 
-// dpkg notes each change in a file of its own there before it writes its database again.
+// dpkg first notes each change in a file of its own there, before it rewrites its database.
 bool AptManager::WasInterrupted() const {
   const auto notes = calls_.host().ListDir("var/lib/dpkg/updates");
   return notes.ok() && !notes->empty();

@@ -1,4 +1,4 @@
-// Packages of dpkg's are taken off: exactly those that are named, also where apt sees what is
+// Removes packages of dpkg: exactly those that are named, even if apt sees something
 // broken.
 #include <algorithm>
 #include <iterator>
@@ -16,7 +16,7 @@
 namespace kgpu::packages {
 namespace {
 
-// What a simulation changes besides `names`.
+// The changes of a simulation besides `names`.
 std::vector<std::string> OthersThan(const std::vector<std::string>& names,
                                     const Simulated& simulated) {
   std::vector<std::string> others = simulated.installed;
@@ -64,7 +64,7 @@ Status AptManager::CheckRemoval(const std::vector<std::string>& names, bool has_
     return FailureOf(apt_get_, action, result);
   }
   if (!result.IsSuccess()) {
-    // Of what is broken apt-get knows nothing to say, dpkg does.
+    // apt-get cannot report on broken packages, dpkg can.
     return calls_
         .Do(action, Concat({dpkg_, "--no-act", "--force-remove-reinstreq", "--purge"}, names),
             kQueryDeadline)
@@ -105,7 +105,7 @@ Status AptManager::RemoveBy(const std::string& verb, const std::vector<std::stri
   if (doomed.empty()) {
     return OkStatus();
   }
-  // What is removed anyway needs no module built for it first.
+  // A module need not be built before its package is removed.
   if (HasUnfinished(before, doomed)) {
     RETURN_IF_ERROR(Configure());
   } else if (WasInterrupted()) {

@@ -99,7 +99,7 @@ bool IsZypperContent(const sys::RunResult& result) {
 std::string TailOf(std::string_view text) {
   std::vector<std::string> lines;
   for (const std::string_view line : Split(text, '\n')) {
-    // Of a line that was drawn several times the last state.
+    // The last state of a line that was redrawn several times.
     const std::string_view trimmed = Trim(line);
     const std::string_view shown = trimmed.substr(trimmed.rfind('\r') + 1);
     if (!shown.empty()) {

@@ -31,7 +31,7 @@ std::vector<std::string> GoneSince(const PackageList& before, const PackageList&
   return gone;
 }
 
-// What is there now, in any state but for its configuration, and was not before.
+// Packages that are there now, with more than their configuration, and were not before.
 std::vector<std::string> CameSince(const PackageList& before, const PackageList& now,
                                    const Foreseen& foreseen) {
   std::vector<std::string> came;
@@ -68,7 +68,7 @@ Status TakeBack(const Status& cause, const PackageList& before, const Foreseen& 
   if (now.ok()) {
     const std::vector<std::string> came = CameSince(before, *now, foreseen);
     if (!came.empty()) {
-      // What it could not take off, the new list shows.
+      // The new list shows what could not be removed.
       hand.take_off(came, *now).IgnoreError();
       now = hand.list();
     }

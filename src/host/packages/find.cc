@@ -10,7 +10,7 @@ namespace kgpu::packages {
 
 StatusOr<std::unique_ptr<PackageManager>> FindPackageManager(const sys::Root& host,
                                                              sys::ProgramRunner& runner) {
-  // A program alone tells little: apt-get and rpm are to be had as packages of the other kind.
+  // A program alone says little: apt-get and rpm exist as packages of the other kind.
   if (host.Exists("var/lib/dpkg/status") && !sys::FindProgram(host, "apt-get").empty()) {
     return std::make_unique<AptManager>(host, runner);
   }

@@ -42,8 +42,8 @@ Status Sync(const sys::Root& host, const std::string& path) {
              : ErrnoStatus(errno, fmt::format("write {}", host.At(path)));
 }
 
-// The managers leave what they fetch in memory. A power cut while the packages are taken off would
-// take these with it, and nothing else may have them any more.
+// The managers do not sync what they fetch. A power cut during the removal would lose the files,
+// and there may be no other copy.
 Status SyncAll(const sys::Root& host, const std::string& folder,
                const std::vector<std::string>& files) {
   // The one that the folder itself is in, too.

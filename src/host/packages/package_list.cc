@@ -17,7 +17,7 @@ struct Row {
   Package package;
 };
 
-// The second letter says what is there. Nothing: not installed, or no such line.
+// The second letter is the state. Nothing: not installed, or no such line.
 std::optional<State> StateOf(std::string_view abbreviation) {
   if (abbreviation.size() < 2) {
     return std::nullopt;
@@ -168,9 +168,9 @@ Simulated ParseAptSimulation(std::string_view text) {
   return simulated;
 }
 
-// Rows are "name arch version repository size", and dnf of version 4 and yum break those that are
-// wider than the table: an architecture alone tells where one is. What goes for another stands in a
-// row of its own, as "replacing name.arch version" or, with dnf 5, "replacing name arch version".
+// Rows are "name arch version repository size"; dnf 4 and yum wrap those that are wider than the
+// table: a row is recognized by its architecture. A replaced package has a row of its own,
+// "replacing name.arch version" or, with dnf 5, "replacing name arch version".
 std::set<std::string> ParseDnfTrial(std::string_view text) {
   std::set<std::string> names;
   std::string line(text);

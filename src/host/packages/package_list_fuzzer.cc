@@ -1,4 +1,4 @@
-// What dpkg-query, rpm, apt-get, dnf and zypper print. First byte: which of them.
+// Output of dpkg-query, rpm, apt-get, dnf and zypper. The first byte selects which.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -119,8 +119,8 @@ Status RpmManager::Keep(const std::vector<std::string>& names, const std::string
                   FilesBelow(calls_.host(), folder, ".rpm"));
 }
 
-// By rpm itself: the fronts hide packages of streams that are not chosen, and what these need is
-// here, as only they were taken off.
+// With rpm itself: the front ends hide packages of streams that are not chosen. Their dependencies
+// are installed, since only these packages were removed.
 Status RpmManager::PutBack(const std::string& folder) {
   RETURN_IF_ERROR(calls_.CheckRoot());
   ASSIGN_OR_RETURN(const sys::RunResult result,

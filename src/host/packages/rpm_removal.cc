@@ -1,4 +1,4 @@
-// Packages of rpm's are taken off: exactly those that are named.
+// Removes packages of rpm: exactly those that are named.
 #include <algorithm>
 #include <iterator>
 #include <set>

@@ -20,13 +20,13 @@ std::string WithoutArch(std::string name) {
   return name;
 }
 
-// What is asked for as "name=version".
+// A request as "name=version".
 struct Asked {
   std::string key;  // as Installed() has it, or the name alone
   std::string version;
 };
 
-// Nothing: no version is asked for, or it is a bound, a path or a URL.
+// Nothing: no version is requested, or it is a bound, a path or a URL.
 std::optional<Asked> ParseAsked(const std::string& asked) {
   const size_t equals = asked.rfind('=');
   if (equals == std::string::npos || asked.find_first_of("</>") != std::string::npos) {

@@ -19,7 +19,7 @@ namespace json = boost::json;
 using std::chrono::seconds;
 
 constexpr char kPayload[] = "kgpu.dev/api-error";
-// Of a server's own words: what is longer is of use to nobody.
+// Limit for the server's own words: nobody needs longer ones.
 constexpr size_t kMaxText = 1024;
 constexpr size_t kMaxCauses = 32;
 // Servers ask for half a minute at most; one that asks for hours is not obeyed for hours.
@@ -57,7 +57,7 @@ StatusCode CodeOf(const ApiError& error) {
   return error.code < 500 ? StatusCode::kInvalidArgument : StatusCode::kUnavailable;
 }
 
-// What to do about it, where the server's words do not say so.
+// What to do about it, if the server does not say so.
 std::string_view FixOf(const ApiError& error) {
   if (error.code < 400) {
     return ": redirected: use the address of the API server itself";

@@ -62,7 +62,7 @@ StatusOr<Proxy> Proxy::Parse(std::string_view url) {
     proxy.authorization = "Basic " + EncodeBase64(user);
     rest.remove_prefix(at + 1);
   }
-  // The rules of a server's address are a proxy's, too, but for loopback.
+  // A proxy's address follows the rules of a server's address, except for loopback.
   const StatusOr<Endpoint> endpoint = Endpoint::Parse(fmt::format("https://{}", rest));
   if (!endpoint.ok() || !endpoint->prefix.empty()) {
     return InvalidArgument("proxy-url: must be http://HOST:PORT");

@@ -31,7 +31,7 @@ constexpr minutes kTryFor{30};
 constexpr size_t kMaxName = 128;
 constexpr size_t kMaxNote = 1024;
 
-// What makes events the same; the note does not.
+// The fields that identify an event; the note is not one of them.
 using EventKey = std::tuple<bool, std::string, std::string, std::string, ObjectReference>;
 
 EventKey KeyOfEvent(const Event& event) {
@@ -53,7 +53,7 @@ struct Kept {
   SteadyTime filled{};
 
   bool IsDirty() const { return written < count; }
-  // What may be written at `now`.
+  // How many writes are allowed at `now`.
   double TokensAt(SteadyTime now) const {
     const std::chrono::duration<double> since = now - filled;
     const std::chrono::duration<double> every = kWriteEvery;
@@ -240,7 +240,7 @@ class EventRecorder::Impl {
     }
   }
 
-  // Source: the events of objects without a namespace lie in "default".
+  // Events of objects without a namespace are in "default".
   static std::string SpaceOf(const Event& event) {
     return event.regarding.space.empty() ? "default" : event.regarding.space;
   }
@@ -288,7 +288,7 @@ class EventRecorder::Impl {
   bool has_reported_ = false;
   TimerId timer_ = TimerId::kNone;
 
-  // What is being written.
+  // The write in progress.
   std::unique_ptr<Call> call_;
   EventKey sending_;
   uint64_t sending_generation_ = 0;

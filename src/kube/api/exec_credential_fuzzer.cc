@@ -1,4 +1,4 @@
-// Whatever an exec plugin prints: a credential that can be used, or an error without a word of it.
+// Any output of an exec plugin gives a usable credential, or an error that quotes none of it.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -149,7 +149,7 @@ class ExecRun::Impl : public std::enable_shared_from_this<ExecRun::Impl> {
     }
   }
 
-  // A child of its own that keeps the pipe open does not keep us.
+  // A child process that keeps the pipe open does not delay us.
   void OnEnded() {
     const std::optional<sys::ExitState> exit = child_ ? child_->TryReap() : std::nullopt;
     if (!exit) {

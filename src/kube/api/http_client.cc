@@ -18,7 +18,7 @@ namespace {
 namespace json = boost::json;
 using std::chrono::nanoseconds;
 
-// Of an error's body, which is text for people.
+// Limit for an error's body, which is text for people.
 constexpr size_t kMaxErrorBody = size_t{256} << 10;
 
 // A budget that forbids an eviction answers 429 too: that says nothing of the server's load.
@@ -29,8 +29,8 @@ bool IsThrottling(const Status& status) {
          !HasReason(status, "DisruptionBudget");
 }
 
-// What went wrong on our side of the server, in codes that no caller takes for the server's word: a
-// file or a name that is not found is no object that is not found.
+// Changes the code of a local error so that no caller takes it for the server's answer: a file or
+// name that is not found must not look like a missing object.
 Status OfOurSide(const Status& status, std::string_view what) {
   const bool is_plain = status.code() == StatusCode::kUnavailable ||
                         status.code() == StatusCode::kDeadlineExceeded ||

@@ -18,7 +18,7 @@ constexpr http::ParserLimits kAnswerLimits{.header = size_t{64} << 10, .body = s
 
 }  // namespace
 
-// What the transport and its exchanges share; an exchange may outlive its transport's last use.
+// State shared by the transport and its exchanges; an exchange may outlive the transport.
 class HttpTransport::Pool : public std::enable_shared_from_this<HttpTransport::Pool> {
  public:
   Pool(EventLoop& loop, HttpTransportOptions options, TrustSource trust)
@@ -73,7 +73,7 @@ class HttpTransport::Pool : public std::enable_shared_from_this<HttpTransport::P
   bool MayOpen() const { return in_use_ < options_.max_connections; }
   void CountOpened() { ++in_use_; }
 
-  // Of the one that TakeIdle or CountOpened counted; null: it is closed.
+  // Returns the connection that TakeIdle or CountOpened counted; null: it is closed.
   void GiveBack(std::shared_ptr<ClientConnection> connection, uint64_t generation) {
     --in_use_;
     if (connection != nullptr && connection->IsReusable() && generation == generation_) {

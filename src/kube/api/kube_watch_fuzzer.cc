@@ -1,5 +1,5 @@
-// What a client reads out of the bytes of a watch does not depend on how they were cut into pieces.
-// First byte: the size of the pieces.
+// What a client reads from the bytes of a watch does not depend on how they are split into pieces.
+// The first byte is the size of the pieces.
 #include <algorithm>
 #include <boost/json/value.hpp>
 #include <cstdint>

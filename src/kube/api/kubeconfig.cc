@@ -28,7 +28,7 @@ class Fields {
     }
   }
 
-  // What is null is not there.
+  // A null value counts as missing.
   const json::value* Find(std::string_view key) const {
     const json::value* value =
         map_ == nullptr ? nullptr : map_->if_contains({key.data(), key.size()});

@@ -1,5 +1,5 @@
-// What can be read of a kubeconfig can be merged with itself and selected from, and every address
-// in it that is one reads the same as it prints.
+// A kubeconfig that can be read can be merged with itself and selected from, and every valid
+// address in it reads the same as it prints.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -19,7 +19,7 @@ namespace json = boost::json;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// Longer leases than a day are somebody's mistake, and would lock us out for ever.
+// A lease longer than a day is a mistake, and would lock us out for ever.
 constexpr seconds kLongestLease{24 * 3600};
 
 Status CheckOptions(const LeaderOptions& options) {

@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-// A server may send chunks with nothing in them when a selector leaves much out; not for ever.
+// A server may send empty chunks if a selector leaves out much; but not for ever.
 constexpr size_t kMaxEmptyChunks = 1'000;
 
 class Lister : public std::enable_shared_from_this<Lister> {
@@ -56,7 +56,7 @@ class Lister : public std::enable_shared_from_this<Lister> {
  private:
   void OnAnswer(StatusOr<json::value> answer) {
     if (!answer.ok()) {
-      // Chunks of two times do not make a list of one: all of it again, at once.
+      // Chunks of two versions do not make one list: all of it is read again, at once.
       if (!has_begun_again_ && !token_.empty() &&
           answer.status().code() == StatusCode::kOutOfRange && ApiErrorOf(answer.status())) {
         has_begun_again_ = true;

@@ -26,9 +26,9 @@ constexpr seconds kWatchGrace{30};
 // asked without a pause. Not one that had much to tell: that one is busy.
 constexpr seconds kSuspiciousEnd{1};
 constexpr size_t kManyEvents = 100;
-// What only a human can fix (RBAC, an API that is not there) is asked for less often.
+// Wait after errors that only a human can fix (RBAC, an API that does not exist).
 constexpr seconds kLongWait{60};
-// Of a server that is behind: it is soon up to date.
+// Wait for a server that is behind: it is soon up to date.
 constexpr seconds kBehindWait{1};
 
 enum class Start : uint8_t {
@@ -48,7 +48,7 @@ bool IsForHumans(const Status& status) {
          status.code() == StatusCode::kInvalidArgument;
 }
 
-// Of a bookmark: all that was there at the beginning has been sent.
+// In a bookmark: all initial events have been sent.
 bool EndsInitialEvents(const json::value& object) {
   return TextField(object, {"metadata", "annotations", "k8s.io/initial-events-end"}) == "true";
 }
@@ -92,7 +92,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
     return start_ == Start::kListCached ? "0" : start_ == Start::kList ? version_ : "";
   }
 
-  // The whole of it again, as start_ says.
+  // Reads everything again, as start_ says.
   void Resync() {
     if (start_ == Start::kWatchList) {
       return Watch(true);
@@ -296,8 +296,8 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
       return Trouble(Unavailable("GET {}: the watch ended immediately", options_.selection.path),
                      [this] { Watch(false); });
     }
-    // What the server has forgotten, or will not know, is listed again. All else goes on from where
-    // it was: 10,000 nodes that lost one server must not all list at the next.
+    // If the server has forgotten or rejects the version, list again. Otherwise continue from it:
+    // 10,000 nodes that lost one server must not all list at the next.
     if (IsForgotten(status) || IsForHumans(status) || status.code() == StatusCode::kOutOfRange) {
       return Trouble(status, [this] { Resync(); });
     }

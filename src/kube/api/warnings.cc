@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kMaxSeen = 128;
 constexpr size_t kMaxWarning = 512;
 
-// What stands between the first quote of `text` and the one that ends it.
+// The text between the first quote of `text` and its closing quote.
 std::string Quoted(std::string_view text) {
   std::string plain;
   for (size_t at = text.find('"') + 1; at < text.size() && text[at] != '"'; ++at) {

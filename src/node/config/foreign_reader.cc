@@ -32,7 +32,7 @@ bool HasOneOf(const boost::json::value& root, std::initializer_list<std::string_
 }  // namespace
 
 void ForeignNotes::AddText(Fate fate, const Node& node, std::string_view text) {
-  // A list's item has no key of its own.
+  // An item of a list has no key of its own.
   const bool has_key = node.path().empty() || node.path().back() != ']';
   const doc::Position position = has_key ? node.key_position() : node.position();
   notes_.push_back({position,
@@ -72,7 +72,7 @@ StatusOr<Converted> ConvertForeign(
   Converted converted;
   converted.config = convert(Node(document, problems), notes);
   RETURN_IF_ERROR(problems.ToStatus());
-  // Two renames to one name, say, are legal there and not here.
+  // Two renames to one name, for example, are legal there but not here.
   const auto check = ParseNodeConfig(PrintNodeConfig(converted.config), "NodeConfig");
   if (!check.ok()) {
     return Annotate(check.status(), "{}: the result is not a valid NodeConfig", file);

@@ -38,7 +38,7 @@ constexpr std::chrono::seconds kLeastPollTime{1};
 constexpr uint64_t kMostTimes = 1'000;
 constexpr uint64_t kMostLimit = 1'000'000'000;
 
-// What the word alone says: whether its fix leaves the device in use.
+// What the word itself says: whether its fix leaves the device in use.
 bool IsUnhealthy(Action action) {
   return action != Action::kIgnore && action != Action::kRestartApp;
 }

@@ -16,7 +16,7 @@ constexpr std::string_view kDisable = "DP_DISABLE_HEALTHCHECKS";
 constexpr std::string_view kEnable = "DP_ENABLE_HEALTHCHECKS";
 constexpr std::string_view kEveryXid = "Xid*";
 constexpr std::string_view kEveryRule = "*";
-// GKE's plugin has it in its list whatever the configuration says.
+// GKE's plugin always has it in its list, whatever the configuration says.
 constexpr uint64_t kAlwaysCritical = 48;
 constexpr uint64_t kMostXid = 999'999'999;
 
@@ -39,7 +39,7 @@ std::optional<uint64_t> ParseXid(std::string_view word) {
   return xid && *xid > 0 && *xid <= kMostXid ? xid : std::nullopt;
 }
 
-// Calls `take` for each word of "a, b"; those it refuses are noted.
+// Calls `take` for each word of "a, b"; rejected words are noted.
 template <typename Take>
 void ForEachWord(std::string_view variable, std::string_view list, std::vector<std::string>& notes,
                  Take take) {
@@ -119,7 +119,7 @@ std::vector<std::string> ApplyHealthSwitches(std::span<const std::string> enviro
     notes.push_back(
         fmt::format("XID_CONFIG={}: only these XIDs and 48 make a device unhealthy", *list));
   }
-  // What is enabled wins; behind its "all" the other list is not even looked at.
+  // Enabled wins: if it contains "all", the other list is ignored.
   const bool is_all_enabled = HasWord(Find(environment, kEnable).value_or(""), "all");
   for (const auto& [name, is_unhealthy] : {std::pair<std::string_view, bool>{kDisable, false},
                                            std::pair<std::string_view, bool>{kEnable, true}}) {

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 2> kGateKeys = {"condition", "taint"};
 constexpr std::chrono::seconds kLeastLabelsTime{1};
 constexpr size_t kMaxRuleFolders = 16;
 
-// Of the host, whole; "" switches the thing off.
+// An absolute path on the host; "" switches the source off.
 void SetPath(const Node& node, std::string& path) {
   auto text = node.String();
   if (!text) {

@@ -240,7 +240,7 @@ class Reader {
   bool has_kind_ = false;
 };
 
-// What people write most often and yaml-cpp explains least.
+// The most frequent mistakes, which yaml-cpp explains worst.
 Status ExplainSyntax(const Status& status) {
   if (Message(status).find("block scalar") == std::string_view::npos) {
     return status;

@@ -100,7 +100,7 @@ class FlagReader {
     }
   }
 
-  // Where things lie is configured for the program, not to the node's configuration.
+  // Paths are options of the program, not part of the node's configuration.
   void ReadPath(const Node& field, std::string_view usual, std::string_view flag) {
     const auto path = field.String();
     if (!path) {
@@ -152,7 +152,7 @@ class FlagReader {
     }
   }
 
-  // As NVIDIA's plugin does: CDI brings the device nodes by itself.
+  // Like NVIDIA's plugin: CDI adds the device nodes by itself.
   void AddDeviceSpecs() {
     auto& strategies = flags_.plugin.strategies;
     if (passes_device_specs_ && strategies.front() != DeviceListStrategy::kAuto &&

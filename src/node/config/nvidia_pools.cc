@@ -88,7 +88,7 @@ class PoolBuilder {
     }
   }
 
-  // The pool as shared, in front of it what stays unshared of it behind.
+  // Adds the shared part of the pool, and after it the pool for what stays unshared.
   void Share(const NvidiaShare& share, Pool pool, std::vector<Pool>& result) {
     Pool shared = pool;
     shared.share = {.by = ShareBy::kTime, .replicas = share.replicas, .multiple = file_.multiple};

@@ -8,7 +8,7 @@
 namespace kgpu::config {
 namespace {
 
-// A DNS subdomain has 253 characters at most, "requests." in front of it included.
+// A DNS subdomain has at most 253 characters, including "requests." before the name.
 constexpr size_t kMaxPrefix = 253 - std::string_view("requests.").size();
 constexpr size_t kMaxName = 63;
 

@@ -24,10 +24,10 @@ namespace json = boost::json;
 using Step = std::optional<std::string>;
 using Steps = std::vector<Step>;
 
-// Stands for every key of a map that takes any. The reader of health.rules knows it.
+// Represents every key of a map with any keys. The reader of health.rules knows it.
 constexpr std::string_view kAnyKey = "*";
 
-// As Node::path() has it.
+// In the form of Node::path().
 std::string PathOf(const Steps& steps) {
   std::string path;
   for (const Step& step : steps) {
@@ -36,7 +36,7 @@ std::string PathOf(const Steps& steps) {
   return path;
 }
 
-// What the reader asked of one value.
+// What the reader accepted for one value.
 struct Accepted {
   bool is_map = false;
   bool takes_any_key = false;
@@ -180,7 +180,7 @@ json::array Alternatives(const Steps& steps, const Accepted& accepted,
   return schemas;
 }
 
-// `standard` is the default, or null where there is none.
+// `standard` is the default, or null if there is none.
 json::value SchemaOf(const Steps& steps, const json::value* standard) {
   json::array schemas = Alternatives(steps, Ask(steps), standard);
   json::object schema;

@@ -48,7 +48,7 @@ void TryNames(std::string_view text) {
     Require(config::CheckResourceTemplate("nvidia.com/gpu-{model}").ok());
   }
   (void)config::ParseMigProfile(text);
-  // What is legal as a template is legal with any short model that is legal alone.
+  // A valid template is valid with any short model that is valid alone.
   if (config::CheckResourceTemplate(text).ok() && text.size() < 40) {
     Require(config::CheckResourceName(config::ResourceOfModel(text, "T")).ok());
   }

@@ -73,7 +73,7 @@ void ReadField(std::string_view name, const Node& field, Selector& selector) {
   }
 }
 
-// One value stands for itself, several as a list.
+// One value is written as itself, several as a list.
 void Put(json::object& fields, std::string_view name, const std::vector<std::string>& values) {
   const json::string_view key(name.data(), name.size());
   if (values.size() == 1) {

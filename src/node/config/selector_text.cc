@@ -29,7 +29,7 @@ std::string_view ToString(Comparison comparison) {
   return found->first;
 }
 
-// Takes the comparison and the blanks behind it off the front.
+// Removes the comparison and the blanks after it from the front.
 std::optional<Comparison> TakeComparison(std::string_view& text) {
   text = Trim(text);
   for (const auto& [sign, comparison] : kComparisons) {
@@ -161,7 +161,7 @@ StatusOr<std::string> ParseMigProfile(std::string_view text) {
                  : device::IsMigProfileName(text)) {
     return std::string(text);
   }
-  // As it stands in a resource's name.
+  // In the form used in a resource's name.
   std::string spelled(text);
   if (const size_t point = spelled.rfind(".me"); point != std::string::npos) {
     spelled[point] = '+';
@@ -212,7 +212,7 @@ std::vector<std::string> NumberWords(const std::vector<unsigned>& numbers) {
 }
 
 bool MatchesPattern(std::string_view pattern, std::string_view text) {
-  // The last star seen, and how much of the text it stands for: on a mismatch it takes one more.
+  // The last star, and how much text it matches: on a mismatch it takes one more character.
   size_t star = std::string_view::npos;
   size_t covered = 0;
   size_t p = 0;

@@ -56,7 +56,7 @@ std::optional<nvml::Return> FaultOf(const GpuReading& reading) {
   return reading.gpu.fault ? reading.gpu.fault : reading.nvlinks.fault;
 }
 
-// Nothing for one that is being destroyed while we read it.
+// Nothing for one that is destroyed while it is read.
 std::optional<MigDevice> MakeMigDevice(const Gpu& gpu, unsigned index,
                                        const probe::MigReport& report, const sys::Root& host) {
   if (!report.uuid || !report.gpu_instance || !report.compute_instance) {
@@ -100,7 +100,7 @@ void AddMigDevices(const GpuReading& reading, const sys::Root& host, Gpu& gpu) {
   });
 }
 
-// Nothing for a GPU that the driver cannot name or place.
+// Nothing for a GPU whose name or place the driver cannot tell.
 std::optional<Gpu> MakeGpu(unsigned index, const GpuReading& reading, const HostView& view) {
   const probe::GpuReport& report = reading.gpu;
   if (!report.uuid || !report.pci) {

@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 // More and more reasons against a device that is unhealthy anyway are shown together.
 constexpr milliseconds kBetweenShows{250};
 constexpr milliseconds kBetweenMeasures{100};
-// Of what the kernel says; more is hardly read.
+// Limit for kernel messages; more is hardly read.
 constexpr size_t kMaxDetail = 256;
 constexpr size_t kMaxEarly = 64;
 // The driver tells by it that what it wants done has changed.
@@ -218,8 +218,8 @@ void HealthMonitor::OnSamples(const device::SampleSet& set) {
     Show();
     return ArmCheck();
   }
-  // A fault that was measured once more is due later than the look that is planned. What is due by
-  // now is being looked at.
+  // A fault that was measured once more is due later than the planned look. Those that are due by
+  // now are being looked at.
   if (const auto next = tracker_.NextCheck(); next && *next > loop_.clock().Now()) {
     CheckAt(*next);
   }
@@ -294,7 +294,7 @@ void HealthMonitor::CheckAt(std::optional<SteadyTime> time) {
   });
 }
 
-// Leaves a timer that is early enough as it is: a storm arms one, not thousands.
+// Leaves an earlier timer as it is: a storm arms one timer, not thousands.
 void HealthMonitor::ArmEvents() {
   const auto next = tracker_.NextEvent();
   if (!next || (events_timer_ != TimerId::kNone && events_due_ <= *next)) {

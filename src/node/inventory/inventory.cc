@@ -244,7 +244,7 @@ void Inventory::Impl::OnDown(const probe::Down& down) {
   is_reading_ = false;
   is_read_wanted_ = false;
   sampler_.Stop();
-  // Whoever takes one snapshot shows the reason that it holds.
+  // A caller that takes one snapshot shows the reason in it.
   if (options_.is_live && (!down_ || down_->text != down.text)) {
     KGPU_LOG(kWarning, "driver not answering", {"reason", down.text});
   }
@@ -289,7 +289,7 @@ void Inventory::Impl::OnSamples(const device::SampleSetPtr& samples) {
   }
 }
 
-// Of all who want samples the one who wants them most often decides.
+// The shortest interval among all who want samples is used.
 void Inventory::Impl::SetSampling(milliseconds every) {
   sampling_ = every;
   const milliseconds own = health_.settings().every;

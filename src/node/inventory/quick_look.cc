@@ -22,12 +22,12 @@ namespace kgpu::inventory {
 namespace {
 
 constexpr char kFolder[] = "proc/driver/nvidia";
-// Of the version's file, which has two lines.
+// Limit for the version's file, which has two lines.
 constexpr size_t kVersionLimit = 1024;
 
-// The look is taken every two seconds: the driver's folder is found below the root once, and the
-// rest from there, where links lead no further either. Negative when there is no such file: nobody
-// reads why.
+// The look is taken every 2 s: the driver's folder below the root is opened once, and all else
+// relative to it, where links cannot lead out of it either. Negative if there is no such file; the
+// reason is not needed.
 int OpenIn(int folder, const std::string& name, int flags) {
   open_how how{};
   how.flags = static_cast<uint64_t>(flags | O_CLOEXEC | O_NONBLOCK);
@@ -42,7 +42,7 @@ std::string Text(int folder, const std::string& name) {
   return size > 0 ? std::string(text.data(), static_cast<size_t>(size)) : std::string();
 }
 
-// Sorted, without "." and ".."; nothing when there is no such folder.
+// Sorted, without "." and ".."; nothing if there is no such folder.
 std::optional<std::vector<std::string>> Names(int folder, const std::string& name) {
   UniqueFd fd(OpenIn(folder, name, O_RDONLY | O_DIRECTORY));
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(fd.is_valid() ? fdopendir(fd.get()) : nullptr,

@@ -52,7 +52,7 @@ class Pass : public std::enable_shared_from_this<Pass> {
     Close();
   }
 
-  // A GPU that has no events is as good as one that has.
+  // A GPU without events is as good as one with events.
   void Register(unsigned gpus) {
     for (unsigned gpu = 0; gpu < gpus; ++gpu) {
       client_.WatchEvents(gpu, [](const auto&) {});

@@ -23,9 +23,9 @@ using std::chrono::milliseconds;
 constexpr std::array kLooksAfterChange = {milliseconds(2), milliseconds(20), milliseconds(80),
                                           milliseconds(300), milliseconds(1000)};
 
-// The device nodes of NVIDIA's and of companions, whose coming and going is the cheapest sign of a
-// GPU that was added or removed and of a driver that was loaded. Of what lies in folders, the
-// folder alone: the quick look sees what changes in it.
+// The device nodes of NVIDIA and of companions: their change is the cheapest sign that a GPU was
+// added or removed or a driver loaded. For nodes in a folder, only the folder: the quick look sees
+// changes in it.
 bool IsOurs(std::string_view name) {
   constexpr std::string_view kDev = "/dev/";
   return name.starts_with("nvidia") || name == host::kGdrcopyName ||
@@ -35,7 +35,7 @@ bool IsOurs(std::string_view name) {
 // `changed` is called once for each batch of changes. Errors: NotFound (no /dev), as Inotify.
 StatusOr<std::unique_ptr<sys::Inotify>> WatchDev(EventLoop& loop, const sys::Root& host,
                                                  std::function<void()> changed) {
-  // Through the descriptor of the folder, so that a link in the root cannot lead out of it.
+  // Relative to the folder's descriptor, so that a link in the root cannot lead out of it.
   ASSIGN_OR_RETURN(const UniqueFd dev, host.OpenFile("dev", O_PATH | O_DIRECTORY));
   ASSIGN_OR_RETURN(auto inotify,
                    sys::Inotify::Create(loop, [changed = std::move(changed)](const auto& events) {

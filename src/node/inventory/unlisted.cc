@@ -29,8 +29,8 @@ bool Unlisted::MayListMore(const HostView& view, const std::vector<Gpu>& known,
   if (HasNewGpu(view, known, is_first_read)) {
     return true;
   }
-  // Where the bus has a GPU that the driver lists no more, another card may be by now, which looks
-  // like the one before.
+  // Where the bus has a GPU that the driver no longer lists, there may be another card by now that
+  // looks like the previous one.
   return !is_first_read && is_change_seen_ &&
          std::ranges::any_of(known, [&](const Gpu& gpu) { return !listed.contains(gpu.uuid); });
 }

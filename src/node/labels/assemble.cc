@@ -73,7 +73,7 @@ class Assembly {
       std::erase_if(claims_.labels,
                     [&](const auto& label) { return !pattern.Matches(BaseOf(label.first)); });
     }
-    // What nobody would take is reported once, by Filter.
+    // A label that nobody would accept is reported once, by Filter.
     for (const auto& label : claims_.labels) {
       if (CheckKey(label.first).ok() && CheckLabelValue(label.second).ok()) {
         result_.own_labels.insert(result_.own_labels.end(), label);
@@ -86,7 +86,7 @@ class Assembly {
       if (input_.filters.foreign_labels) {
         Strings labels;
         for (const auto& [key, value] : object.labels) {
-          // As for rules: a key with its namespace stands before the same without.
+          // As for rules: a key with its namespace comes before the same key without.
           if (key.find('/') != std::string::npos || !object.labels.contains(WholeKey(key))) {
             labels.emplace(WholeKey(key), value);
           }

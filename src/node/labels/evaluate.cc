@@ -15,7 +15,7 @@ namespace {
 
 using Strings = std::map<std::string, std::string>;
 
-// Of a map of one rule: keys with their namespace stand before those without.
+// For a map of one rule: keys with their namespace come before those without.
 Strings WithNamespaces(const Strings& values) {
   Strings whole;
   for (const auto& [key, value] : values) {
@@ -89,7 +89,7 @@ class Evaluation {
     if (*is_matched) {
       Take(set, rule, run);
     }
-    // Also after a rule that did not match: those behind it can ask what did not.
+    // Also after a rule that did not match: later rules can check that.
     features_.AddAttributes(kMatchedFeature, run.labels());
     features_.AddAttributes(kMatchedFeature, run.vars());
   }

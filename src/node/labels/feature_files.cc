@@ -155,7 +155,7 @@ void MergeFile(FileFeatures& into, FileFeatures more) {
 
 bool IsRegular(const sys::Root& host, const std::string& path) {
   const auto facts = host.Stat(path);
-  // What cannot be looked at is reported by who reads it.
+  // An error of stat is reported by the reader of the file.
   return !facts.ok() || S_ISREG(facts->st_mode);
 }
 

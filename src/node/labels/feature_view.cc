@@ -15,7 +15,7 @@ const typename Map::mapped_type* FindIn(const Map& first, const Map& second,
   return found == second.end() ? nullptr : &found->second;
 }
 
-// What is added to, copied from the node's at the first time.
+// The map to add to, copied from the node's on the first call.
 template <typename Map>
 typename Map::mapped_type& Own(Map& more, const Map& node, const std::string& feature) {
   const auto [place, is_new] = more.try_emplace(feature);

@@ -46,7 +46,7 @@ void AddVersions(const device::Driver& driver, Labels& labels) {
     Put(labels, "cuda.driver-version.major", major);
     Put(labels, "cuda.driver-version.minor", minor);
     Put(labels, "cuda.driver-version.revision", revision);
-    // What these were called before.
+    // The former names of these labels.
     Put(labels, "cuda.driver.major", major);
     Put(labels, "cuda.driver.minor", minor);
     Put(labels, "cuda.driver.rev", revision);
@@ -74,7 +74,7 @@ std::string Clique(const device::FabricId& fabric) {
   return fmt::format("{}.{}", fabric.cluster_uuid, fabric.clique_id);
 }
 
-// Of all GPUs that are in a fabric; nothing where they are in several.
+// The clique of all GPUs that are in a fabric; nothing if they are in several.
 void AddClique(const device::Snapshot& snapshot, Labels& labels) {
   std::set<std::string> cliques;
   for (const Gpu& gpu : snapshot.gpus) {
@@ -95,7 +95,7 @@ void AddVgpu(const std::optional<host::VgpuHost>& vgpu, Labels& labels) {
   }
 }
 
-// Every model in labels of its own.
+// Adds labels for every model.
 void AddModels(const device::Snapshot& snapshot, Labels& labels) {
   std::map<std::string, std::vector<const Gpu*>> models;
   for (const Gpu& gpu : snapshot.gpus) {

@@ -62,7 +62,7 @@ bool IsInMigMode(const Gpu& gpu) {
   return gpu.mig_mode && gpu.mig_mode->is_enabled;
 }
 
-// The strategy of the pool that hands out whole GPUs, or what stands for them, else the node's.
+// The strategy of the pool that hands out whole GPUs or its replacement, else the node's.
 MigStrategy StrategyOf(const config::NodeConfig& config) {
   for (const config::Pool& pool : config.pools) {
     if (pool.mig && (pool.resource.empty() || pool.resource == config::kDefaultResource)) {
@@ -98,7 +98,7 @@ struct ModelCount {
   size_t count = 0;
 };
 
-// The model that nvidia.com/gpu.* tell of.
+// The model that nvidia.com/gpu.* describe.
 ModelCount LeadModel(const device::Snapshot& snapshot) {
   std::map<std::string_view, ModelCount> models;
   for (const Gpu& gpu : snapshot.gpus) {
@@ -111,7 +111,7 @@ ModelCount LeadModel(const device::Snapshot& snapshot) {
   const auto rank = [](const auto& entry) {
     return std::tuple(entry.second.count, entry.second.sample->memory.value_or(Bytes{}).count);
   };
-  // Of equals the first by name.
+  // The first by name among equals.
   return std::ranges::max_element(models, {}, rank)->second;
 }
 
@@ -138,7 +138,7 @@ struct MigKind {
   size_t count = 0;
 };
 
-// MIG devices by profile as it stands in a name: "1g.10gb.me".
+// MIG devices by the profile in the form used in names: "1g.10gb.me".
 std::map<std::string, MigKind> MigKinds(const device::Snapshot& snapshot) {
   std::map<std::string, MigKind> kinds;
   for (const Gpu& gpu : snapshot.gpus) {
@@ -172,8 +172,8 @@ void PutMigKind(const ResourceLabels& put, std::string_view profile, const MigKi
   put.Put("engines.ofa", mig.engines.ofa);
 }
 
-// Strategy single stands for "all alike": anything else is reported as invalid, with nothing to
-// count.
+// Strategy single means that all are alike: anything else is reported as invalid, with a count of
+// 0.
 void PutSingle(const device::Snapshot& snapshot, const config::NodeConfig& config, Labels& labels) {
   const auto first = std::ranges::find_if(snapshot.gpus, &IsInMigMode);
   if (first == snapshot.gpus.end()) {

@@ -200,7 +200,7 @@ LabelLook LabelSource::Look(const LookOptions& options) {
                           .own_allow = settings_.own_allow,
                           .filters = settings_.filters},
                          options.wants_verdicts ? &look.verdicts : nullptr);
-  // What we say of the GPUs in annotations is no feature of NFD's, whose limits it need not keep.
+  // Our annotations about GPUs are not features of NFD's, and so have none of its limits.
   look.labels.claims.annotations.insert(options.gpus.annotations.begin(),
                                         options.gpus.annotations.end());
   look.labels.problems.insert(look.labels.problems.begin(), problems.begin(), problems.end());

@@ -10,7 +10,7 @@
 namespace kgpu::labels {
 namespace {
 
-// Of one compiled expression, its search tables included: RE2 forgets the tables when they fill it.
+// Limit for a compiled expression with its search tables: RE2 drops the tables when it is full.
 constexpr int64_t kMemory = int64_t{128} << 10;
 
 re2::StringPiece Piece(std::string_view text) {

@@ -59,7 +59,7 @@ bool IsReference(std::string_view value) {
   return value.starts_with('@');
 }
 
-// What can be checked before the features are known.
+// The checks that need no features.
 Status CheckReference(std::string_view value) {
   const auto parts = Split(value.substr(1), '.');
   if (parts.size() >= 3 && !parts[0].empty() && !parts[1].empty() && !parts[2].empty()) {
@@ -69,7 +69,7 @@ Status CheckReference(std::string_view value) {
                          Printable(value, 80));
 }
 
-// Of labels, annotations, extended resources.
+// For labels, annotations and extended resources.
 CheckPair Checked(
     const std::function<Status(std::string_view key, std::string_view value)>& check) {
   return [check](std::string_view key, std::string_view value) {
@@ -106,8 +106,8 @@ std::vector<Taint> ReadTaints(const Node& list) {
   return taints;
 }
 
-// What a template takes of the whole must be of a feature that some matcher names: nothing else
-// ever is there.
+// A template may only use features that some matcher names: no others are available to
+// it.
 void CheckPaths(const Node& node, std::string_view field, const Template& source,
                 const std::vector<std::string>& features) {
   for (const TemplatePath& path : source.paths()) {
@@ -199,7 +199,7 @@ void RuleReader::ReadField(std::string_view name, const Node& field, Rule& rule)
   }
 }
 
-// The template's line and column stand in the text: the place is that of the field.
+// The template's line and column are in the text: the place is that of the field.
 std::optional<Template> RuleReader::ReadTemplate(const Node& node) {
   const auto text = node.String();
   if (!text || Trim(*text).empty()) {
@@ -242,7 +242,7 @@ FeatureTerm RuleReader::ReadTerm(const Node& node) {
       }
     } else if (name == "matchExpressions") {
       term.expressions = ReadExpressions(field);
-      // All must be met, in any order: what is cheap is asked first.
+      // All must match, in any order: cheap ones are checked first.
       std::ranges::stable_partition(*term.expressions, [](const KeyExpression& expression) {
         return expression.match.op() != Op::kInRegexp;
       });
@@ -284,7 +284,7 @@ void RuleReader::ReadShortExpression(const Node& item, std::vector<KeyExpression
   }
 }
 
-// {op: …, value: …}, or what stands for it: nothing for Exists, one value or a list of them for In.
+// {op: …, value: …}, or its short form: nothing for Exists, one value or a list of them for In.
 std::optional<MatchExpression> RuleReader::ReadExpression(const Node& node) {
   if (node.is_map()) {
     return ReadWholeExpression(node);

@@ -12,7 +12,7 @@ namespace {
 
 using Strings = std::map<std::string, std::string>;
 
-// Of a template's step, in comparisons.
+// The cost of a template's step, in comparisons.
 constexpr size_t kWorkOfStep = 8;
 
 // The elements of each term that was met, as a template's data: map of domains, of features, of

@@ -12,7 +12,7 @@ namespace {
 using Expression = TemplateExpression;
 using ExpandedNode = TemplateNode;
 
-// Of a list, in bytes: a step is a kilobyte.
+// The cost of an item of a list, in bytes: a step is a kilobyte.
 constexpr size_t kReadItem = 16;
 constexpr size_t kMadeItem = 512;
 
@@ -31,7 +31,7 @@ class Expander {
   size_t steps() const { return steps_; }
 
  private:
-  // What a node leaves behind for those after it.
+  // How the nodes after this one continue.
   enum class Flow : uint8_t { kOn, kBreak, kContinue };
 
   static Status At(const TemplatePlace& place, const Status& status) {
@@ -223,7 +223,7 @@ class Expander {
     return result;
   }
 
-  // What reading it costs a function, and what making it cost, roughly in bytes.
+  // The cost for a function to read it, and the cost of making it, roughly in bytes.
   static size_t Weight(const Value& value, size_t per_item) {
     if (const std::string* text = value.if_text()) {
       return text->size();

@@ -30,7 +30,7 @@ size_t TakeNumber(std::string_view format, size_t& at) {
   return number;
 }
 
-// `at` stands behind the "%".
+// `at` is the position after the "%".
 StatusOr<Verb> TakeVerb(std::string_view format, size_t& at) {
   Verb verb;
   for (; at < format.size() && std::string_view("-+ 0").find(format[at]) != std::string_view::npos;

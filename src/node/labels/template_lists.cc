@@ -39,7 +39,7 @@ Result ItemAt(const Value::List& list, const Value& index) {
   return list[static_cast<size_t>(at)];
 }
 
-// What a map does not hold is empty, as in Go: an attribute that a device lacks is "".
+// A missing key is empty, as in Go: an attribute that a device lacks is "".
 Result MemberOf(const Value::Dict& dict, const Value& key) {
   ASSIGN_OR_RETURN(const std::string_view name, TextOf(key));
   const auto found = dict.find(name);

@@ -14,7 +14,7 @@ namespace {
 
 using Result = StatusOr<Value>;
 
-// Only alike kinds compare: Go says so, and "10" < 9 would surprise.
+// Only values of one kind can be compared: as in Go, and "10" < 9 would surprise.
 Status CheckAlike(const Value& a, const Value& b) {
   if (a.KindName() == b.KindName()) {
     return OkStatus();
@@ -69,12 +69,12 @@ Result Not(Arguments args, const Pattern*) {
   return Value(!args[0].IsTrue());
 }
 
-// Of and, or: nobody before the last one decided.
+// For `and` and `or`: no argument before the last one decided.
 Result Last(Arguments args, const Pattern*) {
   return args.back();
 }
 
-// The first value stands in for a second that is empty.
+// The first value replaces a second that is empty.
 Result Default(Arguments args, const Pattern*) {
   return args[args.size() == 2 && args[1].IsTrue() ? 1 : 0];
 }
@@ -150,7 +150,7 @@ Result AddOne(Arguments args, const Pattern*) {
   return Add(both, nullptr);
 }
 
-// A text as a number. sprig makes 0 of what is none; here that is an error, so that no label lies.
+// A text as a number. sprig returns 0 for other texts; here it is an error, so that no label lies.
 Result Atoi(Arguments args, const Pattern*) {
   if (args[0].if_number() != nullptr) {
     return args[0];

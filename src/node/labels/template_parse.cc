@@ -103,7 +103,7 @@ class Parser {
     RETURN_IF_ERROR(ParseNodes(node.body));
     ranges_ -= is_range ? 1 : 0;
     scope_.dot_is_root = was_root;
-    // What the body declares is not known behind it.
+    // Variables declared in the body are unknown after it.
     scope_.variables.resize(in_header);
     RETURN_IF_ERROR(ParseElse(word, offset, node));
     scope_.variables.resize(known);

@@ -112,7 +112,7 @@ class ActionScanner {
     return std::string(text_.substr(begin, at_ - begin));
   }
 
-  // The most common slip: Go has no such field either.
+  // The most frequent mistake: Go has no such field either.
   Status CheckFieldEnd(const TemplateToken& token) const {
     if (token.kind == TemplateToken::Kind::kField && at_ < text_.size() && text_[at_] == '-' &&
         !text_.substr(at_).starts_with("-}}")) {

@@ -82,7 +82,7 @@ class Matcher {
     const Element attribute =
         attributes_ != nullptr ? ElementOf(*attributes_, expression.key) : Element();
     const bool in_attributes = attributes_ != nullptr && Holds(match, attribute);
-    // What must not exist must be in neither.
+    // A key that must not exist must be in neither.
     if (expression.match.op() == Op::kDoesNotExist &&
         ((flags_ != nullptr && !in_flags) || (attributes_ != nullptr && !in_attributes))) {
       return false;

@@ -34,7 +34,7 @@ Status CheckTaintParts(std::string_view text, const TaintEdit& edit) {
   return OkStatus();
 }
 
-// Whether `edit` means `taint`, whatever its value.
+// Whether `edit` refers to `taint`, whatever its value.
 bool Means(const TaintEdit& edit, const labels::Taint& taint) {
   return edit.key == taint.key && (edit.effect == taint.effect || edit.effect.empty());
 }

@@ -130,7 +130,7 @@ ConditionText Gate::NotReadyText(SteadyTime now) {
 
 void Gate::Notify(const ConditionText& text) {
   const Link* wrong = FirstWrong(chain_);
-  // What is only waited for is not reported.
+  // Conditions that are only waited for are not reported.
   const bool is_event =
       text.is_true != reported_.is_true || (!text.is_true && text.reason != reported_.reason &&
                                             wrong != nullptr && wrong->state == LinkState::kBad);

@@ -12,7 +12,7 @@ namespace {
 
 using device::DriverState;
 
-// Of devices that are named in a message; the others are counted.
+// Limit for devices named in a message; the others are counted.
 constexpr size_t kMaxNamed = 4;
 
 struct Unhealthy {
@@ -85,7 +85,7 @@ std::optional<DesiredHealth> DesiredHealthOf(const device::Snapshot& snapshot, b
   }
   if (snapshot.driver.state == DriverState::kReady) {
     const HealthText text = SnapshotText(snapshot);
-    // GPUs that other drivers hold, for virtual machines say, are none of ours.
+    // GPUs held by other drivers, for virtual machines for example, do not count.
     return text.status == "False" || is_expected ? DesiredHealth{text} : DesiredHealth{};
   }
   return DesiredHealth{HealthText{"Unknown",

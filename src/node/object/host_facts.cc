@@ -19,7 +19,7 @@ std::vector<std::string> ForeignPluginSockets(const std::string& folder) {
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    // Ours begin with kgpu-; other vendors' devices are nobody's business here.
+    // Ours begin with kgpu-; devices of other vendors do not matter here.
     if (name.starts_with("nvidia") && sys::ConnectUnix(entry->path().string()).ok()) {
       sockets.push_back(name);
     }

@@ -16,7 +16,7 @@ namespace {
 
 using TextMap = std::map<std::string, std::string>;
 
-// Keys that nobody else has a right to.
+// Keys that nobody else may use.
 bool IsOwnKey(std::string_view key) {
   return key.starts_with("kgpu.dev/");
 }
@@ -51,8 +51,8 @@ class Planner {
   Planner(const SeenNode& node, const Wanted& wanted, const Owners& owners, WallTime now)
       : node_(node), wanted_(wanted), owners_(owners), now_(now) {}
 
-  // The order: people and schedulers see the condition and the gate's taint first; what is ours is
-  // recorded before it is there, so that it can always be taken back.
+  // The order: people and schedulers see the condition and the gate's taint first; our keys are
+  // recorded before they are written, so that they can always be removed.
   NodePlan Make() {
     Do(&Planner::ReadyCondition);
     Do(&Planner::GateTaint);
@@ -224,7 +224,7 @@ class Planner {
     }
   }
 
-  // What of `claimed` may be ours; sets needs_force_ where another's key is taken.
+  // Which of `claimed` may be ours; sets needs_force if a key of others is taken.
   void Choose(const std::string& kind, const TextMap& claimed, const SeenKeys& seen,
               TextMap& chosen) {
     for (const auto& [key, value] : claimed) {

@@ -107,7 +107,7 @@ json::array SkippedJson(const NodeReport& report) {
   return skipped;
 }
 
-// What stands beside the links: neither makes the node less ready.
+// Remarks next to the links: neither makes the node less ready.
 std::string Remarks(const NodeReport& report) {
   std::string text;
   for (const std::string& problem : report.writer.problems) {
@@ -123,7 +123,7 @@ std::string Remarks(const NodeReport& report) {
             : fmt::format(": kgpu does not set it; to take over: `kgpu node adopt --from {}`",
                           ToString(found.owner)));
   }
-  // Of a whole domain one line is enough: these are single keys.
+  // One line is enough for a whole domain: these are single keys.
   for (const Skipped& key : report.writer.skipped) {
     const std::optional<Owner> domain = DomainOf(key.key);
     if (!domain || !report.owners.StandsBackFor(*domain)) {

@@ -80,7 +80,7 @@ bool IsOperators(const SeenPod& pod) {
          HasAppLabel(pod, {"gpu-operator", "nvidia-operator-validator"});
 }
 
-// What the Node object itself tells of `owner`, apart from what is ours.
+// What the Node object itself shows of `owner`, apart from our keys.
 std::vector<std::string> MarksOnNode(const SeenNode& node, Owner owner) {
   std::vector<std::string> marks;
   const auto add = [&marks](std::string_view kind, const std::string& key, std::string_view by) {
@@ -228,7 +228,7 @@ std::set<Owner> OwnersIn(const SeenNode& node, std::string_view annotation) {
   const auto found = node.annotations.values.find(std::string(annotation));
   if (found != node.annotations.values.end()) {
     for (const std::string_view word : Split(found->second, ',')) {
-      // What a newer kgpu may have written there is not ours to judge.
+      // A newer kgpu may have written other words there: they are ignored.
       if (const auto owner = ParseOwner(Trim(word)); owner.ok()) {
         owners.insert(*owner);
       }

@@ -11,7 +11,7 @@
 namespace kgpu::node {
 namespace {
 
-// A pod is 10 to 20 kB of JSON: no more than these are in memory at a time.
+// A pod is 10 to 20 kB of JSON: no more than this many are in memory at a time.
 constexpr char kChunk[] = "20";
 
 }  // namespace

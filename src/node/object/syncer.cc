@@ -128,7 +128,7 @@ void Syncer::StartWatch() {
 void Syncer::Take(json::value& object) {
   StatusOr<SeenNode> node = ReadNode(object);
   if (!node.ok()) {
-    return;  // the selector names one node: what has no name is none
+    return;  // the selector names one node: skip one without a name
   }
   object = json::object{
       {"metadata", {{"name", node->name}, {"uid", node->uid}, {"resourceVersion", node->version}}}};
@@ -150,14 +150,14 @@ void Syncer::OnNode() {
   handlers_.changed();
 }
 
-// Nothing may have changed while the API server was away: then no event tells that it is back.
+// Nothing may have changed while the API server was away: then no event shows that it is back.
 void Syncer::OnWatching() {
   if (!seen_) {
     return OnNoNode();
   }
   if (!api_problem_.empty()) {
     api_problem_.clear();
-    // What could not be written while the server was away need not wait for its next try.
+    // A write that failed while the server was away need not wait for its next try.
     writer_.TryNow();
     handlers_.changed();
   }
@@ -175,7 +175,7 @@ void Syncer::OnNoNode() {
 
 void Syncer::LookForOwners() {
   if (!HasMarks(evidence_)) {
-    // Nothing tells of others: pods need not be looked for.
+    // Nothing points to other owners: there is no need to look for pods.
     evidence_.pods.reset();
     has_scanned_ = false;
     missing_.clear();

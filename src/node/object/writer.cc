@@ -14,10 +14,10 @@
 namespace kgpu::node {
 namespace {
 
-// Of changes that are remembered to tell a fight: more than that many at once are no fight.
+// Limit for the changes that are remembered to detect a fight: more at once are no fight.
 constexpr size_t kMaxRepeats = 16;
 
-// What of a node's version a write was planned on has passed.
+// Whether the node's version that a write was planned on is out of date.
 bool IsStale(const Status& status) {
   return status.code() == StatusCode::kAborted || status.code() == StatusCode::kAlreadyExists;
 }
@@ -148,7 +148,7 @@ void Writer::Step() {
   Report();
 }
 
-// What is not to be written any more is no problem.
+// A key that is no longer to be written is no problem.
 void Writer::ForgetProblemsOf(const NodePlan& plan) {
   for (size_t kind = 0; kind < kWriteKinds; ++kind) {
     if (std::ranges::find(plan.writes, static_cast<WriteKind>(kind), &Write::kind) ==

@@ -20,7 +20,7 @@ constexpr char kVisibleDevices[] = "NVIDIA_VISIBLE_DEVICES";
 // Source: k8s-device-plugin, deviceListStrategy volume-mounts.
 constexpr char kVolumeFolder[] = "/var/run/nvidia-container-devices";
 
-// NVML's index of every GPU and MIG device, as NVIDIA_VISIBLE_DEVICES takes it.
+// NVML's index of every GPU and MIG device, in the form of NVIDIA_VISIBLE_DEVICES.
 std::map<std::string, std::string, std::less<>> IndicesOf(const device::Snapshot& snapshot) {
   std::map<std::string, std::string, std::less<>> indices;
   for (const device::Gpu& gpu : snapshot.gpus) {

@@ -41,9 +41,9 @@ class Problem {
 
   size_t cards() const { return cards_.size(); }
   size_t wanted() const { return wanted_; }
-  // What a card adds to a set that has none other but those that must be in it.
+  // What a card adds to a set that has only the cards that must be in it.
   const std::vector<int64_t>& single() const { return single_; }
-  // What each other card adds to a set with this one.
+  // What each other card adds to a set with this card.
   const int64_t* pairs(size_t card) const { return &pairs_[card * cards_.size()]; }
 
   std::vector<size_t> Answer(const SlotRequest& request, const std::vector<size_t>& chosen) const {
@@ -129,8 +129,8 @@ class ExactSearch {
   std::vector<size_t> best_;
 };
 
-// Takes away from all cards what adds least, and grows sets from each card in turn by what adds
-// most; each then swaps cards while that helps.
+// Removes from all cards the one that adds least, again and again; grows sets from each card by the
+// one that adds most; then swaps cards in each set while that helps.
 class GreedySearch {
  public:
   explicit GreedySearch(const Problem& problem)

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kApiVersion[] = "v1beta1";
 
-// What the call needs until gRPC is done with it, which may be after its owner has gone.
+// State of the call until gRPC is done with it, which may be after its owner is destroyed.
 struct CallState {
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<::v1beta1::Registration::Stub> stub;
@@ -80,7 +80,7 @@ std::unique_ptr<RegisterCall> StartRegister(EventLoop& loop, UniqueFd fd,
   state->stub->async()->Register(
       &state->context, &state->request, &state->reply,
       [&loop, state](const grpc::Status& status) mutable {
-        // Handed over: whoever lets go of the last channel waits for gRPC's threads to end, so it
+        // Handed over: whoever destroys the last channel waits for gRPC's threads to end, so it
         // must not be one of them.
         loop.Post([state = std::move(state), outcome = rpc::FromGrpc(status)] {
           if (state->done) {

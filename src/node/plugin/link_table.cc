@@ -43,7 +43,7 @@ LinkTable::LinkTable(const std::vector<const Gpu*>& cards) : cards_(cards.size()
   }
   for (const auto& [index, from] : numbers) {
     for (const device::PeerPath& peer : cards[from]->peers) {
-      // A GPU that was lost early tells nothing of its peers; they still tell of it.
+      // A GPU that was lost early does not report its peers; they still report it.
       const auto to = numbers.find(peer.peer_index);
       if (to != numbers.end() && to->second != from) {
         Raise(from, to->second, ScoreOf(peer));

@@ -15,11 +15,11 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// How long an old stream may take to end before we register all the same.
+// How long an old stream may take to end before we register anyway.
 constexpr milliseconds kStreamEnd{1000};
 
-// Between two connects to a socket that nobody listens on yet, by the time since the first. A
-// kubelet binds an instant before it listens.
+// Pause between two connects to a socket on which nobody listens yet, by the time since the first.
+// A kubelet binds an instant before it listens.
 std::chrono::nanoseconds RefusedPause(std::chrono::nanoseconds since) {
   if (since < milliseconds(50)) {
     return microseconds(500);

@@ -21,8 +21,8 @@ using ::pluginregistration::Registration;
 using ::pluginregistration::RegistrationStatus;
 using ::pluginregistration::RegistrationStatusResponse;
 
-// After a stream has ended, before the socket is made again: a kubelet that restarts finds the old
-// one by itself.
+// Pause after the end of a stream, before the socket is made again: a kubelet that restarts finds
+// the old one by itself.
 constexpr std::chrono::milliseconds kOwnReturn{200};
 
 // Answers on gRPC's threads; tells the loop.
@@ -145,7 +145,7 @@ class WatcherEndpoint final : public Endpoint {
     if (is_registered) {
       AwaitStream();
     } else {
-      // The kubelet tries again by itself.
+      // The kubelet retries by itself.
       core_->SetState(EndpointState::kWaiting,
                       fmt::format("the kubelet rejected the registration: {}", error));
     }

@@ -21,7 +21,7 @@ constexpr size_t kIdLength = 64;
 constexpr std::string_view kSlice = ".slice";
 constexpr std::string_view kScope = ".scope";
 constexpr std::string_view kDeleted = " (deleted)";
-// What runtimes put before the container's id, longest first.
+// Prefixes that runtimes put before the container's id, longest first.
 constexpr std::array<std::string_view, 4> kPrefixes = {"cri-containerd-", "docker-", "libpod-",
                                                        "crio-"};
 // CRI-O's guard of a container: beside it, not in it.
@@ -92,7 +92,7 @@ class Reader {
     if (name.starts_with(kConmon) || (!is_id && !is_in_pod) || name.ends_with(kSlice)) {
       return;
     }
-    // Whatever lies directly in a pod is a container, however its runtime names it.
+    // Any cgroup directly in a pod is a container, whatever its runtime calls it.
     if (is_in_pod) {
       places_.back().container_id = id;
     } else {
@@ -124,7 +124,7 @@ int Worth(const std::vector<CgroupPlace>& places) {
 
 std::vector<CgroupPlace> PlacesOf(std::string_view text) {
   std::vector<CgroupPlace> best;
-  // With v1 each controller has a path of its own, and a runtime need not use all of them.
+  // With v1 each controller has its own path, and a runtime need not use all of them.
   for (const std::string_view line : Split(text, '\n')) {
     const size_t controllers = line.find(':');
     const size_t path =

@@ -65,7 +65,7 @@ std::string DeviceNamed(std::string_view name, const device::Snapshot& snapshot)
   return mig == gpu->mig_devices.end() ? std::string() : mig->uuid.str();
 }
 
-// By a name that is a UUID, or by one that only stands for it: a device's name has no capitals.
+// By a name that is a UUID, or that represents one: a device's name has no capitals.
 std::string DeviceWithUuid(std::string_view name, const device::Snapshot& snapshot) {
   const std::string wanted = ToLower(name);
   for (const Gpu& gpu : snapshot.gpus) {

@@ -10,7 +10,7 @@ namespace {
 
 // The deepest paths allowed, for each of the controllers of cgroup v1.
 constexpr size_t kCgroupLimit = size_t{64} << 10;
-// Of one node; the probe tells of 256 for each GPU.
+// Limit for one node; the probe reports up to 256 for each GPU.
 constexpr size_t kMostProcesses = 4'096;
 
 std::optional<std::vector<CgroupPlace>> ReadPlaces(uint32_t pid, const sys::Root& host) {

@@ -20,8 +20,8 @@ using std::chrono::milliseconds;
 
 // Between two questions to the kubelet, which has 100 a second for all of its clients.
 constexpr milliseconds kLeastPause{1'000};
-// The runtime is asked again for what it did not know, later and later, and now and then in any
-// case: a pod may be followed by another one of the same name.
+// The runtime is asked again about what it did not know, at growing intervals, and from time to
+// time in any case: another pod of the same name may follow a pod.
 constexpr milliseconds kRuntimeFirst{2'000};
 constexpr milliseconds kRuntimeLast{60'000};
 

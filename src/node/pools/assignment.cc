@@ -48,7 +48,7 @@ class Naming {
     bool has_mig = false;
   };
 
-  // A pool's resource is there even when no device is: the kubelet then says 0 of it.
+  // A pool's resource exists even without a device: the kubelet then reports 0.
   void AddKnownResources(size_t index) {
     const config::Pool& pool = config_.pools[index];
     if (!pool.resource.empty()) {

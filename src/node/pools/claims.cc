@@ -147,7 +147,7 @@ class CardClaims {
   bool is_whole_settled_ = false;
 };
 
-// Strategy single promises that all devices of the pool are alike: takes back what breaks that.
+// Strategy single promises that all devices of the pool are alike: drops those that break it.
 // `claims` are those of one pool.
 std::string ReasonAgainst(const Claim& claim, const std::set<std::string_view>& profiles,
                           const std::string& pool) {
@@ -192,7 +192,7 @@ void CheckSingle(const config::NodeConfig& config, Claims& out) {
   }
 }
 
-// GPUs lie in one list of the snapshot and so do the MIG devices of one GPU: the order of their
+// GPUs are in one list of the snapshot, and so are the MIG devices of a GPU: the order of their
 // addresses is that of the lists.
 auto OrderOf(const Device& device) {
   return std::tuple(device.gpu, device.mig);

@@ -69,7 +69,7 @@ std::string DriverLine(const device::Driver& driver) {
   return line + "\n";
 }
 
-// What DescribeChanges tells about one device, GPU or MIG.
+// The fields that DescribeChanges shows of one device, GPU or MIG.
 struct Line {
   std::string name;
   device::Health health;

@@ -24,8 +24,8 @@ bool IsUsable(const device::Gpu& gpu) {
          });
 }
 
-// The driver holds it and does not show it: a lost one, say. What other drivers hold, for virtual
-// machines say, is none of ours.
+// The driver holds it but does not show it: a lost one, for example. GPUs held by other drivers,
+// for virtual machines for example, do not count.
 bool IsLost(const device::UnmanagedGpu& gpu) {
   return gpu.kernel_driver == "nvidia";
 }
@@ -58,7 +58,7 @@ std::string PlaceOf(const device::Gpu& gpu, std::optional<unsigned> gpu_instance
   return place;
 }
 
-// Of several GPUs the same: a driver that hangs, say.
+// The same fault on several GPUs: a driver that hangs, for example.
 bool SayTheSame(const OpenFault& a, const OpenFault& b) {
   return !a.scope.gpu_instance && !b.scope.gpu_instance && a.scope.gpu != b.scope.gpu &&
          a.rule == b.rule && a.message == b.message && a.detail == b.detail &&
@@ -104,7 +104,7 @@ void AddFault(const std::string& place, const OpenFault& fault, std::string& tex
   }
 }
 
-// What is the same of several GPUs is reported once, with the first of them.
+// A fault that several GPUs share is reported once, with the first of them.
 void AddFaults(const device::Gpu& gpu, const HealthReport& report, Causes& causes,
                std::string& text) {
   const std::vector<const OpenFault*> faults = FaultsOf(report, gpu.uuid);
@@ -165,7 +165,7 @@ std::string DeviceOf(const HealthEvent& event, const device::Snapshot& snapshot)
   return name;
 }
 
-// What is over, or left the device as it is, asks for nothing now.
+// An event that is over, or that left the device as it is, needs no fix now.
 std::string_view FixOf(const HealthEvent& event) {
   const bool is_open =
       event.kind == HealthEventKind::kRaised || event.kind == HealthEventKind::kHeld;

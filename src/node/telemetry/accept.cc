@@ -16,7 +16,7 @@ std::string_view TakePart(std::string_view& list, char mark) {
   return Trim(part);
 }
 
-// "0.75" in thousandths; a weight that is none counts as 0.
+// "0.75" in thousandths; an invalid weight counts as 0.
 int ParseWeight(std::string_view text) {
   constexpr int kWhole = 1000;
   if (text.empty() || (text[0] != '0' && text[0] != '1') || text.size() > 5 ||

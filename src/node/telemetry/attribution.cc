@@ -88,7 +88,7 @@ class AttributionJoin {
   }
 
  private:
-  // What is known of a container whose processes are not all summed yet.
+  // The sums so far for a container whose processes are not all counted yet.
   ContainerUse& Use(const Place& place, const pods::Container& user) {
     // The kubelet's list does not report the pod's UID, a process's cgroup does.
     pods::Container key = user;

@@ -40,7 +40,7 @@ void CollectContainerUse(const ContainerView& view, Values& out) {
   }
 }
 
-// Without the fix that stands behind the colon.
+// Without the fix, which follows the colon.
 std::string_view MessageOf(uint64_t xid) {
   if (xid == 0) {
     return "no error";
@@ -87,7 +87,7 @@ void CollectDcgmLinks(const GpuView& view, Values& out) {
   out.Put(SumOfLinks<field>(*view.sample));
 }
 
-// DCGM counts what goes over all links in MB of each second, whatever the type says.
+// DCGM reports the traffic of all links in MB per second, whatever the type says.
 void CollectLinkRate(const GpuView& view, Values& out) {
   if (view.previous == nullptr || view.seconds <= 0) {
     return;
@@ -111,8 +111,8 @@ template <auto field>
 constexpr Collectors kClock{.gpu = &Plain<&GpuSample::clocks, field>};
 template <auto field>
 constexpr Collectors kEcc{.gpu = &Plain<&GpuSample::ecc, field>};
-// What MIG devices have of their own is reported for them alone once a GPU is cut, as the exporter
-// does: sums and means over all samples would count it twice.
+// Series that MIG devices have are reported only for them once a GPU is partitioned, as the
+// exporter does: sums and means over all samples would count them twice.
 bool IsCut(const GpuView& view) {
   return !view.gpu->mig_devices.empty();
 }

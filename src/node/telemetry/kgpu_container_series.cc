@@ -26,7 +26,7 @@ void OfProcess(const ProcessView& view, Values& out) {
 }
 
 void CollectProcesses(const ContainerView& view, Values& out) {
-  // Where nobody could say whose the processes are, none of them is not zero of them.
+  // If the owners of the processes are unknown, no sample is reported, rather than 0.
   if (view.use->memory || view.use->processes > 0) {
     out.Put(view.use->processes);
   }

@@ -19,7 +19,7 @@ using metrics::Format;
 // A page that was asked for since is made again with its input: longer than people let pass between
 // two scrapes.
 constexpr std::chrono::seconds kLately{150};
-// A second scrape within it gets the same words of the agent about itself.
+// A second scrape within this time gets the same series of the agent about itself.
 constexpr std::chrono::seconds kOwnAge{1};
 
 constexpr char kTextType[] = "text/plain; version=0.0.4; charset=utf-8";
@@ -149,7 +149,7 @@ class PageCache::Impl {
     page.front = std::make_shared<const std::string>(std::move(bytes));
   }
 
-  // Of what ends this page.
+  // The text that ends this page.
   const OwnText& Own(const Page& page) {
     const bool has_own = (page.names.Has(NameSet::kKgpu) || page.names.empty()) && options_.own;
     OwnText& own = own_.at((has_own ? 2U : 0U) + static_cast<unsigned>(page.wanted.format));

@@ -22,7 +22,7 @@ using doc::View;
 
 constexpr std::string_view kAgent = "agent";
 
-// Of what a series' samples are.
+// What the samples of a series describe.
 std::vector<std::string> ThingsOf(const Series& series) {
   std::vector<std::string> things;
   const Collectors& collect = series.collect;

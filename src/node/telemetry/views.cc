@@ -30,7 +30,7 @@ std::string DcgmClaim(const pods::ClaimedDevice& claim, const device::MigDevice*
                                                     {"dra_mig_device_uuid", mig->uuid.str()}}));
 }
 
-// Whose a thing is, in the order that both foreign exporters have.
+// The owner of a thing, in the order that both foreign exporters have.
 std::string DcgmOwner(const PageInput& input, const device::MigDevice* mig, const Owner& owner) {
   const bool has_uid = Wants(input, config::DcgmLabel::kPodUid);
   const std::string labels = LabelText({{"container", owner.container},
@@ -48,7 +48,7 @@ Owner OwnerOfUser(const pods::Container& user, const pods::ClaimedDevice* claim 
   return {user.pod_namespace, user.pod, user.container, user.pod_uid, claim};
 }
 
-// What a whole GPU is, without whose it is.
+// The names of a whole GPU, without its owner.
 struct GpuNames {
   std::string kgpu;
   std::string dcgm_front, dcgm_rest;  // the labels of a MIG device stand between

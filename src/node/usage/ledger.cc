@@ -8,7 +8,7 @@ namespace kgpu::usage {
 namespace {
 
 constexpr size_t kLongestName = 253;  // of Kubernetes
-// Of a line of the file beside its names: four amounts of up to 17 digits.
+// Size of a line of the file without its names: four amounts of up to 17 digits.
 constexpr size_t kBytesOfEntry = 80;
 
 PodName Named(const PodName& pod) {
@@ -42,7 +42,7 @@ std::optional<double> ReportedBusy(const Amounts& amounts) {
   return is_reported ? std::optional(amounts.busy_gpu_seconds) : std::nullopt;
 }
 
-// "=" stands for another name in the file.
+// "=" means another name in the file.
 bool IsName(std::string_view name) {
   return !name.empty() && name != "=" && name.size() <= kLongestName &&
          std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; });

@@ -85,7 +85,7 @@ class Reader {
     return OkStatus();
   }
 
-  // What follows an hour that is not understood is of no hour.
+  // Lines after an hour that is not understood belong to no hour.
   bool TakeHour(const Line& words) {
     hour_.reset();
     const auto hour = words.size() == 2 ? ParseUint(words[1]) : std::nullopt;

@@ -22,7 +22,7 @@ double Gibi(Bytes bytes) {
   return static_cast<double>(bytes.count) / static_cast<double>(GibiBytes(1).count);
 }
 
-// Of a whole GPU in MIG mode; 7 on most.
+// The slices of a whole GPU in MIG mode; 7 on most.
 unsigned SlicesOf(const device::Gpu& gpu) {
   unsigned slices = 0;
   for (const device::MigProfile& profile : device::MigProfiles(gpu.pci_device_id)) {

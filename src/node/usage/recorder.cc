@@ -84,7 +84,7 @@ void Recorder::Count(const MeterInput& input, SteadyTime now, WallTime wall) {
     const duration<double> step = std::min<SteadyTime::duration>(now - round_, kLongestStep);
     Add(rates, step.count(), std::chrono::floor<std::chrono::hours>(wall));
   }
-  // A round began before its samples are here: a count between the two may be ahead of it.
+  // A round began before its samples arrived: a count between the two may be ahead of it.
   round_ = has_round_ ? std::max(round_, now) : now;
   has_round_ = true;
   WriteWhatIsDue(now, wall);

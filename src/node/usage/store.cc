@@ -24,7 +24,7 @@ std::string PathOf(const std::string& folder, const char* name) {
   return fmt::format("{}/{}", folder, name);
 }
 
-// NotFound: there is none. InvalidArgument, OutOfRange: it is none of ours.
+// NotFound: there is none. InvalidArgument, OutOfRange: it is not one of ours.
 StatusOr<LedgerFile> ReadLedger(const std::string& folder, const char* name) {
   ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open(folder));
   const StatusOr<std::string> text = root.ReadFile(name, kLimit);
@@ -39,7 +39,7 @@ StatusOr<LedgerFile> ReadLedger(const std::string& folder, const char* name) {
   return file;
 }
 
-// Whether the file was read and is none of usage, whoever reads it again.
+// Whether the file was read but is not a usage file: reading it again does not help.
 bool IsBad(const Status& status) {
   return status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kOutOfRange;
 }

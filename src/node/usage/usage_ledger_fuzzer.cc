@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!file.ok()) {
     return 0;
   }
-  // What was read can be written, and read again.
+  // A ledger that was read can be written, and read again.
   const std::string printed = kgpu::usage::PrintLedger(file->generation, file->ledger);
   const auto again = kgpu::usage::ParseLedger(printed);
   if (!again.ok() || kgpu::usage::PrintLedger(again->generation, again->ledger) != printed) {

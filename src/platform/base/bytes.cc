@@ -13,7 +13,7 @@
 namespace kgpu {
 namespace {
 
-// Of a quantity, the binary ones from the smallest up.
+// Units of a quantity, the binary ones from the smallest up.
 constexpr std::array<std::pair<std::string_view, uint64_t>, 11> kQuantityUnits = {{
     {"", 1},
     {"Ki", uint64_t{1} << 10},

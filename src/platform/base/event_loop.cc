@@ -239,7 +239,7 @@ void EpollLoop::RunTimers() {
     auto node = state_->timers.extract(timer);
     state_->timer_due.erase(node.key().second);
     node.mapped()();
-    // What is before this one by now is new.
+    // Timers that are now before this one are new.
     timer = state_->timers.upper_bound(node.key());
   }
   ArmTimer();

@@ -96,7 +96,7 @@ std::string TextLine(LogLevel level, std::string_view event,
   return line;
 }
 
-// A line that cannot be written (stderr closed, disk full) is dropped: there is nobody to tell.
+// A line that cannot be written (stderr closed, disk full) is dropped: no one can be told.
 void WriteToStderr(LogLevel /*level*/, std::string_view line) {
   std::string whole(line);
   whole += '\n';

@@ -62,7 +62,7 @@ std::vector<Candidate> OfferedCommands(const Command& command) {
   return offered;
 }
 
-// What may stand where neither a flag nor its value stands.
+// Candidates where neither a flag nor its value is expected.
 std::vector<Candidate> OfferedArguments(const TypedCommand& typed, const HostValues& values) {
   const std::vector<Argument>& arguments = typed.command->arguments;
   if (arguments.empty()) {
@@ -81,7 +81,7 @@ TypedLine TypedLineOf(std::vector<std::string> words) {
   if (!words.empty()) {
     words.pop_back();
   }
-  // "--output" "=" "json": the sign says no more than a blank would.
+  // "--output" "=" "json": the sign means the same as a blank.
   std::erase(words, "=");
   line.words = std::move(words);
   line.current = current == "=" ? "" : std::move(current);

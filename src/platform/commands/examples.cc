@@ -57,7 +57,7 @@ class ShellLine {
     }
   }
 
-  // The word after > or < names a file and is no word of the command.
+  // The word after > or < names a file and is not part of the command.
   void EndWord() {
     if (is_word_ && !is_file_) {
       words_.push_back(word_);

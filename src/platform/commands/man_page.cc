@@ -27,7 +27,7 @@ struct Point {
   size_t size = 1;  // bytes
 };
 
-// The first character of UTF-8; a byte that is none counts as a question mark.
+// The first character of UTF-8; an invalid byte counts as a question mark.
 Point FirstPoint(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
   const size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;

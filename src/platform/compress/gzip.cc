@@ -22,7 +22,7 @@ const Bytef* BytesOf(std::string_view text) {
   return reinterpret_cast<const Bytef*>(text.data());  // NOLINT: zlib's bytes are unsigned
 }
 
-// Of `text` behind what has the checksum `before`; 0 is that of nothing.
+// The checksum of `text` after text with the checksum `before`; 0 for no text.
 uint32_t CrcOf(std::string_view text, uint32_t before) {
   return text.empty() ? before : static_cast<uint32_t>(crc32_z(before, BytesOf(text), text.size()));
 }

@@ -185,7 +185,7 @@ class ZstdUnpacker final : public Unpacker {
   ~ZstdUnpacker() override { (void)ZSTD_freeDStream(stream_); }
 
   Status Open() override {
-    // 128 MiB at most, as the zstd program takes it: what needs more says so in its header.
+    // 128 MiB at most, as in the zstd program: files that need more say so in their header.
     constexpr int kWindowLog = 27;
     const bool is_set = stream_ != nullptr && ZSTD_isError(ZSTD_DCtx_setParameter(
                                                   stream_, ZSTD_d_windowLogMax, kWindowLog)) == 0;

@@ -27,12 +27,12 @@ StatusOr<Format> FormatOfPath(std::string_view path) {
 
 namespace {
 
-// What both formats and their libraries have in common.
+// The checks that both formats share.
 Status CheckText(std::string_view text, std::string_view file, const Limits& limits) {
   if (text.size() > limits.bytes) {
     return InvalidArgument("{}: {} bytes exceed the limit of {}", file, text.size(), limits.bytes);
   }
-  // yaml-cpp lets any byte through, and what is printed of it would not be JSON.
+  // yaml-cpp accepts any byte, and its printed form would not be JSON.
   if (const std::optional<size_t> offset = FindInvalidUtf8(text)) {
     const std::string_view before = text.substr(0, *offset);
     return InvalidArgument("{}:{}:{}: not UTF-8 text", file, std::ranges::count(before, '\n') + 1,

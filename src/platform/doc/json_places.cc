@@ -28,7 +28,7 @@ class PlaceScanner {
   }
 
  private:
-  // Of places that come in the order of the text.
+  // For offsets in the order of the text.
   Position At(size_t offset) {
     for (; counted_ < offset; ++counted_) {
       if (text_[counted_] == '\n') {

@@ -72,7 +72,7 @@ struct DuplicateKeyFinder {
 size_t EndOfString(std::string_view text, size_t at) {
   size_t end = text.find('"', at + 1);
   while (end != std::string_view::npos) {
-    // The quote counts unless it stands behind an odd number of backslashes.
+    // The quote counts unless it follows an odd number of backslashes.
     size_t first = end;
     while (text[first - 1] == '\\') {
       --first;
@@ -121,7 +121,7 @@ std::string PlaceInText(std::string_view text, size_t offset, std::string_view f
   return fmt::format("{}:{}:{}", file, lines + 1, offset - line_start + 1);
 }
 
-// What people most often do wrong, when the parser stopped at `offset`; empty when it is not that.
+// The most frequent mistakes, if the parser stopped at `offset`; empty for other errors.
 std::string_view Hint(std::string_view text, size_t offset) {
   const char wrong = offset < text.size() ? text[offset] : '\0';
   const std::string_view before = Trim(text.substr(0, offset));

@@ -110,7 +110,7 @@ class JsonPrinter {
   }
 };
 
-// What YAML 1.1 reads as a number and 1.2 as text: 1_000, 0b101, .inf.
+// Texts that YAML 1.1 reads as numbers and 1.2 as text: 1_000, 0b101, .inf.
 bool IsOldNumber(std::string_view text) {
   std::string digits;
   for (const char c : text) {
@@ -128,7 +128,7 @@ bool IsOldNumber(std::string_view text) {
 
 // True when YAML reads the text back as this very string without quotes.
 bool IsPlainYaml(std::string_view text) {
-  // What YAML 1.1 readers still take for booleans is quoted too.
+  // Words that YAML 1.1 readers take for booleans are quoted, too.
   constexpr std::string_view kFirst =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._";
   constexpr std::string_view kOther =
@@ -164,7 +164,7 @@ class YamlPrinter {
         PutLeaf(field.value());
       } else {
         out += "\n";
-        // Lists stand at the indentation of their key, as Kubernetes' files do.
+        // Lists have the indentation of their key, as in Kubernetes' files.
         Put(field.value(), field.value().is_array() && !is_long ? indent : indent + 2, false);
       }
     }

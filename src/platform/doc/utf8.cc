@@ -29,8 +29,8 @@ bool IsWithin(char c, uint8_t low, uint8_t high) {
   return byte >= low && byte <= high;
 }
 
-// Length of the well-formed sequence at the beginning of `text`, which is not empty; 0 when there
-// is none.
+// Length of the well-formed sequence at the beginning of `text`, which must not be empty; 0 if
+// there is none.
 size_t SequenceLength(std::string_view text) {
   if (IsWithin(text[0], 0x00, 0x7f)) {
     return 1;

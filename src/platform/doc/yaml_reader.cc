@@ -36,7 +36,7 @@ std::optional<double> Float(std::string_view text) {
   return is_number ? std::optional(number) : std::nullopt;
 }
 
-// Hears a document and keeps nothing of it.
+// Receives the events of a document and ignores them.
 class IgnoreEvents final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
@@ -53,8 +53,8 @@ class IgnoreEvents final : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// YAML::LoadAll would tell, but yaml-cpp 0.7 finds documents without end in texts like ",,,", each
-// of them empty: two are looked for, no more.
+// YAML::LoadAll would tell, but yaml-cpp 0.7 finds endless empty documents in texts like ",,,": so
+// this looks for two, and no more.
 bool HasSecondDocument(const std::string& text) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);

@@ -145,7 +145,7 @@ Status Document::Record(ChangeKind kind, const Key& key, const StatusOr<Splice>&
   return OkStatus();
 }
 
-// Nothing but tables may stand on the way to `key`.
+// All parents of `key` must be tables.
 Status Document::CheckWay(const Key& key) const {
   for (size_t count = 1; count < key.size(); ++count) {
     const Key way(key.begin(), key.begin() + static_cast<ptrdiff_t>(count));

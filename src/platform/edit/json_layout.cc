@@ -32,7 +32,7 @@ std::string NameOf(std::string_view raw) {
   return !error && name.is_string() ? std::string(name.get_string()) : std::string();
 }
 
-// Of a text that is known to be JSON. doc::Place would tell where values begin, not where they end.
+// For a text that is valid JSON. doc::Place knows where values begin, not where they end.
 Node ReadNode(std::string_view text, doc::JsonCursor& cursor) {
   cursor.SkipBlanks();
   Node node;
@@ -183,7 +183,7 @@ class JsonTextLayout : public Layout {
     return !key.empty() && StartsOnLineOfFirstChild(*Find(Key(key.begin(), key.end() - 1)));
   }
 
-  // What stands between a key and its value in this object, or else in this text.
+  // The text between a key and its value in this object, or else in this file.
   std::string Colon(const Node& object) const {
     for (const Node* node : {&object, Find({})}) {
       if (node == nullptr || node->children.empty() || node->kind != Node::Kind::kObject) {
@@ -198,7 +198,7 @@ class JsonTextLayout : public Layout {
     return ": ";
   }
 
-  // What stands between two children of `parent`, which has one at least.
+  // The text between two children of `parent`, which has at least one.
   std::string Separator(const Node& parent) const {
     const std::vector<Node>& children = parent.children;
     const Node& last = children.back();

@@ -53,7 +53,7 @@ Splice InsertItemInLine(std::string_view text, const TomlValue& list, const std:
           .offset = lead.size()};
 }
 
-// On a line of its own behind the last item's, whose comment stays where it is.
+// On a line of its own after the last item's, whose comment stays in its place.
 Splice InsertItemLine(std::string_view text, const TomlValue& list, const std::string& raw) {
   const Span last = list.items.back().raw;
   const std::optional<size_t> comma = LastComma(text, list);

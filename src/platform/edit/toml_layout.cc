@@ -58,7 +58,7 @@ class TomlTextLayout : public Layout {
       if (const TomlSection* section = spot.header != nullptr ? spot.header : spot.below) {
         return section->header.begin;
       }
-      // What is below a [[header]] has no place that Look would tell.
+      // Keys below a [[header]] have no place that Look could return.
       for (const TomlSection& section : places_.sections()) {
         if (std::ranges::equal(section.name, First(key, count), {}, &TomlName::name)) {
           return section.header.begin;
@@ -161,7 +161,7 @@ class TomlTextLayout : public Layout {
     return text_.substr(start, NextLine(text_, start) - start);
   }
 
-  // Of a byte that is the first of a line.
+  // `at` is the first byte of a line.
   bool HasBlankLineAbove(size_t at) const {
     return at > TextStart(text_) && text_[at - 1] == '\n' && IsBlank(LineOf(at - 1));
   }
@@ -242,7 +242,7 @@ class TomlTextLayout : public Layout {
                                  places_.SpelledHeader(key)));
   }
 
-  // Behind the last section that shares most of its names; at the end when there is none.
+  // After the last section that shares most of its names; at the end if there is none.
   Splice HeaderBehindKin(const Key& key) const {
     const TomlSection* kin = places_.LastOfKin(key);
     const TomlSection& last = places_.sections().back();

@@ -47,7 +47,7 @@ void LookIn(const std::vector<TomlEntry>& entries, size_t depth, const Key& key,
   }
 }
 
-// What `inner` is indented more than `outer`.
+// The indentation of `inner` beyond that of `outer`.
 std::string_view Step(std::string_view outer, std::string_view inner) {
   return inner.starts_with(outer) ? inner.substr(outer.size()) : std::string_view();
 }
@@ -83,7 +83,7 @@ const TomlSection* TomlPlaces::LastOfKin(const Key& key) const {
   return kin;
 }
 
-// What stands below a [[header]] has no key of its own: it is passed over.
+// Entries below a [[header]] have no key of their own: they are skipped.
 void TomlPlaces::MarkItems() {
   std::set<Key> items;
   is_item_.resize(sections_.size());

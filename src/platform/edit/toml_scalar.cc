@@ -22,8 +22,8 @@ int ValueOf(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : 99;
 }
 
-// Digits of a base with single underscores between them, from the start of `text`; takes them off.
-// Nothing when there are none.
+// Removes and returns the digits at the start of `text`, with single underscores between them.
+// Nothing if there are none.
 std::optional<std::string> TakeDigits(std::string_view& text, int base = 10) {
   std::string digits;
   size_t at = 0;

@@ -28,8 +28,8 @@ void AppendUtf8(std::string& out, uint32_t code) {
   }
 }
 
-// What a "basic" key means; its escapes are those of TOML 1.0. A wrong one stays as it is: the
-// parser refuses the text.
+// The meaning of a "basic" key; its escapes are those of TOML 1.0. An invalid one stays as it is:
+// the parser rejects the text.
 std::string Unescape(std::string_view raw) {
   constexpr std::string_view kLetters = "btnfr\"\\";
   constexpr std::string_view kMeanings = "\b\t\n\f\r\"\\";

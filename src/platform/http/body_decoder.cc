@@ -118,7 +118,7 @@ void BodyDecoder::TakeLineByte(char byte) {
 
 void BodyDecoder::TakeDigit(char byte) {
   if (const auto digit = ParseUint({&byte, 1}, 16)) {
-    // More digits than a limit can have are too large whatever follows.
+    // A number with more digits than a limit can have is too large, whatever follows.
     if (left_ > limit_) {
       state_ = State::kTooLarge;
       return;

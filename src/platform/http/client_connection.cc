@@ -35,7 +35,7 @@ ClientConnection::ClientConnection(EventLoop& loop, UniqueFd socket,
 
 ClientConnection::~ClientConnection() {
   if (session_ != nullptr && socket_.is_valid()) {
-    // As a courtesy: nobody waits for it to arrive.
+    // As a courtesy: nobody waits until it arrives.
     session_->Close();
     const std::string last = session_->TakeOutput();
     (void)send(socket_.get(), last.data(), last.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -63,7 +63,7 @@ void ClientConnection::Send(std::string request, bool is_head, ExchangeHandlers 
   } else if (!session_->Write(request).ok()) {
     is_reusable_ = false;  // broken: the server's end of it is read
   }
-  // Not sent from here: what comes of it must not be reported from here.
+  // Not sent from here: the result must not be reported from here.
   WatchWritable();
 }
 
@@ -194,7 +194,7 @@ void ClientConnection::Parse() {
   End(OkStatus());
 }
 
-// False: nobody wants it any more.
+// False: nobody waits for it any more.
 bool ClientConnection::DeliverAnswer() {
   if (parser_->state() == ParseState::kHeader) {
     return true;

@@ -1,5 +1,5 @@
-// What a server says to a peer's bytes does not depend on how they were cut into pieces, and each
-// of its answers can be read. First byte: the size of the pieces.
+// A server's answers to a peer's bytes do not depend on how they are split into pieces, and each
+// answer can be parsed. The first byte is the size of the pieces.
 #include <algorithm>
 #include <array>
 #include <cstdint>

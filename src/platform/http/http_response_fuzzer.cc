@@ -1,5 +1,5 @@
-// What a client reads out of a server's bytes does not depend on how they were cut into pieces.
-// First byte: the size of the pieces, and whether the request was HEAD.
+// What a client reads from a server's bytes does not depend on how they are split into pieces. The
+// first byte is the size of the pieces, and whether the request was HEAD.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -36,7 +36,7 @@ Refusal RefusalOf(const error_code& error) {
           .reason = fmt::format("invalid HTTP message: {}", error.message())};
 }
 
-// What requests and responses have in common: a header, then a body.
+// The part that requests and responses share: a header, then a body.
 template <bool kIsRequest>
 class MessageParser {
  public:
@@ -57,7 +57,7 @@ class MessageParser {
     refusal_ = {.code = code, .reason = std::move(reason)};
   }
 
-  // The header, as a whole, or nothing of it. Then, in kBody, BeginBody is due.
+  // Takes the whole header, or nothing. Then, in kBody, BeginBody is due.
   size_t FeedHeader(std::string_view bytes) {
     switch (scan_.Scan(bytes)) {
       case HeaderScan::Result::kNeedMore:
@@ -291,7 +291,7 @@ class ResponseParser::Impl {
 
   int code() const { return static_cast<int>(message_->header().get().result_int()); }
   const Headers& headers() const { return message_->headers(); }
-  // One that ends with the connection has none behind it.
+  // A message that ends with the connection is the last one.
   bool keeps_alive() const { return message_->header().keep_alive() && !is_until_close_; }
   std::string TakeBody() { return message_->TakeBody(); }
 

@@ -94,8 +94,8 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     }
   }
 
-  // The same of clients that have connected and ask nothing, or do not take their answers. False
-  // when there are none.
+  // Closes the client with the least claim: one that sends no request, or does not read its answer.
+  // False if there is none.
   bool MakeRoom() {
     ReportFull();
     auto least = peers_.end();

@@ -25,7 +25,7 @@ void ServerConnection::Receive(std::string_view bytes, WallTime now) {
 
 void ServerConnection::ReceiveEnd() {
   has_input_ended_ = true;
-  // Half a request is none.
+  // Half a request does not count.
   if (phase_ < Phase::kReady || phase_ == Phase::kStreaming) {
     phase_ = Phase::kClosing;
   }

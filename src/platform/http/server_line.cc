@@ -10,7 +10,7 @@
 namespace kgpu::http {
 namespace {
 
-// What is enciphered ahead of the peer.
+// Limit for encrypted data that the peer has not taken yet.
 constexpr size_t kMaxSealed = size_t{64} << 10;
 
 // No handshake begins with a letter, every method does.

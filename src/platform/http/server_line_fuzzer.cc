@@ -91,7 +91,7 @@ std::unique_ptr<Session> NewServerSession() {
   return Session::ForServer(TheContexts().server).value();
 }
 
-// What a client within TLS is answered to `text`, which it sends in pieces.
+// The answer to a client within TLS that sends `text` in pieces.
 std::string AskWithin(std::string_view text, size_t piece) {
   Server server(NewServerSession());
   const auto client = Session::ForClient(TheContexts().client, "server").value();

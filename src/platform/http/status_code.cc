@@ -50,7 +50,7 @@ struct Meaning {
   StatusCode status;
 };
 
-// The first line of a status is what CodeOf says of it.
+// CodeOf uses the first line for a status.
 constexpr std::array<Meaning, 15> kMeanings = {{
     {400, StatusCode::kInvalidArgument},
     {401, StatusCode::kUnauthenticated},

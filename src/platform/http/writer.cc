@@ -74,7 +74,7 @@ std::string ResponseHead(const Response& response, Framing framing, bool keeps_a
   } else if (framing == Framing::kChunked) {
     AppendField(head, "Transfer-Encoding", "chunked");
   }
-  // A client of HTTP/1.0 that asked to go on needs the answer that it may.
+  // A client of HTTP/1.0 that asked for keep-alive needs the answer that it is granted.
   AppendField(head, "Connection", keeps_alive ? "keep-alive" : "close");
   head += "\r\n";
   return head;

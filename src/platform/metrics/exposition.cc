@@ -110,8 +110,8 @@ void Exposition::WriteHeader() {
   Type type = type_;
   std::string_view family = name_;
   if (format_ == Format::kOpenMetrics) {
-    // A family's name is that of its samples without the ending that its type has. A counter whose
-    // name lacks it (others gave it) is none by that standard.
+    // A family's name is that of its samples without the suffix of its type. A counter whose name
+    // has no suffix (others named it) is not a counter in that format.
     const std::string_view ending = type == Type::kCounter ? "_total" : "_info";
     if (type == Type::kCounter || type == Type::kInfo) {
       if (family.ends_with(ending)) {

@@ -19,8 +19,8 @@ namespace json = boost::json;
 
 constexpr size_t kMaxShown = 1000;
 
-// What is found may quote a file or a cluster: it must not write to the terminal. What was made
-// printable and cut short before stays as it is.
+// A finding may quote a file or a cluster: it must not control the terminal. Text that was made
+// printable and cut before does not change.
 std::string Shown(std::string_view text, size_t limit = kMaxShown) {
   constexpr std::string_view kCut = "…";
   std::string shown;

@@ -15,7 +15,7 @@ class Service;
 
 namespace kgpu::rpc {
 
-// Handlers run on gRPC's threads. Owned by whoever owns the services.
+// Handlers run on gRPC's threads. Owned by the owner of the services.
 class Server {
  public:
   // Each of `services` must outlive the server. Errors: Internal.

@@ -16,7 +16,7 @@ StatusOr<std::optional<UniqueFd>> AcceptOn(int listener, std::string_view name) 
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return std::optional<UniqueFd>();
     }
-    // A peer that is gone already is none; accept(2) says to take the next.
+    // A peer that is already gone does not count; accept(2) says to take the next.
     if (errno != EINTR && errno != ECONNABORTED) {
       return ErrnoStatus(errno, fmt::format("accept on {}", name));
     }

@@ -21,7 +21,7 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// Of the files beside `path` with a leading dot and `kRandom` for an ending.
+// The suffix of temporary files next to `path`, whose names begin with a dot.
 constexpr std::string_view kRandom = ".XXXXXX";
 
 }  // namespace

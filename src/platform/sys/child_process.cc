@@ -57,7 +57,7 @@ class FileActions {
   posix_spawn_file_actions_t actions_{};
 };
 
-// A child starts with no signal blocked or ignored, whatever our main blocked before.
+// A child starts with no signal blocked or ignored, whatever our main has blocked.
 class Attributes {
  public:
   explicit Attributes(const SpawnOptions& options) {

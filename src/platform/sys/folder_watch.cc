@@ -31,7 +31,7 @@ StatusOr<std::unique_ptr<FolderWatch>> FolderWatch::Create(EventLoop& loop, std:
 }
 
 void FolderWatch::WatchFolder() {
-  // A folder that is not there now is met again when its parent tells of it.
+  // A folder that does not exist now is found later, when its parent reports it.
   self_ = inotify_->Watch(folder_, kFolder).value_or(-1);
 }
 

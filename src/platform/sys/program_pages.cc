@@ -10,8 +10,8 @@
 namespace kgpu::sys {
 namespace {
 
-// The part of a segment that is whole pages of it alone: the loader may have written to the page
-// that two segments share.
+// Only whole pages of the segment: the loader may have written to a page that two segments
+// share.
 void Forget(uintptr_t first, uintptr_t end, uintptr_t page) {
   first = (first + page - 1) / page * page;
   end = end / page * page;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kUsualPiece = 4096;
 
-// How much to ask for first. What the file says of its size is no more than a hint: procfs says 0.
+// How much to read first. The file's size is only a hint: procfs says 0.
 size_t FirstPiece(int fd) {
   struct stat info{};
   const bool has_size = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;

@@ -33,7 +33,7 @@ int OpenInRoot(int root, const char* path, int flags) {
   return fd < 0 ? -errno : static_cast<int>(fd);
 }
 
-// What the kernel calls an open file. Errors: as errno.
+// The kernel's path of an open file. Errors: as errno.
 StatusOr<std::string> PathOfFd(int fd) {
   std::array<char, PATH_MAX> text{};
   const ssize_t length =
@@ -137,7 +137,7 @@ StatusOr<std::string> Root::Resolve(std::string_view path) const {
   }
   std::string_view whole = *real;
   if (real_path_ != "/") {
-    // "/a.new" does not lie below "/a".
+    // "/a.new" is not below "/a".
     const bool is_below = whole.starts_with(real_path_) &&
                           (whole.size() == real_path_.size() || whole[real_path_.size()] == '/');
     if (!is_below) {
@@ -181,7 +181,7 @@ StatusOr<struct stat> Root::Stat(std::string_view path) const {
 StatusOr<struct stat> Root::LinkStat(std::string_view path) const {
   struct stat result = {};
   if (path_ == "/") {
-    // No link leads out of it: one call does for three.
+    // No link leads out of it: one call instead of three.
     const std::string whole = At(path);
     return ::lstat(whole.c_str(), &result) == 0 ? StatusOr<struct stat>(result)
                                                 : ErrnoStatus(errno, fmt::format("open {}", whole));

@@ -50,8 +50,8 @@ class Stream {
 
   int fd() const { return fd_.get(); }
 
-  // Takes what lies in the pipe, but not for ever: one who prints without end has a deadline too.
-  // Closes the pipe at its end.
+  // Reads what is in the pipe, but not for ever: a program that prints without end has a deadline,
+  // too. Closes the pipe at its end.
   void Drain() {
     std::array<char, 16384> bytes{};  // a pipe holds four of them
     for (int turn = 0; turn < 16 && fd_.is_valid(); ++turn) {
@@ -104,8 +104,8 @@ int MillisecondsTo(Deadline deadline) {
 // Only one that is stuck in the kernel outlives SIGKILL for so long.
 constexpr std::chrono::milliseconds kKillWait{30'000};
 
-// What a program prints, until it has ended. A child of its own that keeps the pipes open does not
-// keep us.
+// What a program prints, until it has ended. A child process that keeps the pipes open does not
+// delay us.
 class Collection {
  public:
   Collection(ChildProcess& child, UniqueFd out_fd, UniqueFd err_fd, const RunRequest& request,
@@ -116,7 +116,7 @@ class Collection {
         out_(std::move(out_fd), result.out, request),
         err_(std::move(err_fd), result.err, request) {}
 
-  // `reported_fd`: readable when we are asked to end; -1: nobody tells us.
+  // `reported_fd`: readable when we are asked to stop; -1: there is none.
   Status ToItsEnd(int reported_fd) {
     const Deadline deadline = std::chrono::steady_clock::now() + request_.deadline;
     bool has_ended = false;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kMostNames = 8;
 
-// Of every process that lives.
+// Of every living process.
 std::vector<ProcessStat> Living() {
   std::vector<ProcessStat> living;
   const auto root = Root::Open("/proc");

@@ -120,7 +120,7 @@ StatusOr<TcpListener> TcpListener::Listen(const TcpAddress& address, int backlog
   if (listener.ok() || !address.is_any()) {
     return listener;
   }
-  // A host without IPv6 has no such addresses: all of IPv4 is every address there.
+  // A host without IPv6 has no such addresses: "every address" is then all of IPv4.
   const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address.base());
   ASSIGN_OR_RETURN(const TcpAddress v4,
                    TcpAddress::Parse(fmt::format("0.0.0.0:{}", ntohs(v6->sin6_port))));

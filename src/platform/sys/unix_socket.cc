@@ -77,7 +77,7 @@ StatusOr<bool> IsListening(const Address& address, const std::string& path) {
   return ErrnoStatus(errno, fmt::format("connect to {}", path));
 }
 
-// Takes a socket away that nobody answers on.
+// Removes a socket on which nobody answers.
 Status RemoveStale(const Address& address, const std::string& path) {
   struct stat old = {};
   if (fstatat(address.folder.get(), address.name.c_str(), &old, AT_SYMLINK_NOFOLLOW) != 0) {

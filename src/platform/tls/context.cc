@@ -28,13 +28,13 @@ StatusOr<BioPtr> ReaderOf(std::string_view pem) {
   return bio;
 }
 
-// There is nobody to ask for a passphrase.
+// No passphrase: nobody can be asked for one.
 int NoPassphrase(char* /*buffer*/, int /*size*/, int /*is_writing*/, void* was_asked) {
   *static_cast<bool*>(was_asked) = true;
   return 0;
 }
 
-// What PEM cannot be read for, without a word of what it holds. `label` is that of its first line.
+// Why PEM cannot be read, without quoting it. `label` is that of its first line.
 Status BadPem(std::string_view pem, std::string_view label) {
   ERR_clear_error();
   const bool is_there = pem.find("-----BEGIN ") != pem.npos && pem.find(label) != pem.npos;

@@ -90,7 +90,7 @@ Status VerificationError(int code, const X509* at, const X509* leaf,
   }
 }
 
-// What the other side said when it hung up. Source: RFC 8446, section 6.2.
+// The alert that the other side sent when it hung up. Source: RFC 8446, section 6.2.
 Status AlertError(int reason) {
   switch (reason) {
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
@@ -124,7 +124,7 @@ Status AlertError(int reason) {
   }
 }
 
-// OpenSSL forgets the certificate that it refuses: what is to be said of it is said here.
+// OpenSSL forgets the certificate that it rejects: it is described here.
 int OnVerification(int is_ok, X509_STORE_CTX* store) {
   const auto* ssl = static_cast<const SSL*>(
       X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));

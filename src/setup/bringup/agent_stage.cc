@@ -128,7 +128,7 @@ bool AgentStage::IsAnswering() const {
   return reported.ok() && (reported->IsSuccess() || reported->exit.code == kFailures);
 }
 
-// Files that are still to be removed. One that cannot be read is for Undo to tell of.
+// Files that still have to be removed. Undo reports one that cannot be read.
 bool AgentStage::HasTraces() const {
   const auto record = ReadRecord(in_.host);
   return !record.ok() || !record->files.empty();
@@ -247,7 +247,7 @@ Status AgentStage::RemoveFiles(Record& record) {
 
 StatusOr<Outcome> AgentStage::Undo() {
   ASSIGN_OR_RETURN(Record record, ReadRecord(in_.host));
-  // An image of a host that was brought up, say: there is nobody to stop it, and nothing to stop.
+  // In an image of a host that was brought up, for example, nothing runs that could be stopped.
   const bool has_systemd = sys::HasSystemd(in_.host);
   if (has_systemd && in_.host.Exists(kAgentUnit)) {
     RETURN_IF_ERROR(Systemctl({"disable", "--now", kUnitName}));

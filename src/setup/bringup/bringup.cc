@@ -31,7 +31,7 @@ struct Found {
   Owner owner = Owner::kNobody;  // of the one on top
 };
 
-// Which of the levels that are there are ours; null: whatever is there is.
+// Which of the installed levels are ours; null: all of them are.
 const std::vector<std::string>* OwnOf(const Record& record, const Stage& stage) {
   const auto own = record.own.find(std::string(stage.id()));
   return own == record.own.end() ? nullptr : &own->second;
@@ -53,8 +53,8 @@ StatusOr<Found> Find(const Stage& stage, const Host& host) {
   return found;
 }
 
-// The record is written first: a stage that is killed half-way is undone as well. What somebody
-// began by hand is theirs, and stays theirs when `up` goes on with it.
+// The record is written first, so that a stage that was killed half-way is undone as well. What a
+// user began by hand is theirs, and stays theirs when `up` continues it.
 Status Note(const Stage& stage, const Host& host, const Found& found) {
   Record record = found.record;
   if (!stage.LeavesTraces() || found.owner == Owner::kPerson) {
@@ -67,7 +67,7 @@ Status Note(const Stage& stage, const Host& host, const Found& found) {
   return record == found.record ? OkStatus() : WriteRecord(host.disk, record);
 }
 
-// What comes on top of what is there now is not ours.
+// Levels that are added on top of the present ones are not ours.
 Status NoteOwn(const Stage& stage, const Host& host) {
   ASSIGN_OR_RETURN(const Levels levels, stage.LevelsThere());
   if (levels.names.empty()) {
@@ -146,7 +146,7 @@ void RaiseStage(Stage& stage, const Host& host, const Options& options, StageRep
   DoStage(stage, host, *found, report);
 }
 
-// What was put over ours, or in its place once it was gone, is not taken back. True: ours is gone.
+// What was installed over ours, or instead of it, is not removed. True: ours is gone.
 bool LeavesTheirs(const Stage& stage, const Found& found, StageReport& report) {
   const std::vector<std::string>* own = OwnOf(found.record, stage);
   const bool is_over =
@@ -212,7 +212,7 @@ Status Begin(const Stages& stages, const Options& options) {
   return OkStatus();
 }
 
-// Not for as long as the same call is to go on.
+// Not as long as the same call will continue.
 void End(const Stages& stages, const Options& options, Report& report) {
   if (options.is_dry_run || report.Has(Step::kFailed) || report.Has(Step::kWaits)) {
     return;

@@ -26,7 +26,7 @@ std::string_view FirstLine(std::string_view text) {
   return text.substr(0, text.find('\n'));
 }
 
-// What follows `mark` in the lines that begin with it, in one line.
+// The text after `mark` in the lines that begin with it, joined into one line.
 std::string Marked(std::string_view text, std::string_view mark) {
   std::vector<std::string> found;
   for (const std::string_view line : Split(text, '\n')) {
@@ -48,7 +48,7 @@ std::string LineWith(std::string_view text, std::string_view part) {
   return "";
 }
 
-// The errors of report::FindingsText with their fixes, in one line; empty: there is none.
+// The errors of report::FindingsText with their fixes, in one line; empty: none.
 std::string Refusals(std::string_view text) {
   constexpr std::string_view kError = "error ";
   std::vector<std::string> found;

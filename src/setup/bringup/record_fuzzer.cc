@@ -1,4 +1,4 @@
-// What stands in /var/lib/kgpu/node/record.json.
+// The content of /var/lib/kgpu/node/record.json.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

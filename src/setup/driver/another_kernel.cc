@@ -36,8 +36,8 @@ Status CheckModulesCanBeAdded(const HostFacts& facts, const Plan& ours) {
   return OkStatus();
 }
 
-// Of the steps that bring the driver those that are for one kernel. What is the driver's own is
-// here already, as are package sources and streams.
+// Keeps the plan's steps for one kernel. The driver's own packages are already installed, as are
+// package sources and streams.
 void KeepStepsOfKernel(const std::string& release, Plan& plan) {
   constexpr std::array<std::string_view, 3> kWhole = {"package-lists", "headers", "modules"};
   // "5.14.0-570.55.1" of "5.14.0-570.55.1.el9_6.x86_64": names of built modules end with it.

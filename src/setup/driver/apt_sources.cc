@@ -100,7 +100,7 @@ std::vector<AptSource> ParseAptParagraphs(std::string_view text, std::string_vie
       fields.clear();
       last.clear();
     } else if (line.front() == ' ' || line.front() == '\t') {
-      if (!last.empty()) {  // a field goes on
+      if (!last.empty()) {  // the field continues
         fmt::format_to(std::back_inserter(fields[last]), " {}", Trim(line));
       }
     } else if (colon != std::string_view::npos) {

@@ -196,12 +196,12 @@ StatusOr<Choice> ChooseFile(const HostFacts& facts, const Request& request, Need
   return choice;
 }
 
-// Whose packages are asked for, the best first.
+// The sources whose packages are wanted, the best first.
 StatusOr<std::vector<SourceKind>> SourcesOf(const HostFacts& facts, const Request& request,
                                             const Needs& needs) {
   const bool is_whole = request.version.find('.') != std::string::npos;
   const host::Family family = facts.distribution.family;
-  // Its archive has one version of each branch, and apt is asked which before anything is changed.
+  // Debian has one version of each branch; apt is asked which before anything is changed.
   const bool is_debian = family == host::Family::kDebian;
   const bool has_whole =
       request.source == SourceKind::kNvidia ||

@@ -64,7 +64,7 @@ bool IsRivalLoaded(const HostFacts& facts) {
 
 bool NeedsUnload(const HostFacts& facts, const Plan& plan) {
   const host::DriverFacts& driver = facts.host.driver;
-  // Libraries that are newer than the loaded module: an upgrade that nobody finished.
+  // Libraries that are newer than the loaded module: an upgrade that was not finished.
   const bool agrees =
       driver.library_versions.empty() || driver.library_versions.back() == driver.module_version;
   const bool is_same = agrees && IsVersion(driver.module_version, plan.version) &&

@@ -42,7 +42,7 @@ void AddNouveauOff(const HostFacts& facts, const Traits& traits, Plan& plan) {
   }
 }
 
-// What was loaded of it, besides what computing needs, is wanted again.
+// Modules of the driver that were loaded, besides those for computing, are loaded again.
 std::vector<std::string> ModulesToLoad(const HostFacts& facts) {
   // nvidia-drm is for displays, and what a display holds cannot be unloaded by an upgrade.
   std::vector<std::string> names = {"nvidia", "nvidia-uvm", "nvidia-modeset"};

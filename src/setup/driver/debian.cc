@@ -9,8 +9,8 @@
 namespace kgpu::driver {
 namespace {
 
-// The components that hold the driver, its open modules and its firmware (a component of its own
-// from Debian 12 on).
+// The components with the driver, its open modules and its firmware (a component of its own from
+// Debian 12 on).
 std::vector<std::string> WantedComponents(unsigned major) {
   std::vector<std::string> wanted = {"contrib", "non-free"};
   if (major >= 12) {

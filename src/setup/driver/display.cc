@@ -1,4 +1,4 @@
-// What a display needs besides computing: asked for, never the default.
+// What a display needs besides computing: on request, never by default.
 #include <utility>
 
 #include <fmt/format.h>

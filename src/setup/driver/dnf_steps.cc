@@ -172,7 +172,7 @@ void AddDnfHeaders(Planning& planning, std::string_view page) {
           InstallPackages{std::move(names)});
 }
 
-// What was chosen before is so again on the way back.
+// The stream that was chosen before is chosen again by the undo.
 void AddModuleStream(Planning& planning, const std::string& stream, std::string_view page) {
   const ModuleStream& old = planning.facts.stream;
   if (old.name == stream) {

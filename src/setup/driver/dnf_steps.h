@@ -15,7 +15,7 @@ bool HasDnf5(const HostFacts& facts);
 // NVIDIA's packages are grouped by streams of a module.
 bool HasStreams(const HostFacts& facts);
 
-// The plugins of dnf, added once, by whoever needs them first.
+// The plugins of dnf, added once, by the first step that needs them.
 void AddRepositoryTool(Planning& planning, std::string_view page,
                        std::string_view title = "install the tools that add repositories");
 void AddDnfRepository(Planning& planning, std::string_view page);

@@ -10,7 +10,7 @@ namespace {
 
 void CheckPackages(const kgpu::host::Packages& packages, size_t size) {
   for (const auto& [name, package] : packages) {
-    // Nothing comes of it that was not in it.
+    // The result holds nothing that was not in the input.
     if (name.empty() || name.size() + package.version.size() > size) {
       __builtin_trap();
     }

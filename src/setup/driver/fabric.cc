@@ -36,7 +36,7 @@ std::string FabricProblem(const HostFacts& facts, SourceKind source) {
   }
   switch (facts.distribution.family) {
     case host::Family::kUbuntu:
-      // What the boards with NVLink 5 need besides, the subnet manager, it has not.
+      // Ubuntu lacks the subnet manager, which boards with NVLink 5 also need.
       return HasNvLink5(facts) ? "Ubuntu has no nvlsm, which boards with NVLink 5 need" : "";
     case host::Family::kDebian:
       return "Debian has no fabric manager, which GPUs connected by NVSwitches need for CUDA";
@@ -51,7 +51,7 @@ std::string FabricProblem(const HostFacts& facts, SourceKind source) {
 
 void AddFabric(const HostFacts& facts, Plan& plan) {
   if (HasNvLink5(facts)) {
-    // The switches are asked over InfiniBand's management datagrams.
+    // The switches are reached by InfiniBand's management datagrams.
     AddStep(
         plan, "nvlink-modules-at-boot", "load the module that reaches the switches at every boot",
         pages::kFabricManager,

@@ -1,4 +1,4 @@
-// A driver that lies on the host as a file: NVIDIA's installers, and packages that are a
+// A driver from a file on the host: NVIDIA's installers, and packages that contain a
 // repository.
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ bool HasDkms(const Planning& planning) {
   return !planning.facts.Program("dkms").empty();
 }
 
-// The installer signs what it builds itself, when it is given a key; DKMS has one of its own.
+// The installer signs what it builds, if it is given a key; DKMS has its own key.
 bool NeedsSigning(const Planning& planning) {
   return planning.facts.kernel.is_running && !HasDkms(planning) &&
          planning.facts.host.kernel.secure_boot.value_or(false);
@@ -106,8 +106,8 @@ Status CheckCudaFile(const Planning& planning, const DriverFile& file) {
   return OkStatus();
 }
 
-// Another version than ours is never uninstalled: the installer may have ended before it touched
-// it. The first line of its log tells which one is there: "1.0-5809505 (580.95.05)".
+// Never uninstalls another version than ours: the installer may have ended before it changed that
+// one. The first line of its log has the installed version: "1.0-5809505 (580.95.05)".
 std::vector<std::string> UninstallCommand(std::string_view version) {
   return {"/bin/sh", "-c",
           fmt::format("read -r first </var/lib/nvidia/log; case \"$first\" in *'({})'*) exec "

@@ -15,10 +15,10 @@ struct Range {
   Generation generation = Generation::kUnknown;
 };
 
-// By id, without overlaps. Each chip has a block of its own, so that ids within a range that no
-// product has yet belong to it as well. Source: the names of chips in the PCI ID list
-// (https://pci-ids.ucw.cz/read/PC/10de) and the table of supported chips in the README of
-// NVIDIA's open kernel modules.
+// Sorted by id, without overlaps. Each chip has a block of ids, so that ids within a range that no
+// product has yet belong to that chip as well. Source: the names of chips in the PCI ID list
+// (https://pci-ids.ucw.cz/read/PC/10de) and the table of supported chips in the README of NVIDIA's
+// open kernel modules.
 constexpr std::array<Range, 33> kRanges = {{
     {0x06c0, 0x06df, Generation::kFermi},      // GF100
     {0x0dc0, 0x0f7f, Generation::kFermi},      // GF106, GF104, GF108
@@ -87,7 +87,7 @@ struct Row {
 };
 
 // Source: the release notes of branches 390, 470 and 580 ("last branch to support"), NVIDIA's page
-// on the open kernel modules, and the least branch in the support matrix of the data-centre
+// on the open kernel modules, and the oldest branch in the support matrix of the data-centre
 // drivers.
 constexpr std::array<Row, 12> kRows = {{
     {Generation::kUnknown, "unknown", {.can_open = true}},

@@ -116,7 +116,7 @@ void ReadExisting(HostFacts& facts) {
   const auto is_module = [](const auto& one) { return host::IsModulePackage(one.first); };
   if (std::ranges::any_of(facts.packages, is_module)) {
     facts.existing = Existing::kPackages;
-    // What is loaded may be older: an upgrade of the packages changes nothing of it.
+    // The loaded module may be older: an upgrade of the packages does not change it.
     const auto versioned = std::ranges::find_if(facts.packages, HasDriversVersion);
     if (versioned != facts.packages.end()) {
       facts.existing_version = host::UpstreamVersion(versioned->second.version);
@@ -177,7 +177,7 @@ void ReadSpace(const sys::Root& host, HostFacts& facts) {
 }  // namespace
 
 std::string FlavourOf(std::string_view release) {
-  // What follows the numbers: "6.1.0-56-cloud-amd64", "6.8.0-1029-nvidia-64k".
+  // The suffix after the numbers: "6.1.0-56-cloud-amd64", "6.8.0-1029-nvidia-64k".
   for (size_t dash = release.find('-'); dash != std::string_view::npos;
        dash = release.find('-', dash + 1)) {
     const std::string_view rest = release.substr(dash + 1);

@@ -16,7 +16,7 @@
 namespace kgpu::driver {
 namespace {
 
-// What Ubuntu's names of packages say: "linux-modules-nvidia-535-server-open-generic".
+// The parts of Ubuntu's package names: "linux-modules-nvidia-535-server-open-generic".
 struct UbuntuName {
   unsigned branch = 0;
   bool is_server = false;
@@ -47,7 +47,7 @@ bool IsOfOtherKind(std::string_view name, ModuleKind kind) {
   return has_kind && is_open != (kind == ModuleKind::kOpen);
 }
 
-// Of Red Hat's: modules that DKMS builds and those built for one kernel give way to each other.
+// Red Hat: modules that DKMS builds and those built for one kernel replace each other.
 bool IsOfOtherForm(const Planning& planning, std::string_view name) {
   constexpr std::string_view kStart = "kmod-nvidia-";
   if (planning.facts.distribution.family != host::Family::kRhel || !name.starts_with(kStart)) {
@@ -58,7 +58,7 @@ bool IsOfOtherForm(const Planning& planning, std::string_view name) {
   return is_for_one_kernel != (planning.choice.source == SourceKind::kPrecompiled);
 }
 
-// Of Ubuntu's and NVIDIA's packages of one branch the names differ, and one excludes the other.
+// Ubuntu's and NVIDIA's packages of one branch have different names, and conflict.
 bool IsOfOtherBranch(const Planning& planning, std::string_view name) {
   if (planning.facts.distribution.family != host::Family::kUbuntu) {
     return false;
@@ -99,7 +99,7 @@ std::vector<std::string> OldPackages(const Planning& planning) {
   return names;
 }
 
-// `dnf download`, by which packages are kept, is a plugin's; dnf 5 has it itself.
+// `dnf download`, which keeps packages, needs a plugin; dnf 5 has it built in.
 bool IsFetchedByPlugin(const Planning& planning) {
   return host::UsesDnf(planning.facts.distribution.family) && !HasDnf5(planning.facts) &&
          !planning.gives_up;

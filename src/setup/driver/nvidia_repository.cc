@@ -9,13 +9,13 @@ namespace {
 constexpr unsigned kUnversionedFabric = 580;
 constexpr unsigned kUnversionedUbuntu = 590;
 
-// "-580.95.05" where one version is asked for, not a branch.
+// "-580.95.05" if one version is requested, not a branch.
 std::string DnfPin(const Planning& planning) {
   return planning.choice.is_whole() ? fmt::format("-{}", planning.choice.version) : "";
 }
 
-// What joins GPUs, of the driver's very version all but the subnet manager and its tools. `after`
-// follows the names of what is of the driver's version.
+// Packages that connect GPUs; all but the subnet manager and its tools have the driver's exact
+// version. `after` follows the names of those that do.
 void AddFabricPackages(const Planning& planning, const std::string& manager, std::string_view after,
                        std::vector<std::string>& names) {
   const HostFacts& facts = planning.facts;

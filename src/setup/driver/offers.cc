@@ -101,7 +101,7 @@ constexpr std::array kFirstBranches = {
 
 // 0: NVIDIA has no repository for it.
 unsigned FirstOfNvidia(const host::Distribution& distribution) {
-  // Of Ubuntu only the releases with long support.
+  // For Ubuntu only the releases with long-term support.
   if (distribution.family == host::Family::kUbuntu &&
       (distribution.major % 2 != 0 || distribution.minor != 4)) {
     return 0;

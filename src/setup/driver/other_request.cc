@@ -16,7 +16,7 @@ bool IsOneOf(const std::string& version, const std::string& wanted) {
   return IsVersion(version, wanted) || IsVersion(wanted, version);
 }
 
-// Of a plan that names a branch it is not known which of its versions came.
+// If a plan names a branch, it is not known which of its versions was installed.
 bool MayReach(const std::string& version, const cuda::DriverVersion& least) {
   const auto parsed = cuda::DriverVersion::Parse(version);
   if (!parsed.ok()) {

@@ -33,8 +33,8 @@ struct OwnedFile {
 // By package; with its architecture where dpkg's database has several: "libcuda1:i386".
 using OwnedFiles = std::map<std::string, std::vector<OwnedFile>>;
 
-// What package managers may be configured to leave out, what is made again, and what a driver runs
-// without.
+// Files that package managers may be configured to leave out, that are generated, or that a driver
+// does not need.
 bool IsPassedOver(std::string_view path) {
   constexpr std::array<std::string_view, 11> kFolders = {"/boot/",
                                                          "/run/",
@@ -52,7 +52,7 @@ bool IsPassedOver(std::string_view path) {
   });
 }
 
-// Files that other packages have put aside: theirs stand in that place.
+// Files that other packages have diverted: theirs are in that place.
 std::set<std::string, std::less<>> DivertedFiles(const sys::Root& root) {
   const std::string text = root.ReadFile("var/lib/dpkg/diversions", kFileListLimit).value_or("");
   const std::vector<std::string_view> lines = Split(text, '\n');
@@ -76,7 +76,7 @@ std::set<std::string> EmptyInPackage(const sys::Root& root, std::string_view ste
   return empty;
 }
 
-// Of the files named "libcuda1:amd64.list", which name folders, too, right before what is in them.
+// Reads files such as "libcuda1:amd64.list", which list a folder right before its content.
 OwnedFiles FilesByDpkg(const sys::Root& root, const host::Packages& packages) {
   const auto diverted = DivertedFiles(root);
   OwnedFiles files;
@@ -147,8 +147,8 @@ std::string ProblemOf(const sys::Root& root, const OwnedFile& file) {
   return is_emptied ? fmt::format("{} is empty", file.path) : "";
 }
 
-// What brings a package's files back. dpkg leaves out a file of the configuration that was deleted
-// unless an option says so.
+// The command that restores a package's files. dpkg leaves out a configuration file that was
+// deleted unless an option is given.
 std::string ReinstallCommand(const sys::Root& root, std::string_view package, bool is_config) {
   if (!sys::FindProgram(root, "apt-get").empty()) {
     return fmt::format("apt-get install --reinstall {}{}",

@@ -58,7 +58,7 @@ Status AddFamilySteps(Planning& planning) {
 
 namespace {
 
-// Packages come in the place of a driver by NVIDIA's installer, which keeps nothing of it.
+// Packages replace a driver by NVIDIA's installer; nothing of that one is kept.
 void AddUninstaller(Planning& planning) {
   const bool is_wanted = planning.gives_up && planning.facts.existing == Existing::kRunFile &&
                          planning.choice.source != SourceKind::kRunFile;
@@ -82,7 +82,7 @@ void AddUninstaller(Planning& planning) {
 StatusOr<Plan> PlanImage(const HostFacts& facts, const Request& request) {
   const auto choice = Choose(facts, request);
   if (facts.distribution.immutable != host::Immutable::kRhcos || request.toolkit_image.empty()) {
-    // What fits the GPUs matters for the advice; that no packages are known does not.
+    // The advice needs what fits the GPUs; missing packages do not matter for it.
     return AdviceFor(facts, choice.ok() ? *choice : Choice{});
   }
   if (!choice.ok()) {

@@ -36,7 +36,7 @@ void CheckSpace(const HostFacts& facts, Findings& findings) {
   }
 }
 
-// Of a driver by kgpu: whatever else takes it off leaves a journal that is not true.
+// For a driver by kgpu: any other removal leaves a journal that is wrong.
 constexpr const char* kTakeOurs = "kgpu driver remove   # undo it first";
 
 void CheckExisting(const HostFacts& facts, const Plan& plan, Findings& findings) {
@@ -52,7 +52,7 @@ void CheckExisting(const HostFacts& facts, const Plan& plan, Findings& findings)
   }
 }
 
-// Where nothing more has to be said of it.
+// For a driver about which nothing else is reported.
 void CheckUnowned(const HostFacts& facts, Findings& findings) {
   const bool is_reported =
       std::ranges::find(findings, "other-driver", &report::Finding::id) != findings.end();
@@ -86,7 +86,7 @@ void CheckWayBack(const HostFacts& facts, const Plan& plan, Findings& findings) 
   const bool is_over_installer = is_installers && plan.source != SourceKind::kRunFile;
   const std::string old = ReplacedVersion(facts, plan);
   if (facts.existing == Existing::kPackages && plan.source == SourceKind::kRunFile) {
-    return;  // CheckExisting has more to say of it
+    return;  // CheckExisting reports more about it
   }
   if (facts.existing == Existing::kPackages && !HasOtherModules(facts, plan)) {
     return;
@@ -120,7 +120,7 @@ void CheckHeld(const HostFacts& facts, Findings& findings) {
   }
 }
 
-// What would have to be configured again on the way back, and could not be before.
+// Packages that the undo would have to configure, and that could not be configured before.
 void CheckUnfinished(const HostFacts& facts, const Plan& plan, Findings& findings) {
   std::vector<std::string> names;
   for (const Step& step : plan.steps) {

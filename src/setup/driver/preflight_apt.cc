@@ -1,4 +1,4 @@
-// apt is asked with lists and preferences of its own, so that the host's stay as they are.
+// Asks apt with separate lists and preferences, so that the host's do not change.
 #include <algorithm>
 #include <filesystem>
 #include <initializer_list>
@@ -61,7 +61,7 @@ std::string SourcesText(const HostFacts& facts, const Plan& plan) {
   return text;
 }
 
-// What apt prefers is a file of a package's own, or of ours.
+// Whether the plan removes this file of apt's preferences: by itself, or with its package.
 bool GivesWay(const Plan& plan, const std::string& name, const std::string& path) {
   return std::ranges::any_of(plan.steps, [&](const Step& step) {
     const auto* file = std::get_if<RemoveFile>(&step.action);
@@ -72,8 +72,8 @@ bool GivesWay(const Plan& plan, const std::string& name, const std::string& path
   });
 }
 
-// What the host prefers, but for what the plan takes off, and what the plan writes of it: as it
-// will be when the packages come.
+// The host's preferences without those that the plan removes and with those that it writes: as they
+// will be when the packages are installed.
 Status WritePreferences(const Plan& plan, const sys::Root& host, const std::string& folder) {
   const std::string from = "/etc/apt/preferences.d/";
   std::map<std::string, std::string> texts;
@@ -96,7 +96,7 @@ Status WritePreferences(const Plan& plan, const sys::Root& host, const std::stri
   return OkStatus();
 }
 
-// apt as the host has it, but with lists and preferences of its own in `scratch`.
+// apt as configured on the host, but with its own lists and preferences in `scratch`.
 std::vector<std::string> AptCommand(const std::string& apt, const std::string& scratch,
                                     std::initializer_list<std::string> more) {
   std::vector<std::string> argv = {

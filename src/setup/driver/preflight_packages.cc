@@ -16,13 +16,13 @@
 namespace kgpu::driver {
 namespace {
 
-// Steps from which on other packages can be had than now.
+// Steps after which other packages are available than now.
 bool ChangesSources(const Step& step) {
   constexpr std::array<std::string_view, 3> kIds = {"repository", "epel", "stream"};
   return std::ranges::find(kIds, step.id) != kIds.end();
 }
 
-// Steps whose packages are the distribution's own, whatever else is added.
+// Steps whose packages are the distribution's own, whatever sources are added.
 bool IsOwn(const Step& step) {
   constexpr std::array<std::string_view, 5> kIds = {"headers", "compilers", "signing-tool",
                                                     "repository-tool", "lock-tool"};
@@ -31,10 +31,10 @@ bool IsOwn(const Step& step) {
 
 struct Asked {
   std::vector<std::string> names;
-  bool is_all = true;  // nothing of the plan had to be left out
+  bool is_all = true;  // nothing of the plan was left out
 };
 
-// dnf is asked with its locks as they are now: those of the driver before let nothing else in.
+// dnf uses its present locks: those of the previous driver allow no other version.
 bool ChangesLocks(const HostFacts& facts, const Step& step) {
   const host::Family family = facts.distribution.family;
   return facts.ours && family != host::Family::kDebian && family != host::Family::kUbuntu &&
@@ -47,7 +47,7 @@ Asked PackagesToAsk(const HostFacts& facts, const Plan& plan) {
   for (const Step& step : plan.steps) {
     is_changed |= ChangesSources(step) || ChangesLocks(facts, step);
     const auto* install = std::get_if<InstallPackages>(&step.action);
-    // What follows the version of another is known only when that one is here.
+    // A package with the version of another one is known only once that is installed.
     if (install == nullptr || !install->version_of.empty()) {
       continue;
     }
@@ -112,7 +112,7 @@ void CheckZypper(Asking& asking) {
                asking);
 }
 
-// What a family's plans install packages with, and who asks it.
+// How a family's plans install packages, and who can simulate it.
 struct Manager {
   std::string_view program;
   void (*check)(Asking& asking);

@@ -45,7 +45,7 @@ std::vector<Section> ParseSections(std::string_view text, Taker take) {
   return all;
 }
 
-// What the admin set beside the files, by dnf 5's config-manager: ids may be patterns.
+// The admin's settings by dnf 5's config-manager, apart from the files: ids may be patterns.
 struct Override {
   std::string id;
   std::optional<bool> is_enabled;

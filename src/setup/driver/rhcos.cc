@@ -1,5 +1,5 @@
 // Red Hat Enterprise Linux CoreOS: modules built in the Driver Toolkit image of the node's release,
-// which has the headers of exactly its kernel; user space beside them in a folder of its own.
+// which has the headers of exactly its kernel; user space next to them in a folder of its own.
 #include <iterator>
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ constexpr std::string_view kFolder = "/var/lib/kgpu/driver";
 constexpr std::string_view kModulesUnit = "kgpu-driver.service";
 constexpr std::string_view kPersistenceUnit = "kgpu-driver-persistence.service";
 
-// What runs in the image: /driver.run is the installer, /out the folder on the node.
+// The script that runs in the image: /driver.run is the installer, /out the folder on the node.
 std::string BuildScript(const Planning& planning) {
   const std::string& release = planning.facts.kernel.release;
   const std::string_view sources =
@@ -153,8 +153,8 @@ Status AddRhcosPlan(Planning& planning, const std::string& image) {
   AddNouveauFile(planning.traits, planning.plan);
   AddBuilding(planning, image);
   if (IsRivalLoaded(facts)) {
-    // Nothing draws with it on a server, whose console is the board's own. The kernel's arguments
-    // are the cluster's business (MachineConfig).
+    // A server does not draw with it: its console is the board's own. The kernel's arguments belong
+    // to the cluster (MachineConfig).
     AddStep(planning.plan, "nouveau-unload", "unload nouveau", pages::kDriverToolkit,
             UnloadModules{{facts.host.driver.is_nouveau_loaded ? "nouveau" : "nova_core"}});
   }

@@ -1,4 +1,4 @@
-// Red Hat Enterprise Linux and those made of it, Fedora, and Amazon Linux: packages of NVIDIA's
+// Red Hat Enterprise Linux and its derivatives, Fedora, and Amazon Linux: packages of NVIDIA's
 // repository, modules built by DKMS or, for Red Hat's kernels, by NVIDIA.
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kSigningKey = "/var/lib/kgpu/signing/nvidia-2019.der";
 
-// The key that NVIDIA signs its modules with lies in the repository, in no package.
+// The key with which NVIDIA signs its modules is in the repository, but in no package.
 void AddRhelSigningKey(Planning& planning) {
   planning.traits.mok_key = kSigningKey;
   if (!NeedsEnrolment(planning.facts, planning.traits)) {

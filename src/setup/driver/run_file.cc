@@ -8,7 +8,7 @@
 namespace kgpu::driver {
 namespace {
 
-// The value of `name="value"` at the beginning of a line of a shell script, quotes taken off.
+// The value of `name="value"` at the beginning of a line of a shell script, without quotes.
 std::string_view VariableOf(std::string_view head, std::string_view name) {
   for (std::string_view line : Split(head, '\n')) {
     line = Trim(line);
@@ -72,7 +72,7 @@ StatusOr<DriverFile> ParseRun(std::string_view path, std::string_view name, std:
   } else if (label.starts_with("CUDA") || name.starts_with("cuda_")) {
     file.kind = FileKind::kCudaRun;
     file.version = LastVersion(name);
-    // Its name tells of the other architecture only.
+    // Its name contains only the other architecture.
     file.arch = ArchOf(name).empty() ? "x86_64" : ArchOf(name);
   } else {
     return InvalidArgument(

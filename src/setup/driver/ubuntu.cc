@@ -11,7 +11,7 @@
 namespace kgpu::driver {
 namespace {
 
-// "generic", "aws", or as the installed kernel package has it: "generic-hwe-22.04".
+// "generic", "aws", or as in the name of the installed kernel package: "generic-hwe-22.04".
 std::string KernelSeries(const HostFacts& facts) {
   std::string series = facts.kernel.flavour;
   const std::string start = fmt::format("linux-image-{}-", facts.kernel.flavour);

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::chrono::seconds kDeadline{60};
 
-// What is looked at: the request with its kernel filled in, and what was found so far.
+// The request with its kernel filled in, and what was found so far.
 struct Look {
   Verify request;
   const Demands& demands;
@@ -63,7 +63,7 @@ bool IsOfVersion(std::string_view version, std::string_view wanted) {
   return wanted.empty() || IsVersion(version, wanted);
 }
 
-// nvidia's module under any of the names that packages give it; nothing: there is none.
+// nvidia's module under any of the names that packages use; nothing: there is none.
 StatusOr<std::optional<ModuleInfo>> FindModule(Look& look, const std::string& modinfo) {
   for (const char* name : {"nvidia", "nvidia-current", "nvidia-current-open", "nvidia-tesla-470"}) {
     const StatusOr<sys::RunResult> result = Ask(look, {modinfo, "-k", look.request.kernel, name});

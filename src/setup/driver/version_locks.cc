@@ -14,8 +14,8 @@
 namespace kgpu::driver {
 namespace {
 
-// An entry of dnf 5's file of locks: of packages of that name only versions from `least` on and
-// before `end` can be had, or what another entry of the name lets in.
+// An entry of dnf 5's file of locks: of packages of that name only versions from `least` to before
+// `end` are available, or those that another entry of the name allows.
 std::string LockEntry(std::string_view name, const std::string& least, const std::string& end) {
   std::string text = fmt::format("\n[[packages]]\nname = \"{}\"\ncomment = \"by kgpu\"\n", name);
   const auto add = [&text](std::string_view comparator, const std::string& version) {
@@ -46,9 +46,9 @@ std::string WithoutOurLocks(std::string_view locks) {
   return others;
 }
 
-// As a file, whose text comes back: dnf 5 itself resolves patterns to the packages of now, and
-// takes off none of these when it gets the pattern again. The driver's packages have the epoch
-// 3, and what only has NVIDIA's name has none and stays free. Source: dnf5-versionlock(8),
+// As a file, whose text the undo restores: dnf 5 itself resolves patterns to the present packages,
+// and removes none of these when it gets the pattern again. The driver's packages have the epoch 3;
+// packages that only have NVIDIA's name have none and stay free. Source: dnf5-versionlock(8),
 // "Configuration".
 void AddLockFile(Planning& planning) {
   const Choice& choice = planning.choice;
@@ -76,8 +76,8 @@ bool Matches(const std::string& entry, const std::string& pattern) {
   return fnmatch(pattern.c_str(), entry.c_str(), 0) == 0;
 }
 
-// Of dnf 4's list what the driver's installation before ours added is taken off first, as "branch"
-// of it says.
+// Whether step "branch" of our previous installation added the entry to dnf 4's list: the plan
+// removes those first.
 bool IsOurs(const HostFacts& facts, const std::string& entry) {
   if (!facts.ours) {
     return false;
@@ -91,8 +91,8 @@ bool IsOurs(const HostFacts& facts, const std::string& entry) {
   });
 }
 
-// dnf 4 adds nothing for a pattern that an entry of its list matches already, and its delete takes
-// that entry off, whoever added it.
+// dnf 4 adds nothing for a pattern that an entry of its list already matches, and its delete
+// removes that entry, whoever added it.
 void LeaveTheirs(Planning& planning, std::vector<std::string>& patterns) {
   for (const std::string& entry : planning.facts.locked_versions) {
     const auto is_held = [&entry](const std::string& pattern) { return Matches(entry, pattern); };

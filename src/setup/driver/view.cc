@@ -166,7 +166,7 @@ std::string GpusText(const HostFacts& facts) {
   return Join(names, ", ");
 }
 
-// Of the driver's sources that DKMS has; empty: none.
+// The version of the driver's sources in DKMS; empty: none.
 std::string_view DkmsVersion(const host::Facts& host) {
   return host.kernel.dkms ? std::string_view(host.kernel.dkms->version) : std::string_view();
 }

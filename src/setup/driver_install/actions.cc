@@ -27,11 +27,11 @@ using driver::UnloadModules;
 using driver::Verify;
 using driver::WriteFile;
 
-// Programs that work on the kernel that runs, whatever root they are run in.
+// Programs that change the running kernel, whatever root they run in.
 constexpr std::array<std::string_view, 5> kOfRunningSystem = {"nvidia-modprobe", "modprobe",
                                                               "insmod", "rmmod", "systemctl"};
 
-// What is gone when the host is started again.
+// Actions whose effect ends when the host is restarted.
 bool IsVolatile(const driver::Action& action) {
   return std::holds_alternative<StopUnits>(action) || std::holds_alternative<StartUnits>(action) ||
          std::holds_alternative<LoadModules>(action) ||
@@ -87,7 +87,7 @@ struct Namer {
   }
 };
 
-// What the plan is yet to stop or unload.
+// What the plan still has to stop or unload.
 template <typename Stopping>
 const Stopping* FindPending(const Work& work) {
   for (size_t index = work.index(); index < work.journal().steps.size(); ++index) {

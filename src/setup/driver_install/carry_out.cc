@@ -96,7 +96,7 @@ StatusOr<Next> Run::DoStep(size_t index) {
     ASSIGN_OR_RETURN(next, Do(work));
   }
   if (next != Next::kGoOn) {
-    // Nobody restarts a host for the same step again and again.
+    // A host is not restarted for the same step again and again.
     outcome_.is_to_restart =
         next == Next::kReboot && journal_.restarts && !(is_begun && options_.is_unattended);
     return next;
@@ -142,14 +142,14 @@ std::string Run::NotesText() const {
   return notes;
 }
 
-// What ended in a failure is not tried again by each start of the host: a person decides.
+// A run that failed is not tried again at each start of the host: a person decides.
 void Run::EndUnit() {
   if (const Status removed = RemoveResumeUnit(deps_); !removed.ok()) {
     outcome_.notes.emplace_back(Message(removed));
   }
 }
 
-// What a failure of a step comes to. What the step's own error is called says nothing of the whole:
+// The result of a run whose step failed. The code of the step's error says nothing about the run:
 // NotFound would mean that nothing is installed here.
 Status Run::Fail(const Status& cause) {
   constexpr std::string_view kWays =
@@ -216,8 +216,8 @@ Status Run::UndoStep(size_t index) {
   }
   deps_.progress.OnStep(index + 1, journal_.steps.size(), work.step(), true);
   if (record.state == StepState::kUndoing) {
-    // One whose failure is not noted was cut off, and may have undone it all the same: what it did
-    // is no longer there whole.
+    // A step without a noted failure was interrupted, and may have been partly undone: what it did
+    // may no longer be complete.
     record.was_done = record.was_done && !record.note.empty();
     record.note.clear();
   } else {
@@ -249,7 +249,7 @@ Status Run::UndoSteps(bool is_last) {
   return OkStatus();
 }
 
-// From the last to the first; what stood still for it goes on when the old driver is there again.
+// From the last to the first; what was stopped for it starts when the old driver is back.
 Status Run::GoBack() {
   journal_.phase = Phase::kGoingBack;
   RETURN_IF_ERROR(Save());
@@ -268,8 +268,8 @@ Status Run::GoBack() {
   return undone;
 }
 
-// All is as before this driver: what tells of the one before it is the host's again. Before the
-// first, so that nothing tells of us either.
+// Called when all is as before this driver: the previous driver's journal takes the place of this
+// one. Without a previous driver the journal is removed.
 Status Run::Forget() {
   change::Disk& disk = deps_.disk;
   RETURN_IF_ERROR(change::RemoveTree(deps_.host, disk, BackupFolder(journal_)));

@@ -25,11 +25,11 @@ namespace {
 constexpr int kFormat = 1;
 // In the order of driver::ModuleKind.
 constexpr std::array<std::string_view, 2> kKinds = {"open", "proprietary"};
-// Of the open modules; the others' is "NVIDIA".
+// The license of the open modules; that of the others is "NVIDIA".
 constexpr std::string_view kOpenLicense = "Dual MIT/GPL";
 
-// What the driver does not need to run: sources, what builds them, caches, texts. And what is not
-// the container's.
+// Files that the driver does not need to run: sources, build tools, caches, texts. And files that
+// are not the container's.
 const std::vector<std::string>& LeftOut() {
   static const std::vector<std::string> paths = {"/boot",          "/dev",
                                                  "/mnt",           "/proc",
@@ -49,7 +49,7 @@ std::string StampPath(std::string_view folder) {
   return fmt::format("{}/{}", folder, kStampFile);
 }
 
-// Nothing where there is no stamp, or none that can be read: then the folder is made again.
+// Nothing if there is no readable stamp: then the folder is made again.
 std::optional<Stamp> ReadStamp(const sys::Root& host, std::string_view folder) {
   const std::string path = StampPath(folder);
   const auto text = host.ReadFile(path);
@@ -123,7 +123,7 @@ Status Installing::CheckLoaded() const {
       loaded);
 }
 
-// What the container's root has now, as the host is to have it.
+// The driver in the container's root, as the host will have it.
 StatusOr<Stamp> Installing::LookAtInstalled() const {
   const std::vector<std::string> versions = host::FindDriverVersions(deps_.container);
   if (versions.size() != 1) {
@@ -152,7 +152,7 @@ StatusOr<Stamp> Installing::LookAtInstalled() const {
                .config = request_.config};
 }
 
-// Whoever goes back to the kernel before this one finds its modules.
+// A user who boots the previous kernel again finds its modules.
 Status Installing::KeepLastKernel(Stamp& stamp) {
   const std::optional<Stamp> last = ReadStamp(host_, folder_);
   if (!last || last->version != stamp.version || last->kind != stamp.kind ||
@@ -203,8 +203,8 @@ StatusOr<Stamp> Installing::StageAgain() {
   return stamp;
 }
 
-// That is what is wanted, and has the files that the stamp tells of: a person may have deleted
-// some.
+// The stamp of `folder` if it has the wanted driver with its modules and libraries: a user may have
+// deleted some.
 std::optional<Stamp> Installing::FindWhole(const std::string& folder) const {
   std::optional<Stamp> stamp = ReadStamp(host_, folder);
   if (!stamp || !Fits(*stamp, request_)) {
@@ -216,8 +216,8 @@ std::optional<Stamp> Installing::FindWhole(const std::string& folder) const {
   return is_whole ? stamp : std::nullopt;
 }
 
-// What is to run: in its place already, or in the staging folder, where a run before this one may
-// have left it because it could not put it in its place.
+// The driver to run: already in its place, or in the staging folder, where an earlier run may have
+// left it because it could not move it to its place.
 StatusOr<Stamp> Installing::Prepare(bool& is_there) {
   if (std::optional<Stamp> stamp = FindWhole(folder_)) {
     is_there = true;
@@ -231,7 +231,7 @@ StatusOr<Stamp> Installing::Prepare(bool& is_there) {
   return StageAgain();
 }
 
-// Before the libraries of another version are in the place of those that belong to the module.
+// Called before libraries of another version replace those that belong to the module.
 StatusOr<bool> Installing::IsWayClear(const Stamp& stamp) {
   outcome_.version = stamp.version;
   if (!deps_.is_running_system) {

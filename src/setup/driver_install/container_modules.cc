@@ -62,7 +62,7 @@ StatusOr<Uses> LoadedModules(const sys::Root& host) {
   return uses;
 }
 
-// What a program below `root` prints. Errors: FailedPrecondition (it ended badly).
+// The output of a program below `root`. Errors: FailedPrecondition (it failed).
 StatusOr<std::string> RunBelow(sys::ProgramRunner& runner, const sys::Root& root,
                                const std::vector<std::string>& argv) {
   ASSIGN_OR_RETURN(const sys::RunResult result, runner.Run(sys::RequestOf(root, argv, kDeadline)));
@@ -163,8 +163,8 @@ Status MakeNodes(const ContainerDependencies& deps, const std::string& folder,
   return RunBelow(deps.host.runner, host, driver::UvmNodesCommand(folder + *program)).status();
 }
 
-// Whether anything but modules that are unloaded, too, uses one of the driver's. Taken off one by
-// one, those that came first would be missing to what still runs.
+// Whether any module that stays loaded uses one of the driver's. If they were unloaded one by one,
+// what still runs would miss the first ones.
 bool IsInUse(const Uses& loaded) {
   return std::ranges::any_of(kUnloaded, [&loaded](std::string_view name) {
     const auto found = loaded.find(std::string(name));
@@ -228,7 +228,7 @@ std::vector<std::string> ChosenModules(const sys::Root& root, const std::string&
   return paths;
 }
 
-// All that lie there, which depmod may not know.
+// All modules in the folder, which depmod may not know.
 std::vector<std::string> AllModules(const sys::Root& root, const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -276,7 +276,7 @@ std::map<std::string, std::string> FindModules(const sys::Root& root, std::strin
     for (const std::string& path : paths) {
       const std::string whole = (fs::path(*folder) / path).string();
       std::string& known = found[ModuleOf(path.substr(path.rfind('/') + 1))];
-      // Of two the one in updates/ is meant, as depmod(8) mostly has it.
+      // Of two, the one in updates/ is used, as depmod(8) does by default.
       known = root.Exists(whole) ? std::max(known, whole) : known;
     }
     std::erase_if(found, [](const auto& one) { return one.second.empty(); });

@@ -62,7 +62,7 @@ std::map<std::string, std::string> ParseModuleOptions(std::string_view text) {
     }
     const std::string module = ModuleOf(fmt::format("{}.ko", words[1]));
     if (!module.empty()) {
-      // As it is written: quoted values hold blanks.
+      // In its original form: quoted values contain blanks.
       const auto start = static_cast<size_t>(words[2].data() - line.data());
       Add(module, Trim(std::string_view(line).substr(start)), options);
     }

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kBlock = size_t{1} << 20;
 constexpr int kMostDepth = 200;
-// What engines give to files of images, for containers of any category.
+// The label that engines give to files of images, for containers of any category.
 constexpr std::string_view kLabel = "system_u:object_r:container_file_t:s0";
 
 // A path of mountinfo, in which blanks are octal numbers. Source: proc(5).
@@ -80,8 +80,8 @@ StatusOr<std::string> RealPath(const std::string& path) {
 // Copies one tree. Lives for one call; the paths are this process's.
 class Copying {
  public:
-  // `left_out` and `mounts`: what of it is not copied. `label`: of SELinux, for all that is made;
-  // empty: none.
+  // `left_out` and `mounts`: what is not copied. `label`: SELinux label for all new files; empty:
+  // none.
   Copying(std::set<std::string> mounts, std::vector<std::string> left_out, std::string_view label)
       : mounts_(std::move(mounts)),
         left_out_(std::move(left_out)),
@@ -89,7 +89,7 @@ class Copying {
         block_(kBlock, '\0') {}
 
   Status Folder(const std::string& from, const std::string& to, int depth);
-  // Of the files that are copied, on the disk.
+  // The size on disk of the files to copy.
   uint64_t Bytes(const std::string& from, int depth) const;
 
  private:
@@ -228,7 +228,7 @@ Status Copying::Folder(const std::string& from, const std::string& to, int depth
   return Label(to);
 }
 
-// Of the file system that `path` is on, or of the folder alone.
+// Syncs the file system that `path` is on, or only the folder.
 Status Sync(const std::string& path, bool is_whole_system) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.is_valid() || (is_whole_system ? syncfs(fd.get()) : fsync(fd.get())) != 0) {

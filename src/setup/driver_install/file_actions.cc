@@ -44,7 +44,7 @@ StatusOr<FileNow> Now(const sys::Root& host, const std::string& path, bool follo
   return now;
 }
 
-// What the record tells of, with its bytes.
+// The file that the record describes, with its bytes.
 StatusOr<FileNow> Before(const sys::Root& host, const FileBefore& record) {
   FileNow before{record.kind, "", record.target, record.attributes};
   if (record.kind == FileKind::kFile) {

@@ -146,7 +146,7 @@ json::object JournalJson(const Journal& journal) {
   return object;
 }
 
-// But for those that are below it.
+// Without the journals below it.
 StatusOr<Journal> ReadOne(const json::value& tree, const std::string& where) {
   doc::Fields fields(tree, where);
   Journal journal;
@@ -202,7 +202,7 @@ StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file) {
   const json::value below =
       fields.Has("below") ? fields.Get("below") : json::value(json::array_kind);
   const bool adds_kernel = fields.Has("addsKernel") && fields.Bool("addsKernel");
-  // What adds a kernel is no driver of its own, and has one below it.
+  // A journal that adds a kernel has no driver of its own, and is on top of one.
   const size_t most = kMostBelow + (adds_kernel ? 1 : 0);
   if (!below.is_array() || below.get_array().size() > most) {
     fields.Fail("below", fmt::format("must be a list of at most {}", most));

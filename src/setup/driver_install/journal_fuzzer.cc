@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!journal.ok()) {
     return 0;
   }
-  // What was read is written so that the same is read again.
+  // A journal that was read is the same after it is printed and read again.
   const auto again = ParseJournal(PrintJournal(*journal), "f");
   if (!again.ok() || !(*again == *journal) || journal->steps.size() != journal->plan.steps.size()) {
     __builtin_trap();

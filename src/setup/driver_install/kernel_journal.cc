@@ -14,7 +14,7 @@ bool HasPackages(const driver::Step& step) {
   return std::holds_alternative<driver::InstallPackages>(step.action);
 }
 
-// Whether the driver brought the package, or another version of it was here before the driver.
+// Whether the driver installed the package, or another version was here before.
 bool IsKnown(const Journal& ours, const std::string& name) {
   return std::ranges::any_of(ours.steps, [&name](const StepRecord& record) {
     return record.came.contains(name) || record.replaced.contains(name);

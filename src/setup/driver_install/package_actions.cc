@@ -18,9 +18,9 @@
 namespace kgpu::driver_install {
 namespace {
 
-// What came or was replaced of what the trial listed. The rest is of others who were at work
-// meanwhile: during the wait for their lock, or between a kill and the run that goes on. Where no
-// trial was noted all of it counts.
+// Which packages of the simulation were added or replaced. Other changes were made by others
+// meanwhile: during the wait for the lock, or between a kill and the run that continues. Without a
+// noted simulation all changes count.
 void Compare(const Versions& before, const Versions& now, StepRecord& record) {
   packages::Foreseen foreseen;
   if (record.foreseen) {
@@ -102,7 +102,7 @@ Status Settle(Work& work) {
   return OkStatus();
 }
 
-// Takes off exactly what came. What had its configuration here before keeps it.
+// Removes exactly the packages that were added. Those whose configuration was here keep it.
 Status RemoveCame(packages::PackageManager& manager, const StepRecord& record) {
   std::vector<std::string> came;
   std::vector<std::string> whole;
@@ -138,7 +138,7 @@ Status DoPackages(Work& work, const driver::InstallPackages& packages) {
 }
 
 Status LookBeforeUndoPackages(Work& work) {
-  // Installed half-way: what came so far.
+  // Installed half-way: settles what was added so far.
   return work.record().packages_before.empty() ? OkStatus() : Settle(work);
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kUnit = "kgpu-driver-resume.service";
 
-// The unit of `kgpu node up`, which goes on with the driver as its first stage.
+// The unit of `kgpu node up`, which continues with the driver as its first stage.
 constexpr std::string_view kNodeUnit = "/etc/systemd/system/kgpu-node-up.service";
 
 std::string UnitText(const std::vector<std::string>& command) {
@@ -27,7 +27,7 @@ std::string UnitText(const std::vector<std::string>& command) {
        .command = command});
 }
 
-// Where one can go on.
+// If a unit can continue on this host.
 Status PutResumeUnit(Work& work) {
   if (work.options().resume_command.empty() || !sys::HasSystemd(work.host())) {
     return OkStatus();
@@ -74,7 +74,7 @@ StatusOr<Next> DoAsk(Work& work, const driver::AskPerson& ask) {
     return Next::kGoOn;
   }
   work.outcome().text = ask.text;
-  if (is_answered.has_value()) {  // else nobody could go on but the person
+  if (is_answered.has_value()) {  // else only the user can continue
     RETURN_IF_ERROR(PutResumeUnit(work));
     work.outcome().text +=
         " If the kernel trusts the key by other means: kgpu driver install --trust-key";

@@ -1,4 +1,4 @@
-// Packages that are taken off, and kept: they come back as they were.
+// Packages that are removed, and kept: they can be restored as they were.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -17,7 +17,7 @@
 namespace kgpu::driver_install {
 namespace {
 
-// "name=version" of what was there and is not there as it was.
+// "name=version" of packages that are missing or have another version.
 std::vector<std::string> Lacking(const Versions& before, const Versions& now) {
   std::vector<std::string> lacking;
   for (const auto& [name, version] : before) {
@@ -29,7 +29,7 @@ std::vector<std::string> Lacking(const Versions& before, const Versions& now) {
   return lacking;
 }
 
-// Where the packages that the step takes off are kept.
+// The folder for the packages that the step removes.
 std::string KeptFolder(const Work& work) {
   return fmt::format("{}/{}-packages", BackupFolder(work.journal()), work.index());
 }
@@ -78,8 +78,8 @@ std::vector<std::string> StillThere(const Versions& kept, const Versions& now) {
   return there;
 }
 
-// Whether no more of the kept ones is unfinished than before they were taken off, though putting
-// them back failed with `cause`: all are there, in their versions.
+// Whether no more of the kept packages are incomplete than before the removal, although restoring
+// them failed with `cause`: all are installed, in their versions.
 StatusOr<bool> AreAsBefore(Work& work, packages::PackageManager& manager, const Versions& kept,
                            const Status& cause) {
   const std::vector<std::string>& before = work.record().unfinished;
@@ -141,7 +141,7 @@ Status PutKeptBack(Work& work, packages::PackageManager& manager, const Versions
   }
   ASSIGN_OR_RETURN(const Versions now, manager.Installed());
   const std::vector<std::string> lacking = Lacking(kept, now);
-  // Of those that came with a failure nobody knows whether they are whole.
+  // After a failure it is unknown whether the restored packages are complete.
   const bool may_ask = back.ok() || (lacking.size() == kept.size() && !IsTransient(back));
   if (back.ok() && lacking.empty()) {
     return OkStatus();
@@ -173,8 +173,8 @@ void NoteAside(Work& work) {
   }
 }
 
-// A package that comes back brings its default. Where the file is another one by now, what lies
-// beside it is not of this step: it never went aside, or somebody has fixed it since.
+// A restored package brings its default file. If the user's file has changed, the copy next to it
+// is not of this step: it was never moved, or somebody has fixed it since.
 Status PutConfigsBack(Work& work, packages::PackageManager& manager) {
   const std::vector<std::string>& paths = work.record().changed_configs;
   if (paths.empty()) {
@@ -239,8 +239,8 @@ Status DoRemoval(Work& work) {
   return OkStatus();
 }
 
-// What is kept comes back, or the way back ends here and is tried again: without it no driver is
-// there for the steps before.
+// The kept packages must be restored, or the undo ends here and is retried: without them the
+// earlier steps have no driver.
 Status UndoRemoval(Work& work, const driver::RemovePackages& packages) {
   ASSIGN_OR_RETURN(packages::PackageManager* const manager, ManagerOf(work));
   Versions left = work.record().replaced;
@@ -265,7 +265,7 @@ Status UndoRemoval(Work& work, const driver::RemovePackages& packages) {
 }
 
 StatusOr<std::string> KeepPackages(Work& work) {
-  // Of this installation and step, so that one that was killed meanwhile finds it again.
+  // Named after the installation and the step, so that a run that was killed finds it again.
   const std::string kept =
       fmt::format("{}/packages-{}-{}", kKeptFolder, work.journal().began, work.index());
   if (work.host().Exists(kept)) {

@@ -17,7 +17,7 @@ namespace {
 using driver::InstallPackages;
 using driver::RemovePackages;
 
-// Of no driver's version, in most distributions.
+// Their version is not the driver's, in most distributions.
 constexpr std::array<std::string_view, 4> kCompanions = {"nvidia-modprobe", "nvidia-persistenced",
                                                          "nvidia-settings", "nvidia-xconfig"};
 
@@ -61,7 +61,7 @@ StatusOr<Going> FindGoing(const std::vector<std::string>& names,
                          return std::ranges::find(kCompanions, name) != kCompanions.end();
                        });
   if (going.companions.empty() && !going.others.empty()) {
-    // Others may be to come in the place of what goes, for a companion that needs one of them.
+    // Others may be installed instead of the removed ones, for a companion that needs one of them.
     const std::vector<std::string> all(kCompanions.begin(), kCompanions.end());
     for (std::string& key : KeysOf(all, going.installed)) {
       if (!Has(going.names, key)) {

@@ -31,7 +31,7 @@ struct Noted {
   std::string pids;  // "pid:[4026531836]"
 };
 
-// Of us: what /proc is to us, whatever host is worked on.
+// Our own namespace: that of our /proc, whatever host is worked on.
 std::string PidNamespace() {
   std::array<char, 64> text = {};
   const ssize_t length = readlink("/proc/self/ns/pid", text.data(), text.size());
@@ -47,7 +47,7 @@ std::string Print(const Noted& noted) {
                     doc::Format::kJson);
 }
 
-// Nothing where there is no note, or none that can be read: it is written whole or not at all.
+// Nothing if there is no readable note: it is written completely or not at all.
 std::optional<Noted> ReadNote(const sys::Root& host) {
   const auto text = host.ReadFile(kProgramFile);
   const auto tree = text.ok() ? doc::Parse(*text, doc::Format::kJson, kProgramFile)
@@ -65,7 +65,7 @@ std::optional<Noted> ReadNote(const sys::Root& host) {
   return fields.status().ok() && noted.pid > 1 ? std::optional(noted) : std::nullopt;
 }
 
-// Whether the note is of this boot and of processes that we see, and the pid is nobody else's.
+// Whether the note is of this boot and pid namespace, and the pid was not reused.
 bool IsOfNow(const Noted& noted, const sys::Root& host) {
   const auto leader = sys::StatOf(noted.pid);
   return noted.boot_id == BootId(host) && noted.pids == PidNamespace() &&

@@ -109,8 +109,8 @@ Status DoStop(Work& work) {
   return Systemctl(work, "stop", work.record().units);
 }
 
-// One that does not start again keeps nothing else from being taken back: what it needs may be what
-// comes back next.
+// A unit that does not start does not stop the undo: what it needs may be restored
+// next.
 Status UndoStop(Work& work, const driver::StopUnits& stop) {
   std::vector<std::string> ran = RanBeforeRemoval(work, stop.units);
   std::ranges::copy_if(work.record().units, std::back_inserter(ran),
@@ -157,7 +157,7 @@ Status BringUnitsBack(Work& work) {
 Status LookBeforeStart(Work& work, const driver::StartUnits& start) {
   const std::vector<std::string>* stopped = StoppedBefore(work, start.units);
   std::vector<std::string> wanted = start.units;
-  // What did not run before is not to run afterwards.
+  // What did not run before must not run afterwards.
   std::erase_if(wanted, [stopped](const std::string& unit) {
     return stopped != nullptr && !HasUnit(*stopped, unit);
   });

@@ -1,5 +1,5 @@
-// The steps that every exported function goes through: session, arguments, handle, knobs, driver,
-// lost GPU; then a read of the state under the seqlock.
+// The steps of every exported function: session, arguments, handle, knobs, driver, lost GPU; then a
+// read of the state under the seqlock.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,21 @@ using nvml::Return;
 
 inline constexpr uint32_t kNoSlot = kUnsupported;
 
-// Makes the call as slow as the knobs say, or waits until they are healed. `name` is the function's
+// Delays the call as the knobs say, or waits until they are healed. `name` is the function's
 // without version suffix. Cost without knobs: one pass over eight words.
 void ObeyKnobs(const Session& session, const char* name, uint32_t slot);
 
-// Whether the driver this session was opened on still answers. Within ReadState.
+// Whether the driver for which this session was opened still answers. Call within ReadState.
 Return CheckDriver(const Session& session, const SimState& state);
-// The same for a GPU: there as nvmlInit found it, permitted, on the bus.
+// The same for a GPU: present as nvmlInit found it, permitted, on the bus.
 Return CheckGpu(const Session& session, const SimState& state, uint32_t slot);
 
-// The compute instance behind a MIG handle, or null when it is gone (or never was).
+// The compute instance behind a MIG handle, or null if it is gone (or never existed).
 const SimGpuInstance* FindGpuInstance(const SimGpu& gpu, uint32_t id);
 const SimComputeInstance* FindComputeInstance(const SimGpu& gpu, uint32_t gpu_instance,
                                               uint32_t id);
 
-// The index by which NVML names the GPU in `slot`, or kNoSlot.
+// NVML's index of the GPU in `slot`, or kNoSlot.
 uint32_t IndexOfSlot(const Session& session, uint32_t slot);
 
 uint64_t NowUs();      // since 1970
@@ -49,7 +49,7 @@ inline bool ReportsTLimits(const SimGpu& gpu) {
          gpu.temperature.gpu_max != kUnsupported;
 }
 
-// A function that names no GPU: `read` is called with the session and the state.
+// A function without a GPU: `read` is called with the session and the state.
 template <typename Read>
 Return SystemCall(const char* name, bool has_arguments, Read&& read) {
   SessionRef session;
@@ -66,7 +66,7 @@ Return SystemCall(const char* name, bool has_arguments, Read&& read) {
   });
 }
 
-// A function of any instance of a GPU: `read` gets the session, the state and the slot.
+// A function for any instance of a GPU: `read` gets the session, the state and the slot.
 template <typename Read>
 Return SlotCall(const char* name, uint32_t slot, Read&& read) {
   SessionRef session;
@@ -83,7 +83,7 @@ Return SlotCall(const char* name, uint32_t slot, Read&& read) {
   });
 }
 
-// Whether the library is initialised and gave out the handle.
+// Whether the library is initialised and created the handle.
 Return CheckHandle(Device device, Target& target);
 // The checks before a handle is used. In the header, so that analysers see what success means.
 inline Return CheckArguments(bool has_arguments, Device device, Target& target) {
@@ -92,7 +92,7 @@ inline Return CheckArguments(bool has_arguments, Device device, Target& target) 
                                                               : nvml::kErrorInvalidArgument;
 }
 
-// A function of a GPU or a MIG device: `read` gets the GPU and what the handle names.
+// A function for a GPU or a MIG device: `read` gets the GPU and the handle's target.
 template <typename Read>
 Return DeviceCall(const char* name, Device device, bool has_arguments, Read&& read) {
   Target target;
@@ -110,7 +110,7 @@ Return DeviceCall(const char* name, Device device, bool has_arguments, Read&& re
   });
 }
 
-// A function of whole GPUs only; a MIG device is NVML_ERROR_NOT_SUPPORTED.
+// A function only for whole GPUs; a MIG device is NVML_ERROR_NOT_SUPPORTED.
 template <typename Read>
 Return GpuCall(const char* name, Device device, bool has_arguments, Read&& read) {
   return DeviceCall(name, device, has_arguments, [&](const SimGpu& gpu, const Target& target) {
@@ -118,7 +118,7 @@ Return GpuCall(const char* name, Device device, bool has_arguments, Read&& read)
   });
 }
 
-// Writes a value the model may lack.
+// Writes a value that the model may lack.
 inline Return Put(uint32_t value, uint32_t* out) {
   if (value == kUnsupported) {
     return nvml::kErrorNotSupported;
@@ -134,14 +134,14 @@ inline Return Put(uint64_t value, uint64_t* out) {
   return nvml::kSuccess;
 }
 
-// Writes a text the model may lack (empty: NVML_ERROR_NOT_SUPPORTED).
+// Writes a text that the model may lack (empty: NVML_ERROR_NOT_SUPPORTED).
 Return PutText(const char* text, size_t field_size, char* out, uint32_t length);
 template <size_t kSize>
 Return PutText(const char (&text)[kSize], char* out, uint32_t length) {
   return PutText(text, kSize, out, length);
 }
 
-// The whole of many getters: `get` takes one field of the GPU.
+// The complete body of many getters: `get` returns one field of the GPU.
 template <typename Out, typename Get>
 Return GetValue(const char* name, Device device, Out* out, Get&& get) {
   return GpuCall(name, device, out != nullptr,
@@ -165,14 +165,14 @@ Return GetSwitch(const char* name, Device device, nvml::EnableState* out, Get&& 
   });
 }
 
-// Lists as NVML returns them: `count` holds the capacity of `items` and gets the number there is.
+// Lists as NVML returns them: `count` has the capacity of `items` and gets their number.
 class ListWriter {
  public:
   ListWriter(uint32_t* count, bool has_items)
       : count_(count), capacity_(has_items && count != nullptr ? *count : 0), found_(0) {}
   // Starts over, for a read that is repeated.
   void Clear() { found_ = 0; }
-  // The place of one more item, or -1 when there is none left.
+  // The index for one more item, or -1 if there is no room.
   int64_t Next() { return found_++ < capacity_ ? int64_t{found_} - 1 : -1; }
   Return Finish() const {
     *count_ = found_;

@@ -17,18 +17,18 @@ struct SharedState {
   size_t size = 0;  // bytes that may be read: fewer than sizeof(SimState) after a short state file
 };
 
-// Connects to the server of the host at `root` and takes its hello. Returns the socket, or -1 when
-// nobody (or no state server) answers. `shared` null: the state is not mapped. Source: protocol.h.
+// Connects to the server of the host at `root` and receives its hello. Returns the socket, or -1 if
+// nobody (or no state server) answers. `shared` null: does not map the state. Source: protocol.h.
 int Connect(const char* root, SharedState* shared);
 void Unmap(const SharedState& shared);
 
 bool SendFrame(int fd, uint32_t type, const void* payload, uint32_t size);
 
-// True when the peer has closed; reads away what it has said so far.
+// True if the peer has closed; discards what it has sent so far.
 bool Drain(int fd);
 
-// Runs one line of command.h; returns the absl::StatusCode of the answer, -1 when none came. What
-// the server says with it goes into `answer`, cut to `size` bytes with the ending zero.
+// Runs one line of command.h; returns the absl::StatusCode of the response, -1 if there was none.
+// Copies the server's text into `answer`, truncated to `size` bytes including the terminating zero.
 int RunCommand(const char* root, const char* line, char* answer, size_t size);
 
 }  // namespace kgpu::sim

@@ -1,4 +1,4 @@
-// ECC counters by NVML's names for them; also used for field values.
+// ECC counters by NVML's names; also used for field values.
 #pragma once
 
 #include <cstdint>

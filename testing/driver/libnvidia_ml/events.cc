@@ -19,7 +19,7 @@ using nvml::kSuccess;
 
 namespace {
 
-// What clients hold a pointer to.
+// The object to which clients hold a pointer.
 struct Registrations {
   uint64_t magic;
   pthread_mutex_t mutex;         // guards all below; not held while waiting
@@ -44,7 +44,7 @@ class SetLock {
   Registrations* set_;
 };
 
-// The set behind a handle, or null when the handle is none of ours.
+// The set behind a handle, or null if the handle is not one of ours.
 Registrations* FromHandle(EventSet handle) {
   auto* set = reinterpret_cast<Registrations*>(handle);
   return set != nullptr && set->magic == kMagic ? set : nullptr;

@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kSampleMagic = 0x6d70676b;  // "kgpm"
 constexpr uint32_t kWholeGpu = kUnsupported;
 
-// What is behind a handle that nvmlGpmSampleAlloc gave out.
+// The object behind a handle from nvmlGpmSampleAlloc.
 struct HeldSample {
   uint64_t magic;
   uint64_t taken_ns;  // 0: not taken yet
@@ -111,7 +111,7 @@ void FillMetric(const HeldSample& newer, nvml::GpmMetric& metric) {
     case nvml::kGpmPcieRx:
     case nvml::kGpmNvLinkTotalTx:
     case nvml::kGpmNvLinkTotalRx:
-      // Of the GPU; an instance has no share of the links.
+      // For the whole GPU; an instance has no share of the links.
       metric.nvml_return = newer.gpu_instance == kWholeGpu ? kSuccess : kErrorNotSupported;
       metric.value = newer.mebi_per_second[metric.id];
       return;

@@ -1,5 +1,5 @@
-// Handles that clients hold: addresses inside constant tables, so that any pointer can be checked
-// and a handle stays the same over nvmlShutdown and nvmlInit, as with the real library.
+// Clients' handles: addresses inside constant tables, so that any pointer can be checked and a
+// handle stays the same across nvmlShutdown and nvmlInit, as in the real library.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace kgpu::sim {
 
-// What a device handle names: a GPU, or with is_mig a compute instance of it.
+// The target of a device handle: a GPU, or with is_mig a compute instance of it.
 struct Target {
   uint32_t slot = 0;
   bool is_mig = false;
@@ -17,7 +17,7 @@ struct Target {
   uint32_t compute_instance = kUnsupported;
 };
 
-// What a GpuInstance or ComputeInstance handle names.
+// The target of a GpuInstance or ComputeInstance handle.
 struct InstanceTarget {
   uint32_t slot = 0;
   uint32_t gpu_instance = 0;
@@ -30,7 +30,7 @@ nvml::GpuInstance GpuInstanceHandle(uint32_t slot, uint32_t gpu_instance);
 nvml::ComputeInstance ComputeInstanceHandle(uint32_t slot, uint32_t gpu_instance,
                                             uint32_t compute_instance);
 
-// False for pointers that this library never gave out.
+// False for pointers that this library never returned.
 bool Decode(nvml::Device device, Target& target);
 bool Decode(nvml::GpuInstance instance, InstanceTarget& target);
 bool Decode(nvml::ComputeInstance instance, InstanceTarget& target);

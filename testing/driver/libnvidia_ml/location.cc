@@ -91,7 +91,7 @@ void OwnVersion(char* version) {
   if (!OwnFile(own) || realpath(own.file, path) == nullptr) {
     return;
   }
-  // Of libnvidia-ml.so.535.104.05; the 1 of libnvidia-ml.so.1 is none.
+  // The number in libnvidia-ml.so.535.104.05; the 1 of libnvidia-ml.so.1 does not count.
   const char* middle = strstr(strrchr(path, '/'), kMiddle);
   const char* found = middle == nullptr ? "" : middle + sizeof(kMiddle) - 1;
   if (strchr(found, '.') != nullptr) {

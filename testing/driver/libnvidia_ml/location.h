@@ -1,9 +1,9 @@
-// Where the simulated host is, seen from this library's own file.
+// Finds the simulated host from this library's own file.
 #pragma once
 
 namespace kgpu::sim {
 
-// Walks up from this library's file to the folder with the state server's socket. `root` holds
+// Walks up from this library's file to the folder with the state server's socket. `root` must hold
 // PATH_MAX bytes. False: there is none.
 bool FindRoot(char* root);
 

@@ -5,7 +5,7 @@
 
 namespace kgpu::sim {
 
-// Whether the process runs on what the handle names: a GPU, or one compute instance of it.
+// Whether the process runs on the handle's target: a GPU, or one compute instance of it.
 bool RunsOn(const SimProcess& process, const Target& target);
 // Bytes that those processes use.
 uint64_t UsedByProcesses(const SimGpu& gpu, const Target& target);

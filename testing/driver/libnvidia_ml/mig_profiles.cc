@@ -58,7 +58,7 @@ void MigName(const SimMigProfile& profile, uint32_t compute_slices, char* text, 
 
 namespace {
 
-// What all versions of nvmlGpuInstanceProfileInfo_t have in common.
+// The fields that all versions of nvmlGpuInstanceProfileInfo_t share.
 template <typename Info>
 void FillCommon(const SimMigProfile& profile, Info& info) {
   info.id = profile.id;

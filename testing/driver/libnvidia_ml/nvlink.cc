@@ -125,7 +125,7 @@ KGPU_NVML nvmlDeviceGetGpuFabricInfo(Device device, nvml::FabricInfo* info) {
                  [&](const SimGpu& gpu) { return FillFabric(gpu, *info); });
 }
 
-// Of newer libraries than 535.
+// Only in libraries newer than 535.
 KGPU_NVML nvmlDeviceGetGpuFabricInfoV(Device device, nvml::FabricInfoV2* info) {
   return GpuCall("nvmlDeviceGetGpuFabricInfo", device, info != nullptr, [&](const SimGpu& gpu) {
     if (info->version != nvml::StructVersion<nvml::FabricInfoV2>(2)) {

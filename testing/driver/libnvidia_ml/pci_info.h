@@ -1,4 +1,4 @@
-// A PCI address as NVML's two structures show it.
+// A PCI address in NVML's two structures.
 #pragma once
 
 #include "testing/driver/nvml_abi_more.h"

@@ -57,7 +57,7 @@ KGPU_NVML nvmlDeviceGetTemperature(Device device, int32_t sensor, uint32_t* cels
                  [&](const SimGpu& gpu) { return Put(gpu.temperature.gpu, celsius); });
 }
 
-// Of newer libraries than 535; older clients never look for it.
+// Only in libraries newer than 535; older clients never look for it.
 KGPU_NVML nvmlDeviceGetTemperatureV(Device device, nvml::TemperatureV1* temperature) {
   return GpuCall("nvmlDeviceGetTemperature", device, temperature != nullptr,
                  [&](const SimGpu& gpu) {

@@ -12,9 +12,9 @@ namespace kgpu::sim {
 inline constexpr uint32_t kSpins = 200;
 inline constexpr uint32_t kMaxAttempts = 10000;  // about two seconds: then the server is stuck
 
-// Calls `read` with the state until nobody wrote meanwhile, and returns what it returned last.
-// `read` may see half-written values before: it must not trust counts, and only its last run's
-// results count.
+// Calls `read` with the state until nobody writes meanwhile, and returns its last result. Before
+// that, `read` may see half-written values: it must not trust counts, and only the results of its
+// last run count.
 template <typename Read>
 nvml::Return ReadState(const SimState& state, Read&& read) {
   for (uint32_t attempt = 0; attempt < kMaxAttempts; ++attempt) {

@@ -1,4 +1,4 @@
-// What lies between nvmlInit and nvmlShutdown: where the simulated host is, the connection to its
+// State between nvmlInit and nvmlShutdown: the simulated host's location, the connection to its
 // state server, and the GPUs that this process saw when it initialised.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace kgpu::sim {
 
-// A GPU as nvmlInit found it. The list stays as it is until the next nvmlInit.
+// A GPU as nvmlInit found it. The list does not change until the next nvmlInit.
 struct VisibleGpu {
   uint32_t slot;
   uint32_t incarnation;
@@ -33,7 +33,7 @@ struct Session {
 nvml::Return OpenSession();
 nvml::Return CloseSession();
 
-// Holds the current session for one call, also over a concurrent nvmlShutdown.
+// Holds the current session for one call, even during a concurrent nvmlShutdown.
 class SessionRef {
  public:
   SessionRef();
@@ -49,12 +49,12 @@ class SessionRef {
   Session* session_;
 };
 
-// The version of this library as its file is named: "535.261.03", or "" for a bare SONAME.
-// `version` holds 32 bytes.
+// This library's version from its file name: "535.261.03", or "" for a bare SONAME. `version` must
+// hold 32 bytes.
 void OwnVersion(char* version);
 
 // Whether `relative` below the session's root can be opened with `flags`. ENXIO counts as success:
-// the node is there and only the hardware is missing.
+// the node exists and only the hardware is missing.
 enum class Node { kOpens, kMissing, kForbidden };
 Node ProbeNode(const char* root, const char* relative, int flags, int* fd = nullptr);
 

@@ -1,4 +1,4 @@
-// The built library inside a simulated host of the test's own, loaded as clients load it.
+// The built library inside a simulated host of the test, loaded as clients load it.
 #pragma once
 
 #include <dlfcn.h>
@@ -14,8 +14,8 @@ namespace kgpu::sim {
 
 inline constexpr char kVersion[] = "535.261.03";
 
-// A host with device nodes for `gpus` GPUs and the library; the server is started apart. Each has
-// its own copy of the library, and so its own copy of what the library keeps in memory.
+// A host with device nodes for `gpus` GPUs and the library; the server is started separately. Each
+// object has its own copy of the library, and so its own library state in memory.
 class SimulatedLibrary {
  public:
   explicit SimulatedLibrary(uint32_t gpus, const std::string& version = kVersion);
@@ -23,7 +23,7 @@ class SimulatedLibrary {
   SimulatedLibrary(const SimulatedLibrary&) = delete;
   SimulatedLibrary& operator=(const SimulatedLibrary&) = delete;
 
-  // False where this machine does not let us make device nodes: tests skip then.
+  // False if this machine does not allow us to create device nodes: tests then skip.
   bool has_nodes() const { return has_nodes_; }
   const TempDir& root() const { return root_; }
 
@@ -37,7 +37,7 @@ class SimulatedLibrary {
   nvml::Return Init() const { return Call<nvml::InitFn>("nvmlInit_v2"); }
   nvml::Return Shutdown() const { return Call<nvml::ShutdownFn>("nvmlShutdown"); }
   uint32_t Count() const;
-  // The handle of a GPU, null when there is none.
+  // The handle of a GPU, null if there is none.
   nvml::Device Gpu(uint32_t index) const;
   nvml::Return Temperature(nvml::Device device, uint32_t& celsius) const;
 

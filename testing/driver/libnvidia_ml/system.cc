@@ -13,7 +13,7 @@ struct ErrorText {
   const char* text;
 };
 
-// What Debian's library of driver 535 says.
+// The texts of Debian's library of driver 535.
 constexpr ErrorText kErrorTexts[] = {
     {nvml::kSuccess, "Success"},
     {nvml::kErrorUninitialized, "Uninitialized"},

@@ -141,7 +141,7 @@ KGPU_NVML nvmlDeviceGetMemoryAffinity(Device device, uint32_t words, unsigned lo
                  });
 }
 
-// Of newer libraries than 535.
+// Only in libraries newer than 535.
 KGPU_NVML nvmlDeviceGetNumaNodeId(Device device, uint32_t* node) {
   return GetValue("nvmlDeviceGetNumaNodeId", device, node, [](const SimGpu& gpu) {
     return gpu.numa_node < 0 ? kUnsupported : static_cast<uint32_t>(gpu.numa_node);

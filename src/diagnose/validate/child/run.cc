@@ -20,7 +20,7 @@ struct Vectors {
   float c[kElements];
 };
 
-// What a run holds. Nothing is given back: the process ends, and with it all of it.
+// The resources of a run. None is released: the process ends, and frees all of them.
 struct Bench {
   const Driver& driver;
   const Job& job;
@@ -252,7 +252,7 @@ bool MeasureCopies(const Bench& bench) {
   return is_good;
 }
 
-// What the burn kernel leaves for thread `index`: see kernels.h.
+// The value that the burn kernel stores for thread `index`: see kernels.h.
 uint32_t BurnResult(uint32_t index) {
   uint32_t hash = index * 0x9e3779b1U;
   uint32_t result = 0;

@@ -83,7 +83,7 @@ nvml::Return Driver::ReadPci(nvml::Device device, GpuPayload* payload) {
   if (result == nvml::kErrorFunctionNotFound) {
     result = Call(nvml::kDeviceGetPciInfoV2, device, &info.older);
   }
-  // The numbers lie at the same place in both.
+  // The numbers are in the same place in both.
   payload->pci = {
       .domain = info.newest.domain, .bus = info.newest.bus, .device = info.newest.device};
   payload->pci_device_id = info.newest.pci_device_id;

@@ -112,7 +112,7 @@ void SendHello(const Channel& channel, const char* build) {
   channel.Send(&hello, sizeof(hello), FrameKind::kHello, 0);
 }
 
-// What the library has started must not outlive us.
+// Processes that the library has started must not outlive us.
 void KillOwnGroup() {
   if (getpgrp() == getpid()) {
     (void)kill(0, SIGKILL);

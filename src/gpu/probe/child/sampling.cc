@@ -58,7 +58,7 @@ bool IntegerOf(const nvml::FieldValue& field, int64_t* value) {
 
 }  // namespace
 
-// The payload under way. After an answer that says that the GPU is gone no more calls are made.
+// The current payload. After an answer that the GPU is lost no more calls are made.
 class Sampling::Writer {
  public:
   Writer(Driver& driver, nvml::Device device, SamplePayload* payload)
@@ -233,9 +233,9 @@ void Sampling::ReadTemperature(Writer& writer) {
   }
 }
 
-// Where thresholds are not reported any more. The margin is what lacks to T.Limit 0, and a limit of
-// -2 lies 2 degrees behind that. It is read right after the temperature, so that the distance
-// between the two is the driver's own, though their sum may move by a degree from round to round.
+// For drivers that no longer report thresholds. The margin is the distance to T.Limit 0; a limit of
+// -2 is 2 degrees beyond that. It is read right after the temperature, so that the distance is the
+// driver's own, though the sum of both may vary by a degree between rounds.
 void Sampling::ReadHeatLimits(GpuState& state, Writer& writer) {
   if (state.has_no_margin || writer.Has(SampleField::kTemperatureSlowdown) ||
       !writer.Has(SampleField::kTemperature)) {
