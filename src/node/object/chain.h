@@ -91,6 +91,9 @@ struct ConditionText {
   bool operator==(const ConditionText&) const = default;
 };
 
+// What is wrong with a link, in one line: "cdi: disk full". What is said of the driver names it.
+std::string ProblemOf(const Link& link);
+
 // True/AllVerified; else False with reason and message of the first thing wrong, or NoGpu.
 ConditionText ConditionOf(const Chain& chain);
 
