@@ -84,6 +84,23 @@ TEST_F(DoctorTest, SpecsAreReadAsTheEngineSeesThem) {
   EXPECT_EQ(result.code, 7) << "an engine within the host's folder would not find them";
 }
 
+TEST_F(DoctorTest, EveryCommandSuggestsTheSameEngine) {
+  const SimHost host("2xL40S", {"--distro", "rhel"});
+  const Result doctor = host.Kgpu({"doctor", "--only", "engine-missing"});
+  EXPECT_EQ(doctor.code, 7) << doctor.err;
+  EXPECT_THAT(doctor.out, HasSubstr("kgpu runtime install --engine podman"));
+  EXPECT_THAT(RunProgram({"kgpu", "runtime", "check", "--host-root", host.path()}).err,
+              HasSubstr("kgpu runtime install, which installs podman"));
+  const Result install =
+      RunProgram({"kgpu", "runtime", "install", "--host-root", host.path(), "--dry-run"});
+  EXPECT_EQ(install.code, 0) << install.err;
+  EXPECT_THAT(install.out, HasSubstr("# install podman from the packages of Red Hat"));
+  EXPECT_THAT(install.err, HasSubstr("dnf not found"));
+  const Result up = RunProgram({"kgpu", "node", "up", "--dry-run", "--skip",
+                                "driver,agent,validate", "--host-root", host.path()});
+  EXPECT_THAT(up.out, AllOf(HasSubstr("No container engine"), HasSubstr("installs podman")));
+}
+
 TEST(DoctorContainerTest, AContainerThatSeesNoHostIsNotCalledHealthy) {
   const TempDir container;
   container.WriteFile(".dockerenv", "");

@@ -23,7 +23,8 @@ struct CheckInput {
 
 // The files parse and the engine takes them; the named runtime is there and runs; the CDI specs fit
 // this host where the engine reads them; it runs, with the configuration that is on the disk.
-// Nothing is changed. The subject of a finding is the engine; no finding: everything is ok.
+// Nothing is changed. The subject of a finding is the engine; no finding: everything is ok. What
+// cannot be checked below this root is one info.
 std::vector<report::Finding> CheckEngine(const sys::Root& host, sys::ProgramRunner& runner,
                                          const CheckInput& input);
 

@@ -145,6 +145,12 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, cons
   }
   facts.devices = ReadDeviceFacts(sight);
   facts.services = ReadServiceFacts(sight);
+  if (facts.place == Place::kHost && !host::ShowsProcesses(root.host)) {
+    sight.Say(
+        fmt::format("which engines, kubelets and daemons run: {} is not the /proc of a running "
+                    "host",
+                    root.host.At("proc")));
+  }
   facts.containers = ReadContainerFacts(sight, runner, facts.devices.nodes, root.engine_root);
   facts.kubelet = ReadKubeletFacts(sight, runner);
   facts.owner_marks = ReadOwnerMarks(sight);

@@ -90,7 +90,7 @@ struct EngineFacts {
   std::optional<uint64_t> memlock;        // bytes its containers may lock; nothing: no limit
   std::string config;                     // text of its configuration
   std::string settings;                   // of all its files, drop-ins too
-  bool is_socket_activated = false;       // its first client starts it
+  std::string start;                      // the command that starts it here
 };
 
 struct SpecFinding {
@@ -102,6 +102,7 @@ struct SpecFinding {
 // How containers get GPUs.
 struct ContainerFacts {
   std::vector<EngineFacts> engines;
+  std::string install;                    // the command that installs one, or words for a person
   std::vector<SpecFinding> broken_specs;  // files that engines do not take
   std::vector<SpecFinding> stale_specs;   // that name what is not there
   std::vector<cdi::Conflict> conflicts;

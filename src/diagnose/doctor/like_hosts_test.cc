@@ -152,6 +152,15 @@ TEST_F(LikeHostTest, AnEngineLeftOffBesideOneThatRunsIsNoTrouble) {
   EXPECT_THAT(host_.Troubles(), IsEmpty());
 }
 
+TEST_F(LikeHostTest, WhetherAnEngineRunsIsUnknownWithoutAProcfs) {
+  host_.Remove("proc/710");
+  EXPECT_THAT(host_.Ids(), Contains("engine-stopped"));
+  host_.Remove("proc/stat");
+  EXPECT_THAT(host_.Ids(), Not(Contains("engine-stopped")));
+  EXPECT_THAT(host_.Look().unreadable,
+              Contains(HasSubstr("/proc is not the /proc of a running host")));
+}
+
 TEST_F(LikeHostTest, DockerDoesNotStandInForTheKubeletsEngine) {
   host_.Remove("proc/710");
   host_.tree().AddProgram("usr/bin/dockerd");
