@@ -19,6 +19,8 @@ struct Packages {
 };
 // The command that installs them; "# …" where the family is not known.
 std::string InstallCommand(const Facts& facts, const Packages& packages);
+// The command by which kgpu brings a driver that suits the host; empty: it knows no packages here.
+std::string InstallByKgpu(const Facts& facts);
 // The same for packages of NVIDIA's driver: with a word on where this family has them from.
 std::vector<std::string> InstallDriver(const Facts& facts, const Packages& packages);
 std::string ReinstallCommand(const Facts& facts, const std::string& package);

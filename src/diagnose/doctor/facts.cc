@@ -138,6 +138,7 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, cons
   }
   const host::Distribution distribution = read.value_or(host::Distribution());
   facts.system = ReadSystemFacts(sight, distribution.family, facts);
+  facts.system.can_plan_driver = host::CanPlanDriver(distribution);
   facts.entitlement = ReadEntitlementFacts(sight, distribution, clock);
   facts.install = ReadInstallFacts(sight, runner, facts.system.family, found, facts.driver);
   if (other) {

@@ -45,6 +45,7 @@ struct SystemFacts {
   host::Family family = host::Family::kOther;
   Packager packager = Packager::kOther;
   bool is_arm64 = false;
+  bool can_plan_driver = false;      // `kgpu driver install` knows this distribution
   std::string default_target;        // "graphical.target"; empty: not systemd, or unknown
   bool has_display_manager = false;  // a unit of one is installed as such
   // By the pid of each whether it has a GPU of `pci` open; absent: may not be seen.
