@@ -84,6 +84,17 @@ TEST_F(DoctorTest, SpecsAreReadAsTheEngineSeesThem) {
   EXPECT_EQ(result.code, 7) << "an engine within the host's folder would not find them";
 }
 
+TEST(DoctorImageOfAnotherHostTest, EnginesOfThisMachineAreNotAsked) {
+  const TempDir host;
+  host.WriteFile("etc/os-release", "ID=debian\n");
+  const Result result = RunProgram(
+      {"kgpu", "doctor", "image", "app:1", "--driver", "535.104.05", "--host-root", host.path()});
+  EXPECT_EQ(result.code, 3) << result.out;
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("no engine below " + host.path()),
+                    HasSubstr("docker is not installed"), HasSubstr("crictl is not installed")));
+}
+
 TEST_F(DoctorTest, EveryCommandSuggestsTheSameEngine) {
   const SimHost host("2xL40S", {"--distro", "rhel"});
   const Result doctor = host.Kgpu({"doctor", "--only", "engine-missing"});

@@ -37,7 +37,9 @@ struct StoreOptions {
 StatusOr<ImageFacts> FindImage(const sys::Root& host, sys::ProgramRunner& runner,
                                const std::string& name, const StoreOptions& options);
 
-// Variables of `environment` that engines' programs read.
-std::vector<std::string> EngineEnvironment(const std::vector<std::string>& environment);
+// Variables of `environment` that engines' programs read. For another host than this one
+// (`is_own` false) those that name an engine's address are left out: they name one of this host.
+std::vector<std::string> EngineEnvironment(const std::vector<std::string>& environment,
+                                           bool is_own = true);
 
 }  // namespace kgpu::image
