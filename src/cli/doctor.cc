@@ -50,7 +50,10 @@ StatusOr<doctor::Diagnosis> Look(const host::DriverRoot& root, const DoctorOptio
                           options.only);
 }
 
-void ReportFixed(const doctor::Fixed& fixed, bool is_dry_run) {
+void ReportFixed(const doctor::Fixed& fixed, const doctor::Diagnosis& diagnosis, bool is_dry_run) {
+  if (fixed.done.empty() && fixed.failed.empty() && !diagnosis.findings.empty()) {
+    PrintNote("nothing to write: the fixes below are commands for you to run");
+  }
   for (const std::string& line : fixed.done) {
     PrintNote(fmt::format("{} {}", is_dry_run ? "would fix" : "fixed", line));
   }
@@ -96,7 +99,7 @@ StatusOr<ExitCode> RunDoctor(const DoctorOptions& options) {
   if (options.fixes) {
     change::HostDisk disk(root.host);
     fixed = doctor::Fix(diagnosis, root.host, disk, options.is_dry_run);
-    ReportFixed(fixed, options.is_dry_run);
+    ReportFixed(fixed, diagnosis, options.is_dry_run);
     if (!options.is_dry_run) {
       ASSIGN_OR_RETURN(diagnosis, Look(root, options));
     }

@@ -95,6 +95,16 @@ TEST(DoctorImageOfAnotherHostTest, EnginesOfThisMachineAreNotAsked) {
                     HasSubstr("docker is not installed"), HasSubstr("crictl is not installed")));
 }
 
+TEST_F(DoctorTest, AFixThatIsNoFileIsLeftToThePerson) {
+  SimHost host("2xL40S");
+  host.Inject("nouveau");
+  const Result result =
+      host.Kgpu({"doctor", "--only", "driver-nouveau-loaded", "--fix", "--dry-run"});
+  EXPECT_EQ(result.code, 7) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("nothing to write: the fixes below are commands"));
+  EXPECT_EQ(host.Kgpu({"doctor", "--only", "pci-acs-redirects", "--fix"}).err, "");
+}
+
 TEST_F(DoctorTest, EveryCommandSuggestsTheSameEngine) {
   const SimHost host("2xL40S", {"--distro", "rhel"});
   const Result doctor = host.Kgpu({"doctor", "--only", "engine-missing"});
