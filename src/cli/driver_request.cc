@@ -69,6 +69,14 @@ void AddDriverHostFlags(CLI::App& verb, DriverOptions& options) {
       "Kernel release to build modules for (default: the running one, or the newest installed)");
 }
 
+void AddDriverLookFlags(CLI::App& verb, DriverOptions& options) {
+  AddDriverHostFlags(verb, options);
+  AsPath(AddValue(verb, "--driver-root", options.driver_root, "DIR",
+                  "Folder with the driver's files (default: the host root, or a driver container's "
+                  "folder in it)"))
+      ->envname("KGPU_DRIVER_ROOT");
+}
+
 void AddDriverDemandFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options) {
   AddValue(verb, "--cuda", options.cuda, "VERSION",
            "Minimum CUDA version the driver must support, e.g. 12.4")

@@ -18,6 +18,7 @@ namespace kgpu::cli {
 
 struct DriverOptions {
   std::string host_root;
+  std::string driver_root;  // of commands that only look at a driver; empty: found
   std::string kernel;
   std::string cuda;
   std::string version;
@@ -36,6 +37,8 @@ struct DriverOptions {
 void AddDriverRootFlag(CLI::App& verb, DriverOptions& options);
 // That and --kernel.
 void AddDriverHostFlags(CLI::App& verb, DriverOptions& options);
+// The same, and --driver-root, of a command that only looks at the driver that is here.
+void AddDriverLookFlags(CLI::App& verb, DriverOptions& options);
 // What a driver that is here can be asked for, too: --cuda, --version, --branch, --module.
 void AddDriverDemandFlags(VerbRegistrar& verbs, CLI::App& verb, DriverOptions& options);
 // What is wanted: those, and --source, --gpu and so on.

@@ -29,6 +29,7 @@ namespace kgpu::cli {
 namespace {
 
 constexpr size_t kNodesShown = 10;
+constexpr char kKubeletDir[] = "/var/lib/kubelet";
 
 struct ExplainOptions {
   NodeOptions common;
@@ -36,7 +37,8 @@ struct ExplainOptions {
   std::string space;
   std::string from;
   std::string save;
-  std::string kubelet_dir = "/var/lib/kubelet";
+  std::string host_root;
+  std::string kubelet_dir = kKubeletDir;
   bool shows_all_nodes = false;
 };
 
@@ -64,9 +66,13 @@ void AddHeld(const ExplainOptions& options, const PodName& pod, explain::Dump& d
   if (!facts.pod || !here.ok() || facts.pod->node != *here) {
     return;
   }
-  const StatusOr<sys::Root> root = sys::Root::Open("/");
-  const StatusOr<pods::PodMapPtr> map = root.ok() ? FindPods(*root, options.kubelet_dir, nullptr)
-                                                  : StatusOr<pods::PodMapPtr>(root.status());
+  const StatusOr<sys::Root> root =
+      sys::Root::Open(options.host_root.empty() ? "/" : options.host_root);
+  const StatusOr<pods::PodMapPtr> map =
+      root.ok()
+          ? FindPods(*root, BelowHostRoot(options.kubelet_dir, kKubeletDir, options.host_root),
+                     nullptr)
+          : StatusOr<pods::PodMapPtr>(root.status());
   if (!map.ok()) {
     dump.unreadable.push_back(fmt::format("devices of the pod: {}", Message(map.status())));
     return;
@@ -152,6 +158,7 @@ void AddLiveOptions(CLI::App& verb, ExplainOptions& options) {
   AddClusterOptions(verb, options.common);
   AddValue(verb, "--kubelet-dir", options.kubelet_dir, "DIR",
            "The kubelet's folder, to find the devices of a pod on this host");
+  AddHostRootOption(verb, options.host_root);
 }
 
 void AddPod(VerbRegistrar& verbs, CLI::App& group) {

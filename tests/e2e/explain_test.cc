@@ -116,7 +116,8 @@ TEST_F(ExplainTest, ADumpHoldsNoSecrets) {
 
 // The kubelet of this host tells which devices a pod has that runs here.
 TEST_F(ExplainTest, APodOnThisNodeIsReportedWithItsDevices) {
-  const std::string kubelet = dir_.At("k");
+  const std::string kubelet = dir_.At("h/var/lib/kubelet");
+  dir_.MakeDir("h/var/lib");
   ASSERT_EQ(RunProgram({"kgpu-sim", "kubelet", "start", kubelet}).code, 0);
   kubelet::SamplePlugin plugin(
       {.socket_path = kubelet + "/device-plugins/gpu.sock",
@@ -138,10 +139,13 @@ TEST_F(ExplainTest, APodOnThisNodeIsReportedWithItsDevices) {
     {{"nodeName": "{}", "containers": [{{"name": "main", "image": "i", "resources": {{"limits":
     {{"nvidia.com/gpu": "1"}}}}}}]}}}})",
                                               ToLower(host.c_str())));
-  const Result result = RunLive({"pod", "default/here", "--kubelet-dir", kubelet});
+  const Result named = RunLive({"pod", "default/here", "--kubelet-dir", kubelet});
+  const Result found = RunLive({"pod", "default/here", "--host-root", dir_.At("h")});
   RunProgram({"kgpu-sim", "kubelet", "stop", kubelet, "--pods"});
-  EXPECT_EQ(result.code, 7) << result.out << result.err;
-  EXPECT_THAT(result.out, HasSubstr("\nhas: nvidia.com/gpu GPU-7, container main\n"));
+  for (const Result& result : {named, found}) {
+    EXPECT_EQ(result.code, 7) << result.out << result.err;
+    EXPECT_THAT(result.out, HasSubstr("\nhas: nvidia.com/gpu GPU-7, container main\n"));
+  }
 }
 
 TEST_F(ExplainTest, APodThatIsNotThereExitsWithThree) {
