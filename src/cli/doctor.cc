@@ -13,6 +13,7 @@
 #include "src/cli/doctor_driver.h"
 #include "src/cli/doctor_hear.h"
 #include "src/cli/host_options.h"
+#include "src/cli/kinds_view.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/progress.h"
@@ -87,7 +88,8 @@ void AddHearOptions(CLI::App& verb, HearOptions& options) {
 
 StatusOr<ExitCode> RunDoctor(const DoctorOptions& options) {
   if (options.lists) {
-    return OkOr(PrintOut(doctor::ChecksMarkdown()));
+    const std::vector<report::Kind> kinds = doctor::CheckKinds();
+    return PrintKinds(options.output, {.kinds = kinds, .name = "checks"}, doctor::ChecksMarkdown());
   }
   if (!options.explain.empty()) {
     return Explain(options.explain);
@@ -139,7 +141,7 @@ void AddDoctorVerb(VerbRegistrar& verbs) {
   verb.add_flag("--dry-run", options.is_dry_run, "With --fix: show what would be written")
       ->needs(fix);
   AddHearOptions(verb, options.hear);
-  AddOutputOption(verb, options.output);
+  AddOutputOption(verb, options.output, kKindsFormats, "Output format; markdown: with --list");
   verbs.OfferWords(verb, {.flag = "--only", .words = Ids()});
   verbs.OfferWords(verb, {.flag = "--explain", .words = Ids()});
   AddDoctorImageVerb(verbs, verb);

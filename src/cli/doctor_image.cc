@@ -105,7 +105,8 @@ StatusOr<image::ImageFacts> ReadImage(const ImageOptions& options,
 
 StatusOr<ExitCode> RunImage(const ImageOptions& options) {
   if (options.prints_pairs) {
-    return OkOr(PrintOut(image::PairsMarkdown()));
+    return PrintReference(options.output, image::PairsMarkdown(), image::PairsTable(),
+                          image::PairsJson());
   }
   if (options.image.empty()) {
     return InvalidArgument(
@@ -166,7 +167,8 @@ void AddDoctorImageVerb(VerbRegistrar& verbs, CLI::App& doctor) {
                 "Print which driver branches support which CUDA versions");
   AddHostFlags(verb, options);
   AddHostOptions(verb, options.host);
-  AddOutputOption(verb, options.output);
+  AddOutputOption(verb, options.output, "table|json|yaml|markdown",
+                  "Output format; markdown: with --pairs");
 }
 
 }  // namespace kgpu::cli

@@ -11,12 +11,14 @@
 
 #include "src/cli/config_file.h"
 #include "src/cli/find_pods.h"
+#include "src/cli/kinds_view.h"
 #include "src/cli/node_api.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/progress.h"
 #include "src/diagnose/explain/explain.h"
 #include "src/diagnose/explain/gather.h"
+#include "src/diagnose/explain/reason.h"
 #include "src/diagnose/explain/view.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status_macros.h"
@@ -205,8 +207,24 @@ void AddDump(VerbRegistrar& verbs, CLI::App& group) {
   AddValue(verb, "-o,--output", options.common.output, "json|yaml", "Output format");
 }
 
-StatusOr<ExitCode> RunReasons() {
-  return OkOr(PrintOut(explain::ReasonsMarkdown()));
+struct ReasonsOptions {
+  std::string output = "table";
+};
+
+StatusOr<ExitCode> RunReasons(const ReasonsOptions& options) {
+  return PrintKinds(
+      options.output,
+      {.kinds = explain::ReasonKinds(), .name = "reasons", .extra = "ABOUT", .extra_key = "about"},
+      explain::ReasonsMarkdown());
+}
+
+void AddReasons(VerbRegistrar& verbs, CLI::App& group) {
+  auto [verb, options] = verbs.Add<ReasonsOptions>(
+      group, "reasons", "List all reasons that kgpu explain pod knows", &RunReasons);
+  verb.footer(
+      "  kgpu explain reasons | less\n"
+      "  kgpu explain reasons --output json | jq -r '.reasons[].id'");
+  AddOutputOption(verb, options.output, kKindsFormats);
 }
 
 }  // namespace
@@ -216,10 +234,7 @@ void AddExplainVerbs(VerbRegistrar& verbs) {
   group.footer("  kgpu explain pod team-a/train");
   AddPod(verbs, group);
   AddDump(verbs, group);
-  CLI::App* reasons =
-      group.add_subcommand("reasons", "List all reasons that kgpu explain pod knows");
-  reasons->footer("  kgpu explain reasons | less");
-  verbs.OnRun(*reasons, [] { return RunReasons(); });
+  AddReasons(verbs, group);
 }
 
 }  // namespace kgpu::cli

@@ -122,6 +122,17 @@ TEST_F(DoctorTest, EveryCommandSuggestsTheSameEngine) {
   EXPECT_THAT(up.out, AllOf(HasSubstr("No container engine"), HasSubstr("installs podman")));
 }
 
+TEST(DoctorListTest, IsATableForPeopleAndAPageForDocs) {
+  const Result table = RunProgram({"kgpu", "doctor", "--list"});
+  EXPECT_EQ(table.code, 0);
+  EXPECT_THAT(table.out,
+              AllOf(HasSubstr("FINDING"), HasSubstr("\npci-no-gpu "), Not(HasSubstr("|"))));
+  EXPECT_THAT(RunProgram({"kgpu", "doctor", "--list", "-o", "markdown"}).out,
+              HasSubstr("| `pci-no-gpu` | error |"));
+  EXPECT_THAT(RunProgram({"kgpu", "doctor", "--list", "-o", "json"}).out,
+              HasSubstr("\"id\": \"pci-no-gpu\""));
+}
+
 TEST(DoctorContainerTest, AContainerThatSeesNoHostIsNotCalledHealthy) {
   const TempDir container;
   container.WriteFile(".dockerenv", "");

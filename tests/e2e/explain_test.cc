@@ -165,9 +165,12 @@ TEST_F(ExplainTest, WrongWordsAreUsageErrors) {
 }
 
 TEST_F(ExplainTest, ReasonsPrintsTheTable) {
-  const Result result = Run({"reasons"});
-  EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.out, HasSubstr("| `gpu-in-use` | error | other pods use the GPUs | node |"));
+  const Result table = Run({"reasons"});
+  EXPECT_EQ(table.code, 0);
+  EXPECT_THAT(table.out, AllOf(HasSubstr("gpu-in-use "), Not(HasSubstr("|"))));
+  const Result page = Run({"reasons", "--output", "markdown"});
+  EXPECT_EQ(page.code, 0);
+  EXPECT_THAT(page.out, HasSubstr("| `gpu-in-use` | error | other pods use the GPUs | node |"));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ TEST(DoctorTest, TheDocumentationIsTheTable) {
   std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/reference/doctor.md");
   const std::string docs((std::istreambuf_iterator<char>(file)), {});
   EXPECT_THAT(docs, HasSubstr(ChecksMarkdown()))
-      << "docs/reference/doctor.md must hold what `kgpu doctor --list` prints";
+      << "docs/reference/doctor.md must hold what `kgpu doctor --list --output markdown` prints";
 }
 
 TEST(DoctorTest, RunsOnlyWhatWasAskedFor) {
