@@ -146,7 +146,8 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, cons
   }
   facts.devices = ReadDeviceFacts(sight);
   facts.services = ReadServiceFacts(sight);
-  if (facts.place == Place::kHost && !host::ShowsProcesses(root.host)) {
+  facts.shows_processes = host::ShowsProcesses(root.host);
+  if (facts.place == Place::kHost && !facts.shows_processes) {
     sight.Say(
         fmt::format("which engines, kubelets and daemons run: {} is not the /proc of a running "
                     "host",

@@ -150,6 +150,7 @@ EntitlementFacts ReadEntitlementFacts(host::Sight& sight, const host::Distributi
 
 struct Facts : host::Facts {
   Place place = Place::kHost;
+  bool shows_processes = true;  // false: what runs on the host is unknown
   SystemFacts system;
   EntitlementFacts entitlement;
   InstallFacts install;

@@ -19,6 +19,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 class LikeHostTest : public ::testing::Test {
@@ -152,11 +153,15 @@ TEST_F(LikeHostTest, AnEngineLeftOffBesideOneThatRunsIsNoTrouble) {
   EXPECT_THAT(host_.Troubles(), IsEmpty());
 }
 
-TEST_F(LikeHostTest, WhetherAnEngineRunsIsUnknownWithoutAProcfs) {
-  host_.Remove("proc/710");
-  EXPECT_THAT(host_.Ids(), Contains("engine-stopped"));
+TEST_F(LikeHostTest, WhatRunsIsUnknownWithoutAProcfs) {
+  for (const char* process : {"proc/700", "proc/710", "proc/720"}) {
+    host_.Remove(process);
+  }
+  EXPECT_THAT(host_.Ids(), IsSupersetOf({"engine-stopped", "kubelet-stopped", "persistence-off"}));
   host_.Remove("proc/stat");
-  EXPECT_THAT(host_.Ids(), Not(Contains("engine-stopped")));
+  for (const char* id : {"engine-stopped", "kubelet-stopped", "persistence-off"}) {
+    EXPECT_THAT(host_.Ids(), Not(Contains(id)));
+  }
   EXPECT_THAT(host_.Look().unreadable,
               Contains(HasSubstr("/proc is not the /proc of a running host")));
 }
