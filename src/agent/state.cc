@@ -13,7 +13,7 @@ std::string Obstacle(const AgentState& state) {
     return "the driver has not answered yet";
   }
   if (state.snapshot->driver.state != device::DriverState::kReady) {
-    return fmt::format("driver: {}", state.snapshot->driver.reason);
+    return state.snapshot->driver.reason;
   }
   if (!state.injection_problem.empty()) {
     return state.injection_problem;

@@ -184,6 +184,9 @@ std::string StatusTable(const AgentState& state, std::string_view version) {
   report::Table resources({"RESOURCE", "CAPACITY", "ALLOCATABLE", "KUBELET", "ALLOCATIONS"});
   std::string reasons;
   report::Causes causes{device::Driver()};
+  if (std::string why; !IsReady(state, &why)) {
+    (void)causes.IsNew(why);  // the first line says it
+  }
   for (const pools::Resource& resource : state.assignment.resources) {
     const plugin::EndpointStatus* endpoint = EndpointOf(state, resource.name);
     resources.AddRow({resource.name, std::to_string(resource.slots.size()),

@@ -30,6 +30,22 @@ TEST(WebTest, IsHealthyWhileTheLoopTurns) {
   EXPECT_EQ(AnswerPublic(Get("/health"), AgentState()).code, 200);
 }
 
+TEST(WebTest, TheTableSaysOnceWhatIsWrongWithTheDriver) {
+  AgentState state = TestState();
+  auto snapshot = std::make_shared<device::Snapshot>(*state.snapshot);
+  snapshot->driver.state = device::DriverState::kNotLoaded;
+  snapshot->driver.reason = "Driver 535.104.05 is installed, but its module is not loaded.";
+  for (pools::Slot& slot : state.assignment.resources[0].slots) {
+    slot.health = {false, "DriverNotReady", snapshot->driver.reason};
+  }
+  const std::string reason = snapshot->driver.reason;
+  state.snapshot = std::move(snapshot);
+  const std::string table = StatusTable(state, "0.1.0");
+  EXPECT_THAT(table, HasSubstr("kgpu 0.1.0: not ready: " + reason + "\n"));
+  EXPECT_EQ(table.find(reason), table.rfind(reason)) << table;
+  EXPECT_THAT(table, HasSubstr("DriverNotReady: as above"));
+}
+
 TEST(WebTest, IsReadyWhenPodsCanGetGpus) {
   EXPECT_EQ(AnswerPublic(Get("/readyz"), TestState()).code, 200);
 }

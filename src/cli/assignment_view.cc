@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/node/report/causes.h"
 #include "src/node/report/table.h"
 #include "src/platform/doc/json_texts.h"
 
@@ -105,8 +106,7 @@ std::string AssignmentTable(const pools::Assignment& assignment, const device::S
   }
   std::string text;
   if (snapshot.driver.state != device::DriverState::kReady) {
-    text = fmt::format("Driver: {}: {}\n", device::ToString(snapshot.driver.state),
-                       snapshot.driver.reason);
+    text = report::DriverProblemLine(snapshot.driver);
   }
   text += table.Render();
   for (const std::string& note : assignment.notes) {

@@ -63,14 +63,14 @@ TEST(AssignmentViewTest, HasARowForEachDevice) {
 TEST(AssignmentViewTest, ASilentDriverAndGpusWithoutOneAreShown) {
   device::Snapshot snapshot;
   snapshot.driver.state = device::DriverState::kNotLoaded;
-  snapshot.driver.reason = "modprobe nvidia";
+  snapshot.driver.reason = "The module nvidia is not loaded: modprobe nvidia";
   snapshot.unmanaged.push_back({.pci = {0, 7, 0, 0},
                                 .pci_device_id = 0x20b2,
                                 .pci_class = "3d-controller",
                                 .kernel_driver = "",
                                 .reason = "no driver holds it"});
   EXPECT_EQ(AssignmentTable(pools::AssignDevices(snapshot, config::DefaultNodeConfig()), snapshot),
-            "Driver: NotLoaded: modprobe nvidia\n"
+            "The module nvidia is not loaded: modprobe nvidia\n"
             "RESOURCE        DEVICE        INDEX  MODEL  SLOTS  HEALTH  REASON\n"
             "nvidia.com/gpu  -             -      -      0      -       -\n"
             "unassigned      0000:07:00.0  -      -      0      -       no driver holds it\n");

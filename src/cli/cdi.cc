@@ -66,8 +66,7 @@ Status RefuseWithoutDriver(const device::Driver& driver) {
   if (driver.state == device::DriverState::kReady) {
     return OkStatus();
   }
-  return FailedPrecondition("no spec written: driver: {}: {}", device::ToString(driver.state),
-                            driver.reason);
+  return FailedPrecondition("no spec written: {}", driver.reason);
 }
 
 std::string Summary(const cdi::PublishReport& report, const sys::Root& root) {

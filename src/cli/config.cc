@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/cli/assignment_view.h"
+#include "src/cli/checked_files.h"
 #include "src/cli/config_file.h"
 #include "src/cli/environment.h"
 #include "src/cli/host_options.h"
@@ -33,6 +34,7 @@ namespace {
 
 struct ConfigCheckOptions {
   std::vector<std::string> files;
+  std::string output = "table";
 };
 
 struct PrintOptions {
@@ -69,25 +71,31 @@ std::string ConfigSummary(const config::NodeConfig& config) {
          (config.exclude.empty() ? "" : ", " + Count(config.exclude.size(), "exclusion"));
 }
 
+CheckedFile CheckConfig(const TextFile& text) {
+  CheckedFile checked{.name = text.name};
+  const auto config = config::ParseNodeConfig(text.text, text.name);
+  if (!config.ok()) {
+    checked.problems = ProblemsOf(Message(config.status()));
+    return checked;
+  }
+  checked.summary = ConfigSummary(*config);
+  for (const std::string& pattern : telemetry::PatternsOfNothing(config->metrics.exclude)) {
+    checked.problems.push_back(
+        fmt::format("{}: metrics.exclude: \"{}\" matches no series: run `kgpu metrics list` to see "
+                    "the names",
+                    text.name, pattern));
+  }
+  return checked;
+}
+
 StatusOr<ExitCode> RunConfigCheck(const ConfigCheckOptions& options) {
-  bool is_healthy = true;
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  std::vector<CheckedFile> checked;
   for (const std::string& file : options.files) {
     ASSIGN_OR_RETURN(const TextFile text, ReadTextFile(file));
-    const auto config = config::ParseNodeConfig(text.text, text.name);
-    is_healthy &= config.ok();
-    RETURN_IF_ERROR(PrintOut(config.ok()
-                                 ? fmt::format("{}: OK: {}\n", text.name, ConfigSummary(*config))
-                                 : fmt::format("{}\n", Message(config.status()))));
-    for (const std::string& pattern : telemetry::PatternsOfNothing(
-             config.ok() ? config->metrics.exclude : std::vector<std::string>())) {
-      is_healthy = false;
-      RETURN_IF_ERROR(
-          PrintOut(fmt::format("{}: metrics.exclude: \"{}\" matches no series: run `kgpu metrics "
-                               "list` to see the names\n",
-                               text.name, pattern)));
-    }
+    checked.push_back(CheckConfig(text));
   }
-  return is_healthy ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return PrintCheckedFiles(checked, format);
 }
 
 StatusOr<ExitCode> RunPrint(const PrintOptions& options) {
@@ -171,6 +179,7 @@ void AddConfigCheck(CommandRegistrar& registrar, CLI::App& group) {
       "  kubectl get configmap kgpu -o jsonpath='{.data.config\\.yaml}' | kgpu config check -");
   command.add_option("FILE", options.files, "NodeConfigs in YAML or JSON; - for standard input")
       ->required();
+  AddOutputOption(command, options.output);
 }
 
 void AddPrint(CommandRegistrar& registrar, CLI::App& group) {

@@ -13,6 +13,7 @@
 #include "src/cli/doctor_driver.h"
 #include "src/cli/doctor_hear.h"
 #include "src/cli/host_options.h"
+#include "src/cli/kinds_view.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/progress.h"
@@ -50,7 +51,10 @@ StatusOr<doctor::Diagnosis> Look(const host::DriverRoot& root, const DoctorOptio
                           options.only);
 }
 
-void ReportFixed(const doctor::Fixed& fixed, bool is_dry_run) {
+void ReportFixed(const doctor::Fixed& fixed, const doctor::Diagnosis& diagnosis, bool is_dry_run) {
+  if (fixed.done.empty() && fixed.failed.empty() && !diagnosis.findings.empty()) {
+    PrintNote("nothing to write: the fixes below are commands for you to run");
+  }
   for (const std::string& line : fixed.done) {
     PrintNote(fmt::format("{} {}", is_dry_run ? "would fix" : "fixed", line));
   }
@@ -87,7 +91,8 @@ void AddHearOptions(CLI::App& command, HearOptions& options) {
 
 StatusOr<ExitCode> RunDoctor(const DoctorOptions& options) {
   if (options.lists) {
-    return OkOr(PrintOut(doctor::ChecksMarkdown()));
+    const std::vector<report::Kind> kinds = doctor::CheckKinds();
+    return PrintKinds(options.output, {.kinds = kinds, .name = "checks"}, doctor::ChecksMarkdown());
   }
   if (!options.explain.empty()) {
     return Explain(options.explain);
@@ -99,7 +104,7 @@ StatusOr<ExitCode> RunDoctor(const DoctorOptions& options) {
   if (options.fixes) {
     change::HostDisk disk(root.host);
     fixed = doctor::Fix(diagnosis, root.host, disk, options.is_dry_run);
-    ReportFixed(fixed, options.is_dry_run);
+    ReportFixed(fixed, diagnosis, options.is_dry_run);
     if (!options.is_dry_run) {
       ASSIGN_OR_RETURN(diagnosis, Look(root, options));
     }
@@ -147,7 +152,7 @@ void AddDoctorCommand(CommandRegistrar& registrar) {
   command.add_flag("--dry-run", options.is_dry_run, "With --fix: show what would be written")
       ->needs(fix);
   AddHearOptions(command, options.hear);
-  AddOutputOption(command, options.output);
+  AddOutputOption(command, options.output, kKindsFormats, "Output format; markdown: with --list");
   registrar.OfferWords(command, {.flag = "--only", .words = Ids()});
   registrar.OfferWords(command, {.flag = "--explain", .words = Ids()});
   AddDoctorImageCommand(registrar, command);

@@ -66,6 +66,12 @@ StatusOr<image::HostFacts> ImageFactsOf(const ImageOptions& options,
   return image::FactsOfSnapshot(*snapshot, architecture);
 }
 
+// The host whose engines are asked: that of --host-root, unless --engine-root names another.
+StatusOr<sys::Root> EnginesRoot(const HostOptions& options) {
+  const std::string& named = options.engine_root.empty() ? options.host_root : options.engine_root;
+  return sys::Root::Open(named.empty() ? "/" : named);
+}
+
 StatusOr<image::ImageFacts> ReadImage(const ImageOptions& options,
                                       const std::string& architecture) {
   const Progress progress("reading the image");
@@ -83,24 +89,24 @@ StatusOr<image::ImageFacts> ReadImage(const ImageOptions& options,
   // The engine may have another folder as its own.
   const std::string save =
       options.save.empty() ? "" : std::filesystem::absolute(options.save, error).lexically_normal();
-  image::StoreOptions store{.kinds = {},
-                            .pick = pick,
-                            .save_folder = save,
-                            .environment = image::EngineEnvironment(Environment())};
+  ASSIGN_OR_RETURN(const sys::Root engines, EnginesRoot(options.host));
+  image::StoreOptions store{
+      .kinds = {},
+      .pick = pick,
+      .save_folder = save,
+      .environment = image::EngineEnvironment(Environment(), engines.path() == "/")};
   if (!options.from.empty()) {
     ASSIGN_OR_RETURN(const image::StoreKind kind, image::ParseStoreKind(options.from));
     store.kinds.push_back(kind);
   }
-  ASSIGN_OR_RETURN(
-      const sys::Root host,
-      sys::Root::Open(options.host.engine_root.empty() ? "/" : options.host.engine_root));
   sys::RealRunner runner;
-  return image::FindImage(host, runner, options.image, store);
+  return image::FindImage(engines, runner, options.image, store);
 }
 
 StatusOr<ExitCode> RunImage(const ImageOptions& options) {
   if (options.prints_pairs) {
-    return OkOr(PrintOut(image::PairsMarkdown()));
+    return PrintReference(options.output, image::PairsMarkdown(), image::PairsTable(),
+                          image::PairsJson());
   }
   if (options.image.empty()) {
     return InvalidArgument(
@@ -164,7 +170,8 @@ void AddDoctorImageCommand(CommandRegistrar& registrar, CLI::App& doctor) {
       ->excludes(image);
   AddHostFlags(command, options);
   AddHostOptions(command, options.host);
-  AddOutputOption(command, options.output);
+  AddOutputOption(command, options.output, "table|json|yaml|markdown",
+                  "Output format; markdown: with --pairs");
 }
 
 }  // namespace kgpu::cli

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "src/cli/config_file.h"
+#include "src/cli/kinds_view.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/container/engine/diff.h"
@@ -133,7 +134,12 @@ Status PrintFindings(const std::vector<Checked>& all, OutputFormat format) {
 
 StatusOr<ExitCode> RunManifest(const ManifestOptions& options) {
   if (options.lists) {
-    return OkOr(PrintOut(manifest::RulesMarkdown()));
+    return PrintKinds(options.output,
+                      {.kinds = manifest::AllRules(),
+                       .name = "findings",
+                       .extra = "FIXED BY --print",
+                       .extra_key = "fixed"},
+                      manifest::RulesMarkdown());
   }
   if (options.files.empty()) {
     return InvalidArgument(
@@ -195,7 +201,7 @@ void AddDoctorManifestCommand(CommandRegistrar& registrar, CLI::App& doctor) {
   command.add_flag("--in-place", options.is_in_place, "Replace the files with the fixed manifests")
       ->excludes(print)
       ->excludes(diff);
-  AddOutputOption(command, options.output);
+  AddOutputOption(command, options.output, kKindsFormats, "Output format; markdown: with --list");
 }
 
 }  // namespace kgpu::cli

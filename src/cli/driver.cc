@@ -34,7 +34,7 @@ StatusOr<ExitCode> RunPlan(const DriverStatusOptions& options) {
 StatusOr<ExitCode> RunDriverStatus(const DriverStatusOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const host::DriverRoot root,
-                   host::OpenDriverRoot(options.driver.host_root, "", ""));
+                   host::OpenDriverRoot(options.driver.host_root, options.driver.driver_root, ""));
   sys::RealRunner runner;
   driver::FactsOptions wanted;
   wanted.kernel = options.driver.kernel;
@@ -85,8 +85,9 @@ void AddStatusCommand(CLI::App& group, CommandRegistrar& registrar) {
       "Exits 3 when there is no driver, 7 when an installation is unfinished.\n"
       "\n"
       "  kgpu driver status\n"
+      "  kgpu driver status --driver-root /run/nvidia/driver     of a driver container\n"
       "  kgpu driver status --output json");
-  AddDriverHostFlags(command, options.driver);
+  AddDriverLookFlags(command, options.driver);
   AddOutputOption(command, options.output);
 }
 

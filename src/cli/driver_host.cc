@@ -31,7 +31,8 @@ DriverHost::DriverHost(host::DriverRoot root)
 }
 
 StatusOr<std::unique_ptr<DriverHost>> DriverHost::Open(const DriverOptions& options) {
-  ASSIGN_OR_RETURN(host::DriverRoot root, host::OpenDriverRoot(options.host_root, "", ""));
+  ASSIGN_OR_RETURN(host::DriverRoot root,
+                   host::OpenDriverRoot(options.host_root, options.driver_root, ""));
   return std::unique_ptr<DriverHost>(new DriverHost(std::move(root)));
 }
 

@@ -69,6 +69,14 @@ void AddDriverHostFlags(CLI::App& command, DriverOptions& options) {
       "Kernel release to build modules for (default: the running one, or the newest installed)");
 }
 
+void AddDriverLookFlags(CLI::App& command, DriverOptions& options) {
+  AddDriverHostFlags(command, options);
+  AsPath(AddValue(command, "--driver-root", options.driver_root, "DIR",
+                  "Folder with the driver's files (default: the host root, or a driver container's "
+                  "folder in it)"))
+      ->envname("KGPU_DRIVER_ROOT");
+}
+
 void AddDriverDemandFlags(CommandRegistrar& registrar, CLI::App& command, DriverOptions& options) {
   AddValue(command, "--cuda", options.cuda, "VERSION",
            "Minimum CUDA version the driver must support, e.g. 12.4")

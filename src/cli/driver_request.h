@@ -18,6 +18,7 @@ namespace kgpu::cli {
 
 struct DriverOptions {
   std::string host_root;
+  std::string driver_root;  // of commands that only look at a driver; empty: found
   std::string kernel;
   std::string cuda;
   std::string version;
@@ -36,6 +37,8 @@ struct DriverOptions {
 void AddDriverRootFlag(CLI::App& command, DriverOptions& options);
 // --host-root and --kernel.
 void AddDriverHostFlags(CLI::App& command, DriverOptions& options);
+// The same and --driver-root, for commands that only examine the installed driver.
+void AddDriverLookFlags(CLI::App& command, DriverOptions& options);
 // What can also be requested of an installed driver: --cuda, --version, --branch, --module.
 void AddDriverDemandFlags(CommandRegistrar& registrar, CLI::App& command, DriverOptions& options);
 // The whole request: those, and --source, --gpu and so on.

@@ -10,6 +10,7 @@
 #include "src/cli/driver_view.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/host/facts/facts.h"
 #include "src/host/inspect/installed_kernels.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -88,8 +89,10 @@ StatusOr<ExitCode> RunVerify(const VerifyOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(options.driver));
   ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host->root().host));
   ASSIGN_OR_RETURN(const Asked asked, AskedOf(options.driver, journal, host->IsRunningSystem()));
-  const driver::Verified seen =
-      driver::VerifyDriver(asked.request, asked.demands, host->root(), host->runner());
+  // An operator's driver container, as for kgpu driver status.
+  const std::optional<host::DriverRoot> other = host::FindOtherRoot(host->root());
+  const driver::Verified seen = driver::VerifyDriver(asked.request, asked.demands,
+                                                     other ? *other : host->root(), host->runner());
   RETURN_IF_ERROR(PrintAs(format, VerifiedText(seen), VerifiedJson(seen)));
   if (seen.failed.empty()) {
     return ExitCode::kOk;
@@ -168,7 +171,7 @@ void AddDriverVerifyCommand(CLI::App& group, CommandRegistrar& registrar) {
       "  kgpu driver verify\n"
       "  kgpu driver verify --cuda 12.4                   does it fully support CUDA 12.4?\n"
       "  kgpu driver verify --branch 580 --kernel 6.1.0-56-amd64 --output json");
-  AddDriverHostFlags(command, options.driver);
+  AddDriverLookFlags(command, options.driver);
   AddDriverDemandFlags(registrar, command, options.driver);
   AddOutputOption(command, options.output);
 }

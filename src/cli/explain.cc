@@ -11,12 +11,14 @@
 
 #include "src/cli/config_file.h"
 #include "src/cli/find_pods.h"
+#include "src/cli/kinds_view.h"
 #include "src/cli/node_api.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/progress.h"
 #include "src/diagnose/explain/explain.h"
 #include "src/diagnose/explain/gather.h"
+#include "src/diagnose/explain/reason.h"
 #include "src/diagnose/explain/view.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status_macros.h"
@@ -29,6 +31,7 @@ namespace kgpu::cli {
 namespace {
 
 constexpr size_t kNodesShown = 10;
+constexpr char kKubeletDir[] = "/var/lib/kubelet";
 
 struct ExplainOptions {
   NodeOptions common;
@@ -36,7 +39,8 @@ struct ExplainOptions {
   std::string space;
   std::string from;
   std::string save;
-  std::string kubelet_dir = "/var/lib/kubelet";
+  std::string host_root;
+  std::string kubelet_dir = kKubeletDir;
   bool shows_all_nodes = false;
 };
 
@@ -70,9 +74,13 @@ void AddHeld(const ExplainOptions& options, const PodName& pod, explain::Dump& d
   if (!facts.pod || !here.ok() || facts.pod->node != *here) {
     return;
   }
-  const StatusOr<sys::Root> root = sys::Root::Open("/");
-  const StatusOr<pods::PodMapPtr> map = root.ok() ? FindPods(*root, options.kubelet_dir, nullptr)
-                                                  : StatusOr<pods::PodMapPtr>(root.status());
+  const StatusOr<sys::Root> root =
+      sys::Root::Open(options.host_root.empty() ? "/" : options.host_root);
+  const StatusOr<pods::PodMapPtr> map =
+      root.ok()
+          ? FindPods(*root, BelowHostRoot(options.kubelet_dir, kKubeletDir, options.host_root),
+                     nullptr)
+          : StatusOr<pods::PodMapPtr>(root.status());
   if (!map.ok()) {
     dump.unreadable.push_back(fmt::format("devices of the pod: {}", Message(map.status())));
     return;
@@ -157,6 +165,7 @@ void AddLiveOptions(CLI::App& command, ExplainOptions& options) {
   AddClusterOptions(command, options.common);
   AddValue(command, "--kubelet-dir", options.kubelet_dir, "DIR",
            "The kubelet's folder, to find the devices of a pod on this host");
+  AddHostRootOption(command, options.host_root);
 }
 
 void AddPod(CommandRegistrar& registrar, CLI::App& group) {
@@ -205,8 +214,24 @@ void AddDump(CommandRegistrar& registrar, CLI::App& group) {
   AddValue(command, "-o,--output", options.common.output, "json|yaml", "Output format");
 }
 
-StatusOr<ExitCode> RunReasons() {
-  return OkOr(PrintOut(explain::ReasonsMarkdown()));
+struct ReasonsOptions {
+  std::string output = "table";
+};
+
+StatusOr<ExitCode> RunReasons(const ReasonsOptions& options) {
+  return PrintKinds(
+      options.output,
+      {.kinds = explain::ReasonKinds(), .name = "reasons", .extra = "ABOUT", .extra_key = "about"},
+      explain::ReasonsMarkdown());
+}
+
+void AddReasons(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<ReasonsOptions>(
+      group, "reasons", "List all reasons that kgpu explain pod knows", &RunReasons);
+  command.footer(
+      "  kgpu explain reasons | less\n"
+      "  kgpu explain reasons --output json | jq -r '.reasons[].id'");
+  AddOutputOption(command, options.output, kKindsFormats);
 }
 
 }  // namespace
@@ -216,10 +241,7 @@ void AddExplainCommands(CommandRegistrar& registrar) {
   group.footer("  kgpu explain pod team-a/train");
   AddPod(registrar, group);
   AddDump(registrar, group);
-  CLI::App* reasons =
-      group.add_subcommand("reasons", "List all reasons that kgpu explain pod knows");
-  reasons->footer("  kgpu explain reasons | less");
-  registrar.OnRun(*reasons, [] { return RunReasons(); });
+  AddReasons(registrar, group);
 }
 
 }  // namespace kgpu::cli

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/cli/ask_agent.h"
+#include "src/cli/checked_files.h"
 #include "src/cli/color.h"
 #include "src/cli/config_file.h"
 #include "src/cli/host_options.h"
@@ -51,6 +52,7 @@ struct LabelsOptions {
 
 struct RulesCheckOptions {
   std::vector<std::string> files;
+  std::string output = "table";
 };
 
 // "labels" is a form of this command alone.
@@ -218,21 +220,29 @@ StatusOr<ExitCode> RunLabels(const LabelsOptions& options) {
   return OkOr(ShowLabels(options, form, look));
 }
 
+CheckedFile CheckRules(const TextFile& text) {
+  CheckedFile checked{.name = text.name};
+  const auto sets = labels::ParseRuleFile(text.text, text.name);
+  if (!sets.ok()) {
+    checked.problems = ProblemsOf(Message(sets.status()));
+    return checked;
+  }
+  size_t rules = 0;
+  for (const labels::RuleSet& set : *sets) {
+    rules += set.rules.size();
+  }
+  checked.summary = fmt::format("{} rule{}", rules, rules == 1 ? "" : "s");
+  return checked;
+}
+
 StatusOr<ExitCode> RunRulesCheck(const RulesCheckOptions& options) {
-  bool is_healthy = true;
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  std::vector<CheckedFile> checked;
   for (const std::string& file : options.files) {
     ASSIGN_OR_RETURN(const TextFile text, ReadTextFile(file));
-    const auto sets = labels::ParseRuleFile(text.text, text.name);
-    is_healthy &= sets.ok();
-    size_t rules = 0;
-    for (size_t i = 0; sets.ok() && i < sets->size(); ++i) {
-      rules += (*sets)[i].rules.size();
-    }
-    RETURN_IF_ERROR(PrintOut(
-        sets.ok() ? fmt::format("{}: OK: {} rule{}\n", text.name, rules, rules == 1 ? "" : "s")
-                  : fmt::format("{}\n", Message(sets.status()))));
+    checked.push_back(CheckRules(text));
   }
-  return is_healthy ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return PrintCheckedFiles(checked, format);
 }
 
 void AddRulesCheck(CommandRegistrar& registrar, CLI::App& parent) {
@@ -243,6 +253,7 @@ void AddRulesCheck(CommandRegistrar& registrar, CLI::App& parent) {
       "Exits 0 when all are valid, 7 when one is not.\n\n"
       "  kgpu labels check rules.yaml");
   command.add_option("FILE", options.files, "Rule files; - for standard input")->required();
+  AddOutputOption(command, options.output);
 }
 
 void AddFlags(CLI::App& command, LabelsOptions& options) {

@@ -93,27 +93,35 @@ StatusOr<ExitCode> RunRuntimeCheck(const RuntimeOptions& options) {
   return PrintNamedFindings(checked, "everything is ok", format);
 }
 
+// The engine of --engine, else the one that all commands suggest for this host.
+StatusOr<engine::Kind> KindToInstall(const RuntimeHost& host, const std::string& given) {
+  if (!engine::DistributionOf(given).empty()) {
+    return InvalidArgument("--engine: {} includes its own containerd: use its installer", given);
+  }
+  return host.is_auto() ? engine::EngineToInstall(host.root()) : engine::ParseKind(given);
+}
+
 StatusOr<ExitCode> RunRuntimeInstall(const RuntimeInstallOptions& options) {
-  if (options.common.engine == "auto") {
-    return InvalidArgument("--engine: missing: set it to docker, containerd, crio or podman");
-  }
-  ASSIGN_OR_RETURN(const engine::Kind kind, engine::ParseKind(options.common.engine));
-  if (!engine::DistributionOf(options.common.engine).empty()) {
-    return InvalidArgument("--engine: {} includes its own containerd: use its installer",
-                           options.common.engine);
-  }
   ASSIGN_OR_RETURN(const std::unique_ptr<RuntimeHost> host, RuntimeHost::Open(options.common));
   if (const auto found = host->FindEngines(); found.ok()) {
     return OkOr(
         PrintOut(fmt::format("nothing to do: {} {} is installed: {}\n", found->front().Name(),
                              found->front().version_text, found->front().program)));
   }
+  ASSIGN_OR_RETURN(const engine::Kind kind, KindToInstall(*host, options.common.engine));
   ASSIGN_OR_RETURN(const engine::InstallPlan plan, engine::PlanInstall(host->root(), kind));
+  const Status possible = engine::CheckInstall(plan);
+  if (!options.is_dry_run) {
+    RETURN_IF_ERROR(possible);
+  }
   RETURN_IF_ERROR(
       PrintOut(fmt::format("# install {} from the packages of {}\n"
                            "{}",
                            engine::ToString(kind), plan.distribution, engine::Print(plan))));
   if (options.is_dry_run) {
+    if (!possible.ok()) {
+      PrintNote(fmt::format("this plan cannot run here: {}", Message(possible)));
+    }
     return ExitCode::kOk;
   }
   RETURN_IF_ERROR(engine::Install(plan, host->root(), host->runner()));
@@ -250,7 +258,13 @@ void AddRevert(CommandRegistrar& registrar, CLI::App& group) {
 void AddInstall(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] = registrar.Add<RuntimeInstallOptions>(
       group, "install", "Install an engine from the distribution's packages", &RunRuntimeInstall);
-  command.footer("  kgpu runtime install --engine podman --dry-run");
+  command.footer(
+      "Without --engine: containerd, else CRI-O, podman or docker, the first that the "
+      "distribution\n"
+      "has; on a node of Kubernetes one that runs pods. kgpu doctor suggests the same.\n"
+      "\n"
+      "  kgpu runtime install --dry-run\n"
+      "  kgpu runtime install --engine podman");
   AddRuntimeFlags(command, options.common);
   command.add_flag("-n,--dry-run", options.is_dry_run, "Print the commands without running them");
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/container/engine/find.h"
+#include "src/container/engine/packages.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
@@ -55,12 +56,20 @@ StatusOr<std::vector<engine::Engine>> RuntimeHost::FindEngines() {
   if (engines.empty() && !find.distribution.empty()) {
     return NotFound("{}: {} is not installed: install it first", root_.path(), find.distribution);
   }
+  if (engines.empty() && is_auto()) {
+    const StatusOr<engine::Kind> kind = engine::EngineToInstall(root_);
+    return kind.ok() ? NotFound(
+                           "{}: no container engine is installed: run kgpu runtime install, which "
+                           "installs {} from the distribution",
+                           root_.path(), engine::ToString(*kind))
+                     : NotFound("{}: no container engine is installed: {}", root_.path(),
+                                Message(kind.status()));
+  }
   if (engines.empty()) {
     return NotFound(
         "{}: {} is not installed: run kgpu runtime install --engine {} to install it from the "
         "distribution",
-        root_.path(), is_auto() ? "container engine" : options_.engine,
-        is_auto() ? "podman" : options_.engine);
+        root_.path(), options_.engine, options_.engine);
   }
   return engines;
 }

@@ -58,7 +58,7 @@ std::string RunsText(const EngineStatus& status) {
     return "no daemon";
   }
   if (!status.engine.daemon) {
-    return "no";
+    return status.engine.is_daemon_known ? "no" : "unknown";
   }
   const bool answers = !status.live || status.live->ok();
   return fmt::format("pid {}{}", status.engine.daemon->pid, answers ? "" : ", does not answer");

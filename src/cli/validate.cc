@@ -24,6 +24,7 @@
 #include "src/gpu/device/find_device.h"
 #include "src/host/inspect/driver_facts.h"
 #include "src/host/inspect/driver_files.h"
+#include "src/host/inspect/pci.h"
 #include "src/node/inventory/driver_status.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/base/duration.h"
@@ -44,6 +45,17 @@ struct ValidateOptions {
   std::string output = "table";
 };
 
+// What the host itself says is wrong with its driver, with the fix; empty: nothing, or it does not
+// know. A container sees the modules of its host.
+std::string DriverProblem(const host::DriverRoot& root) {
+  const StatusOr<std::vector<host::PciDevice>> pci = host::ScanNvidiaPci(root.host);
+  host::DriverVerdict verdict = host::ExplainDriver(
+      host::ReadDriverFacts(root), pci.ok() ? *pci : std::vector<host::PciDevice>(),
+      host::LibraryAnswer::kNotAsked);
+  // Of a driver that was not asked, that is all that can be said.
+  return verdict.state == device::DriverState::kFailed ? "" : std::move(verdict.reason);
+}
+
 // libcuda and the compiler that it loads by its bare name, both of the driver root: the loader's
 // folders may hold others, or none.
 Status FindLibraries(const ValidateOptions& options, const host::DriverRoot& root,
@@ -55,10 +67,11 @@ Status FindLibraries(const ValidateOptions& options, const host::DriverRoot& roo
   const StatusOr<host::DriverFiles> found =
       host::FindDriverFiles(root.driver, host::ReadDriverFacts(root).module_version);
   if (!found.ok()) {
+    const std::string problem = DriverProblem(root);
     return NotFound(
-        "{}. Start the container with a GPU, e.g. by --device kgpu.dev/gpu=0 or a pod limit of "
-        "nvidia.com/gpu",
-        Message(found.status()));
+        "{} On a host, run kgpu doctor to see what is wrong and the fix; in a container, start it "
+        "with a GPU, e.g. by --device kgpu.dev/gpu=0 or a pod limit of nvidia.com/gpu",
+        problem.empty() ? fmt::format("{}.", Message(found.status())) : problem);
   }
   const host::DriverFiles& files = *found;
   for (const host::DriverLibrary& library : files.libraries) {
@@ -198,6 +211,9 @@ StatusOr<ExitCode> Run(const ValidateOptions& options) {
   const bool is_good = std::ranges::all_of(reports, [](const validate::Report& report) {
     return report.outcome == validate::Outcome::kPassed;
   });
+  if (const std::string problem = is_good ? "" : DriverProblem(root); !problem.empty()) {
+    PrintNote(fmt::format("kgpu validate: {} Run kgpu doctor to see the fix.", problem));
+  }
   return is_good ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 

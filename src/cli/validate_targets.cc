@@ -30,7 +30,7 @@ bool AddTargets(const Gpu& gpu, std::vector<ValidateTarget>& targets) {
 Status CheckAnswers(const device::Snapshot& snapshot) {
   return snapshot.driver.state == device::DriverState::kReady
              ? OkStatus()
-             : FailedPrecondition("{}", snapshot.driver.reason);
+             : FailedPrecondition("{} Run kgpu doctor to see the fix.", snapshot.driver.reason);
 }
 
 }  // namespace

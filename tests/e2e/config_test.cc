@@ -45,6 +45,10 @@ TEST_F(ConfigTest, CheckTellsOfEachFile) {
               AllOf(HasSubstr("good.yaml: OK"),
                     HasSubstr("bad.yaml:3:1: pool: unknown key, did you mean \"pools\"?"),
                     HasSubstr("bad.yaml:4:14: migStrategy: \"some\" must be one of")));
+  result = RunProgram({"kgpu", "config", "check", good, bad, "--output", "yaml"});
+  EXPECT_EQ(result.code, 7);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("valid: false"), HasSubstr("summary: 1 pool"),
+                                HasSubstr("bad.yaml:3:1: pool: unknown key")));
 }
 
 TEST_F(ConfigTest, AFileThatIsNotThereIsNamed) {

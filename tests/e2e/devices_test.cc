@@ -193,7 +193,7 @@ TEST_F(DevicesTest, AnUnloadedDriverIsAReasonNotAnExit) {
   Background watch(WatchArgv(host));
   ASSERT_TRUE(watch.WaitFor("\n3 ")) << watch.out();
   host.Inject("unload");
-  ASSERT_TRUE(watch.WaitFor("Driver: NotLoaded")) << watch.out();
+  ASSERT_TRUE(watch.WaitFor("its kernel module is not loaded")) << watch.out();
   watch.Clear();
   host.Inject("load", {"--driver", "550.54.15"});
   EXPECT_TRUE(watch.WaitFor("Driver 550.54.15")) << watch.out();
@@ -205,7 +205,7 @@ TEST_F(DevicesTest, LibraryAndModuleOfDifferentVersionsAreNamedWithTheFix) {
   host.Inject("load", {"--driver", "550.54.15", "--module-only"});
   const Result result = host.Kgpu({"devices"});
   EXPECT_EQ(result.code, 7);
-  EXPECT_THAT(result.out, AllOf(HasSubstr("VersionMismatch"), HasSubstr("550.54.15")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("have 535.104.05"), HasSubstr("550.54.15")));
 }
 
 TEST_F(DevicesTest, SigtermStopsAWatchAtOnce) {

@@ -84,6 +84,55 @@ TEST_F(DoctorTest, SpecsAreReadAsTheEngineSeesThem) {
   EXPECT_EQ(result.code, 7) << "an engine within the host's folder would not find them";
 }
 
+TEST(DoctorImageOfAnotherHostTest, EnginesOfThisMachineAreNotAsked) {
+  const TempDir host;
+  host.WriteFile("etc/os-release", "ID=debian\n");
+  const Result result = RunProgram(
+      {"kgpu", "doctor", "image", "app:1", "--driver", "535.104.05", "--host-root", host.path()});
+  EXPECT_EQ(result.code, 3) << result.out;
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("no engine below " + host.path()),
+                    HasSubstr("docker is not installed"), HasSubstr("crictl is not installed")));
+}
+
+TEST_F(DoctorTest, AFixThatIsNoFileIsLeftToThePerson) {
+  SimHost host("2xL40S");
+  host.Inject("nouveau");
+  const Result result =
+      host.Kgpu({"doctor", "--only", "driver-nouveau-loaded", "--fix", "--dry-run"});
+  EXPECT_EQ(result.code, 7) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("nothing to write: the fixes below are commands"));
+  EXPECT_EQ(host.Kgpu({"doctor", "--only", "pci-acs-redirects", "--fix"}).err, "");
+}
+
+TEST_F(DoctorTest, EveryCommandSuggestsTheSameEngine) {
+  const SimHost host("2xL40S", {"--distro", "rhel"});
+  const Result doctor = host.Kgpu({"doctor", "--only", "engine-missing"});
+  EXPECT_EQ(doctor.code, 7) << doctor.err;
+  EXPECT_THAT(doctor.out, HasSubstr("kgpu runtime install --engine podman"));
+  EXPECT_THAT(RunProgram({"kgpu", "runtime", "check", "--host-root", host.path()}).err,
+              HasSubstr("kgpu runtime install, which installs podman"));
+  const Result install =
+      RunProgram({"kgpu", "runtime", "install", "--host-root", host.path(), "--dry-run"});
+  EXPECT_EQ(install.code, 0) << install.err;
+  EXPECT_THAT(install.out, HasSubstr("# install podman from the packages of Red Hat"));
+  EXPECT_THAT(install.err, HasSubstr("dnf not found"));
+  const Result up = RunProgram({"kgpu", "node", "up", "--dry-run", "--skip",
+                                "driver,agent,validate", "--host-root", host.path()});
+  EXPECT_THAT(up.out, AllOf(HasSubstr("No container engine"), HasSubstr("installs podman")));
+}
+
+TEST(DoctorListTest, IsATableForPeopleAndAPageForDocs) {
+  const Result table = RunProgram({"kgpu", "doctor", "--list"});
+  EXPECT_EQ(table.code, 0);
+  EXPECT_THAT(table.out,
+              AllOf(HasSubstr("FINDING"), HasSubstr("\npci-no-gpu "), Not(HasSubstr("|"))));
+  EXPECT_THAT(RunProgram({"kgpu", "doctor", "--list", "-o", "markdown"}).out,
+              HasSubstr("| `pci-no-gpu` | error |"));
+  EXPECT_THAT(RunProgram({"kgpu", "doctor", "--list", "-o", "json"}).out,
+              HasSubstr("\"id\": \"pci-no-gpu\""));
+}
+
 TEST(DoctorContainerTest, AContainerThatSeesNoHostIsNotCalledHealthy) {
   const TempDir container;
   container.WriteFile(".dockerenv", "");

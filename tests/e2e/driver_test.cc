@@ -437,6 +437,20 @@ TEST_F(DriverTest, WhoMayNotWriteLearnsWhoMay) {
                                                    : "Permission denied: run it as root\n"));
 }
 
+TEST_F(DriverTest, ADriverInAContainersFolderIsLookedAtThere) {
+  const std::string folder = "run/nvidia/driver/usr/lib/x86_64-linux-gnu/";
+  const std::string other = "opt/driver/usr/lib/x86_64-linux-gnu/";
+  for (const char* library : {"libcuda.so.", "libnvidia-ml.so."}) {
+    dir_.WriteFile(folder + library + "535.104.05", "");
+    dir_.WriteFile(other + library + "550.54.15", "");
+  }
+  EXPECT_THAT(Kgpu("verify").out, HasSubstr("libraries 535.104.05"));
+  EXPECT_THAT(Kgpu("status").out, HasSubstr("535.104.05"));
+  EXPECT_THAT(Kgpu("verify", {"--driver-root", "/opt/driver"}).out,
+              HasSubstr("libraries 550.54.15"));
+  EXPECT_THAT(Kgpu("status", {"--driver-root", "/opt/driver"}).out, HasSubstr("550.54.15"));
+}
+
 // No kernel is there for a plan, and none is needed to tell of a driver.
 TEST_F(DriverTest, StatusWantsNoKernel) {
   fs::remove_all(dir_.At("lib/modules"));

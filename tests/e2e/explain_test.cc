@@ -117,7 +117,8 @@ TEST_F(ExplainTest, ADumpHoldsNoSecrets) {
 
 // The kubelet of this host tells which devices a pod has that runs here.
 TEST_F(ExplainTest, APodOnThisNodeIsReportedWithItsDevices) {
-  const std::string kubelet = dir_.At("k");
+  const std::string kubelet = dir_.At("h/var/lib/kubelet");
+  dir_.MakeDir("h/var/lib");
   ASSERT_EQ(RunProgram({"kgpu-sim", "kubelet", "start", kubelet}).code, 0);
   kubelet::SamplePlugin plugin(
       {.socket_path = kubelet + "/device-plugins/gpu.sock",
@@ -139,10 +140,13 @@ TEST_F(ExplainTest, APodOnThisNodeIsReportedWithItsDevices) {
     {{"nodeName": "{}", "containers": [{{"name": "main", "image": "i", "resources": {{"limits":
     {{"nvidia.com/gpu": "1"}}}}}}]}}}})",
                                               ToLower(host.c_str())));
-  const Result result = RunLive({"pod", "default/here", "--kubelet-dir", kubelet});
+  const Result named = RunLive({"pod", "default/here", "--kubelet-dir", kubelet});
+  const Result found = RunLive({"pod", "default/here", "--host-root", dir_.At("h")});
   RunProgram({"kgpu-sim", "kubelet", "stop", kubelet, "--pods"});
-  EXPECT_EQ(result.code, 7) << result.out << result.err;
-  EXPECT_THAT(result.out, HasSubstr("\nhas: nvidia.com/gpu GPU-7, container main\n"));
+  for (const Result& result : {named, found}) {
+    EXPECT_EQ(result.code, 7) << result.out << result.err;
+    EXPECT_THAT(result.out, HasSubstr("\nhas: nvidia.com/gpu GPU-7, container main\n"));
+  }
 }
 
 TEST_F(ExplainTest, APodThatIsNotThereExitsWithThree) {
@@ -169,9 +173,12 @@ TEST_F(ExplainTest, WrongWordsAreUsageErrors) {
 }
 
 TEST_F(ExplainTest, ReasonsPrintsTheTable) {
-  const Result result = Run({"reasons"});
-  EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.out, HasSubstr("| `gpu-in-use` | error | other pods use the GPUs | node |"));
+  const Result table = Run({"reasons"});
+  EXPECT_EQ(table.code, 0);
+  EXPECT_THAT(table.out, AllOf(HasSubstr("gpu-in-use "), Not(HasSubstr("|"))));
+  const Result page = Run({"reasons", "--output", "markdown"});
+  EXPECT_EQ(page.code, 0);
+  EXPECT_THAT(page.out, HasSubstr("| `gpu-in-use` | error | other pods use the GPUs | node |"));
 }
 
 }  // namespace

@@ -245,6 +245,10 @@ TEST(LabelsCheckTest, SaysWhatIsWrongWithRules) {
   const Result bad = RunProgram({"kgpu", "labels", "check", dir.At("bad.yaml")});
   EXPECT_EQ(bad.code, 7);
   EXPECT_THAT(bad.out, AllOf(HasSubstr("bad.yaml:1:"), HasSubstr("\"labels\"")));
+  const Result json = RunProgram(
+      {"kgpu", "labels", "check", dir.At("good.yaml"), dir.At("bad.yaml"), "--output", "json"});
+  EXPECT_EQ(json.code, 7);
+  EXPECT_THAT(json.out, AllOf(HasSubstr(R"("summary": "1 rule")"), HasSubstr(R"("valid": false)")));
 }
 
 }  // namespace

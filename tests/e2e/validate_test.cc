@@ -131,6 +131,27 @@ TEST_F(ValidateTest, AHelperThatIsMissingOrNoneIsNamedWithItsFix) {
   EXPECT_THAT(other.err, HasSubstr("install kgpu and kgpu-cuda from the same release"));
 }
 
+TEST_F(ValidateTest, ADriverThatIsNotLoadedIsNamedAsTheCause) {
+  SimHost host("4xT4");
+  host.Inject("unload");
+  const Result first = host.Kgpu({"validate", "--no-bandwidth"});
+  EXPECT_NE(first.code, 0) << first.out;
+  EXPECT_THAT(first.err,
+              AllOf(HasSubstr("its kernel module is not loaded"), HasSubstr("kgpu doctor")));
+  const Result all = host.Kgpu({"validate", "--all-gpus"});
+  EXPECT_EQ(all.code, 6) << all.out;
+  EXPECT_THAT(all.err,
+              AllOf(HasSubstr("its kernel module is not loaded"), HasSubstr("kgpu doctor")));
+}
+
+TEST_F(ValidateTest, NouveauIsNamedAsTheCause) {
+  SimHost host("4xT4");
+  host.Inject("nouveau");
+  const Result result = host.Kgpu({"validate"});
+  EXPECT_EQ(result.code, 3) << result.out;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("nouveau uses the GPUs"), HasSubstr("kgpu doctor")));
+}
+
 TEST_F(ValidateTest, NoTimeAtAllIsRefused) {
   const SimHost host("4xT4");
   EXPECT_EQ(host.Kgpu({"validate", "--deadline", "0"}).code, 2);

@@ -125,9 +125,10 @@ StatusOr<Reach> ReachNow(const Plan& plan, Reach needed, const ApplyOptions& opt
     return Reach::kNothing;
   }
   if (!options.restart) {
+    const std::string command = CommandFor(deps.host, *plan.engine, needed == Reach::kRestart);
     outcome.notes.push_back(
         fmt::format("not applied yet: {}: {} (or kgpu runtime configure --engine {} --restart)",
-                    plan.reach_reason, CommandFor(*plan.engine, needed == Reach::kRestart),
+                    plan.reach_reason, command.substr(command.starts_with("# ") ? 2 : 0),
                     ToString(plan.engine->kind)));
     return Reach::kNothing;
   }

@@ -57,6 +57,7 @@ class Checker {
     if (!runtimes_.empty()) {
       CheckIndex();
     }
+    AddUnchecked();
     if (!ReadsCdi() && runtimes_.empty()) {
       Add("engine-gives-no-gpu",
           engine_.version
@@ -67,6 +68,7 @@ class Checker {
                             engine_.note.empty() ? engine_.Name() : engine_.note),
           {Configure()});
     }
+    report::SortWorstFirst(findings_);
     return std::move(findings_);
   }
 
@@ -137,7 +139,11 @@ class Checker {
       }
     }
     if (const Status status = Validate(engine_, host_, runner_); is_healthy && !status.ok()) {
-      Add("config-refused", std::string(Message(status)), {kFixFile});
+      if (engine_.is_daemon_known) {
+        Add("config-refused", std::string(Message(status)), {kFixFile});
+      } else {
+        unchecked_.push_back(fmt::format("whether its files are valid: {}", Message(status)));
+      }
     }
   }
 
@@ -153,29 +159,56 @@ class Checker {
         continue;
       }
       const auto result = runner_.Run(request);
-      if (!result.ok() || !result->IsSuccess()) {
-        Add("runtime-broken",
-            fmt::format(
-                "{} does not run: {}", program,
-                result.ok() ? sys::Describe(*result) : std::string(Message(result.status()))),
+      if (result.ok() && result->IsSuccess()) {
+        continue;
+      }
+      const std::string why =
+          result.ok() ? sys::Describe(*result) : std::string(Message(result.status()));
+      if (engine_.is_daemon_known) {
+        Add("runtime-broken", fmt::format("{} does not run: {}", program, why),
             {"# install runc or crun, or fix /etc/kgpu/runtime.json"});
+      } else {
+        unchecked_.push_back(fmt::format("whether {} runs: {}", program, why));
       }
     }
+  }
+
+  // Programs that fail below a root without a procfs may run well on the host itself.
+  void AddUnchecked() {
+    if (unchecked_.empty()) {
+      return;
+    }
+    Add("not-checked",
+        fmt::format("not all could be checked: {} is not the /proc of a running host, which shows "
+                    "processes and which engines and runtimes need",
+                    host_.At("proc")),
+        {fmt::format("# run kgpu on the host itself, or mount its /proc at {}", host_.At("proc"))});
+    findings_.back().severity = report::Severity::kInfo;
+    findings_.back().evidence = std::move(unchecked_);
   }
 
   void CheckDaemon() {
     if (engine_.kind == Kind::kPodman) {
       return;
     }
+    if (!engine_.daemon && !engine_.is_daemon_known) {
+      unchecked_.push_back(
+          fmt::format("whether {} runs, and with the settings of its files", engine_.Name()));
+      return;
+    }
     if (!engine_.daemon) {
-      Add("engine-stopped", fmt::format("{} is not running", engine_.Name()),
-          {engine_.unit.empty() ? "# start it" : fmt::format("systemctl start {}", engine_.unit)});
+      Add("engine-stopped",
+          fmt::format("{} is not running{}", engine_.Name(),
+                      engine_.is_spare ? ", which is fine if another engine is used" : ""),
+          {StartCommand(host_, engine_)});
+      findings_.back().severity =
+          engine_.is_spare ? report::Severity::kInfo : report::Severity::kError;
       return;
     }
     if (input_.live && !input_.live->ok()) {
       Add("engine-silent",
           fmt::format("{} does not answer: {}", engine_.Name(), Message(input_.live->status())),
-          {CommandFor(engine_, true)});
+          {CommandFor(host_, engine_, true)});
       return;
     }
     CheckInForce();
@@ -201,7 +234,7 @@ class Checker {
     }
     if (!message.empty()) {
       Add("config-not-in-force", fmt::format("{} {}", engine_.Name(), message),
-          {CommandFor(engine_, takes_restart)});
+          {CommandFor(host_, engine_, takes_restart)});
     }
   }
 
@@ -263,7 +296,8 @@ class Checker {
   const CheckInput& input_;
   const Engine& engine_;
   std::set<std::string> runtimes_;
-  bool is_changed_since_ = false;  // by others, after kgpu wrote it
+  bool is_changed_since_ = false;       // by others, after kgpu wrote it
+  std::vector<std::string> unchecked_;  // what cannot be checked from here
   std::vector<report::Finding> findings_;
 };
 

@@ -23,7 +23,8 @@ struct CheckInput {
 
 // Checks that the files parse and the engine accepts them; that the named runtime exists and runs;
 // that the CDI specs fit this host if the engine reads them; that it runs, with the configuration
-// on the disk. Changes nothing. The subject of a finding is the engine; no findings: all ok.
+// on the disk. Changes nothing. The subject of a finding is the engine; no findings: all ok. What
+// cannot be checked below this root is one info.
 std::vector<report::Finding> CheckEngine(const sys::Root& host, sys::ProgramRunner& runner,
                                          const CheckInput& input);
 

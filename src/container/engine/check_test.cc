@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "src/container/engine/find.h"
 #include "src/container/engine/test_engine_host.h"
 #include "src/container/inject/index.h"
@@ -170,6 +172,39 @@ TEST_F(CheckTest, AnEngineThatDoesNotRunIsReported) {
   has_record_ = false;
 
   EXPECT_THAT(Check(Kind::kCrio), Contains(Says("crio is not running", "systemctl start crio")));
+}
+
+TEST_F(CheckTest, OneThatNobodyMissesIsARemark) {
+  host_.AddProgram("/usr/bin/containerd", "containerd x v2.1.0 x\n");
+  host_.runner().Answer("/usr/bin/containerd --config", "");
+  const auto engines = FindEngines(host_.root(), host_.runner(), {});
+  ASSERT_THAT(engines, ::testing::SizeIs(2));
+  CheckInput input;
+  input.engine = &engines[1];
+
+  EXPECT_THAT(
+      CheckEngine(host_.root(), host_.runner(), input),
+      Contains(AllOf(Says("containerd is not running, which is fine", "/usr/bin/containerd"),
+                     Field(&Finding::severity, report::Severity::kInfo))));
+  host_.folder().WriteFile("var/lib/kubelet/config.yaml", "");
+  EXPECT_FALSE(FindEngines(host_.root(), host_.runner(), {})[1].is_spare)
+      << "a kubelet cannot use docker in its place";
+}
+
+TEST_F(CheckTest, WithoutAProcfsSaysWhatCannotBeChecked) {
+  std::filesystem::remove_all(host_.folder().At("proc"));
+  host_.runner().Answer("/usr/local/bin/kgpu-runtime --version", "", 1, "open /proc/self/exe\n");
+  has_record_ = false;
+
+  const std::vector<Finding> findings = Check();
+
+  ASSERT_THAT(findings, ::testing::SizeIs(1));
+  EXPECT_EQ(findings[0].id, "not-checked");
+  EXPECT_EQ(findings[0].severity, report::Severity::kInfo);
+  EXPECT_THAT(findings[0].message, HasSubstr(host_.folder().path() + "/proc"));
+  EXPECT_THAT(findings[0].evidence,
+              ElementsAre(HasSubstr("whether /usr/local/bin/kgpu-runtime runs: exit code 1"),
+                          HasSubstr("whether docker runs")));
 }
 
 TEST_F(CheckTest, ContainerdOlderThanItsFileIsReported) {

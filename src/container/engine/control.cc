@@ -18,9 +18,37 @@ namespace {
 constexpr std::chrono::minutes kRestartDeadline{3};
 constexpr std::chrono::seconds kValidateDeadline{30};
 
-// The init script's name: what the unit or the program is called.
-std::string ServiceName(const Engine& engine) {
-  return std::string(engine.kind == Kind::kDocker ? "docker" : ToString(engine.kind));
+// What its unit and its init script may be called, the usual name first.
+std::vector<std::string_view> ServiceNames(const Engine& engine) {
+  if (engine.distribution == "k3s") {
+    return {"k3s", "k3s-agent"};
+  }
+  if (engine.distribution == "rke2") {
+    return {"rke2-server", "rke2-agent"};
+  }
+  if (engine.distribution == "k0s") {
+    return {"k0sworker", "k0scontroller"};
+  }
+  return {ToString(engine.kind)};
+}
+
+// {"/sbin/rc-service", "docker", "start"} of OpenRC, with "service" of sysvinit; empty: the host
+// has no script for it.
+std::vector<std::string> ScriptCommand(const sys::Root& host, const Engine& engine,
+                                       std::string_view action) {
+  for (const std::string_view service : ServiceNames(engine)) {
+    const std::string script = fmt::format("/etc/init.d/{}", service);
+    for (const char* name : {"rc-service", "service"}) {
+      const std::string program = sys::FindProgram(host, name);
+      if (!program.empty() && host.Exists(script)) {
+        return {program, std::string(service), std::string(action)};
+      }
+    }
+    if (host.Exists(script)) {
+      return {script, std::string(action)};
+    }
+  }
+  return {};
 }
 
 // SIGHUP to the very process that was found: a number may have been given away since.
@@ -62,12 +90,9 @@ StatusOr<std::vector<std::string>> SystemControl::RestartCommand(const Engine& e
   if (!engine.unit.empty()) {
     return sys::SystemctlCommand(host_, {"restart", engine.unit});
   }
-  const std::string script = "/etc/init.d/" + ServiceName(engine);
-  for (const char* name : {"rc-service", "service"}) {
-    const std::string program = sys::FindProgram(host_, name);
-    if (!program.empty() && host_.Exists(script)) {
-      return std::vector<std::string>{program, ServiceName(engine), "restart"};
-    }
+  if (std::vector<std::string> command = ScriptCommand(host_, engine, "restart");
+      !command.empty()) {
+    return command;
   }
   return FailedPrecondition(
       "{} is not run by a service manager: omit --restart and restart it manually, or set the "
@@ -117,14 +142,32 @@ Status SystemControl::Restart(const Engine& engine) {
   return Run(command);
 }
 
-std::string CommandFor(const Engine& engine, bool is_restart) {
+std::string StartCommand(const sys::Root& host, const Engine& engine) {
+  if (sys::HasSystemd(host)) {
+    return fmt::format("systemctl start {}", engine.unit.empty()
+                                                 ? std::string(ServiceNames(engine).front())
+                                                 : engine.unit);
+  }
+  if (const std::vector<std::string> command = ScriptCommand(host, engine, "start");
+      !command.empty()) {
+    return Join(command, " ");
+  }
+  return engine.program.empty()
+             ? fmt::format("# start {}: no service manager of this host does", engine.Name())
+             : fmt::format("{}   # no service manager of this host starts it", engine.program);
+}
+
+std::string CommandFor(const sys::Root& host, const Engine& engine, bool is_restart) {
   if (!engine.unit.empty()) {
     return fmt::format("systemctl {} {}", is_restart ? "restart" : "reload", engine.unit);
   }
   if (!is_restart && engine.daemon) {
     return fmt::format("kill -HUP {}", engine.daemon->pid);
   }
-  return fmt::format("{} {}", is_restart ? "restart" : "reload", engine.Name());
+  const std::vector<std::string> command = ScriptCommand(host, engine, "restart");
+  return command.empty()
+             ? fmt::format("# restart {}: no service manager of this host does", engine.Name())
+             : Join(command, " ");
 }
 
 std::optional<std::vector<std::string>> ValidateCommand(const Engine& engine) {

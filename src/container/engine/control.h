@@ -47,8 +47,10 @@ class SystemControl final : public EngineControl {
   std::vector<std::string> restart_command_;  // empty: the host's usual way
 };
 
-// For people: the command that reloads or restarts `engine` here.
-std::string CommandFor(const Engine& engine, bool is_restart);
+// For people: the command that starts, reloads or restarts `engine` on `host`: of systemd, of its
+// init script; a program that nothing starts is started by its path.
+std::string StartCommand(const sys::Root& host, const Engine& engine);
+std::string CommandFor(const sys::Root& host, const Engine& engine, bool is_restart);
 
 // The command that checks the engine's configuration without starting it; nothing if it has none.
 // docker has one from 23.0; containerd and CRI-O print what they read.

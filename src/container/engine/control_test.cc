@@ -97,6 +97,31 @@ TEST(SystemControlTest, SendsSighupOnlyToTheProcessThatItFound) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kill -HUP 1 on the host")));
 }
 
+TEST(StartCommandTest, IsOfTheServiceManagerThatTheHostHas) {
+  EngineHost host;
+  Engine containerd = Docker("");
+  containerd.kind = Kind::kContainerd;
+  containerd.program = "/usr/bin/containerd";
+  Engine k3s = containerd;
+  k3s.distribution = "k3s";
+  EXPECT_EQ(StartCommand(host.root(), containerd),
+            "/usr/bin/containerd   # no service manager of this host starts it");
+  k3s.program.clear();
+  EXPECT_THAT(StartCommand(host.root(), k3s), HasSubstr("# start containerd (k3s): "));
+
+  host.folder().WriteFile("etc/init.d/k3s", "");
+  host.folder().WriteFile("etc/init.d/containerd", "");
+  EXPECT_EQ(StartCommand(host.root(), k3s), "/etc/init.d/k3s start");
+  host.folder().WriteFile("sbin/rc-service", "");
+  EXPECT_EQ(StartCommand(host.root(), containerd), "/sbin/rc-service containerd start");
+  EXPECT_EQ(CommandFor(host.root(), containerd, true), "/sbin/rc-service containerd restart");
+
+  host.AddSystemd({"docker.service"});
+  EXPECT_EQ(StartCommand(host.root(), Docker("docker.service")), "systemctl start docker.service");
+  EXPECT_EQ(StartCommand(host.root(), containerd), "systemctl start containerd");
+  EXPECT_EQ(StartCommand(host.root(), k3s), "systemctl start k3s");
+}
+
 TEST(ValidateTest, EnginesCheckTheirOwnFilesWhereTheyCan) {
   Engine docker = Docker("");
   EXPECT_EQ(ValidateCommand(docker), std::nullopt);  // 20.10 has no such flag

@@ -83,6 +83,10 @@ std::string ToString(const Version& version) {
   return fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
 }
 
+bool IsForPods(Kind kind) {
+  return kind == Kind::kContainerd || kind == Kind::kCrio;
+}
+
 CdiSupport CdiSupportOf(Kind kind, const std::optional<Version>& version) {
   if (!version) {
     return CdiSupport::kUnknown;

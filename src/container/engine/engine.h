@@ -40,6 +40,9 @@ std::optional<Version> FindVersion(std::string_view text);
 // "25.0.3".
 std::string ToString(const Version& version);
 
+// Whether a kubelet can ask it for containers by itself.
+bool IsForPods(Kind kind);
+
 enum class CdiSupport : uint8_t {
   kUnknown,  // its version is unknown
   kAbsent,   // too old
@@ -67,8 +70,12 @@ struct Engine {
   std::string drop_in_folder;          // the one it reads, or the usual one; empty: it has none
   std::string socket;                  // empty: has none (podman)
   std::string unit;                    // "docker.service"; empty: not under systemd
-  std::optional<host::Daemon> daemon;  // empty: not running
-  std::string note;                    // what could not be found out, for people
+  std::optional<host::Daemon> daemon;  // empty: not running, or it has none
+  bool is_daemon_known = true;         // false: processes of the host are not visible from here
+  // Not needed while it does not run: another engine that runs does the same, or its first client
+  // starts it.
+  bool is_spare = false;
+  std::string note;  // what could not be found out, for people
 
   // "docker", "containerd (k3s)".
   std::string Name() const;

@@ -1,5 +1,6 @@
 #include "src/container/engine/find.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <utility>
@@ -192,8 +193,9 @@ void AskVersion(const sys::Root& host, sys::ProgramRunner& runner,
   }
   engine.version = FindVersion(result->out);
   if (!result->IsSuccess() || !engine.version) {
-    engine.note =
-        fmt::format("version unknown: {} --version: {}", engine.program, sys::Describe(*result));
+    engine.note = fmt::format(
+        "version unknown: {} --version: {}{}", engine.program, sys::Describe(*result),
+        engine.is_daemon_known ? "" : fmt::format("; it may need a procfs at {}", host.At("proc")));
     engine.version.reset();
     return;
   }
@@ -264,6 +266,7 @@ std::optional<Engine> FindOne(const sys::Root& host, sys::ProgramRunner& runner,
     const std::string running = daemon == nullptr ? "" : daemon->unit.value_or("");
     engine.unit = running.empty() ? FindUnit(host, layout.units) : running;
   }
+  engine.is_daemon_known = host::ShowsProcesses(host);
   if (!engine.program.empty()) {
     AskVersion(host, runner, options.deadline, engine);
   }
@@ -288,7 +291,36 @@ std::optional<Engine> FindOne(const sys::Root& host, sys::ProgramRunner& runner,
   return engine;
 }
 
+constexpr std::string_view kSockets = "etc/systemd/system/sockets.target.wants";
+
+bool IsSocketActivated(const sys::Root& host, const Engine& engine) {
+  const std::string stem = engine.unit.substr(0, engine.unit.rfind('.'));
+  return !stem.empty() && host.LinkStat(fmt::format("{}/{}.socket", kSockets, stem)).ok();
+}
+
+// Docker has a containerd of its own, and k3s too, beside which the distribution's stays off. A
+// kubelet needs one that is for pods.
+void MarkSpare(const sys::Root& host, std::vector<Engine>& engines) {
+  const bool has_kubelet = HasKubelet(host);
+  const auto does_the_same = [&](const Engine& stopped, const Engine& other) {
+    const bool runs = other.daemon || other.kind == Kind::kPodman;
+    return runs && (!has_kubelet || !IsForPods(stopped.kind) || IsForPods(other.kind));
+  };
+  for (Engine& engine : engines) {
+    engine.is_spare =
+        engine.kind != Kind::kPodman && !engine.daemon &&
+        (IsSocketActivated(host, engine) || std::ranges::any_of(engines, [&](const Engine& other) {
+           return does_the_same(engine, other);
+         }));
+  }
+}
+
 }  // namespace
+
+bool HasKubelet(const sys::Root& host) {
+  return host.Exists("/var/lib/kubelet/config.yaml") ||
+         !host::FindSystemDaemons(host, {"kubelet", "k3s-server", "k3s-agent", "kubelite"}).empty();
+}
 
 std::vector<Engine> FindEngines(const sys::Root& host, sys::ProgramRunner& runner,
                                 const FindOptions& options) {
@@ -305,6 +337,7 @@ std::vector<Engine> FindEngines(const sys::Root& host, sys::ProgramRunner& runne
       }
     }
   }
+  MarkSpare(host, engines);
   return engines;
 }
 

@@ -22,9 +22,13 @@ struct FindOptions {
 };
 
 // Every engine that is installed or running, in the order of kAllKinds, the distribution's own
-// package before those of k3s, RKE2 and k0s. Runs programs only with --version, below the host's
-// root. What cannot be found out is in Engine::note, never an error.
+// package before those of k3s, RKE2 and k0s; is_spare is judged among those requested. Runs
+// programs only with --version, below the host's root. What cannot be found out is in Engine::note,
+// never an error.
 std::vector<Engine> FindEngines(const sys::Root& host, sys::ProgramRunner& runner,
                                 const FindOptions& options);
+
+// Whether this host is a node of Kubernetes: its kubelet runs, or is configured.
+bool HasKubelet(const sys::Root& host);
 
 }  // namespace kgpu::engine

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string>
 
+#include "src/container/engine/find.h"
 #include "src/host/facts/distribution.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -84,39 +85,93 @@ std::string_view UnitOf(Kind kind) {
   return "";
 }
 
-}  // namespace
-
-StatusOr<InstallPlan> PlanInstall(const sys::Root& host, Kind kind) {
-  const StatusOr<host::Distribution> distribution = host::ReadDistribution(host);
+StatusOr<host::Distribution> Identify(const sys::Root& host) {
+  StatusOr<host::Distribution> distribution = host::ReadDistribution(host);
   if (!distribution.ok()) {
-    return Annotate(distribution.status(), "cannot identify the distribution");
+    return MakeStatus(distribution.status().code(),
+                      fmt::format("cannot identify the distribution: {}: set --host-root to the "
+                                  "root of a whole system, or install an engine manually",
+                                  Message(distribution.status())));
   }
-  InstallPlan plan;
-  plan.kind = kind;
-  plan.distribution = distribution->name;
-  const auto* offer = std::ranges::find(kOffers, distribution->family, &Offer::family);
+  return distribution;
+}
+
+// `wanted`: what to install by hand where that is the only way.
+StatusOr<Offer> OfferOf(const host::Distribution& distribution, std::string_view wanted) {
+  if (distribution.immutable != host::Immutable::kNone) {
+    return Unimplemented(
+        "{} takes no packages: add {} to its image or configuration, then run kgpu runtime "
+        "configure",
+        distribution.name, wanted);
+  }
+  const auto* offer = std::ranges::find(kOffers, distribution.family, &Offer::family);
   if (offer == kOffers.end()) {
     return Unimplemented(
         "{}: unknown distribution: install {} manually, then run kgpu runtime configure",
-        plan.distribution, ToString(kind));
+        distribution.name, wanted);
   }
-  const std::string_view package = PackageOf(*offer, kind);
+  return *offer;
+}
+
+// Those with dnf may have its successor or its predecessor, which take the same words.
+std::string FindManager(const sys::Root& host, std::string_view name) {
+  std::string program = sys::FindProgram(host, name);
+  for (const char* other : {"dnf5", "yum"}) {
+    if (program.empty() && name == "dnf") {
+      program = sys::FindProgram(host, other);
+    }
+  }
+  return program;
+}
+
+}  // namespace
+
+StatusOr<InstallPlan> PlanInstall(const sys::Root& host, Kind kind) {
+  ASSIGN_OR_RETURN(const host::Distribution distribution, Identify(host));
+  ASSIGN_OR_RETURN(const Offer offer, OfferOf(distribution, ToString(kind)));
+  InstallPlan plan;
+  plan.kind = kind;
+  plan.distribution = distribution.name;
+  const std::string_view package = PackageOf(offer, kind);
   if (package.empty()) {
     return Unimplemented(
         "{} has no package for {}: install it from its vendor's repository{}, then run kgpu "
         "runtime configure",
-        plan.distribution, ToString(kind), offer->podman.empty() ? "" : ", or use podman");
+        plan.distribution, ToString(kind), offer.podman.empty() ? "" : ", or use podman");
   }
-  const std::string manager = sys::FindProgram(host, offer->manager);
+  std::string manager = FindManager(host, offer.manager);
   if (manager.empty()) {
-    return NotFound("{}: no program {} on {}", host.path(), offer->manager, plan.distribution);
+    plan.missing = offer.manager;
+    manager = plan.missing;
   }
-  plan.commands = Commands(manager, offer->manager, std::string(package));
+  plan.commands = Commands(manager, offer.manager, std::string(package));
   const std::string systemctl = sys::FindProgram(host, "systemctl");
   if (!UnitOf(kind).empty() && sys::HasSystemd(host) && !systemctl.empty()) {
     plan.commands.push_back({systemctl, "enable", "--now", std::string(UnitOf(kind))});
   }
   return plan;
+}
+
+StatusOr<Kind> EngineToInstall(const sys::Root& host) {
+  const bool is_for_pods = HasKubelet(host);
+  const std::string_view wanted = is_for_pods ? "containerd or CRI-O" : "a container engine";
+  ASSIGN_OR_RETURN(const host::Distribution distribution, Identify(host));
+  ASSIGN_OR_RETURN(const Offer offer, OfferOf(distribution, wanted));
+  for (const Kind kind : {Kind::kContainerd, Kind::kCrio, Kind::kPodman, Kind::kDocker}) {
+    if (!PackageOf(offer, kind).empty() && (!is_for_pods || IsForPods(kind))) {
+      return kind;
+    }
+  }
+  return Unimplemented(
+      "{} has no package for {}: install it from its vendor's repository, then run kgpu runtime "
+      "configure",
+      distribution.name, wanted);
+}
+
+std::string InstallAdvice(const sys::Root& host) {
+  const StatusOr<Kind> kind = EngineToInstall(host);
+  return kind.ok() ? fmt::format("kgpu runtime install --engine {}", ToString(*kind))
+                   : fmt::format("# {}", Message(kind.status()));
 }
 
 std::string Print(const InstallPlan& plan) {
@@ -127,7 +182,17 @@ std::string Print(const InstallPlan& plan) {
   return text;
 }
 
+Status CheckInstall(const InstallPlan& plan) {
+  return plan.missing.empty()
+             ? OkStatus()
+             : FailedPrecondition(
+                   "{}: {} not found, which installs its packages: install {} manually, then run "
+                   "kgpu runtime configure",
+                   plan.distribution, plan.missing, ToString(plan.kind));
+}
+
 Status Install(const InstallPlan& plan, const sys::Root& host, sys::ProgramRunner& runner) {
+  RETURN_IF_ERROR(CheckInstall(plan));
   for (const std::vector<std::string>& command : plan.commands) {
     sys::RunRequest request;
     request.argv = command;

@@ -9,8 +9,11 @@
 namespace kgpu::engine {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 void BecomeDistribution(EngineHost& host, const std::string& id, const std::string& like,
                         const std::string& manager) {
@@ -32,10 +35,10 @@ TEST(PackagesTest, InstallsWithApt) {
 
 TEST(PackagesTest, ADistributionWithoutANiceNameIsCalledByItsId) {
   EngineHost host;
-  host.folder().WriteFile("etc/os-release", "ID=cos\n");
+  host.folder().WriteFile("etc/os-release", "ID=void\n");
 
   EXPECT_THAT(PlanInstall(host.root(), Kind::kPodman),
-              StatusIs(StatusCode::kUnimplemented, HasSubstr("cos: unknown distribution")));
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("void: unknown distribution")));
 }
 
 TEST(PackagesTest, StartsTheEngineUnderSystemd) {
@@ -71,10 +74,66 @@ TEST(PackagesTest, SaysWhatADistributionLacks) {
 
 TEST(PackagesTest, RefusesADistributionItDoesNotKnow) {
   EngineHost host;
-  BecomeDistribution(host, "nixos", "", "nix");
+  BecomeDistribution(host, "void", "", "xbps-install");
 
   EXPECT_THAT(PlanInstall(host.root(), Kind::kPodman),
-              StatusIs(StatusCode::kUnimplemented, HasSubstr("Test nixos")));
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("Test void")));
+}
+
+TEST(PackagesTest, PlansWithoutThePackageManagerAndSaysThatItIsMissing) {
+  EngineHost host;
+  host.folder().WriteFile("etc/os-release", "PRETTY_NAME=\"Test debian\"\nID=debian\n");
+
+  const auto plan = PlanInstall(host.root(), Kind::kPodman);
+
+  ASSERT_OK(plan);
+  EXPECT_EQ(Print(*plan), "apt-get update\napt-get install --yes podman\n");
+  EXPECT_THAT(CheckInstall(*plan), StatusIs(StatusCode::kFailedPrecondition,
+                                            HasSubstr("Test debian: apt-get not found")));
+  EXPECT_THAT(Install(*plan, host.root(), host.runner()),
+              StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(host.runner().commands(), IsEmpty());
+}
+
+TEST(PackagesTest, TakesTheDnfThatIsThere) {
+  EngineHost host;
+  BecomeDistribution(host, "amzn", "fedora", "yum");
+
+  const auto plan = PlanInstall(host.root(), Kind::kDocker);
+
+  ASSERT_OK(plan);
+  EXPECT_EQ(Print(*plan), "/usr/bin/yum install -y docker\n");
+}
+
+TEST(PackagesTest, AnImageOrNoSystemAtAllHasItsOwnAdvice) {
+  EngineHost host;
+  EXPECT_THAT(PlanInstall(host.root(), Kind::kPodman),
+              StatusIs(StatusCode::kNotFound, HasSubstr("set --host-root to the root of")));
+  host.folder().WriteFile("etc/os-release", "ID=fedora\nVARIANT_ID=coreos\n");
+  EXPECT_THAT(PlanInstall(host.root(), Kind::kPodman),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("takes no packages")));
+}
+
+TEST(EngineToInstallTest, IsOneForPodsWhereTheDistributionHasIt) {
+  EngineHost debian;
+  BecomeDistribution(debian, "debian", "", "apt-get");
+  EXPECT_THAT(EngineToInstall(debian.root()), IsOkAndHolds(Kind::kContainerd));
+  EXPECT_EQ(InstallAdvice(debian.root()), "kgpu runtime install --engine containerd");
+
+  EngineHost rocky;
+  BecomeDistribution(rocky, "rocky", "rhel centos fedora", "dnf");
+  EXPECT_EQ(InstallAdvice(rocky.root()), "kgpu runtime install --engine podman");
+  rocky.folder().WriteFile("var/lib/kubelet/config.yaml", "");
+  EXPECT_THAT(EngineToInstall(rocky.root()),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("no package for containerd or CRI-O")))
+      << "podman does not run pods";
+}
+
+TEST(EngineToInstallTest, WordsForAPersonStandInAComment) {
+  EngineHost host;
+  BecomeDistribution(host, "void", "", "xbps-install");
+  EXPECT_THAT(InstallAdvice(host.root()),
+              AllOf(StartsWith("# "), HasSubstr("install a container engine manually")));
 }
 
 TEST(PackagesTest, StopsAtTheFirstCommandThatFails) {

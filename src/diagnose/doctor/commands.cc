@@ -75,6 +75,12 @@ std::string InstallCommand(const Facts& facts, const Packages& packages) {
   return fmt::format("# install this distribution's package of {}", names);
 }
 
+std::string InstallByKgpu(const Facts& facts) {
+  return facts.system.can_plan_driver
+             ? "kgpu driver install   # kgpu driver plan shows every step first"
+             : "";
+}
+
 std::vector<std::string> InstallDriver(const Facts& facts, const Packages& packages) {
   std::vector<std::string> commands;
   if (facts.system.family == host::Family::kDebian) {

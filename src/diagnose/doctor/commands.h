@@ -19,6 +19,8 @@ struct Packages {
 };
 // The command that installs them; "# …" if the family is unknown.
 std::string InstallCommand(const Facts& facts, const Packages& packages);
+// The command with which kgpu installs a driver that suits the host; empty: it knows no packages.
+std::string InstallByKgpu(const Facts& facts);
 // The same for packages of NVIDIA's driver, with a note on where this family gets them.
 std::vector<std::string> InstallDriver(const Facts& facts, const Packages& packages);
 std::string ReinstallCommand(const Facts& facts, const std::string& package);

@@ -26,36 +26,23 @@ bool IsReady(const Facts& facts) {
 void NoEngine(const Facts& facts, Findings& findings) {
   if (IsReady(facts) && facts.containers.engines.empty()) {
     findings.Add("docker, containerd, CRI-O and podman are not installed",
-                 {"kgpu runtime install --engine containerd"});
+                 {facts.containers.install});
   }
-}
-
-// The kubelet asks for these.
-bool IsForPods(const EngineFacts& one) {
-  return one.engine.kind == engine::Kind::kContainerd || one.engine.kind == engine::Kind::kCrio;
-}
-
-// Another running engine does the same, or the first client starts this one: Docker and k3s have
-// their own containerd, and the distribution's stays off beside it.
-bool IsSpared(const Facts& facts, const EngineFacts& stopped) {
-  const bool is_for_pods = facts.kubelet.is_here() && IsForPods(stopped);
-  return stopped.is_socket_activated ||
-         std::ranges::any_of(facts.containers.engines, [&](const EngineFacts& other) {
-           const bool runs = other.engine.daemon || other.engine.kind == engine::Kind::kPodman;
-           return runs && (!is_for_pods || IsForPods(other));
-         });
 }
 
 void EngineStopped(const Facts& facts, Findings& findings) {
   for (const EngineFacts& one : facts.containers.engines) {
-    if (!IsReady(facts) || one.engine.kind == engine::Kind::kPodman || one.engine.daemon) {
+    const engine::Engine& engine = one.engine;
+    if (!IsReady(facts) || engine.kind == engine::Kind::kPodman || engine.daemon ||
+        !engine.is_daemon_known) {
       continue;
     }
-    const std::string unit = one.engine.unit.empty() ? one.engine.Name() : one.engine.unit;
-    std::string evidence = fmt::format("{} is installed but not running", one.engine.Name());
-    std::vector<std::string> fix = {fmt::format("systemctl start {}", unit),
-                                    fmt::format("journalctl -u {} -n 50", unit)};
-    if (IsSpared(facts, one)) {
+    std::string evidence = fmt::format("{} is installed but not running", engine.Name());
+    std::vector<std::string> fix = {one.start};
+    if (!engine.unit.empty()) {
+      fix.push_back(fmt::format("journalctl -u {} -n 50", engine.unit));
+    }
+    if (engine.is_spare) {
       findings.AddInfo(std::move(evidence), {"# only if it should run", fix[0]});
     } else {
       findings.Add(std::move(evidence), std::move(fix));
@@ -73,7 +60,9 @@ void NoWay(const Facts& facts, Findings& findings) {
       continue;
     }
     for (const Finding& finding : one.findings) {
-      findings.Add(finding.message, finding.fix.commands);
+      if (finding.severity != Severity::kInfo) {
+        findings.Add(finding.message, finding.fix.commands);
+      }
     }
   }
 }
@@ -267,7 +256,7 @@ void DeviceTrap(const Facts& facts, Findings& findings) {
 
 constexpr std::array kContainerChecks = {
     Check{"engine-missing", "No container engine", Severity::kError,
-          "Pods and containers need one; kgpu runtime install installs one from the distribution.",
+          "Pods and containers need one; kgpu runtime install installs it from the distribution.",
           NoEngine},
     Check{"engine-stopped", "A container engine is not running", Severity::kError,
           "It is installed, but no process of it was found.", EngineStopped},

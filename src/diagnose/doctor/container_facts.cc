@@ -5,7 +5,9 @@
 
 #include "src/container/cdi/check.h"
 #include "src/container/cdi/spec_version.h"
+#include "src/container/engine/control.h"
 #include "src/container/engine/find.h"
+#include "src/container/engine/packages.h"
 #include "src/container/engine/state.h"
 #include "src/diagnose/doctor/facts.h"
 #include "src/kube/api/json.h"
@@ -17,7 +19,6 @@
 namespace kgpu::doctor {
 namespace {
 
-constexpr std::string_view kSockets = "etc/systemd/system/sockets.target.wants";
 constexpr std::string_view kHookConfig = "etc/nvidia-container-runtime/config.toml";
 
 // The soft limit of "Max locked memory  65536  65536  bytes". Source: proc(5), /proc/pid/limits.
@@ -64,9 +65,7 @@ std::vector<EngineFacts> ReadEngines(host::Sight& sight, sys::ProgramRunner& run
     facts.findings = engine::CheckEngine(sight.host(), runner, input);
     facts.config = sight.Text(facts.engine.config_file).value_or("");
     facts.settings = ReadSettings(sight, facts);
-    const std::string stem = facts.engine.unit.substr(0, facts.engine.unit.rfind('.'));
-    facts.is_socket_activated =
-        sight.host().LinkStat(fmt::format("{}/{}.socket", kSockets, stem)).ok();
+    facts.start = engine::StartCommand(sight.host(), facts.engine);
     if (facts.engine.daemon) {
       facts.memlock = LockedMemory(
           sight.Text(fmt::format("proc/{}/limits", facts.engine.daemon->pid)).value_or(""));
@@ -181,6 +180,7 @@ ContainerFacts ReadContainerFacts(host::Sight& sight, sys::ProgramRunner& runner
   }
   const sys::Root& root = opened.ok() ? *opened : sight.host();
   facts.engines = ReadEngines(sight, runner, root);
+  facts.install = engine::InstallAdvice(sight.host());
   ReadSpecs(sight, root, facts);
   facts.has_systemd = sys::HasSystemd(sight.host());
   facts.is_cgroup_v2 = sight.host().Exists("sys/fs/cgroup/cgroup.controllers");

@@ -18,19 +18,21 @@
 namespace kgpu::doctor {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 TEST(DoctorTest, TheDocumentationIsTheTable) {
   std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/reference/doctor.md");
   const std::string docs((std::istreambuf_iterator<char>(file)), {});
   EXPECT_THAT(docs, HasSubstr(ChecksMarkdown()))
-      << "docs/reference/doctor.md must hold what `kgpu doctor --list` prints";
+      << "docs/reference/doctor.md must hold what `kgpu doctor --list --output markdown` prints";
 }
 
 TEST(DoctorTest, RunsOnlyWhatWasAskedFor) {
@@ -169,14 +171,32 @@ TEST(DoctorTest, TheRootOfMicrok8sIsFound) {
   EXPECT_THAT(moved->evidence.at(0), HasSubstr("/var/snap/microk8s/common/var/lib/kubelet"));
 }
 
-TEST(DoctorTest, FixesAreInTheWordsOfTheDistribution) {
+TEST(DoctorTest, KgpuInstallsTheDriverThatIsMissingWhereItKnowsTheDistribution) {
   const HealthyHost host(host::Family::kUbuntu);
   host.Unload();
   host.Write(fmt::format("lib/modules/{}/modules.dep", kRelease), "");
   const Diagnosis diagnosis = host.Look();
   ASSERT_FALSE(diagnosis.findings.empty());
   EXPECT_EQ(diagnosis.findings[0].id, "driver-module-missing");
-  EXPECT_THAT(diagnosis.findings[0].fix.commands, Contains("ubuntu-drivers install --gpgpu"));
+  EXPECT_THAT(diagnosis.findings[0].fix.commands,
+              ElementsAre(StartsWith("kgpu driver install   # kgpu driver plan")));
+
+  host.Write("etc/os-release", "ID=azurelinux\nVERSION_ID=3.0\n");
+  EXPECT_THAT(host.Look().findings.at(0).fix.commands,
+              AllOf(Not(Contains(StartsWith("kgpu driver"))), Contains(HasSubstr("nvidia-open"))));
+}
+
+TEST(DoctorTest, KgpuBlocksNouveauWhereItInstallsTheDriver) {
+  Facts facts;
+  facts.pci.gpus.emplace_back();
+  facts.kernel.loaded = {"nouveau"};
+  facts.system.can_plan_driver = true;
+  const auto fix = [&facts] {
+    return Diagnose(facts, {"driver-nouveau-loaded"})->findings.at(0).fix.commands;
+  };
+  EXPECT_THAT(fix(), Contains(StartsWith("kgpu driver install")));
+  facts.kernel.nvidia_file = "/lib/modules/6.1/nvidia.ko";
+  EXPECT_THAT(fix(), Contains("reboot")) << "there is a driver, which nouveau keeps out";
 }
 
 TEST(DoctorTest, OneFixTakesAllOutThatKeepsTheKubeletFromStarting) {

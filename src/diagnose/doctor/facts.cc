@@ -138,6 +138,7 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, cons
   }
   const host::Distribution distribution = read.value_or(host::Distribution());
   facts.system = ReadSystemFacts(sight, distribution.family, facts);
+  facts.system.can_plan_driver = host::CanPlanDriver(distribution);
   facts.entitlement = ReadEntitlementFacts(sight, distribution, clock);
   facts.install = ReadInstallFacts(sight, runner, facts.system.family, found, facts.driver);
   if (other) {
@@ -145,6 +146,13 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, cons
   }
   facts.devices = ReadDeviceFacts(sight);
   facts.services = ReadServiceFacts(sight);
+  facts.shows_processes = host::ShowsProcesses(root.host);
+  if (facts.place == Place::kHost && !facts.shows_processes) {
+    sight.Say(
+        fmt::format("which engines, kubelets and daemons run: {} is not the /proc of a running "
+                    "host",
+                    root.host.At("proc")));
+  }
   facts.containers = ReadContainerFacts(sight, runner, facts.devices.nodes, root.engine_root);
   facts.kubelet = ReadKubeletFacts(sight, runner);
   facts.owner_marks = ReadOwnerMarks(sight);

@@ -45,6 +45,7 @@ struct SystemFacts {
   host::Family family = host::Family::kOther;
   Packager packager = Packager::kOther;
   bool is_arm64 = false;
+  bool can_plan_driver = false;      // `kgpu driver install` knows this distribution
   std::string default_target;        // "graphical.target"; empty: not systemd, or unknown
   bool has_display_manager = false;  // one is installed as a unit
   // Whether each process, by pid, has a GPU of `pci` open; absent: unreadable.
@@ -90,7 +91,7 @@ struct EngineFacts {
   std::optional<uint64_t> memlock;        // bytes that its containers may lock; nothing: no limit
   std::string config;                     // its configuration's text
   std::string settings;                   // of all its files, including drop-ins
-  bool is_socket_activated = false;       // its first client starts it
+  std::string start;                      // the command that starts it here
 };
 
 struct SpecFinding {
@@ -102,6 +103,7 @@ struct SpecFinding {
 // How containers get GPUs.
 struct ContainerFacts {
   std::vector<EngineFacts> engines;
+  std::string install;                    // the command that installs one, or words for a person
   std::vector<SpecFinding> broken_specs;  // files that engines refuse
   std::vector<SpecFinding> stale_specs;   // files that name things that do not exist
   std::vector<cdi::Conflict> conflicts;
@@ -148,6 +150,7 @@ EntitlementFacts ReadEntitlementFacts(host::Sight& sight, const host::Distributi
 
 struct Facts : host::Facts {
   Place place = Place::kHost;
+  bool shows_processes = true;  // false: what runs on the host is unknown
   SystemFacts system;
   EntitlementFacts entitlement;
   InstallFacts install;

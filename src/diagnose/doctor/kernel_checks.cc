@@ -1,5 +1,6 @@
 // Whether this kernel has, may have and takes NVIDIA's module.
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -40,16 +41,18 @@ std::string HeadersCommand(const Facts& facts, const std::string& release) {
                                 .suse = "kernel-default-devel"});
 }
 
-// Ubuntu's own tool knows which branch fits the card.
+// Headers and driver; kgpu chooses both where it knows the distribution.
 std::vector<std::string> DriverCommands(const Facts& facts) {
-  if (facts.system.family == host::Family::kUbuntu) {
-    return {"ubuntu-drivers install --gpgpu"};
+  if (std::string command = InstallByKgpu(facts); !command.empty()) {
+    return {std::move(command)};
   }
-  return InstallDriver(
+  std::vector<std::string> fix = InstallDriver(
       facts, {.debian = "nvidia-kernel-dkms nvidia-driver",
-              .ubuntu = "",
+              .ubuntu = "nvidia-driver-BRANCH-server",
               .rhel = "nvidia-open   # 8 and 9: dnf module enable nvidia-driver:open-dkms first",
               .suse = "nvidia-open-driver-G06-signed-kmp-default nvidia-compute-utils-G06"});
+  fix.insert(fix.begin(), HeadersCommand(facts, facts.kernel.release));
+  return fix;
 }
 
 void ModulesGone(const Facts& facts, Findings& findings) {
@@ -62,11 +65,9 @@ void ModulesGone(const Facts& facts, Findings& findings) {
 
 void DriverMissing(const Facts& facts, Findings& findings) {
   if (IsModuleMissing(facts) && !facts.kernel.dkms) {
-    std::vector<std::string> fix = DriverCommands(facts);
-    fix.insert(fix.begin(), HeadersCommand(facts, facts.kernel.release));
     findings.Add(fmt::format("no nvidia.ko for kernel {}, and DKMS has no sources of it",
                              facts.kernel.release),
-                 std::move(fix));
+                 DriverCommands(facts));
   }
 }
 

@@ -107,7 +107,7 @@ bool IsKeptFromStarting(const KubeletFacts& kubelet) {
 
 void Stopped(const Facts& facts, Findings& findings) {
   const KubeletFacts& kubelet = facts.kubelet;
-  if (facts.has_gpus() && !kubelet.daemon && !kubelet.program.empty() &&
+  if (facts.has_gpus() && facts.shows_processes && !kubelet.daemon && !kubelet.program.empty() &&
       !kubelet.config_path.empty() && !IsKeptFromStarting(kubelet)) {
     findings.Add(fmt::format("{} and {} exist, but no kubelet is running", kubelet.program,
                              kubelet.config_path),

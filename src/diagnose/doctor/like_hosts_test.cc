@@ -19,6 +19,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 class LikeHostTest : public ::testing::Test {
@@ -150,6 +151,19 @@ TEST_F(LikeHostTest, AnEngineLeftOffBesideOneThatRunsIsNoTrouble) {
   host_.tree().AddProgram("usr/bin/crio");
   EXPECT_THAT(host_.Ids(), ElementsAre("engine-stopped"));
   EXPECT_THAT(host_.Troubles(), IsEmpty());
+}
+
+TEST_F(LikeHostTest, WhatRunsIsUnknownWithoutAProcfs) {
+  for (const char* process : {"proc/700", "proc/710", "proc/720"}) {
+    host_.Remove(process);
+  }
+  EXPECT_THAT(host_.Ids(), IsSupersetOf({"engine-stopped", "kubelet-stopped", "persistence-off"}));
+  host_.Remove("proc/stat");
+  for (const char* id : {"engine-stopped", "kubelet-stopped", "persistence-off"}) {
+    EXPECT_THAT(host_.Ids(), Not(Contains(id)));
+  }
+  EXPECT_THAT(host_.Look().unreadable,
+              Contains(HasSubstr("/proc is not the /proc of a running host")));
 }
 
 TEST_F(LikeHostTest, DockerDoesNotStandInForTheKubeletsEngine) {

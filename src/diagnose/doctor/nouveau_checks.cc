@@ -56,12 +56,16 @@ std::string CommentOut(const host::Blacklisted& line) {
 }
 
 void Loaded(const Facts& facts, Findings& findings) {
-  if (facts.has_gpus() && facts.kernel.loaded.contains("nouveau")) {
-    findings.Add("/proc/modules lists nouveau",
-                 {fmt::format("printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > {}",
-                              kNouveauFile),
-                  InitramfsCommand(facts), "reboot"});
+  if (!facts.has_gpus() || !facts.kernel.loaded.contains("nouveau")) {
+    return;
   }
+  std::vector<std::string> fix = {
+      fmt::format("printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > {}", kNouveauFile),
+      InitramfsCommand(facts), "reboot"};
+  if (const std::string command = InstallByKgpu(facts); !facts.has_driver() && !command.empty()) {
+    fix = {"# blocks nouveau and installs NVIDIA's driver:", command};
+  }
+  findings.Add("/proc/modules lists nouveau", std::move(fix));
 }
 
 void NotBlacklisted(const Facts& facts, Findings& findings) {

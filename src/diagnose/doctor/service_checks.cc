@@ -19,7 +19,7 @@ bool RefusesMode(const host::Daemon& daemon) {
 }
 
 void NoPersistence(const Facts& facts, Findings& findings) {
-  if (facts.driver.is_nvidia_live && facts.services.persistence.empty()) {
+  if (facts.driver.is_nvidia_live && facts.services.persistence.empty() && facts.shows_processes) {
     findings.Add("nvidia-persistenced is not running",
                  {std::string(kAskMode), "systemctl enable --now nvidia-persistenced"});
   }
@@ -51,7 +51,7 @@ void NoFabricManager(const Facts& facts, Findings& findings) {
 
 void FabricStopped(const Facts& facts, Findings& findings) {
   if (!facts.pci.nvswitches.empty() && facts.services.fabric.empty() &&
-      facts.install.has_fabric_manager) {
+      facts.install.has_fabric_manager && facts.shows_processes) {
     findings.Add(fmt::format("{} NVSwitches, but nv-fabricmanager is not running",
                              facts.pci.nvswitches.size()),
                  {"systemctl enable --now nvidia-fabricmanager",

@@ -65,12 +65,16 @@ std::string ExplainText(const Check& check) {
                      check.explain);
 }
 
-std::string ChecksMarkdown() {
+std::vector<report::Kind> CheckKinds() {
   std::vector<report::Kind> kinds;
   for (const Check& check : AllChecks()) {
     kinds.push_back({check.id, check.severity, check.title});
   }
-  return report::KindsMarkdown(kinds);
+  return kinds;
+}
+
+std::string ChecksMarkdown() {
+  return report::KindsMarkdown(CheckKinds());
 }
 
 }  // namespace kgpu::doctor

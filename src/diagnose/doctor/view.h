@@ -4,6 +4,7 @@
 #include <boost/json/fwd.hpp>
 
 #include <string>
+#include <vector>
 
 #include "src/diagnose/doctor/doctor.h"
 
@@ -16,7 +17,9 @@ boost::json::value DiagnosisJson(const Diagnosis& diagnosis);
 
 // One check, for --explain.
 std::string ExplainText(const Check& check);
-// For docs/reference/doctor.md, and for --list.
+// Every check, for --list.
+std::vector<report::Kind> CheckKinds();
+// The table of docs/reference/doctor.md.
 std::string ChecksMarkdown();
 
 }  // namespace kgpu::doctor

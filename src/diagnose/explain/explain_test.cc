@@ -267,7 +267,8 @@ TEST(ExplainTest, ThePageHasTheTableOfReasons) {
   std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/reference/explain.md");
   std::stringstream page;
   page << file.rdbuf();
-  EXPECT_THAT(page.str(), HasSubstr(ReasonsMarkdown())) << "paste `kgpu explain reasons` there";
+  EXPECT_THAT(page.str(), HasSubstr(ReasonsMarkdown()))
+      << "paste `kgpu explain reasons --output markdown` there";
 }
 
 }  // namespace

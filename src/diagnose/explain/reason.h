@@ -23,7 +23,7 @@ inline bool IsBlocking(const report::Finding& reason) {
   return reason.severity == report::Severity::kError;
 }
 
-// For docs/reference/explain.md, and for `kgpu explain reasons`.
+// The table of docs/reference/explain.md.
 std::string ReasonsMarkdown();
 
 }  // namespace kgpu::explain

@@ -33,20 +33,25 @@ constexpr std::array<Store, 4> kStores = {{
     {StoreKind::kCri, "cri", "crictl", "crictl pull"},
 }};
 
-constexpr std::array<std::string_view, 14> kVariables = {"HOME",
-                                                         "XDG_RUNTIME_DIR",
-                                                         "XDG_CONFIG_HOME",
-                                                         "XDG_DATA_HOME",
-                                                         "DOCKER_HOST",
-                                                         "DOCKER_CONFIG",
-                                                         "DOCKER_CONTEXT",
-                                                         "DOCKER_TLS_VERIFY",
-                                                         "DOCKER_CERT_PATH",
-                                                         "CONTAINER_HOST",
-                                                         "CONTAINERS_STORAGE_CONF",
-                                                         "CONTAINERD_ADDRESS",
-                                                         "CONTAINERD_NAMESPACE",
-                                                         "CONTAINER_RUNTIME_ENDPOINT"};
+struct Variable {
+  std::string_view name;
+  bool is_address = false;  // of an engine, or what it takes to be let in there
+};
+
+constexpr std::array<Variable, 14> kVariables = {{{"HOME"},
+                                                  {"XDG_RUNTIME_DIR"},
+                                                  {"XDG_CONFIG_HOME"},
+                                                  {"XDG_DATA_HOME"},
+                                                  {"DOCKER_HOST", true},
+                                                  {"DOCKER_CONFIG", true},
+                                                  {"DOCKER_CONTEXT", true},
+                                                  {"DOCKER_TLS_VERIFY", true},
+                                                  {"DOCKER_CERT_PATH", true},
+                                                  {"CONTAINER_HOST", true},
+                                                  {"CONTAINERS_STORAGE_CONF"},
+                                                  {"CONTAINERD_ADDRESS", true},
+                                                  {"CONTAINERD_NAMESPACE"},
+                                                  {"CONTAINER_RUNTIME_ENDPOINT", true}}};
 
 constexpr std::chrono::milliseconds kDeadline{120'000};  // a busy machine's disk is slow
 // Some images have tens of gigabytes.
@@ -318,18 +323,22 @@ StatusOr<ImageFacts> FindImage(const sys::Root& host, sys::ProgramRunner& runner
       pulls += fmt::format("{}{} {}", pulls.empty() ? "" : "; or ", store.pull, ShellWord(name));
     }
   }
-  return NotFound("no engine of this host has the image {}: pull it first: {}{}", name,
+  return NotFound("no engine{} has the image {}: pull it first: {}{}",
+                  host.path() == "/" ? " of this host" : fmt::format(" below {}", host.path()),
+                  name,
                   pulls.empty() ? "no engine is installed: save the image elsewhere and name the "
                                   "file: podman save -o image.tar IMAGE"
                                 : pulls,
                   said);
 }
 
-std::vector<std::string> EngineEnvironment(const std::vector<std::string>& environment) {
+std::vector<std::string> EngineEnvironment(const std::vector<std::string>& environment,
+                                           bool is_own) {
   std::vector<std::string> chosen;
   for (const std::string& entry : environment) {
     const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
-    if (std::ranges::find(kVariables, name) != kVariables.end()) {
+    const auto* const known = std::ranges::find(kVariables, name, &Variable::name);
+    if (known != kVariables.end() && (is_own || !known->is_address)) {
       chosen.push_back(entry);
     }
   }

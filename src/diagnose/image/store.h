@@ -37,7 +37,9 @@ struct StoreOptions {
 StatusOr<ImageFacts> FindImage(const sys::Root& host, sys::ProgramRunner& runner,
                                const std::string& name, const StoreOptions& options);
 
-// The variables of `environment` that engines' programs read.
-std::vector<std::string> EngineEnvironment(const std::vector<std::string>& environment);
+// The variables of `environment` that engines' programs read. For a host other than this one
+// (`is_own` false) without those that name an engine's address, which is one of this host.
+std::vector<std::string> EngineEnvironment(const std::vector<std::string>& environment,
+                                           bool is_own = true);
 
 }  // namespace kgpu::image

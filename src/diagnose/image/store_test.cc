@@ -213,5 +213,12 @@ TEST(EngineEnvironmentTest, HasWhatEnginesReadAlone) {
               ElementsAre("HOME=/h", "DOCKER_HOST=unix:///s"));
 }
 
+TEST(EngineEnvironmentTest, AddressesOfThisHostsEnginesAreNotAnothers) {
+  EXPECT_THAT(EngineEnvironment({"HOME=/h", "DOCKER_HOST=tcp://127.0.0.1:2375", "DOCKER_CONTEXT=a",
+                                 "CONTAINERD_ADDRESS=/s", "CONTAINERD_NAMESPACE=k8s.io"},
+                                /*is_own=*/false),
+              ElementsAre("HOME=/h", "CONTAINERD_NAMESPACE=k8s.io"));
+}
+
 }  // namespace
 }  // namespace kgpu::image

@@ -363,7 +363,15 @@ TEST(VerdictViewTest, TheTableOfTheDocumentIsThatOfTheCode) {
   std::ifstream file(std::string(KGPU_SOURCE_DIR) + "/docs/reference/doctor-image.md");
   const std::string page((std::istreambuf_iterator<char>(file)), {});
   EXPECT_THAT(page, HasSubstr(PairsMarkdown()))
-      << "docs/reference/doctor-image.md must hold what `kgpu doctor image --pairs` prints";
+      << "docs/reference/doctor-image.md must hold what `kgpu doctor image --pairs --output "
+         "markdown` prints";
+}
+
+TEST(VerdictViewTest, PeopleAndProgramsGetTheTableWithoutMarkdown) {
+  const std::string table = PairsTable();
+  EXPECT_THAT(table, AllOf(HasSubstr("CUDA  450     470"), HasSubstr("\n12.4  no      compat")));
+  EXPECT_EQ(table.find('|'), std::string::npos);
+  EXPECT_EQ(PairsJson().at_pointer("/pairs/6/branches/535"), "minor");
 }
 
 }  // namespace

@@ -4,8 +4,11 @@
 
 #include <array>
 #include <iterator>
+#include <utility>
+#include <vector>
 
 #include "src/gpu/cuda/compatibility.h"
+#include "src/node/report/table.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/json_texts.h"
 #include "src/platform/doc/utf8.h"
@@ -45,7 +48,18 @@ json::array GpusJson(const HostFacts& host) {
   return list;
 }
 
-// What the first host of a branch can do with an image; its version represents the branch.
+// The newest release of each branch, and versions of CUDA.
+constexpr std::array<std::string_view, 9> kPairDrivers = {"450.248.02", "470.256.02", "525.147.05",
+                                                          "535.309.01", "550.163.01", "560.35.05",
+                                                          "570.211.01", "580.126.09", "595.71.05"};
+constexpr std::array<cuda::CudaVersion, 10> kPairCudas = {
+    {{10, 2}, {11, 0}, {11, 4}, {11, 8}, {12, 0}, {12, 2}, {12, 4}, {12, 9}, {13, 0}, {13, 2}}};
+
+std::string_view BranchOf(std::string_view driver) {
+  return driver.substr(0, driver.find('.'));
+}
+
+// What the first host of a branch can do with an image; the version stands for its branch.
 std::string PairText(const cuda::CudaVersion& cuda, std::string_view driver) {
   ImageFacts image;
   image.env = {fmt::format("CUDA_VERSION={}", cuda.str())};
@@ -102,22 +116,45 @@ json::value VerdictJson(const ImageFacts& image, const HostFacts& host,
         {"gpus", GpusJson(host)}}}};
 }
 
+std::string PairsTable() {
+  std::vector<std::string> head = {"CUDA"};
+  for (const std::string_view driver : kPairDrivers) {
+    head.emplace_back(BranchOf(driver));
+  }
+  report::Table table(std::move(head));
+  for (const cuda::CudaVersion& cuda : kPairCudas) {
+    std::vector<std::string> row = {cuda.str()};
+    for (const std::string_view driver : kPairDrivers) {
+      row.push_back(PairText(cuda, driver));
+    }
+    table.AddRow(std::move(row));
+  }
+  return table.Render();
+}
+
+json::value PairsJson() {
+  json::array rows;
+  for (const cuda::CudaVersion& cuda : kPairCudas) {
+    json::object branches;
+    for (const std::string_view driver : kPairDrivers) {
+      branches[View(BranchOf(driver))] = PairText(cuda, driver);
+    }
+    rows.push_back(json::object{{"cuda", cuda.str()}, {"branches", std::move(branches)}});
+  }
+  return json::object{{"pairs", std::move(rows)}};
+}
+
 std::string PairsMarkdown() {
-  constexpr std::array<std::string_view, 9> kDrivers = {"450.248.02", "470.256.02", "525.147.05",
-                                                        "535.309.01", "550.163.01", "560.35.05",
-                                                        "570.211.01", "580.126.09", "595.71.05"};
-  constexpr std::array<cuda::CudaVersion, 10> kCudas = {
-      {{10, 2}, {11, 0}, {11, 4}, {11, 8}, {12, 0}, {12, 2}, {12, 4}, {12, 9}, {13, 0}, {13, 2}}};
   std::string head = "| CUDA of the image |";
   std::string line = "|---|";
-  for (const std::string_view driver : kDrivers) {
-    fmt::format_to(std::back_inserter(head), " {} |", driver.substr(0, 3));
+  for (const std::string_view driver : kPairDrivers) {
+    fmt::format_to(std::back_inserter(head), " {} |", BranchOf(driver));
     line += "---|";
   }
   std::string text = fmt::format("{}\n{}\n", head, line);
-  for (const cuda::CudaVersion& cuda : kCudas) {
+  for (const cuda::CudaVersion& cuda : kPairCudas) {
     fmt::format_to(std::back_inserter(text), "| {} |", cuda.str());
-    for (const std::string_view driver : kDrivers) {
+    for (const std::string_view driver : kPairDrivers) {
       fmt::format_to(std::back_inserter(text), " {} |", PairText(cuda, driver));
     }
     text += "\n";

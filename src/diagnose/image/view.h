@@ -15,7 +15,9 @@ std::string VerdictText(const ImageVerdict& verdict, bool has_color = false);
 boost::json::value VerdictJson(const ImageFacts& image, const HostFacts& host,
                                const ImageVerdict& verdict);
 
-// The table of docs/reference/doctor-image.md: CUDA versions against driver branches.
+// CUDA versions against driver branches: for people, programs, and docs/reference/doctor-image.md.
+std::string PairsTable();
+boost::json::value PairsJson();
 std::string PairsMarkdown();
 
 }  // namespace kgpu::image

@@ -93,6 +93,10 @@ Daemon ReadDaemon(const sys::Root& host, pid_t pid, std::string name, int64_t bo
 
 }  // namespace
 
+bool ShowsProcesses(const sys::Root& host) {
+  return host.Exists("proc/stat");  // of every kernel
+}
+
 std::string UnitOf(std::string_view cgroups) {
   std::string unit;
   for (const std::string_view line : Split(cgroups, '\n')) {

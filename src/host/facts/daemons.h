@@ -31,6 +31,10 @@ struct Daemon {
   std::vector<std::string> Flags(std::initializer_list<std::string_view> names) const;
 };
 
+// Whether /proc below `host` is a kernel's procfs. If it is not, as in a folder with a host's
+// files, nobody knows what runs there, and programs that need /proc fail there. Source: proc(5).
+bool ShowsProcesses(const sys::Root& host);
+
 // The system service in a text of /proc/<pid>/cgroup; empty: none. Source: cgroups(7).
 std::string UnitOf(std::string_view cgroups);
 

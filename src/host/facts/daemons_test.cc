@@ -109,6 +109,11 @@ TEST(DaemonsTest, AHostWithoutProcHasNone) {
   ASSERT_TRUE(root.ok());
 
   EXPECT_THAT(FindDaemons(*root, {"dockerd"}), SizeIs(0));
+  EXPECT_FALSE(ShowsProcesses(*root));
+  empty.WriteFile("proc/modules", "");  // as a folder with a host's files has it
+  EXPECT_FALSE(ShowsProcesses(*root));
+  empty.WriteFile("proc/stat", "cpu 1 2\n");
+  EXPECT_TRUE(ShowsProcesses(*root));
 }
 
 }  // namespace

@@ -105,6 +105,13 @@ bool UsesDnf(Family family) {
   return family == Family::kRhel || family == Family::kFedora || family == Family::kAmazon;
 }
 
+bool CanPlanDriver(const Distribution& distribution) {
+  const Family family = distribution.family;
+  return distribution.immutable == Immutable::kNone &&
+         (UsesDnf(family) || family == Family::kDebian || family == Family::kUbuntu ||
+          family == Family::kSuse);
+}
+
 Distribution ParseDistribution(std::string_view os_release) {
   std::map<std::string, std::string> release = ParseOsRelease(os_release);
   Distribution distribution;

@@ -53,6 +53,10 @@ struct Distribution {
 // Parses an os-release(5) text. Pure function.
 Distribution ParseDistribution(std::string_view os_release);
 
+// Whether `kgpu driver` plans NVIDIA's driver for it: it takes packages, and kgpu knows those of
+// the driver.
+bool CanPlanDriver(const Distribution& distribution);
+
 // Errors: as ReadOsRelease.
 StatusOr<Distribution> ReadDistribution(const sys::Root& host);
 

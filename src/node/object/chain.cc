@@ -11,6 +11,8 @@
 namespace kgpu::node {
 namespace {
 
+constexpr std::string_view kDriverLink = "driver";
+
 Link Ok(std::string_view name, std::string message) {
   return {.name = std::string(name), .state = LinkState::kOk, .message = std::move(message)};
 }
@@ -30,13 +32,14 @@ std::string Or(const std::string& text, std::string_view otherwise) {
 Link DriverLink(const ChainFacts& facts) {
   using enum device::DriverState;
   if (facts.driver == kReady) {
-    return Ok("driver", fmt::format("driver {} answers", Or(facts.driver_version, "?")));
+    return Ok(kDriverLink, fmt::format("driver {} answers", Or(facts.driver_version, "?")));
   }
   const std::string reason = fmt::format("Driver{}", device::ToString(facts.driver));
   if (facts.driver == kStarting) {
-    return Waiting("driver", reason, Or(facts.driver_problem, "the driver has not answered yet"));
+    return Waiting(kDriverLink, reason,
+                   Or(facts.driver_problem, "the driver has not answered yet"));
   }
-  return Bad("driver", reason,
+  return Bad(kDriverLink, reason,
              Or(facts.driver_problem, "the driver does not answer: run `kgpu devices` to see why"));
 }
 
@@ -184,6 +187,10 @@ LinkState Worst(const Chain& chain) {
   return worst;
 }
 
+std::string ProblemOf(const Link& link) {
+  return link.name == kDriverLink ? link.message : fmt::format("{}: {}", link.name, link.message);
+}
+
 ConditionText ConditionOf(const Chain& chain) {
   if (!chain.has_gpus) {
     return {false, "NoGpu",
@@ -191,7 +198,7 @@ ConditionText ConditionOf(const Chain& chain) {
             "from the pool of GPU nodes"};
   }
   if (const Link* wrong = FirstWrong(chain)) {
-    return {false, wrong->reason, fmt::format("{}: {}", wrong->name, wrong->message)};
+    return {false, wrong->reason, ProblemOf(*wrong)};
   }
   return {true, "AllVerified",
           "driver, runtime, CDI, plugin, kubelet and a GPU handle are verified"};

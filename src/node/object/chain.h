@@ -91,6 +91,9 @@ struct ConditionText {
   bool operator==(const ConditionText&) const = default;
 };
 
+// What is wrong with a link, in one line: "cdi: disk full". Problems of the driver name it already.
+std::string ProblemOf(const Link& link);
+
 // True/AllVerified; else False with reason and message of the first problem, or NoGpu.
 ConditionText ConditionOf(const Chain& chain);
 

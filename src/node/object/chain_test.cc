@@ -47,7 +47,16 @@ TEST(ChainTest, NamesTheDriversStateAndItsFix) {
   facts.driver_problem = "module 535.1, library 535.2: reboot";
   EXPECT_EQ(WrongName(facts), "driver/DriverVersionMismatch");
   EXPECT_EQ(Worst(CheckChain(facts)), LinkState::kBad);
-  EXPECT_THAT(ConditionOf(CheckChain(facts)).message, HasSubstr("reboot"));
+  EXPECT_EQ(ConditionOf(CheckChain(facts)).message, "module 535.1, library 535.2: reboot");
+}
+
+TEST(ChainTest, AConditionNamesTheLinkUnlessItsTextDoes) {
+  ChainFacts facts = ReadyFacts();
+  facts.cdi_problem = "disk full";
+  EXPECT_EQ(ConditionOf(CheckChain(facts)).message, "cdi: disk full");
+  facts.driver = device::DriverState::kNotLoaded;
+  facts.driver_problem = "Driver 535.1 is installed, but not loaded: modprobe nvidia";
+  EXPECT_EQ(ConditionOf(CheckChain(facts)).message, facts.driver_problem);
 }
 
 TEST(ChainTest, EachFactBreaksItsOwnLink) {

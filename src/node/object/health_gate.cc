@@ -54,8 +54,12 @@ HealthText SnapshotText(const device::Snapshot& snapshot) {
   }
   HealthText text{"False", unhealthy.front().health.reason, ""};
   for (size_t i = 0; i < std::min(unhealthy.size(), kMaxNamed); ++i) {
-    fmt::format_to(std::back_inserter(text.message), "{}{}: {}: {}", i == 0 ? "" : "; ",
-                   unhealthy[i].name, unhealthy[i].health.reason, unhealthy[i].health.message);
+    const device::Health& health = unhealthy[i].health;
+    // Eight GPUs behind one silent driver have one problem.
+    const bool is_same = i > 0 && health == unhealthy[i - 1].health;
+    fmt::format_to(std::back_inserter(text.message), "{}{}: {}", i == 0 ? "" : "; ",
+                   unhealthy[i].name,
+                   is_same ? "as above" : fmt::format("{}: {}", health.reason, health.message));
   }
   if (unhealthy.size() > kMaxNamed) {
     fmt::format_to(std::back_inserter(text.message), "; and {} more: see kgpu health",

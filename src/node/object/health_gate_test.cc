@@ -100,6 +100,17 @@ TEST(DesiredHealthTest, NamesAFewAndCountsTheRest) {
   EXPECT_LT(message.size(), 1500U);
 }
 
+TEST(DesiredHealthTest, SaysOnceWhatSeveralGpusShare) {
+  device::Snapshot snapshot = ReadySnapshot(3);
+  for (device::Gpu& gpu : snapshot.gpus) {
+    gpu.health = {false, "DriverNotReady", "The module is not loaded."};
+  }
+  EXPECT_EQ(MessageOf(DesiredHealthOf(snapshot, false)),
+            "GPU 0 (GPU-00000000-0000-0000-0000-000000000000): DriverNotReady: The module is not "
+            "loaded.; GPU 1 (GPU-00000000-0000-0000-0000-000000000001): as above; GPU 2 "
+            "(GPU-00000000-0000-0000-0000-000000000002): as above");
+}
+
 TEST(DesiredHealthTest, IsUnknownWhileNoDriverAnswersForTheGpus) {
   device::Snapshot snapshot;
   snapshot.version = 1;

@@ -176,7 +176,7 @@ std::string Obstacle(const NodeReport& report) {
   }
   const Link* wrong = FirstWrong(*report.chain);
   if (wrong != nullptr) {
-    return fmt::format("{}: {}", wrong->name, wrong->message);
+    return ProblemOf(*wrong);
   }
   if (report.seen && !report.is_ready) {
     return "all checks pass again; the node is ready once they keep passing for a while";

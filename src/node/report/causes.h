@@ -1,12 +1,21 @@
 // Reports each cause once: eight GPUs behind one silent driver have one problem.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <set>
 #include <string>
 
 #include "src/gpu/device/snapshot.h"
 
 namespace kgpu::report {
+
+// Why the driver does not answer, as a line for people. Its reason is a sentence that names the
+// driver and what is wrong; the state in front of it would say both again.
+inline std::string DriverProblemLine(const device::Driver& driver) {
+  return driver.reason.empty() ? fmt::format("Driver: {}\n", device::ToString(driver.state))
+                               : fmt::format("{}\n", driver.reason);
+}
 
 class Causes {
  public:

@@ -59,7 +59,7 @@ void AddRows(Table& table, const device::Gpu& gpu) {
 
 std::string DriverLine(const device::Driver& driver) {
   if (driver.state != device::DriverState::kReady) {
-    return fmt::format("Driver: {}: {}\n", device::ToString(driver.state), driver.reason);
+    return DriverProblemLine(driver);
   }
   std::string line = fmt::format("Driver {}", driver.version);
   if (driver.cuda_major && driver.cuda_minor) {

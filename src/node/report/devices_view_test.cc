@@ -13,6 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 device::Gpu MakeGpu(unsigned index) {
   device::Gpu gpu;
@@ -119,7 +120,7 @@ TEST(DevicesViewTest, OneCauseIsReportedOnce) {
 TEST(DevicesViewTest, ADriverThatDoesNotAnswerIsTheFirstLine) {
   device::Snapshot snapshot;
   snapshot.driver = {.state = device::DriverState::kNouveau,
-                     .reason = "Blacklist nouveau.",
+                     .reason = "nouveau uses the GPUs: blacklist it.",
                      .version = "",
                      .module_version = "",
                      .nvml_version = "",
@@ -127,7 +128,9 @@ TEST(DevicesViewTest, ADriverThatDoesNotAnswerIsTheFirstLine) {
                      .cuda_minor = std::nullopt,
                      .library_path = ""};
   EXPECT_EQ(DevicesTable(snapshot),
-            "Driver: Nouveau: Blacklist nouveau.\nNo NVIDIA GPU on this host.\n");
+            "nouveau uses the GPUs: blacklist it.\nNo NVIDIA GPU on this host.\n");
+  snapshot.driver.reason = "";
+  EXPECT_THAT(DevicesTable(snapshot), StartsWith("Driver: Nouveau\n"));
   EXPECT_FALSE(IsAllHealthy(snapshot));
 }
 

@@ -136,7 +136,7 @@ std::string Headline(const HealthReport& report) {
   const device::Snapshot& snapshot = *report.snapshot;
   const device::Driver& driver = snapshot.driver;
   if (driver.state != device::DriverState::kReady) {
-    return fmt::format("Driver: {}: {}\n", device::ToString(driver.state), driver.reason);
+    return DriverProblemLine(driver);
   }
   const auto lost = std::ranges::count_if(snapshot.unmanaged, IsLost);
   const auto all = std::ssize(snapshot.gpus) + lost;

@@ -129,8 +129,8 @@ TEST(HealthViewTest, AnUnhealthyGpuWithoutARuleTellsItsReason) {
 TEST(HealthViewTest, ASilentDriverIsTheFirstLine) {
   device::Snapshot snapshot;
   snapshot.driver.state = device::DriverState::kUnresponsive;
-  snapshot.driver.reason = "A call hangs.";
-  EXPECT_EQ(HealthTable(ReportOf(snapshot)), "Driver: Unresponsive: A call hangs.\n");
+  snapshot.driver.reason = "The driver does not respond: a call hangs.";
+  EXPECT_EQ(HealthTable(ReportOf(snapshot)), "The driver does not respond: a call hangs.\n");
   EXPECT_FALSE(IsHealthy(ReportOf(snapshot)));
 }
 

@@ -125,6 +125,24 @@ Request RequestOf(const GoldenHost& host) {
   return request;
 }
 
+TEST(CanPlanDriverTest, IsWhatThePlannerCanDo) {
+  for (const GoldenHost& host : GoldenHosts()) {
+    const HostFacts facts = FactsOf(host);
+    if (PlanDriver(facts, RequestOf(host)).ok() &&
+        facts.distribution.immutable == host::Immutable::kNone) {
+      EXPECT_TRUE(host::CanPlanDriver(facts.distribution)) << host.name;
+    }
+  }
+  HostFacts facts = FactsOf(GoldenHosts().front());
+  EXPECT_OK(PlanDriver(facts, {}));
+  for (const host::Family family :
+       {host::Family::kAlpine, host::Family::kArch, host::Family::kMariner, host::Family::kOther}) {
+    facts.distribution.family = family;
+    EXPECT_FALSE(host::CanPlanDriver(facts.distribution));
+    EXPECT_FALSE(PlanDriver(facts, {}).ok());
+  }
+}
+
 class PlanGoldenTest : public ::testing::TestWithParam<GoldenHost> {};
 
 TEST_P(PlanGoldenTest, IsAsItWas) {
