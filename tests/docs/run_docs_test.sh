@@ -133,7 +133,7 @@ fi
 # Files that texts name exist.
 mkdir -p "$folder/src/a"
 touch "$folder/src/a/b.cc"
-printf '%s\n' 'See src/a/b.cc, src/a/*_test.cc and docs/cri/config.md.' 'Not src/a/c.cc.' >"$folder/src/a/d.md"
+printf '%s\n' 'See <b>src/a/b.cc</b>, src/a/*_test.cc, src/<x>.cc and docs/cri/config.md.' 'Not src/a/c.cc.' >"$folder/src/a/d.md"
 said=$(PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tools python3 -c '
 import pathlib, sys
 from docs import pages

@@ -174,7 +174,7 @@ IN_CODE = re.compile(r"`[^`]*`")
 # Names with a gap, as `src/*/foo.cc` or `docs/…`, are passed over.
 MENTION = re.compile(r"(?:(?<![\w/.$}*-])|(?<=\"/))"
                      r"(?:docs|src|scripts|deploy|tools|testing|tests|bench|fuzz)/[\w./+-]*"
-                     r"(?![\w*{$<…])")
+                     r"(?![\w./+*{$…-]|<(?!/))")
 # Of other projects, which comments name; and of no project.
 FOREIGN = {"docs/cri/config.md", "docs/hosts.md", "scripts/sign-file.c", "tools/clientcmd/api/v1",
            "src/cpp/common/completion_queue_cc.cc", "fuzz/corpus/foo", "docs/architecture.svg.new"}

@@ -132,7 +132,7 @@ TEST_F(StoreTest, ASignalEndsASaveWithNothingLeftBehind) {
   programs_.on_save = [this](const std::string& path) {
     dir_.WriteFile(path, "half of it");
     dir_.WriteFile(path.substr(0, path.rfind('/')) + "/.docker_temp_1", "more of it");
-    raise(SIGINT);
+    (void)raise(SIGINT);
   };
   EXPECT_EXIT(
       {

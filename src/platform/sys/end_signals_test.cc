@@ -20,7 +20,7 @@ TEST(EndSignalsTest, HoldsThemBackUntilItIsGone) {
           const EndSignals outer;
           const EndSignals inner;
           const bool was_readable = IsReadable(inner.fd());
-          raise(SIGTERM);
+          (void)raise(SIGTERM);
           if (was_readable || !IsReadable(inner.fd()) || !IsReadable(outer.fd())) {
             std::_Exit(1);
           }
@@ -35,7 +35,7 @@ TEST(EndSignalsTest, LeavesAnIgnoredSignalIgnored) {
       {
         (void)std::signal(SIGHUP, SIG_IGN);
         const EndSignals signals;
-        raise(SIGHUP);
+        (void)raise(SIGHUP);
         std::_Exit(IsReadable(signals.fd()) ? 1 : 0);
       },
       ::testing::ExitedWithCode(0), "");

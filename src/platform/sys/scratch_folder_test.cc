@@ -47,7 +47,7 @@ TEST_F(ScratchFolderTest, IsGoneBeforeASignalEndsTheProcess) {
         {
           const auto scratch = ScratchFolder::Make(root, "/var", "x");
           dir_.WriteFile(scratch.value()->inside() + "/file", "");
-          raise(SIGTERM);
+          (void)raise(SIGTERM);
         }
         std::_Exit(0);
       },

@@ -273,7 +273,7 @@ class InterruptedRunner final : public sys::ProgramRunner {
     if (!request.leads_session) {  // apt would go on writing
       std::_Exit(1);
     }
-    raise(SIGTERM);
+    (void)raise(SIGTERM);
     return MakeStatus(StatusCode::kCancelled, "apt-get: stopped");
   }
 };

@@ -110,8 +110,9 @@ TEST_F(VerifyTest, FailsWithoutAFileOfAPackage) {
   host_.dir().WriteFile("var/lib/dpkg/status",
                         "Package: libcuda1\nStatus: install ok installed\nVersion: 535.104.05-1\n");
   host_.dir().WriteFile("var/lib/dpkg/info/libcuda1:amd64.list", "/usr/lib/libcuda.so.gone\n");
-  EXPECT_THAT(Look().failed,
-              ElementsAre(HasSubstr("package libcuda1: /usr/lib/libcuda.so.gone is missing")));
+  EXPECT_THAT(
+      Look().failed,
+      ElementsAre(HasSubstr("package libcuda1:amd64: /usr/lib/libcuda.so.gone is missing")));
   host_.dir().WriteFile("usr/lib/libcuda.so.gone", "here");
   const Verified seen = Look();
   EXPECT_THAT(seen.failed, IsEmpty());
