@@ -24,7 +24,8 @@ bool IsReady(const Facts& facts) {
 }
 
 void NoEngine(const Facts& facts, Findings& findings) {
-  if (IsReady(facts) && facts.containers.engines.empty()) {
+  // Also before there is a driver: kgpu node up installs none on a host that needs an engine first.
+  if (facts.has_gpus() && facts.containers.engines.empty()) {
     findings.Add("docker, containerd, CRI-O and podman are not installed",
                  {facts.containers.install});
   }

@@ -186,6 +186,15 @@ TEST(DoctorTest, KgpuInstallsTheDriverThatIsMissingWhereItKnowsTheDistribution) 
               AllOf(Not(Contains(StartsWith("kgpu driver"))), Contains(HasSubstr("nvidia-open"))));
 }
 
+TEST(DoctorTest, AnEngineIsMissedBeforeTheDriverIsThere) {
+  Facts facts;
+  facts.containers.install = "kgpu runtime install --engine podman";
+  EXPECT_THAT(Diagnose(facts, {"engine-missing"})->findings, IsEmpty()) << "there is no GPU";
+  facts.pci.gpus.emplace_back();
+  EXPECT_THAT(Diagnose(facts, {"engine-missing"})->findings.at(0).fix.commands,
+              ElementsAre("kgpu runtime install --engine podman"));
+}
+
 TEST(DoctorTest, KgpuBlocksNouveauWhereItInstallsTheDriver) {
   Facts facts;
   facts.pci.gpus.emplace_back();
