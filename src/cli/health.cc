@@ -81,7 +81,7 @@ StatusOr<device::SnapshotPtr> LookFor(const HealthOptions& options) {
   if (driver.state != device::DriverState::kReady) {
     return FailedPrecondition(
         "--gpu: no agent is running, and the driver does not say which GPU is {} ({}): {}",
-        options.gpu, driver.reason, kUseUuid);
+        options.gpu, IsDriverSilent(driver) ? "it does not answer" : driver.reason, kUseUuid);
   }
   if (!device::FindDevice(**snapshot, options.gpu).ok()) {
     return NotFound("--gpu: the driver reports no GPU {} now: {}", options.gpu, kUseUuid);

@@ -181,10 +181,14 @@ StatusOr<TimedObservation> TakeObservationWithin(const HostOptions& options,
   return timed;
 }
 
+// Both are given up long after kSilence.
+bool IsDriverSilent(const device::Driver& driver) {
+  return driver.state == device::DriverState::kStarting ||
+         driver.state == device::DriverState::kUnresponsive;
+}
+
 void NoteSilentDriver(std::string_view command, const device::Driver& driver) {
-  // It is given up long after kSilence.
-  if (driver.state != device::DriverState::kReady &&
-      driver.state != device::DriverState::kUnresponsive) {
+  if (driver.state != device::DriverState::kReady && !IsDriverSilent(driver)) {
     PrintNote(fmt::format("{}: {}", command, driver.reason));
   }
 }

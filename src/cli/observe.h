@@ -37,8 +37,11 @@ StatusOr<TimedObservation> TakeObservationWithin(const HostOptions& options,
                                                  const host::DriverRoot& root,
                                                  std::chrono::milliseconds deadline);
 
-// Says on standard error, in the name of `command`, why little is known of the GPUs. Whoever waited
-// for a driver that hangs has been told of that while waiting, and is not told again.
+// Whether the command waited for the driver in vain; a note on standard error said so meanwhile.
+bool IsDriverSilent(const device::Driver& driver);
+
+// Says on standard error, in the name of `command`, why little is known of the GPUs; says nothing
+// about a driver that does not answer, which was reported already.
 void NoteSilentDriver(std::string_view command, const device::Driver& driver);
 
 struct WatchOptions {
