@@ -57,7 +57,9 @@ StatusOr<PodName> ParsePodName(const std::string& text, const std::string& given
     return InvalidArgument("{}: --namespace is {}: leave it out, or name the pod without namespace",
                            Printable(text, 300), Printable(given, 60));
   }
-  space = given.empty() ? std::move(space) : given;
+  if (!given.empty()) {
+    space = given;
+  }
   PodName pod = slash == std::string::npos ? PodName{space, text}
                                            : PodName{text.substr(0, slash), text.substr(slash + 1)};
   if (pod.name.empty() || pod.space.empty() || pod.name.find('/') != std::string::npos) {

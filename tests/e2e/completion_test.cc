@@ -5,7 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -88,7 +88,7 @@ class ZshTest : public CompletionTest {
  protected:
   // `load` makes the completion known.
   void Start(const std::string& load) {
-    zsh_.emplace(Shell({"zsh", "-f", "-i"}));
+    zsh_ = std::make_unique<AtTerminal>(Shell({"zsh", "-f", "-i"}));
     if (!zsh_->has_terminal()) {
       return;
     }
@@ -104,7 +104,7 @@ class ZshTest : public CompletionTest {
     return zsh_->WaitFor(fmt::format("[{}]", line), std::chrono::seconds(20));
   }
 
-  std::optional<AtTerminal> zsh_;
+  std::unique_ptr<AtTerminal> zsh_;
 };
 
 TEST_F(ZshTest, TheScriptHasNoErrors) {
