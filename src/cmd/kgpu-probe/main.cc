@@ -1,5 +1,5 @@
 // kgpu-probe: the one process that loads NVIDIA's library. Started by kgpu, not by people.
-#include <sys/stat.h>
+#include <sys/socket.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -23,9 +23,10 @@ struct Arguments {
 int SocketNumber(const char* text) {
   char* end = nullptr;
   const long number = strtol(text, &end, 10);
-  struct stat info{};
+  int type = 0;
+  socklen_t size = sizeof(type);
   if (*text == '\0' || *end != '\0' || number < 0 || number > 1 << 20 ||
-      fstat(static_cast<int>(number), &info) != 0 || !S_ISSOCK(info.st_mode)) {
+      getsockopt(static_cast<int>(number), SOL_SOCKET, SO_TYPE, &type, &size) != 0) {
     return -1;
   }
   return static_cast<int>(number);

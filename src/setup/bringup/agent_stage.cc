@@ -1,5 +1,6 @@
 #include "src/setup/bringup/agent_stage.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
@@ -18,6 +19,10 @@ namespace {
 constexpr std::array<std::string_view, 3> kPrograms = {"kgpu", "kgpu-probe", "kgpu-cuda"};
 constexpr size_t kMostProgram = size_t{256} << 20;
 constexpr char kUnitName[] = "kgpu-agent.service";
+
+// Where packages put units. Source: systemd.unit(5), "Unit File Load Path".
+constexpr std::array<std::string_view, 3> kPackageFolders = {
+    "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"};
 
 bool IsOurs(const Record& record, const std::string& path, const std::string& text) {
   const auto ours = record.files.find(path);
@@ -48,6 +53,9 @@ class AgentStage final : public Stage {
                                              const Record& record) const;
   StatusOr<std::string> TextAt(const std::string& path) const;
   std::string UnitText() const;
+  // Whether a package brought the unit that runs these very programs.
+  bool HasPackagedUnit() const;
+  bool HasUnit() const { return in_.host.Exists(kAgentUnit) || HasPackagedUnit(); }
   bool IsAnswering() const;
   // Errors: FailedPrecondition (no systemctl here, or what it says).
   Status Systemctl(std::vector<std::string> words) const;
@@ -80,8 +88,18 @@ std::string AgentStage::UnitText() const {
   return text;
 }
 
+bool AgentStage::HasPackagedUnit() const {
+  return in_.is_installed && !in_.host.Exists(kAgentUnit) &&
+         std::ranges::any_of(kPackageFolders, [this](std::string_view folder) {
+           return in_.host.Exists(fmt::format("{}/{}", folder, kUnitName));
+         });
+}
+
 StatusOr<std::map<std::string, std::string>> AgentStage::Wanted() const {
-  std::map<std::string, std::string> wanted{{std::string(kAgentUnit), UnitText()}};
+  std::map<std::string, std::string> wanted;
+  if (!HasPackagedUnit()) {
+    wanted.emplace(kAgentUnit, UnitText());
+  }
   if (in_.is_installed) {
     return wanted;
   }
@@ -131,11 +149,11 @@ bool AgentStage::IsAnswering() const {
 // Files that still have to be removed. Undo reports one that cannot be read.
 bool AgentStage::HasTraces() const {
   const auto record = ReadRecord(in_.host);
-  return !record.ok() || !record->files.empty();
+  return !record.ok() || !record->files.empty() || record->has_enabled_unit;
 }
 
 Status AgentStage::Begin() {
-  if (in_.host.Exists(kAgentUnit) || !IsAnswering()) {
+  if (HasUnit() || !IsAnswering()) {
     return OkStatus();
   }
   ASSIGN_OR_RETURN(Record record, ReadRecord(in_.host));
@@ -157,7 +175,7 @@ Status AgentStage::End() {
 
 Look AgentStage::LookAt() {
   const bool is_answering = IsAnswering();
-  const bool has_unit = in_.host.Exists(kAgentUnit);
+  const bool has_unit = HasUnit();
   const auto record = ReadRecord(in_.host);
   if (is_answering && !has_unit) {
     return {Condition::kReady,
@@ -227,6 +245,10 @@ StatusOr<Outcome> AgentStage::Do() {
   for (const std::string& path : missing) {
     RETURN_IF_ERROR(Put(path, wanted.at(path), record));
   }
+  if (HasPackagedUnit()) {
+    record.has_enabled_unit = true;
+    RETURN_IF_ERROR(WriteRecord(in_.disk, record));
+  }
   RETURN_IF_ERROR(Systemctl({"daemon-reload"}));
   RETURN_IF_ERROR(Systemctl({"enable", kUnitName}));
   RETURN_IF_ERROR(Systemctl({"restart", kUnitName}));
@@ -249,13 +271,15 @@ StatusOr<Outcome> AgentStage::Undo() {
   ASSIGN_OR_RETURN(Record record, ReadRecord(in_.host));
   // In an image of a host that was brought up, for example, nothing runs that could be stopped.
   const bool has_systemd = sys::HasSystemd(in_.host);
-  if (has_systemd && in_.host.Exists(kAgentUnit)) {
+  if (has_systemd && (in_.host.Exists(kAgentUnit) || record.has_enabled_unit)) {
     RETURN_IF_ERROR(Systemctl({"disable", "--now", kUnitName}));
   }
-  if (!has_systemd && !record.files.empty()) {
+  if (!has_systemd && HasTraces()) {
     RETURN_IF_ERROR(in_.disk.Remove(change::BootUnitLink(kUnitName)));  // made by enabling it
   }
   RETURN_IF_ERROR(RemoveFiles(record));
+  record.has_enabled_unit = false;
+  RETURN_IF_ERROR(WriteRecord(in_.disk, record));
   if (has_systemd) {
     RETURN_IF_ERROR(Systemctl({"daemon-reload"}));
   }

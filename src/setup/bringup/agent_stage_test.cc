@@ -60,6 +60,24 @@ TEST_F(AgentStageTest, PutsProgramsAndUnitAndStartsThem) {
   EXPECT_EQ(stage->LookAt().condition, Condition::kReady);
 }
 
+TEST_F(AgentStageTest, TheUnitOfAPackageIsEnabledAndStays) {
+  const std::string unit = "usr/lib/systemd/system/kgpu-agent.service";
+  host_.folder().WriteFile(unit, "packaged");
+  const auto stage = Make(disk_, true);
+  EXPECT_EQ(stage->LookAt().condition, Condition::kNeeded);
+  EXPECT_FALSE(stage->HasTraces());
+  ASSERT_OK(stage->Do());
+  EXPECT_FALSE(host_.root().Exists(kAgentUnit));
+  EXPECT_EQ(host_.runner().Count("/usr/bin/systemctl enable kgpu-agent.service"), 1U);
+  Answer("", 7);
+  EXPECT_EQ(stage->LookAt().condition, Condition::kReady);
+  EXPECT_TRUE(stage->HasTraces());
+  ASSERT_OK(stage->Undo());
+  EXPECT_EQ(host_.runner().Count("/usr/bin/systemctl disable --now kgpu-agent.service"), 1U);
+  EXPECT_EQ(Text(unit), "packaged");
+  EXPECT_FALSE(stage->HasTraces());
+}
+
 TEST_F(AgentStageTest, AnAgentOfADaemonSetStaysTheOnlyOne) {
   Answer("ready", 0);
   const Look look = Make(disk_)->LookAt();

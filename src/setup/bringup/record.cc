@@ -45,6 +45,7 @@ std::string PrintRecord(const Record& record) {
   return change::JournalFile::Print({{"stages", doc::Texts(record.stages)},
                                      {"files", ListsJson(record.files)},
                                      {"othersAgent", record.has_others_agent},
+                                     {"enabledUnit", record.has_enabled_unit},
                                      {"own", ListsJson(record.own)}});
 }
 
@@ -55,6 +56,7 @@ StatusOr<Record> ParseRecord(std::string_view text, std::string_view file) {
   record.stages = fields.Texts("stages");
   // Records of before there were such fields lack them.
   record.has_others_agent = fields.Has("othersAgent") && fields.Bool("othersAgent");
+  record.has_enabled_unit = fields.Has("enabledUnit") && fields.Bool("enabledUnit");
   RETURN_IF_ERROR(fields.status());
   RETURN_IF_ERROR(ReadLists(fields, "files", file, record.files));
   if (fields.Has("own")) {

@@ -27,6 +27,8 @@ struct Record {
   // By stage, names of the Levels that are ours. Without an entry, all are: `up` is working on that
   // stage, or was killed while it did.
   std::map<std::string, std::vector<std::string>> own{};
+  // The unit of an installed package was enabled by `up`; its file is the package's.
+  bool has_enabled_unit = false;
   bool operator==(const Record&) const = default;
 };
 
