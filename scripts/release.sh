@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Builds what a release consists of, from what lies here and without any network.
-#   scripts/release.sh [--output DIR] [--no-image]      default: build/dist
+#   scripts/release.sh [--output DIR] [--no-image] [--built]      default: build/dist
+# --built packs what build/release has, without a look whether it is up to date.
 # A tarball, a .deb, an .rpm where rpmbuild is installed, the agent's image as an OCI archive, what
 # they contain as SPDX, and checksums. Two builds of one commit give the same files.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
 
-output=$kgpu_top/build/dist with_image=true
+output=$kgpu_top/build/dist with_image=true built=false
 while [ $# -gt 0 ]; do
   case $1 in
     --output) output=${2:?--output needs a folder} && shift ;;
     --no-image) with_image=false ;;
-    *) die "usage: scripts/release.sh [--output DIR] [--no-image]" ;;
+    --built) built=true ;;
+    *) die "usage: scripts/release.sh [--output DIR] [--no-image] [--built]" ;;
   esac
   shift
 done
@@ -29,8 +31,10 @@ debian_machine=$(dpkg --print-architecture)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
 export SOURCE_DATE_EPOCH
 
-scripts/setup.sh
-scripts/build.sh
+if ! $built; then
+  scripts/setup.sh
+  scripts/build.sh
+fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/kgpu-release-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 

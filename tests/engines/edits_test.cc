@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, ContainerdEditsTest,
 TEST(DockerEditsTest, AreValidToDockerd) {
   const std::string program = FindProgram("dockerd", Origin::kTrixie);
   if (program.empty()) {
-    GTEST_SKIP() << "no dockerd that can validate: run tests/engines/fetch_newer.sh";
+    GTEST_SKIP() << "no dockerd that can validate: run tests/engines/fetch_suites.sh";
   }
   int checked = 0;
   for (const EditCase& c : engine::EditCases()) {

@@ -83,7 +83,7 @@ std::string WhyNot(const std::vector<std::string>& programs, Origin origin) {
     if (FindProgram(program, origin).empty()) {
       return origin == Origin::kMachine
                  ? fmt::format("{} is not installed: run scripts/setup.sh --test", program)
-                 : fmt::format("{} is not in {}: run tests/engines/fetch_newer.sh", program,
+                 : fmt::format("{} is not in {}: run tests/engines/fetch_suites.sh", program,
                                RootOf(origin));
     }
   }

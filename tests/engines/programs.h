@@ -1,4 +1,4 @@
-// The engines on this machine, and the newer ones that fetch_newer.sh unpacks.
+// The engines on this machine, and the newer ones that fetch_suites.sh unpacks.
 #pragma once
 
 #include <cstdint>

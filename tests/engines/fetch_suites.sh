@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Unpacks container engines of newer Debian suites into build/engines/SUITE, for the tests that need
-# engines which read CDI. Nothing is installed, apt's own state and sources stay as they are: the
-# archive is the one this machine installs from, asked for another suite.
-#   tests/engines/fetch_newer.sh        quick when it is all there
+# Unpacks packages of other Debian suites into build/engines/SUITE: newer container engines, for the
+# tests that need engines which read CDI, and an older C library, for the test that programs start
+# with it. Nothing is installed, apt's own state and sources stay as they are: the archive is the one
+# this machine installs from, asked for another suite.
+#   tests/engines/fetch_suites.sh        quick when it is all there
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/../../scripts/common.sh"
 
-# Suite and packages. Their programs need glibc 2.34, which Debian 12 has.
-suites=("trixie containerd docker.io docker-cli" "forky containerd")
+# Suite and packages. The newer programs need glibc 2.34, which Debian 12 has.
+suites=("trixie containerd docker.io docker-cli" "forky containerd" "bullseye libc6")
 top=$kgpu_top/build/engines
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
