@@ -2,7 +2,7 @@
 // is older than the one they were built with. glibc 2.34 moved the functions below into libc.so.6
 // under a new version; each is called by its first one, which every later release keeps. The linker
 // (--wrap) sends the program's calls here.
-// Source: glibc's NEWS for 2.34; "info as", directive .symver.
+// Source: release notes of glibc 2.34; "info as", directive .symver.
 #include <pthread.h>
 
 #if defined(__x86_64__)
