@@ -73,8 +73,6 @@ TEST(ProgramTest, FlagsThatWouldBeIgnoredAreRefused) {
       {"explain", "pod", "--from", "f", "--kubeconfig", "k"},
       {"explain", "pod", "--from", "f", "--context", "c"},
       {"explain", "pod", "--from", "f", "--kubelet-dir", "d"},
-      {"labels", "--dry-run"},
-      {"labels", "--write-file", "--dry-run"},
       {"labels", "--kubeconfig", "k"},
       {"labels", "--context", "c"},
       {"labels", "--features", "--explain-rules"},

@@ -3,6 +3,7 @@
 #   tests/release/release_test.sh same | deb | old-glibc
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+export SOURCE_DATE_EPOCH=1700000000
 work=$(mktemp -d)
 agent=
 cleanup() {
