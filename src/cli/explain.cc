@@ -31,7 +31,6 @@ namespace kgpu::cli {
 namespace {
 
 constexpr size_t kNodesShown = 10;
-constexpr char kKubeletDir[] = "/var/lib/kubelet";
 
 struct ExplainOptions {
   NodeOptions common;

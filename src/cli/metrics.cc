@@ -35,7 +35,7 @@ struct MetricsOptions {
   bool is_open_metrics = false;
   std::string config;
   std::string node;
-  std::string kubelet_dir = "/var/lib/kubelet";
+  std::string kubelet_dir = kKubeletDir;
   std::string run_dir = kRunDir;
 };
 
@@ -80,7 +80,10 @@ StatusOr<ExitCode> PrintOwnLook(const MetricsOptions& options) {
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(const Observation seen, TakeObservation(options.host, root));
   NoteSilentDriver("kgpu metrics", seen.snapshot->driver);
-  ASSIGN_OR_RETURN(pods::PodMapPtr pods, FindPods(root.host, options.kubelet_dir, seen.samples));
+  ASSIGN_OR_RETURN(
+      pods::PodMapPtr pods,
+      FindPods(root.host, BelowHostRoot(options.kubelet_dir, kKubeletDir, options.host.host_root),
+               seen.samples));
   if (!pods->problem.empty()) {
     PrintNote(fmt::format("kgpu metrics: pods are unknown: {}", pods->problem));
   }

@@ -15,6 +15,7 @@ namespace kgpu::cli {
 
 inline constexpr char kRunDir[] = "/run/kgpu";
 inline constexpr char kStateDir[] = "/var/lib/kgpu";
+inline constexpr char kKubeletDir[] = "/var/lib/kubelet";
 
 // A flag with a value of the kind `type`: "FILE". Completion offers the words of "yes|no", files
 // for FILE, folders for DIR, and the GPUs of this host for GPU.

@@ -41,6 +41,8 @@ TEST_F(MetricsTest, PrintsThePageOfEverySetWithoutAnAgent) {
   EXPECT_THAT(result.out, HasSubstr("\nDCGM_FI_DEV_GPU_UTIL{gpu=\"3\","));
   EXPECT_THAT(result.out, HasSubstr("\nmemory_total_gpu_node{make=\"nvidia\","));
   EXPECT_THAT(result.out, HasSubstr("\nkgpu_gpu_sm_active_ratio{"));
+  // Pods are those of the host's kubelet, not of the machine's.
+  EXPECT_THAT(result.err, HasSubstr(host.path() + "/var/lib/kubelet/"));
 }
 
 // dcgm-exporter's name of today and the one before it: dashboards use either. 1 is an idle GPU, 64
