@@ -35,7 +35,7 @@ struct AgentCommandOptions {
 
 // One heap for all threads: they allocate little at a time, and a heap for each keeps 0.4 MiB.
 void ShareTheHeap() {
-  (void)mallopt(M_ARENA_MAX, 1);
+  (void)mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe): there is one thread so far
 }
 
 // After this time a start has done everything but what waits for others.
