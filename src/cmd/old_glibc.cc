@@ -13,7 +13,7 @@
 #error "name the first version of this machine's glibc"
 #endif
 
-// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names.
 extern "C" {
 
 using Init = void (*)(int argc, char** argv, char** environment);
@@ -73,4 +73,4 @@ int __wrap___libc_start_main(Main main, int argc, char** argv, Init /*init*/, vo
 }
 
 }  // extern "C"
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
