@@ -15,6 +15,7 @@ if [ "${1:-}" = --slow ]; then
   exec scripts/run_tests.sh release -C Slow -L driver-install "$@"
 fi
 scripts/setup.sh --test
-tests/engines/fetch_suites.sh || step "no newer container engines here: tests with them are skipped"
+tests/engines/fetch_suites.sh ||
+  step "packages of other Debian suites were not fetched: tests that need them are skipped"
 scripts/build.sh release --all
 exec scripts/run_tests.sh release "$@"
