@@ -12,6 +12,7 @@ install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # only when the prefix is.
 install(CODE "
   set(kgpu \"$<TARGET_FILE:kgpu>\")
+  set(emulator \"${CMAKE_CROSSCOMPILING_EMULATOR}\")
   set(bindir \"${CMAKE_INSTALL_BINDIR}\")
   set(datadir \"${CMAKE_INSTALL_DATADIR}\")
   set(mandir \"${CMAKE_INSTALL_MANDIR}\")

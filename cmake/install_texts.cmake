@@ -6,12 +6,12 @@ foreach(folder "${to}/${mandir}" "${to}/${datadir}/bash-completion/completions"
   file(MAKE_DIRECTORY "${folder}")
 endforeach()
 
-execute_process(COMMAND "${kgpu}" man --dir "${to}/${mandir}" OUTPUT_QUIET
+execute_process(COMMAND ${emulator} "${kgpu}" man --dir "${to}/${mandir}" OUTPUT_QUIET
   COMMAND_ERROR_IS_FATAL ANY)
 foreach(script bash-completion/completions/kgpu zsh/site-functions/_kgpu
     fish/vendor_completions.d/kgpu.fish)
   string(REGEX MATCH "^[a-z]+" shell "${script}")
-  execute_process(COMMAND "${kgpu}" completion "${shell}" COMMAND_ERROR_IS_FATAL ANY
+  execute_process(COMMAND ${emulator} "${kgpu}" completion "${shell}" COMMAND_ERROR_IS_FATAL ANY
     OUTPUT_FILE "${to}/${datadir}/${script}")
 endforeach()
 

@@ -2,7 +2,8 @@
 # Builds the release programs into build/release/bin/ (and the simulated driver beside them).
 #   scripts/build.sh            the programs
 #   scripts/build.sh --all      tests and benchmarks too
-#   scripts/build.sh PRESET [--all | TARGET …]   another preset: debug, asan, tsan, tidy
+#   scripts/build.sh PRESET [--all | TARGET …]   another preset: debug, asan, tsan, tidy; aarch64
+#                               with what scripts/fetch_cross.sh has unpacked
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
@@ -22,6 +23,9 @@ done
 [ ${#targets[@]} -gt 0 ] || targets=(programs)
 cd "$kgpu_top"
 started=$SECONDS
+# The unpacked compiler's own libraries.
+[ "$preset" != aarch64 ] ||
+  export LD_LIBRARY_PATH=$kgpu_top/build/cross/aarch64/tools/usr/lib/x86_64-linux-gnu
 [ -f "build/$preset/build.ninja" ] || cmake --preset "$preset" >/dev/null
 step "building $preset (${targets[*]})"
 # ninja's own status line is the progress shown; warnings are errors, so there is no other output.

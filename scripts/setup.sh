@@ -2,7 +2,7 @@
 # Installs what is missing to build, demonstrate and test kgpu on Debian 12.
 #   scripts/setup.sh            to build, and for the demo
 #   scripts/setup.sh --test     and the programs that tests run: container engines, kubectl, shells,
-#                               curl, jq; on a host with systemd the engines' packages start their
+#                               curl, jq, rpm; on a host with systemd the engines' packages start their
 #                               services. Prometheus is only unpacked, into build/prometheus: nobody
 #                               wants its service
 #   scripts/setup.sh --slow     what builds kgpu, and debootstrap for the tests of scripts/test.sh --slow
@@ -25,8 +25,9 @@ packages=(
   # what the demo and the image run
   buildah busybox-static podman runc
 )
-# Completion scripts are tested in the shells they are for; the documentation runs curl and jq.
-tests=(containerd crun docker.io iproute2 uidmap fish zsh curl jq)
+# Completion scripts are tested in the shells they are for; the documentation runs curl and jq; rpm
+# builds and installs the .rpm.
+tests=(containerd crun docker.io iproute2 uidmap fish zsh curl jq rpm)
 # A kubectl of another origin would be in the package's way, and does as well.
 [ -x /usr/bin/kubectl ] || tests+=(kubernetes-client)
 case ${1:-} in

@@ -18,6 +18,7 @@
 #include "src/agent/metrics_front.h"
 #include "src/agent/own_metrics.h"
 #include "src/agent/part_options.h"
+#include "src/agent/privilege_watch.h"
 #include "src/agent/runtime_watch.h"
 #include "src/agent/usage_handler.h"
 #include "src/agent/views.h"
@@ -118,6 +119,12 @@ class AgentImpl final : public Agent {
             [this](DiskWorker::Job job, DiskWorker::Failed failed) {
               return disk_.Post(std::move(job), std::move(failed));
             },
+            [this] { NotifySoon(); }),
+        privileges_(
+            loop, root.host, options_,
+            [this](DiskWorker::Job job, DiskWorker::Failed failed) {
+              return disk_.Post(std::move(job), std::move(failed));
+            },
             [this] { NotifySoon(); }) {}
 
   ~AgentImpl() override {
@@ -213,6 +220,7 @@ class AgentImpl final : public Agent {
   MetricsFront endpoints_;    // below the cluster, which it asks about tokens
   MemoryWriter memory_;
   KernelWatch kernels_;
+  PrivilegeWatch privileges_;
 };
 
 void AgentImpl::MakePlugin() {
@@ -295,6 +303,7 @@ void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
     pools::UpdateHealth(*snapshot, assignment_);
     Show();
   } else {
+    privileges_.Look();
     Assign();
   }
   measurements_.SetSnapshot(snapshot);
@@ -454,6 +463,10 @@ AgentState AgentImpl::state() const {
   state.journal_problem = health_.journal_problem();
   state.memory_problem = memory_.problem();
   state.kernel_problem = kernels_.problem();
+  state.missing_privileges = privileges_.missing();
+  for (const MissingPrivilege& missing : state.missing_privileges) {
+    state.node.remarks.push_back(ToString(missing));
+  }
   state.usage_problem = usage_.problem().empty() ? disk_.problem() : usage_.problem();
   if (stands_back_) {
     state.plugin_owner = node::TitleOf(node::Owner::kPlugin);
@@ -467,8 +480,8 @@ StatusOr<std::unique_ptr<Agent>> Agent::Start(EventLoop& loop, const host::Drive
                                               AgentOptions options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Injector> injector,
                    Injector::Create(root, loop.clock(), options.cdi_folder));
-  auto agent = std::make_unique<AgentImpl>(loop, root, std::move(options), std::move(injector));
-  RETURN_IF_ERROR(agent->Run());
+  auto agent = std::make_unique<AgentImpl>(loop, root, options, std::move(injector));
+  RETURN_IF_ERROR(ExplainByPrivileges(agent->Run(), root.host, options));
   return agent;
 }
 

@@ -18,11 +18,12 @@ bool HasHandle(const device::Gpu& gpu) {
          std::ranges::find(kNoHandle, gpu.health.reason) == kNoHandle.end();
 }
 
-void AddDriver(const device::Snapshot& snapshot, node::ChainFacts& facts) {
+void AddDriver(const AgentState& state, node::ChainFacts& facts) {
+  const device::Snapshot& snapshot = *state.snapshot;
   const device::Driver& driver = snapshot.driver;
   facts.driver = driver.state;
   facts.driver_version = driver.version;
-  facts.driver_problem = driver.reason;
+  facts.driver_problem = DriverProblem(state);
   if (driver.state != device::DriverState::kStarting) {
     facts.gpus = snapshot.gpus.size() + snapshot.unmanaged.size();
   }
@@ -53,7 +54,9 @@ void AddDelivery(const AgentState& state, node::ChainFacts& facts) {
     // It is decided only once the specs of this driver have been tried.
     facts.is_cdi_written = state.cdi_problem.empty();
   }
-  facts.cdi_problem = state.cdi_problem;
+  facts.cdi_problem = state.cdi_problem.empty()
+                          ? ""
+                          : Blame(state.missing_privileges, Purpose::kCdi, state.cdi_problem);
 }
 
 void AddResources(const AgentState& state, node::ChainFacts& facts) {
@@ -67,7 +70,9 @@ void AddResources(const AgentState& state, node::ChainFacts& facts) {
         std::ranges::find(state.endpoints, resource.name, &plugin::EndpointStatus::resource);
     if (endpoint != state.endpoints.end()) {
       fact.is_registered = endpoint->state == plugin::EndpointState::kRegistered;
-      fact.problem = endpoint->reason;
+      fact.problem = endpoint->reason.empty()
+                         ? ""
+                         : Blame(state.missing_privileges, Purpose::kKubelet, endpoint->reason);
     }
     facts.resources.push_back(std::move(fact));
   }
@@ -78,7 +83,7 @@ void AddResources(const AgentState& state, node::ChainFacts& facts) {
 node::ChainFacts ChainFactsOf(const AgentState& state) {
   node::ChainFacts facts;
   if (state.snapshot) {
-    AddDriver(*state.snapshot, facts);
+    AddDriver(state, facts);
   }
   if (!state.has_config) {
     facts.runtime_problem = state.config_problem;

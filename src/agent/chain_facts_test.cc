@@ -52,6 +52,35 @@ TEST(ChainFactsTest, ADriverThatDoesNotAnswerHasNoHandles) {
   EXPECT_FALSE(facts.has_resources);
 }
 
+TEST(ChainFactsTest, AMissingPrivilegeExplainsWhatTheDriverAndTheKubeletCannot) {
+  AgentState state = With([](device::Snapshot& snapshot) {
+    snapshot.driver.state = device::DriverState::kNoPermission;
+    snapshot.driver.reason = "cannot be opened";
+  });
+  state.endpoints[0].state = plugin::EndpointState::kWaiting;
+  state.endpoints[0].reason = "no such folder";
+  EXPECT_EQ(ChainFactsOf(state).driver_problem, "cannot be opened");
+  state.missing_privileges = {{Purpose::kKubelet, "no folder", "no GPUs", "mount it"},
+                              {Purpose::kDriver, "no cgroup", "no GPU", "privileged"}};
+  const node::ChainFacts facts = ChainFactsOf(state);
+  EXPECT_EQ(facts.driver_problem, "no cgroup: no GPU: privileged");
+  EXPECT_EQ(facts.resources[0].problem, "no folder: no GPUs: mount it");
+  std::string why;
+  EXPECT_FALSE(IsReady(state, &why));
+  EXPECT_EQ(why, "no cgroup: no GPU: privileged");
+}
+
+TEST(ChainFactsTest, APrivilegeThatIsNotUsedIsNoProblem) {
+  AgentState state = TestState();
+  state.missing_privileges = {{Purpose::kDriver, "no /proc", "no version", "mount it"},
+                              {Purpose::kCdi, "no /run", "no specs", "mount it"},
+                              {Purpose::kKubelet, "no folder", "no GPUs", "mount it"}};
+  const node::ChainFacts facts = ChainFactsOf(state);
+  EXPECT_EQ(facts.driver_problem + facts.cdi_problem + facts.resources[0].problem, "");
+  std::string why;
+  EXPECT_TRUE(IsReady(state, &why)) << why;
+}
+
 TEST(ChainFactsTest, NobodyKnowsHowManyGpusThereAreAtTheStart) {
   const node::ChainFacts facts = ChainFactsOf(With(
       [](device::Snapshot& snapshot) { snapshot.driver.state = device::DriverState::kStarting; }));

@@ -13,14 +13,15 @@ std::string Obstacle(const AgentState& state) {
     return "the driver has not answered yet";
   }
   if (state.snapshot->driver.state != device::DriverState::kReady) {
-    return state.snapshot->driver.reason;
+    return DriverProblem(state);
   }
   if (!state.injection_problem.empty()) {
-    return state.injection_problem;
+    return Blame(state.missing_privileges, Purpose::kCdi, state.injection_problem);
   }
   for (const plugin::EndpointStatus& endpoint : state.endpoints) {
     if (endpoint.state != plugin::EndpointState::kRegistered) {
-      return fmt::format("{} is not registered: {}", endpoint.resource, endpoint.reason);
+      return fmt::format("{} is not registered: {}", endpoint.resource,
+                         Blame(state.missing_privileges, Purpose::kKubelet, endpoint.reason));
     }
   }
   return {};
@@ -31,6 +32,13 @@ std::string Obstacle(const AgentState& state) {
 bool IsReady(const AgentState& state, std::string* why) {
   *why = Obstacle(state);
   return why->empty();
+}
+
+std::string DriverProblem(const AgentState& state) {
+  const device::Driver& driver = state.snapshot->driver;
+  return driver.state == device::DriverState::kReady
+             ? driver.reason
+             : Blame(state.missing_privileges, Purpose::kDriver, driver.reason);
 }
 
 }  // namespace kgpu::agent

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/agent/metrics_front.h"
+#include "src/agent/privileges.h"
 #include "src/container/cri/runtime_facts.h"
 #include "src/gpu/device/snapshot.h"
 #include "src/node/config/node_config.h"
@@ -36,11 +37,16 @@ struct AgentState {
   std::string usage_problem;                       // the same for usage
   std::string memory_problem;                      // the same for what a restart of the agent needs
   std::string kernel_problem;                      // what the next boot loses; empty: nothing
+  MissingPrivileges missing_privileges;
   std::string plugin_owner;  // whose plugin serves this kubelet's GPUs; empty: ours
 };
 
 // Whether pods can get GPUs now: configured, the driver answers, every resource is registered.
 // `why` receives the first obstacle.
 bool IsReady(const AgentState& state, std::string* why);
+
+// Why the driver does not answer: the privilege that this process lacks for it, or what the driver
+// reports.
+std::string DriverProblem(const AgentState& state);
 
 }  // namespace kgpu::agent

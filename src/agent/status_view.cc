@@ -128,6 +128,9 @@ void AddHead(const AgentState& state, std::string_view version, std::string& tex
   if (!state.memory_problem.empty()) {
     text += fmt::format("state     {}\n", state.memory_problem);
   }
+  for (const MissingPrivilege& missing : state.missing_privileges) {
+    text += fmt::format("privilege {}\n", ToString(missing));
+  }
   AddEndpoints(state, text);
   AddNode(state, text);
 }
@@ -152,6 +155,12 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
   object["cdiProblem"] = state.cdi_problem;
   object["memoryProblem"] = state.memory_problem;
   object["kernelProblem"] = state.kernel_problem;
+  json::array privileges;
+  for (const MissingPrivilege& missing : state.missing_privileges) {
+    privileges.push_back(
+        json::object{{"what", missing.what}, {"effect", missing.effect}, {"fix", missing.fix}});
+  }
+  object["missingPrivileges"] = std::move(privileges);
   json::array endpoints;
   for (const MetricsEndpoint& endpoint : state.metrics_endpoints) {
     endpoints.push_back(json::object{{"address", endpoint.address},

@@ -125,6 +125,22 @@ void EngineBox::ShareDevices(const std::string& folder) {
                   dev, folder));
 }
 
+void EngineBox::BecomeHost(const std::string& folder) {
+  ShareDevices(folder);
+  // A kernel that cannot load modules has no /proc/modules.
+  AddPrologue(fmt::format(
+      "mount --bind {0}/run /run\n"
+      "mount -t overlay overlay -o lowerdir=/usr:{0}/usr /usr\n"
+      "cp -an {0}/etc/. /etc/\n"
+      "mkdir {1}\n"
+      "mount -t proc proc {1}\n"
+      "mount --bind {0}/proc/driver {1}/driver\n"
+      "(cd {0}/proc; find . -path ./driver -prune -o -type f -print) | while read -r file; do\n"
+      "  [ ! -e {1}/$file ] || mount --bind {0}/proc/$file {1}/$file\n"
+      "done",
+      folder, proc()));
+}
+
 void EngineBox::UseOneCgroupHierarchy() {
   AddPrologue("if mountpoint -q /sys/fs/cgroup/unified; then umount /sys/fs/cgroup/unified; fi");
 }

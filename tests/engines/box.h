@@ -33,6 +33,11 @@ class EngineBox {
   // In addition, /dev has the usual nodes and those of that host. Engines that do not create nodes,
   // for a user namespace, bind-mount the host's by the path in the container.
   void ShareDevices(const std::string& folder);
+  // The box is that (running, simulated) host: its /run, devices, libraries and
+  // settings, and at `proc()`
+  // the /proc of its processes and its driver.
+  void BecomeHost(const std::string& folder);
+  std::string proc() const { return At("scratch/proc"); }
   // crun refuses machines where both cgroup hierarchies have controllers: hides the second one.
   void UseOneCgroupHierarchy();
   // The cgroup below which the box's containers belong: "/kgpu-Ab12Cd".

@@ -62,13 +62,17 @@ void ContainerdEngine::Start(Image& image) {
   box_.StartDaemon({"/usr/bin/env", fmt::format("PATH={}:/usr/sbin:/usr/bin:/sbin:/bin", folder),
                     containerd, "--config", box_.At("config.toml")});
   ASSERT_TRUE(box_.WaitForSocket(socket_)) << box_.log();
-  const e2e::Result loaded =
-      e2e::RunProgram({FindProgram("ctr", origin_), "--address", socket_, "--namespace", "k8s.io",
-                       "images", "import", image.archive()});
-  ASSERT_EQ(loaded.code, 0) << loaded.err << box_.log();
+  ASSERT_NO_FATAL_FAILURE(Load(image.archive()));
   auto cri = CriClient::Connect(socket_, box_.cgroup_parent());
   ASSERT_OK(cri);
   cri_ = *std::move(cri);
+}
+
+void ContainerdEngine::Load(const std::string& archive) {
+  const e2e::Result loaded =
+      e2e::RunProgram({FindProgram("ctr", origin_), "--address", socket_, "--namespace", "k8s.io",
+                       "images", "import", archive});
+  ASSERT_EQ(loaded.code, 0) << loaded.err << box_.log();
 }
 
 Report ContainerdEngine::RunReport(CriClient::Container container) {

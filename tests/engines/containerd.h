@@ -24,6 +24,9 @@ class ContainerdEngine {
   void AddHandler(const std::string& name, const std::string& program);
   // Starts it and loads `image`.
   void Start(Image& image);
+  // Loads an archive in addition.
+  void Load(const std::string& archive);
+  CriClient& cri() { return *cri_; }
   // The image's report from a container of a pod.
   Report RunReport(CriClient::Container container);
   // Why the runtime refuses the container; OK if it does not.

@@ -59,7 +59,7 @@ TEST_P(ContainerdTest, TheLoaderOfARhelLikeImageFindsTheDriver) {
   Image image({.family = ImageFamily::kRhelLike});
   ASSERT_NO_FATAL_FAILURE(Start(image));
   const auto [options, gpus] = node_->Allocate("p", 1);
-  EXPECT_THAT(engine().RunReport({.options = options, .is_root_read_only = true}),
+  EXPECT_THAT(engine().RunReport({.options = options, .security = {.is_root_read_only = true}}),
               AllOf(HasGpus(gpus), FindsLibrariesIn("lib64")));
 }
 

@@ -21,12 +21,32 @@ namespace v1 = ::kgpu::cri_pod;
 
 constexpr std::chrono::seconds kDeadline{60};
 
+void SetSecurity(const Security& from, v1::LinuxContainerSecurityContext& to) {
+  to.set_privileged(from.is_privileged);
+  to.set_readonly_rootfs(from.is_root_read_only);
+  to.set_no_new_privs(from.has_no_new_privileges);
+  if (from.user) {
+    to.mutable_run_as_user()->set_value(*from.user);
+  }
+  for (const std::string& name : from.added_capabilities) {
+    to.mutable_capabilities()->add_add_capabilities(name);
+  }
+  for (const std::string& name : from.dropped_capabilities) {
+    to.mutable_capabilities()->add_drop_capabilities(name);
+  }
+}
+
+void SetNamespaces(const Security& security, v1::NamespaceOption& namespaces) {
+  // With the network of the node: plugins for another are not needed.
+  namespaces.set_network(v1::NODE);
+  namespaces.set_pid(security.has_host_pids ? v1::NODE : v1::POD);
+}
+
+// Without what is run in it.
 v1::ContainerConfig ConfigOf(const CriClient::Container& container) {
   v1::ContainerConfig config;
   config.mutable_metadata()->set_name("main");
   config.mutable_image()->set_image(container.image);
-  config.add_command("/bin/sleep");
-  config.add_args("1000");
   for (const auto* variables : {&container.options.envs, &container.env}) {
     for (const auto& [name, value] : *variables) {
       v1::KeyValue* variable = config.add_envs();
@@ -53,8 +73,8 @@ v1::ContainerConfig ConfigOf(const CriClient::Container& container) {
     config.add_cdi_devices()->set_name(name);
   }
   auto* security = config.mutable_linux()->mutable_security_context();
-  security->set_readonly_rootfs(container.is_root_read_only);
-  security->mutable_namespace_options()->set_network(v1::NODE);
+  SetSecurity(container.security, *security);
+  SetNamespaces(container.security, *security->mutable_namespace_options());
   return config;
 }
 
@@ -65,14 +85,32 @@ class Client final : public CriClient {
 
   StatusOr<e2e::Result> Run(const Container& container,
                             const std::vector<std::string>& command) override {
-    const v1::PodSandboxConfig pod = NextPod();
+    const v1::PodSandboxConfig pod = NextPod(container.security);
     ASSIGN_OR_RETURN(const std::string id, StartPod(pod, container.runtime_handler));
     StatusOr<e2e::Result> result = RunIn(id, pod, container, command);
-    v1::RemovePodSandboxRequest request;
-    request.set_pod_sandbox_id(id);
-    v1::RemovePodSandboxResponse response;
-    const Status removed = Call("RemovePodSandbox", request, response);
+    const Status removed = Remove(id);
     return result.ok() && !removed.ok() ? removed : std::move(result);
+  }
+
+  StatusOr<std::string> Start(const Container& container, const std::vector<std::string>& arguments,
+                              const std::string& log_folder) override {
+    v1::PodSandboxConfig pod = NextPod(container.security);
+    pod.set_log_directory(log_folder);
+    ASSIGN_OR_RETURN(const std::string id, StartPod(pod, container.runtime_handler));
+    v1::ContainerConfig config = ConfigOf(container);
+    config.set_log_path("agent.log");
+    for (const std::string& argument : arguments) {
+      config.add_args(argument);
+    }
+    RETURN_IF_ERROR(StartContainer(id, pod, config).status());
+    return id;
+  }
+
+  Status Remove(const std::string& pod_id) override {
+    v1::RemovePodSandboxRequest request;
+    request.set_pod_sandbox_id(pod_id);
+    v1::RemovePodSandboxResponse response;
+    return Call("RemovePodSandbox", request, response);
   }
 
  private:
@@ -87,16 +125,16 @@ class Client final : public CriClient {
     return Annotate(rpc::FromGrpc(done.get_future().get()), "{}", name);
   }
 
-  // With the network of the node: plugins for another are not needed.
-  v1::PodSandboxConfig NextPod() {
+  v1::PodSandboxConfig NextPod(const Security& security) {
     v1::PodSandboxConfig pod;
     const std::string name = fmt::format("pod-{}", ++pods_);
     pod.mutable_metadata()->set_name(name);
     pod.mutable_metadata()->set_uid(name + "-uid");
     pod.mutable_metadata()->set_namespace_("default");
     pod.mutable_linux()->set_cgroup_parent(cgroup_parent_);
-    pod.mutable_linux()->mutable_security_context()->mutable_namespace_options()->set_network(
-        v1::NODE);
+    auto* context = pod.mutable_linux()->mutable_security_context();
+    context->set_privileged(security.is_privileged);
+    SetNamespaces(security, *context->mutable_namespace_options());
     return pod;
   }
 
@@ -109,11 +147,12 @@ class Client final : public CriClient {
     return response.pod_sandbox_id();
   }
 
-  StatusOr<e2e::Result> RunIn(const std::string& pod_id, const v1::PodSandboxConfig& pod,
-                              const Container& container, const std::vector<std::string>& command) {
+  // Its id.
+  StatusOr<std::string> StartContainer(const std::string& pod_id, const v1::PodSandboxConfig& pod,
+                                       const v1::ContainerConfig& config) {
     v1::CreateContainerRequest create;
     create.set_pod_sandbox_id(pod_id);
-    *create.mutable_config() = ConfigOf(container);
+    *create.mutable_config() = config;
     *create.mutable_sandbox_config() = pod;
     v1::CreateContainerResponse created;
     RETURN_IF_ERROR(Call("CreateContainer", create, created));
@@ -121,8 +160,17 @@ class Client final : public CriClient {
     start.set_container_id(created.container_id());
     v1::StartContainerResponse started;
     RETURN_IF_ERROR(Call("StartContainer", start, started));
+    return created.container_id();
+  }
+
+  StatusOr<e2e::Result> RunIn(const std::string& pod_id, const v1::PodSandboxConfig& pod,
+                              const Container& container, const std::vector<std::string>& command) {
+    v1::ContainerConfig config = ConfigOf(container);
+    config.add_command("/bin/sleep");
+    config.add_args("1000");
+    ASSIGN_OR_RETURN(const std::string id, StartContainer(pod_id, pod, config));
     v1::ExecSyncRequest exec;
-    exec.set_container_id(created.container_id());
+    exec.set_container_id(id);
     for (const std::string& word : command) {
       exec.add_cmd(word);
     }

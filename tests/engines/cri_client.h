@@ -3,7 +3,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "src/platform/base/status.h"
 #include "testing/kubelet/plugin_api.h"
@@ -12,6 +14,17 @@
 namespace kgpu::engines {
 
 // Not thread-safe; every call waits for its answer.
+// The kubelet's translation of hostPID and a container's securityContext.
+struct Security {
+  bool is_privileged = false;
+  std::optional<int64_t> user = {};
+  bool is_root_read_only = false;
+  bool has_host_pids = false;
+  bool has_no_new_privileges = false;
+  std::vector<std::string> added_capabilities = {};  // "SYS_ADMIN"
+  std::vector<std::string> dropped_capabilities = {};
+};
+
 class CriClient {
  public:
   struct Container {
@@ -19,7 +32,7 @@ class CriClient {
     std::string runtime_handler = {};             // empty: the runtime's default
     kubelet::ContainerOptions options = {};       // what device plugins answered
     std::map<std::string, std::string> env = {};  // of the pod's spec
-    bool is_root_read_only = false;
+    Security security = {};
   };
 
   // `cgroup_parent`: of the pods. Errors: those of connecting.
@@ -31,6 +44,14 @@ class CriClient {
   // the runtime's, with the step that it refused.
   virtual StatusOr<e2e::Result> Run(const Container& container,
                                     const std::vector<std::string>& command) = 0;
+
+  // Starts a pod whose container runs the image's own program with `arguments`, and leaves it
+  // running. Its output goes to "<log_folder>/agent.log". Returns the pod's id.
+  virtual StatusOr<std::string> Start(const Container& container,
+                                      const std::vector<std::string>& arguments,
+                                      const std::string& log_folder) = 0;
+  // Ends and removes a pod.
+  virtual Status Remove(const std::string& pod_id) = 0;
 };
 
 }  // namespace kgpu::engines

@@ -40,6 +40,12 @@ std::vector<std::string> Limits() {
           fmt::format("--ulimit=nproc={0}:{0}", std::min(kProcesses, processes.rlim_max / 2))};
 }
 
+Report ReportOf(const e2e::Result& result) {
+  Report report = ParseReport(result.out);
+  EXPECT_TRUE(report.is_complete) << result.err << result.out;
+  return report;
+}
+
 }  // namespace
 
 PodmanEngine::PodmanEngine(std::string runtime, User user, const std::string& behind)
@@ -60,11 +66,15 @@ void PodmanEngine::Start(Image& image, const e2e::SimHost& host) {
   const std::string archive = image.archive();
   LetEverybodyIn(std::filesystem::path(archive).parent_path());
   LetEverybodyIn(std::filesystem::path(host.path()).parent_path());
+  Load(archive);
+}
+
+void PodmanEngine::Load(const std::string& archive) const {
   const e2e::Result loaded = Podman({"load", "--quiet", "--input", archive});
   ASSERT_EQ(loaded.code, 0) << loaded.err;
 }
 
-e2e::Result PodmanEngine::Podman(std::vector<std::string> words) const {
+std::vector<std::string> PodmanEngine::Argv(std::vector<std::string> words) const {
   std::vector<std::string> argv = {
       "/usr/bin/podman", "--cgroup-manager", "cgroupfs", "--events-backend", "none", "--runtime",
       runtime_};
@@ -77,26 +87,43 @@ e2e::Result PodmanEngine::Podman(std::vector<std::string> words) const {
                              "--tmpdir", box_.At("run/podman")});
   }
   argv.insert(argv.end(), words.begin(), words.end());
-  return box_.Run(std::move(argv));
+  return argv;
 }
 
-e2e::Result PodmanEngine::Run(const std::vector<std::string>& flags) const {
-  std::vector<std::string> words = {"run", "--rm", "--network=none", "--entrypoint=/bin/sh"};
+e2e::Result PodmanEngine::Podman(std::vector<std::string> words) const {
+  return box_.Run(Argv(std::move(words)));
+}
+
+std::vector<std::string> PodmanEngine::RunWords(const std::vector<std::string>& flags) const {
+  std::vector<std::string> words = {"run", "--rm", "--network=none"};
   if (user_ == User::kRoot) {
     words.push_back("--cgroup-parent=" + box_.cgroup_parent());
   }
   const std::vector<std::string> limits = Limits();
   words.insert(words.end(), limits.begin(), limits.end());
   words.insert(words.end(), flags.begin(), flags.end());
-  words.insert(words.end(), {kImageName, "/report"});
-  return Podman(std::move(words));
+  return words;
+}
+
+std::vector<std::string> PodmanEngine::ReportWords(std::vector<std::string> flags) const {
+  flags.insert(flags.end(), {"--entrypoint=/bin/sh", kImageName, "/report"});
+  return RunWords(flags);
+}
+
+e2e::Result PodmanEngine::Run(const std::vector<std::string>& flags) const {
+  return Podman(ReportWords(flags));
 }
 
 Report PodmanEngine::RunReport(const std::vector<std::string>& flags) const {
-  const e2e::Result result = Run(flags);
-  Report report = ParseReport(result.out);
-  EXPECT_TRUE(report.is_complete) << result.err << result.out;
-  return report;
+  return ReportOf(Run(flags));
+}
+
+void PodmanEngine::RunInBackground(const std::vector<std::string>& words) {
+  box_.StartDaemon(Argv(RunWords(words)));
+}
+
+Report PodmanEngine::ReportBeside(const std::vector<std::string>& flags) const {
+  return ReportOf(box_.Enter(Argv(ReportWords(flags))));
 }
 
 }  // namespace kgpu::engines

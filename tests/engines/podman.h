@@ -26,7 +26,16 @@ class PodmanEngine {
   e2e::Result Run(const std::vector<std::string>& flags) const;
   Report RunReport(const std::vector<std::string>& flags) const;
 
+  // `podman run WORDS…` in the background: its output is the box's log, and its end that of the
+  // box. ReportBeside runs the image's report next to it.
+  void RunInBackground(const std::vector<std::string>& words);
+  Report ReportBeside(const std::vector<std::string>& flags) const;
+  void Load(const std::string& archive) const;
+
  private:
+  std::vector<std::string> Argv(std::vector<std::string> words) const;
+  std::vector<std::string> RunWords(const std::vector<std::string>& flags) const;
+  std::vector<std::string> ReportWords(std::vector<std::string> flags) const;
   e2e::Result Podman(std::vector<std::string> words) const;
 
   std::string runtime_;

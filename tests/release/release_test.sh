@@ -1,16 +1,13 @@
 #!/usr/bin/env bash
 # What scripts/release.sh makes of build/release. Prints what is wrong and exits with 1; 77: skipped.
-#   tests/release/release_test.sh same | deb | old-glibc
+#   tests/release/release_test.sh same | deb | rpm | tarball | image | old-glibc | aarch64
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+# shellcheck source=tests/release/root.sh
+. tests/release/root.sh
 export SOURCE_DATE_EPOCH=1700000000
 work=$(mktemp -d)
-agent=
-cleanup() {
-  [ -z "$agent" ] || kill "$agent" 2>/dev/null || true
-  rm -rf "$work"
-}
-trap cleanup EXIT
+trap 'end_agent; rm -rf "$work"' EXIT
 fail() {
   printf '%s\n' "$*"
   exit 1
@@ -19,16 +16,22 @@ skip() {
   printf 'skipped: %s\n' "$*"
   exit 77
 }
-release() { scripts/release.sh --built --no-image --output "$1" >/dev/null 2>"$work/log" || fail "$(<"$work/log")"; }
+needs_root() { [ "$(id -u)" = 0 ] || skip "needs root, to change into another root"; }
+# release DIR FLAG …
+release() {
+  local output=$1
+  shift
+  scripts/release.sh --built --output "$output" "$@" >/dev/null 2>"$work/log" || fail "$(<"$work/log")"
+}
 version=$(sed -n 's/^project(kgpu VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 
 # Two builds give the same files, and the checksums are those of the files.
 same() {
-  release "$work/a"
-  release "$work/b"
+  release "$work/a" --only tarball --only deb --only rpm
+  release "$work/b" --only tarball --only deb --only rpm
   diff -r "$work/a" "$work/b" || fail "two builds differ"
   (cd "$work/a" && sha256sum --quiet -c SHA256SUMS) || fail "SHA256SUMS is wrong"
-  python3 - "$work/a/kgpu-$version.spdx.json" <<'PY' || fail "the SBOM is incomplete"
+  python3 - "$work/a/kgpu-$version-$(uname -m).spdx.json" <<'PY' || fail "the SBOM is incomplete"
 import json, sys
 document = json.load(open(sys.argv[1]))
 names = {package["SPDXID"] for package in document["packages"]}
@@ -39,83 +42,120 @@ assert all(package["versionInfo"] for package in document["packages"])
 PY
 }
 
-# files ROOT: every file, without dpkg's own state.
-files() { (cd "$1" && find . -path ./var/lib/dpkg -prune -o -printf '%y %m %p %l\n' | sort); }
-
-# Installed by dpkg into a root of its own, with its scripts run there: the agent starts as its unit
-# says, node up finds it, and a purge leaves nothing.
+# Installed by dpkg into a root of its own, with its scripts run there.
 deb() {
-  [ "$(id -u)" = 0 ] || skip "needs root, to change into another root"
-  local root=$work/root line command
-  release "$work/out"
-  mkdir -p "$root"/{bin,usr/bin,etc,proc,sys,dev,tmp,run,lib64} "$root"/var/lib/dpkg/{info,updates,triggers} \
-    "$root"/var/lib/kubelet/device-plugins "$root"/var/log "$root/var/run"
+  needs_root
+  local root=$work/root
+  release "$work/out" --only deb
+  make_root "$root"
+  mkdir -p "$root"/var/lib/dpkg/{info,updates,triggers}
   : >"$root/var/lib/dpkg/status"
-  cp /bin/busybox "$root/bin/busybox"
-  for name in sh rm; do ln -s busybox "$root/bin/$name"; done
-  # Where systemd would be: what it is asked is noted.
-  mkdir -p "$root/run/systemd/system"
-  # shellcheck disable=SC2016  # the script expands it
-  printf '#!/bin/sh\necho "$@" >>/tmp/asked\n' >"$root/usr/bin/systemctl"
-  chmod +x "$root/usr/bin/systemctl"
-  mknod -m 666 "$root/dev/null" c 1 3 || skip "device nodes cannot be made here"
-  local library
-  for library in libc.so.6 libdl.so.2 libpthread.so.0; do
-    line=$(ldconfig -p | sed -n "s|.*${library//./\\.} (libc6,[^)]*) => ||p" | head -n1)
-    mkdir -p "$root$(dirname "$line")"
-    cp -L "$line" "$root$line"
-  done
-  line=$(readelf -l build/release/bin/kgpu-probe | sed -n 's|.*interpreter: \(.*\)\]|\1|p')
-  mkdir -p "$root$(dirname "$line")"
-  cp -L "$line" "$root$line"
   files "$root" >"$work/before"
-
   dpkg --root="$root" --log=/dev/null --force-depends -i "$work"/out/kgpu_*.deb \
     >"$work/log" 2>&1 || fail "$(<"$work/log")"
-  for name in kgpu kgpu-probe kgpu-cuda kgpu-runtime; do
-    [ -x "$root/usr/bin/$name" ] || fail "usr/bin/$name is missing"
-  done
-  for name in man/man1/kgpu-agent.1.gz bash-completion/completions/kgpu zsh/vendor-completions/_kgpu \
-    fish/vendor_completions.d/kgpu.fish kgpu/manifests/kgpu-agent.yaml doc/kgpu/changelog.gz; do
-    [ -s "$root/usr/share/$name" ] || fail "usr/share/$name is missing"
-  done
-  command=$(sed -n 's/^ExecStart=//p' "$root/usr/lib/systemd/system/kgpu-agent.service")
-  [ "$command" = "/usr/bin/kgpu agent" ] || fail "the unit starts \"$command\""
-  # Programs look at themselves in /proc. It is mounted in a namespace that ends with the shell.
-  unshare --mount true || skip "needs mount namespaces"
-  # shellcheck disable=SC2016  # the inner shell expands them
-  local inside=(unshare --mount sh -c 'mount -t proc proc "$1/proc" && exec chroot "$@"' _ "$root")
-  # shellcheck disable=SC2086  # a command line
-  "${inside[@]}" $command 2>"$work/agent.log" &
-  agent=$!
-  for _ in $(seq 200); do
-    [ ! -S "$root/run/kgpu/agent.sock" ] || break
-    kill -0 "$agent" 2>/dev/null || fail "the agent ended: $(<"$work/agent.log")"
-    read -r -t 0.05 <> <(:) || true
-  done
-  "${inside[@]}" /usr/bin/kgpu status >"$work/status" || [ $? = 7 ] || fail "$(<"$work/status")"
-  "${inside[@]}" /usr/bin/kgpu node up --dry-run --skip host,driver,engine,validate >"$work/up" 2>&1 ||
-    fail "node up: $(<"$work/up")"
-  grep -q '^agent  *ready' "$work/up" || fail "node up does not find the agent: $(<"$work/up")"
-  kill "$agent"
-  wait "$agent" || fail "the agent's exit: $?"
-  agent=
-
-  dpkg --root="$root" --log=/dev/null --purge kgpu >"$work/log" 2>&1 ||
-    fail "$(<"$work/log")"
+  has_files "$root" usr man/man1/kgpu-agent.1.gz zsh/vendor-completions/_kgpu doc/kgpu/changelog.gz
+  runs_in "$root" usr
+  dpkg --root="$root" --log=/dev/null --purge kgpu >"$work/log" 2>&1 || fail "$(<"$work/log")"
   grep -qx 'disable --now kgpu-agent.service' "$root/tmp/asked" || fail "the removal stops no agent"
-  rm -rf "$root/run/kgpu" "$root/tmp/asked"  # the first is systemd's to remove
-  files "$root" >"$work/after"
-  diff "$work/before" "$work/after" || fail "the purge leaves these"
+  leaves_nothing "$root" "$work/before"
+}
+
+# The same by rpm, which has no purge: what the agent remembers is deleted by hand, as the manual says.
+rpm_package() {
+  needs_root
+  command -v rpmbuild >/dev/null || skip "rpmbuild is not installed: run scripts/setup.sh --test"
+  local root=$work/root file requires
+  release "$work/out" --only rpm
+  file=$work/out/kgpu-$version-1.$(uname -m).rpm
+  rpm -qlp "$file" | grep -qx /usr/bin/kgpu || fail "the package lacks /usr/bin/kgpu"
+  requires=$(rpm -qp --requires "$file" | grep -v '^rpmlib(' | sort -u)
+  [ "$requires" = $'/bin/sh\nglibc >= 2.17' ] || fail "the package requires: $requires"
+  make_root "$root"
+  # Folders of other packages in such distributions: "filesystem" and "systemd".
+  mkdir -p "$root"/var/{lib/rpm,tmp} "$root/usr/lib/systemd/system" \
+    "$root"/usr/share/{bash-completion/completions,doc,fish/vendor_completions.d,man/man1,zsh/site-functions}
+  files "$root" >"$work/before"
+  in_root() { rpm --root "$root" --dbpath /var/lib/rpm --nodeps "$@" >"$work/log" 2>&1 || fail "$(<"$work/log")"; }
+  in_root -i "$file"
+  has_files "$root" usr man/man1/kgpu-agent.1.gz zsh/site-functions/_kgpu doc/kgpu/CHANGELOG.md
+  runs_in "$root" usr
+  in_root -e kgpu
+  grep -qx 'disable --now kgpu-agent.service' "$root/tmp/asked" || fail "the removal stops no agent"
+  rm -rf "$root/var/lib/kgpu"
+  leaves_nothing "$root" "$work/before"
+}
+
+# Unpacked below /usr/local, and removed with the commands of docs/reference/releases.md.
+tarball() {
+  needs_root
+  local root=$work/root file name
+  release "$work/out" --only tarball
+  file=$work/out/kgpu-$version-linux-$(uname -m).tar.gz
+  make_root "$root"
+  files "$root" >"$work/before"
+  mkdir -p "$root/usr/local"
+  tar -C "$root/usr/local" --strip-components=1 -xf "$file"
+  has_files "$root" usr/local man/man1/kgpu-agent.1 zsh/site-functions/_kgpu doc/kgpu/CHANGELOG.md
+  runs_in "$root" usr/local
+  (
+    cd "$root/usr/local"
+    tar -tf "$file" | grep -v '/$' | cut -d/ -f2- | xargs -d '\n' rm
+  )
+  find "$root/usr/local" -depth -type d -empty -delete
+  rm -rf "$root/var/lib/kgpu"
+  leaves_nothing "$root" "$work/before"
+}
+
+# image_digest ARCHIVE: the digest of its manifest.
+image_digest() { tar -xOf "$1" index.json | python3 -c 'import json, sys; print(json.load(sys.stdin)["manifests"][0]["digest"])'; }
+
+# Two builds have one digest; it is small, has no shell, and its SBOM names all that is in it.
+image() {
+  needs_root
+  command -v buildah >/dev/null || skip "buildah is not installed: run scripts/setup.sh"
+  local name archive size
+  name=kgpu-$version-image-$(dpkg --print-architecture).tar
+  release "$work/a" --only image
+  release "$work/b" --only image
+  [ "$(image_digest "$work/a/$name")" = "$(image_digest "$work/b/$name")" ] ||
+    fail "two builds have different digests"
+  archive=$work/a/$name
+  size=$(stat -c %s "$archive")
+  [ "$size" -le $((40 << 20)) ] || fail "the image has $size bytes, more than 40 MiB"
+  python3 - "$archive" "$work/a/kgpu-$version-$(uname -m).spdx.json" <<'PY' || fail "see above"
+import io, json, subprocess, sys, tarfile
+archive = tarfile.open(sys.argv[1])
+def blob(digest):
+    return archive.extractfile("blobs/" + digest.replace(":", "/")).read()
+index = json.load(archive.extractfile("index.json"))
+manifest = json.loads(blob(index["manifests"][0]["digest"]))
+files = [member.name for layer in manifest["layers"]
+         for member in tarfile.open(fileobj=io.BytesIO(blob(layer["digest"]))) if not member.isdir()]
+programs = {"usr/local/bin/" + name for name in ("kgpu", "kgpu-cuda", "kgpu-probe", "kgpu-runtime")}
+libraries = set(files) - programs
+assert programs <= set(files), files
+# A shell would be among these.
+for name in libraries:
+    owner = subprocess.run(["dpkg", "-S", "/" + name], capture_output=True, text=True)
+    if owner.returncode != 0:  # Debian 12's own list may name it without /usr
+        owner = subprocess.run(["dpkg", "-S", "/" + name.removeprefix("usr/")], capture_output=True, text=True)
+    assert owner.stdout.startswith("libc6:"), f"{name} belongs to {owner.stdout}{owner.stderr}"
+document = json.load(open(sys.argv[2]))
+packages = {package["SPDXID"]: package for package in document["packages"]}
+contents = {packages[row["relatedSpdxElement"]]["name"]: packages[row["relatedSpdxElement"]]["versionInfo"]
+            for row in document["relationships"] if row["relationshipType"] == "CONTAINS"}
+glibc = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "libc6"], capture_output=True, text=True).stdout
+assert set(contents) == {"kgpu", "glibc"} and contents["glibc"] == glibc, contents
+PY
 }
 
 # The tarball's programs start with the C library of Debian 11.
 old_glibc() {
-  [ "$(id -u)" = 0 ] || skip "needs root, to change into another root"
+  needs_root
   local root=build/engines/bullseye said
   [ -e "$root/packages" ] || skip "no Debian 11 here: run tests/engines/fetch_suites.sh"
-  release "$work/out"
-  cp -a "$root" "$work/old"
+  release "$work/out" --only tarball
+  cp -a "$root/." "$work/old"
   mkdir -p "$work/old/usr/local"
   tar -C "$work/old/usr/local" --strip-components=1 -xf "$work"/out/kgpu-*-linux-*.tar.gz
   for name in kgpu kgpu-probe kgpu-cuda; do
@@ -127,9 +167,35 @@ old_glibc() {
   [[ $said == *cuInit* ]] || fail "kgpu-cuda with a library that is not CUDA says: $said"
 }
 
+# The cross-built programs are for 64-bit Arm, start, and need nothing newer than the others.
+aarch64() {
+  local cross=build/cross/aarch64 name said newest
+  [ -d "$cross/sysroot" ] || skip "no cross compiler here: run scripts/fetch_cross.sh"
+  [ -x build/aarch64/bin/kgpu ] || skip "not built: run scripts/build.sh aarch64"
+  release "$work/out" --only tarball --only deb --machine aarch64
+  mkdir "$work/root"
+  tar -C "$work/root" --strip-components=1 -xf "$work/out/kgpu-$version-linux-aarch64.tar.gz"
+  for name in kgpu kgpu-probe kgpu-cuda kgpu-runtime; do
+    readelf -h "$work/root/bin/$name" | grep -q 'Machine: *AArch64' || fail "$name is for another machine"
+    newest=$(readelf -V "$work/root/bin/$name" | grep -o 'GLIBC_2\.[0-9.]*' | sort -uV | tail -n1)
+    [ "${newest:-GLIBC_2.17}" = GLIBC_2.17 ] || fail "$name needs $newest"
+  done
+  for name in kgpu kgpu-probe kgpu-cuda; do
+    said=$("$cross/tools/usr/bin/qemu-aarch64-static" -L "$cross/sysroot" "$work/root/bin/$name" \
+      --version 2>&1) || fail "$name: $said"
+    [ "$said" = "$name $version" ] || fail "$name says \"$said\""
+  done
+  [ "$(dpkg-deb -f "$work/out/kgpu_${version}_arm64.deb" Architecture)" = arm64 ] || fail "the .deb is not for arm64"
+  [ -s "$work/root/share/man/man1/kgpu-agent.1" ] || fail "the manual pages are missing"
+}
+
 case ${1:-} in
   same) same ;;
   deb) deb ;;
+  rpm) rpm_package ;;
+  tarball) tarball ;;
+  image) image ;;
   old-glibc) old_glibc ;;
-  *) fail "usage: tests/release/release_test.sh same | deb | old-glibc" ;;
+  aarch64) aarch64 ;;
+  *) fail "usage: tests/release/release_test.sh same | deb | rpm | tarball | image | old-glibc | aarch64" ;;
 esac

@@ -110,6 +110,9 @@ json::array SkippedJson(const NodeReport& report) {
 // Remarks next to the links: neither makes the node less ready.
 std::string Remarks(const NodeReport& report) {
   std::string text;
+  for (const std::string& remark : report.remarks) {
+    text += remark + "\n";
+  }
   for (const std::string& problem : report.writer.problems) {
     text += fmt::format("not written: {}\n", problem);
   }
@@ -206,6 +209,7 @@ json::value NodeJson(const NodeReport& report) {
       {"pending", Texts(report.writer.changes)}};
   object["owners"] = OwnersJson(report);
   object["skipped"] = SkippedJson(report);
+  object["remarks"] = Texts(report.remarks);
   return object;
 }
 

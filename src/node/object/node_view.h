@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/node/object/chain.h"
 #include "src/node/object/node_plan.h"
@@ -27,6 +28,8 @@ struct NodeReport {
   std::string api_problem{};
   Owners owners{};
   WriterState writer{};
+  // Of the agent, next to the links: none makes the node less ready.
+  std::vector<std::string> remarks{};
 };
 
 // Field names are part of the interface: docs/reference/gating.md.

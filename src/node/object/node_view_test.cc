@@ -41,6 +41,16 @@ TEST(NodeViewTest, AReadyNodeIsReadyInOneLine) {
   EXPECT_TRUE(IsHealthy(ReadyReport()));
 }
 
+TEST(NodeViewTest, RemarksOfTheAgentStandBelowAndChangeNothing) {
+  NodeReport report = ReadyReport();
+  report.remarks = {"the pod does not share the host's process namespace"};
+  EXPECT_THAT(NodeTable(report),
+              AllOf(StartsWith("node n1: ready\n"),
+                    HasSubstr("\n\nthe pod does not share the host's process namespace\n")));
+  EXPECT_THAT(boost::json::serialize(NodeJson(report)), HasSubstr(R"("remarks":["the pod)"));
+  EXPECT_TRUE(IsHealthy(report));
+}
+
 TEST(NodeViewTest, ShowsTheConditionAboutHealthBesideTheGate) {
   NodeReport report = ReadyReport();
   EXPECT_THAT(NodeTable(report), HasSubstr("health     none\n"));

@@ -1,0 +1,298 @@
+// The agent's image, run by real containerds and podman with the manifest's exact privileges: it
+// serves GPUs to a second container; with one privilege less, it names that one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "testing/status_matchers.h"
+#include "tests/engines/agent_machine.h"
+#include "tests/engines/containerd.h"
+#include "tests/engines/matchers.h"
+#include "tests/engines/podman.h"
+
+namespace kgpu::engines {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr const char* kGpus = "nvidia.com/gpu";
+
+class ContainerdMachine {
+ public:
+  explicit ContainerdMachine(Origin origin)
+      : engine_(origin, machine_.host().path() + "/run/containerd/containerd.sock") {
+    machine_.LiveIn(engine_.box());
+  }
+
+  AgentMachine& machine() { return machine_; }
+  ContainerdEngine& engine() { return engine_; }
+  void Start() {
+    ASSERT_NO_FATAL_FAILURE(engine_.Start(report_image_));
+    ASSERT_NO_FATAL_FAILURE(engine_.Load(agent_image_.archive()));
+  }
+  void StartAgent(const AgentPod& pod) {
+    log_ = fmt::format("log-{}", ++agents_);
+    CriClient::Container container{
+        .image = agent_image_.name(), .env = pod.env, .security = pod.security};
+    container.options.mounts = machine_.MountsOf(pod);
+    container.options.devices = pod.devices;
+    const auto id = engine_.cri().Start(container, pod.arguments, machine_.host().dir().At(log_));
+    EXPECT_OK(id);
+    pod_id_ = id.value_or("");
+  }
+  void EndAgent() { EXPECT_OK(engine_.cri().Remove(pod_id_)); }
+  // Of the agent that was started last.
+  std::string log() { return machine_.host().dir().ReadFile(log_ + "/agent.log"); }
+  // One more on the host, whose node comes into its /dev.
+  void AddGpu() {
+    machine_.host().Inject("add");
+    const e2e::Result copied = engine_.box().Enter(
+        {"/bin/sh", "-c", fmt::format("cp -an {}/dev/nvidia[0-9]* /dev/", machine_.host().path())});
+    EXPECT_EQ(copied.code, 0) << copied.err;
+  }
+
+ private:
+  AgentMachine machine_;
+  ContainerdEngine engine_;
+  AgentImage agent_image_;
+  Image report_image_;
+  int agents_ = 0;
+  std::string log_;
+  std::string pod_id_;
+};
+
+// Why the agent's image cannot be built and run here; empty if it can.
+std::string WhyNoImage(const std::vector<std::string>& programs, Origin origin = Origin::kMachine) {
+  std::string reason = WhyNot(programs, origin);
+  return reason.empty() ? WhyNot({"buildah"}) : reason;
+}
+
+class AgentInContainerdTest : public ::testing::TestWithParam<Origin> {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = WhyNoImage({"containerd", "ctr"}, GetParam()); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Containerd, AgentInContainerdTest,
+                         ::testing::Values(Origin::kMachine, Origin::kTrixie), OriginName());
+
+TEST_P(AgentInContainerdTest, GivesGpusToASecondContainer) {
+  ContainerdMachine node(GetParam());
+  ASSERT_NO_FATAL_FAILURE(node.Start());
+  node.StartAgent(ReadAgentPod());
+  AgentMachine& machine = node.machine();
+  ASSERT_TRUE(machine.kubelet().WaitForResource(kGpus, {.capacity = 4, .allocatable = 4},
+                                                std::chrono::seconds(30)))
+      << node.log() << machine.Status();
+  const auto [options, gpus] = machine.Allocate("p", 2);
+  EXPECT_THAT(gpus, SizeIs(2));
+  EXPECT_EQ(options.cdi_devices.empty(), GetParam() == Origin::kMachine);
+  EXPECT_THAT(node.engine().RunReport({.options = options}),
+              AllOf(HasGpus(gpus), FindsLibrariesIn("linux-gnu")));
+  EXPECT_THAT(machine.Status("json"), HasSubstr("\"missingPrivileges\": []"));
+  EXPECT_THAT(node.log(), Not(HasSubstr("privilege missing")));
+}
+
+// A privilege that the pod does not get, and what the agent must say of it.
+struct Taken {
+  const char* name;
+  void (*take)(AgentPod& pod);
+  const char* what;
+  const char* fix;
+  bool is_fatal = false;  // the agent ends
+  bool is_needed = true;  // no pod can get a GPU
+};
+
+constexpr std::array<Taken, 13> kTaken = {{
+    Taken{"Privileged", [](AgentPod& pod) { pod.security.is_privileged = false; },
+          "the device cgroup refuses /dev/nvidia", "set securityContext.privileged: true"},
+    Taken{"Root", [](AgentPod& pod) { pod.security.user = 65534; },
+          "the agent does not run as root", "set securityContext.runAsUser: 0",
+          /*is_fatal=*/true},
+    Taken{"HostPid", [](AgentPod& pod) { pod.security.has_host_pids = false; },
+          "the pod does not share the host's process namespace",
+          "set hostPID: true in the pod's spec", /*is_fatal=*/false, /*is_needed=*/false},
+    Taken{"Dev", [](AgentPod& pod) { pod.RemoveVolume("dev"); }, "the host's /dev is not mounted",
+          "the volume dev (hostPath /dev)"},
+    Taken{"Proc", [](AgentPod& pod) { pod.RemoveVolume("proc"); },
+          "the host's /proc is not mounted", "the volume proc (hostPath /proc)",
+          /*is_fatal=*/false, /*is_needed=*/false},
+    Taken{"Etc", [](AgentPod& pod) { pod.RemoveVolume("etc"); }, "the host's /etc is not mounted",
+          "the volume etc (hostPath /etc)",
+          /*is_fatal=*/false, /*is_needed=*/false},
+    Taken{"State", [](AgentPod& pod) { pod.RemoveVolume("state"); },
+          "the host's /var/lib/kgpu is not mounted", "the volume state (hostPath /var/lib/kgpu)",
+          /*is_fatal=*/false, /*is_needed=*/false},
+    Taken{"Sys", [](AgentPod& pod) { pod.RemoveVolume("sys"); }, "the host's /sys is not mounted",
+          "the volume sys (hostPath /sys)",
+          /*is_fatal=*/false, /*is_needed=*/false},
+    Taken{"Usr", [](AgentPod& pod) { pod.RemoveVolume("usr"); }, "the host's /usr is not mounted",
+          "the volume usr (hostPath /usr)"},
+    Taken{"Run", [](AgentPod& pod) { pod.RemoveVolume("run"); }, "the host's /run is not mounted",
+          "the volume run (hostPath /run)",
+          /*is_fatal=*/true},
+    Taken{"WritableRun", [](AgentPod& pod) { pod.MakeReadOnly("run"); },
+          "the host's /run is read-only", "remove readOnly from the volumeMount run",
+          /*is_fatal=*/true},
+    Taken{"Kubelet", [](AgentPod& pod) { pod.RemoveVolume("kubelet"); },
+          "the host's /var/lib/kubelet is not mounted",
+          "the volume kubelet (hostPath /var/lib/kubelet)"},
+    Taken{"WritableKubelet", [](AgentPod& pod) { pod.MakeReadOnly("kubelet"); },
+          "the host's /var/lib/kubelet is read-only",
+          "remove readOnly from the volumeMount kubelet"},
+}};
+
+// Whether `kgpu status` shows it: in its first line if pods get no GPU without it.
+bool IsShown(const std::string& status, const Taken& taken) {
+  const std::string first = status.substr(0, status.find('\n'));
+  return taken.is_needed ? first.find("not ready") != std::string::npos &&
+                               first.find(taken.what) != std::string::npos
+                         : first.find("not ready") == std::string::npos &&
+                               status.find(taken.what) != std::string::npos;
+}
+
+TEST(PrivilegeTest, EachIsNamedWhenItIsMissing) {
+  if (const std::string reason = WhyNoImage({"containerd", "ctr"}); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  ContainerdMachine node(Origin::kMachine);
+  ASSERT_NO_FATAL_FAILURE(node.Start());
+  for (const Taken& taken : kTaken) {
+    SCOPED_TRACE(taken.name);
+    AgentPod pod = ReadAgentPod();
+    taken.take(pod);
+    node.StartAgent(pod);
+    const auto is_said = [&] { return node.log().find(taken.what) != std::string::npos; };
+    EXPECT_TRUE(node.machine().Wait(is_said)) << node.log() << node.machine().Status();
+    EXPECT_THAT(node.log(), HasSubstr(taken.fix));
+    const auto is_shown = [&] { return IsShown(node.machine().Status(), taken); };
+    EXPECT_TRUE(taken.is_fatal ? node.machine().Status().empty() : node.machine().Wait(is_shown))
+        << node.machine().Status() << node.log();
+    node.EndAgent();
+  }
+}
+
+// Why the manifest asks for a privileged container, instead of the devices that are there.
+TEST(PrivilegeTest, AGrantOfDevicesMissesThoseThatComeLater) {
+  if (const std::string reason = WhyNoImage({"containerd", "ctr"}); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  ContainerdMachine node(Origin::kMachine);
+  ASSERT_NO_FATAL_FAILURE(node.Start());
+  AgentMachine& machine = node.machine();
+  AgentPod pod = ReadAgentPod();
+  pod.security.is_privileged = false;
+  for (const char* name : {"nvidiactl", "nvidia0", "nvidia1", "nvidia2", "nvidia3"}) {
+    const std::string path = fmt::format("/dev/{}", name);
+    pod.devices.push_back({.container_path = path, .host_path = path, .permissions = "rw"});
+  }
+  node.StartAgent(pod);
+  constexpr std::chrono::seconds kLimit{30};
+  EXPECT_TRUE(machine.kubelet().WaitForResource(kGpus, {.capacity = 4, .allocatable = 4}, kLimit))
+      << node.log() << machine.Status();
+  node.AddGpu();
+  const auto is_refused = [&] {
+    return node.log().find("the device cgroup refuses /dev/nvidia4") != std::string::npos;
+  };
+  EXPECT_TRUE(machine.Wait(is_refused)) << node.log() << machine.Status();
+  node.EndAgent();
+  node.StartAgent(ReadAgentPod());
+  EXPECT_TRUE(machine.kubelet().WaitForResource(kGpus, {.capacity = 5, .allocatable = 5}, kLimit))
+      << node.log() << machine.Status();
+  node.AddGpu();
+  EXPECT_TRUE(machine.kubelet().WaitForResource(kGpus, {.capacity = 6, .allocatable = 6}, kLimit))
+      << node.log() << machine.Status();
+}
+
+class AgentInPodmanTest : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Podman, AgentInPodmanTest, ::testing::Values("runc", "crun"),
+                         [](const auto& parameter) { return parameter.param; });
+
+// `podman run`'s flags for the pod.
+std::vector<std::string> FlagsOf(const AgentPod& pod, AgentMachine& machine) {
+  const Security& security = pod.security;
+  std::vector<std::string> flags = {
+      fmt::format("--privileged={}", security.is_privileged),
+      fmt::format("--read-only={}", security.is_root_read_only),
+      "--read-only-tmpfs=false",
+      fmt::format("--user={}", security.user.value_or(0)),
+  };
+  if (security.has_host_pids) {
+    flags.emplace_back("--pid=host");
+  }
+  if (security.has_no_new_privileges) {
+    flags.emplace_back("--security-opt=no-new-privileges");
+  }
+  for (const std::string& name : security.dropped_capabilities) {
+    flags.push_back("--cap-drop=" + name);
+  }
+  for (const std::string& name : security.added_capabilities) {
+    flags.push_back("--cap-add=" + name);
+  }
+  for (const auto& [name, value] : pod.env) {
+    flags.push_back(fmt::format("--env={}={}", name, value));
+  }
+  for (const kubelet::BindMount& mount : machine.MountsOf(pod)) {
+    flags.push_back(fmt::format("--volume={}:{}:{}", mount.host_path, mount.container_path,
+                                mount.read_only ? "ro,rbind" : "rw,rbind"));
+  }
+  return flags;
+}
+
+// The same for what the agent answered.
+std::vector<std::string> FlagsOf(const kubelet::ContainerOptions& options) {
+  std::vector<std::string> flags;
+  for (const auto& [name, value] : options.envs) {
+    flags.push_back(fmt::format("--env={}={}", name, value));
+  }
+  for (const kubelet::BindMount& mount : options.mounts) {
+    flags.push_back(fmt::format("--volume={}:{}:ro", mount.host_path, mount.container_path));
+  }
+  for (const kubelet::DeviceSpec& device : options.devices) {
+    flags.push_back(fmt::format("--device={}:{}:{}", device.host_path, device.container_path,
+                                device.permissions));
+  }
+  for (const std::string& name : options.cdi_devices) {
+    flags.push_back("--device=" + name);
+  }
+  return flags;
+}
+
+TEST_P(AgentInPodmanTest, GivesGpusToASecondContainer) {
+  if (const std::string reason = WhyNoImage({"podman", GetParam()}); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  AgentImage agent_image;
+  Image report_image;
+  AgentMachine machine;
+  PodmanEngine podman(GetParam(), PodmanEngine::User::kRoot);
+  machine.LiveIn(podman.box());
+  podman.Load(agent_image.archive());
+  podman.Load(report_image.archive());
+  const AgentPod pod = ReadAgentPod();
+  std::vector<std::string> words = FlagsOf(pod, machine);
+  words.push_back(agent_image.name());
+  words.insert(words.end(), pod.arguments.begin(), pod.arguments.end());
+  podman.RunInBackground(words);
+  ASSERT_TRUE(machine.kubelet().WaitForResource(kGpus, {.capacity = 4, .allocatable = 4},
+                                                std::chrono::seconds(30)))
+      << podman.box().log() << machine.Status();
+  const auto [options, gpus] = machine.Allocate("p", 2);
+  EXPECT_THAT(podman.ReportBeside(FlagsOf(options)),
+              AllOf(HasGpus(gpus), FindsLibrariesIn("linux-gnu")));
+  EXPECT_THAT(podman.box().log(), Not(HasSubstr("privilege missing")));
+}
+
+}  // namespace
+}  // namespace kgpu::engines
