@@ -90,6 +90,8 @@ TEST(ProgramTest, FlagsThatWouldBeIgnoredAreRefused) {
       {"doctor", "--node-file", "f", "--node", "n"},
       {"doctor", "image", "app:1", "--pairs"},
       {"doctor", "manifest", "f.yaml", "--list"},
+      {"cluster", "render", "--chart", "d", "--for", "k3s"},
+      {"cluster", "render", "--chart", "d", "--kustomize", "e"},
       {"runtime", "configure", "--print", "kubespray", "--restart"},
   };
   for (const std::vector<std::string>& line : lines) {
@@ -103,8 +105,9 @@ bool HasFlag(const Command& command, std::string_view name) {
 }
 
 // Commands that read no host, neither directly nor from its agent.
-constexpr std::array<std::string_view, 20> kWithoutHost = {
+constexpr std::array<std::string_view, 21> kWithoutHost = {
     "kgpu",
+    "kgpu cluster render",
     "kgpu completion",
     "kgpu completion install",
     "kgpu config check",

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@
 #include "testing/apiserver/access.h"
 #include "testing/apiserver/counters.h"
 #include "testing/apiserver/faults.h"
+#include "testing/apiserver/pod_logs.h"
+#include "testing/apiserver/rbac.h"
 #include "testing/apiserver/sink.h"
 #include "testing/apiserver/store.h"
 
@@ -29,6 +32,8 @@ struct ApiOptions {
   std::chrono::milliseconds watch_timeout{1'800'000};  // of a watch that requests none
   std::chrono::milliseconds pod_stop_time{0};
   uint64_t seed = 1;
+  // Requests need a rule of RBAC; members of system:masters do not.
+  bool has_rbac = false;
 };
 
 // Loop thread only. `loop` outlives it.
@@ -45,7 +50,13 @@ class Api {
   Faults& faults();
   Counters& counters();
   Access& access();
+  Rbac& rbac();
+  PodLogs& logs();
   const Store& store() const;
+
+  // Calls `observer` after each change of an object, until it is removed. It must not write.
+  uint64_t AddObserver(std::function<void(const Change&)> observer);
+  void RemoveObserver(uint64_t id);
 
   // For tests, outside of requests: forgets the history, so that watches from older versions get
   // 410.

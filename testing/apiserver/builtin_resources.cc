@@ -26,7 +26,7 @@ std::vector<Resource> CoreResources() {
        .short_names = {"po"},
        .categories = {"all"},
        .has_status = true,
-       .subresources = {"eviction"},
+       .subresources = {"eviction", "log"},
        .selectable = {"spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
                       "spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP",
                       "status.nominatedNodeName"}},
@@ -90,6 +90,30 @@ std::vector<Resource> WorkloadResources() {
   };
 }
 
+// What runs to its end, and what workloads are reached by and write to.
+std::vector<Resource> RunResources() {
+  return {
+      {.group = "batch",
+       .plural = "jobs",
+       .singular = "job",
+       .kind = "Job",
+       .categories = {"all"},
+       .has_status = true,
+       .has_generation = true},
+      {.plural = "services",
+       .singular = "service",
+       .kind = "Service",
+       .short_names = {"svc"},
+       .categories = {"all"},
+       .has_status = true},
+      {.plural = "persistentvolumeclaims",
+       .singular = "persistentvolumeclaim",
+       .kind = "PersistentVolumeClaim",
+       .short_names = {"pvc"},
+       .has_status = true},
+  };
+}
+
 std::vector<Resource> AccessResources() {
   const std::string rbac = "rbac.authorization.k8s.io";
   return {
@@ -135,12 +159,46 @@ std::vector<Resource> AccessResources() {
   };
 }
 
+std::vector<Resource> PolicyResources() {
+  const std::string admission = "admissionregistration.k8s.io";
+  return {
+      {.group = admission,
+       .plural = "validatingadmissionpolicies",
+       .singular = "validatingadmissionpolicy",
+       .kind = "ValidatingAdmissionPolicy",
+       .categories = {"api-extensions"},
+       .is_namespaced = false,
+       .has_status = true,
+       .has_generation = true},
+      {.group = admission,
+       .plural = "validatingadmissionpolicybindings",
+       .singular = "validatingadmissionpolicybinding",
+       .kind = "ValidatingAdmissionPolicyBinding",
+       .categories = {"api-extensions"},
+       .is_namespaced = false,
+       .has_generation = true},
+      {.group = "networking.k8s.io",
+       .plural = "networkpolicies",
+       .singular = "networkpolicy",
+       .kind = "NetworkPolicy",
+       .short_names = {"netpol"},
+       .has_generation = true},
+      {.group = "scheduling.k8s.io",
+       .plural = "priorityclasses",
+       .singular = "priorityclass",
+       .kind = "PriorityClass",
+       .short_names = {"pc"},
+       .is_namespaced = false},
+  };
+}
+
 }  // namespace
 
 std::vector<Resource> BuiltinResources() {
   std::vector<Resource> all;
   for (std::vector<Resource>& some :
-       std::vector{CoreResources(), WorkloadResources(), AccessResources()}) {
+       std::vector{CoreResources(), WorkloadResources(), RunResources(), AccessResources(),
+                   PolicyResources()}) {
     all.insert(all.end(), std::make_move_iterator(some.begin()),
                std::make_move_iterator(some.end()));
   }
