@@ -48,10 +48,9 @@ Status Unknown(const Folders& folders, const std::string& name, std::string_view
     }
   }
   const std::string both = fmt::format("{} and {}", folders.configs.name, folders.policy.name);
+  const std::string add = fmt::format("add {}{} to {}", name, kSuffix, folders.configs.name);
   if (names.empty()) {
-    return NotFound(
-        "{}: no configuration \"{}\": the ConfigMaps {} have none: add it to {} as {}{}", why, name,
-        both, folders.configs.name, name, kSuffix);
+    return NotFound("{}: the ConfigMaps {} are empty: {}", why, both, add);
   }
   const auto nearest = Nearest(name, {names.begin(), names.end()});
   std::vector<std::string> shown(names.begin(), names.end());
@@ -59,9 +58,10 @@ Status Unknown(const Folders& folders, const std::string& name, std::string_view
     shown.resize(kMaxNamesShown);
     shown.emplace_back("…");
   }
-  return NotFound("{}: no configuration \"{}\"{}: the ConfigMaps {} have {}", why, name,
-                  nearest ? fmt::format(", did you mean \"{}\"?", *nearest) : "", both,
-                  Join(shown, ", "));
+  return NotFound("{}: the ConfigMaps {} have no \"{}\", only {}: {}", why, both, name,
+                  Join(shown, ", "),
+                  nearest ? fmt::format("did you mean \"{}\"?", *nearest)
+                          : fmt::format("use one of these, or {}", add));
 }
 
 // `first` is asked before `second`.
@@ -110,6 +110,10 @@ bool IsUsed(const Folders& folders) {
   return std::ranges::any_of(
       std::array{&folders.policy, &folders.configs},
       [](const Folder* folder) { return !folder->files.empty() || !folder->problem.empty(); });
+}
+
+bool NamesConfig(const Labels& labels) {
+  return !LabelOf(labels, kConfigLabel).empty();
 }
 
 StatusOr<Choice> Choose(const Folders& folders, const Labels& labels) {

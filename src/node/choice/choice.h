@@ -46,6 +46,9 @@ struct Choice {
 // that cannot be read counts.
 bool IsUsed(const Folders& folders);
 
+// Whether kConfigLabel names a configuration.
+bool NamesConfig(const Labels& labels);
+
 // In this order: kConfigLabel, kNvidiaLabel (only if IsUsed), the selectors of `policy`, those of
 // `configs`, the default. A label's name is looked up in `configs`, then in `policy`; a selector's
 // in its own folder, then in the other. Errors: NotFound (a label or selector names a configuration

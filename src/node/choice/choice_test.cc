@@ -78,9 +78,8 @@ TEST(ChoiceTest, NvidiasLabelMeansNothingWithoutConfigurations) {
   EXPECT_EQ(WhyOf({{"nvidia.com/device-plugin.config", "mig"}}, TestFolders()), "default: ");
   EXPECT_THAT(Choose(TestFolders(), {{"kgpu.dev/config", "mig"}}),
               StatusIs(StatusCode::kNotFound,
-                       HasSubstr("label kgpu.dev/config=mig: no configuration \"mig\": the "
-                                 "ConfigMaps kgpu-configs and kgpu-policy have none: add it to "
-                                 "kgpu-configs as mig.yaml")));
+                       HasSubstr("label kgpu.dev/config=mig: the ConfigMaps kgpu-configs and "
+                                 "kgpu-policy are empty: add mig.yaml to kgpu-configs")));
 }
 
 TEST(ChoiceTest, SaysWhichFileAndConfigMap) {
@@ -95,9 +94,11 @@ TEST(ChoiceTest, AnUnknownNameListsThoseThereAre) {
   EXPECT_THAT(Choose(WithBoth(), {{"kgpu.dev/config", "shard"}}),
               StatusIs(StatusCode::kNotFound,
                        AllOf(HasSubstr("label kgpu.dev/config=shard"),
-                             HasSubstr("did you mean \"shared\"?"),
-                             HasSubstr("kgpu-configs and kgpu-policy have both, mig, shared, "
-                                       "training"))));
+                             HasSubstr("kgpu-configs and kgpu-policy have no \"shard\", only "
+                                       "both, mig, shared, training: did you mean \"shared\"?"))));
+  EXPECT_THAT(Choose(WithBoth(), {{"kgpu.dev/config", "z"}}),
+              StatusIs(StatusCode::kNotFound,
+                       HasSubstr("use one of these, or add z.yaml to kgpu-configs")));
   EXPECT_THAT(Choose(WithBoth(), {{"pool", "gone"}}),
               StatusIs(StatusCode::kNotFound, HasSubstr("selector 3 of kgpu-policy")));
 }
