@@ -28,6 +28,8 @@ void AddUsageCommand(CommandRegistrar& registrar);
 void AddValidateCommand(CommandRegistrar& registrar);
 void AddVersionCommand(CommandRegistrar& registrar);
 
+// `kgpu config show`, which asks the agent, or the cluster about every node.
+void AddConfigShowCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu doctor image`, which asks whether the CUDA of an image runs on a host.
 void AddDoctorImageCommand(CommandRegistrar& registrar, CLI::App& doctor);
 // `kgpu doctor manifest`, for manifests of the time before CDI and DRA.
