@@ -71,8 +71,7 @@ class AgentImpl final : public Agent {
                           },
                       .version = options_.version}),
         injector_(std::move(injector)),
-        config_(loop, options_.config_file.empty() ? kDefaultConfigFile : options_.config_file,
-                !options_.config_file.empty(), [this] { OnConfig(); }),
+        config_(loop, ConfigSourceOptionsOf(options_), [this] { OnConfig(); }),
         disk_(loop),
         remembered_(Recall(options_, config_.config(), disk_)),
         health_(
@@ -272,6 +271,7 @@ void AgentImpl::Measure() {
 }
 
 void AgentImpl::OnConfig() {
+  NotifySoon();
   if (!config_.config() || in_force_ == config_.config()) {
     return;
   }
@@ -400,6 +400,9 @@ void AgentImpl::Show() {
 }
 
 void AgentImpl::OnCluster() {
+  if (const auto* labels = cluster_.labels()) {
+    config_.SetLabels(*labels);
+  }
   if (stands_back_ == cluster_.stands_back()) {
     return;
   }
@@ -436,6 +439,9 @@ void AgentImpl::NotifySoon() {
 void AgentImpl::Notify() {
   cluster_.SetFacts(ChainFactsOf(state()));
   cluster_.SetHealthNote(memory_.problem());
+  if (config_.has_labels()) {
+    cluster_.SetConfigReport(config_.report());
+  }
   if (snapshot_) {
     cluster_.SetSnapshot(snapshot_);
   }
@@ -447,6 +453,8 @@ AgentState AgentImpl::state() const {
   state.config_file = config_.path();
   state.config_problem = config_.problem();
   state.has_config = in_force_ != nullptr;
+  state.config = in_force_;
+  state.config_report = config_.report();
   state.snapshot = snapshot_ ? snapshot_ : inventory_.current();
   state.assignment = assignment_;
   if (plugin_) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "src/agent/memory.h"
+#include "src/agent/saved_choice.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -18,6 +19,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto second = kgpu::agent::ParseMemory(again, key);
     if (!second.ok() || second->assignment.resources != remembered->assignment.resources ||
         second->kernel_log_position != remembered->kernel_log_position) {
+      __builtin_trap();
+    }
+  }
+  if (const auto saved = kgpu::agent::ParseSavedChoice(text); saved.ok()) {
+    const std::string again = kgpu::agent::PrintSavedChoice(*saved);
+    const auto second = kgpu::agent::ParseSavedChoice(again);
+    if (!second.ok() || second->config != saved->config || second->labels != saved->labels ||
+        second->running != saved->running) {
       __builtin_trap();
     }
   }

@@ -26,6 +26,10 @@ constexpr std::chrono::seconds kOpenAgain{60};
 // Changes that come together are looked at together.
 constexpr std::chrono::milliseconds kLookDelay{50};
 constexpr size_t kMaxProblems = 100;
+// Of the watch of the Node object: the nodes of a cluster may start together. Without a
+// configuration, the node waits for its labels.
+constexpr std::chrono::milliseconds kUsualJitter{5'000};
+constexpr std::chrono::milliseconds kGateOnlyJitter{2'000};
 // Below the run folder, which a reboot empties.
 constexpr const char* kDecisionFile = "plugin-owner";
 constexpr const char* kOurs = "kgpu\n";
@@ -141,6 +145,7 @@ void ClusterNode::MakeSyncer() {
                                    .sets_taint = config_.gate.taint,
                                    .booted = options_.booted},
                           .health = {.sets_condition = config_.gate.condition},
+                          .start_jitter = is_gate_only_ ? kGateOnlyJitter : kUsualJitter,
                           .reported = reported},
       node::Syncer::Handlers{.notify =
                                  [this](const node::NodeEvent& event) {
@@ -153,6 +158,7 @@ void ClusterNode::MakeSyncer() {
     writer_->SetSnapshot(snapshot_);
   }
   writer_->SetHealthNote(health_note_);
+  ShowConfigReport();
   rules_.reset();
   if (config_.labels.rule_objects && Publishes(config::LabelOutput::kNode)) {
     rules_ = std::make_unique<RuleWatch>(loop_, cluster_->client(), random_, options_.node_name,
@@ -212,6 +218,31 @@ void ClusterNode::SetHealthNote(const std::string& note) {
   if (writer_) {
     writer_->SetHealthNote(note);
   }
+}
+
+void ClusterNode::SetConfigReport(const choice::Report& report) {
+  if (config_report_ != report) {
+    config_report_ = report;
+    ShowConfigReport();
+  }
+}
+
+void ClusterNode::ShowConfigReport() {
+  if (!writer_ || !config_report_ || config_report_->state == choice::State::kWaiting) {
+    return;
+  }
+  node::DesiredConfig desired;
+  const auto condition = choice::ConditionOf(*config_report_);
+  if (condition && config_.gate.condition) {
+    desired.condition =
+        node::ConditionText{condition->status == "True", condition->reason, condition->message};
+  }
+  writer_->SetConfig(std::move(desired));
+}
+
+const std::map<std::string, std::string>* ClusterNode::labels() const {
+  const node::SeenNode* seen = writer_ ? writer_->seen() : nullptr;
+  return seen == nullptr ? nullptr : &seen->labels.values;
 }
 
 void ClusterNode::SetFacts(node::ChainFacts facts) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "src/agent/rule_watch.h"
 #include "src/gpu/device/snapshot.h"
 #include "src/kube/api/cluster.h"
+#include "src/node/choice/report.h"
 #include "src/node/config/node_config.h"
 #include "src/node/labels/gpu_hold.h"
 #include "src/node/labels/gpu_labels.h"
@@ -36,8 +38,8 @@ struct ClusterNodeOptions {
 // Lives on the loop's thread.
 class ClusterNode {
  public:
-  // Calls `changed` from the loop when report() or stands_back() may have changed. `loop` and
-  // `host` must outlive it.
+  // Calls `changed` from the loop when report(), labels() or stands_back() may have changed. `loop`
+  // and `host` must outlive it.
   ClusterNode(EventLoop& loop, const sys::Root& host, ClusterNodeOptions options,
               std::function<void()> changed);
   ~ClusterNode();
@@ -51,12 +53,16 @@ class ClusterNode {
   void SetNoConfig();
   void SetSnapshot(const device::SnapshotPtr& snapshot);
   void SetFacts(node::ChainFacts facts);
+  // For the condition about the node's configuration.
+  void SetConfigReport(const choice::Report& report);
   // For the condition about the GPUs' health; empty: none.
   void SetHealthNote(const std::string& note);
 
   // Writes an event about this node or one of its pods; without a cluster, writes nothing.
   void Notify(kube::Event event);
 
+  // The node's labels as last seen; null: not yet. Valid until the next call of anything else.
+  const std::map<std::string, std::string>* labels() const;
   // For checking tokens, with its own rate limit; null while there is no cluster. The node must
   // outlive its use.
   kube::Client* review_client();
@@ -70,6 +76,7 @@ class ClusterNode {
   void OpenCluster();
   void MakeSyncer();
   void OnSyncer();
+  void ShowConfigReport();
   void Decide();
   void LookAtHost();
   void UpdateGpus();
@@ -94,6 +101,7 @@ class ClusterNode {
   bool is_gate_only_ = false;
   config::NodeConfig config_;
   std::string health_note_;
+  std::optional<choice::Report> config_report_;  // nothing: not decided yet
   device::SnapshotPtr snapshot_;
   node::ChainFacts facts_;
   std::vector<std::string> sockets_;

@@ -32,8 +32,9 @@ class ConfigSourceTest : public ::testing::Test {
   void TearDown() override { SetLogSink({}); }
 
   std::unique_ptr<ConfigSource> Open(bool must_exist) {
-    return std::make_unique<ConfigSource>(loop_, dir_.At("etc/config.yaml"), must_exist,
-                                          [this] { ++changes_; });
+    return std::make_unique<ConfigSource>(
+        loop_, ConfigSourceOptions{.file = dir_.At("etc/config.yaml"), .must_exist = must_exist},
+        [this] { ++changes_; });
   }
   void Settle() {
     loop_.RunUntilIdle();

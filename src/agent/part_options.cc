@@ -19,6 +19,13 @@
 
 namespace kgpu::agent {
 
+ConfigSourceOptions ConfigSourceOptionsOf(const AgentOptions& options) {
+  const bool is_named = !options.config_file.empty();
+  return {.file = is_named ? options.config_file : kDefaultConfigFile,
+          .must_exist = is_named,
+          .saved = fmt::format("{}/{}", options.run_dir, kChoiceFile)};
+}
+
 health::Settings HealthOf(const AgentOptions& options, health::Settings settings) {
   settings.hold_down = options.hold_down.value_or(settings.hold_down);
   for (const std::string& note : config::ApplyHealthSwitches(options.environment, settings)) {

@@ -18,8 +18,10 @@
 
 namespace kgpu::agent {
 
-inline constexpr char kMemoryFile[] = "agent-memory.json";  // in the run folder
+inline constexpr char kChoiceFile[] = "chosen-config.json";  // in the run folder
+inline constexpr char kMemoryFile[] = "agent-memory.json";   // in the run folder
 
+ConfigSourceOptions ConfigSourceOptionsOf(const AgentOptions& options);
 // The configuration's settings, overridden by the command line and the environment.
 health::Settings HealthOf(const AgentOptions& options, health::Settings settings);
 inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options, const ConfigPtr& config,

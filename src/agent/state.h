@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "src/agent/config_source.h"
 #include "src/agent/metrics_front.h"
 #include "src/agent/privileges.h"
 #include "src/container/cri/runtime_facts.h"
 #include "src/gpu/device/snapshot.h"
-#include "src/node/config/node_config.h"
 #include "src/node/object/node_view.h"
 #include "src/node/plugin/answer_cache.h"
 #include "src/node/plugin/endpoint.h"
@@ -24,6 +24,8 @@ struct AgentState {
   std::string config_file;     // empty: none
   std::string config_problem;  // empty: the file is in effect
   bool has_config = false;
+  ConfigPtr config;              // that is in force; null: none
+  choice::Report config_report;  // which it is, and why
   device::SnapshotPtr snapshot;
   pools::Assignment assignment;
   std::vector<plugin::EndpointStatus> endpoints;  // by resource

@@ -103,6 +103,23 @@ std::string Readiness(const AgentState& state) {
   return has_metrics ? "ready" : "ready, except for metrics";
 }
 
+void AddConfig(const AgentState& state, std::string& text) {
+  const choice::Report& report = state.config_report;
+  if (report.state == choice::State::kWaiting) {
+    text += fmt::format("config    waiting: {}\n", report.problem);
+    return;
+  }
+  if (!state.config_problem.empty()) {
+    text += fmt::format("config    rejected: {}\n", state.config_problem);
+  }
+  if (report.is_chosen_by_node) {
+    text += fmt::format("config    {} ({})\n", choice::RunningText(report), report.why);
+  } else if (state.config_problem.empty()) {
+    text +=
+        fmt::format("config    {}\n", state.config_file.empty() ? "built in" : state.config_file);
+  }
+}
+
 void AddHead(const AgentState& state, std::string_view version, std::string& text) {
   text += fmt::format("kgpu {}: {}\n", version, Readiness(state));
   if (state.snapshot) {
@@ -111,10 +128,7 @@ void AddHead(const AgentState& state, std::string_view version, std::string& tex
         fmt::format("driver    {}{}{}, {} GPUs\n", device::ToString(driver.state),
                     driver.version.empty() ? "" : " ", driver.version, state.snapshot->gpus.size());
   }
-  text += fmt::format("config    {}\n",
-                      state.config_problem.empty()
-                          ? (state.config_file.empty() ? "built in" : state.config_file)
-                          : "rejected: " + state.config_problem);
+  AddConfig(state, text);
   if (state.delivery) {
     text += fmt::format("injection {}: {}\n", plugin::ToString(state.delivery->strategies),
                         state.delivery->reason);
@@ -144,7 +158,10 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
   object["obstacle"] = why;
   object["version"] = std::string(version);
   object["startedAt"] = Iso(state.started);
-  object["config"] = json::object{{"file", state.config_file}, {"problem", state.config_problem}};
+  json::object config = choice::ReportJson(state.config_report).as_object();
+  config["file"] = state.config_file;
+  config["problem"] = state.config_problem;
+  object["config"] = std::move(config);
   if (state.snapshot) {
     object["driver"] = DriverJson(state.snapshot->driver);
   }

@@ -1,8 +1,11 @@
 #include "src/agent/web.h"
 
+#include <algorithm>
+#include <array>
 #include <boost/json/value.hpp>
 #include <string>
 
+#include "src/agent/config_view.h"
 #include "src/agent/status_view.h"
 #include "src/node/report/devices_view.h"
 #include "src/node/report/format.h"
@@ -64,7 +67,9 @@ http::Response AnswerPublic(const http::Request& request, const AgentState& stat
 
 http::Response AnswerLocal(const http::Request& request, const AgentState& state,
                            std::string_view version) {
-  if (request.path != "/v1/status" && request.path != "/v1/devices" && request.path != "/v1/node") {
+  static constexpr std::array<std::string_view, 4> kPaths = {"/v1/status", "/v1/devices",
+                                                             "/v1/node", "/v1/config"};
+  if (std::ranges::find(kPaths, request.path) == kPaths.end()) {
     return AnswerPublic(request, state);
   }
   if (!IsRead(request)) {
@@ -82,6 +87,9 @@ http::Response AnswerLocal(const http::Request& request, const AgentState& state
   if (request.path == "/v1/node") {
     return Shown(*format, node::NodeJson(state.node), node::NodeTable(state.node),
                  node::IsHealthy(state.node));
+  }
+  if (request.path == "/v1/config") {
+    return Shown(*format, ConfigJson(state), ConfigTable(state), state.config_problem.empty());
   }
   return Shown(*format, report::DevicesJson(*state.snapshot), report::DevicesTable(*state.snapshot),
                report::IsAllHealthy(*state.snapshot));

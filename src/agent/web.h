@@ -29,7 +29,8 @@ bool IsProbe(const http::Request& request);
 // On the network: /healthz (also /health, like DCGM's exporter), /readyz; 405 for the rest of
 // /metrics.
 http::Response AnswerPublic(const http::Request& request, const AgentState& state);
-// On agent.sock: those, and /v1/status, /v1/devices and /v1/node with ?output=table, json or yaml.
+// On agent.sock: those, and /v1/status, /v1/devices, /v1/node and /v1/config with ?output=table,
+// json or yaml.
 http::Response AnswerLocal(const http::Request& request, const AgentState& state,
                            std::string_view version);
 

@@ -31,6 +31,8 @@ void AddVersionCommand(CommandRegistrar& registrar);
 
 // `kgpu cluster render`, which prints what is installed on a cluster.
 void AddClusterRenderCommand(CommandRegistrar& registrar, CLI::App& group);
+// `kgpu config show`, which asks the agent, or the cluster about every node.
+void AddConfigShowCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu doctor image`, which asks whether the CUDA of an image runs on a host.
 void AddDoctorImageCommand(CommandRegistrar& registrar, CLI::App& doctor);
 // `kgpu doctor manifest`, for manifests of the time before CDI and DRA.

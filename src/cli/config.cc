@@ -241,12 +241,14 @@ void AddAssign(CommandRegistrar& registrar, CLI::App& group) {
 }  // namespace
 
 void AddConfigCommands(CommandRegistrar& registrar) {
-  CLI::App& group = registrar.AddGroup("config", "Check, print and convert node configuration");
+  CLI::App& group =
+      registrar.AddGroup("config", "Check, show, print and convert node configuration");
   group.footer(
       "  kgpu config check config.yaml\n"
       "  kgpu config print");
   AddConfigCheck(registrar, group);
   AddPrint(registrar, group);
+  AddConfigShowCommand(registrar, group);
   AddConvert(registrar, group);
   AddSchema(registrar, group);
   AddAssign(registrar, group);

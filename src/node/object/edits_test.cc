@@ -145,6 +145,7 @@ TEST(EditsTest, ClearsWhatIsOursStepByStep) {
   SeenNode node = NodeToEdit();
   node.gpu_ready = SeenCondition{"True", "AllVerified", "", WallTime{}};
   node.gpu_healthy = SeenCondition{"True", "AllHealthy", "", WallTime{}};
+  node.gpu_configured = SeenCondition{"True", "ConfigApplied", "", WallTime{}};
   node.annotations.values["kgpu.dev/adopted"] = "a-later-kind";
   node.taints.push_back({{"kgpu.dev/not-ready", "", "NoSchedule"}, "{}"});
   EditPlan plan = PlanClear(node);
@@ -152,10 +153,12 @@ TEST(EditsTest, ClearsWhatIsOursStepByStep) {
               ElementsAre("condition - GPUReady=True (AllVerified)",
                           "taint - kgpu.dev/not-ready:NoSchedule",
                           "condition - GPUHealthy=True (AllHealthy)",
+                          "condition - GPUConfigured=True (ConfigApplied)",
                           "label - nvidia.com/gpu.count", "annotation - kgpu.dev/adopted"));
   EXPECT_EQ(RequestOf(plan).path, "/api/v1/nodes/n1/status");
   node.gpu_ready.reset();
   node.gpu_healthy.reset();
+  node.gpu_configured.reset();
   node.taints.pop_back();
   node.labels.ours.clear();
   plan = PlanClear(node);

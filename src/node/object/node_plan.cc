@@ -57,6 +57,7 @@ class Planner {
     Do(&Planner::ReadyCondition);
     Do(&Planner::GateTaint);
     Do(&Planner::HealthCondition);
+    Do(&Planner::ConfigCondition);
     if (wanted_.claims) {
       claims_ = &*wanted_.claims;
       Do(&Planner::ChooseTaints);
@@ -89,11 +90,21 @@ class Planner {
     if (!wanted_.gate) {
       return;
     }
-    std::optional<SeenCondition> desired;
-    if (const std::optional<ConditionText>& text = wanted_.gate->condition) {
-      desired = SeenCondition{text->is_true ? "True" : "False", text->reason, text->message};
+    Condition(WriteKind::kCondition, kReadyCondition, node_.gpu_ready,
+              Desired(wanted_.gate->condition));
+  }
+
+  void ConfigCondition() {
+    if (wanted_.config) {
+      Condition(WriteKind::kConfigCondition, kConfigCondition, node_.gpu_configured,
+                Desired(wanted_.config->condition));
     }
-    Condition(WriteKind::kCondition, kReadyCondition, node_.gpu_ready, std::move(desired));
+  }
+
+  static std::optional<SeenCondition> Desired(const std::optional<ConditionText>& text) {
+    return text ? std::optional(
+                      SeenCondition{text->is_true ? "True" : "False", text->reason, text->message})
+                : std::nullopt;
   }
 
   void HealthCondition() {
@@ -350,14 +361,16 @@ class Planner {
 
 std::string_view ToString(WriteKind kind) {
   static constexpr std::array<std::string_view, kWriteKinds> kNames = {
-      "condition", "gate taint", "health condition", "labels", "taints", "extended resources"};
+      "condition", "gate taint", "health condition",  "config condition",
+      "labels",    "taints",     "extended resources"};
   return kNames.at(static_cast<size_t>(kind));
 }
 
 Wanted NothingWanted() {
   return {.claims = labels::NodeClaims{},
           .gate = DesiredGate{{}, DesiredTaint::kLift},
-          .health = DesiredHealth{}};
+          .health = DesiredHealth{},
+          .config = DesiredConfig{}};
 }
 
 NodePlan PlanNode(const SeenNode& node, const Wanted& wanted, const Owners& owners, WallTime now) {

@@ -46,12 +46,19 @@ struct DesiredHealth {
   bool operator==(const DesiredHealth&) const = default;
 };
 
+// The condition about the node's configuration.
+struct DesiredConfig {
+  std::optional<ConditionText> condition{};  // nothing: none of ours on the node
+  bool operator==(const DesiredConfig&) const = default;
+};
+
 // Each part stays unchanged on the node until it is decided: an agent that has just started removes
 // nothing.
 struct Wanted {
   std::optional<labels::NodeClaims> claims{};
   std::optional<DesiredGate> gate{};
   std::optional<DesiredHealth> health{};
+  std::optional<DesiredConfig> config{};
   bool operator==(const Wanted&) const = default;
 };
 // Removes everything of ours from the node.
@@ -71,12 +78,14 @@ enum class WriteKind : uint8_t {
   kCondition,
   kGateTaint,
   kHealthCondition,
+  kConfigCondition,
   kKeys,
   kTaints,
   kResources
 };
-inline constexpr size_t kWriteKinds = 6;
-// "condition", "gate taint", "health condition", "labels", "taints", "extended resources".
+inline constexpr size_t kWriteKinds = 7;
+// "condition", "gate taint", "health condition", "config condition", "labels", "taints",
+// "extended resources".
 std::string_view ToString(WriteKind kind);
 
 struct Write {

@@ -189,6 +189,25 @@ TEST(NodePlanTest, EachConditionHasAManagerOfItsOwn) {
   EXPECT_THAT(plan.changes, ElementsAre("condition - GPUHealthy=False (Xid79)"));
 }
 
+TEST(NodePlanTest, TheConfigurationHasACondition) {
+  SeenNode node = Node();
+  node.gpu_healthy = SeenCondition{"True", "AllHealthy", "y", {}};
+  Wanted wanted = Nothing();
+  wanted.config = DesiredConfig{ConditionText{false, "ConfigInvalid", "x"}};
+  NodePlan plan = Plan(node, wanted);
+  ASSERT_EQ(plan.writes.size(), 1U);
+  EXPECT_EQ(plan.writes[0].kind, WriteKind::kConfigCondition);
+  EXPECT_EQ(Query(plan.writes[0], "fieldManager"), "kgpu-config");
+  EXPECT_THAT(
+      plan.writes[0].request.body,
+      AllOf(HasSubstr(R"("type":"GPUConfigured","status":"False")"), Not(HasSubstr("GPUHealthy"))));
+  node.gpu_configured = SeenCondition{"False", "ConfigInvalid", "x", {}};
+  EXPECT_TRUE(Plan(node, wanted).writes.empty());
+  wanted.config = DesiredConfig{};
+  plan = Plan(node, wanted);
+  EXPECT_THAT(plan.changes, ElementsAre("condition - GPUConfigured=False (ConfigInvalid)"));
+}
+
 TEST(NodePlanTest, LiftsItsTaintAndKeepsTheOthersAsTheyAre) {
   SeenNode node = Node();
   node.taints = {{{"maintenance", "", "NoExecute"}, R"({"key":"maintenance","timeAdded":"t"})"},

@@ -25,6 +25,7 @@ struct ConditionKind {
 };
 inline constexpr ConditionKind kReadyCondition{kConditionType, kGateManager};
 inline constexpr ConditionKind kHealthCondition{kHealthConditionType, kHealthManager};
+inline constexpr ConditionKind kConfigCondition{kConfigConditionType, kConfigManager};
 
 // Server-side apply to the status: one of our conditions, or none.
 kube::ApiRequest ApplyCondition(const SeenNode& node, const ConditionKind& kind,

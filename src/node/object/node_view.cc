@@ -61,6 +61,10 @@ const SeenCondition* HealthOn(const NodeReport& report) {
   return ConditionOn(report, &SeenNode::gpu_healthy);
 }
 
+const SeenCondition* ConfigOn(const NodeReport& report) {
+  return ConditionOn(report, &SeenNode::gpu_configured);
+}
+
 json::value ConditionJson(const SeenCondition* condition) {
   if (condition == nullptr) {
     return nullptr;
@@ -201,6 +205,7 @@ json::value NodeJson(const NodeReport& report) {
   object["chain"] = ChainJson(report);
   object["condition"] = ConditionJson(ConditionOn(report));
   object["healthCondition"] = ConditionJson(HealthOn(report));
+  object["configCondition"] = ConditionJson(ConfigOn(report));
   object["taint"] = TaintJson(report);
   object["api"] = json::object{
       {"seen", report.seen.has_value()},        {"problem", report.api_problem},
@@ -233,6 +238,11 @@ std::string NodeTable(const NodeReport& report) {
                       ConditionLine(kConditionType, ConditionOn(report), report.seen.has_value()));
   text += fmt::format("health     {}\n", ConditionLine(kHealthConditionType, HealthOn(report),
                                                        report.seen.has_value()));
+  // Most nodes need none.
+  if (ConfigOn(report) != nullptr) {
+    text +=
+        fmt::format("config     {}\n", ConditionLine(kConfigConditionType, ConfigOn(report), true));
+  }
   const SeenTaint* taint = GateTaintOf(report);
   text += fmt::format("taint      {}\n", taint != nullptr ? labels::ToString(taint->taint)
                                          : report.seen    ? "none"

@@ -62,6 +62,17 @@ TEST(NodeViewTest, ShowsTheConditionAboutHealthBesideTheGate) {
   EXPECT_TRUE(IsHealthy(report)) << "one unhealthy GPU does not close the gate";
 }
 
+TEST(NodeViewTest, ShowsTheConditionAboutTheConfigurationWhereThereIsOne) {
+  NodeReport report = ReadyReport();
+  EXPECT_THAT(NodeTable(report), Not(HasSubstr("\nconfig ")));
+  EXPECT_TRUE(NodeJson(report).at("configCondition").is_null());
+  Seen(report).gpu_configured =
+      SeenCondition{"False", "ConfigUnknown", "", WallTime(std::chrono::seconds(1'767'323'045))};
+  EXPECT_THAT(
+      NodeTable(report),
+      HasSubstr("config     GPUConfigured=False ConfigUnknown since 2026-01-02T03:04:05Z\n"));
+}
+
 TEST(NodeViewTest, TheFirstThingWrongStandsFirst) {
   NodeReport report = ReadyReport();
   ChainFacts facts = ReadyFacts();

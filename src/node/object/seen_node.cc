@@ -135,6 +135,7 @@ StatusOr<SeenNode> ReadNode(const json::value& node) {
   seen.allocatable = ExtendedAt(node, {"status", "allocatable"});
   seen.gpu_ready = ReadCondition(node, kConditionType);
   seen.gpu_healthy = ReadCondition(node, kHealthConditionType);
+  seen.gpu_configured = ReadCondition(node, kConfigConditionType);
   return seen;
 }
 

@@ -18,14 +18,17 @@
 namespace kgpu::node {
 
 // Our field managers, for: labels, annotations, taints and extended resources; the gate's condition
-// and taint; the condition about the GPUs' health (separate, since fields that a manager no longer
-// applies are removed); changes by a person through a command.
+// and taint; the condition about the GPUs' health, and that about the configuration (separate,
+// since fields that a manager no longer applies are removed); changes by a person through a
+// command.
 inline constexpr std::string_view kManager = "kgpu";
 inline constexpr std::string_view kGateManager = "kgpu-gate";
 inline constexpr std::string_view kHealthManager = "kgpu-health";
+inline constexpr std::string_view kConfigManager = "kgpu-config";
 inline constexpr std::string_view kVerbManager = "kgpu-verb";
 inline constexpr std::string_view kConditionType = "GPUReady";
 inline constexpr std::string_view kHealthConditionType = "GPUHealthy";
+inline constexpr std::string_view kConfigConditionType = "GPUConfigured";
 
 // A taint as the server has it: parts that we do not know (timeAdded, say) must not be lost when
 // the list is written again.
@@ -63,6 +66,7 @@ struct SeenNode {
   Quantities allocatable{};  // the same
   std::optional<SeenCondition> gpu_ready{};
   std::optional<SeenCondition> gpu_healthy{};
+  std::optional<SeenCondition> gpu_configured{};
   bool operator==(const SeenNode&) const = default;
 };
 

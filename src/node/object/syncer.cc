@@ -70,6 +70,11 @@ void Syncer::SetHealthNote(std::string note) {
   health_.SetNote(std::move(note));
 }
 
+void Syncer::SetConfig(DesiredConfig config) {
+  wanted_.config = std::move(config);
+  writer_.SetWanted(wanted_);
+}
+
 void Syncer::SetClaims(labels::NodeClaims claims) {
   if (wanted_.claims) {
     wanted_.claims = std::move(claims);

@@ -80,6 +80,8 @@ class Syncer {
   void SetSnapshot(device::SnapshotPtr snapshot);
   // Another problem with health monitoring, for the same condition; empty: none.
   void SetHealthNote(std::string note);
+  // The condition about the node's configuration; before the first call, it stays as it is.
+  void SetConfig(DesiredConfig config);
   // What the node should carry; before the first call, nothing is removed or added.
   void SetClaims(labels::NodeClaims claims);
   // Traces of other owners on the host: live sockets in the kubelet's device-plugins/ that are not
@@ -89,6 +91,8 @@ class Syncer {
   const Owners& owners() const { return owners_; }
   const std::set<Owner>& reported() const { return reported_; }
   NodeReport report() const;
+  // The Node object as the watch brought it last; null: not seen.
+  const SeenNode* seen() const { return seen_ ? &*seen_ : nullptr; }
   // The uid of the Node object, for events about it; empty: not seen.
   std::string node_uid() const { return seen_ ? seen_->uid : std::string(); }
 

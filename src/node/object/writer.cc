@@ -29,7 +29,7 @@ bool IsToBeReadAgain(const Status& status) {
 
 std::string_view FixOfInvalid(WriteKind kind) {
   const bool is_gates = kind == WriteKind::kCondition || kind == WriteKind::kGateTaint ||
-                        kind == WriteKind::kHealthCondition;
+                        kind == WriteKind::kHealthCondition || kind == WriteKind::kConfigCondition;
   return is_gates ? "; if this persists, it is a bug of kgpu: report it"
                   : "; fix the rule or the setting that causes it";
 }
@@ -38,7 +38,8 @@ std::string FixOf(WriteKind kind, const Status& status) {
   std::string text(Message(status));
   if (status.code() == StatusCode::kPermissionDenied) {
     const bool is_status = kind == WriteKind::kCondition || kind == WriteKind::kResources ||
-                           kind == WriteKind::kHealthCondition;
+                           kind == WriteKind::kHealthCondition ||
+                           kind == WriteKind::kConfigCondition;
     text += fmt::format("; grant the agent's service account \"patch\" on {}",
                         is_status ? "nodes/status" : "nodes");
   } else if (status.code() == StatusCode::kInvalidArgument) {

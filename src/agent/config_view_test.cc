@@ -1,0 +1,50 @@
+#include "src/agent/config_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include "src/agent/test_state.h"
+
+namespace kgpu::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+AgentState StateWithChoice() {
+  AgentState state = TestState();
+  state.config = std::make_shared<const config::NodeConfig>(config::DefaultNodeConfig());
+  state.config_file = "/etc/kgpu/configs/mig.yaml";
+  state.config_report = {.is_running = true,
+                         .name = "mig",
+                         .from = "kgpu-configs",
+                         .file = state.config_file,
+                         .why = "label kgpu.dev/config=mig"};
+  return state;
+}
+
+TEST(ConfigViewTest, ShowsTheWholeConfigurationAndWhy) {
+  EXPECT_THAT(ConfigTable(StateWithChoice()),
+              AllOf(HasSubstr("runs       mig from kgpu-configs\n"),
+                    HasSubstr("chosen by  label kgpu.dev/config=mig\n"),
+                    HasSubstr("\n\napiVersion: kgpu.dev/v1\nkind: NodeConfig\n")));
+  const boost::json::value json = ConfigJson(StateWithChoice());
+  EXPECT_EQ(json.at("name").as_string(), "mig");
+  EXPECT_EQ(json.at("running").at("kind").as_string(), "NodeConfig");
+}
+
+TEST(ConfigViewTest, ANodeMayRunNothing) {
+  AgentState state = StateWithChoice();
+  state.config = nullptr;
+  state.config_report = {.state = choice::State::kUnknown, .problem = "label x: unknown"};
+  EXPECT_THAT(ConfigTable(state),
+              AllOf(HasSubstr("runs       none\n"), HasSubstr("problem    label x: unknown\n"),
+                    Not(HasSubstr("NodeConfig"))));
+  EXPECT_TRUE(ConfigJson(state).at("running").is_null());
+}
+
+}  // namespace
+}  // namespace kgpu::agent
