@@ -55,6 +55,13 @@ http::Response HandleControl(Api& api, const http::Request& request) {
     api.counters().Reset();
     return Done();
   }
+  if (what == "GET /stub/rbac") {
+    return http::JsonResponse(200, json::serialize(api.rbac().ToJson()));
+  }
+  if (what == "POST /stub/rbac/reset") {
+    api.rbac().Forget();
+    return Done();
+  }
   if (what == "POST /stub/faults") {
     return AddFault(api, request);
   }

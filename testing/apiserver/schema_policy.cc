@@ -3,28 +3,8 @@
 namespace kgpu::apiserver {
 
 const std::string_view kPolicySchemas = R"(
-@io.k8s.api.scheduling.v1
-PriorityClass -- how important pods are
-  apiVersion string
-  kind string
-  metadata ObjectMeta
-  value int
-  globalDefault bool
-  description string
-  preemptionPolicy string
-@io.k8s.api.networking.v1
-NetworkPolicy -- who may talk to pods
-  apiVersion string
-  kind string
-  metadata ObjectMeta
-  spec NetworkPolicySpec
-NetworkPolicySpec
-  egress []any atomic
-  ingress []any atomic
-  podSelector LabelSelector
-  policyTypes []string atomic
 @io.k8s.api.admissionregistration.v1
-ValidatingAdmissionPolicy -- which requests are refused
+ValidatingAdmissionPolicy -- which changes of objects are refused
   apiVersion string
   kind string
   metadata ObjectMeta
@@ -33,21 +13,79 @@ ValidatingAdmissionPolicy -- which requests are refused
 ValidatingAdmissionPolicySpec
   auditAnnotations []any atomic
   failurePolicy string
-  matchConditions []any atomic
-  matchConstraints any
+  matchConditions []MatchCondition map=name merge=name
+  matchConstraints MatchResources
   paramKind any
-  validations []any atomic
-  variables []any atomic
-ValidatingAdmissionPolicyBinding -- where a policy holds
+  validations []Validation atomic
+  variables []Variable map=name merge=name
+MatchCondition
+  expression string
+  name string
+Variable
+  expression string
+  name string
+Validation
+  expression string
+  message string
+  messageExpression string
+  reason string
+MatchResources
+  excludeResourceRules []NamedRuleWithOperations atomic
+  matchPolicy string
+  namespaceSelector LabelSelector
+  objectSelector LabelSelector
+  resourceRules []NamedRuleWithOperations atomic
+NamedRuleWithOperations
+  apiGroups []string atomic
+  apiVersions []string atomic
+  operations []string atomic
+  resourceNames []string atomic
+  resources []string atomic
+  scope string
+ValidatingAdmissionPolicyBinding -- where a policy counts
   apiVersion string
   kind string
   metadata ObjectMeta
   spec ValidatingAdmissionPolicyBindingSpec
 ValidatingAdmissionPolicyBindingSpec
-  matchResources any
+  matchResources MatchResources
   paramRef any
   policyName string
   validationActions []string set
+@io.k8s.api.networking.v1
+NetworkPolicy -- who may talk to some pods, and they to whom
+  apiVersion string
+  kind string
+  metadata ObjectMeta
+  spec NetworkPolicySpec
+NetworkPolicySpec
+  egress []NetworkPolicyEgressRule atomic
+  ingress []NetworkPolicyIngressRule atomic
+  podSelector LabelSelector
+  policyTypes []string atomic
+NetworkPolicyEgressRule
+  ports []NetworkPolicyPort atomic
+  to []NetworkPolicyPeer atomic
+NetworkPolicyIngressRule
+  from []NetworkPolicyPeer atomic
+  ports []NetworkPolicyPort atomic
+NetworkPolicyPeer
+  ipBlock any
+  namespaceSelector LabelSelector
+  podSelector LabelSelector
+NetworkPolicyPort
+  endPort int
+  port intstr
+  protocol string
+@io.k8s.api.scheduling.v1
+PriorityClass -- which pods come first
+  apiVersion string
+  description string
+  globalDefault bool
+  kind string
+  metadata ObjectMeta
+  preemptionPolicy string
+  value int
 )";
 
 }  // namespace kgpu::apiserver
