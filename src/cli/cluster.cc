@@ -7,6 +7,9 @@ namespace kgpu::cli {
 void AddClusterCommands(CommandRegistrar& registrar) {
   CLI::App& group = registrar.AddGroup("cluster", "Install kgpu on a Kubernetes cluster");
   group.footer("  kgpu cluster render | kubectl apply -f -");
+  AddClusterInstallCommands(registrar, group);
+  AddClusterStatusCommand(registrar, group);
+  AddClusterUninstallCommand(registrar, group);
   AddClusterRenderCommand(registrar, group);
 }
 

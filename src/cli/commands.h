@@ -29,6 +29,10 @@ void AddUsageCommand(CommandRegistrar& registrar);
 void AddValidateCommand(CommandRegistrar& registrar);
 void AddVersionCommand(CommandRegistrar& registrar);
 
+// `kgpu cluster install` and `upgrade`; `status`; `uninstall`.
+void AddClusterInstallCommands(CommandRegistrar& registrar, CLI::App& group);
+void AddClusterStatusCommand(CommandRegistrar& registrar, CLI::App& group);
+void AddClusterUninstallCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu cluster render`, which prints what is installed on a cluster.
 void AddClusterRenderCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu config show`, which asks the agent, or the cluster about every node.

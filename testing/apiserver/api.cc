@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "src/platform/base/status_macros.h"
+#include "testing/apiserver/dump.h"
 #include "testing/apiserver/failure.h"
 #include "testing/apiserver/json_fields.h"
 #include "testing/apiserver/rbac_roles.h"
@@ -328,6 +329,10 @@ void Api::RemoveObserver(uint64_t id) {
 
 const Store& Api::store() const {
   return impl_->state().store;
+}
+
+std::string Api::Dump() const {
+  return DumpText(impl_->state());
 }
 
 void Api::Compact() {

@@ -67,6 +67,8 @@ class Api {
   size_t watches() const;
   // A stored object by its path "/api/v1/nodes/n1"; null if there is none.
   StoredPtr Find(std::string_view path) const;
+  // All objects but events as one text, without what counts or dates writes: to compare.
+  std::string Dump() const;
   // Does what a request of `method` with a JSON body would, as the manager "test"; for test set-up.
   // Not counted. Errors: Failures.
   StatusOr<boost::json::object> Do(std::string_view method, std::string_view target,

@@ -48,6 +48,9 @@ http::Response HandleControl(Api& api, const http::Request& request) {
   if (what == "GET /stub/counters") {
     return http::JsonResponse(200, json::serialize(api.counters().ToJson()));
   }
+  if (what == "GET /stub/dump") {
+    return http::TextResponse(200, api.Dump());
+  }
   if (what == "POST /stub/counters/reset") {
     api.counters().Reset();
     return Done();
