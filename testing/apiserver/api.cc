@@ -125,7 +125,7 @@ http::Response FailureResponse(const Status& status) {
 class Api::Impl {
  public:
   Impl(EventLoop& loop, const ApiOptions& options) : state_(loop, options) {
-    state_.store.SetListener([this](const Change& change) { state_.hub.Notify(change); });
+    state_.store.SetListener([this](const Change& change) { Notify(change); });
     state_.faults.OnAway([this](bool is_away) {
       if (is_away) {
         state_.hub.CutAll();
@@ -135,6 +135,12 @@ class Api::Impl {
   }
 
   ServerState& state() { return state_; }
+
+  uint64_t AddObserver(std::function<void(const Change&)> observer) {
+    observers_.emplace(++last_observer_, std::move(observer));
+    return last_observer_;
+  }
+  void RemoveObserver(uint64_t id) { observers_.erase(id); }
 
   void Handle(const http::Request& request, std::shared_ptr<Sink> sink) {
     if (state_.faults.is_away()) {
@@ -178,8 +184,12 @@ class Api::Impl {
       sink->Answer(FailureResponse(user.status()));
       return;
     }
-    if (route.resource != nullptr && route.verb == "watch") {
-      if (const Status status = BeginWatch(state_, route, request, sink); !status.ok()) {
+    const bool is_log = route.resource != nullptr && route.verb == "get" &&
+                        route.subresource == "log" && route.resource->HasSubresource("log");
+    if (route.resource != nullptr && (route.verb == "watch" || is_log)) {
+      if (const Status status =
+              is_log ? ServeLog(state_, route, sink) : BeginWatch(state_, route, request, sink);
+          !status.ok()) {
         sink->Answer(FailureResponse(status));
       }
       return;
@@ -197,6 +207,16 @@ class Api::Impl {
   }
 
  private:
+  void Notify(const Change& change) {
+    state_.hub.Notify(change);
+    if (change.storage == "pods" && change.type == ChangeType::kDeleted) {
+      state_.logs.Forget(change.key);
+    }
+    for (const auto& [id, observer] : observers_) {
+      observer(change);
+    }
+  }
+
   static bool AnswerWithFault(const std::vector<Fault>& faults, Sink& sink) {
     for (const Fault& fault : faults) {
       if (fault.kind == FaultKind::kReset) {
@@ -248,6 +268,8 @@ class Api::Impl {
   }
 
   ServerState state_;
+  std::map<uint64_t, std::function<void(const Change&)>> observers_;
+  uint64_t last_observer_ = 0;
 };
 
 Api::Api(EventLoop& loop, ApiOptions options) : impl_(std::make_unique<Impl>(loop, options)) {
@@ -269,6 +291,18 @@ Counters& Api::counters() {
 
 Access& Api::access() {
   return impl_->state().access;
+}
+
+PodLogs& Api::logs() {
+  return impl_->state().logs;
+}
+
+uint64_t Api::AddObserver(std::function<void(const Change&)> observer) {
+  return impl_->AddObserver(std::move(observer));
+}
+
+void Api::RemoveObserver(uint64_t id) {
+  impl_->RemoveObserver(id);
 }
 
 const Store& Api::store() const {

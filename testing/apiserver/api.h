@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "testing/apiserver/access.h"
 #include "testing/apiserver/counters.h"
 #include "testing/apiserver/faults.h"
+#include "testing/apiserver/pod_logs.h"
 #include "testing/apiserver/sink.h"
 #include "testing/apiserver/store.h"
 
@@ -45,7 +47,12 @@ class Api {
   Faults& faults();
   Counters& counters();
   Access& access();
+  PodLogs& logs();
   const Store& store() const;
+
+  // Calls `observer` after each change of an object, until it is removed. It must not write.
+  uint64_t AddObserver(std::function<void(const Change&)> observer);
+  void RemoveObserver(uint64_t id);
 
   // For tests, outside of requests: forgets the history, so that watches from older versions get
   // 410.

@@ -26,7 +26,7 @@ std::vector<Resource> CoreResources() {
        .short_names = {"po"},
        .categories = {"all"},
        .has_status = true,
-       .subresources = {"eviction"},
+       .subresources = {"eviction", "log"},
        .selectable = {"spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
                       "spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP",
                       "status.nominatedNodeName"}},
@@ -90,6 +90,30 @@ std::vector<Resource> WorkloadResources() {
   };
 }
 
+// What runs to its end, and what workloads are reached by and write to.
+std::vector<Resource> RunResources() {
+  return {
+      {.group = "batch",
+       .plural = "jobs",
+       .singular = "job",
+       .kind = "Job",
+       .categories = {"all"},
+       .has_status = true,
+       .has_generation = true},
+      {.plural = "services",
+       .singular = "service",
+       .kind = "Service",
+       .short_names = {"svc"},
+       .categories = {"all"},
+       .has_status = true},
+      {.plural = "persistentvolumeclaims",
+       .singular = "persistentvolumeclaim",
+       .kind = "PersistentVolumeClaim",
+       .short_names = {"pvc"},
+       .has_status = true},
+  };
+}
+
 std::vector<Resource> AccessResources() {
   const std::string rbac = "rbac.authorization.k8s.io";
   return {
@@ -140,7 +164,7 @@ std::vector<Resource> AccessResources() {
 std::vector<Resource> BuiltinResources() {
   std::vector<Resource> all;
   for (std::vector<Resource>& some :
-       std::vector{CoreResources(), WorkloadResources(), AccessResources()}) {
+       std::vector{CoreResources(), WorkloadResources(), RunResources(), AccessResources()}) {
     all.insert(all.end(), std::make_move_iterator(some.begin()),
                std::make_move_iterator(some.end()));
   }

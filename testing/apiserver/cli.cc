@@ -13,6 +13,7 @@
 #include "src/platform/sys/atomic_file.h"
 #include "src/platform/tls/context.h"
 #include "testing/apiserver/http_service.h"
+#include "testing/cluster/cluster.h"
 #include "testing/simhost/daemon.h"
 #include "testing/tls/certificates.h"
 #include "testing/tls/tls_front.h"
@@ -40,6 +41,7 @@ struct ServeFlags {
   double pod_stop_seconds = 0;
   size_t history = 10'000;
   bool is_tls = false;
+  bool has_controllers = false;
 };
 
 // What clients learn about the server.
@@ -110,6 +112,10 @@ Status Serve(const ServeFlags& flags, const simhost::CliContext& context) {
   for (const std::string& token : flags.tokens) {
     api.access().AddToken(token, {.name = "stub-admin", .groups = {"system:masters"}});
   }
+  std::unique_ptr<simcluster::Cluster> cluster;
+  if (flags.has_controllers) {
+    cluster = std::make_unique<simcluster::Cluster>(*loop, api);
+  }
   HttpService service(*loop, api);
   std::unique_ptr<TlsFront> front;
   ASSIGN_OR_RETURN(const Endpoint endpoint, Listen(*loop, flags, service, front));
@@ -143,6 +149,8 @@ void AddApiserverVerb(CLI::App& app, simhost::CliContext& context) {
   verb->add_option("--kubeconfig-out", flags->kubeconfig, "kubeconfig file to write for clients");
   verb->add_flag("--tls", flags->is_tls,
                  "serve TLS with a new authority, which the kubeconfig contains");
+  verb->add_flag("--controllers", flags->has_controllers,
+                 "also run controllers, a scheduler and the kubelets of all nodes");
   verb->add_option("--control", flags->control,
                    "unix socket for /stub/ requests that stays while the server is \"away\"");
   verb->add_option("--token", flags->tokens,

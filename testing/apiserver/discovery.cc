@@ -94,6 +94,8 @@ json::object SubresourceJson(const Resource& resource, const std::string& name) 
     entry["version"] = "v1";
     entry["kind"] = "Eviction";
     entry["verbs"] = json::array{"create"};
+  } else if (name == "log") {
+    entry["verbs"] = json::array{"get"};
   } else if (name == "token") {
     entry["group"] = "authentication.k8s.io";
     entry["version"] = "v1";

@@ -52,12 +52,32 @@ void FillSecret(json::object& secret) {
   }
 }
 
+// The server labels a job's pods, and selects them by that label.
+void FillJob(json::object& job) {
+  const std::string uid(TextAt(job, {"metadata", "uid"}));
+  json::object& spec = MakeObject(job, "spec");
+  json::object& metadata = MakeObject(MakeObject(spec, "template"), "metadata");
+  json::object& labels = MakeObject(metadata, "labels");
+  labels["batch.kubernetes.io/controller-uid"] = uid;
+  labels["batch.kubernetes.io/job-name"] = TextAt(job, {"metadata", "name"});
+  spec["selector"] = {{"matchLabels", {{"batch.kubernetes.io/controller-uid", uid}}}};
+  Default(spec, "parallelism", 1);
+  if (!spec.contains("completions")) {
+    spec["completions"] = 1;
+  }
+  Default(spec, "backoffLimit", 6);
+}
+
 void FillNewObject(const Resource& resource, json::object& object) {
   const bool keeps_status = resource.kind == "Node" || !resource.has_status;
   if (!keeps_status) {
     object.erase("status");
   }
-  if (resource.kind == "Pod") {
+  if (resource.kind == "Job" && !FlagAt(object, {"spec", "manualSelector"})) {
+    FillJob(object);
+  } else if (resource.kind == "PersistentVolumeClaim") {
+    object["status"] = {{"phase", "Pending"}};
+  } else if (resource.kind == "Pod") {
     object["status"] = {{"phase", "Pending"}, {"qosClass", "BestEffort"}};
   } else if (resource.kind == "Namespace") {
     object["status"] = {{"phase", "Active"}};

@@ -146,4 +146,17 @@ std::optional<std::string> CanonicalQuantity(std::string_view text) {
                      Print(*nanos, suffix->base == 2));
 }
 
+std::optional<int64_t> MilliOf(std::string_view text) {
+  const Decimal decimal = ReadDecimal(text);
+  const auto suffix = FindSuffix(text.substr(decimal.size));
+  if (!decimal.has_digit || !suffix) {
+    return std::nullopt;
+  }
+  const auto nanos = Scale(decimal.mantissa, decimal.decimals, *suffix);
+  if (!nanos || *nanos / 1'000'000 >= INT64_MAX) {
+    return std::nullopt;
+  }
+  return static_cast<int64_t>((*nanos + 999'999) / 1'000'000);
+}
+
 }  // namespace kgpu::apiserver

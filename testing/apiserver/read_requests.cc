@@ -187,6 +187,19 @@ StatusOr<Reply> Read(const ServerState& state, const Route& route, const http::R
   return Reply{.response = http::JsonResponse(200, ShowObject(*route.resource, *object, view))};
 }
 
+Status ServeLog(ServerState& state, const Route& route, const std::shared_ptr<Sink>& sink) {
+  RETURN_IF_ERROR(state.registry.Get(*route.resource, route.Key()).status());
+  LogRequest request{.follows = route.IsSet("follow")};
+  if (route.query.contains("tailLines")) {
+    const auto lines = ParseUint(route.Query("tailLines"));
+    if (!lines) {
+      return BadRequest(fmt::format("tailLines: {} is no number", route.Query("tailLines")));
+    }
+    request.tail_lines = *lines;
+  }
+  return state.logs.Serve(route.Key(), request, sink);
+}
+
 Status BeginWatch(ServerState& state, const Route& route, const http::Request& request,
                   const std::shared_ptr<Sink>& sink) {
   ASSIGN_OR_RETURN(Selection selection, SelectionOf(route));

@@ -7,6 +7,7 @@
 #include "testing/apiserver/failure.h"
 #include "testing/apiserver/json_fields.h"
 #include "testing/apiserver/json_patches.h"
+#include "testing/apiserver/services.h"
 #include "testing/apiserver/strategic_patch.h"
 #include "testing/apiserver/time_text.h"
 #include "testing/apiserver/validation.h"
@@ -215,6 +216,9 @@ StatusOr<Written> Registry::Insert(const Resource& resource, json::object object
     metadata["generation"] = 1;
   }
   FillIn(resource, object, true);
+  if (resource.kind == "Service" && resource.group.empty()) {
+    RETURN_IF_ERROR(PlaceService(store_, object));
+  }
   if (const auto causes = Validate(resource, object, nullptr); !causes.empty()) {
     return InvalidObject(resource, TextAt(object, {"metadata", "name"}), causes);
   }
@@ -340,6 +344,9 @@ StatusOr<Written> Registry::Replace(const Resource& resource, const ObjectKey& k
   }
   SplitSubresource(resource, before, after, options.subresource);
   FillIn(resource, after, false);
+  if (resource.kind == "Service" && resource.group.empty()) {
+    RETURN_IF_ERROR(PlaceService(store_, after));
+  }
   if (const auto causes = Validate(resource, after, &before); !causes.empty()) {
     return InvalidObject(resource, key.name, causes);
   }

@@ -21,7 +21,7 @@ const Schema* SchemaSet::Find(std::string_view name) const {
 Status AddBuiltinSchemas(SchemaSet& set) {
   std::string all;
   for (const std::string_view part : {kMetaSchemas, kNodeSchemas, kPodSchemas, kVolumeSchemas,
-                                      kWorkloadSchemas, kAccessSchemas}) {
+                                      kWorkloadSchemas, kRunSchemas, kAccessSchemas}) {
     all.append(part);
   }
   return set.AddText(all);

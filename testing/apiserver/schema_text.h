@@ -17,6 +17,7 @@ extern const std::string_view kNodeSchemas;
 extern const std::string_view kPodSchemas;
 extern const std::string_view kVolumeSchemas;
 extern const std::string_view kWorkloadSchemas;
+extern const std::string_view kRunSchemas;
 extern const std::string_view kAccessSchemas;
 
 }  // namespace kgpu::apiserver

@@ -5,6 +5,7 @@
 
 #include "src/platform/http/message.h"
 #include "testing/apiserver/api.h"
+#include "testing/apiserver/pod_logs.h"
 #include "testing/apiserver/registry.h"
 #include "testing/apiserver/route.h"
 #include "testing/apiserver/watch_hub.h"
@@ -23,6 +24,7 @@ struct ServerState {
   Access access;
   Faults faults;
   Counters counters;
+  PodLogs logs;
 
   int64_t NowSeconds() const;
 };
@@ -39,6 +41,8 @@ StatusOr<Reply> Read(const ServerState& state, const Route& route, const http::R
 // Starts a watch. Errors: Failures; `sink` has then not been used.
 Status BeginWatch(ServerState& state, const Route& route, const http::Request& request,
                   const std::shared_ptr<Sink>& sink);
+// What a pod has printed. Errors: as BeginWatch.
+Status ServeLog(ServerState& state, const Route& route, const std::shared_ptr<Sink>& sink);
 // create, update, patch, apply, delete, deletecollection, and subresources. Errors: Failures.
 StatusOr<Reply> Write(ServerState& state, const Route& route, const http::Request& request,
                       const User& user);

@@ -222,6 +222,36 @@ json::value DeploymentReadiness(const json::object& deployment, int64_t /*now*/)
                                   NumberAt(deployment, {"spec", "replicas"}, 1)));
 }
 
+json::value JobState(const json::object& job, int64_t /*now*/) {
+  for (const json::value& item : ItemsAt(job, {"status", "conditions"})) {
+    const json::object* condition = item.if_object();
+    if (condition != nullptr && TextAt(*condition, {"status"}) == "True") {
+      const std::string_view type = TextAt(*condition, {"type"});
+      if (type == "Complete" || type == "Failed" || type == "Suspended") {
+        return json::string(type);
+      }
+    }
+  }
+  return "Running";
+}
+
+json::value JobCompletions(const json::object& job, int64_t /*now*/) {
+  return json::string(fmt::format("{}/{}", NumberAt(job, {"status", "succeeded"}, 0),
+                                  NumberAt(job, {"spec", "completions"}, 1)));
+}
+
+json::value ServicePorts(const json::object& service, int64_t /*now*/) {
+  std::vector<std::string> ports;
+  for (const json::value& item : ItemsAt(service, {"spec", "ports"})) {
+    const json::object port = item.is_object() ? item.get_object() : json::object();
+    const int64_t on_node = NumberAt(port, {"nodePort"}, 0);
+    ports.push_back(fmt::format("{}{}/{}", NumberAt(port, {"port"}, 0),
+                                on_node == 0 ? "" : fmt::format(":{}", on_node),
+                                TextAt(port, {"protocol"})));
+  }
+  return OrNone(Join(ports, ","));
+}
+
 std::vector<TableColumn> CustomColumns(const Resource& resource) {
   std::vector<TableColumn> columns = {Name()};
   for (const Column& column : resource.columns) {
@@ -273,6 +303,28 @@ std::vector<TableColumn> SmallColumns(const std::string& kind) {
   }
   if (kind == "CustomResourceDefinition") {
     return {Name(), {.name = "Created At", .cell = TextCell("metadata.creationTimestamp")}};
+  }
+  if (kind == "Job") {
+    return {Name(),
+            {.name = "Status", .cell = JobState},
+            {.name = "Completions", .cell = JobCompletions},
+            Age()};
+  }
+  if (kind == "Service") {
+    return {Name(),
+            {.name = "Type", .cell = TextCell("spec.type")},
+            {.name = "Cluster-IP", .cell = TextCell("spec.clusterIP")},
+            {.name = "External-IP", .cell = TextCell("spec.externalIPs")},
+            {.name = "Port(s)", .cell = ServicePorts},
+            Age()};
+  }
+  if (kind == "PersistentVolumeClaim") {
+    return {Name(),
+            {.name = "Status", .cell = TextCell("status.phase")},
+            {.name = "Volume", .cell = TextCell("spec.volumeName")},
+            {.name = "Capacity", .cell = TextCell("status.capacity.storage")},
+            {.name = "StorageClass", .cell = TextCell("spec.storageClassName")},
+            Age()};
   }
   if (kind == "Deployment") {
     return {

@@ -115,6 +115,8 @@ void ValidateKind(const Resource& resource, const json::object& object, const js
     ValidateNode(object, causes);
   } else if (resource.kind == "Pod") {
     ValidatePod(object, before, causes);
+  } else if (resource.kind == "Job") {
+    ValidateJob(object, before, causes);
   } else if (resource.kind == "Lease") {
     ValidateLease(object, causes);
   } else if (resource.kind == "Event" && resource.group == "events.k8s.io") {

@@ -30,6 +30,9 @@ std::vector<Cause> ValidateBySchema(const boost::json::object& object, const Sch
 void ValidateNode(const boost::json::object& node, std::vector<Cause>& causes);
 void ValidatePod(const boost::json::object& pod, const boost::json::object* before,
                  std::vector<Cause>& causes);
+// Also that it may change as it does.
+void ValidateJob(const boost::json::object& job, const boost::json::object* before,
+                 std::vector<Cause>& causes);
 void ValidateLease(const boost::json::object& lease, std::vector<Cause>& causes);
 // In the form of events.k8s.io/v1.
 void ValidateNewEvent(const boost::json::object& event, const boost::json::object* before,

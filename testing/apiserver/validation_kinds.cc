@@ -157,6 +157,21 @@ void ValidatePod(const json::object& pod, const json::object* before, std::vecto
   }
 }
 
+void ValidateJob(const json::object& job, const json::object* before, std::vector<Cause>& causes) {
+  const std::string_view policy = TextAt(job, {"spec", "template", "spec", "restartPolicy"});
+  if (policy != "Never" && policy != "OnFailure") {
+    causes.push_back(
+        UnsupportedValue("spec.template.spec.restartPolicy", policy, {"OnFailure", "Never"}));
+  }
+  for (const char* field : {"template", "selector", "completions"}) {
+    const json::value* now = FieldAt(job, {"spec", field});
+    const json::value* then = before == nullptr ? now : FieldAt(*before, {"spec", field});
+    if ((now == nullptr) != (then == nullptr) || (now != nullptr && *now != *then)) {
+      causes.push_back(ForbiddenChange(fmt::format("spec.{}", field), "field is immutable"));
+    }
+  }
+}
+
 void ValidateLease(const json::object& lease, std::vector<Cause>& causes) {
   const int64_t duration = NumberAt(lease, {"spec", "leaseDurationSeconds"}, 1);
   if (duration <= 0) {

@@ -19,7 +19,7 @@ namespace kgpu::kube {
 template <typename T, typename Begin>
 StatusOr<T> RunUntilDone(EpollLoop& loop, Begin begin) {
   std::optional<StatusOr<T>> result;
-  const auto keeps = begin([&](StatusOr<T> answer) {
+  [[maybe_unused]] const auto keeps = begin([&](StatusOr<T> answer) {
     result = std::move(answer);
     loop.Quit();
   });

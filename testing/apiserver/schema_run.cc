@@ -1,0 +1,113 @@
+#include "testing/apiserver/schema_text.h"
+
+namespace kgpu::apiserver {
+
+const std::string_view kRunSchemas = R"(
+@io.k8s.api.batch.v1
+Job -- pods that run until enough of them have succeeded
+  apiVersion string
+  kind string
+  metadata ObjectMeta
+  spec JobSpec
+  status JobStatus
+JobSpec
+  activeDeadlineSeconds int
+  backoffLimit int
+  backoffLimitPerIndex int
+  completionMode string
+  completions int
+  managedBy string
+  manualSelector bool
+  maxFailedIndexes int
+  parallelism int
+  podFailurePolicy any
+  podReplacementPolicy string
+  selector LabelSelector atomic
+  successPolicy any
+  suspend bool
+  template PodTemplateSpec
+  ttlSecondsAfterFinished int
+JobStatus
+  active int
+  completedIndexes string
+  completionTime time
+  conditions []JobCondition atomic merge=type
+  failed int
+  failedIndexes string
+  ready int
+  startTime time
+  succeeded int
+  terminating int
+  uncountedTerminatedPods any
+JobCondition
+  lastProbeTime time
+  lastTransitionTime time
+  message string
+  reason string
+  status string
+  type string
+@io.k8s.api.core.v1
+Service -- one address for some pods
+  apiVersion string
+  kind string
+  metadata ObjectMeta
+  spec ServiceSpec
+  status ServiceStatus
+ServiceSpec
+  allocateLoadBalancerNodePorts bool
+  clusterIP string
+  clusterIPs []string atomic
+  externalIPs []string atomic
+  externalName string
+  externalTrafficPolicy string
+  healthCheckNodePort int
+  internalTrafficPolicy string
+  ipFamilies []string atomic
+  ipFamilyPolicy string
+  loadBalancerClass string
+  loadBalancerIP string
+  loadBalancerSourceRanges []string atomic
+  ports []ServicePort map=port,protocol:TCP merge=port
+  publishNotReadyAddresses bool
+  selector map[string] atomic
+  sessionAffinity string
+  sessionAffinityConfig any
+  trafficDistribution string
+  type string
+ServicePort
+  appProtocol string
+  name string
+  nodePort int
+  port int
+  protocol string
+  targetPort intstr
+ServiceStatus
+  conditions []Condition map=type merge=type
+  loadBalancer any
+PersistentVolumeClaim -- a request for a volume that outlives pods
+  apiVersion string
+  kind string
+  metadata ObjectMeta
+  spec PersistentVolumeClaimSpec
+  status PersistentVolumeClaimStatus
+PersistentVolumeClaimSpec
+  accessModes []string atomic
+  dataSource any
+  dataSourceRef any
+  resources VolumeResourceRequirements
+  selector LabelSelector atomic
+  storageClassName string
+  volumeAttributesClassName string
+  volumeMode string
+  volumeName string
+VolumeResourceRequirements
+  limits map[quantity]
+  requests map[quantity]
+PersistentVolumeClaimStatus!
+  accessModes []string atomic
+  capacity map[quantity]
+  conditions []Condition map=type merge=type
+  phase string
+)";
+
+}  // namespace kgpu::apiserver
