@@ -18,7 +18,6 @@ namespace kgpu::adopt {
 namespace {
 
 namespace json = boost::json;
-using config::Fate;
 using config::NodeConfig;
 using config::Note;
 
@@ -91,10 +90,11 @@ class Carrier {
 
  private:
   void Lost(std::string_view where, std::string_view what) {
-    carried_.notes.push_back({Fate::kNotTranslated, fmt::format("{}: not kept: {}", where, what)});
+    carried_.notes.push_back(
+        {config::Fate::kNotTranslated, fmt::format("{}: not kept: {}", where, what)});
   }
   void Kept(std::string_view where, std::string_view what) {
-    carried_.notes.push_back({Fate::kTranslated, fmt::format("{}: kept: {}", where, what)});
+    carried_.notes.push_back({config::Fate::kTranslated, fmt::format("{}: kept: {}", where, what)});
   }
 
   void CarryPlugins() {

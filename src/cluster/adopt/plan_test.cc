@@ -201,7 +201,7 @@ TEST(PlanTest, IsPrinted) {
   const json::value tree = PlanJson(MakePlan(world));
   EXPECT_EQ(tree.at("nodes").at(0).at("replaces").at(0).at("by"),
             "label nvidia.com/gpu.deploy.device-plugin=false");
-  EXPECT_EQ(tree.at("settings").at("config").at("mig"), "single");
+  EXPECT_EQ(tree.at("settings").at("config").at("migStrategy"), "single");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ constexpr std::string_view kAdopt = "adopt";
 constexpr std::string_view kInstalledKey = "installed";
 constexpr int kMostConflicts = 10;
 
-const kube::WriteOptions kWrites{.field_manager = "kgpu-cluster"};
+const kube::WriteOptions kWrites{.field_manager = "kgpu-adopt"};
 
 bool IsMissing(const Status& status) {
   return status.code() == StatusCode::kNotFound;
@@ -61,6 +61,10 @@ std::string Fewer(const NodeRecord& record, const SeenNode& node) {
     }
   }
   return Join(texts, ", ");
+}
+
+NodeOutcome OutcomeOf(const std::string& name, const Status& status, std::string_view done) {
+  return {name, status.ok(), status.ok() ? std::string(done) : std::string(Message(status))};
 }
 
 }  // namespace
@@ -105,7 +109,7 @@ Outcome Takeover::Adopt(const Plan& plan) {
       continue;
     }
     const Status taken = TakeNode(node);
-    outcome.nodes.push_back({node.name, taken.ok(), taken.ok() ? "taken over" : Message(taken)});
+    outcome.nodes.push_back(OutcomeOf(node.name, taken, "taken over"));
     if (taken.ok()) {
       continue;
     }
@@ -127,7 +131,7 @@ Outcome Takeover::HandBack() {
   outcome.status = names.status();
   for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
     const Status given = GiveNode(name);
-    outcome.nodes.push_back({name, given.ok(), given.ok() ? "handed back" : Message(given)});
+    outcome.nodes.push_back(OutcomeOf(name, given, "handed back"));
     if (!given.ok()) {
       outcome.status = Annotate(given, "node {}", name);
       return outcome;

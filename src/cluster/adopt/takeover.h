@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "src/cluster/adopt/changes.h"
 #include "src/cluster/adopt/plan.h"
 #include "src/cluster/adopt/world.h"
 #include "src/platform/base/status.h"
@@ -66,7 +67,6 @@ class Takeover {
 
  private:
   struct NodeNow;
-  enum class Wait : uint8_t;
 
   Status Begin(const Plan& plan);
   Status MakeNamespace();
