@@ -1,12 +1,14 @@
 #include "src/kube/objects/blocking_client.h"
 
-#include <boost/json/value.hpp>
+#include <boost/json.hpp>
 
 #include <algorithm>
 #include <utility>
 
 #include "src/kube/api/api_error.h"
+#include "src/kube/api/json.h"
 #include "src/kube/api/run_until_done.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::kube {
 namespace {
@@ -15,6 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kFirstPause{500};
 constexpr milliseconds kLastPause{5'000};
+constexpr milliseconds kListTime{30'000};
 
 bool MayRecover(const Status& status) {
   return status.code() == StatusCode::kUnavailable ||
@@ -45,6 +48,31 @@ StatusOr<boost::json::value> SendUntilReached(BlockingClient& client, const ApiR
     }
     client.Wait(next);
   }
+}
+
+StatusOr<std::vector<boost::json::value>> ListAll(BlockingClient& client, const std::string& path,
+                                                  const std::string& label_selector) {
+  std::vector<boost::json::value> all;
+  std::string next;
+  do {
+    ApiRequest request{.path = path, .query = {{"limit", "500"}}};
+    if (!label_selector.empty()) {
+      request.query.emplace_back("labelSelector", label_selector);
+    }
+    if (!next.empty()) {
+      request.query.emplace_back("continue", next);
+    }
+    ASSIGN_OR_RETURN(boost::json::value list, SendUntilReached(client, request, kListTime));
+    next = TextField(list, {"metadata", "continue"});
+    boost::json::object* fields = list.if_object();
+    boost::json::value* items = fields == nullptr ? nullptr : fields->if_contains("items");
+    if (items != nullptr && items->is_array()) {
+      for (boost::json::value& item : items->get_array()) {
+        all.push_back(std::move(item));
+      }
+    }
+  } while (!next.empty());
+  return all;
 }
 
 }  // namespace kgpu::kube

@@ -4,6 +4,8 @@
 #include <boost/json/fwd.hpp>
 
 #include <chrono>
+#include <string>
+#include <vector>
 
 #include "src/kube/api/client.h"
 #include "src/platform/base/clock.h"
@@ -41,5 +43,10 @@ class LoopClient final : public BlockingClient {
 // overloaded, for up to `time`.
 StatusOr<boost::json::value> SendUntilReached(BlockingClient& client, const ApiRequest& request,
                                               std::chrono::milliseconds time);
+
+// All objects of a collection, in chunks; without apiVersion and kind, which servers leave out.
+// Errors: those of Send; OutOfRange (the list was forgotten meanwhile: try again).
+StatusOr<std::vector<boost::json::value>> ListAll(BlockingClient& client, const std::string& path,
+                                                  const std::string& label_selector = "");
 
 }  // namespace kgpu::kube

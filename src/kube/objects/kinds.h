@@ -48,6 +48,7 @@ struct Kind {
 // The order in which objects are created; the reverse is that of deletion. Namespaces and
 // definitions come first, workloads last, kinds that we do not know before workloads.
 int OrderOf(const ObjectRef& ref);
+inline constexpr int kWorkloadOrder = 10;
 // Sorts by OrderOf; within one order they stay as they are.
 void SortForApply(std::vector<boost::json::value>& objects);
 

@@ -1,0 +1,88 @@
+#include "src/cluster/chart/chart.h"
+
+#include <boost/json.hpp>
+
+#include <optional>
+#include <utility>
+
+#include "src/cluster/chart/chart_files.h"
+#include "src/cluster/chart/template.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/doc/json_texts.h"
+
+namespace kgpu::chart {
+namespace {
+
+namespace json = boost::json;
+
+std::optional<std::string_view> ReadEmbedded(std::string_view path) {
+  const ChartFile* file = FindChartFile(path);
+  return file == nullptr ? std::nullopt : std::optional(file->text);
+}
+
+bool HasController(const Values& values) {
+  const json::value* controller = values.tree.if_contains("controller");
+  return controller != nullptr && controller->as_object().at("enabled").as_bool();
+}
+
+Status Append(StatusOr<std::vector<Manifest>> some, std::vector<Manifest>& all) {
+  RETURN_IF_ERROR(some.status());
+  all.insert(all.end(), std::make_move_iterator(some->begin()),
+             std::make_move_iterator(some->end()));
+  return OkStatus();
+}
+
+// "daemonset-kgpu-agent.yaml".
+std::string FileNameOf(const Manifest& manifest) {
+  return fmt::format("{}-{}.yaml", ToLower(KindOf(manifest)), NameOf(manifest));
+}
+
+}  // namespace
+
+StatusOr<std::vector<Manifest>> Render(const Values& values) {
+  const json::object fields = {
+      {"Values", values.tree},
+      {"Release",
+       {{"Name", "kgpu"}, {"Namespace", values.name_space}, {"Service", doc::View(kManager)}}}};
+  const TemplateData data{.fields = fields, .file = &ReadEmbedded};
+  std::vector<Manifest> manifests;
+  for (const ChartFile& file : ChartFiles()) {
+    if (file.path.starts_with("crds/") && HasController(values)) {
+      RETURN_IF_ERROR(Append(SplitManifests(file.text, file.path), manifests));
+    } else if (file.path.starts_with("templates/")) {
+      ASSIGN_OR_RETURN(const std::string text, RenderTemplate(file.text, file.path, data));
+      RETURN_IF_ERROR(Append(SplitManifests(text, file.path), manifests));
+    }
+  }
+  SortForApply(manifests);
+  return manifests;
+}
+
+std::vector<OutputFile> ChartFolder() {
+  std::vector<OutputFile> files;
+  for (const ChartFile& file : ChartFiles()) {
+    files.push_back({.path = std::string(file.path), .text = std::string(file.text)});
+  }
+  return files;
+}
+
+std::vector<OutputFile> KustomizeFolder(const std::vector<Manifest>& manifests) {
+  std::vector<OutputFile> files;
+  json::array names;
+  for (const Manifest& manifest : manifests) {
+    files.push_back({.path = FileNameOf(manifest), .text = manifest.text});
+    names.push_back(json::value(doc::View(files.back().path)));
+  }
+  const json::object kustomization = {{"apiVersion", "kustomize.config.k8s.io/v1beta1"},
+                                      {"kind", "Kustomization"},
+                                      {"resources", std::move(names)}};
+  files.push_back(
+      {.path = "kustomization.yaml",
+       .text = "# A base: kubectl apply -k, or a resource of a kustomization of your own.\n" +
+               doc::Print(kustomization, doc::Format::kYaml)});
+  return files;
+}
+
+}  // namespace kgpu::chart

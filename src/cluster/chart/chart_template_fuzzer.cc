@@ -1,0 +1,25 @@
+// Any text is a template or an error with a position.
+#include <boost/json.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "src/cluster/chart/template.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size > 1 << 14) {
+    return 0;
+  }
+  static const boost::json::object kFields = {
+      {"Values", {{"a", "text"}, {"b", true}, {"c", {1, 2}}, {"d", {{"e", nullptr}}}}}};
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto rendered = kgpu::chart::RenderTemplate(
+      text, "fuzz",
+      {.fields = kFields,
+       .file = [](std::string_view) -> std::optional<std::string_view> { return "file\n"; }});
+  if (!rendered.ok() && !kgpu::Message(rendered.status()).starts_with("fuzz:")) {
+    std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,148 @@
+#include "src/cluster/install/leftovers.h"
+
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "src/cluster/install/record.h"
+#include "src/kube/api/json.h"
+#include "src/kube/api/resource.h"
+#include "src/node/object/object_writer.h"
+#include "src/platform/base/status_macros.h"
+
+namespace kgpu::install {
+namespace {
+
+namespace json = boost::json;
+
+constexpr kube::Resource kPolicies{"kgpu.dev", "v1alpha1", "gpupolicies"};
+
+// What controllers of Kubernetes or OpenShift put into every namespace.
+constexpr std::array<std::string_view, 9> kUsualNames = {
+    "ConfigMap/kube-root-ca.crt",         "ConfigMap/openshift-service-ca.crt",
+    "ServiceAccount/default",             "ServiceAccount/builder",
+    "ServiceAccount/deployer",            "RoleBinding/system:deployers",
+    "RoleBinding/system:image-builders",  "RoleBinding/system:image-pullers",
+    "ConfigMap/istio-ca-root-cert"};
+constexpr std::array<std::string_view, 4> kPassingKinds = {"Event", "Endpoints", "EndpointSlice",
+                                                           "PodMetrics"};
+
+bool IsUsual(const std::string& kind, const json::value& object) {
+  const std::string name = fmt::format("{}/{}", kind, kube::NameOf(object));
+  return std::ranges::find(kUsualNames, name) != kUsualNames.end() ||
+         std::ranges::find(kPassingKinds, kind) != kPassingKinds.end() ||
+         kube::FindField(object, {"metadata", "ownerReferences"}) != nullptr ||
+         // Of a service account, which takes it along.
+         !kube::TextField(object, {"metadata", "annotations", "kubernetes.io/service-account.name"})
+              .empty();
+}
+
+// Ours, made by our programs while they ran, or being deleted.
+bool IsOwn(const std::string& kind, const json::value& object) {
+  const std::string_view manager =
+      kube::TextField(object, {"metadata", "labels", kManagedBy});
+  const bool is_lease = kind == "Lease" && kube::NameOf(object).starts_with("kgpu-");
+  const bool is_feature =
+      !kube::TextField(object, {"metadata", "annotations", node::kDigestAnnotation}).empty();
+  return manager == "kgpu" || manager.starts_with("kgpu-") || is_lease || is_feature ||
+         kube::FindField(object, {"metadata", "deletionTimestamp"}) != nullptr;
+}
+
+bool RequestsGpus(const json::value& pod) {
+  const json::value* containers = kube::FindField(pod, {"spec", "containers"});
+  for (const json::value& container :
+       containers != nullptr && containers->is_array() ? containers->get_array() : json::array()) {
+    const json::value* limits = kube::FindField(container, {"resources", "limits"});
+    for (const auto& [name, quantity] :
+         limits != nullptr && limits->is_object() ? limits->get_object() : json::object()) {
+      const std::string_view resource(name);
+      if (resource.starts_with("nvidia.com/") || resource.starts_with("kgpu.dev/")) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+StatusOr<std::vector<kube::ObjectRef>> FindLabelled(kube::BlockingClient& client,
+                                                    kube::Kinds& kinds) {
+  ASSIGN_OR_RETURN(const std::vector<kube::Kind> all, kinds.All());
+  std::vector<kube::ObjectRef> refs;
+  for (const kube::Kind& kind : all) {
+    if (!kind.is_listed || kind.kind == "Event") {
+      continue;
+    }
+    const auto objects = kube::ListAll(client, kind.resource().Collection(),
+                                       fmt::format("{}=kgpu,{}={}", kPartOf, kManagedBy, kManager));
+    // Gone with its definition meanwhile; or nothing that we may have made.
+    if (objects.status().code() == StatusCode::kNotFound ||
+        objects.status().code() == StatusCode::kPermissionDenied) {
+      continue;
+    }
+    RETURN_IF_ERROR(objects.status());
+    for (const json::value& object : *objects) {
+      if (kube::FindField(object, {"metadata", "ownerReferences"}) == nullptr) {
+        refs.push_back({kind.ApiVersion(), kind.kind, std::string(kube::NamespaceOf(object)),
+                        std::string(kube::NameOf(object))});
+      }
+    }
+  }
+  return refs;
+}
+
+StatusOr<std::vector<std::string>> FindForeign(kube::BlockingClient& client, kube::Kinds& kinds,
+                                               const std::string& space) {
+  ASSIGN_OR_RETURN(const std::vector<kube::Kind> all, kinds.All());
+  std::vector<std::string> foreign;
+  for (const kube::Kind& kind : all) {
+    if (!kind.is_listed || !kind.is_namespaced) {
+      continue;
+    }
+    const auto objects = kube::ListAll(client, kind.resource().Collection(space));
+    if (objects.status().code() == StatusCode::kNotFound) {
+      continue;
+    }
+    RETURN_IF_ERROR(objects.status());
+    for (const json::value& object : *objects) {
+      if (!IsUsual(kind.kind, object) && !IsOwn(kind.kind, object)) {
+        foreign.push_back(fmt::format("{} {}/{}", kind.kind, space, kube::NameOf(object)));
+      }
+    }
+  }
+  return foreign;
+}
+
+StatusOr<std::vector<std::string>> FindPolicies(kube::BlockingClient& client) {
+  const auto objects = kube::ListAll(client, kPolicies.Collection());
+  if (objects.status().code() == StatusCode::kNotFound) {
+    return std::vector<std::string>();
+  }
+  RETURN_IF_ERROR(objects.status());
+  std::vector<std::string> names;
+  for (const json::value& object : *objects) {
+    names.emplace_back(kube::NameOf(object));
+  }
+  return names;
+}
+
+StatusOr<std::vector<std::string>> FindGpuPods(kube::BlockingClient& client,
+                                               const std::set<std::string>& nodes) {
+  ASSIGN_OR_RETURN(const std::vector<json::value> pods,
+                   kube::ListAll(client, kube::kPods.Collection()));
+  std::vector<std::string> names;
+  for (const json::value& pod : pods) {
+    const std::string_view phase = kube::TextField(pod, {"status", "phase"});
+    if (phase != "Succeeded" && phase != "Failed" && RequestsGpus(pod) &&
+        nodes.contains(std::string(kube::TextField(pod, {"spec", "nodeName"})))) {
+      names.push_back(fmt::format("{}/{}", kube::NamespaceOf(pod), kube::NameOf(pod)));
+    }
+  }
+  return names;
+}
+
+}  // namespace kgpu::install

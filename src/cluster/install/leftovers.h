@@ -1,0 +1,30 @@
+// Looks for what an uninstall must know of: our objects by their label, and what is not ours.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/kube/objects/blocking_client.h"
+#include "src/kube/objects/kinds.h"
+#include "src/platform/base/status.h"
+
+namespace kgpu::install {
+
+// Objects of every kind that the cluster serves which carry the labels of an installation. Errors
+// of all: those of Send.
+StatusOr<std::vector<kube::ObjectRef>> FindLabelled(kube::BlockingClient& client,
+                                                    kube::Kinds& kinds);
+
+// "ConfigMap kgpu/mine": what is in the namespace and neither ours nor made by Kubernetes itself.
+StatusOr<std::vector<std::string>> FindForeign(kube::BlockingClient& client, kube::Kinds& kinds,
+                                               const std::string& space);
+
+// Names of GpuPolicies; empty if the kind is not served.
+StatusOr<std::vector<std::string>> FindPolicies(kube::BlockingClient& client);
+
+// "ns/name" of the running pods on `nodes` that have requested GPUs.
+StatusOr<std::vector<std::string>> FindGpuPods(kube::BlockingClient& client,
+                                               const std::set<std::string>& nodes);
+
+}  // namespace kgpu::install
