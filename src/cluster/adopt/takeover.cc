@@ -32,7 +32,8 @@ constexpr std::string_view kAdopt = "adopt";
 constexpr std::string_view kInstalledKey = "installed";
 constexpr int kMostConflicts = 10;
 
-const kube::WriteOptions kWrites{.field_manager = "kgpu-adopt"};
+// That of `kgpu node adopt`: a person's decision, which outlives the agents.
+const kube::WriteOptions kWrites{.field_manager = "kgpu-verb"};
 
 bool IsMissing(const Status& status) {
   return status.code() == StatusCode::kNotFound;
@@ -218,7 +219,7 @@ Status Takeover::SaveState(bool installs) {
                      {"labels",
                       {{"app.kubernetes.io/name", doc::View(kStateName)},
                        {"app.kubernetes.io/part-of", "kgpu"},
-                       {"app.kubernetes.io/managed-by", kWrites.field_manager}}}}},
+                       {"app.kubernetes.io/managed-by", doc::View(kStateName)}}}}},
                    {"data", {{doc::View(kInstalledKey), installs ? "true" : "false"}}}};
   const auto made =
       deps_.ask(kube::CreateRequest(kMaps.Collection(options_.space), object, kWrites));
@@ -304,7 +305,8 @@ Status Takeover::TakeNode(const NodePlan& plan) {
         if (agent == nullptr || !agent->is_ready) {
           return "kgpu's agent is not ready there: see its log";
         }
-        return now.node.is_ready
+        // On a node whose takeover was interrupted, maybe nobody serves.
+        return now.node.is_ready || IsTaken(now.node)
                    ? std::string()
                    : fmt::format("the condition GPUReady is not True ({})",
                                  now.node.problem.empty() ? "not set" : now.node.problem);

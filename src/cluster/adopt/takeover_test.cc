@@ -296,7 +296,8 @@ class Simulation {
   kube::TestCluster base_;
   simcluster::Cluster cluster_{base_.loop, base_.api};
   Served served_{base_.loop, base_.api};
-  TakeoverOptions options_{};
+  // Fewer requests, each of which is a test of its own.
+  TakeoverOptions options_{.poll = seconds(5)};
   Deps deps_{
       .ask = [this](kube::ApiRequest request) { return base_.client.Send(std::move(request)); },
       .pause = [this](seconds time) { base_.client.Wait(time); },
