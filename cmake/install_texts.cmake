@@ -15,6 +15,11 @@ foreach(script bash-completion/completions/kgpu zsh/site-functions/_kgpu
     OUTPUT_FILE "${to}/${datadir}/${script}")
 endforeach()
 
+# `kubectl kgpu …`, and its completion.
+foreach(link kubectl-kgpu kubectl_complete-kgpu)
+  file(CREATE_LINK kgpu "${to}/${bindir}/${link}" SYMBOLIC)
+endforeach()
+
 file(READ "${unit}" text)
 string(REPLACE "/usr/local/bin/" "${CMAKE_INSTALL_PREFIX}/${bindir}/" text "${text}")
 file(WRITE "${to}/lib/systemd/system/kgpu-agent.service" "${text}")

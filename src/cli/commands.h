@@ -8,6 +8,7 @@ namespace kgpu::cli {
 
 void AddAgentCommand(CommandRegistrar& registrar);
 void AddCdiCommands(CommandRegistrar& registrar);
+void AddClusterCommands(CommandRegistrar& registrar);
 void AddCompletionCommand(CommandRegistrar& registrar);
 void AddConfigCommands(CommandRegistrar& registrar);
 void AddDevicesCommand(CommandRegistrar& registrar);
@@ -28,6 +29,12 @@ void AddUsageCommand(CommandRegistrar& registrar);
 void AddValidateCommand(CommandRegistrar& registrar);
 void AddVersionCommand(CommandRegistrar& registrar);
 
+// `kgpu cluster install` and `upgrade`; `status`; `uninstall`.
+void AddClusterInstallCommands(CommandRegistrar& registrar, CLI::App& group);
+void AddClusterStatusCommand(CommandRegistrar& registrar, CLI::App& group);
+void AddClusterUninstallCommand(CommandRegistrar& registrar, CLI::App& group);
+// `kgpu cluster render`, which prints what is installed on a cluster.
+void AddClusterRenderCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu doctor image`, which asks whether the CUDA of an image runs on a host.
 void AddDoctorImageCommand(CommandRegistrar& registrar, CLI::App& doctor);
 // `kgpu doctor manifest`, for manifests of the time before CDI and DRA.

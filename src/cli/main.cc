@@ -9,6 +9,7 @@
 
 #include "src/cli/color.h"
 #include "src/cli/completion.h"
+#include "src/cli/kubectl_plugin.h"
 #include "src/cli/output.h"
 #include "src/cli/program.h"
 #include "src/platform/base/log.h"
@@ -34,6 +35,9 @@ int ReportUsage(std::string_view text) {
 // `kgpu help WORDS` is `kgpu WORDS --help`.
 std::vector<std::string> CommandLineOf(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
+  if (argc > 0 && CalledAsOf(argv[0]) == CalledAs::kPlugin) {
+    words = PluginWords(std::move(words));
+  }
   if (!words.empty() && words.front() == "help") {
     words.erase(words.begin());
     words.emplace_back("--help");
@@ -74,6 +78,9 @@ int Main(int argc, char** argv) {
   SetLogLevel(LogLevel::kWarning);
   SetLogFormat(LogFormat::kText);
   try {
+    if (argc > 0 && CalledAsOf(argv[0]) == CalledAs::kCompletion) {
+      return Report(CompleteForKubectl({argv + 1, argv + argc}));
+    }
     return Run(CommandLineOf(argc, argv));
   } catch (const std::exception& e) {
     PrintNote(fmt::format("kgpu: internal: {}", e.what()));

@@ -207,7 +207,11 @@ void AddClear(CommandRegistrar& registrar, CLI::App& group) {
       "and\n"
       "the feature file. Keeps what kgpu node label and kgpu node taint set.\n"
       "\n"
-      "  kgpu node clear --dry-run");
+      "  kgpu node clear --dry-run\n"
+      "  kgpu node clear --host-files          what the agent left on this host; no cluster "
+      "needed");
+  command.add_flag("--host-files", options.only_host_files,
+                   "Remove the agent's files from this host instead");
   AddNodeOptions(command, options.common);
   AddChangeOptions(command, options.common);
   AddRunDirOption(command, options.run_dir);

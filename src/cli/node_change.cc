@@ -213,6 +213,9 @@ Status ClearNode(NodeApi& api, const ClearOptions& options, NodeChange& change) 
 StatusOr<ExitCode> RunClear(const ClearOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
   RETURN_IF_ERROR(CheckNoAgent(options));
+  if (options.only_host_files) {
+    return ClearOnlyHostFiles(options, format);
+  }
   ASSIGN_OR_RETURN(const std::string name, NodeNameOf(options.common));
   ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(options.common));
   NodeChange change{.node = name};

@@ -7,6 +7,7 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/node_api.h"
 #include "src/cli/node_carry.h"
+#include "src/cli/output.h"
 #include "src/node/object/owners.h"
 #include "src/platform/base/status.h"
 
@@ -30,7 +31,11 @@ struct ClearOptions {
   std::string run_dir;
   std::string host_root;
   bool force = false;
+  bool only_host_files = false;
 };
+
+// What an agent has left on this host, without the Node object. No agent may run.
+StatusOr<ExitCode> ClearOnlyHostFiles(const ClearOptions& options, OutputFormat format);
 
 // Continues with each part even if another fails, and returns the first error; `change` records
 // what was done to the node it names.

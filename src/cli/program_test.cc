@@ -90,6 +90,9 @@ TEST(ProgramTest, FlagsThatWouldBeIgnoredAreRefused) {
       {"doctor", "--node-file", "f", "--node", "n"},
       {"doctor", "image", "app:1", "--pairs"},
       {"doctor", "manifest", "f.yaml", "--list"},
+      {"cluster", "render", "--chart", "d", "--for", "k3s"},
+      {"cluster", "uninstall", "--delete-policies", "--keep-policies"},
+      {"cluster", "render", "--chart", "d", "--kustomize", "e"},
       {"runtime", "configure", "--print", "kubespray", "--restart"},
   };
   for (const std::vector<std::string>& line : lines) {
@@ -103,8 +106,13 @@ bool HasFlag(const Command& command, std::string_view name) {
 }
 
 // Commands that read no host, neither directly nor from its agent.
-constexpr std::array<std::string_view, 20> kWithoutHost = {
+constexpr std::array<std::string_view, 25> kWithoutHost = {
     "kgpu",
+    "kgpu cluster install",
+    "kgpu cluster render",
+    "kgpu cluster status",
+    "kgpu cluster uninstall",
+    "kgpu cluster upgrade",
     "kgpu completion",
     "kgpu completion install",
     "kgpu config check",

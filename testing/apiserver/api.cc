@@ -3,8 +3,10 @@
 #include <boost/json.hpp>
 
 #include "src/platform/base/status_macros.h"
+#include "testing/apiserver/dump.h"
 #include "testing/apiserver/failure.h"
 #include "testing/apiserver/json_fields.h"
+#include "testing/apiserver/rbac_roles.h"
 #include "testing/apiserver/server_state.h"
 
 namespace kgpu::apiserver {
@@ -105,6 +107,7 @@ ServerState::ServerState(EventLoop& its_loop, const ApiOptions& its_options)
                {.pod_stop_time = its_options.pod_stop_time, .seed = its_options.seed}),
       hub(its_loop, store, its_options.bookmark_interval, its_options.max_watches),
       access(its_loop.clock()),
+      rbac(store),
       faults(its_loop) {
 }
 
@@ -132,6 +135,9 @@ class Api::Impl {
       }
     });
     MakeFirstObjects();
+    if (options.has_rbac) {
+      DecideReviewsByRbac();
+    }
   }
 
   ServerState& state() { return state_; }
@@ -254,6 +260,18 @@ class Api::Impl {
     return Write(state_, route, request, user);
   }
 
+  // SubjectAccessReviews too.
+  void DecideReviewsByRbac() {
+    MakeFirstRoles(state_.registry, state_.resources);
+    state_.access.SetAuthorizer([this](const json::object& spec) {
+      User user{.name = std::string(TextAt(spec, {"user"}))};
+      for (const json::value& group : ItemsAt(spec, {"groups"})) {
+        user.groups.push_back(PlainText(&group));
+      }
+      return state_.rbac.Allows(user, AccessRequestOfReview(spec));
+    });
+  }
+
   void MakeFirstObjects() {
     const Resource* namespaces = state_.resources.Find("", "v1", "namespaces");
     const Resource* accounts = state_.resources.Find("", "v1", "serviceaccounts");
@@ -293,6 +311,10 @@ Access& Api::access() {
   return impl_->state().access;
 }
 
+Rbac& Api::rbac() {
+  return impl_->state().rbac;
+}
+
 PodLogs& Api::logs() {
   return impl_->state().logs;
 }
@@ -307,6 +329,10 @@ void Api::RemoveObserver(uint64_t id) {
 
 const Store& Api::store() const {
   return impl_->state().store;
+}
+
+std::string Api::Dump() const {
+  return DumpText(impl_->state());
 }
 
 void Api::Compact() {

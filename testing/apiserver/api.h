@@ -18,6 +18,7 @@
 #include "testing/apiserver/counters.h"
 #include "testing/apiserver/faults.h"
 #include "testing/apiserver/pod_logs.h"
+#include "testing/apiserver/rbac.h"
 #include "testing/apiserver/sink.h"
 #include "testing/apiserver/store.h"
 
@@ -31,6 +32,8 @@ struct ApiOptions {
   std::chrono::milliseconds watch_timeout{1'800'000};  // of a watch that requests none
   std::chrono::milliseconds pod_stop_time{0};
   uint64_t seed = 1;
+  // Requests need a rule of RBAC; members of system:masters do not.
+  bool has_rbac = false;
 };
 
 // Loop thread only. `loop` outlives it.
@@ -47,6 +50,7 @@ class Api {
   Faults& faults();
   Counters& counters();
   Access& access();
+  Rbac& rbac();
   PodLogs& logs();
   const Store& store() const;
 
@@ -63,6 +67,8 @@ class Api {
   size_t watches() const;
   // A stored object by its path "/api/v1/nodes/n1"; null if there is none.
   StoredPtr Find(std::string_view path) const;
+  // All objects but events as one text, without what counts or dates writes: to compare.
+  std::string Dump() const;
   // Does what a request of `method` with a JSON body would, as the manager "test"; for test set-up.
   // Not counted. Errors: Failures.
   StatusOr<boost::json::object> Do(std::string_view method, std::string_view target,

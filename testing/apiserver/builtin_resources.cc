@@ -159,12 +159,46 @@ std::vector<Resource> AccessResources() {
   };
 }
 
+std::vector<Resource> PolicyResources() {
+  const std::string admission = "admissionregistration.k8s.io";
+  return {
+      {.group = admission,
+       .plural = "validatingadmissionpolicies",
+       .singular = "validatingadmissionpolicy",
+       .kind = "ValidatingAdmissionPolicy",
+       .categories = {"api-extensions"},
+       .is_namespaced = false,
+       .has_status = true,
+       .has_generation = true},
+      {.group = admission,
+       .plural = "validatingadmissionpolicybindings",
+       .singular = "validatingadmissionpolicybinding",
+       .kind = "ValidatingAdmissionPolicyBinding",
+       .categories = {"api-extensions"},
+       .is_namespaced = false,
+       .has_generation = true},
+      {.group = "networking.k8s.io",
+       .plural = "networkpolicies",
+       .singular = "networkpolicy",
+       .kind = "NetworkPolicy",
+       .short_names = {"netpol"},
+       .has_generation = true},
+      {.group = "scheduling.k8s.io",
+       .plural = "priorityclasses",
+       .singular = "priorityclass",
+       .kind = "PriorityClass",
+       .short_names = {"pc"},
+       .is_namespaced = false},
+  };
+}
+
 }  // namespace
 
 std::vector<Resource> BuiltinResources() {
   std::vector<Resource> all;
   for (std::vector<Resource>& some :
-       std::vector{CoreResources(), WorkloadResources(), RunResources(), AccessResources()}) {
+       std::vector{CoreResources(), WorkloadResources(), RunResources(), AccessResources(),
+                   PolicyResources()}) {
     all.insert(all.end(), std::make_move_iterator(some.begin()),
                std::make_move_iterator(some.end()));
   }

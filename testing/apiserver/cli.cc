@@ -42,6 +42,7 @@ struct ServeFlags {
   size_t history = 10'000;
   bool is_tls = false;
   bool has_controllers = false;
+  bool has_rbac = false;
 };
 
 // What clients learn about the server.
@@ -101,6 +102,9 @@ std::chrono::milliseconds Seconds(double seconds) {
 }
 
 Status Serve(const ServeFlags& flags, const simhost::CliContext& context) {
+  if (flags.has_rbac && flags.tokens.empty()) {
+    return InvalidArgument("--rbac needs --token: somebody must be allowed to create roles");
+  }
   ASSIGN_OR_RETURN(const UniqueFd signals, simhost::BlockSignals());
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   ApiOptions options{.max_history = flags.history,
@@ -108,6 +112,7 @@ Status Serve(const ServeFlags& flags, const simhost::CliContext& context) {
                      .pod_stop_time = Seconds(flags.pod_stop_seconds)};
   // Other names for objects of another run, as with a real server.
   options.seed = static_cast<uint64_t>(loop->clock().WallNow().time_since_epoch().count());
+  options.has_rbac = flags.has_rbac;
   Api api(*loop, options);
   for (const std::string& token : flags.tokens) {
     api.access().AddToken(token, {.name = "stub-admin", .groups = {"system:masters"}});
@@ -156,6 +161,8 @@ void AddApiserverVerb(CLI::App& app, simhost::CliContext& context) {
   verb->add_option("--token", flags->tokens,
                    "admin bearer token (repeatable); if set, requests need one")
       ->allow_extra_args(false);
+  verb->add_flag("--rbac", flags->has_rbac,
+                 "refuse what no stored role allows; admin tokens may do everything");
   verb->add_option("--bookmarks", flags->bookmark_seconds, "seconds between watch bookmarks")
       ->check(CLI::Range(0.01, 1e6))
       ->capture_default_str();

@@ -48,8 +48,18 @@ http::Response HandleControl(Api& api, const http::Request& request) {
   if (what == "GET /stub/counters") {
     return http::JsonResponse(200, json::serialize(api.counters().ToJson()));
   }
+  if (what == "GET /stub/dump") {
+    return http::TextResponse(200, api.Dump());
+  }
   if (what == "POST /stub/counters/reset") {
     api.counters().Reset();
+    return Done();
+  }
+  if (what == "GET /stub/rbac") {
+    return http::JsonResponse(200, json::serialize(api.rbac().ToJson()));
+  }
+  if (what == "POST /stub/rbac/reset") {
+    api.rbac().Forget();
     return Done();
   }
   if (what == "POST /stub/faults") {

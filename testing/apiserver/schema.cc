@@ -20,8 +20,9 @@ const Schema* SchemaSet::Find(std::string_view name) const {
 
 Status AddBuiltinSchemas(SchemaSet& set) {
   std::string all;
-  for (const std::string_view part : {kMetaSchemas, kNodeSchemas, kPodSchemas, kVolumeSchemas,
-                                      kWorkloadSchemas, kRunSchemas, kAccessSchemas}) {
+  for (const std::string_view part :
+       {kMetaSchemas, kNodeSchemas, kPodSchemas, kVolumeSchemas, kWorkloadSchemas, kRunSchemas,
+        kAccessSchemas, kPolicySchemas}) {
     all.append(part);
   }
   return set.AddText(all);

@@ -22,6 +22,7 @@ struct ServerState {
   Registry registry;
   WatchHub hub;
   Access access;
+  Rbac rbac;
   Faults faults;
   Counters counters;
   PodLogs logs;

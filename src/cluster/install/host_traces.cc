@@ -3,7 +3,9 @@
 #include <boost/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "src/kube/api/json.h"
@@ -22,13 +24,14 @@ constexpr milliseconds kHostReach{30'000};
 constexpr milliseconds kHostPause{1'000};
 
 // What a container takes over from the agent's.
-constexpr const char* kContainerKeys[] = {"image", "imagePullPolicy", "securityContext",
-                                          "volumeMounts"};
-constexpr const char* kPodKeys[] = {"imagePullSecrets", "volumes", "serviceAccountName",
-                                    "priorityClassName", "securityContext"};
+constexpr std::array kContainerKeys = {"image", "imagePullPolicy", "securityContext"};
+constexpr std::array kPodKeys = {"imagePullSecrets", "serviceAccountName", "priorityClassName"};
 
-template <typename Keys>
-json::object Taken(const json::value& from, const Keys& keys) {
+// Where agents leave files. Not /var/lib/kgpu itself: a mount point cannot be removed.
+constexpr std::array<std::pair<const char*, const char*>, 3> kFolders = {
+    {{"run", "/run"}, {"etc", "/etc"}, {"var-lib", "/var/lib"}}};
+
+json::object Taken(const json::value& from, std::span<const char* const> keys) {
   json::object taken;
   for (const char* key : keys) {
     if (const json::value* value = kube::FindField(from, {key})) {
@@ -45,20 +48,6 @@ const json::value* AgentContainer(const json::value& daemon_set) {
     return nullptr;
   }
   return &containers->get_array().front();
-}
-
-// The flags that say where the host is; the others mean nothing to the command.
-json::array FlagsOf(const json::value& container) {
-  json::array flags{"node", "clear", "--host-files"};
-  const json::value* args = kube::FindField(container, {"args"});
-  for (const json::value& arg :
-       args != nullptr && args->is_array() ? args->get_array() : json::array()) {
-    const std::string_view text = arg.is_string() ? std::string_view(arg.get_string()) : "";
-    if (text.starts_with("--host-root=") || text.starts_with("--run-dir=")) {
-      flags.push_back(arg);
-    }
-  }
-  return flags;
 }
 
 // The pods of one batch of nodes, from their creation to their removal.
@@ -90,12 +79,11 @@ class Batch {
     for (const auto& [node, path] : paths_) {
       Status status = results_[node];
       if (status.ok() && !done_[node]) {
-        status = DeadlineExceeded("the clearing pod did not finish{}{}", texts_[node].empty() ? "" : ": ",
-                                  texts_[node]);
+        status = DeadlineExceeded("the clearing pod did not finish{}{}",
+                                  texts_[node].empty() ? "" : ": ", texts_[node]);
       }
-      (void)kube::SendUntilReached(client_,
-                                   kube::DeleteRequest(path, {.grace = std::chrono::seconds(0)}),
-                                   kHostReach);
+      (void)kube::SendUntilReached(
+          client_, kube::DeleteRequest(path, {.grace = std::chrono::seconds(0)}), kHostReach);
       cleared.push_back({.node = node, .status = std::move(status)});
     }
     return cleared;
@@ -147,9 +135,17 @@ StatusOr<json::object> ClearingPod(const json::value& daemon_set, const std::str
   }
   json::object own = Taken(*container, kContainerKeys);
   own["name"] = "clear";
-  own["args"] = FlagsOf(*container);
+  own["args"] = {"node", "clear", "--host-files", "--host-root=/host"};
   own["terminationMessagePolicy"] = "FallbackToLogsOnError";
   json::object spec = Taken(*pod_spec, kPodKeys);
+  json::array mounts;
+  json::array volumes;
+  for (const auto& [name, path] : kFolders) {
+    mounts.push_back({{"name", name}, {"mountPath", fmt::format("/host{}", path)}});
+    volumes.push_back({{"name", name}, {"hostPath", {{"path", path}}}});
+  }
+  own["volumeMounts"] = std::move(mounts);
+  spec["volumes"] = std::move(volumes);
   spec["containers"] = json::array{std::move(own)};
   spec["nodeName"] = node;
   spec["restartPolicy"] = "Never";
@@ -157,17 +153,16 @@ StatusOr<json::object> ClearingPod(const json::value& daemon_set, const std::str
   spec["tolerations"] = json::array{{{"operator", "Exists"}}};
   constexpr std::string_view kPrefix = "kgpu-clear-";
   constexpr size_t kMaxName = 253;
-  return json::object{
-      {"apiVersion", "v1"},
-      {"kind", "Pod"},
-      {"metadata",
-       {{"name", fmt::format("{}{}", kPrefix, node).substr(0, kMaxName)},
-        {"namespace", json::string(kube::NamespaceOf(daemon_set))},
-        {"labels",
-         {{"app.kubernetes.io/name", "kgpu-clear"},
-          {"app.kubernetes.io/part-of", "kgpu"},
-          {"app.kubernetes.io/managed-by", "kgpu-cluster"}}}}},
-      {"spec", std::move(spec)}};
+  return json::object{{"apiVersion", "v1"},
+                      {"kind", "Pod"},
+                      {"metadata",
+                       {{"name", fmt::format("{}{}", kPrefix, node).substr(0, kMaxName)},
+                        {"namespace", json::string(kube::NamespaceOf(daemon_set))},
+                        {"labels",
+                         {{"app.kubernetes.io/name", "kgpu-clear"},
+                          {"app.kubernetes.io/part-of", "kgpu"},
+                          {"app.kubernetes.io/managed-by", "kgpu-cluster"}}}}},
+                      {"spec", std::move(spec)}};
 }
 
 StatusOr<std::vector<ClearedHost>> ClearHosts(kube::BlockingClient& client,

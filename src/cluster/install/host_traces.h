@@ -1,5 +1,5 @@
 // Removes what agents have left on hosts: a pod on each node runs `kgpu node clear --host-files`,
-// with the image and the mounts of the agent that was there.
+// with the image of the agent that was there.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -184,10 +184,9 @@ class Installer {
 }  // namespace
 
 bool InstallReport::HasChange() const {
-  return !removed.empty() ||
-         std::ranges::any_of(applied, [](const kube::ApplyResult& result) {
-           return result.outcome != kube::ApplyOutcome::kUnchanged;
-         });
+  return !removed.empty() || std::ranges::any_of(applied, [](const kube::ApplyResult& result) {
+    return result.outcome != kube::ApplyOutcome::kUnchanged;
+  });
 }
 
 Status Install(kube::BlockingClient& client, kube::Kinds& kinds, const InstallRequest& request,

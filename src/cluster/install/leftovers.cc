@@ -21,12 +21,15 @@ namespace json = boost::json;
 constexpr kube::Resource kPolicies{"kgpu.dev", "v1alpha1", "gpupolicies"};
 
 // What controllers of Kubernetes or OpenShift put into every namespace.
-constexpr std::array<std::string_view, 9> kUsualNames = {
-    "ConfigMap/kube-root-ca.crt",         "ConfigMap/openshift-service-ca.crt",
-    "ServiceAccount/default",             "ServiceAccount/builder",
-    "ServiceAccount/deployer",            "RoleBinding/system:deployers",
-    "RoleBinding/system:image-builders",  "RoleBinding/system:image-pullers",
-    "ConfigMap/istio-ca-root-cert"};
+constexpr std::array<std::string_view, 9> kUsualNames = {"ConfigMap/kube-root-ca.crt",
+                                                         "ConfigMap/openshift-service-ca.crt",
+                                                         "ServiceAccount/default",
+                                                         "ServiceAccount/builder",
+                                                         "ServiceAccount/deployer",
+                                                         "RoleBinding/system:deployers",
+                                                         "RoleBinding/system:image-builders",
+                                                         "RoleBinding/system:image-pullers",
+                                                         "ConfigMap/istio-ca-root-cert"};
 constexpr std::array<std::string_view, 4> kPassingKinds = {"Event", "Endpoints", "EndpointSlice",
                                                            "PodMetrics"};
 
@@ -42,8 +45,7 @@ bool IsUsual(const std::string& kind, const json::value& object) {
 
 // Ours, made by our programs while they ran, or being deleted.
 bool IsOwn(const std::string& kind, const json::value& object) {
-  const std::string_view manager =
-      kube::TextField(object, {"metadata", "labels", kManagedBy});
+  const std::string_view manager = kube::TextField(object, {"metadata", "labels", kManagedBy});
   const bool is_lease = kind == "Lease" && kube::NameOf(object).starts_with("kgpu-");
   const bool is_feature =
       !kube::TextField(object, {"metadata", "annotations", node::kDigestAnnotation}).empty();

@@ -60,23 +60,22 @@ bool OwnsSomething(const ManagedEntry& entry) {
 
 // An apply without fields takes away all that its manager has applied.
 StatusOr<TracePlan> ReleaseOf(const json::value& node, const ManagedEntry& entry) {
-  const std::string path =
-      kube::kNodes.Object("", kube::NameOf(node), entry.subresource);
+  const std::string path = kube::kNodes.Object("", kube::NameOf(node), entry.subresource);
   ASSIGN_OR_RETURN(
       kube::ApiRequest request,
-      kube::ApplyRequest(path,
-                         json::object{{"apiVersion", "v1"},
-                                      {"kind", "Node"},
-                                      {"metadata",
-                                       {{"name", json::string(kube::NameOf(node))},
-                                        {"uid", json::string(kube::TextField(
-                                                    node, {"metadata", "uid"}))}}}},
-                         true, {.field_manager = entry.manager}));
-  return TracePlan{.has_more = true,
-                   .request = std::move(request),
-                   .changes = {fmt::format("fields - {}{}{}", entry.manager,
-                                           entry.subresource.empty() ? "" : " ",
-                                           entry.subresource)}};
+      kube::ApplyRequest(
+          path,
+          json::object{{"apiVersion", "v1"},
+                       {"kind", "Node"},
+                       {"metadata",
+                        {{"name", json::string(kube::NameOf(node))},
+                         {"uid", json::string(kube::TextField(node, {"metadata", "uid"}))}}}},
+          true, {.field_manager = entry.manager}));
+  return TracePlan{
+      .has_more = true,
+      .request = std::move(request),
+      .changes = {fmt::format("fields - {}{}{}", entry.manager,
+                              entry.subresource.empty() ? "" : " ", entry.subresource)}};
 }
 
 // Keys of ours that a program has patched in.
@@ -84,15 +83,16 @@ std::optional<TracePlan> PatchedKeys(const json::value& node) {
   json::object metadata;
   TracePlan plan{.has_more = true};
   for (const ManagedEntry& entry : EntriesOf(node)) {
-    for (const auto& [map, title] : {std::pair("labels", "label"),
-                                     std::pair("annotations", "annotation")}) {
+    for (const auto& [map, title] :
+         {std::pair("labels", "label"), std::pair("annotations", "annotation")}) {
       const json::value* owned =
           entry.fields == nullptr
               ? nullptr
               : kube::FindField(*entry.fields, {"f:metadata", fmt::format("f:{}", map)});
       for (const auto& [field, value] :
            owned != nullptr && owned->is_object() ? owned->get_object() : json::object()) {
-        const std::string_view key = std::string_view(field).substr(field.starts_with("f:") ? 2 : 0);
+        const std::string_view key =
+            std::string_view(field).substr(field.starts_with("f:") ? 2 : 0);
         if (key.starts_with(kOwnPrefix) &&
             kube::FindField(node, {"metadata", map, key}) != nullptr) {
           if (!metadata.contains(map)) {
@@ -108,10 +108,9 @@ std::optional<TracePlan> PatchedKeys(const json::value& node) {
     return std::nullopt;
   }
   metadata["resourceVersion"] = json::string(kube::VersionOf(node));
-  plan.request = kube::PatchRequest(kube::kNodes.Object("", kube::NameOf(node)),
-                                    kube::PatchType::kMerge,
-                                    json::object{{"metadata", std::move(metadata)}},
-                                    {.field_manager = "kgpu-cluster"});
+  plan.request = kube::PatchRequest(
+      kube::kNodes.Object("", kube::NameOf(node)), kube::PatchType::kMerge,
+      json::object{{"metadata", std::move(metadata)}}, {.field_manager = "kgpu-cluster"});
   return plan;
 }
 
@@ -187,8 +186,8 @@ ClearedNode ClearOne(kube::BlockingClient& client, json::value node, bool is_dry
     StatusOr<json::value> answer = kube::SendUntilReached(client, plan->request, kTraceTime);
     const StatusCode code = answer.status().code();
     if (code == StatusCode::kAborted || code == StatusCode::kInvalidArgument) {
-      answer = kube::SendUntilReached(
-          client, {.path = kube::kNodes.Object("", cleared.name)}, kTraceTime);
+      answer = kube::SendUntilReached(client, {.path = kube::kNodes.Object("", cleared.name)},
+                                      kTraceTime);
     }
     if (code == StatusCode::kNotFound || answer.status().code() == StatusCode::kNotFound) {
       return cleared;  // with its node

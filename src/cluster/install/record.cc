@@ -38,7 +38,8 @@ json::array ObjectsJson(const std::vector<InstalledObject>& objects) {
   return list;
 }
 
-StatusOr<std::vector<InstalledObject>> ReadObjects(std::string_view text, const std::string& where) {
+StatusOr<std::vector<InstalledObject>> ReadObjects(std::string_view text,
+                                                   const std::string& where) {
   ASSIGN_OR_RETURN(const json::value list, doc::Parse(text, doc::Format::kJson, where));
   if (!list.is_array()) {
     return InvalidArgument("{}: must be a list", where);
@@ -93,10 +94,11 @@ json::object ConfigMapOf(const Record& record, std::string_view space) {
 }
 
 StatusOr<Record> RecordOf(const json::value& config_map) {
-  const std::string where = fmt::format("ConfigMap {}/{}: data", kube::NamespaceOf(config_map),
-                                        kube::NameOf(config_map));
+  const std::string where =
+      fmt::format("ConfigMap {}/{}: data", kube::NamespaceOf(config_map), kube::NameOf(config_map));
   const json::value* data = kube::FindField(config_map, {"data"});
-  doc::Fields fields(data == nullptr ? json::value() : *data, where);
+  const json::value none;
+  doc::Fields fields(data == nullptr ? none : *data, where);
   Record record;
   record.version = fields.Text("version");
   record.is_complete = fields.Text("state") == "installed";

@@ -35,11 +35,9 @@ constexpr std::string_view kAgentName = "kgpu-agent";
 // "a, b, c and 4 more".
 std::string Some(const std::vector<std::string>& names) {
   const size_t shown = std::min(names.size(), kMaxNamed);
-  const std::string text =
-      Join(std::vector<std::string>(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown)),
-           ", ");
-  return shown == names.size() ? text
-                               : fmt::format("{} and {} more", text, names.size() - shown);
+  const std::string text = Join(
+      std::vector<std::string>(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown)), ", ");
+  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
 }
 
 class Uninstaller {
@@ -130,8 +128,7 @@ class Uninstaller {
                                    fmt::format("app.kubernetes.io/name={}", kAgentName)));
     std::set<std::string> nodes;
     for (const json::value& pod : pods) {
-      if (const std::string_view node = kube::TextField(pod, {"spec", "nodeName"});
-          !node.empty()) {
+      if (const std::string_view node = kube::TextField(pod, {"spec", "nodeName"}); !node.empty()) {
         nodes.emplace(node);
       }
     }
@@ -225,11 +222,10 @@ class Uninstaller {
   Status ClearNodes() {
     ASSIGN_OR_RETURN(
         const std::vector<ClearedNode> nodes,
-        ClearTraces(client_, {.is_dry_run = request_.is_dry_run,
-                              .on_node = [this](const ClearedNode& node) {
-                                Removed(fmt::format("node {}: {}", node.name,
-                                                    Join(node.changes, ", ")));
-                              }}));
+        ClearTraces(client_,
+                    {.is_dry_run = request_.is_dry_run, .on_node = [this](const ClearedNode& node) {
+                       Removed(fmt::format("node {}: {}", node.name, Join(node.changes, ", ")));
+                     }}));
     for (const ClearedNode& node : nodes) {
       RETURN_IF_ERROR(Annotate(node.status, "node {}", node.name));
     }
@@ -304,8 +300,7 @@ class Uninstaller {
 
   Status RemoveRecord() {
     const std::vector<kube::RemoveResult> results = kube::RemoveObjects(
-        client_, kinds_,
-        {{.ref = {"v1", "ConfigMap", request_.space, std::string(kRecordName)}}},
+        client_, kinds_, {{.ref = {"v1", "ConfigMap", request_.space, std::string(kRecordName)}}},
         {.is_dry_run = request_.is_dry_run,
          .gone_time = request_.time,
          .on_result = [this](const kube::RemoveResult& result) { Note(result); }});

@@ -16,10 +16,10 @@ namespace kgpu::install {
 struct UninstallRequest {
   std::string space = "kgpu";
   bool is_dry_run = false;
-  bool deletes_policies = false;  // GpuPolicies go with their definition
-  bool keeps_policies = false;    // they stay, and so does the definition
-  bool keeps_hosts = false;       // no pods that clear the hosts' files
-  bool forces = false;            // although pods use GPUs
+  bool deletes_policies = false;            // GpuPolicies go with their definition
+  bool keeps_policies = false;              // they stay, and so does the definition
+  bool keeps_hosts = false;                 // no pods that clear the hosts' files
+  bool forces = false;                      // although pods use GPUs
   std::chrono::milliseconds time{120'000};  // for each object, and each batch of hosts
   std::function<void(const std::string&)> on_progress{};
 };

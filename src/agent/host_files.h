@@ -1,0 +1,23 @@
+// The files that an agent leaves on its host: known here alone, and removed when kgpu goes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/platform/base/status.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::agent {
+
+struct HostFiles {
+  std::vector<std::string> removed{};  // paths below the root; in a dry run, what would be
+  // What lies in our folders and is not the agent's: a driver's record, say. It stays.
+  std::vector<std::string> stays{};
+};
+
+// Removes sockets, CDI files, what agents remember, the journal and the usage of the GPUs, and
+// folders that are empty then. No agent may run. `files` says what was done, even after an error.
+// Errors: of the file system, the first; the others are removed nevertheless.
+Status RemoveHostFiles(const sys::Root& host, bool is_dry_run, HostFiles& files);
+
+}  // namespace kgpu::agent

@@ -1,0 +1,77 @@
+#include "src/agent/host_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::agent {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class HostFilesTest : public ::testing::Test {
+ protected:
+  HostFilesTest() {
+    for (const char* file :
+         {"run/kgpu/agent-memory.json", "run/kgpu/injection.json", "run/cdi/kgpu-kgpu.dev-gpu.json",
+          "run/cdi/other.json", "var/lib/kgpu/health.journal", "var/lib/kgpu/usage/2026-01.json",
+          "var/lib/kubelet/device-plugins/kgpu-a.sock",
+          "var/lib/kubelet/device-plugins/kubelet.sock"}) {
+      dir_.WriteFile(file, "x");
+    }
+  }
+  HostFiles Remove(bool is_dry_run = false) {
+    HostFiles files;
+    const auto root = sys::Root::Open(dir_.path());
+    EXPECT_OK(root);
+    EXPECT_OK(RemoveHostFiles(*root, is_dry_run, files));
+    return files;
+  }
+  bool Exists(const std::string& path) {
+    const auto root = sys::Root::Open(dir_.path());
+    return root.ok() && root->Exists(path);
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(HostFilesTest, RemovesTheAgentsFilesAndEmptyFolders) {
+  const HostFiles files = Remove();
+  EXPECT_THAT(files.removed, Contains("/run/cdi/kgpu-kgpu.dev-gpu.json"));
+  EXPECT_THAT(files.stays, IsEmpty());
+  EXPECT_FALSE(Exists("run/kgpu"));
+  EXPECT_FALSE(Exists("var/lib/kgpu"));
+  EXPECT_FALSE(Exists("var/lib/kubelet/device-plugins/kgpu-a.sock"));
+  EXPECT_TRUE(Exists("var/lib/kubelet/device-plugins/kubelet.sock"));
+  EXPECT_TRUE(Exists("run/cdi/other.json"));
+  EXPECT_THAT(Remove().removed, IsEmpty());
+}
+
+TEST_F(HostFilesTest, WhatIsNotTheAgentsStaysAndIsNamed) {
+  dir_.WriteFile("var/lib/kgpu/driver.json", "{}");
+  EXPECT_THAT(Remove().stays, ElementsAre("/var/lib/kgpu/driver.json"));
+  EXPECT_TRUE(Exists("var/lib/kgpu/driver.json"));
+  EXPECT_FALSE(Exists("var/lib/kgpu/usage"));
+}
+
+TEST_F(HostFilesTest, ADryRunNamesTheSameAndRemovesNothing) {
+  const HostFiles dry = Remove(true);
+  EXPECT_TRUE(Exists("var/lib/kgpu/health.journal"));
+  EXPECT_EQ(dry.removed, Remove().removed);
+}
+
+TEST_F(HostFilesTest, AHostWithoutAnyIsFine) {
+  const TempDir empty;
+  const auto root = sys::Root::Open(empty.path());
+  HostFiles files;
+  EXPECT_OK(RemoveHostFiles(*root, false, files));
+  EXPECT_THAT(files.removed, IsEmpty());
+}
+
+}  // namespace
+}  // namespace kgpu::agent

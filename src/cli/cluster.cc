@@ -1,0 +1,16 @@
+#include <CLI/CLI.hpp>
+
+#include "src/cli/commands.h"
+
+namespace kgpu::cli {
+
+void AddClusterCommands(CommandRegistrar& registrar) {
+  CLI::App& group = registrar.AddGroup("cluster", "Install kgpu on a Kubernetes cluster");
+  group.footer("  kgpu cluster render | kubectl apply -f -");
+  AddClusterInstallCommands(registrar, group);
+  AddClusterStatusCommand(registrar, group);
+  AddClusterUninstallCommand(registrar, group);
+  AddClusterRenderCommand(registrar, group);
+}
+
+}  // namespace kgpu::cli

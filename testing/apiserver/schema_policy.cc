@@ -1,0 +1,91 @@
+#include "testing/apiserver/schema_text.h"
+
+namespace kgpu::apiserver {
+
+const std::string_view kPolicySchemas = R"(
+@io.k8s.api.admissionregistration.v1
+ValidatingAdmissionPolicy -- which changes of objects are refused
+  apiVersion string
+  kind string
+  metadata ObjectMeta
+  spec ValidatingAdmissionPolicySpec
+  status any
+ValidatingAdmissionPolicySpec
+  auditAnnotations []any atomic
+  failurePolicy string
+  matchConditions []MatchCondition map=name merge=name
+  matchConstraints MatchResources
+  paramKind any
+  validations []Validation atomic
+  variables []Variable map=name merge=name
+MatchCondition
+  expression string
+  name string
+Variable
+  expression string
+  name string
+Validation
+  expression string
+  message string
+  messageExpression string
+  reason string
+MatchResources
+  excludeResourceRules []NamedRuleWithOperations atomic
+  matchPolicy string
+  namespaceSelector LabelSelector
+  objectSelector LabelSelector
+  resourceRules []NamedRuleWithOperations atomic
+NamedRuleWithOperations
+  apiGroups []string atomic
+  apiVersions []string atomic
+  operations []string atomic
+  resourceNames []string atomic
+  resources []string atomic
+  scope string
+ValidatingAdmissionPolicyBinding -- where a policy counts
+  apiVersion string
+  kind string
+  metadata ObjectMeta
+  spec ValidatingAdmissionPolicyBindingSpec
+ValidatingAdmissionPolicyBindingSpec
+  matchResources MatchResources
+  paramRef any
+  policyName string
+  validationActions []string set
+@io.k8s.api.networking.v1
+NetworkPolicy -- who may talk to some pods, and they to whom
+  apiVersion string
+  kind string
+  metadata ObjectMeta
+  spec NetworkPolicySpec
+NetworkPolicySpec
+  egress []NetworkPolicyEgressRule atomic
+  ingress []NetworkPolicyIngressRule atomic
+  podSelector LabelSelector
+  policyTypes []string atomic
+NetworkPolicyEgressRule
+  ports []NetworkPolicyPort atomic
+  to []NetworkPolicyPeer atomic
+NetworkPolicyIngressRule
+  from []NetworkPolicyPeer atomic
+  ports []NetworkPolicyPort atomic
+NetworkPolicyPeer
+  ipBlock any
+  namespaceSelector LabelSelector
+  podSelector LabelSelector
+NetworkPolicyPort
+  endPort int
+  port intstr
+  protocol string
+@io.k8s.api.scheduling.v1
+PriorityClass -- which pods come first
+  apiVersion string
+  description string
+  globalDefault bool
+  kind string
+  metadata ObjectMeta
+  preemptionPolicy string
+  value int
+)";
+
+}  // namespace kgpu::apiserver
