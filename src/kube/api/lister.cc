@@ -70,13 +70,14 @@ class Lister : public std::enable_shared_from_this<Lister> {
     }
     result_.resource_version = VersionOf(*answer);
     token_ = TextField(*answer, {"metadata", "continue"});
-    const size_t before = result_.items.size();
+    size_t received = 0;
     if (json::object* list = answer->if_object()) {
       if (json::value* items = list->if_contains("items"); items != nullptr && items->is_array()) {
+        received = items->get_array().size();
         TakeItems(items->get_array());
       }
     }
-    empty_chunks_ = result_.items.size() > before ? 0 : empty_chunks_ + 1;
+    empty_chunks_ = received > 0 ? 0 : empty_chunks_ + 1;
     if (const Status status = CheckLimits(); !status.ok()) {
       return Finish(status);
     }
@@ -88,6 +89,9 @@ class Lister : public std::enable_shared_from_this<Lister> {
 
   void TakeItems(json::array& items) {
     for (json::value& item : items) {
+      if (options_.keeps && !options_.keeps(item)) {
+        continue;
+      }
       if (options_.trim) {
         options_.trim(item);
       }

@@ -28,6 +28,8 @@ struct ListOptions {
   size_t chunk = 500;
   size_t max_objects = 50'000;
   size_t max_bytes = size_t{256} << 20;  // approximate, in memory
+  // Whether an object is wanted, where no selector can say it; empty: all are. Others do not count.
+  std::function<bool(const boost::json::value&)> keeps{};
   // Removes unneeded parts of an object, before its size is counted.
   std::function<void(boost::json::value&)> trim{};
   bool is_repeated = true;  // ApiRequest::is_repeated

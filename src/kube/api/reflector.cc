@@ -102,6 +102,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
                      .chunk = options_.chunk,
                      .max_objects = options_.max_objects,
                      .max_bytes = options_.max_bytes,
+                     .keeps = options_.keeps,
                      .trim = [this](json::value& object) { Trim(object); },
                      .is_repeated = false};
     call_ = ListObjects(client_, std::move(list), [this](StatusOr<ListResult> result) {
@@ -143,6 +144,8 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
       options_.trim(object);
     }
   }
+
+  bool IsKept(const json::value& object) const { return !options_.keeps || options_.keeps(object); }
 
   // A whole list takes the place of what is known.
   Status Replace(std::vector<json::value> items, std::string_view version) {
@@ -243,7 +246,8 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
     if (!VersionOf(object).empty()) {
       version_ = VersionOf(object);
     }
-    if (type == WatchEventType::kDeleted) {
+    if (type == WatchEventType::kDeleted ||
+        (type != WatchEventType::kBookmark && !IsKept(object))) {
       Report(cache_.Remove(object));
     } else if (type != WatchEventType::kBookmark) {
       Trim(object);
@@ -268,7 +272,11 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
       }
       return;
     }
-    if (type == WatchEventType::kDeleted) {
+    const bool is_kept = type == WatchEventType::kDeleted || IsKept(object);
+    if (type == WatchEventType::kAdded && !is_kept) {
+      return;
+    }
+    if (type == WatchEventType::kDeleted || !is_kept) {
       std::erase_if(initial_, [key = KeyOf(object)](const json::value& other) {
         return KeyOf(other) == key;
       });

@@ -38,6 +38,9 @@ struct ReflectorOptions {
   bool starts_from_cache = false;
   // Most users do not need managedFields, which are often half of an object.
   bool keeps_managed_fields = false;
+  // Whether an object is part of the copy, where no selector can say it; empty: all are. One that
+  // no longer is counts as gone. Gets the whole object.
+  std::function<bool(const boost::json::value&)> keeps{};
   // Removes unneeded parts of an object.
   std::function<void(boost::json::value&)> trim{};
   BackoffOptions backoff{};

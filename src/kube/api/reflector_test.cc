@@ -182,6 +182,30 @@ TEST_F(ReflectorTest, DoesNotKeepWhatNobodyLooksAt) {
   EXPECT_NE(FindField(*reflector_->Find("a"), {"trimmed"}), nullptr);
 }
 
+TEST_F(ReflectorTest, KeepsOnlyTheObjectsThatAreWanted) {
+  Begin({.keeps = [](const json::value& object) { return NameOf(object).starts_with("gpu"); }});
+  Answer(List(10, {ServedObject("gpu-1", 3), ServedObject("cpu-1", 4)}));
+  EXPECT_THAT(Seen(), ElementsAre("+gpu-1@3", "synced"));
+  BeginWatch();
+  Send(Event("ADDED", "cpu-2", 11) + Event("ADDED", "gpu-2", 12));
+  EXPECT_THAT(Seen(), ElementsAre("+gpu-2@12"));
+  EXPECT_EQ(reflector_->objects().size(), 2U);
+  transport_.last().End();
+  Pass(minutes(1));
+  EXPECT_EQ(Query("resourceVersion"), "12");
+}
+
+TEST_F(ReflectorTest, AnObjectThatIsNoLongerWantedIsGone) {
+  bool is_wanted = true;
+  Begin({.keeps = [&](const json::value&) { return is_wanted; }});
+  Answer(List(10, {ServedObject("n1", 3)}));
+  EXPECT_THAT(Seen(), ElementsAre("+n1@3", "synced"));
+  BeginWatch();
+  is_wanted = false;
+  Send(Event("MODIFIED", "n1", 11));
+  EXPECT_THAT(Seen(), ElementsAre("-n1"));
+}
+
 TEST_F(ReflectorTest, KeepsWhoSetWhichFieldWhereThatIsAskedFor) {
   Begin({.keeps_managed_fields = true});
   Answer(List(10, {ServedObject("a", 5)}));

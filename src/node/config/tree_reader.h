@@ -1,5 +1,5 @@
 // Reads a document's tree field by field and collects errors, each with its position: shared by the
-// readers of this folder.
+// readers of this folder and that of GpuPolicy.
 #pragma once
 
 #include <boost/json/value.hpp>

@@ -1,0 +1,126 @@
+#include "src/cluster/fleet/quarantine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/cluster/fleet/upgrade.h"
+
+namespace kgpu::fleet {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr seconds kValidationLimit = minutes(15);
+// After a validation that failed; doubles with each.
+constexpr seconds kFirstPause = minutes(10);
+constexpr uint32_t kMaxDoublings = 5;
+
+seconds PauseAfter(uint32_t failures) {
+  return failures == 0 ? seconds(0) : kFirstPause * (1U << std::min(failures - 1, kMaxDoublings));
+}
+
+FenceStep Wait(std::string message) {
+  return {.message = std::move(message)};
+}
+
+FenceStep Write(const FenceInput& in, FenceRecord record, bool is_validating) {
+  record.is_validating = is_validating;
+  record.since = std::chrono::floor<seconds>(in.now);
+  return {.kind = FenceStepKind::kWrite, .record = std::move(record)};
+}
+
+FenceStep Back(const FenceInput& in, FenceRecord record, std::string message) {
+  ++record.attempt;
+  record.message = message;
+  FenceStep step = Write(in, std::move(record), false);
+  step.reason = "QuarantineStays";
+  step.message = std::move(message);
+  return step;
+}
+
+FenceStep Validate(const FenceInput& in, const FenceRecord& record) {
+  if (in.node.gpu_healthy.status == "False" && IsBroken(in.node, *in.settings)) {
+    return Back(in, record, in.node.gpu_healthy.message);
+  }
+  if (!in.validates) {
+    return {.kind = FenceStepKind::kRelease,
+            .reason = "QuarantineEnded",
+            .message = "the agent reports that its GPUs are healthy"};
+  }
+  const std::string name = PodName(kValidateRole, in.node.uid, record.since, record.attempt);
+  const auto pod = std::ranges::find(in.pods, name, &PodFacts::name);
+  if (pod != in.pods.end() && pod->phase == "Succeeded") {
+    return {.kind = FenceStepKind::kRelease,
+            .reason = "QuarantineEnded",
+            .message = "its GPUs are healthy, and the validation passed"};
+  }
+  if (pod != in.pods.end() && pod->phase == "Failed") {
+    return Back(in, record,
+                fmt::format("pod {} ended with code {}: read its log", name, pod->exit_code));
+  }
+  if (in.now - record.since >= kValidationLimit) {
+    return Back(in, record,
+                fmt::format("the validation did not end in {} s", kValidationLimit.count()));
+  }
+  if (pod != in.pods.end()) {
+    return Wait(fmt::format("waits for pod {} to end", name));
+  }
+  uint64_t used = 0;
+  for (const PodFacts& one : in.pods) {
+    used += one.HasEnded() ? 0 : one.gpus;
+  }
+  if (used >= in.node.gpus) {
+    return Wait("waits for a free GPU to validate");
+  }
+  return {.kind = FenceStepKind::kRunPod, .pod = name, .gpus = in.node.gpus - used};
+}
+
+}  // namespace
+
+bool IsBroken(const NodeFacts& node, const policy::Quarantine& settings) {
+  return settings.is_enabled && node.gpu_healthy.status == "False" &&
+         (settings.reasons.empty() ||
+          std::ranges::find(settings.reasons, node.gpu_healthy.reason) != settings.reasons.end());
+}
+
+FenceStep NextFenceStep(const FenceInput& in) {
+  const bool is_fenced = in.node.is_tainted || !in.node.quarantine.empty();
+  if (in.settings == nullptr || !in.settings->is_enabled) {
+    return is_fenced ? FenceStep{.kind = FenceStepKind::kRelease,
+                                 .reason = "QuarantineEnded",
+                                 .message = "no policy quarantines this node"}
+                     : FenceStep{};
+  }
+  const auto record = ParseFenceRecord(in.node.quarantine);
+  if (!is_fenced || !record.ok()) {
+    // A fence without a readable record is renewed: nobody knows what it waits for. A driver that
+    // is being replaced looks broken.
+    const bool fences = is_fenced || (IsBroken(in.node, *in.settings) && in.node.upgrade.empty());
+    if (!fences || (!is_fenced && !in.has_room)) {
+      return fences ? Wait("broken, but maxNodes nodes are in quarantine") : FenceStep{};
+    }
+    return {.kind = FenceStepKind::kFence,
+            .reason = "Quarantined",
+            .message = in.node.gpu_healthy.message,
+            .record = {.since = std::chrono::floor<seconds>(in.now),
+                       .reason = in.node.gpu_healthy.reason,
+                       .message = in.node.gpu_healthy.message,
+                       .policy = in.policy,
+                       .group = in.group}};
+  }
+  if (!in.node.is_tainted) {  // somebody removed the taint
+    return {.kind = FenceStepKind::kFence, .record = *record};
+  }
+  if (record->is_validating) {
+    return Validate(in, *record);
+  }
+  const bool is_healthy =
+      in.node.gpu_healthy.status == "True" && in.node.gpu_ready.status == "True";
+  if (!is_healthy || in.now - record->since < PauseAfter(record->attempt)) {
+    return Wait(fmt::format("{}: {}", record->reason, record->message));
+  }
+  return Write(in, *record, true);
+}
+
+}  // namespace kgpu::fleet
