@@ -184,6 +184,9 @@ TEST(PrivilegeTest, EachIsNamedWhenItIsMissing) {
     EXPECT_THAT(node.log(), HasSubstr(taken.fix));
     const auto is_shown = [&] { return IsShown(node.machine().Status(), taken); };
     EXPECT_TRUE(node.machine().Wait(is_shown)) << node.machine().Status() << node.log();
+    if (taken.effect != Effect::kEnds) {
+      EXPECT_THAT(node.machine().NodeStatus(), HasSubstr(taken.what));
+    }
     node.EndAgent();
   }
 }

@@ -167,12 +167,28 @@ old_glibc() {
   [[ $said == *cuInit* ]] || fail "kgpu-cuda with a library that is not CUDA says: $said"
 }
 
+# image_machine ARCHIVE: the architecture in its configuration, and its loader.
+image_machine() {
+  python3 - "$1" <<'PY'
+import io, json, sys, tarfile
+archive = tarfile.open(sys.argv[1])
+def blob(digest):
+    return archive.extractfile("blobs/" + digest.replace(":", "/")).read()
+manifest = json.loads(blob(json.load(archive.extractfile("index.json"))["manifests"][0]["digest"]))
+names = [name for layer in manifest["layers"]
+         for name in tarfile.open(fileobj=io.BytesIO(blob(layer["digest"]))).getnames()]
+print(json.loads(blob(manifest["config"]["digest"]))["architecture"],
+      *(name for name in names if name.split("/")[-1].startswith("ld-linux")))
+PY
+}
+
 # The cross-built programs are for 64-bit Arm, start, and need nothing newer than the others.
 aarch64() {
   local cross=build/cross/aarch64 name said newest
+  needs_root
   [ -d "$cross/sysroot" ] || skip "no cross compiler here: run scripts/fetch_cross.sh"
   [ -x build/aarch64/bin/kgpu ] || skip "not built: run scripts/build.sh aarch64"
-  release "$work/out" --only tarball --only deb --machine aarch64
+  release "$work/out" --machine aarch64
   mkdir "$work/root"
   tar -C "$work/root" --strip-components=1 -xf "$work/out/kgpu-$version-linux-aarch64.tar.gz"
   for name in kgpu kgpu-probe kgpu-cuda kgpu-runtime; do
@@ -187,6 +203,8 @@ aarch64() {
   done
   [ "$(dpkg-deb -f "$work/out/kgpu_${version}_arm64.deb" Architecture)" = arm64 ] || fail "the .deb is not for arm64"
   [ -s "$work/root/share/man/man1/kgpu-agent.1" ] || fail "the manual pages are missing"
+  said=$(image_machine "$work/out/kgpu-$version-image-arm64.tar")
+  [ "$said" = "arm64 lib/ld-linux-aarch64.so.1" ] || fail "the image is for $said"
 }
 
 case ${1:-} in
