@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
 # What scripts/release.sh makes of build/release. Prints what is wrong and exits with 1; 77: skipped.
-#   tests/release/release_test.sh same | deb | rpm | tarball | image | old-glibc | aarch64
+#   tests/release/release_test.sh same | deb | rpm | tarball | image | old-glibc | aarch64 |
+#     aarch64-devices
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/release/root.sh
 . tests/release/root.sh
 export SOURCE_DATE_EPOCH=1700000000
 work=$(mktemp -d)
-trap 'end_agent; rm -rf "$work"' EXIT
+sim=
+cleanup() {
+  end_agent
+  [ -z "$sim" ] || build/release/bin/kgpu-sim delete "$sim" >/dev/null
+  rm -rf "$work"
+}
+trap cleanup EXIT
 fail() {
   printf '%s\n' "$*"
   exit 1
@@ -197,7 +204,7 @@ aarch64() {
     [ "${newest:-GLIBC_2.17}" = GLIBC_2.17 ] || fail "$name needs $newest"
   done
   for name in kgpu kgpu-probe kgpu-cuda; do
-    said=$("$cross/tools/usr/bin/qemu-aarch64-static" -L "$cross/sysroot" "$work/root/bin/$name" \
+    said=$("$cross/qemu/usr/bin/qemu-aarch64" -L "$cross/sysroot" "$work/root/bin/$name" \
       --version 2>&1) || fail "$name: $said"
     [ "$said" = "$name $version" ] || fail "$name says \"$said\""
   done
@@ -205,6 +212,21 @@ aarch64() {
   [ -s "$work/root/share/man/man1/kgpu-agent.1" ] || fail "the manual pages are missing"
   said=$(image_machine "$work/out/kgpu-$version-image-arm64.tar")
   [ "$said" = "arm64 lib/ld-linux-aarch64.so.1" ] || fail "the image is for $said"
+}
+
+# They find the GPUs of a simulated Arm host: kgpu starts kgpu-probe, which loads that host's library.
+aarch64_devices() {
+  local library=build/aarch64/lib/libnvidia-ml.so.1 host=$work/host code=0
+  [ -x build/aarch64/bin/kgpu ] || skip "not built: run scripts/build.sh aarch64"
+  [ -e "$library" ] || skip "not built: run scripts/build.sh aarch64 nvidia-ml"
+  build/release/bin/kgpu-sim create "$host" --profile 4xT4 --arch aarch64 >/dev/null
+  sim=$host
+  # kgpu-sim gives a host of another machine only stand-ins.
+  cp "$library" "$(find "$host/usr/lib" -name 'libnvidia-ml.so.[0-9]*.*')"
+  unshare --user --map-root-user --mount tests/release/as_aarch64.sh "$PWD/build/cross/aarch64" \
+    build/aarch64/bin/kgpu devices --host-root "$host" --engine-root / >"$work/devices" 2>&1 || code=$?
+  [ "$code" != 77 ] || skip "$(<"$work/devices")"
+  [ "$(grep -c 'T4.*Healthy' "$work/devices")" = 4 ] || fail "exit code $code: $(<"$work/devices")"
 }
 
 case ${1:-} in
@@ -215,5 +237,6 @@ case ${1:-} in
   image) image ;;
   old-glibc) old_glibc ;;
   aarch64) aarch64 ;;
-  *) fail "usage: tests/release/release_test.sh same | deb | rpm | tarball | image | old-glibc | aarch64" ;;
+  aarch64-devices) aarch64_devices ;;
+  *) fail "usage: see the head of $0" ;;
 esac
