@@ -114,7 +114,7 @@ tarball() {
 }
 
 # image_digest ARCHIVE: the digest of its manifest.
-image_digest() { tar -xOf "$1" index.json | python3 -c 'import json, sys; print(json.load(sys.stdin)["manifests"][0]["digest"])'; }
+image_digest() { tar -xOf "$1" ./index.json | python3 -c 'import json, sys; print(json.load(sys.stdin)["manifests"][0]["digest"])'; }
 
 # Two builds have one digest; it is small, has no shell, and its SBOM names all that is in it.
 image() {
@@ -126,6 +126,7 @@ image() {
   release "$work/b" --only image
   [ "$(image_digest "$work/a/$name")" = "$(image_digest "$work/b/$name")" ] ||
     fail "two builds have different digests"
+  cmp "$work/a/$name" "$work/b/$name" || fail "two archives of one image differ"
   archive=$work/a/$name
   size=$(stat -c %s "$archive")
   [ "$size" -le $((40 << 20)) ] || fail "the image has $size bytes, more than 40 MiB"
@@ -133,8 +134,8 @@ image() {
 import io, json, subprocess, sys, tarfile
 archive = tarfile.open(sys.argv[1])
 def blob(digest):
-    return archive.extractfile("blobs/" + digest.replace(":", "/")).read()
-index = json.load(archive.extractfile("index.json"))
+    return archive.extractfile("./blobs/" + digest.replace(":", "/")).read()
+index = json.load(archive.extractfile("./index.json"))
 manifest = json.loads(blob(index["manifests"][0]["digest"]))
 files = [member.name for layer in manifest["layers"]
          for member in tarfile.open(fileobj=io.BytesIO(blob(layer["digest"]))) if not member.isdir()]
@@ -180,8 +181,8 @@ image_machine() {
 import io, json, sys, tarfile
 archive = tarfile.open(sys.argv[1])
 def blob(digest):
-    return archive.extractfile("blobs/" + digest.replace(":", "/")).read()
-manifest = json.loads(blob(json.load(archive.extractfile("index.json"))["manifests"][0]["digest"]))
+    return archive.extractfile("./blobs/" + digest.replace(":", "/")).read()
+manifest = json.loads(blob(json.load(archive.extractfile("./index.json"))["manifests"][0]["digest"]))
 names = [name for layer in manifest["layers"]
          for name in tarfile.open(fileobj=io.BytesIO(blob(layer["digest"]))).getnames()]
 print(json.loads(blob(manifest["config"]["digest"]))["architecture"],
