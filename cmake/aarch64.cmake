@@ -7,7 +7,7 @@ get_filename_component(kgpu_cross ${kgpu_cross} ABSOLUTE)
 set(CMAKE_SYSROOT ${kgpu_cross}/sysroot)
 set(CMAKE_CXX_COMPILER ${kgpu_cross}/tools/usr/bin/aarch64-linux-gnu-g++-12)
 # kgpu prints its own manual pages and completions.
-set(CMAKE_CROSSCOMPILING_EMULATOR ${kgpu_cross}/tools/usr/bin/qemu-aarch64-static)
+set(CMAKE_CROSSCOMPILING_EMULATOR ${kgpu_cross}/qemu/usr/bin/qemu-aarch64)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)

@@ -8,8 +8,7 @@ set -euo pipefail
 
 suite=bookworm
 compiler=(g++-12-aarch64-linux-gnu gcc-12-aarch64-linux-gnu cpp-12-aarch64-linux-gnu
-  binutils-aarch64-linux-gnu libgcc-12-dev-arm64-cross libstdc++-12-dev-arm64-cross
-  qemu-user-static)
+  binutils-aarch64-linux-gnu libgcc-12-dev-arm64-cross libstdc++-12-dev-arm64-cross)
 # As scripts/setup.sh installs them for this machine, and what these need to be linked.
 libraries=(libabsl-dev libfmt-dev libfmt9 libyaml-cpp-dev libtomlplusplus-dev libcli11-dev
   libgrpc++-dev libgrpc-dev libprotobuf-dev libupb-dev libboost1.81-dev libboost-json1.81-dev
@@ -22,3 +21,6 @@ exec 9>"$top/lock"
 flock 9
 unpack "$top/tools" "$suite" "$(dpkg --print-architecture)" "${compiler[@]}"
 unpack "$top/sysroot" "$suite" arm64 "${libraries[@]}"
+# Debian 12's lacks openat2.
+unpack "$top/qemu" trixie "$(dpkg --print-architecture)" qemu-user
+find "$top/qemu/usr/bin" -type f ! -name qemu-aarch64 -delete

@@ -68,7 +68,10 @@ cp "$folder/Containerfile" "$work/"
 as_root buildah build --arch "$architecture" --isolation chroot --layers=false --timestamp 0 -q -t "$name" \
   -f "$work/Containerfile" "$work" >&2
 if [ -n "$output" ]; then
-  as_root buildah push -q "$name" "oci-archive:$output:$name" >&2
+  # buildah's own archive has the times of now.
+  as_root buildah push -q "$name" "oci:$work/oci:$name" >&2
+  tar -C "$work/oci" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=a=rX,u+w -cf "$output" .
+  as_root rm -rf "$work/oci"
   step "saved to $output"
 fi
 printf '%s\n' "$name"

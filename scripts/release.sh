@@ -104,6 +104,7 @@ make_image() {
   step "the image"
   scripts/image.sh --machine "$machine" --programs "$build/bin" --output "$work/$name" \
     "localhost/kgpu:$version" >/dev/null
+  as_root buildah rmi "localhost/kgpu:$version" >/dev/null
   mv "$work/$name" "$output/$name"
 }
 

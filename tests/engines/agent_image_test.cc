@@ -7,6 +7,8 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -104,62 +106,66 @@ TEST_P(AgentInContainerdTest, GivesGpusToASecondContainer) {
   EXPECT_THAT(node.log(), Not(HasSubstr("privilege missing")));
 }
 
+enum class Effect : uint8_t {
+  kNoGpu,  // for any pod
+  kLess,   // works, says it
+  kEnds,   // the agent
+};
+
 // A privilege that the pod does not get, and what the agent must say of it.
 struct Taken {
   const char* name;
   void (*take)(AgentPod& pod);
+  Effect effect;
   const char* what;
   const char* fix;
-  bool is_fatal = false;  // the agent ends
-  bool is_needed = true;  // no pod can get a GPU
 };
 
+// Flags first, then mounts.
+constexpr size_t kFlags = 3;
 constexpr std::array<Taken, 13> kTaken = {{
-    Taken{"Privileged", [](AgentPod& pod) { pod.security.is_privileged = false; },
-          "the device cgroup refuses /dev/nvidia", "set securityContext.privileged: true"},
-    Taken{"Root", [](AgentPod& pod) { pod.security.user = 65534; },
-          "the agent does not run as root", "set securityContext.runAsUser: 0",
-          /*is_fatal=*/true},
-    Taken{"HostPid", [](AgentPod& pod) { pod.security.has_host_pids = false; },
-          "the pod does not share the host's process namespace",
-          "set hostPID: true in the pod's spec", /*is_fatal=*/false, /*is_needed=*/false},
-    Taken{"Dev", [](AgentPod& pod) { pod.RemoveVolume("dev"); }, "the host's /dev is not mounted",
-          "the volume dev (hostPath /dev)"},
-    Taken{"Proc", [](AgentPod& pod) { pod.RemoveVolume("proc"); },
-          "the host's /proc is not mounted", "the volume proc (hostPath /proc)",
-          /*is_fatal=*/false, /*is_needed=*/false},
-    Taken{"Etc", [](AgentPod& pod) { pod.RemoveVolume("etc"); }, "the host's /etc is not mounted",
-          "the volume etc (hostPath /etc)",
-          /*is_fatal=*/false, /*is_needed=*/false},
-    Taken{"State", [](AgentPod& pod) { pod.RemoveVolume("state"); },
-          "the host's /var/lib/kgpu is not mounted", "the volume state (hostPath /var/lib/kgpu)",
-          /*is_fatal=*/false, /*is_needed=*/false},
-    Taken{"Sys", [](AgentPod& pod) { pod.RemoveVolume("sys"); }, "the host's /sys is not mounted",
-          "the volume sys (hostPath /sys)",
-          /*is_fatal=*/false, /*is_needed=*/false},
-    Taken{"Usr", [](AgentPod& pod) { pod.RemoveVolume("usr"); }, "the host's /usr is not mounted",
-          "the volume usr (hostPath /usr)"},
-    Taken{"Run", [](AgentPod& pod) { pod.RemoveVolume("run"); }, "the host's /run is not mounted",
-          "the volume run (hostPath /run)",
-          /*is_fatal=*/true},
-    Taken{"WritableRun", [](AgentPod& pod) { pod.MakeReadOnly("run"); },
-          "the host's /run is read-only", "remove readOnly from the volumeMount run",
-          /*is_fatal=*/true},
-    Taken{"Kubelet", [](AgentPod& pod) { pod.RemoveVolume("kubelet"); },
-          "the host's /var/lib/kubelet is not mounted",
-          "the volume kubelet (hostPath /var/lib/kubelet)"},
-    Taken{"WritableKubelet", [](AgentPod& pod) { pod.MakeReadOnly("kubelet"); },
-          "the host's /var/lib/kubelet is read-only",
-          "remove readOnly from the volumeMount kubelet"},
+    {"privileged", [](AgentPod& pod) { pod.security.is_privileged = false; }, Effect::kNoGpu,
+     "the device cgroup refuses /dev/nvidia", "set securityContext.privileged: true"},
+    {"root", [](AgentPod& pod) { pod.security.user = 65534; }, Effect::kEnds,
+     "the agent does not run as root", "set securityContext.runAsUser: 0"},
+    {"hostPID", [](AgentPod& pod) { pod.security.has_host_pids = false; }, Effect::kLess,
+     "the pod does not share the host's process namespace", "set hostPID: true in the pod's spec"},
+    {"dev", [](AgentPod& pod) { pod.RemoveVolume("dev"); }, Effect::kNoGpu,
+     "the host's /dev is not mounted", "the volume dev (hostPath /dev)"},
+    {"usr", [](AgentPod& pod) { pod.RemoveVolume("usr"); }, Effect::kNoGpu,
+     "the host's /usr is not mounted", "the volume usr (hostPath /usr)"},
+    {"proc", [](AgentPod& pod) { pod.RemoveVolume("proc"); }, Effect::kLess,
+     "the host's /proc is not mounted", "the volume proc (hostPath /proc)"},
+    {"sys", [](AgentPod& pod) { pod.RemoveVolume("sys"); }, Effect::kLess,
+     "the host's /sys is not mounted", "the volume sys (hostPath /sys)"},
+    {"etc", [](AgentPod& pod) { pod.RemoveVolume("etc"); }, Effect::kLess,
+     "the host's /etc is not mounted", "the volume etc (hostPath /etc)"},
+    {"state", [](AgentPod& pod) { pod.RemoveVolume("state"); }, Effect::kLess,
+     "the host's /var/lib/kgpu is not mounted", "the volume state (hostPath /var/lib/kgpu)"},
+    {"run", [](AgentPod& pod) { pod.RemoveVolume("run"); }, Effect::kEnds,
+     "the host's /run is not mounted", "the volume run (hostPath /run)"},
+    {"writable run", [](AgentPod& pod) { pod.MakeReadOnly("run"); }, Effect::kEnds,
+     "the host's /run is read-only", "remove readOnly from the volumeMount run"},
+    {"kubelet", [](AgentPod& pod) { pod.RemoveVolume("kubelet"); }, Effect::kNoGpu,
+     "the host's /var/lib/kubelet is not mounted",
+     "the volume kubelet (hostPath /var/lib/kubelet)"},
+    {"writable kubelet", [](AgentPod& pod) { pod.MakeReadOnly("kubelet"); }, Effect::kNoGpu,
+     "the host's /var/lib/kubelet is read-only", "remove readOnly from the volumeMount kubelet"},
 }};
 
 // Whether `kgpu status` shows it: in its first line if pods get no GPU without it.
 bool IsShown(const std::string& status, const Taken& taken) {
   const std::string first = status.substr(0, status.find('\n'));
-  return taken.is_needed ? first.find("not ready") != std::string::npos &&
-                               first.find(taken.what) != std::string::npos
-                         : first.find("not ready") == std::string::npos &&
-                               status.find(taken.what) != std::string::npos;
+  const bool is_ready = first.find("not ready") == std::string::npos;
+  switch (taken.effect) {
+    case Effect::kEnds:
+      return status.empty();
+    case Effect::kNoGpu:
+      return !is_ready && first.find(taken.what) != std::string::npos;
+    case Effect::kLess:
+      break;
+  }
+  return is_ready && status.find(taken.what) != std::string::npos;
 }
 
 TEST(PrivilegeTest, EachIsNamedWhenItIsMissing) {
@@ -177,8 +183,10 @@ TEST(PrivilegeTest, EachIsNamedWhenItIsMissing) {
     EXPECT_TRUE(node.machine().Wait(is_said)) << node.log() << node.machine().Status();
     EXPECT_THAT(node.log(), HasSubstr(taken.fix));
     const auto is_shown = [&] { return IsShown(node.machine().Status(), taken); };
-    EXPECT_TRUE(taken.is_fatal ? node.machine().Status().empty() : node.machine().Wait(is_shown))
-        << node.machine().Status() << node.log();
+    EXPECT_TRUE(node.machine().Wait(is_shown)) << node.machine().Status() << node.log();
+    if (taken.effect != Effect::kEnds) {
+      EXPECT_THAT(node.machine().NodeStatus(), HasSubstr(taken.what));
+    }
     node.EndAgent();
   }
 }
@@ -269,29 +277,62 @@ std::vector<std::string> FlagsOf(const kubelet::ContainerOptions& options) {
   return flags;
 }
 
+class PodmanMachine {
+ public:
+  explicit PodmanMachine(const std::string& runtime) : podman_(runtime, PodmanEngine::User::kRoot) {
+    machine_.LiveIn(podman_.box());
+  }
+
+  AgentMachine& machine() { return machine_; }
+  PodmanEngine& podman() { return podman_; }
+  void StartAgent(AgentImage& image, const AgentPod& pod) {
+    podman_.Load(image.archive());
+    std::vector<std::string> words = FlagsOf(pod, machine_);
+    words.push_back(image.name());
+    words.insert(words.end(), pod.arguments.begin(), pod.arguments.end());
+    podman_.RunInBackground(words);
+  }
+  std::string log() { return podman_.box().log(); }
+
+ private:
+  AgentMachine machine_;
+  PodmanEngine podman_;
+};
+
 TEST_P(AgentInPodmanTest, GivesGpusToASecondContainer) {
   if (const std::string reason = WhyNoImage({"podman", GetParam()}); !reason.empty()) {
     GTEST_SKIP() << reason;
   }
   AgentImage agent_image;
   Image report_image;
-  AgentMachine machine;
-  PodmanEngine podman(GetParam(), PodmanEngine::User::kRoot);
-  machine.LiveIn(podman.box());
-  podman.Load(agent_image.archive());
-  podman.Load(report_image.archive());
-  const AgentPod pod = ReadAgentPod();
-  std::vector<std::string> words = FlagsOf(pod, machine);
-  words.push_back(agent_image.name());
-  words.insert(words.end(), pod.arguments.begin(), pod.arguments.end());
-  podman.RunInBackground(words);
+  PodmanMachine node(GetParam());
+  AgentMachine& machine = node.machine();
+  node.podman().Load(report_image.archive());
+  node.StartAgent(agent_image, ReadAgentPod());
   ASSERT_TRUE(machine.kubelet().WaitForResource(kGpus, {.capacity = 4, .allocatable = 4},
                                                 std::chrono::seconds(30)))
-      << podman.box().log() << machine.Status();
+      << node.log() << machine.Status();
   const auto [options, gpus] = machine.Allocate("p", 2);
-  EXPECT_THAT(podman.ReportBeside(FlagsOf(options)),
+  EXPECT_THAT(node.podman().ReportBeside(FlagsOf(options)),
               AllOf(HasGpus(gpus), FindsLibrariesIn("linux-gnu")));
-  EXPECT_THAT(podman.box().log(), Not(HasSubstr("privilege missing")));
+  EXPECT_THAT(node.log(), Not(HasSubstr("privilege missing")));
+}
+
+TEST_P(AgentInPodmanTest, NamesWhatPodmanDoesNotGrant) {
+  if (const std::string reason = WhyNoImage({"podman", GetParam()}); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  AgentImage agent_image;
+  for (const Taken& taken : std::span(kTaken).first(kFlags)) {
+    SCOPED_TRACE(taken.name);
+    PodmanMachine node(GetParam());
+    AgentPod pod = ReadAgentPod();
+    taken.take(pod);
+    node.StartAgent(agent_image, pod);
+    const auto is_said = [&] { return node.log().find(taken.what) != std::string::npos; };
+    EXPECT_TRUE(node.machine().Wait(is_said)) << node.log() << node.machine().Status();
+    EXPECT_THAT(node.log(), HasSubstr(taken.fix));
+  }
 }
 
 }  // namespace

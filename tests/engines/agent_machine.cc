@@ -75,6 +75,10 @@ std::string AgentMachine::Status(const std::string& output) const {
   return e2e::RunProgram({"kgpu", "status", "--run-dir", run_dir(), "--output", output}).out;
 }
 
+std::string AgentMachine::NodeStatus() const {
+  return e2e::RunProgram({"kgpu", "node", "status", "--run-dir", run_dir()}).out;
+}
+
 bool AgentMachine::Wait(const std::function<bool()>& is_there) const {
   return integration::WaitInFolder(run_dir(), is_there, kLimit);
 }

@@ -47,8 +47,9 @@ class AgentMachine {
   // Where the box has what the pod mounts; folders of the host that are missing are made.
   std::vector<kubelet::BindMount> MountsOf(const AgentPod& pod);
 
-  // The output of `kgpu status` with `flags`; empty while no agent answers.
+  // The output of `kgpu status`, and of `kgpu node status`; empty while no agent answers.
   std::string Status(const std::string& output = "table") const;
+  std::string NodeStatus() const;
   // Waits until `is_there` holds.
   bool Wait(const std::function<bool()>& is_there) const;
   // What the agent answers for a pod with `gpus` GPUs, and their minors.

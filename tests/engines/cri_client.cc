@@ -110,7 +110,12 @@ class Client final : public CriClient {
     v1::RemovePodSandboxRequest request;
     request.set_pod_sandbox_id(pod_id);
     v1::RemovePodSandboxResponse response;
-    return Call("RemovePodSandbox", request, response);
+    // A container that ends at this moment makes it fail. The kubelet tries again, too.
+    Status removed = Call("RemovePodSandbox", request, response);
+    for (int i = 0; i < 5 && !removed.ok(); ++i) {
+      removed = Call("RemovePodSandbox", request, response);
+    }
+    return removed;
   }
 
  private:

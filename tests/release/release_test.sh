@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
 # What scripts/release.sh makes of build/release. Prints what is wrong and exits with 1; 77: skipped.
-#   tests/release/release_test.sh same | deb | rpm | tarball | image | old-glibc | aarch64
+#   tests/release/release_test.sh same | deb | rpm | tarball | image | old-glibc | aarch64 |
+#     aarch64-devices
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/release/root.sh
 . tests/release/root.sh
 export SOURCE_DATE_EPOCH=1700000000
 work=$(mktemp -d)
-trap 'end_agent; rm -rf "$work"' EXIT
+sim=
+cleanup() {
+  end_agent
+  [ -z "$sim" ] || build/release/bin/kgpu-sim delete "$sim" >/dev/null
+  rm -rf "$work"
+}
+trap cleanup EXIT
 fail() {
   printf '%s\n' "$*"
   exit 1
@@ -107,7 +114,7 @@ tarball() {
 }
 
 # image_digest ARCHIVE: the digest of its manifest.
-image_digest() { tar -xOf "$1" index.json | python3 -c 'import json, sys; print(json.load(sys.stdin)["manifests"][0]["digest"])'; }
+image_digest() { tar -xOf "$1" ./index.json | python3 -c 'import json, sys; print(json.load(sys.stdin)["manifests"][0]["digest"])'; }
 
 # Two builds have one digest; it is small, has no shell, and its SBOM names all that is in it.
 image() {
@@ -119,6 +126,7 @@ image() {
   release "$work/b" --only image
   [ "$(image_digest "$work/a/$name")" = "$(image_digest "$work/b/$name")" ] ||
     fail "two builds have different digests"
+  cmp "$work/a/$name" "$work/b/$name" || fail "two archives of one image differ"
   archive=$work/a/$name
   size=$(stat -c %s "$archive")
   [ "$size" -le $((40 << 20)) ] || fail "the image has $size bytes, more than 40 MiB"
@@ -126,8 +134,8 @@ image() {
 import io, json, subprocess, sys, tarfile
 archive = tarfile.open(sys.argv[1])
 def blob(digest):
-    return archive.extractfile("blobs/" + digest.replace(":", "/")).read()
-index = json.load(archive.extractfile("index.json"))
+    return archive.extractfile("./blobs/" + digest.replace(":", "/")).read()
+index = json.load(archive.extractfile("./index.json"))
 manifest = json.loads(blob(index["manifests"][0]["digest"]))
 files = [member.name for layer in manifest["layers"]
          for member in tarfile.open(fileobj=io.BytesIO(blob(layer["digest"]))) if not member.isdir()]
@@ -167,12 +175,28 @@ old_glibc() {
   [[ $said == *cuInit* ]] || fail "kgpu-cuda with a library that is not CUDA says: $said"
 }
 
+# image_machine ARCHIVE: the architecture in its configuration, and its loader.
+image_machine() {
+  python3 - "$1" <<'PY'
+import io, json, sys, tarfile
+archive = tarfile.open(sys.argv[1])
+def blob(digest):
+    return archive.extractfile("./blobs/" + digest.replace(":", "/")).read()
+manifest = json.loads(blob(json.load(archive.extractfile("./index.json"))["manifests"][0]["digest"]))
+names = [name for layer in manifest["layers"]
+         for name in tarfile.open(fileobj=io.BytesIO(blob(layer["digest"]))).getnames()]
+print(json.loads(blob(manifest["config"]["digest"]))["architecture"],
+      *(name for name in names if name.split("/")[-1].startswith("ld-linux")))
+PY
+}
+
 # The cross-built programs are for 64-bit Arm, start, and need nothing newer than the others.
 aarch64() {
   local cross=build/cross/aarch64 name said newest
+  needs_root
   [ -d "$cross/sysroot" ] || skip "no cross compiler here: run scripts/fetch_cross.sh"
   [ -x build/aarch64/bin/kgpu ] || skip "not built: run scripts/build.sh aarch64"
-  release "$work/out" --only tarball --only deb --machine aarch64
+  release "$work/out" --machine aarch64
   mkdir "$work/root"
   tar -C "$work/root" --strip-components=1 -xf "$work/out/kgpu-$version-linux-aarch64.tar.gz"
   for name in kgpu kgpu-probe kgpu-cuda kgpu-runtime; do
@@ -181,12 +205,29 @@ aarch64() {
     [ "${newest:-GLIBC_2.17}" = GLIBC_2.17 ] || fail "$name needs $newest"
   done
   for name in kgpu kgpu-probe kgpu-cuda; do
-    said=$("$cross/tools/usr/bin/qemu-aarch64-static" -L "$cross/sysroot" "$work/root/bin/$name" \
+    said=$("$cross/qemu/usr/bin/qemu-aarch64" -L "$cross/sysroot" "$work/root/bin/$name" \
       --version 2>&1) || fail "$name: $said"
     [ "$said" = "$name $version" ] || fail "$name says \"$said\""
   done
   [ "$(dpkg-deb -f "$work/out/kgpu_${version}_arm64.deb" Architecture)" = arm64 ] || fail "the .deb is not for arm64"
   [ -s "$work/root/share/man/man1/kgpu-agent.1" ] || fail "the manual pages are missing"
+  said=$(image_machine "$work/out/kgpu-$version-image-arm64.tar")
+  [ "$said" = "arm64 lib/ld-linux-aarch64.so.1" ] || fail "the image is for $said"
+}
+
+# They find the GPUs of a simulated Arm host: kgpu starts kgpu-probe, which loads that host's library.
+aarch64_devices() {
+  local library=build/aarch64/lib/libnvidia-ml.so.1 host=$work/host code=0
+  [ -x build/aarch64/bin/kgpu ] || skip "not built: run scripts/build.sh aarch64"
+  [ -e "$library" ] || skip "not built: run scripts/build.sh aarch64 nvidia-ml"
+  build/release/bin/kgpu-sim create "$host" --profile 4xT4 --arch aarch64 >/dev/null
+  sim=$host
+  # kgpu-sim gives a host of another machine only stand-ins.
+  cp "$library" "$(find "$host/usr/lib" -name 'libnvidia-ml.so.[0-9]*.*')"
+  unshare --user --map-root-user --mount tests/release/as_aarch64.sh "$PWD/build/cross/aarch64" \
+    build/aarch64/bin/kgpu devices --host-root "$host" --engine-root / >"$work/devices" 2>&1 || code=$?
+  [ "$code" != 77 ] || skip "$(<"$work/devices")"
+  [ "$(grep -c 'T4.*Healthy' "$work/devices")" = 4 ] || fail "exit code $code: $(<"$work/devices")"
 }
 
 case ${1:-} in
@@ -197,5 +238,6 @@ case ${1:-} in
   image) image ;;
   old-glibc) old_glibc ;;
   aarch64) aarch64 ;;
-  *) fail "usage: tests/release/release_test.sh same | deb | rpm | tarball | image | old-glibc | aarch64" ;;
+  aarch64-devices) aarch64_devices ;;
+  *) fail "usage: see the head of $0" ;;
 esac

@@ -191,7 +191,7 @@ void FillNotJudged(const Case& c, Report& report) {
 
 // A command must be one line, whatever names it contains: a script may rely on it.
 void Finish(std::string_view subject, Reasons& reasons) {
-  const auto is_control = [](char c) { return c >= 0 && c < ' '; };
+  const auto is_control = [](unsigned char c) { return c < ' '; };
   for (report::Finding& reason : reasons) {
     reason.subject = subject;
     for (std::string& line : reason.fix.commands) {
