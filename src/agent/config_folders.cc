@@ -13,6 +13,9 @@
 namespace kgpu::agent {
 namespace {
 
+// An update is rare, and reading takes a millisecond.
+constexpr int kAttempts = 5;
+
 // The kubelet's links and folders begin with "..", an editor's files end in "~".
 bool IsKey(std::string_view name) {
   return name.front() != '.' && std::ranges::all_of(name, [](char c) {
@@ -20,10 +23,11 @@ bool IsKey(std::string_view name) {
          });
 }
 
-StatusOr<std::map<std::string, std::string>> FilesIn(const std::string& path) {
-  ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open(path));
+using Files = std::map<std::string, std::string>;
+
+StatusOr<Files> FilesIn(const sys::Root& root) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, root.ListDir(""));
-  std::map<std::string, std::string> files;
+  Files files;
   size_t rest = kMaxFolderBytes;
   for (const std::string& name : names) {
     const auto status = root.Stat(name);
@@ -38,6 +42,23 @@ StatusOr<std::map<std::string, std::string>> FilesIn(const std::string& path) {
   return files;
 }
 
+// The kubelet replaces all files at once by this link.
+std::string VersionOf(const sys::Root& root) {
+  return root.ReadLink("..data").value_or("");
+}
+
+// Files of one version: half an update could choose the wrong configuration.
+StatusOr<Files> ReadVersion(const sys::Root& root) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const std::string version = VersionOf(root);
+    StatusOr<Files> files = FilesIn(root);
+    if (VersionOf(root) == version) {
+      return files;
+    }
+  }
+  return Unavailable("{}: keeps changing while it is read", root.path());
+}
+
 }  // namespace
 
 choice::Folders ConfigFoldersBelow(const std::string& folder) {
@@ -46,14 +67,16 @@ choice::Folders ConfigFoldersBelow(const std::string& folder) {
 }
 
 void ReadFolder(choice::Folder& folder) {
-  auto files = FilesIn(folder.path);
+  folder.files.clear();
   folder.problem.clear();
-  if (files.ok()) {
-    folder.files = *std::move(files);
+  const StatusOr<sys::Root> root = sys::Root::Open(folder.path);
+  if (root.status().code() == StatusCode::kNotFound) {
     return;
   }
-  folder.files.clear();
-  if (files.status().code() != StatusCode::kNotFound) {
+  StatusOr<Files> files = root.ok() ? ReadVersion(*root) : root.status();
+  if (files.ok()) {
+    folder.files = *std::move(files);
+  } else {
     folder.problem = Message(files.status());
   }
 }

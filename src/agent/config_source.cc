@@ -148,6 +148,9 @@ bool ConfigSource::Read() {
     Reject(read.status());
   }
   Save();
+  // They may be large, and are read again anyway.
+  folders_.policy.files.clear();
+  folders_.configs.files.clear();
   return report_ != before || config_ != config_before || is_label_known;
 }
 

@@ -3,6 +3,7 @@
 #include <boost/json/value.hpp>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "src/cli/observe.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/node/choice/selectors.h"
 #include "src/node/config/config_map.h"
 #include "src/node/config/gke_config.h"
 #include "src/node/config/health_switches.h"
@@ -71,6 +73,18 @@ std::string ConfigSummary(const config::NodeConfig& config) {
          (config.exclude.empty() ? "" : ", " + Count(config.exclude.size(), "exclusion"));
 }
 
+// selectors.yaml of a ConfigMap with configurations of nodes.
+CheckedFile CheckSelectors(const TextFile& text) {
+  CheckedFile checked{.name = text.name};
+  const auto rules = choice::ParseSelectors(text.text, text.name);
+  if (rules.ok()) {
+    checked.summary = Count(rules->size(), "selector");
+  } else {
+    checked.problems = ProblemsOf(Message(rules.status()));
+  }
+  return checked;
+}
+
 CheckedFile CheckConfig(const TextFile& text) {
   CheckedFile checked{.name = text.name};
   const auto config = config::ParseNodeConfig(text.text, text.name);
@@ -93,7 +107,8 @@ StatusOr<ExitCode> RunConfigCheck(const ConfigCheckOptions& options) {
   std::vector<CheckedFile> checked;
   for (const std::string& file : options.files) {
     ASSIGN_OR_RETURN(const TextFile text, ReadTextFile(file));
-    checked.push_back(CheckConfig(text));
+    const bool is_list = std::filesystem::path(file).filename() == choice::kSelectorsKey;
+    checked.push_back(is_list ? CheckSelectors(text) : CheckConfig(text));
   }
   return PrintCheckedFiles(checked, format);
 }
@@ -174,6 +189,7 @@ void AddConfigCheck(CommandRegistrar& registrar, CLI::App& group) {
       group, "check", "Check configuration files for errors", &RunConfigCheck);
   command.footer(
       "Each error names the file, line, column and field. Exits 7 when a file has an error.\n"
+      "A file named selectors.yaml is checked as the list that chooses configurations for nodes.\n"
       "\n"
       "  kgpu config check config.yaml\n"
       "  kubectl get configmap kgpu -o jsonpath='{.data.config\\.yaml}' | kgpu config check -");

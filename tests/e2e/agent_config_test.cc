@@ -134,6 +134,14 @@ TEST_F(AgentConfigTest, AnOrdinaryNodeHasNoSuchCondition) {
   const Result live = ShowLive();
   EXPECT_EQ(live.code, 0) << live.err;
   EXPECT_THAT(live.out, HasSubstr("n1    default  default    applied"));
+  // A node without GPUs is none of kgpu's; one with a label that nobody answered is.
+  Ask("POST", "/api/v1/nodes", R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"cpu"}})");
+  EXPECT_THAT(ShowLive().out, Not(HasSubstr("cpu")));
+  Merge("/api/v1/nodes/cpu", R"({"metadata":{"labels":{"kgpu.dev/config":"mig"}}})");
+  const Result unanswered = ShowLive();
+  EXPECT_EQ(unanswered.code, 7);
+  EXPECT_THAT(unanswered.out, HasSubstr("unreported"));
+  EXPECT_EQ(ShowLive({"--node", "n1"}).code, 0);
   EXPECT_EQ(ShowLive({"--node", "n2"}).code, 3);
   EXPECT_EQ(Show({"--node", "n1"}).code, 2);
 }

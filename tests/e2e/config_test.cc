@@ -33,6 +33,18 @@ class ConfigTest : public ::testing::Test {
   TempDir dir_;
 };
 
+TEST_F(ConfigTest, CheckKnowsSelectorsByTheirName) {
+  dir_.WriteFile("selectors.yaml", "- {config: mig, nodeSelector: {matchLabels: {pool: mig}}}\n");
+  Result result = RunProgram({"kgpu", "config", "check", dir_.At("selectors.yaml")});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("selectors.yaml: OK: 1 selector\n"));
+  dir_.WriteFile("selectors.yaml", "- {config: mig, nodeSelectors: {}}\n");
+  result = RunProgram({"kgpu", "config", "check", dir_.At("selectors.yaml")});
+  EXPECT_EQ(result.code, 7);
+  EXPECT_THAT(result.out + result.err,
+              HasSubstr("selectors.yaml:1:17: [0].nodeSelectors: unknown key, did you mean"));
+}
+
 TEST_F(ConfigTest, CheckTellsOfEachFile) {
   const std::string good = Write("good.yaml", "pools: [{devices: {index: 0-3}}]\n");
   const std::string bad = Write("bad.yaml", "pool: []\nmigStrategy: some\n");
