@@ -8,6 +8,7 @@ void AddClusterCommands(CommandRegistrar& registrar) {
   CLI::App& group = registrar.AddGroup("cluster", "Install kgpu on a Kubernetes cluster");
   group.footer("  kgpu cluster render | kubectl apply -f -");
   AddClusterRenderCommand(registrar, group);
+  AddClusterValuesCommand(registrar, group);
 }
 
 }  // namespace kgpu::cli

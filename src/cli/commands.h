@@ -29,8 +29,9 @@ void AddUsageCommand(CommandRegistrar& registrar);
 void AddValidateCommand(CommandRegistrar& registrar);
 void AddVersionCommand(CommandRegistrar& registrar);
 
-// `kgpu cluster render`, which prints what is installed on a cluster.
+// `kgpu cluster render`, which prints what is installed on a cluster, and `kgpu cluster values`.
 void AddClusterRenderCommand(CommandRegistrar& registrar, CLI::App& group);
+void AddClusterValuesCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu doctor image`, which asks whether the CUDA of an image runs on a host.
 void AddDoctorImageCommand(CommandRegistrar& registrar, CLI::App& doctor);
 // `kgpu doctor manifest`, for manifests of the time before CDI and DRA.

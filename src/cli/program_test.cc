@@ -105,9 +105,10 @@ bool HasFlag(const Command& command, std::string_view name) {
 }
 
 // Commands that read no host, neither directly nor from its agent.
-constexpr std::array<std::string_view, 21> kWithoutHost = {
+constexpr std::array<std::string_view, 22> kWithoutHost = {
     "kgpu",
     "kgpu cluster render",
+    "kgpu cluster values",
     "kgpu completion",
     "kgpu completion install",
     "kgpu config check",
