@@ -92,7 +92,7 @@ StatusOr<json::object> ReadSetting(const std::string& setting, const json::objec
     around[doc::View(*name)] = std::move(value);
     value = std::move(around);
   }
-  RETURN_IF_ERROR(ValuesChecker(where, nullptr).Check(value, schema));
+  RETURN_IF_ERROR(ValuesChecker("--set", nullptr).Check(value, schema));
   return std::move(value.get_object());
 }
 
