@@ -55,7 +55,9 @@ class InstallRun {
     request_.request = RequestJson(request);
     request_.is_dry_run = options_.is_dry_run;
     request_.force = options_.forces;
-    request_.on_progress = [](const std::string& text) { PrintNote(text); };
+    if (!options_.is_dry_run) {
+      request_.on_progress = [](const std::string& text) { PrintNote(text); };
+    }
     ASSIGN_OR_RETURN(timeout_, ParseDuration("--timeout", options_.timeout));
     return OkStatus();
   }

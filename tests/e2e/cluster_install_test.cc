@@ -200,7 +200,7 @@ TEST(HostFilesTest, ClearingAHostRestoresItsTree) {
   if (!CanMakeDevices()) {
     GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
   }
-  const SimHost host("2xT4");
+  const SimHost host("4xT4");
   for (const char* folder :
        {"var/lib/kubelet/device-plugins", "var/lib/kubelet/plugins_registry"}) {
     std::filesystem::create_directories(host.path() + "/" + folder);
@@ -208,18 +208,20 @@ TEST(HostFilesTest, ClearingAHostRestoresItsTree) {
   const std::string before = TreeOf(host.path());
   {
     std::vector<std::string> argv = {
-        ProgramPath("kgpu"),     "agent", "--http-address", "off", "--node", "n1", "--cdi-dir",
-        host.path() + "/run/cdi"};
+        ProgramPath("kgpu"), "agent", "--http-address", "off", "--node", "n1"};
     for (const std::string& flag : host.flags()) {
       argv.push_back(flag);
     }
     const Background agent(argv);
-    const std::string spec = host.path() + "/run/cdi/kgpu-nvidia.com-gpu.json";
+    const std::string memory = host.path() + "/run/kgpu/agent-memory.json";
     const auto until = std::chrono::steady_clock::now() + seconds(20);
-    while (!std::filesystem::exists(spec) && std::chrono::steady_clock::now() < until) {
+    while (!std::filesystem::exists(memory) && std::chrono::steady_clock::now() < until) {
       ASSERT_TRUE(agent.RunsFor(milliseconds(50)));
     }
-    ASSERT_TRUE(std::filesystem::exists(spec));
+    ASSERT_TRUE(std::filesystem::exists(memory));
+    // What the agent writes where a runtime reads CDI.
+    EXPECT_EQ(host.Kgpu({"cdi", "generate"}).code, 0);
+    EXPECT_TRUE(std::filesystem::exists(host.path() + "/run/cdi"));
     const Result refused =
         RunProgram({"kgpu", "node", "clear", "--host-files", "--host-root", host.path()});
     EXPECT_EQ(refused.code, 6) << refused.out;
