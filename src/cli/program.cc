@@ -50,6 +50,7 @@ void Describe(CLI::App& app) {
       "  kgpu driver plan                   show the driver that suits this host\n"
       "  kgpu validate                      run a CUDA test on the GPUs\n"
       "  kgpu explain pod NS/NAME           explain why a pod has no GPU\n"
+      "  kgpu run jupyter                   start Jupyter on a GPU of a cluster\n"
       "  kgpu cdi generate                  give containers access to GPUs\n"
       "  podman run --device kgpu.dev/gpu=0 IMAGE …\n"
       "  kgpu runtime configure --dry-run   show the changes to docker, containerd, CRI-O\n"
@@ -64,17 +65,28 @@ struct Group {
 };
 
 // In the order of --help.
-constexpr std::array<Group, 21> kGroups = {{
-    {"agent", AddAgentCommand},       {"status", AddStatusCommand},
-    {"usage", AddUsageCommand},       {"devices", AddDevicesCommand},
-    {"health", AddHealthCommands},    {"doctor", AddDoctorCommand},
-    {"driver", AddDriverCommands},    {"explain", AddExplainCommands},
-    {"labels", AddLabelsCommand},     {"metrics", AddMetricsCommand},
-    {"node", AddNodeCommands},        {"cdi", AddCdiCommands},
-    {"config", AddConfigCommands},    {"require", AddRequireCommand},
-    {"validate", AddValidateCommand}, {"runtime", AddRuntimeCommands},
-    {"sim", AddSimCommand},           {"completion", AddCompletionCommand},
-    {"help", AddHelpCommand},         {"man", AddManCommand, true},
+constexpr std::array<Group, 22> kGroups = {{
+    {"agent", AddAgentCommand},
+    {"status", AddStatusCommand},
+    {"usage", AddUsageCommand},
+    {"devices", AddDevicesCommand},
+    {"health", AddHealthCommands},
+    {"doctor", AddDoctorCommand},
+    {"driver", AddDriverCommands},
+    {"explain", AddExplainCommands},
+    {"labels", AddLabelsCommand},
+    {"metrics", AddMetricsCommand},
+    {"node", AddNodeCommands},
+    {"cdi", AddCdiCommands},
+    {"config", AddConfigCommands},
+    {"require", AddRequireCommand},
+    {"validate", AddValidateCommand},
+    {"runtime", AddRuntimeCommands},
+    {"run", AddRunCommands},
+    {"sim", AddSimCommand},
+    {"completion", AddCompletionCommand},
+    {"help", AddHelpCommand},
+    {"man", AddManCommand, true},
     {"version", AddVersionCommand},
 }};
 

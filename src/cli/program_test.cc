@@ -103,7 +103,7 @@ bool HasFlag(const Command& command, std::string_view name) {
 }
 
 // Commands that read no host, neither directly nor from its agent.
-constexpr std::array<std::string_view, 20> kWithoutHost = {
+constexpr std::array<std::string_view, 26> kWithoutHost = {
     "kgpu",
     "kgpu completion",
     "kgpu completion install",
@@ -122,6 +122,12 @@ constexpr std::array<std::string_view, 20> kWithoutHost = {
     "kgpu node release",
     "kgpu node taint",
     "kgpu node untaint",
+    "kgpu run job",
+    "kgpu run jupyter",
+    "kgpu run list",
+    "kgpu run logs",
+    "kgpu run shell",
+    "kgpu run stop",
     "kgpu sim",
     "kgpu version",
 };
