@@ -23,6 +23,7 @@ void AddMetricsCommand(CommandRegistrar& registrar);
 void AddNodeCommands(CommandRegistrar& registrar);
 void AddRequireCommand(CommandRegistrar& registrar);
 void AddRuntimeCommands(CommandRegistrar& registrar);
+void AddRunCommands(CommandRegistrar& registrar);
 void AddSimCommand(CommandRegistrar& registrar);
 void AddStatusCommand(CommandRegistrar& registrar);
 void AddUsageCommand(CommandRegistrar& registrar);
@@ -45,6 +46,8 @@ void AddDoctorManifestCommand(CommandRegistrar& registrar, CLI::App& doctor);
 // `kgpu driver install`, `remove`, `rollback` and `verify`.
 void AddDriverInstallCommands(CLI::App& group, CommandRegistrar& registrar);
 void AddDriverVerifyCommand(CLI::App& group, CommandRegistrar& registrar);
+// `kgpu run list`, `logs` and `stop`.
+void AddRunManageCommands(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu node up` and `down`, which make a bare host a GPU node, and take that back.
 void AddNodeUpCommands(CommandRegistrar& registrar, CLI::App& group);
 

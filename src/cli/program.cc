@@ -50,7 +50,8 @@ void Describe(CLI::App& app) {
       "  kgpu driver plan                   show the driver that suits this host\n"
       "  kgpu validate                      run a CUDA test on the GPUs\n"
       "  kgpu explain pod NS/NAME           explain why a pod has no GPU\n"
-      "  kgpu cluster render                print the manifests for a cluster\n"
+      "  kgpu cluster install               install kgpu on a Kubernetes cluster\n"
+      "  kgpu run jupyter                   start Jupyter on a GPU of a cluster\n"
       "  kgpu cdi generate                  give containers access to GPUs\n"
       "  podman run --device kgpu.dev/gpu=0 IMAGE …\n"
       "  kgpu runtime configure --dry-run   show the changes to docker, containerd, CRI-O\n"
@@ -65,7 +66,7 @@ struct Group {
 };
 
 // In the order of --help.
-constexpr std::array<Group, 22> kGroups = {{
+constexpr std::array<Group, 23> kGroups = {{
     {"agent", AddAgentCommand},
     {"status", AddStatusCommand},
     {"usage", AddUsageCommand},
@@ -83,6 +84,7 @@ constexpr std::array<Group, 22> kGroups = {{
     {"require", AddRequireCommand},
     {"validate", AddValidateCommand},
     {"runtime", AddRuntimeCommands},
+    {"run", AddRunCommands},
     {"sim", AddSimCommand},
     {"completion", AddCompletionCommand},
     {"help", AddHelpCommand},

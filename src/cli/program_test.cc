@@ -131,6 +131,12 @@ constexpr std::array<std::string_view, 26> kWithoutHost = {
     "kgpu node release",
     "kgpu node taint",
     "kgpu node untaint",
+    "kgpu run job",
+    "kgpu run jupyter",
+    "kgpu run list",
+    "kgpu run logs",
+    "kgpu run shell",
+    "kgpu run stop",
     "kgpu sim",
     "kgpu version",
 };

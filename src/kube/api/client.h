@@ -43,6 +43,8 @@ struct StreamHandlers {
   std::function<void()> on_begin{};
   // The handler may take the object.
   std::function<void(WatchEventType, boost::json::value&&)> on_event{};
+  // Instead of events: the bytes of a response that is text, such as a pod's log, as they come.
+  std::function<void(std::string_view)> on_text{};
   // Once, at the end: OK if the server ended the watch, which it does every few minutes.
   std::function<void(Status)> on_end{};
 };
@@ -60,7 +62,7 @@ class Client {
 
   virtual ~Client() = default;
   virtual std::unique_ptr<Call> Send(ApiRequest request, Done done) = 0;
-  // A watch: the frames of an endless response.
+  // A watch: the frames of an endless response. With on_text: a text.
   virtual std::unique_ptr<Call> Stream(ApiRequest request, StreamHandlers handlers) = 0;
 };
 

@@ -155,7 +155,7 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
 
   void OnData(std::string_view bytes) {
     if (IsStreaming()) {
-      return OnFrames(bytes);
+      return handlers_.on_text ? OnText(bytes) : OnFrames(bytes);
     }
     const bool is_error = code_ < 200 || code_ >= 300;
     const size_t limit = is_error ? kMaxErrorBody : shared_.options.max_answer;
@@ -167,6 +167,13 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
       Finish(OutOfRange("{}: the answer is larger than {} bytes: ask for less at a time", what_,
                         limit));
     }
+  }
+
+  void OnText(std::string_view bytes) {
+    const auto self = shared_from_this();
+    // A copy: the handler may give the call up, and itself with it.
+    const auto on_text = handlers_.on_text;
+    on_text(bytes);
   }
 
   void OnFrames(std::string_view bytes) {

@@ -318,6 +318,32 @@ TEST_F(HttpClientTest, BringsTheEventsOfAWatch) {
   EXPECT_OK(End());
 }
 
+TEST_F(HttpClientTest, PassesATextOnAsItComes) {
+  std::string text;
+  call_ = client_.Stream({.path = "/api/v1/namespaces/a/pods/p/log"},
+                         {.on_text = [&](std::string_view bytes) { text += bytes; },
+                          .on_end = [this](const Status& status) { end_ = status; }});
+  loop_.Advance(milliseconds(0));
+  transport_.last().Head(200);
+  transport_.last().Data("epoch 1\nepo");
+  EXPECT_EQ(text, "epoch 1\nepo");
+  loop_.Advance(seconds(3'000));
+  transport_.last().Data("ch 2");
+  EXPECT_FALSE(end_.has_value());
+  transport_.last().End();
+  EXPECT_OK(End());
+  EXPECT_EQ(text, "epoch 1\nepoch 2");
+}
+
+TEST_F(HttpClientTest, ARefusalIsNoText) {
+  call_ = client_.Stream({.path = "/api/v1/namespaces/a/pods/p/log"},
+                         {.on_text = [](std::string_view) { FAIL() << "no text"; },
+                          .on_end = [this](const Status& status) { end_ = status; }});
+  loop_.Advance(milliseconds(0));
+  transport_.last().Refuse(404, "NotFound");
+  EXPECT_THAT(End(), StatusIs(StatusCode::kNotFound));
+}
+
 TEST_F(HttpClientTest, AWatchMayBeGivenUpWithinAnEvent) {
   Stream();
   transport_.last().Head(200);

@@ -1,0 +1,335 @@
+#include "src/cluster/run/placement.h"
+
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "src/gpu/cuda/compatibility.h"
+#include "src/kube/api/json.h"
+#include "src/platform/base/ascii.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
+
+namespace kgpu::run {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kGpu = "nvidia.com/gpu";
+constexpr std::string_view kProduct = "nvidia.com/gpu.product";
+constexpr std::string_view kMemory = "nvidia.com/gpu.memory";
+constexpr std::string_view kDriver = "nvidia.com/cuda.driver-version.full";
+constexpr std::string_view kDriverMajor = "nvidia.com/cuda.driver-version.major";
+constexpr std::string_view kModelPrefix = "kgpu.dev/gpu.model.";
+constexpr std::string_view kCount = ".count";
+constexpr size_t kMaxLabelName = 63;
+constexpr int64_t kMostWeight = 100;
+
+std::string ModelLabel(std::string_view model, std::string_view what) {
+  return fmt::format("{}{}.{}", kModelPrefix, model, what);
+}
+
+// Kubernetes refuses longer names, so no node has such a label.
+bool HasModelLabel(std::string_view model) {
+  const std::string label = ModelLabel(model, "memory");
+  return label.size() - label.find('/') - 1 <= kMaxLabelName;
+}
+
+// The values of GPU Feature Discovery's label for `model`.
+std::vector<std::string> Products(const std::string& model) {
+  std::vector<std::string> products;
+  for (const char* maker : {"", "NVIDIA-", "Tesla-"}) {
+    for (const char* end : {"", "-SHARED"}) {
+      products.push_back(fmt::format("{}{}{}", maker, model, end));
+    }
+  }
+  return products;
+}
+
+std::string_view LabelOf(const NodeGpus& node, std::string_view key) {
+  const auto found = node.labels.find(key);
+  return found == node.labels.end() ? std::string_view() : found->second;
+}
+
+int64_t NumberOf(std::string_view text) {
+  return static_cast<int64_t>(ParseUint(text).value_or(0));
+}
+
+// Whether the node has GPUs of `model` ("": any) with the memory.
+bool HasModel(const NodeGpus& node, const std::string& model, int64_t memory_mib) {
+  if (model.empty()) {
+    return NumberOf(LabelOf(node, kMemory)) >= memory_mib;
+  }
+  if (const auto found = node.models.find(model); found != node.models.end()) {
+    return found->second >= memory_mib;
+  }
+  const std::vector<std::string> products = Products(model);
+  return node.models.empty() &&
+         std::ranges::find(products, LabelOf(node, kProduct)) != products.end() &&
+         NumberOf(LabelOf(node, kMemory)) >= memory_mib;
+}
+
+// "nvidia.com/gpu-a100-sxm4-80gb" for A100-SXM4-80GB: a pool of one model.
+bool IsResourceOf(std::string_view resource, std::string_view model) {
+  const size_t slash = resource.find('/');
+  const std::string name =
+      ToLower(slash == std::string_view::npos ? resource : resource.substr(slash + 1));
+  const std::string wanted = ToLower(model);
+  return name == wanted || name.ends_with("-" + wanted);
+}
+
+// Models of a node that do not do.
+std::vector<std::string> OtherModels(const NodeGpus& node, const RunRequest& request) {
+  std::vector<std::string> others;
+  for (const auto& [model, memory] : node.models) {
+    const bool is_listed =
+        request.models.empty() || std::ranges::find(request.models, model) != request.models.end();
+    if (!is_listed || memory < request.memory_mib) {
+      others.push_back(model);
+    }
+  }
+  return others;
+}
+
+bool Wants(const RunRequest& request) {
+  return !request.models.empty() || request.memory_mib > 0;
+}
+
+bool HasWanted(const NodeGpus& node, const RunRequest& request) {
+  if (request.models.empty()) {
+    return HasModel(node, "", request.memory_mib);
+  }
+  return std::ranges::any_of(request.models, [&](const std::string& model) {
+    return HasModel(node, model, request.memory_mib);
+  });
+}
+
+// The model whose pool `resource` is; empty: of any.
+std::string PoolModel(const RunRequest& request, std::string_view resource) {
+  const auto found = std::ranges::find_if(
+      request.models, [&](const std::string& model) { return IsResourceOf(resource, model); });
+  return found == request.models.end() ? std::string() : *found;
+}
+
+// By how many nodes offer enough of it with GPUs that are wanted; a pool of one model before the
+// common resource, models in the user's order.
+std::string ChooseResource(const RunRequest& request, const std::vector<NodeGpus>& nodes) {
+  std::map<std::string, int64_t> counts;
+  for (const NodeGpus& node : nodes) {
+    if (!HasWanted(node, request)) {
+      continue;
+    }
+    for (const auto& [resource, amount] : node.resources) {
+      const std::string model = PoolModel(request, resource);
+      const bool suits = model.empty() ? resource == kGpu && OtherModels(node, request).empty()
+                                       : HasModel(node, model, request.memory_mib);
+      if (suits && amount >= request.gpus) {
+        ++counts[resource];
+      }
+    }
+  }
+  std::string best(kGpu);
+  std::tuple<int64_t, bool> best_score{0, false};
+  for (const auto& [resource, count] : counts) {
+    const std::tuple score{count, resource != kGpu};
+    if (score > best_score) {
+      best = resource;
+      best_score = score;
+    }
+  }
+  return best;
+}
+
+json::object Rule(std::string_view key, std::string_view op,
+                  const std::vector<std::string>& values = {}) {
+  json::object rule = {{"key", doc::View(key)}, {"operator", doc::View(op)}};
+  if (!values.empty()) {
+    rule["values"] = doc::Texts(values);
+  }
+  return rule;
+}
+
+json::object AtLeast(std::string_view key, int64_t least) {
+  return Rule(key, "Gt", {std::to_string(least - 1)});
+}
+
+// The terms for one model, or for all if it is empty; one of them must match.
+std::vector<json::array> TermsOf(const RunRequest& request, const std::string& model) {
+  std::vector<json::array> terms;
+  const auto add = [&](json::array rules, std::string_view memory_label) {
+    if (request.memory_mib > 0) {
+      rules.push_back(AtLeast(memory_label, request.memory_mib));
+    }
+    terms.push_back(std::move(rules));
+  };
+  if (model.empty()) {
+    add({}, kMemory);
+    return terms;
+  }
+  if (HasModelLabel(model)) {
+    add({Rule(ModelLabel(model, "count"), "Exists")}, ModelLabel(model, "memory"));
+  }
+  add({Rule(kProduct, "In", Products(model))}, kMemory);
+  return terms;
+}
+
+// Where the common resource would give GPUs that are not wanted.
+std::set<std::string> ModelsToAvoid(const RunRequest& request, const std::string& resource,
+                                    const std::vector<NodeGpus>& nodes) {
+  std::set<std::string> models;
+  for (const NodeGpus& node : nodes) {
+    if (PoolModel(request, resource).empty() && HasWanted(node, request)) {
+      for (std::string& model : OtherModels(node, request)) {
+        models.insert(std::move(model));
+      }
+    }
+  }
+  return models;
+}
+
+json::object AffinityOf(const RunRequest& request, const std::string& resource,
+                        const std::vector<NodeGpus>& nodes, int64_t least_driver) {
+  const std::string pool = PoolModel(request, resource);
+  const std::vector<std::string> models = !pool.empty()            ? std::vector{pool}
+                                          : request.models.empty() ? std::vector<std::string>{""}
+                                                                   : request.models;
+  json::array common;
+  for (const std::string& model : ModelsToAvoid(request, resource, nodes)) {
+    common.push_back(Rule(ModelLabel(model, "count"), "DoesNotExist"));
+  }
+  if (least_driver > 0) {
+    common.push_back(AtLeast(kDriverMajor, least_driver));
+  }
+  json::array required;
+  json::array preferred;
+  for (size_t i = 0; i < models.size(); ++i) {
+    for (json::array& rules : TermsOf(request, models[i])) {
+      if (models.size() > 1) {
+        const auto weight = std::max<int64_t>(1, kMostWeight - 10 * static_cast<int64_t>(i));
+        preferred.push_back({{"weight", weight}, {"preference", {{"matchExpressions", rules}}}});
+      }
+      rules.insert(rules.end(), common.begin(), common.end());
+      if (!rules.empty()) {
+        required.emplace_back(json::object{{"matchExpressions", std::move(rules)}});
+      }
+    }
+  }
+  json::object node_affinity;
+  if (!required.empty()) {
+    node_affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {
+        {"nodeSelectorTerms", std::move(required)}};
+  }
+  if (!preferred.empty()) {
+    node_affinity["preferredDuringSchedulingIgnoredDuringExecution"] = std::move(preferred);
+  }
+  return node_affinity.empty() ? json::object()
+                               : json::object{{"nodeAffinity", std::move(node_affinity)}};
+}
+
+// The driver branch that all nodes must have because some have an older one; 0: no rule is needed.
+StatusOr<int64_t> LeastDriver(const RunRequest& request, const CudaNeed& need,
+                              const std::string& resource, const std::vector<NodeGpus>& nodes) {
+  std::vector<std::string> too_old;
+  bool has_fit = false;
+  for (const NodeGpus& node : nodes) {
+    const auto offers = node.resources.find(resource);
+    if (offers == node.resources.end() || offers->second < request.gpus ||
+        !HasWanted(node, request)) {
+      continue;
+    }
+    const bool fits =
+        !node.driver || cuda::FitOf(need.version, *node.driver, need.update) != cuda::Fit::kNone;
+    has_fit = has_fit || fits;
+    if (!fits) {
+      too_old.push_back(fmt::format("{} has driver {}", node.name, node.driver->str()));
+    }
+  }
+  if (too_old.empty()) {
+    return 0;
+  }
+  const auto minors = cuda::LeastDriverForMinors(need.version.major);
+  const auto least = minors ? minors : cuda::LeastDriver(need.version, need.update);
+  if (!has_fit) {
+    return FailedPrecondition(
+        "CUDA {} ({}) does not run on the nodes with the GPUs: {}: it needs driver {} or newer: "
+        "update the driver, or choose an image with an older CUDA (`kgpu doctor image --pairs` "
+        "shows which fit)",
+        need.version.str(), need.source, Join(too_old, ", "), least ? least->str() : "unknown");
+  }
+  return least ? static_cast<int64_t>(least->branch()) : 0;
+}
+
+}  // namespace
+
+StatusOr<CudaNeed> ParseCuda(std::string_view text, std::string_view source) {
+  CudaNeed need{.source = std::string(source)};
+  StatusOr<cuda::VersionNumbers> numbers = cuda::ParseVersionNumbers(text);
+  RETURN_IF_ERROR(Annotate(numbers.status(), "{}", source));
+  need.version = {.major = (*numbers)[0], .minor = (*numbers)[1]};
+  need.update = cuda::UpdateOf(*numbers);
+  return need;
+}
+
+NodeGpus ReadNodeGpus(const json::value& node) {
+  NodeGpus gpus{.name = std::string(kube::NameOf(node))};
+  const json::value* labels = kube::FindField(node, {"metadata", "labels"});
+  for (const auto& [key, value] :
+       labels != nullptr && labels->is_object() ? labels->get_object() : json::object()) {
+    if (!value.is_string()) {
+      continue;
+    }
+    std::string_view name(key.data(), key.size());
+    gpus.labels.emplace(name, std::string_view(value.get_string()));
+    if (name.starts_with(kModelPrefix) && name.ends_with(kCount)) {
+      name.remove_prefix(kModelPrefix.size());
+      name.remove_suffix(kCount.size());
+      gpus.models.emplace(name, 0);
+    }
+  }
+  for (auto& [model, memory] : gpus.models) {
+    memory = NumberOf(LabelOf(gpus, ModelLabel(model, "memory")));
+  }
+  if (auto driver = cuda::DriverVersion::Parse(LabelOf(gpus, kDriver)); driver.ok()) {
+    gpus.driver = *driver;
+  }
+  const json::value* amounts = kube::FindField(node, {"status", "allocatable"});
+  for (const auto& [key, value] :
+       amounts != nullptr && amounts->is_object() ? amounts->get_object() : json::object()) {
+    const std::string_view name(key.data(), key.size());
+    if (name.find('/') != std::string_view::npos && value.is_string()) {
+      gpus.resources.emplace(name, NumberOf(std::string_view(value.get_string())));
+    }
+  }
+  return gpus;
+}
+
+StatusOr<Placement> Place(const RunRequest& request, const std::optional<CudaNeed>& cuda,
+                          const std::vector<NodeGpus>& nodes) {
+  Placement placement;
+  placement.resource = request.resource.empty() ? ChooseResource(request, nodes) : request.resource;
+  int64_t least_driver = 0;
+  if (cuda) {
+    ASSIGN_OR_RETURN(least_driver, LeastDriver(request, *cuda, placement.resource, nodes));
+    if (least_driver > 0) {
+      placement.notes.push_back(fmt::format("CUDA {} ({}): only nodes with driver {} or newer",
+                                            cuda->version.str(), cuda->source, least_driver));
+    }
+  }
+  if (Wants(request) || least_driver > 0) {
+    placement.affinity = AffinityOf(request, placement.resource, nodes, least_driver);
+  }
+  std::set<std::string> models;
+  for (const NodeGpus& node : nodes) {
+    for (const auto& [model, memory] : node.models) {
+      models.insert(model);
+    }
+  }
+  placement.models.assign(models.begin(), models.end());
+  return placement;
+}
+
+}  // namespace kgpu::run
