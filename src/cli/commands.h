@@ -33,6 +33,8 @@ void AddVersionCommand(CommandRegistrar& registrar);
 void AddClusterInstallCommands(CommandRegistrar& registrar, CLI::App& group);
 void AddClusterStatusCommand(CommandRegistrar& registrar, CLI::App& group);
 void AddClusterUninstallCommand(CommandRegistrar& registrar, CLI::App& group);
+// `kgpu cluster adopt`, which takes nodes over from other software, and hands them back.
+void AddClusterAdoptCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu cluster render`, which prints what is installed on a cluster.
 void AddClusterRenderCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu doctor image`, which asks whether the CUDA of an image runs on a host.
