@@ -10,6 +10,7 @@ void AddClusterCommands(CommandRegistrar& registrar) {
   AddClusterInstallCommands(registrar, group);
   AddClusterStatusCommand(registrar, group);
   AddClusterUninstallCommand(registrar, group);
+  AddClusterAdoptCommand(registrar, group);
   AddClusterRenderCommand(registrar, group);
   AddClusterValuesCommand(registrar, group);
 }

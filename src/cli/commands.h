@@ -34,11 +34,13 @@ void AddVersionCommand(CommandRegistrar& registrar);
 void AddClusterInstallCommands(CommandRegistrar& registrar, CLI::App& group);
 void AddClusterStatusCommand(CommandRegistrar& registrar, CLI::App& group);
 void AddClusterUninstallCommand(CommandRegistrar& registrar, CLI::App& group);
-// `kgpu config show`, which asks the agent, or the cluster about every node.
-void AddConfigShowCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu cluster render`, which prints what is installed on a cluster, and `kgpu cluster values`.
 void AddClusterRenderCommand(CommandRegistrar& registrar, CLI::App& group);
 void AddClusterValuesCommand(CommandRegistrar& registrar, CLI::App& group);
+// `kgpu cluster adopt`, which takes nodes over from other software, and hands them back.
+void AddClusterAdoptCommand(CommandRegistrar& registrar, CLI::App& group);
+// `kgpu config show`, which asks the agent, or the cluster about every node.
+void AddConfigShowCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu doctor image`, which asks whether the CUDA of an image runs on a host.
 void AddDoctorImageCommand(CommandRegistrar& registrar, CLI::App& doctor);
 // `kgpu doctor manifest`, for manifests of the time before CDI and DRA.

@@ -34,9 +34,17 @@ class ClusterFixture : public ::testing::Test {
       GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
     }
     host_ = std::make_unique<SimHost>("4xT4");
-    server_ = std::make_unique<Background>(
-        std::vector<std::string>{ProgramPath("kgpu-sim"), "apiserver", "--kubeconfig-out",
-                                 At("kubeconfig"), "--rbac", "--token", kAdmin});
+    std::vector<std::string> server = {ProgramPath("kgpu-sim"),
+                                       "apiserver",
+                                       "--kubeconfig-out",
+                                       At("kubeconfig"),
+                                       "--rbac",
+                                       "--token",
+                                       kAdmin};
+    for (const std::string& flag : ServerFlags()) {
+      server.push_back(flag);
+    }
+    server_ = std::make_unique<Background>(server);
     ASSERT_TRUE(server_->WaitFor("serving on http://"));
     const std::string& out = server_->out();
     const size_t begin = out.find("http://") + 7;
@@ -44,6 +52,8 @@ class ClusterFixture : public ::testing::Test {
     Ask("POST", "/api/v1/nodes", R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}})");
     GiveRights();
   }
+
+  virtual std::vector<std::string> ServerFlags() const { return {}; }
 
   std::string At(const std::string& path) const { return host_->dir().At(path); }
 

@@ -245,6 +245,11 @@ class Planner {
     for (const std::string& what : world_.unreadable) {
       plan_.warnings.push_back(fmt::format("not read: {}", what));
     }
+    if (world_.has_agent && !world_.is_agent_ours && plan_.HasWork()) {
+      plan_.warnings.emplace_back(
+          "kgpu is installed already and keeps its own configuration: set what is listed under "
+          "settings by kgpu cluster upgrade, before you take nodes over");
+    }
     const bool has_mig = std::ranges::find(world_.workloads, Component::kMigManager,
                                            &Workload::component) != world_.workloads.end();
     if (has_mig) {

@@ -183,6 +183,14 @@ TEST(PlanTest, WarnsOfWhatWouldUndoIt) {
   EXPECT_THAT(MakePlan(world).warnings, ElementsAre(HasSubstr("Argo CD, which undoes")));
 }
 
+TEST(PlanTest, AnInstallationKeepsItsOwnConfiguration) {
+  World world = WorldOf({StaticPlugin()}, {GpuNode("n1")});
+  world.has_agent = true;
+  EXPECT_THAT(MakePlan(world).warnings, ElementsAre(HasSubstr("kgpu is installed already")));
+  world.is_agent_ours = true;
+  EXPECT_THAT(MakePlan(world).warnings, IsEmpty());
+}
+
 TEST(PlanTest, NothingFoundIsSaid) {
   const Plan plan = MakePlan(World());
   EXPECT_FALSE(plan.HasWork());

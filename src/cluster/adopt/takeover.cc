@@ -29,7 +29,6 @@ constexpr kube::Resource kMaps{"", "v1", "configmaps"};
 constexpr kube::Resource kNamespaces{"", "v1", "namespaces"};
 constexpr std::string_view kMadeBy = "kgpu.dev/made-by";
 constexpr std::string_view kAdopt = "adopt";
-constexpr std::string_view kInstalledKey = "installed";
 constexpr int kMostConflicts = 10;
 
 // That of `kgpu node adopt`: a person's decision, which outlives the agents.
@@ -44,7 +43,8 @@ std::string Restarted(const NodeRecord& record, const std::vector<SeenPod>& pods
   std::vector<std::string> names;
   for (const SeenPod& pod : pods) {
     const auto before = record.pods.find(pod.uid);
-    if (before != record.pods.end() && pod.is_running && pod.ids != before->second) {
+    const bool was_there = before != record.pods.end();
+    if (was_there && pod.has_gpus && pod.is_running && pod.ids != before->second) {
       names.push_back(fmt::format("{}/{}", pod.space, pod.name));
     }
   }
@@ -364,13 +364,20 @@ Status Takeover::GiveNode(const std::string& name) {
         PatchNode(name, [&record](const NodeNow& seen) { return ReturnPatch(seen.node, record); }));
   }
   deps_.say(fmt::format("{}: the others come back", name));
+  // A container that was restarted is no reason to stop: there is no other way back.
+  NodeRecord running;
+  for (const SeenPod& pod : now->pods) {
+    running.pods[pod.uid] = pod.ids;
+  }
+  std::string restarted;
   RETURN_IF_ERROR(
       WaitUntil(name, options_.settle, [&](const NodeNow& seen) -> StatusOr<std::string> {
-        if (const std::string pods = Restarted(record, seen.pods); !pods.empty()) {
-          return FailedPrecondition("containers of GPU pods were restarted: {}", pods);
-        }
+        restarted = Restarted(running, seen.pods);
         return Fewer(record, seen.node);
       }));
+  if (!restarted.empty()) {
+    deps_.say(fmt::format("{}: containers of GPU pods were restarted: {}", name, restarted));
+  }
   return PatchNode(name, [](const NodeNow& seen) { return ReleasePatch(seen.node); });
 }
 

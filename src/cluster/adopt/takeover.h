@@ -15,8 +15,6 @@
 
 namespace kgpu::adopt {
 
-inline constexpr std::string_view kStateName = "kgpu-adopt";  // a ConfigMap in kgpu's namespace
-
 struct TakeoverOptions {
   std::string space = "kgpu";
   std::chrono::seconds node_limit{300};  // for each wait

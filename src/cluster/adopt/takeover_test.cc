@@ -15,14 +15,21 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/cluster/adopt/changes.h"
 #include "src/cluster/adopt/test_cluster.h"
+#include "src/cluster/adopt/values.h"
+#include "src/cluster/chart/chart.h"
+#include "src/cluster/install/installer.h"
+#include "src/cluster/install/uninstaller.h"
 #include "src/kube/api/json.h"
 #include "src/kube/api/writes.h"
 #include "src/kube/objects/test_cluster.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/doc/doc.h"
+#include "testing/apiserver/api_fixture.h"
 #include "testing/cluster/cluster.h"
 #include "testing/status_matchers.h"
 
@@ -89,24 +96,23 @@ class Served {
       }
     }
     if (has_agent && node.is_ready != works) {
-      SetCondition(name, json::value(stored->object()), works);
+      SetCondition(name, works);
     }
   }
 
-  void SetCondition(const std::string& name, const json::value& node, bool works) {
-    json::array conditions;
-    if (const json::value* list = kube::FindField(node, {"status", "conditions"})) {
-      for (const json::value& one : list->as_array()) {
-        if (kube::TextField(one, {"type"}) != "GPUReady") {
-          conditions.push_back(one);
-        }
-      }
-    }
-    conditions.push_back(json::object{{"type", "GPUReady"},
-                                      {"status", works ? "True" : "False"},
-                                      {"reason", works ? "AllVerified" : "NothingAllocatable"},
-                                      {"message", "as simulated"}});
-    Patch(name, json::object{{"conditions", std::move(conditions)}});
+  // As the agent does: a server-side apply of its own condition.
+  void SetCondition(const std::string& name, bool works) {
+    http::Request request;
+    request.method = "PATCH";
+    request.target = fmt::format("/api/v1/nodes/{}/status?fieldManager=kgpu-gate&force=true", name);
+    request.headers.Add("Content-Type", "application/apply-patch+yaml");
+    request.body = fmt::format(
+        R"({{"apiVersion":"v1","kind":"Node","metadata":{{"name":"{}"}},"status":{{"conditions":[
+            {{"type":"GPUReady","status":"{}","reason":"{}","message":"as simulated"}}]}}}})",
+        name, works ? "True" : "False", works ? "AllVerified" : "NothingAllocatable");
+    const auto seen = std::make_shared<apiserver::Seen>();
+    api_.Handle(request, std::make_shared<apiserver::SeenSink>(seen));
+    EXPECT_EQ(seen->code, 200) << seen->body;
   }
 
   void Patch(const std::string& name, json::object status) {
@@ -138,7 +144,15 @@ enum class Installed { kOperator, kPlain };
 
 class Simulation {
  public:
-  explicit Simulation(Installed installed) : installed_(installed) {
+  // `is_whole`: kgpu is installed from its chart and uninstalled; otherwise it is a DaemonSet.
+  explicit Simulation(Installed installed, bool is_whole = false) : is_whole_(is_whole) {
+    cluster_.SetScript([](const json::object& pod) {
+      simcluster::PodPlan plan = simcluster::PlanFromEnvironment(pod);
+      if (json::serialize(pod).find("--host-files") != std::string::npos) {
+        plan.run_time = seconds(1);
+      }
+      return plan;
+    });
     for (const char* space : {"gpu-operator", "monitoring", "team-a"}) {
       Create("/api/v1/namespaces", fmt::format(R"({{"metadata":{{"name":"{}"}}}})", space));
     }
@@ -213,8 +227,14 @@ class Simulation {
   // they run, and what.
   std::string Dump() const {
     std::string text;
-    for (const char* kind : {"namespaces", "nodes", "daemonsets.apps", "configmaps",
-                             "serviceaccounts", "customresourcedefinitions.apiextensions.k8s.io"}) {
+    for (const char* kind :
+         {"namespaces", "nodes", "daemonsets.apps", "deployments.apps", "configmaps", "secrets",
+          "serviceaccounts", "customresourcedefinitions.apiextensions.k8s.io",
+          "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
+          "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
+          "networkpolicies.networking.k8s.io",
+          "validatingadmissionpolicies.admissionregistration.k8s.io",
+          "validatingadmissionpolicybindings.admissionregistration.k8s.io"}) {
       for (const auto& [key, stored] : base_.api.store().All(kind)) {
         text += fmt::format("{} {}/{} {}\n", kind, key.name_space, key.name,
                             json::serialize(Plain(stored->object())));
@@ -227,6 +247,28 @@ class Simulation {
   }
 
  private:
+  // In the order of keys, which means nothing.
+  static json::value Sorted(const json::value& value) {
+    if (value.is_array()) {
+      json::array list;
+      for (const json::value& item : value.get_array()) {
+        list.push_back(Sorted(item));
+      }
+      return list;
+    }
+    if (!value.is_object()) {
+      return value;
+    }
+    std::map<std::string, json::value> fields;
+    for (const auto& [key, field] : value.get_object()) {
+      fields.emplace(key, Sorted(field));
+    }
+    json::object object;
+    for (const auto& [key, field] : fields) {
+      object[key] = field;
+    }
+    return object;
+  }
   static json::value Plain(json::value object) {
     if (object.is_object()) {
       json::object& metadata = object.at("metadata").get_object();
@@ -241,7 +283,7 @@ class Simulation {
         status->get_object().erase("observedGeneration");
       }
     }
-    return object;
+    return Sorted(object);
   }
   void Create(const std::string& path, const std::string& text) {
     EXPECT_OK(base_.api.Do("POST", path, Json(text)));
@@ -252,8 +294,24 @@ class Simulation {
         set));
   }
 
+  Status InstallWhole(const Carried& carried) {
+    ASSIGN_OR_RETURN(const chart::Values values,
+                     chart::ReadValues(
+                         {.files = {{.name = "settings taken over",
+                                     .text = doc::Print(ValuesOf(carried), doc::Format::kYaml)}}}));
+    ASSIGN_OR_RETURN(const std::vector<chart::Manifest> manifests, chart::Render(values));
+    install::InstallRequest request;
+    for (const chart::Manifest& manifest : manifests) {
+      request.objects.emplace_back(manifest.object);
+    }
+    install::InstallReport report;
+    return install::Install(base_.client, kinds_, request, report);
+  }
   Status Install(const Carried& carried) {
     installed_with_ = carried;
+    if (is_whole_) {
+      return InstallWhole(carried);
+    }
     const json::value agent = DaemonSet(
         {.space = "kgpu", .name = "kgpu-agent", .container = "agent", .image = "localhost/kgpu"});
     const Status made =
@@ -262,6 +320,11 @@ class Simulation {
     return made.code() == StatusCode::kAlreadyExists ? OkStatus() : made;
   }
   Status Uninstall() {
+    if (is_whole_) {
+      install::UninstallReport report;
+      const Status status = install::Uninstall(base_.client, kinds_, {.forces = true}, report);
+      return status.code() == StatusCode::kNotFound ? OkStatus() : status;
+    }
     const Status gone =
         base_.client
             .Send(kube::DeleteRequest("/apis/apps/v1/namespaces/kgpu/daemonsets/kgpu-agent"))
@@ -291,9 +354,10 @@ class Simulation {
   Carried installed_with_{};
 
  private:
-  Installed installed_;
+  bool is_whole_;
   int requests_ = 0;
   kube::TestCluster base_;
+  kube::Kinds kinds_{base_.client};
   simcluster::Cluster cluster_{base_.loop, base_.api};
   Served served_{base_.loop, base_.api};
   // Fewer requests, each of which is a test of its own.
@@ -373,6 +437,30 @@ TEST_P(TakeoverTest, WhatCannotServeIsHandedBackAndStops) {
   EXPECT_EQ(sim_.GpuPodNow(), before);
 }
 
+TEST_P(TakeoverTest, ANodeWhoseContainersRestartIsHandedBack) {
+  bool is_done = false;
+  sim_.base().client.BeforeSend([&](const kube::ApiRequest& request) {
+    const bool serves = request.method == "PATCH" && request.path == "/api/v1/nodes/n1" &&
+                        request.body.find("kgpu.dev/adopted") != std::string::npos;
+    if (serves && !std::exchange(is_done, true)) {
+      EXPECT_OK(sim_.base().api.Do("PATCH", "/api/v1/namespaces/team-a/pods/train/status",
+                                   Json(R"({"status":{"containerStatuses":[{"name":"main",
+                  "image":"cuda","imageID":"x","ready":true,"restartCount":1,
+                  "containerID":"containerd://another"}]}})")));
+    }
+    return OkStatus();
+  });
+  const Outcome outcome = sim_.Adopt();
+  EXPECT_TRUE(is_done);
+  EXPECT_THAT(outcome.status, StatusIs(StatusCode::kFailedPrecondition,
+                                       HasSubstr("GPU pods were restarted: team-a/train")));
+  EXPECT_THAT(sim_.DaemonPods(), Contains("n1 nvidia-device-plugin-daemonset"));
+  EXPECT_THAT(sim_.DaemonPods(), Not(Contains("n2 nvidia-device-plugin-daemonset")))
+      << "it stays with kgpu";
+  EXPECT_OK(sim_.HandBack().status) << "a restart does not block the way back";
+  EXPECT_THAT(sim_.DaemonPods(), Contains("n2 nvidia-device-plugin-daemonset"));
+}
+
 TEST_P(TakeoverTest, FinishWantsTheOthersToBeRemoved) {
   ASSERT_OK(sim_.Adopt().status);
   EXPECT_THAT(sim_.Finish().status, StatusIs(StatusCode::kFailedPrecondition,
@@ -391,6 +479,18 @@ TEST_P(TakeoverTest, FinishWantsTheOthersToBeRemoved) {
   EXPECT_THAT(sim_.Node("n1").annotations.at("kgpu.dev/adopted"), HasSubstr("plugin"));
   EXPECT_EQ(sim_.base().At("/api/v1/namespaces/kgpu/configmaps/kgpu-adopt"), json::value());
   EXPECT_THAT(sim_.DaemonPods(), Contains("n1 kgpu-agent"));
+}
+
+TEST_P(TakeoverTest, KgpuItselfIsRemovedToo) {
+  Simulation sim(GetParam(), true);
+  const std::string before = sim.Dump();
+  ASSERT_OK(sim.Adopt().status);
+  EXPECT_THAT(sim.DaemonPods(), Contains("n1 kgpu-agent"));
+  EXPECT_NE(sim.base().At("/api/v1/namespaces/kgpu/configmaps/kgpu-agent"), json::value());
+  ASSERT_OK(sim.HandBack().status);
+  sim.Pass(seconds(60));
+  EXPECT_EQ(sim.Dump(), before);
+  EXPECT_THAT(sim.served().problems(), IsEmpty());
 }
 
 // Kills at every request.

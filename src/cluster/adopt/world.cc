@@ -76,6 +76,7 @@ class Reader {
     RETURN_IF_ERROR(ReadPods());
     ReadPolicies();
     ReadMaps();
+    ReadState();
     return std::move(world_);
   }
 
@@ -163,6 +164,11 @@ class Reader {
         NotRead(fmt::format("ConfigMap {}/{}", key.space, key.name), map.status());
       }
     }
+  }
+
+  void ReadState() {
+    const auto state = ask_({.path = kConfigMaps.Object(space_, kStateName)});
+    world_.is_agent_ours = state.ok() && kube::TextField(*state, {"data", kInstalledKey}) == "true";
   }
 
   void NotRead(std::string_view what, const Status& status) {

@@ -18,6 +18,9 @@
 namespace kgpu::adopt {
 
 inline constexpr std::string_view kAgentName = "kgpu-agent";
+// A ConfigMap in kgpu's namespace: the key says whether a takeover installed kgpu.
+inline constexpr std::string_view kStateName = "kgpu-adopt";
+inline constexpr std::string_view kInstalledKey = "installed";
 
 struct SeenNode {
   std::string name{};
@@ -53,6 +56,8 @@ struct World {
   std::vector<SeenPod> pods{};    // with GPUs, or of a workload
   Foreign foreign{};
   bool has_agent = false;  // the DaemonSet kgpu-agent exists
+  // An earlier takeover installed it, and installs it again with the settings that are kept.
+  bool is_agent_ours = false;
   std::vector<std::string> unreadable{};
 };
 
