@@ -125,7 +125,12 @@ http::Response FailureResponse(const Status& status) {
 class Api::Impl {
  public:
   Impl(EventLoop& loop, const ApiOptions& options) : state_(loop, options) {
-    state_.store.SetListener([this](const Change& change) { state_.hub.Notify(change); });
+    state_.store.SetListener([this](const Change& change) {
+      state_.hub.Notify(change);
+      if (on_change_) {
+        on_change_(change);
+      }
+    });
     state_.faults.OnAway([this](bool is_away) {
       if (is_away) {
         state_.hub.CutAll();
@@ -135,6 +140,7 @@ class Api::Impl {
   }
 
   ServerState& state() { return state_; }
+  void OnChange(std::function<void(const Change&)> listener) { on_change_ = std::move(listener); }
 
   void Handle(const http::Request& request, std::shared_ptr<Sink> sink) {
     if (state_.faults.is_away()) {
@@ -248,6 +254,7 @@ class Api::Impl {
   }
 
   ServerState state_;
+  std::function<void(const Change&)> on_change_;
 };
 
 Api::Api(EventLoop& loop, ApiOptions options) : impl_(std::make_unique<Impl>(loop, options)) {
@@ -273,6 +280,10 @@ Access& Api::access() {
 
 const Store& Api::store() const {
   return impl_->state().store;
+}
+
+void Api::OnChange(std::function<void(const Change&)> listener) {
+  impl_->OnChange(std::move(listener));
 }
 
 void Api::Compact() {

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,6 +47,8 @@ class Api {
   Counters& counters();
   Access& access();
   const Store& store() const;
+  // Called after each change of an object, whoever made it; must not call back into the server.
+  void OnChange(std::function<void(const Change&)> listener);
 
   // For tests, outside of requests: forgets the history, so that watches from older versions get
   // 410.
