@@ -10,6 +10,7 @@ void AddAgentCommand(CommandRegistrar& registrar);
 void AddCdiCommands(CommandRegistrar& registrar);
 void AddCompletionCommand(CommandRegistrar& registrar);
 void AddConfigCommands(CommandRegistrar& registrar);
+void AddControllerCommand(CommandRegistrar& registrar);
 void AddDevicesCommand(CommandRegistrar& registrar);
 void AddDoctorCommand(CommandRegistrar& registrar);
 void AddDriverCommands(CommandRegistrar& registrar);

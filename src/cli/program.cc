@@ -64,17 +64,28 @@ struct Group {
 };
 
 // In the order of --help.
-constexpr std::array<Group, 21> kGroups = {{
-    {"agent", AddAgentCommand},       {"status", AddStatusCommand},
-    {"usage", AddUsageCommand},       {"devices", AddDevicesCommand},
-    {"health", AddHealthCommands},    {"doctor", AddDoctorCommand},
-    {"driver", AddDriverCommands},    {"explain", AddExplainCommands},
-    {"labels", AddLabelsCommand},     {"metrics", AddMetricsCommand},
-    {"node", AddNodeCommands},        {"cdi", AddCdiCommands},
-    {"config", AddConfigCommands},    {"require", AddRequireCommand},
-    {"validate", AddValidateCommand}, {"runtime", AddRuntimeCommands},
-    {"sim", AddSimCommand},           {"completion", AddCompletionCommand},
-    {"help", AddHelpCommand},         {"man", AddManCommand, true},
+constexpr std::array<Group, 22> kGroups = {{
+    {"agent", AddAgentCommand},
+    {"status", AddStatusCommand},
+    {"usage", AddUsageCommand},
+    {"devices", AddDevicesCommand},
+    {"health", AddHealthCommands},
+    {"doctor", AddDoctorCommand},
+    {"driver", AddDriverCommands},
+    {"explain", AddExplainCommands},
+    {"controller", AddControllerCommand},
+    {"labels", AddLabelsCommand},
+    {"metrics", AddMetricsCommand},
+    {"node", AddNodeCommands},
+    {"cdi", AddCdiCommands},
+    {"config", AddConfigCommands},
+    {"require", AddRequireCommand},
+    {"validate", AddValidateCommand},
+    {"runtime", AddRuntimeCommands},
+    {"sim", AddSimCommand},
+    {"completion", AddCompletionCommand},
+    {"help", AddHelpCommand},
+    {"man", AddManCommand, true},
     {"version", AddVersionCommand},
 }};
 

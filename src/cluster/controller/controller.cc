@@ -26,6 +26,8 @@ using std::chrono::seconds;
 
 // Changes within it become one plan.
 constexpr milliseconds kCoalesce{100};
+// Between two plans: while a thousand nodes change, there would be one every time.
+constexpr milliseconds kPlanEvery{300};
 // Time limits of states pass without an event.
 constexpr seconds kLongestRest{5};
 // Between two writes of a status that differ in counts only.
@@ -85,7 +87,9 @@ class Leader {
     recorder_.Record(event);
   }
 
-  void PlanSoon() { Arm(kCoalesce); }
+  void PlanSoon() {
+    Arm(std::max<nanoseconds>(kCoalesce, planned_ + kPlanEvery - loop_.clock().Now()));
+  }
   void Arm(nanoseconds delay) {
     const SteadyTime due = loop_.clock().Now() + delay;
     if (timer_ != TimerId::kNone && due_ <= due) {
@@ -106,6 +110,7 @@ class Leader {
       return;
     }
     const SteadyTime begun = loop_.clock().Now();
+    planned_ = begun;
     Plan plan = MakePlan(model_, options_.pods, loop_.clock().WallNow(), watches_.is_current());
     std::erase_if(plan.work, [&](const Work& work) {
       return work.order == Work::Order::kStatus && IsTooSoon(work.key, begun);
@@ -136,6 +141,7 @@ class Leader {
   nanoseconds last_plan_{};
   TimerId timer_ = TimerId::kNone;
   SteadyTime due_{};
+  SteadyTime planned_{};
   kube::EventRecorder recorder_;
   Executor executor_;
   Watches watches_;

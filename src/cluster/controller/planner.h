@@ -37,19 +37,6 @@ struct PolicySummary {
   std::set<std::string> starting{};
 };
 
-// What happens with one node, for people.
-struct NodeProgress {
-  std::string node{};
-  std::string policy{};
-  std::string group{};
-  std::string driver{};
-  std::string target{};               // empty: any driver
-  std::string state{};                // "waiting", "install", "up to date", …
-  std::string next{};                 // "evicts pods: a/b"
-  std::vector<std::string> evicts{};  // pods that are evicted before the driver is replaced
-  std::vector<std::string> stays{};   // pods that block it: nobody creates them again
-};
-
 struct Plan {
   std::vector<Work> work{};  // the most urgent first
   std::map<std::string, PolicySummary> policies{};

@@ -52,6 +52,13 @@ bool Watches::is_synced() const {
       all, [](const Reflector* one) { return one != nullptr && one->is_synced(); });
 }
 
+void Watches::OnTrouble(const Status& status) {
+  trouble_ = Message(status);
+  if (handlers_.on_trouble) {
+    handlers_.on_trouble(status);
+  }
+}
+
 bool Watches::is_current() const {
   return watching_ && loop_.clock().Now() - *watching_ >= kCatchUp;
 }
@@ -61,7 +68,7 @@ std::unique_ptr<Reflector> Watches::Follow(ReflectorOptions options, ReflectorHa
     handlers.on_watching = [this] { trouble_.clear(); };
   }
   if (!handlers.on_trouble) {
-    handlers.on_trouble = [this](const Status& status) { trouble_ = Message(status); };
+    handlers.on_trouble = [this](const Status& status) { OnTrouble(status); };
   }
   if (!handlers.on_synced) {
     handlers.on_synced = [this] { handlers_.on_changed(); };
@@ -132,8 +139,8 @@ void Watches::FollowNodes() {
                        },
                    .on_trouble =
                        [this](const Status& status) {
-                         trouble_ = Message(status);
                          watching_.reset();
+                         OnTrouble(status);
                        }});
 }
 

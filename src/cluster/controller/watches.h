@@ -18,6 +18,7 @@ namespace kgpu::controller {
 struct WatchHandlers {
   std::function<void()> on_changed{};
   std::function<void(const std::string& node)> on_node_gone{};
+  std::function<void(const Status&)> on_trouble{};  // may be empty
 };
 
 // Lives on the loop's thread. Starts with fresh lists: what a former leader has written is in them.
@@ -42,6 +43,7 @@ class Watches {
 
   std::unique_ptr<kube::Reflector> Follow(kube::ReflectorOptions options,
                                           kube::ReflectorHandlers handlers);
+  void OnTrouble(const Status& status);
   void FollowPolicies();
   void FollowNodes();
   void FollowPods();
