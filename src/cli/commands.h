@@ -11,6 +11,7 @@ void AddCdiCommands(CommandRegistrar& registrar);
 void AddClusterCommands(CommandRegistrar& registrar);
 void AddCompletionCommand(CommandRegistrar& registrar);
 void AddConfigCommands(CommandRegistrar& registrar);
+void AddControllerCommand(CommandRegistrar& registrar);
 void AddDevicesCommand(CommandRegistrar& registrar);
 void AddDoctorCommand(CommandRegistrar& registrar);
 void AddDriverCommands(CommandRegistrar& registrar);

@@ -66,7 +66,7 @@ struct Group {
 };
 
 // In the order of --help.
-constexpr std::array<Group, 23> kGroups = {{
+constexpr std::array<Group, 24> kGroups = {{
     {"agent", AddAgentCommand},
     {"status", AddStatusCommand},
     {"usage", AddUsageCommand},
@@ -79,6 +79,7 @@ constexpr std::array<Group, 23> kGroups = {{
     {"metrics", AddMetricsCommand},
     {"node", AddNodeCommands},
     {"cluster", AddClusterCommands},
+    {"controller", AddControllerCommand},
     {"cdi", AddCdiCommands},
     {"config", AddConfigCommands},
     {"require", AddRequireCommand},
