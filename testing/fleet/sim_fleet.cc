@@ -21,7 +21,7 @@ using std::chrono::nanoseconds;
 constexpr const char* kRecord = "kgpu.dev/upgrade";
 constexpr const char* kDriverLabel = "nvidia.com/cuda.driver-version.full";
 // What happens on its own may be known to the controller this late.
-constexpr milliseconds kNews{1'000};
+constexpr milliseconds kUnseen{1'000};
 constexpr std::chrono::minutes kRebootAfter{10};
 
 std::string NodePath(const std::string& name) {
@@ -75,7 +75,7 @@ SimFleet::SimFleet(EventLoop& loop, apiserver::Api& api, Random& random, SimOpti
   api_.Do("POST", "/api/v1/namespaces",
           {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "kgpu"}}}})
       .IgnoreError();
-  api_.OnChange([this](const apiserver::Change& change) { OnChange(change); });
+  observer_ = api_.AddObserver([this](const apiserver::Change& change) { OnChange(change); });
   nodes_.resize(options_.nodes);
   for (size_t i = 0; i < nodes_.size(); ++i) {
     nodes_[i].driver = options_.driver;
@@ -85,7 +85,7 @@ SimFleet::SimFleet(EventLoop& loop, apiserver::Api& api, Random& random, SimOpti
 }
 
 SimFleet::~SimFleet() {
-  api_.OnChange(nullptr);
+  api_.RemoveObserver(observer_);
   *alive_ = false;
 }
 
@@ -266,11 +266,11 @@ void SimFleet::Check(const apiserver::Change& change) {
     return;
   }
   // What has just happened elsewhere nobody could know.
-  const auto news = std::ranges::count_if(seen_, [&](const auto& one) {
+  const auto recent = std::ranges::count_if(seen_, [&](const auto& one) {
     return one.second.pool == seen.pool && one.second.is_unavailable && !one.second.has_record &&
-           now - one.second.since < kNews;
+           now - one.second.since < kUnseen;
   });
-  if (unavailable - static_cast<size_t>(news) > most_) {
+  if (unavailable - static_cast<size_t>(recent) > most_) {
     violations_.push_back(fmt::format("{}: taken while {} nodes of pool {} are unavailable",
                                       change.key.name, unavailable, seen.pool));
   }

@@ -112,6 +112,7 @@ class SimFleet {
   std::map<std::string, Seen> seen_;
   std::map<std::string, size_t> records_;      // by pool
   std::map<std::string, size_t> unavailable_;  // by pool
+  uint64_t observer_ = 0;
   size_t most_ = 0;
   size_t most_seen_ = 0;
   uint64_t checked_ = 0;
