@@ -21,7 +21,7 @@ using std::chrono::nanoseconds;
 constexpr const char* kRecord = "kgpu.dev/upgrade";
 constexpr const char* kDriverLabel = "nvidia.com/cuda.driver-version.full";
 // What happens on its own may be known to the controller this late.
-constexpr milliseconds kUnseen{1'000};
+constexpr milliseconds kGrace{1'000};
 constexpr std::chrono::minutes kRebootAfter{10};
 
 std::string NodePath(const std::string& name) {
@@ -268,7 +268,7 @@ void SimFleet::Check(const apiserver::Change& change) {
   // What has just happened elsewhere nobody could know.
   const auto recent = std::ranges::count_if(seen_, [&](const auto& one) {
     return one.second.pool == seen.pool && one.second.is_unavailable && !one.second.has_record &&
-           now - one.second.since < kUnseen;
+           now - one.second.since < kGrace;
   });
   if (unavailable - static_cast<size_t>(recent) > most_) {
     violations_.push_back(fmt::format("{}: taken while {} nodes of pool {} are unavailable",
