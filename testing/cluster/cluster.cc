@@ -96,6 +96,11 @@ class Cluster::Impl {
       return;
     }
     dirty_[change.storage].insert(change.key);
+    // Most changes of nodes concern no DaemonSet.
+    has_new_rules_ =
+        has_new_rules_ || (change.storage == "nodes" &&
+                           (change.type != ChangeType::kModified || change.previous == nullptr ||
+                            !HasSameRules(change.object->object(), change.previous->object())));
     if (change.storage == "pods") {
       MarkOwners(change.object->object(), change.key.name_space);
     }
@@ -130,7 +135,7 @@ class Cluster::Impl {
     for (const ObjectKey& node : dirty["nodes"]) {
       SyncNode(node.name);
     }
-    if (!dirty["nodes"].empty()) {
+    if (std::exchange(has_new_rules_, false)) {
       for (const auto& [key, set] : api_.store().All(kDaemonSets)) {
         dirty[kDaemonSets].insert(key);
       }
@@ -225,6 +230,7 @@ class Cluster::Impl {
   uint64_t observer_ = 0;
   std::vector<Change> changes_;  // that the index does not have yet
   std::map<std::string, std::set<ObjectKey>, std::less<>> dirty_;  // by storage
+  bool has_new_rules_ = false;                                     // of a node
   TimerId timer_ = TimerId::kNone;
   std::map<ObjectKey, TimerId> later_;
 };

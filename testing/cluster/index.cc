@@ -50,7 +50,8 @@ PodInfo ReadPod(const StoredPtr& stored) {
           .is_deleted = FieldAt(pod, {"metadata", "deletionTimestamp"}) != nullptr};
 }
 
-// What decides which pods may run there.
+}  // namespace
+
 bool HasSameRules(const json::object& a, const json::object& b) {
   const auto same = [&](apiserver::Path path) {
     const json::value* left = FieldAt(a, path);
@@ -59,8 +60,6 @@ bool HasSameRules(const json::object& a, const json::object& b) {
   };
   return same({"metadata", "labels"}) && same({"spec"});
 }
-
-}  // namespace
 
 void Index::Apply(const Change& change) {
   if (change.storage == "pods") {

@@ -37,6 +37,10 @@ struct NodeInfo {
   uint64_t rules_revision = 0;  // of the last change of its labels, taints or cordon
 };
 
+// Whether two states of a node have the same labels, taints and cordon: what decides which pods may
+// run there.
+bool HasSameRules(const boost::json::object& a, const boost::json::object& b);
+
 class Index {
  public:
   void Apply(const apiserver::Change& change);

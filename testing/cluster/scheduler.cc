@@ -152,7 +152,9 @@ void Scheduler::Bind(const ObjectKey& key, const PodInfo& pod, const NodeInfo& n
   AddTo(placed, pod.requests);
   placed[kPodCount] += kMilli;
   const std::string path = PathOf("v1", "pods", key);
-  if (writer_.Patch(path, {{"spec", {{"nodeName", name}}}})) {
+  // Its kubelet reports that a pod is scheduled, unless somebody has read that it is not.
+  const bool was_refused = !ItemsAt(object, {"status", "conditions"}).empty();
+  if (writer_.Patch(path, {{"spec", {{"nodeName", name}}}}) && was_refused) {
     const std::string now = apiserver::TimeText(loop_.clock().WallNow());
     writer_.PatchStatus(path, object,
                         {{"conditions", WithCondition(ItemsAt(object, {"status", "conditions"}),

@@ -130,6 +130,54 @@ void AddPod(const json::value& pod, RunInfo& run) {
   }
 }
 
+using Runs = std::map<std::pair<std::string, std::string>, RunInfo>;
+
+// What an object that nobody owns says about its run.
+void ReadObject(const json::value& object, bool is_service, Runs& runs) {
+  if (IsOwned(object)) {
+    return;
+  }
+  RunInfo& run = runs[KeyOf(object)];
+  run.space = kube::NamespaceOf(object);
+  run.name = TextField(object, {"metadata", "labels", kInstanceLabel});
+  run.kind = TextField(object, {"metadata", "labels", kComponentLabel});
+  run.created = TextField(object, {"metadata", "creationTimestamp"});
+  if (!is_service) {
+    ReadSpec(object, run);
+    return;
+  }
+  const json::value* ports = FindField(object, {"spec", "ports"});
+  if (ports != nullptr && ports->is_array() && !ports->get_array().empty()) {
+    run.node_port = kube::IntField(ports->get_array()[0], {"nodePort"}).value_or(0);
+  }
+}
+
+// The newest pod of each run counts.
+void AddPods(std::vector<json::value> pods, Runs& runs) {
+  std::ranges::stable_sort(pods, {}, [](const json::value& pod) {
+    return std::string(TextField(pod, {"metadata", "creationTimestamp"}));
+  });
+  for (const json::value& pod : pods) {
+    if (const auto run = runs.find(KeyOf(pod)); run != runs.end()) {
+      AddPod(pod, run->second);
+    }
+  }
+}
+
+void AddEnds(const std::vector<json::value>& jobs, Runs& runs) {
+  for (const json::value& job : jobs) {
+    const auto run = runs.find(KeyOf(job));
+    if (run == runs.end()) {
+      continue;
+    }
+    if (HasEnded(job, "Complete")) {
+      run->second.state = RunState::kSucceeded;
+    } else if (HasEnded(job, "Failed")) {
+      run->second.state = RunState::kFailed;
+    }
+  }
+}
+
 std::string AddressOf(const json::value& node) {
   std::map<std::string_view, std::string_view> by_type;
   if (const json::value* addresses = FindField(node, {"status", "addresses"});
@@ -157,51 +205,20 @@ std::string_view ToString(RunState state) {
 
 StatusOr<std::vector<RunInfo>> ListRuns(kube::BlockingClient& client, const std::string& space,
                                         const std::string& name) {
-  std::map<std::pair<std::string, std::string>, RunInfo> runs;
-  std::vector<json::value> pods;
-  std::vector<json::value> jobs;
+  Runs runs;
+  std::map<std::string_view, std::vector<json::value>> objects;  // by plural
   for (const RunKindOfObject& kind : kObjectKinds) {
     const std::string_view plural = kind.resource.plural;
     if (plural == "secrets" || plural == "persistentvolumeclaims") {
       continue;  // they say nothing about a run
     }
-    ASSIGN_OR_RETURN(std::vector<json::value> objects, ListAll(client, kind.resource, space, name));
-    for (const json::value& object : objects) {
-      if (IsOwned(object)) {
-        continue;
-      }
-      RunInfo& run = runs[KeyOf(object)];
-      run.space = kube::NamespaceOf(object);
-      run.name = TextField(object, {"metadata", "labels", kInstanceLabel});
-      run.kind = TextField(object, {"metadata", "labels", kComponentLabel});
-      run.created = TextField(object, {"metadata", "creationTimestamp"});
-      if (plural != "services") {
-        ReadSpec(object, run);
-      } else if (const json::value* ports = FindField(object, {"spec", "ports"});
-                 ports != nullptr && ports->is_array() && !ports->get_array().empty()) {
-        run.node_port = kube::IntField(ports->get_array()[0], {"nodePort"}).value_or(0);
-      }
-    }
-    if (plural == "pods") {
-      pods = std::move(objects);
-    } else if (plural == "jobs") {
-      jobs = std::move(objects);
+    ASSIGN_OR_RETURN(objects[plural], ListAll(client, kind.resource, space, name));
+    for (const json::value& object : objects[plural]) {
+      ReadObject(object, plural == "services", runs);
     }
   }
-  std::ranges::stable_sort(pods, {}, [](const json::value& pod) {
-    return std::string(TextField(pod, {"metadata", "creationTimestamp"}));
-  });
-  for (const json::value& pod : pods) {
-    if (const auto run = runs.find(KeyOf(pod)); run != runs.end()) {
-      AddPod(pod, run->second);
-    }
-  }
-  for (const json::value& job : jobs) {
-    RunInfo& run = runs.at(KeyOf(job));
-    run.state = HasEnded(job, "Complete") ? RunState::kSucceeded
-                : HasEnded(job, "Failed") ? RunState::kFailed
-                                          : run.state;
-  }
+  AddPods(std::move(objects["pods"]), runs);
+  AddEnds(objects["jobs"], runs);
   std::vector<RunInfo> all;
   for (auto& [key, run] : runs) {
     all.push_back(std::move(run));
