@@ -17,19 +17,24 @@ struct OwnFolder {
   std::string_view path;
   // Names that agents make there: "kgpu-*" is every name that begins so, "*" is every name.
   std::array<std::string_view, 4> names{};
-  // Whether it is ours: removed when it is empty, and what else lies in it is named.
+  // Whether what else lies in it is to be named.
   bool is_ours = false;
+  // Removed when nothing is left in it: agents create it where it is missing.
+  bool goes_empty = false;
 };
 
 // Folders within others come first.
 constexpr std::array<OwnFolder, 7> kOwnFolders = {{
-    {"/run/kgpu", {"agent.sock", "agent-memory.json", "plugin-owner", "injection.json"}, true},
-    {"/run/cdi", {"kgpu-*"}},
-    {"/var/run/cdi", {"kgpu-*"}},
+    {"/run/kgpu",
+     {"agent.sock", "agent-memory.json", "plugin-owner", "injection.json"},
+     true,
+     true},
+    {"/run/cdi", {"kgpu-*"}, false, true},
+    {"/var/run/cdi", {"kgpu-*"}, false, true},
     {"/var/lib/kubelet/device-plugins", {"kgpu-*"}},
     {"/var/lib/kubelet/plugins_registry", {"kgpu-*"}},
-    {"/var/lib/kgpu/usage", {"*"}, true},
-    {"/var/lib/kgpu", {"health.journal*"}, true},
+    {"/var/lib/kgpu/usage", {"*"}, true, true},
+    {"/var/lib/kgpu", {"health.journal*"}, true, true},
 }};
 
 bool IsOwnName(const OwnFolder& folder, std::string_view name) {
@@ -53,6 +58,7 @@ class Remover {
     ASSIGN_OR_RETURN(const std::string real, host_.FollowLinks(folder.path));
     Status first;
     size_t left = 0;
+    const size_t before = files_.removed.size();
     for (const std::string& name : *names) {
       const std::string path = fmt::format("{}/{}", folder.path, name);
       if (IsOwnName(folder, name)) {
@@ -64,7 +70,9 @@ class Remover {
         }
       }
     }
-    if (folder.is_ours && left == 0 && first.ok()) {
+    // One that others have left empty is theirs.
+    const bool has_changed = folder.is_ours || files_.removed.size() > before;
+    if (folder.goes_empty && has_changed && left == 0 && first.ok()) {
       first.Update(RemoveFolder(real, folder.path));
     }
     return first;

@@ -65,6 +65,13 @@ TEST_F(HostFilesTest, ADryRunNamesTheSameAndRemovesNothing) {
   EXPECT_EQ(dry.removed, Remove().removed);
 }
 
+TEST_F(HostFilesTest, AFolderForCdiGoesWhenOnlyOurFilesWereInIt) {
+  dir_.WriteFile("var/run/cdi/kgpu-a.json", "x");
+  Remove();
+  EXPECT_FALSE(Exists("var/run/cdi"));
+  EXPECT_TRUE(Exists("run/cdi"));
+}
+
 TEST_F(HostFilesTest, AHostWithoutAnyIsFine) {
   const TempDir empty;
   const auto root = sys::Root::Open(empty.path());

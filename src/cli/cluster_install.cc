@@ -55,7 +55,9 @@ class InstallRun {
     request_.request = RequestJson(request);
     request_.is_dry_run = options_.is_dry_run;
     request_.force = options_.forces;
-    request_.on_progress = [](const std::string& text) { PrintNote(text); };
+    if (!options_.is_dry_run) {
+      request_.on_progress = [](const std::string& text) { PrintNote(text); };
+    }
     ASSIGN_OR_RETURN(timeout_, ParseDuration("--timeout", options_.timeout));
     return OkStatus();
   }
@@ -70,6 +72,11 @@ class InstallRun {
     ASSIGN_OR_RETURN(const std::vector<install::Permission> needed,
                      install::PermissionsFor(api_.kinds(), refs, {"get", "create", "patch"}));
     RETURN_IF_ERROR(install::CheckPermissions(api_.client(), needed));
+    return OkStatus();
+  }
+
+  // Agents stand back where others serve the GPUs: little use, if nobody knows.
+  Status CheckOthers() {
     if (options_.beside_others) {
       return OkStatus();
     }
@@ -90,9 +97,9 @@ class InstallRun {
       if (!report.applied.empty()) {
         RETURN_IF_ERROR(Print(report));
       }
-      return OkOr(status.ok() || options_.is_dry_run
-                      ? status
-                      : Annotate(status, "not complete: run the same command again to continue"));
+      const bool has_begun = !options_.is_dry_run && !report.applied.empty();
+      return OkOr(has_begun ? Annotate(status, "not complete; run the command again to continue")
+                            : status);
     }
     const Status ready = options_.no_wait ? OkStatus() : Wait();
     RETURN_IF_ERROR(Print(report));
@@ -142,6 +149,7 @@ StatusOr<ExitCode> RunClusterInstall(const ClusterInstallOptions& options) {
   InstallRun run(options, *api, format);
   RETURN_IF_ERROR(run.Prepare(request));
   RETURN_IF_ERROR(run.Look());
+  RETURN_IF_ERROR(run.CheckOthers());
   return run.Run();
 }
 
@@ -169,8 +177,6 @@ void AddInstallOptions(CLI::App& command, ClusterInstallOptions& options) {
                    "Show what would change; the server validates it but writes nothing");
   command.add_flag("--force-conflicts", options.forces,
                    "Overwrite fields that others have changed");
-  command.add_flag("--beside-others", options.beside_others,
-                   "Go on although other software for GPUs runs: its nodes are left to it");
   command.add_flag("--no-wait", options.no_wait, "Do not wait until the agents are ready");
   AddValue(command, "--timeout", options.timeout, "TIME", "How long to wait for the agents");
   AddOutputOption(command, options.output);
@@ -190,6 +196,8 @@ void AddClusterInstallCommands(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu cluster install --for k3s --set agent.nodeSelector.gpu=true\n"
       "  kgpu cluster install --values site.yaml --timeout 10m");
   AddInstallOptions(install.command, install.options);
+  install.command.add_flag("--beside-others", install.options.beside_others,
+                           "Go on although other software for GPUs runs: its nodes stay its own");
   auto upgrade = registrar.Add<ClusterInstallOptions>(
       group, "upgrade", "Bring an installation to this version of kgpu, or to other values",
       &RunClusterUpgrade);

@@ -33,9 +33,9 @@ TEST(KubectlPluginTest, CommandsOfTheClusterNeedNoGroup) {
 
 TEST(KubectlPluginTest, EveryCommandOfTheGroupIsKnown) {
   const commands::Command tree = Program().Tree();
-  const auto group = std::ranges::find(tree.children, "cluster", &commands::Command::name);
-  ASSERT_NE(group, tree.children.end());
-  for (const commands::Command& command : group->children) {
+  const auto group = std::ranges::find(tree.commands, "cluster", &commands::Command::name);
+  ASSERT_NE(group, tree.commands.end());
+  for (const commands::Command& command : group->commands) {
     EXPECT_THAT(PluginWords({command.name}), ElementsAre("cluster", command.name));
   }
 }

@@ -190,6 +190,12 @@ class Api::Impl {
       sink->Answer(FailureResponse(user.status()));
       return;
     }
+    if (key != nullptr && state_.options.has_rbac && !is_open_path) {
+      if (const Status status = CheckAccess(route, *user); !status.ok()) {
+        sink->Answer(FailureResponse(status));
+        return;
+      }
+    }
     const bool is_log = route.resource != nullptr && route.verb == "get" &&
                         route.subresource == "log" && route.resource->HasSubresource("log");
     if (route.resource != nullptr && (route.verb == "watch" || is_log)) {
@@ -213,6 +219,19 @@ class Api::Impl {
   }
 
  private:
+  // An apply that creates its object must be allowed both.
+  Status CheckAccess(const Route& route, const User& user) {
+    AccessRequest access = AccessRequestOf(route);
+    RETURN_IF_ERROR(state_.rbac.Check(user, access));
+    const bool creates = route.verb == "apply" && route.resource != nullptr &&
+                         state_.store.Get(route.resource->StorageName(), route.Key()) == nullptr;
+    if (creates) {
+      access.verb = "create";
+      return state_.rbac.Check(user, access);
+    }
+    return OkStatus();
+  }
+
   void Notify(const Change& change) {
     state_.hub.Notify(change);
     if (change.storage == "pods" && change.type == ChangeType::kDeleted) {

@@ -87,6 +87,27 @@ TEST_F(RbacTest, RefusesTheRestAsARealServer) {
   EXPECT_EQ(Code("agent", "GET", "/version"), 200) << "open to all";
 }
 
+TEST_F(RbacTest, AnApplyThatCreatesNeedsBothVerbs) {
+  Make(fmt::format("{}/namespaces/default/roles", kGroup), R"({"metadata":{"name":"patcher"},
+      "rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["patch"]}]})");
+  Make(fmt::format("{}/namespaces/default/rolebindings", kGroup),
+       R"({"metadata":{"name":"patcher"},"roleRef":{"kind":"Role","name":"patcher"},
+      "subjects":[{"kind":"User","name":"system:serviceaccount:kgpu:agent"}]})");
+  http::Request request{.method = "PATCH",
+                        .target = "/api/v1/namespaces/default/secrets/s?fieldManager=a",
+                        .body = R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}})"};
+  request.headers.Add("Authorization", "Bearer agent");
+  request.headers.Add("Content-Type", "application/apply-patch+yaml");
+  const auto apply = [&] {
+    const auto seen = std::make_shared<Seen>();
+    api_.Handle(request, std::make_shared<SeenSink>(seen));
+    return seen->code;
+  };
+  EXPECT_EQ(apply(), 403);
+  Make("/api/v1/namespaces/default/secrets", R"({"metadata":{"name":"s"}})");
+  EXPECT_EQ(apply(), 200);
+}
+
 TEST_F(RbacTest, SaysWhichRulesNobodyNeeded) {
   Code("agent", "GET", "/api/v1/nodes");
   EXPECT_EQ(Lines("allowed"), R"(["ClusterRole/agent list nodes"])");

@@ -18,7 +18,6 @@ extern const std::string_view kPodSchemas;
 extern const std::string_view kVolumeSchemas;
 extern const std::string_view kWorkloadSchemas;
 extern const std::string_view kRunSchemas;
-extern const std::string_view kPolicySchemas;
 extern const std::string_view kAccessSchemas;
 extern const std::string_view kPolicySchemas;
 

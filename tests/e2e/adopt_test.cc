@@ -133,6 +133,7 @@ class AdoptTest : public ClusterFixture {
     }
     // The next change of a pod or node, or a moment.
     http::Request watch{.target = "/api/v1/pods?watch=1&timeoutSeconds=1"};
+    watch.headers.Add("Authorization", fmt::format("Bearer {}", kAdmin));
     (void)http::Fetch(address_, watch);
   }
   bool StepUntil(const std::function<bool()>& condition) {

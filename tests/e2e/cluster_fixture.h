@@ -1,5 +1,6 @@
 // The built agent on a simulated host with four GPUs, with the stub API server and, if a test
-// starts it, the stub kubelet.
+// starts it, the stub kubelet. The agent has the rights that the chart gives it, and no test may
+// see a request of it refused.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -11,6 +12,7 @@
 #include <chrono>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +25,8 @@
 
 namespace kgpu::e2e {
 
+constexpr const char* kAdmin = "admin-token";
+
 class ClusterFixture : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -30,8 +34,13 @@ class ClusterFixture : public ::testing::Test {
       GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
     }
     host_ = std::make_unique<SimHost>("4xT4");
-    std::vector<std::string> server = {ProgramPath("kgpu-sim"), "apiserver", "--kubeconfig-out",
-                                       At("kubeconfig")};
+    std::vector<std::string> server = {ProgramPath("kgpu-sim"),
+                                       "apiserver",
+                                       "--kubeconfig-out",
+                                       At("kubeconfig"),
+                                       "--rbac",
+                                       "--token",
+                                       kAdmin};
     for (const std::string& flag : ServerFlags()) {
       server.push_back(flag);
     }
@@ -41,6 +50,7 @@ class ClusterFixture : public ::testing::Test {
     const size_t begin = out.find("http://") + 7;
     address_ = out.substr(begin, out.find('\n', begin) - begin);
     Ask("POST", "/api/v1/nodes", R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}})");
+    GiveRights();
   }
 
   virtual std::vector<std::string> ServerFlags() const { return {}; }
@@ -51,6 +61,7 @@ class ClusterFixture : public ::testing::Test {
                   const std::string& type = "application/json") const {
     http::Request request{.method = method, .target = target, .body = body};
     request.headers.Add("Content-Type", type);
+    request.headers.Add("Authorization", fmt::format("Bearer {}", kAdmin));
     const auto answer = http::Fetch(address_, request);
     EXPECT_OK(answer);
     EXPECT_LT(answer.ok() ? answer->code : 0, 300) << (answer.ok() ? answer->body : "");
@@ -101,6 +112,7 @@ class ClusterFixture : public ::testing::Test {
       }
       // The watch ends with the next change, or after a second.
       http::Request watch{.target = "/api/v1/nodes?watch=1&timeoutSeconds=1"};
+      watch.headers.Add("Authorization", fmt::format("Bearer {}", kAdmin));
       (void)http::Fetch(address_, watch);
     }
     return true;
@@ -121,7 +133,7 @@ class ClusterFixture : public ::testing::Test {
                                      "--config",
                                      At("config.yaml"),
                                      "--kubeconfig",
-                                     At("kubeconfig"),
+                                     At("agent-kubeconfig"),
                                      "--node",
                                      "n1"};
     for (const std::string& flag : host_->flags()) {
@@ -149,8 +161,55 @@ class ClusterFixture : public ::testing::Test {
     ASSERT_EQ(result.code, 0) << result.err;
     has_kubelet_ = true;
   }
+  // The objects of the chart that are about access, and the token that a pod of the agent would
+  // have.
+  void GiveRights() {
+    const Result rendered = RunProgram({"kgpu", "cluster", "render", "--output", "json"});
+    ASSERT_EQ(rendered.code, 0) << rendered.err;
+    const auto list = doc::Parse(rendered.out, doc::Format::kJson, "manifests");
+    ASSERT_OK(list);
+    const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/";
+    const std::map<std::string, std::string> paths = {
+        {"Namespace", "/api/v1/namespaces"},
+        {"ServiceAccount", "/api/v1/namespaces/kgpu/serviceaccounts"},
+        {"ClusterRole", rbac + "clusterroles"},
+        {"ClusterRoleBinding", rbac + "clusterrolebindings"},
+        {"Role", rbac + "namespaces/kgpu/roles"},
+        {"RoleBinding", rbac + "namespaces/kgpu/rolebindings"}};
+    for (const boost::json::value& object : list->at("items").as_array()) {
+      if (const auto path = paths.find(TextAt(object, {"kind"})); path != paths.end()) {
+        Ask("POST", path->second, boost::json::serialize(object));
+      }
+    }
+    const std::string token =
+        TextAt(*doc::Parse(Ask("POST", "/api/v1/namespaces/kgpu/serviceaccounts/kgpu-agent/token",
+                               R"({"spec":{"expirationSeconds":86400}})"),
+                           doc::Format::kJson, "token"),
+               {"status", "token"});
+    host_->dir().WriteFile(
+        "agent-kubeconfig",
+        fmt::format("apiVersion: v1\nkind: Config\ncurrent-context: stub\n"
+                    "clusters: [{{name: stub, cluster: {{server: \"http://{}\"}}}}]\n"
+                    "users: [{{name: agent, user: {{token: {}}}}}]\n"
+                    "contexts: [{{name: stub, context: {{cluster: stub, user: agent, namespace: "
+                    "kgpu}}}}]\n",
+                    address_, token));
+  }
+  // "allowed", "denied" or "unused" of the server's access control.
+  std::vector<std::string> Access(const char* which) const {
+    const auto access = doc::Parse(Ask("GET", "/stub/rbac", ""), doc::Format::kJson, "access");
+    std::vector<std::string> lines;
+    for (const boost::json::value& line : access->at(which).as_array()) {
+      lines.emplace_back(line.as_string());
+    }
+    return lines;
+  }
+
   void TearDown() override {
     agent_.reset();
+    if (server_) {
+      EXPECT_THAT(Access("denied"), ::testing::IsEmpty());
+    }
     if (has_kubelet_) {
       RunProgram({"kgpu-sim", "kubelet", "stop", At("kubelet")});
     }

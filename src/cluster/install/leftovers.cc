@@ -43,14 +43,12 @@ bool IsUsual(const std::string& kind, const json::value& object) {
               .empty();
 }
 
-// Ours, made by our programs while they ran, or being deleted.
+// Made by our programs while they ran.
 bool IsOwn(const std::string& kind, const json::value& object) {
-  const std::string_view manager = kube::TextField(object, {"metadata", "labels", kManagedBy});
   const bool is_lease = kind == "Lease" && kube::NameOf(object).starts_with("kgpu-");
   const bool is_feature =
       !kube::TextField(object, {"metadata", "annotations", node::kDigestAnnotation}).empty();
-  return manager == "kgpu" || manager.starts_with("kgpu-") || is_lease || is_feature ||
-         kube::FindField(object, {"metadata", "deletionTimestamp"}) != nullptr;
+  return IsOurs(object) || is_lease || is_feature;
 }
 
 bool RequestsGpus(const json::value& pod) {
@@ -79,8 +77,9 @@ StatusOr<std::vector<kube::ObjectRef>> FindLabelled(kube::BlockingClient& client
     if (!kind.is_listed || kind.kind == "Event") {
       continue;
     }
-    const auto objects = kube::ListAll(client, kind.resource().Collection(),
-                                       fmt::format("{}=kgpu,{}={}", kPartOf, kManagedBy, kManager));
+    const auto objects = kube::ListAll(
+        client, kind.resource().Collection(),
+        fmt::format("{}=kgpu,{} in ({},{})", kPartOf, kManagedBy, kManager, kControllerManager));
     // Gone with its definition meanwhile; or nothing that we may have made.
     if (objects.status().code() == StatusCode::kNotFound ||
         objects.status().code() == StatusCode::kPermissionDenied) {
@@ -97,10 +96,10 @@ StatusOr<std::vector<kube::ObjectRef>> FindLabelled(kube::BlockingClient& client
   return refs;
 }
 
-StatusOr<std::vector<std::string>> FindForeign(kube::BlockingClient& client, kube::Kinds& kinds,
-                                               const std::string& space) {
+StatusOr<SpaceContents> LookIntoSpace(kube::BlockingClient& client, kube::Kinds& kinds,
+                                      const std::string& space) {
   ASSIGN_OR_RETURN(const std::vector<kube::Kind> all, kinds.All());
-  std::vector<std::string> foreign;
+  SpaceContents contents;
   for (const kube::Kind& kind : all) {
     if (!kind.is_listed || !kind.is_namespaced) {
       continue;
@@ -111,12 +110,16 @@ StatusOr<std::vector<std::string>> FindForeign(kube::BlockingClient& client, kub
     }
     RETURN_IF_ERROR(objects.status());
     for (const json::value& object : *objects) {
-      if (!IsUsual(kind.kind, object) && !IsOwn(kind.kind, object)) {
-        foreign.push_back(fmt::format("{} {}/{}", kind.kind, space, kube::NameOf(object)));
+      const bool goes = kube::FindField(object, {"metadata", "deletionTimestamp"}) != nullptr;
+      const bool is_record = kind.kind == "ConfigMap" && kube::NameOf(object) == kRecordName;
+      if (goes || is_record || IsUsual(kind.kind, object)) {
+        continue;
       }
+      (IsOwn(kind.kind, object) ? contents.own : contents.foreign)
+          .push_back({kind.ApiVersion(), kind.kind, space, std::string(kube::NameOf(object))});
     }
   }
-  return foreign;
+  return contents;
 }
 
 StatusOr<std::vector<std::string>> FindPolicies(kube::BlockingClient& client) {
@@ -134,16 +137,15 @@ StatusOr<std::vector<std::string>> FindPolicies(kube::BlockingClient& client) {
 
 StatusOr<std::vector<std::string>> FindGpuPods(kube::BlockingClient& client,
                                                const std::set<std::string>& nodes) {
-  ASSIGN_OR_RETURN(const std::vector<json::value> pods,
-                   kube::ListAll(client, kube::kPods.Collection()));
   std::vector<std::string> names;
-  for (const json::value& pod : pods) {
-    const std::string_view phase = kube::TextField(pod, {"status", "phase"});
-    if (phase != "Succeeded" && phase != "Failed" && RequestsGpus(pod) &&
-        nodes.contains(std::string(kube::TextField(pod, {"spec", "nodeName"})))) {
-      names.push_back(fmt::format("{}/{}", kube::NamespaceOf(pod), kube::NameOf(pod)));
-    }
-  }
+  RETURN_IF_ERROR(
+      kube::ForEachObject(client, kube::kPods.Collection(), "", [&](const json::value& pod) {
+        const std::string_view phase = kube::TextField(pod, {"status", "phase"});
+        if (phase != "Succeeded" && phase != "Failed" && RequestsGpus(pod) &&
+            nodes.contains(std::string(kube::TextField(pod, {"spec", "nodeName"})))) {
+          names.push_back(fmt::format("{}/{}", kube::NamespaceOf(pod), kube::NameOf(pod)));
+        }
+      }));
   return names;
 }
 

@@ -11,14 +11,18 @@
 
 namespace kgpu::install {
 
-// Objects of every kind that the cluster serves which carry the labels of an installation. Errors
-// of all: those of Send.
+// Objects of every kind that the cluster serves which carry the labels of an installation, or of
+// what its controller makes. Errors of all: those of Send.
 StatusOr<std::vector<kube::ObjectRef>> FindLabelled(kube::BlockingClient& client,
                                                     kube::Kinds& kinds);
 
-// "ConfigMap kgpu/mine": what is in the namespace and neither ours nor made by Kubernetes itself.
-StatusOr<std::vector<std::string>> FindForeign(kube::BlockingClient& client, kube::Kinds& kinds,
-                                               const std::string& space);
+// What is in a namespace, besides what Kubernetes itself puts there.
+struct SpaceContents {
+  std::vector<kube::ObjectRef> own{};  // made by our programs while they ran; without the record
+  std::vector<kube::ObjectRef> foreign{};
+};
+StatusOr<SpaceContents> LookIntoSpace(kube::BlockingClient& client, kube::Kinds& kinds,
+                                      const std::string& space);
 
 // Names of GpuPolicies; empty if the kind is not served.
 StatusOr<std::vector<std::string>> FindPolicies(kube::BlockingClient& client);

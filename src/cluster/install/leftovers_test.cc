@@ -14,6 +14,7 @@ namespace kgpu::install {
 namespace {
 
 namespace json = boost::json;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -44,13 +45,20 @@ TEST_F(LeftoversTest, OnlyWhatPeopleMadeIsForeign) {
   Create("/api/v1/namespaces/kgpu/serviceaccounts", {{"metadata", {{"name", "default"}}}});
   Create("/apis/coordination.k8s.io/v1/namespaces/kgpu/leases",
          {{"metadata", {{"name", "kgpu-controller"}}}, {"spec", json::object()}});
-  auto foreign = FindForeign(cluster_.client, kinds_, "kgpu");
-  ASSERT_OK(foreign);
-  EXPECT_THAT(*foreign, IsEmpty());
+  auto contents = LookIntoSpace(cluster_.client, kinds_, "kgpu");
+  ASSERT_OK(contents);
+  EXPECT_THAT(contents->foreign, IsEmpty());
+  EXPECT_THAT(contents->own, Contains(kube::ObjectRef{"coordination.k8s.io/v1", "Lease", "kgpu",
+                                                      "kgpu-controller"}));
   Create("/api/v1/namespaces/kgpu/secrets", {{"metadata", {{"name", "mine"}}}});
-  foreign = FindForeign(cluster_.client, kinds_, "kgpu");
-  ASSERT_OK(foreign);
-  EXPECT_THAT(*foreign, ElementsAre("Secret kgpu/mine"));
+  // What people run with kgpu is theirs.
+  Create("/api/v1/namespaces/kgpu/configmaps",
+         {{"metadata",
+           {{"name", "job"}, {"labels", {{"app.kubernetes.io/managed-by", "kgpu-run"}}}}}});
+  contents = LookIntoSpace(cluster_.client, kinds_, "kgpu");
+  ASSERT_OK(contents);
+  EXPECT_THAT(contents->foreign, ElementsAre(kube::ObjectRef{"v1", "ConfigMap", "kgpu", "job"},
+                                             kube::ObjectRef{"v1", "Secret", "kgpu", "mine"}));
 }
 
 TEST_F(LeftoversTest, FindsPoliciesAndPodsWithGpus) {

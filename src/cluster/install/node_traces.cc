@@ -229,19 +229,18 @@ StatusOr<TracePlan> PlanTraces(const json::value& node) {
 
 StatusOr<std::vector<ClearedNode>> ClearTraces(kube::BlockingClient& client,
                                                const ClearTracesOptions& options) {
-  ASSIGN_OR_RETURN(std::vector<json::value> nodes,
-                   kube::ListAll(client, kube::kNodes.Collection()));
   std::vector<ClearedNode> cleared;
-  for (json::value& node : nodes) {
-    ClearedNode one = ClearOne(client, std::move(node), options.is_dry_run);
-    if (one.changes.empty() && one.status.ok()) {
-      continue;
-    }
-    if (options.on_node) {
-      options.on_node(one);
-    }
-    cleared.push_back(std::move(one));
-  }
+  RETURN_IF_ERROR(
+      kube::ForEachObject(client, kube::kNodes.Collection(), "", [&](json::value&& node) {
+        ClearedNode one = ClearOne(client, std::move(node), options.is_dry_run);
+        if (one.changes.empty() && one.status.ok()) {
+          return;
+        }
+        if (options.on_node) {
+          options.on_node(one);
+        }
+        cleared.push_back(std::move(one));
+      }));
   return cleared;
 }
 

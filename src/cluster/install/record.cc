@@ -136,7 +136,8 @@ Status WriteRecord(kube::BlockingClient& client, std::string_view space, const R
 }
 
 bool IsOurs(const json::value& object) {
-  return kube::TextField(object, {"metadata", "labels", kManagedBy}) == kManager;
+  const std::string_view manager = kube::TextField(object, {"metadata", "labels", kManagedBy});
+  return manager == kManager || manager == kControllerManager;
 }
 
 std::string OtherManagerOf(const json::value& object) {

@@ -16,6 +16,8 @@
 namespace kgpu::install {
 
 inline constexpr std::string_view kManager = "kgpu-cluster";  // field manager and label
+// The label of what the controller makes.
+inline constexpr std::string_view kControllerManager = "kgpu-controller";
 inline constexpr std::string_view kManagedBy = "app.kubernetes.io/managed-by";
 inline constexpr std::string_view kPartOf = "app.kubernetes.io/part-of";
 inline constexpr std::string_view kRecordName = "kgpu-install";
@@ -51,7 +53,7 @@ StatusOr<std::optional<Record>> ReadRecord(kube::BlockingClient& client, std::st
 // Errors: those of Send.
 Status WriteRecord(kube::BlockingClient& client, std::string_view space, const Record& record);
 
-// Whether the object carries the label of what `kgpu cluster install` makes.
+// Whether the object carries the label of what `kgpu cluster install` or the controller makes.
 bool IsOurs(const boost::json::value& object);
 // Who manages it otherwise: the label's value, "helm release NAME", or "nobody".
 std::string OtherManagerOf(const boost::json::value& object);

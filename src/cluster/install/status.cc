@@ -86,8 +86,29 @@ bool IsPodReady(const json::value& pod) {
   return ready && ready->status == "True";
 }
 
-void SetAgent(NodeStatus& status, const json::value* pod) {
-  if (pod == nullptr) {
+// What a node's agent does.
+struct AgentPod {
+  std::string image;
+  std::string state;    // "ready", "failing", "Pending"
+  std::string problem;  // empty: none
+};
+
+AgentPod ReadAgent(const json::value& pod) {
+  AgentPod agent;
+  const json::value* containers = kube::FindField(pod, {"spec", "containers"});
+  if (containers != nullptr && containers->is_array() && !containers->get_array().empty()) {
+    agent.image = kube::TextField(containers->get_array().front(), {"image"});
+  }
+  agent.problem = kube::ProblemOfPod(pod);
+  const std::string_view phase = kube::TextField(pod, {"status", "phase"});
+  agent.state = !agent.problem.empty() ? "failing"
+                : IsPodReady(pod)      ? "ready"
+                                       : std::string(phase.empty() ? "Pending" : phase);
+  return agent;
+}
+
+void SetAgent(NodeStatus& status, const AgentPod* agent) {
+  if (agent == nullptr) {
     status.agent = "none";
     if (status.problem.empty()) {
       status.problem =
@@ -97,29 +118,22 @@ void SetAgent(NodeStatus& status, const json::value* pod) {
     status.is_ready = false;
     return;
   }
-  const json::value* containers = kube::FindField(*pod, {"spec", "containers"});
-  if (containers != nullptr && containers->is_array() && !containers->get_array().empty()) {
-    status.image = kube::TextField(containers->get_array().front(), {"image"});
-  }
-  const std::string problem = kube::ProblemOfPod(*pod);
-  const std::string_view phase = kube::TextField(*pod, {"status", "phase"});
-  status.agent = !problem.empty()   ? "failing"
-                 : IsPodReady(*pod) ? "ready"
-                                    : std::string(phase.empty() ? "Pending" : phase);
-  if (!problem.empty()) {
+  status.image = agent->image;
+  status.agent = agent->state;
+  if (!agent->problem.empty()) {
     // Without an agent, the node's conditions are of the past.
-    status.problem = fmt::format("agent: {}", problem);
+    status.problem = fmt::format("agent: {}", agent->problem);
     status.is_ready = false;
   }
 }
 
-NodeStatus StatusOfNode(const json::value& node, const json::value* pod) {
+NodeStatus StatusOfNode(const json::value& node, const AgentPod* agent) {
   NodeStatus status{.name = std::string(kube::NameOf(node)), .gpus = GpusOf(node)};
   if (const auto ready = kube::FindCondition(node, node::kConditionType)) {
     SetSteps(status, *ready);
   } else {
     status.has_gpus = false;  // an agent writes none where no GPU is
-    status.is_ready = pod != nullptr && IsPodReady(*pod);
+    status.is_ready = agent != nullptr && agent->state == "ready";
     if (!status.is_ready) {
       status.problem = "the agent has not reported yet";
     }
@@ -128,7 +142,7 @@ NodeStatus StatusOfNode(const json::value& node, const json::value* pod) {
   if (healthy && healthy->status == "False" && status.problem.empty()) {
     status.problem = fmt::format("{}: {}", healthy->reason, healthy->message);
   }
-  SetAgent(status, pod);
+  SetAgent(status, agent);
   return status;
 }
 
@@ -183,26 +197,24 @@ StatusOr<ClusterStatus> ReadStatus(kube::BlockingClient& client, kube::Kinds& ki
   ClusterStatus status{
       .space = space, .version = record->version, .is_complete = record->is_complete};
   ASSIGN_OR_RETURN(status.workloads, ReadWorkloads(client, kinds, *record));
-  ASSIGN_OR_RETURN(
-      const std::vector<json::value> pods,
-      kube::ListAll(client, kube::kPods.Collection(space), std::string(kAgentSelector)));
-  std::map<std::string, const json::value*, std::less<>> by_node;
-  for (const json::value& pod : pods) {
-    const std::string_view node = kube::TextField(pod, {"spec", "nodeName"});
-    // While one replaces another, the one that is not being deleted counts.
-    if (!node.empty() && kube::FindField(pod, {"metadata", "deletionTimestamp"}) == nullptr) {
-      by_node[std::string(node)] = &pod;
-    }
-  }
-  ASSIGN_OR_RETURN(const std::vector<json::value> nodes,
-                   kube::ListAll(client, kube::kNodes.Collection()));
-  for (const json::value& node : nodes) {
-    const auto pod = by_node.find(kube::NameOf(node));
-    const json::value* of_node = pod == by_node.end() ? nullptr : pod->second;
-    if (of_node != nullptr || kube::FindCondition(node, node::kConditionType)) {
-      status.nodes.push_back(StatusOfNode(node, of_node));
-    }
-  }
+  std::map<std::string, AgentPod, std::less<>> agents;  // by node
+  RETURN_IF_ERROR(kube::ForEachObject(
+      client, kube::kPods.Collection(space), std::string(kAgentSelector),
+      [&](const json::value& pod) {
+        const std::string_view node = kube::TextField(pod, {"spec", "nodeName"});
+        // While one replaces another, the one that is not being deleted counts.
+        if (!node.empty() && kube::FindField(pod, {"metadata", "deletionTimestamp"}) == nullptr) {
+          agents[std::string(node)] = ReadAgent(pod);
+        }
+      }));
+  RETURN_IF_ERROR(
+      kube::ForEachObject(client, kube::kNodes.Collection(), "", [&](const json::value& node) {
+        const auto agent = agents.find(kube::NameOf(node));
+        const AgentPod* of_node = agent == agents.end() ? nullptr : &agent->second;
+        if (of_node != nullptr || kube::FindCondition(node, node::kConditionType)) {
+          status.nodes.push_back(StatusOfNode(node, of_node));
+        }
+      }));
   std::ranges::sort(status.nodes, {}, &NodeStatus::name);
   return status;
 }

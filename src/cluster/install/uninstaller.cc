@@ -276,23 +276,33 @@ class Uninstaller {
   // Definitions and the namespace, with the record in it, come last: until then an interrupted run
   // can be continued.
   Status RemoveSpace() {
+    ASSIGN_OR_RETURN(const SpaceContents contents, LookIntoSpace(client_, kinds_, request_.space));
     const auto space = std::ranges::find_if(targets_, [&](const RemoveTarget& target) {
       return target.ref.kind == "Namespace" && target.ref.name == request_.space;
     });
-    std::vector<std::string> others;
-    if (space != targets_.end()) {
-      ASSIGN_OR_RETURN(others, FindForeign(client_, kinds_, request_.space));
-      if (others.empty()) {
-        return Remove(0);
-      }
+    const bool is_ours = space != targets_.end();
+    if (is_ours && contents.foreign.empty()) {
+      return Remove(0);
+    }
+    if (is_ours) {
       targets_.erase(space);
+    }
+    // In a dry run, what was to be removed before is still there.
+    for (const ObjectRef& ref : request_.is_dry_run ? std::vector<ObjectRef>() : contents.own) {
+      targets_.push_back({ref, ""});
     }
     RETURN_IF_ERROR(Remove(0));
     RETURN_IF_ERROR(RemoveRecord());
-    if (others.empty()) {
-      return OkStatus();
+    return is_ours ? KeepSpace(contents.foreign) : OkStatus();
+  }
+
+  Status KeepSpace(const std::vector<ObjectRef>& foreign) {
+    std::vector<std::string> names;
+    names.reserve(foreign.size());
+    for (const ObjectRef& ref : foreign) {
+      names.push_back(kube::TextOf(ref));
     }
-    report_.stays.push_back(fmt::format("Namespace {}: holds {}", request_.space, Some(others)));
+    report_.stays.push_back(fmt::format("Namespace {}: holds {}", request_.space, Some(names)));
     return request_.is_dry_run
                ? OkStatus()
                : ReleaseFields(client_, kinds_, {"v1", "Namespace", "", request_.space});

@@ -95,6 +95,15 @@ TEST(UninstallerTest, ANamespaceThatExistedStaysAsItWas) {
                            {{"metadata", {{"name", "kgpu"}, {"labels", {{"mine", "1"}}}}}}));
   cluster.before = cluster.api.Dump();
   cluster.InstallAndRun();
+  // What the controller has made.
+  ASSERT_OK(cluster.api.Do("POST", "/apis/coordination.k8s.io/v1/namespaces/kgpu/leases",
+                           {{"metadata", {{"name", "kgpu-controller"}}}}));
+  ASSERT_OK(cluster.api.Do("POST", "/api/v1/namespaces/kgpu/configmaps",
+                           {{"metadata",
+                             {{"name", "kgpu-policy"},
+                              {"labels",
+                               {{"app.kubernetes.io/part-of", "kgpu"},
+                                {"app.kubernetes.io/managed-by", "kgpu-controller"}}}}}}));
   ASSERT_OK(cluster.Run());
   EXPECT_EQ(cluster.api.Dump(), cluster.before);
   EXPECT_THAT(cluster.done.stays, ElementsAre(HasSubstr("Namespace kgpu: existed before")));

@@ -50,9 +50,9 @@ StatusOr<boost::json::value> SendUntilReached(BlockingClient& client, const ApiR
   }
 }
 
-StatusOr<std::vector<boost::json::value>> ListAll(BlockingClient& client, const std::string& path,
-                                                  const std::string& label_selector) {
-  std::vector<boost::json::value> all;
+Status ForEachObject(BlockingClient& client, const std::string& path,
+                     const std::string& label_selector,
+                     const std::function<void(boost::json::value&&)>& use) {
   std::string next;
   do {
     ApiRequest request{.path = path, .query = {{"limit", "500"}}};
@@ -68,10 +68,19 @@ StatusOr<std::vector<boost::json::value>> ListAll(BlockingClient& client, const 
     boost::json::value* items = fields == nullptr ? nullptr : fields->if_contains("items");
     if (items != nullptr && items->is_array()) {
       for (boost::json::value& item : items->get_array()) {
-        all.push_back(std::move(item));
+        use(std::move(item));
       }
     }
   } while (!next.empty());
+  return OkStatus();
+}
+
+StatusOr<std::vector<boost::json::value>> ListAll(BlockingClient& client, const std::string& path,
+                                                  const std::string& label_selector) {
+  std::vector<boost::json::value> all;
+  RETURN_IF_ERROR(ForEachObject(client, path, label_selector, [&](boost::json::value&& item) {
+    all.push_back(std::move(item));
+  }));
   return all;
 }
 

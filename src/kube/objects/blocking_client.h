@@ -4,6 +4,7 @@
 #include <boost/json/fwd.hpp>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,13 @@ class LoopClient final : public BlockingClient {
 StatusOr<boost::json::value> SendUntilReached(BlockingClient& client, const ApiRequest& request,
                                               std::chrono::milliseconds time);
 
-// All objects of a collection, in chunks; without apiVersion and kind, which servers leave out.
-// Errors: those of Send; OutOfRange (the list was forgotten meanwhile: try again).
+// Calls `use` with each object of a collection, chunk after chunk: no more than 500 are in memory.
+// They are without apiVersion and kind, which servers leave out. Errors: those of Send; OutOfRange
+// (the list was forgotten meanwhile: try again).
+Status ForEachObject(BlockingClient& client, const std::string& path,
+                     const std::string& label_selector,
+                     const std::function<void(boost::json::value&&)>& use);
+// All of them; for collections that are small.
 StatusOr<std::vector<boost::json::value>> ListAll(BlockingClient& client, const std::string& path,
                                                   const std::string& label_selector = "");
 

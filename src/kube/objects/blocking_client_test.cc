@@ -36,6 +36,24 @@ TEST(BlockingClientTest, AnErrorThatStaysIsReportedAtOnce) {
   EXPECT_EQ(cluster.api.counters().Sum().requests, 1U);
 }
 
+TEST(BlockingClientTest, ReadsAListInChunks) {
+  TestCluster cluster;
+  constexpr int kNodes = 1'100;
+  for (int i = 0; i < kNodes; ++i) {
+    ASSERT_OK(cluster.api.Do(
+        "POST", "/api/v1/nodes",
+        {{"metadata",
+          {{"name", fmt::format("n{}", i)}, {"labels", {{"half", i % 2 == 0 ? "a" : "b"}}}}}}));
+  }
+  const auto all = ListAll(cluster.client, "/api/v1/nodes");
+  ASSERT_OK(all);
+  EXPECT_EQ(all->size(), static_cast<size_t>(kNodes));
+  EXPECT_EQ(cluster.api.counters().Sum().requests, 3U);
+  const auto half = ListAll(cluster.client, "/api/v1/nodes", "half=a");
+  ASSERT_OK(half);
+  EXPECT_EQ(half->size(), static_cast<size_t>(kNodes) / 2);
+}
+
 // Over a real loop.
 TEST(BlockingClientTest, ARealLoopWaits) {
   auto loop = EpollLoop::Create();

@@ -1,0 +1,226 @@
+// The chart by tools that are not ours: Go's templates, which helm uses; CEL as an API server has
+// it; the models that the official Python client generates from the API's OpenAPI.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "src/cluster/chart/chart.h"
+#include "src/cluster/chart/test_value_sets.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+#include "tests/chart/go_program.h"
+#include "tests/e2e/program.h"
+
+namespace kgpu::e2e {
+namespace {
+
+namespace json = boost::json;
+using chart::Manifest;
+using ::testing::HasSubstr;
+
+const std::string kModels =
+    KGPU_SOURCE_DIR "/build/engines/trixie/usr/lib/python3/dist-packages/kubernetes/client/models";
+
+std::vector<Manifest> RenderSet(const chart::ValueSet& set) {
+  const auto values = chart::ReadValues(set.request);
+  EXPECT_OK(values);
+  auto manifests = chart::Render(*values);
+  EXPECT_OK(manifests);
+  return *std::move(manifests);
+}
+
+std::vector<Manifest> RenderByGo(const std::string& folder, const chart::ValueSet& set) {
+  const auto values = chart::ReadValues(set.request);
+  EXPECT_OK(values);
+  const auto texts = RunGo(folder, "render",
+                           json::object{{"chart", KGPU_SOURCE_DIR "/deploy/chart"},
+                                        {"fields", json::object{{"Values", values->tree},
+                                                                {"Release",
+                                                                 {{"Namespace", values->name_space},
+                                                                  {"Service", "kgpu-cluster"}}}}}});
+  EXPECT_OK(texts);
+  std::vector<Manifest> all;
+  for (const auto& [path, text] : texts->as_object()) {
+    auto some = chart::SplitManifests(text.as_string().c_str(), std::string(path));
+    EXPECT_OK(some) << text.as_string();
+    all.insert(all.end(), some->begin(), some->end());
+  }
+  chart::SortForApply(all);
+  return all;
+}
+
+TEST(ForeignTest, GoRendersTheSameObjects) {
+  if (const std::string reason = WhyNoGo(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  const TempDir dir;
+  for (const chart::ValueSet& set : chart::TestValueSets(KGPU_SOURCE_DIR)) {
+    std::vector<Manifest> ours = RenderSet(set);
+    std::erase_if(ours, [](const Manifest& one) { return one.source.starts_with("crds/"); });
+    const std::vector<Manifest> theirs = RenderByGo(dir.path(), set);
+    ASSERT_EQ(ours.size(), theirs.size()) << set.name;
+    for (size_t i = 0; i < ours.size(); ++i) {
+      EXPECT_EQ(ours[i].object, theirs[i].object) << set.name << ": " << ours[i].text;
+    }
+  }
+}
+
+// A request to change an object, and what the policy should say of it.
+struct Change {
+  const char* resource;
+  const char* object;  // "null": it is deleted
+  const char* old;     // "null": it is created
+  const char* decision;
+  const char* node = "n1";  // in the token; "": it names none
+  const char* user = "system:serviceaccount:kgpu:kgpu-agent";
+};
+
+json::object RequestOf(const Change& change) {
+  const json::value object = json::parse(change.object);
+  const json::value old = json::parse(change.old);
+  const char* operation = object.is_null() ? "DELETE" : old.is_null() ? "CREATE" : "UPDATE";
+  json::object user = {{"username", change.user}};
+  if (*change.node != '\0') {
+    user["extra"] = {{"authentication.kubernetes.io/node-name", json::array{change.node}}};
+  }
+  return {{"request",
+           {{"operation", operation},
+            {"resource", {{"group", ""}, {"version", "v1"}, {"resource", change.resource}}},
+            {"userInfo", std::move(user)}}},
+          {"object", object},
+          {"oldObject", old}};
+}
+
+constexpr const char* kOwnNodeOnly = "an agent of kgpu may change its own node only";
+constexpr const char* kSpec =
+    "an agent of kgpu may change labels, annotations, taints and status of a node only";
+constexpr const char* kAddresses = "an agent of kgpu may not change the addresses of a node";
+constexpr const char* kFeatures = "an agent of kgpu may change NodeFeatures of its own node only";
+constexpr const char* kSlices = "an agent of kgpu may change ResourceSlices of its own node only";
+constexpr const char* kOwn = R"({"metadata":{"labels":{"nfd.node.kubernetes.io/node-name":"n1"}}})";
+constexpr const char* kOther =
+    R"({"metadata":{"labels":{"nfd.node.kubernetes.io/node-name":"n2"}}})";
+
+const std::vector<Change>& Changes() {
+  static const std::vector<Change> kChanges = {
+      {"nodes", R"({"metadata":{"name":"n1","labels":{"a":"b"}},"spec":{}})",
+       R"({"metadata":{"name":"n1"},"spec":{}})", "allowed"},
+      {"nodes",
+       R"({"metadata":{"name":"n1"},"spec":{"podCIDR":"10.0.0.0/24","taints":[{"key":"a"}]}})",
+       R"({"metadata":{"name":"n1"},"spec":{"podCIDR":"10.0.0.0/24"}})", "allowed"},
+      {"nodes", R"({"metadata":{"name":"n1"},"status":{"conditions":[{"type":"GPUReady"}]}})",
+       R"({"metadata":{"name":"n1"},"status":{}})", "allowed"},
+      {"nodes", R"({"metadata":{"name":"n2"}})", R"({"metadata":{"name":"n2"}})", kOwnNodeOnly},
+      {"nodes", R"({"metadata":{"name":"n2"}})", R"({"metadata":{"name":"n2"}})", "not matched",
+       "n1", "system:serviceaccount:kgpu:other"},
+      {"nodes", R"({"metadata":{"name":"n1"}})", R"({"metadata":{"name":"n1"}})",
+       "the agent's token names no node; Kubernetes 1.30 puts it into the tokens of pods", ""},
+      {"nodes", R"({"metadata":{"name":"n1"}})", "null", kOwnNodeOnly},
+      {"nodes", "null", R"({"metadata":{"name":"n1"}})", kOwnNodeOnly},
+      {"nodes", R"({"metadata":{"name":"n1"},"spec":{"unschedulable":true}})",
+       R"({"metadata":{"name":"n1"},"spec":{}})", kSpec},
+      {"nodes", R"({"metadata":{"name":"n1"},"spec":{}})",
+       R"({"metadata":{"name":"n1"},"spec":{"providerID":"a"}})", kSpec},
+      {"nodes", R"({"metadata":{"name":"n1","ownerReferences":[{"name":"a"}]}})",
+       R"({"metadata":{"name":"n1"}})", kSpec},
+      {"nodes", R"({"metadata":{"name":"n1","finalizers":["a"]}})", R"({"metadata":{"name":"n1"}})",
+       kSpec},
+      {"nodes", R"({"metadata":{"name":"n1"},"status":{"addresses":[{"address":"10.0.0.9"}]}})",
+       R"({"metadata":{"name":"n1"},"status":{"addresses":[]}})", kAddresses},
+      {"nodes",
+       R"({"metadata":{"name":"n1"},"status":{"daemonEndpoints":{"kubeletEndpoint":{"Port":1}}}})",
+       R"({"metadata":{"name":"n1"},"status":{}})", kAddresses},
+      {"nodefeatures", kOwn, "null", "allowed"},
+      {"nodefeatures", kOwn, kOwn, "allowed"},
+      {"nodefeatures", "null", kOwn, "allowed"},
+      {"nodefeatures", kOther, "null", kFeatures},
+      {"nodefeatures", kOwn, kOther, kFeatures},
+      {"nodefeatures", kOther, kOwn, kFeatures},
+      {"nodefeatures", "null", kOther, kFeatures},
+      {"nodefeatures", "null", R"({"metadata":{"name":"a"}})", kFeatures},
+      {"resourceslices", R"({"spec":{"nodeName":"n1"}})", "null", "allowed"},
+      {"resourceslices", R"({"spec":{"nodeName":"n2"}})", "null", kSlices},
+      {"resourceslices", R"({"spec":{"allNodes":true}})", "null", kSlices},
+      {"resourceslices", "null", R"({"spec":{"nodeName":"n2"}})", kSlices},
+  };
+  return kChanges;
+}
+
+TEST(ForeignTest, CelDecidesAsThePolicyPromises) {
+  if (const std::string reason = WhyNoGo(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  json::object input;
+  for (const Manifest& manifest : RenderSet({.name = "default", .request = {}})) {
+    if (chart::KindOf(manifest) == "ValidatingAdmissionPolicy") {
+      input["policy"] = manifest.object;
+    }
+  }
+  json::array requests;
+  for (const Change& change : Changes()) {
+    requests.push_back(RequestOf(change));
+  }
+  input["requests"] = std::move(requests);
+  const TempDir dir;
+  const auto decisions = RunGo(dir.path(), "admission", input);
+  ASSERT_OK(decisions);
+  ASSERT_EQ(decisions->as_array().size(), Changes().size());
+  for (size_t i = 0; i < Changes().size(); ++i) {
+    const Change& change = Changes()[i];
+    EXPECT_EQ(decisions->at(i).as_string(), change.decision)
+        << change.resource << " " << change.old << " → " << change.object;
+  }
+}
+
+class ModelsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kModels)) {
+      GTEST_SKIP() << "no python3-kubernetes here: run tests/engines/fetch_suites.sh";
+    }
+  }
+  Result Check(const std::string& list) {
+    dir_.WriteFile("list.json", list);
+    return RunProgram({"/usr/bin/env", "python3", KGPU_SOURCE_DIR "/tests/chart/check_models.py",
+                       kModels, dir_.At("list.json")});
+  }
+  TempDir dir_;
+};
+
+TEST_F(ModelsTest, EveryObjectFitsTheApi) {
+  for (const chart::ValueSet& set : chart::TestValueSets(KGPU_SOURCE_DIR)) {
+    const Result result = Check(chart::PrintJson(RenderSet(set)));
+    EXPECT_EQ(result.code, 0) << set.name << ": " << result.out << result.err;
+  }
+}
+
+TEST_F(ModelsTest, WhatDoesNotFitIsFound) {
+  const std::string list = chart::PrintJson(RenderSet({.name = "default", .request = {}}));
+  struct Planted {
+    std::string from;
+    std::string to;
+    std::string problem;
+  };
+  for (const Planted& planted : std::initializer_list<Planted>{
+           {"\"hostPID\"", "\"hostPDI\"", "spec.template.spec.hostPDI: unknown field of V1PodSpec"},
+           {"\"hostPID\": true", "\"hostPID\": \"true\"", "hostPID: \"true\" must be bool"},
+           {"\"containerPort\": 9401", "\"containerPort\": \"9401\"",
+            "ports[0].containerPort: \"9401\" must be int"},
+           {"\"policyTypes\"", "\"policyType\"", "NetworkPolicy/kgpu.spec.policyType: unknown"},
+           {"\"containers\"", "\"containerz\"", "spec.template.spec.containers: must be set"},
+           {"\"expression\"", "\"expresion\"", "expresion: unknown field of V1MatchCondition"}}) {
+    std::string wrong = list;
+    ASSERT_NE(wrong.find(planted.from), std::string::npos);
+    wrong.replace(wrong.find(planted.from), planted.from.size(), planted.to);
+    const Result result = Check(wrong);
+    EXPECT_EQ(result.code, 1) << result.err;
+    EXPECT_THAT(result.out, HasSubstr(planted.problem));
+  }
+}
+
+}  // namespace
+}  // namespace kgpu::e2e

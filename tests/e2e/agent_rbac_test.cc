@@ -1,0 +1,103 @@
+// The rights that the chart gives to the agent: what it asks for is allowed (ClusterFixture checks
+// that after every test), and nothing else is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/e2e/cluster_fixture.h"
+
+namespace kgpu::e2e {
+namespace {
+
+using ::testing::IsEmpty;
+
+class AgentRbacTest : public ClusterFixture {
+ protected:
+  void DefineNfd(const std::string& plural, const std::string& kind, const std::string& scope) {
+    Ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        fmt::format(R"({{"metadata":{{"name":"{0}.nfd.k8s-sigs.io"}},"spec":{{
+            "group":"nfd.k8s-sigs.io","scope":"{2}","names":{{"plural":"{0}","kind":"{1}"}},
+            "versions":[{{"name":"v1alpha1","served":true,"storage":true,"schema":{{
+            "openAPIV3Schema":{{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}}]}}}})",
+                    plural, kind, scope));
+  }
+  // Rules of the agent's roles that no request needed yet.
+  std::vector<std::string> Unused() const {
+    std::vector<std::string> lines = Access("unused");
+    std::erase_if(lines, [](const std::string& line) {
+      return line.find("Role/kgpu-agent ") == std::string::npos;
+    });
+    return lines;
+  }
+  bool WaitUntilUsed(const std::string& what) const {
+    return WaitForNode([&] {
+      for (const std::string& line : Unused()) {
+        if (line.ends_with(" " + what)) {
+          return false;
+        }
+      }
+      return true;
+    });
+  }
+};
+
+TEST_F(AgentRbacTest, EveryRuleIsNeeded) {
+  DefineNfd("nodefeatures", "NodeFeature", "Namespaced");
+  DefineNfd("nodefeaturerules", "NodeFeatureRule", "Cluster");
+  // A sign of another owner: the agent looks for its pod.
+  Merge("/api/v1/nodes/n1", R"({"metadata":{"labels":{"nvidia.com/gfd.timestamp":"1"}}})");
+  StartKubelet();
+  StartAgent("labels: {to: nodeFeature}\nhealth: {holdDown: 100ms}\nmetrics: {every: 1s}\n");
+  EXPECT_TRUE(WaitUntilUsed("list pods"));
+  EXPECT_TRUE(WaitUntilUsed("create nodefeatures.nfd.k8s-sigs.io"));
+
+  // A pod uses the GPUs, of which one fails, twice.
+  Ask("POST", "/api/v1/namespaces", R"({"metadata":{"name":"ml"}})");
+  Ask("POST", "/api/v1/namespaces/ml/pods",
+      R"({"metadata":{"name":"train"},"spec":{"nodeName":"n1","containers":[{"name":"main","image":"i"}]}})");
+  ASSERT_EQ(RunProgram({"kgpu-sim", "kubelet", "wait", At("kubelet"), "--resource",
+                        "nvidia.com/gpu", "--allocatable", "4"})
+                .code,
+            0);
+  ASSERT_EQ(RunProgram({"kgpu-sim", "kubelet", "pod", At("kubelet"), "ml/train", "--resource",
+                        "nvidia.com/gpu=4"})
+                .code,
+            0);
+  ASSERT_TRUE(WaitForNode([&] {
+    return http::Fetch(At("run/agent.sock"), {.target = "/metrics"})->body.find("pod=\"train\"") !=
+           std::string::npos;
+  }));
+  ASSERT_TRUE(WaitForNode([&] { return Condition("GPUHealthy") == "True AllHealthy"; }));
+  for (int i = 0; i < 2; ++i) {
+    host_->Inject("xid", {"1", "79"});
+    ASSERT_TRUE(WaitForNode([&] { return Condition("GPUHealthy") == "False Xid79"; }));
+    ASSERT_TRUE(WaitForNode([&] { return Condition("GPUHealthy") == "True AllHealthy"; }));
+  }
+  EXPECT_TRUE(WaitUntilUsed("get pods"));
+  EXPECT_TRUE(WaitUntilUsed("create events.events.k8s.io"));
+  EXPECT_TRUE(WaitUntilUsed("patch events.events.k8s.io"));
+
+  // Labels of the node instead of the object; somebody else changes the node meanwhile.
+  Ask("POST", "/stub/faults",
+      R"({"kind":"answer","verb":"apply","resource":"nodes","code":409,"count":1})");
+  host_->dir().WriteFile("config.yaml",
+                         "apiVersion: kgpu.dev/v1\nkind: NodeConfig\nlabels: {to: node}\n");
+  EXPECT_TRUE(WaitUntilUsed("delete nodefeatures.nfd.k8s-sigs.io"));
+  EXPECT_TRUE(WaitUntilUsed("get nodes"));
+  EXPECT_THAT(Unused(), IsEmpty());
+}
+
+TEST_F(AgentRbacTest, ARightThatIsMissingIsNamed) {
+  Ask("DELETE", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/kgpu-agent", "");
+  StartAgent();
+  ASSERT_TRUE(WaitForNode([&] {
+    return NodeStatus().out.find("cannot list resource \"nodes\"") != std::string::npos;
+  })) << NodeStatus().out;
+  EXPECT_FALSE(Access("denied").empty());
+  Ask("POST", "/stub/rbac/reset", "");
+}
+
+}  // namespace
+}  // namespace kgpu::e2e
