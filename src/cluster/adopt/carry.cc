@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -70,6 +69,19 @@ json::value WithFlags(json::value file, const PluginSettings& settings) {
     plugin["deviceListStrategy"] = "envvar";
   }
   return file;
+}
+
+// Without the positions in a text that nobody has: flags were written into the file.
+std::string WithoutPositions(std::string_view text, const std::string& where) {
+  std::string plain(text);
+  for (size_t at = plain.find(where); at != std::string::npos; at = plain.find(where, at)) {
+    at += where.size();
+    const size_t end = plain.find_first_not_of(":0123456789", at);
+    if (end != std::string::npos && end > at + 1) {
+      plain.replace(at, end - at, ":");
+    }
+  }
+  return plain;
 }
 
 class Carrier {
@@ -191,10 +203,12 @@ class Carrier {
         doc::Print(WithFlags(*std::move(file), settings), doc::Format::kYaml);
     auto converted = config::ConvertNvidiaConfig(complete, where);
     if (!converted.ok()) {
-      carried_.refused[key] = Message(converted.status());
+      carried_.refused[key] = WithoutPositions(Message(converted.status()), where);
       return;
     }
-    std::ranges::move(converted->notes, std::back_inserter(carried_.notes));
+    for (const Note& note : converted->notes) {
+      carried_.notes.push_back({note.fate, WithoutPositions(note.text, where)});
+    }
     (key.empty() ? carried_.config : carried_.named[key]) = std::move(converted->config);
   }
 

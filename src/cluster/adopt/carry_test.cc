@@ -72,7 +72,8 @@ TEST(CarryTest, EveryConfigurationIsKeptUnderItsName) {
   EXPECT_EQ(carried.named.at("a100").pools.at(0).share.replicas, 4U);
   EXPECT_EQ(carried.config, carried.named.at("any"));
   EXPECT_THAT(carried.refused, IsEmpty());
-  EXPECT_THAT(carried.notes, Contains(NoteHas("data.a100")));
+  EXPECT_THAT(carried.notes, Contains(NoteHas("data.a100: sharing.timeSlicing.resources[0]")))
+      << "without a position: flags were written into the text";
 }
 
 TEST(CarryTest, TheOnlyConfigurationIsThatOfAllNodes) {
