@@ -14,6 +14,7 @@ build/release/bench/spine-bench "${1:-20}"
 build/release/bench/sample-bench
 build/release/bench/policy-bench
 build/release/bench/fleet-bench
+build/release/bench/controller-bench
 build/release/bench/rules-bench
 build/release/bench/explain-bench
 build/release/bench/shim-bench

@@ -64,8 +64,8 @@ kube::ClientOptions ClientOf(double per_second, double burst) {
 struct Connection {
   sys::Root root;
   Random random{Random::SeedFromKernel()};
-  std::unique_ptr<EpollLoop> loop;
-  std::unique_ptr<kube::Cluster> cluster;
+  std::unique_ptr<EpollLoop> loop{};
+  std::unique_ptr<kube::Cluster> cluster{};
 };
 
 StatusOr<std::unique_ptr<Connection>> Connect(ControllerCommandOptions& options) {
@@ -120,12 +120,17 @@ std::string ProgressText(const std::vector<NodeProgress>& nodes) {
 StatusOr<ExitCode> ShowPreview(Connection& connection, const ControllerCommandOptions& options,
                                OutputFormat format) {
   using Nodes = std::vector<NodeProgress>;
-  ASSIGN_OR_RETURN(const Nodes nodes, kube::RunUntilDone<Nodes>(*connection.loop, [&](auto done) {
-                     return std::make_unique<controller::Preview>(
-                         *connection.loop, connection.cluster->client(), connection.random,
-                         options.pods, done);
-                   }));
-  return OkOr(PrintAs(format, ProgressText(nodes), ProgressJson(nodes)));
+  const StatusOr<Nodes> nodes = kube::RunUntilDone<Nodes>(*connection.loop, [&](auto done) {
+    return std::make_unique<controller::Preview>(*connection.loop, connection.cluster->client(),
+                                                 connection.random, options.pods, done);
+  });
+  if (nodes.status().code() == StatusCode::kNotFound) {
+    return Annotate(nodes.status(),
+                    "the cluster does not know GpuPolicy: install kgpu's "
+                    "CustomResourceDefinition");
+  }
+  RETURN_IF_ERROR(nodes.status());
+  return OkOr(PrintAs(format, ProgressText(*nodes), ProgressJson(*nodes)));
 }
 
 http::Response Answer(const http::Request& request, const controller::Controller& controller) {

@@ -21,7 +21,7 @@ using std::chrono::nanoseconds;
 constexpr const char* kRecord = "kgpu.dev/upgrade";
 constexpr const char* kDriverLabel = "nvidia.com/cuda.driver-version.full";
 // What happens on its own may be known to the controller this late.
-constexpr milliseconds kGrace{1'000};
+constexpr milliseconds kLag{1'000};
 constexpr std::chrono::minutes kRebootAfter{10};
 
 std::string NodePath(const std::string& name) {
@@ -266,11 +266,11 @@ void SimFleet::Check(const apiserver::Change& change) {
     return;
   }
   // What has just happened elsewhere nobody could know.
-  const auto recent = std::ranges::count_if(seen_, [&](const auto& one) {
+  const auto unknown = std::ranges::count_if(seen_, [&](const auto& one) {
     return one.second.pool == seen.pool && one.second.is_unavailable && !one.second.has_record &&
-           now - one.second.since < kGrace;
+           now - one.second.since < kLag;
   });
-  if (unavailable - static_cast<size_t>(recent) > most_) {
+  if (unavailable - static_cast<size_t>(unknown) > most_) {
     violations_.push_back(fmt::format("{}: taken while {} nodes of pool {} are unavailable",
                                       change.key.name, unavailable, seen.pool));
   }

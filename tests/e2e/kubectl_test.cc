@@ -120,6 +120,24 @@ TEST_F(KubectlTest, TheDriversManifestGivesOneInitContainerThatIsNotPrivileged) 
   EXPECT_EQ(see(".containers[*].securityContext.capabilities.add}"), "");
 }
 
+TEST_F(KubectlTest, ABadGpuPolicyIsRejectedByItsField) {
+  Out({"apply", "-f", KGPU_SOURCE_DIR "/deploy/chart/crds/gpupolicies.yaml"});
+  const auto apply = [&](const char* groups) {
+    dir_.WriteFile("policy.yaml", fmt::format("apiVersion: kgpu.dev/v1alpha1\nkind: GpuPolicy\n"
+                                              "metadata: {{name: p}}\nspec: {{groups: {}}}\n",
+                                              groups));
+    return Run({"apply", "-f", dir_.At("policy.yaml")});
+  };
+  EXPECT_THAT(apply("[{name: a, nodeSelector: {}, driver: {from: apt}}]").err,
+              HasSubstr("spec.groups[0].driver.from"));
+  EXPECT_THAT(apply("[{name: a, nodeSelector: {}, gate: {taint: 1}}]").err,
+              HasSubstr("gate.taint"));
+  EXPECT_THAT(apply("[{name: a}]").err, HasSubstr("nodeSelector"));
+  EXPECT_EQ(apply("[{name: a, nodeSelector: {}, driver: {from: host}}]").code, 0);
+  EXPECT_THAT(Out({"get", "gpupolicies"}), HasSubstr("UP-TO-DATE"));
+  Out({"delete", "gpol", "p"});
+}
+
 TEST_F(KubectlTest, DescribeShowsNodeAndPod) {
   MakeNode();
   Out({"create", "-f", dir_.At("pod.yaml")});

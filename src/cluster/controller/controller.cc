@@ -176,16 +176,27 @@ class Controller::Impl {
                    on_lost_(why);
                  },
              .on_holder =
-                 [](const std::string& holder) {
+                 [this](const std::string& holder) {
+                   trouble_.clear();
                    KGPU_LOG(kInfo, "lease observed", {"holder", holder});
                  },
-             .on_trouble = [this](const Status& status) { trouble_ = Message(status); }}));
+             .on_trouble =
+                 [this](const Status& status) {
+                   if (trouble_ != Message(status)) {
+                     trouble_ = Message(status);
+                     KGPU_LOG(kWarning, "lease not read or written", {"reason", trouble_});
+                   }
+                 }}));
     return OkStatus();
   }
 
   bool is_leader() const { return leader_ != nullptr; }
   bool IsReady(std::string* why) const {
-    if (leader_ == nullptr || leader_->is_synced()) {
+    if (leader_ == nullptr) {
+      *why = trouble_;
+      return trouble_.empty() || !election_->holder().empty();
+    }
+    if (leader_->is_synced()) {
       return true;
     }
     *why = leader_->trouble().empty() ? "the cluster is being read" : leader_->trouble();

@@ -191,6 +191,13 @@ std::vector<PodFacts> Model::PodsOn(std::string_view node) const {
   return pods;
 }
 
+std::optional<PodFacts> Model::FindPod(const std::string& key) const {
+  const auto found = pod_nodes_.find(key);
+  return found == pod_nodes_.end()
+             ? std::nullopt
+             : std::optional(fleet::ReadPod(*pods_.find(found->second)->second.at(key)));
+}
+
 const policy::GpuPolicy* Model::PolicyOf(const NodeEntry& node) const {
   if (!node.member) {
     return nullptr;

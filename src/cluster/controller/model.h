@@ -69,6 +69,8 @@ class Model {
   const std::map<std::string, PolicyEntry, std::less<>>& policies() const { return policies_; }
   // The pods on a node, those that use GPUs and our own.
   std::vector<fleet::PodFacts> PodsOn(std::string_view node) const;
+  // Nothing: there is none of that "namespace/name".
+  std::optional<fleet::PodFacts> FindPod(const std::string& key) const;
   // Our own pods: "namespace/name" → node.
   const std::map<std::string, std::string, std::less<>>& own_pods() const { return own_pods_; }
   const boost::json::value& config_map() const { return config_map_; }

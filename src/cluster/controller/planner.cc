@@ -407,13 +407,11 @@ class Planner {
       if (expected_.contains(key)) {
         continue;
       }
-      for (const PodFacts& pod : model_.PodsOn(node)) {
-        if (fmt::format("{}/{}", pod.space, pod.name) == key && pod.space == pods_.space &&
-            !pod.is_terminating) {
-          Work work = DeletePod(pod);
-          work.order = Work::Order::kClean;
-          Push(std::move(work));
-        }
+      const std::optional<PodFacts> pod = model_.FindPod(key);
+      if (pod && pod->space == pods_.space && !pod->is_terminating) {
+        Work work = DeletePod(*pod);
+        work.order = Work::Order::kClean;
+        Push(std::move(work));
       }
     }
   }

@@ -82,6 +82,8 @@ NodeProgress ProgressOf(const NodeEntry& entry, const policy::GpuPolicy& policy,
     progress.state = "outdated";
     progress.next = !summary.driver_problem.empty()        ? summary.driver_problem
                     : summary.starting.contains(node.name) ? "starts"
+                    : !node.is_ready                       ? "waits: the kubelet is not ready"
+                    : node.is_tainted                      ? "waits: in quarantine"
                     : summary.hold.empty()                 ? "waits"
                                                            : fmt::format("waits: {}", summary.hold);
   }

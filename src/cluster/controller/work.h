@@ -19,20 +19,13 @@ struct Work {
   // One at a time for each object: "node/n1", "pod/ns/p".
   std::string key{};
   std::string what{};  // for people: "cordon node n1"
-  // The most urgent first: nodes return before others are taken.
-  enum class Order : uint8_t {
-    kReturn,
-    kGoOn,
-    kReserve,
-    kStart,
-    kClean,
-    kLabel,
-    kStatus
-  } order = Order::kGoOn;
+  // The most urgent first: nodes return, and what they leave is removed, before others are taken.
+  enum class Order : uint8_t { kReturn, kGoOn, kClean, kReserve, kStart, kLabel, kStatus };
+  Order order = Order::kGoOn;
   std::optional<kube::EvictionTarget> eviction{};  // else `request`
   kube::ApiRequest request{};
   AnswerKind answer = AnswerKind::kNothing;
-  bool may_exist = false;             // a conflict or a missing object is as good as success
+  bool may_exist = false;             // that it exists already, or is gone, is success
   std::vector<kube::Event> events{};  // once it has succeeded
 };
 
