@@ -1,4 +1,5 @@
-// Roles that every cluster has: what everybody who is known may do, and one that others' bindings name.
+// Roles that every cluster has: what everybody who is known may do, and one that others' bindings
+// name.
 #pragma once
 
 #include "testing/apiserver/registry.h"
