@@ -138,6 +138,12 @@ TEST(ValuesTest, TheNodeConfigIsCheckedToo) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("poolz")));
 }
 
+TEST(ValuesTest, APriorityClassOfTheClusterIsNotCreated) {
+  EXPECT_THAT(WithFile("priorityClass: {create: true}"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"system-node-critical\"")));
+  EXPECT_OK(WithFile("priorityClass: {create: true, name: gpus}"));
+}
+
 TEST(ValuesTest, ANamespaceIsADnsLabel) {
   for (const char* name : {"", "A", "a.b", "-a", "a-", "a\nb"}) {
     EXPECT_THAT(ReadValues({.name_space = name}),
