@@ -1,10 +1,11 @@
 # What `cmake --install build/release` puts below its prefix: the programs, man pages, completions,
-# the agent's unit, and the manifests and alerts that admins apply. scripts/release.sh packs the same.
+# the agent's unit, and the chart, manifests and alerts that admins apply. scripts/release.sh packs the same.
 include(GNUInstallDirs)
 
 install(TARGETS kgpu kgpu-cuda kgpu-probe kgpu-runtime RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-install(DIRECTORY deploy/manifests deploy/monitoring DESTINATION ${CMAKE_INSTALL_DATADIR}/kgpu
+install(DIRECTORY deploy/chart deploy/kustomize deploy/manifests deploy/monitoring
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/kgpu
   PATTERN "*_test.yaml" EXCLUDE)
 install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

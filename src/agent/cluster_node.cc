@@ -390,6 +390,10 @@ void ClusterNode::PublishObject(const labels::LabelLook& look) {
                                                       labels::kNfdGroupVersion, cluster_->space(),
                                                       ObjectName())});
   }
+  if (!is_wanted) {
+    object_->SetWanted(std::nullopt);
+    return;
+  }
   labels::NodeFeature feature;
   feature.name = ObjectName();
   feature.name_space = cluster_->space();

@@ -11,6 +11,7 @@ void AddClusterCommands(CommandRegistrar& registrar) {
   AddClusterStatusCommand(registrar, group);
   AddClusterUninstallCommand(registrar, group);
   AddClusterRenderCommand(registrar, group);
+  AddClusterValuesCommand(registrar, group);
 }
 
 }  // namespace kgpu::cli

@@ -7,9 +7,11 @@
 
 #include "src/cli/chart_values.h"
 #include "src/cli/commands.h"
+#include "src/cli/kinds_view.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cluster/chart/chart.h"
+#include "src/cluster/chart/value_reference.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/atomic_file.h"
@@ -54,7 +56,26 @@ StatusOr<ExitCode> RunClusterRender(const ClusterRenderOptions& options) {
                                                 : chart::PrintYaml(manifests)));
 }
 
+struct ClusterValuesOptions {
+  std::string output = "table";
+};
+
+StatusOr<ExitCode> RunClusterValues(const ClusterValuesOptions& options) {
+  ASSIGN_OR_RETURN(const std::vector<chart::ValueEntry> entries, chart::ValueEntries());
+  return PrintReference(options.output, chart::ValuesMarkdown(entries), chart::ValuesTable(entries),
+                        chart::ValuesJson(entries));
+}
+
 }  // namespace
+
+void AddClusterValuesCommand(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<ClusterValuesOptions>(
+      group, "values", "List the values of the chart with their defaults", &RunClusterValues);
+  command.footer(
+      "  kgpu cluster values | less\n"
+      "  kgpu cluster values --output json | jq -r '.values[].name'");
+  AddOutputOption(command, options.output, kKindsFormats);
+}
 
 void AddClusterRenderCommand(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] = registrar.Add<ClusterRenderOptions>(

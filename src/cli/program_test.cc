@@ -106,13 +106,14 @@ bool HasFlag(const Command& command, std::string_view name) {
 }
 
 // Commands that read no host, neither directly nor from its agent.
-constexpr std::array<std::string_view, 25> kWithoutHost = {
+constexpr std::array<std::string_view, 26> kWithoutHost = {
     "kgpu",
     "kgpu cluster install",
     "kgpu cluster render",
     "kgpu cluster status",
     "kgpu cluster uninstall",
     "kgpu cluster upgrade",
+    "kgpu cluster values",
     "kgpu completion",
     "kgpu completion install",
     "kgpu config check",

@@ -24,6 +24,32 @@ func toJSON(value any) (string, error) {
 	return string(text), err
 }
 
+// toYAML prints the outermost list or map in block style, which may continue one; what is in it is JSON.
+func toYAML(value any) (string, error) {
+	var lines []string
+	switch value := value.(type) {
+	case []any:
+		for _, item := range value {
+			text, err := toJSON(item)
+			if err != nil {
+				return "", err
+			}
+			lines = append(lines, "- "+text)
+		}
+	case map[string]any:
+		for key, item := range value {
+			text, err := toJSON(item)
+			if err != nil {
+				return "", err
+			}
+			lines = append(lines, fmt.Sprintf("%q: %s", key, text))
+		}
+	default:
+		return toJSON(value)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
 func nindent(width int, text string) string {
 	pad := strings.Repeat(" ", width)
 	return "\n" + pad + strings.ReplaceAll(text, "\n", "\n"+pad)
@@ -39,8 +65,7 @@ func render() error {
 	}
 	input.Fields["Files"] = files{input.Chart}
 	functions := template.FuncMap{
-		// JSON is YAML.
-		"toYaml":  toJSON,
+		"toYaml":  toYAML,
 		"toJson":  toJSON,
 		"quote":   func(text string) string { return fmt.Sprintf("%q", text) },
 		"nindent": nindent,

@@ -49,7 +49,7 @@ TEST_F(AgentRbacTest, EveryRuleIsNeeded) {
   // A sign of another owner: the agent looks for its pod.
   Merge("/api/v1/nodes/n1", R"({"metadata":{"labels":{"nvidia.com/gfd.timestamp":"1"}}})");
   StartKubelet();
-  StartAgent("labels: {to: nodeFeature}\nhealth: {holdDown: 100ms}\nmetrics: {every: 1s}\n");
+  StartAgent("labels: {to: nodeFeature}\nhealth: {holdDown: 1s}\nmetrics: {every: 1s}\n");
   EXPECT_TRUE(WaitUntilUsed("list pods"));
   EXPECT_TRUE(WaitUntilUsed("create nodefeatures.nfd.k8s-sigs.io"));
 
@@ -85,6 +85,10 @@ TEST_F(AgentRbacTest, EveryRuleIsNeeded) {
   host_->dir().WriteFile("config.yaml",
                          "apiVersion: kgpu.dev/v1\nkind: NodeConfig\nlabels: {to: node}\n");
   EXPECT_TRUE(WaitUntilUsed("delete nodefeatures.nfd.k8s-sigs.io"));
+  EXPECT_TRUE(WaitForNode([&] {
+    return Ask("GET", "/apis/nfd.k8s-sigs.io/v1alpha1/namespaces/kgpu/nodefeatures", "")
+               .find("kgpu-n1") == std::string::npos;
+  })) << "an object that is no longer wanted stays away";
   EXPECT_TRUE(WaitUntilUsed("get nodes"));
   EXPECT_THAT(Unused(), IsEmpty());
 }

@@ -3,13 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/json.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "src/cluster/chart/chart_files.h"
-#include "testing/golden.h"
+#include "src/platform/doc/doc.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::chart {
@@ -78,6 +83,43 @@ TEST(ChartTest, EverythingIsLabelledAndInItsNamespace) {
   }
 }
 
+std::string ReadSourceFile(const std::string& path) {
+  std::ifstream in(std::filesystem::path(KGPU_SOURCE_DIR) / path, std::ios::binary);
+  EXPECT_TRUE(in) << path;
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+const Manifest* FindManifest(const std::vector<Manifest>& manifests, std::string_view kind,
+                             std::string_view name) {
+  const auto found = std::ranges::find_if(manifests, [&](const Manifest& manifest) {
+    return KindOf(manifest) == kind && NameOf(manifest) == name;
+  });
+  return found == manifests.end() ? nullptr : &*found;
+}
+
+TEST(ChartTest, MonitoringIsThatOfItsOwnFolder) {
+  const std::vector<Manifest> manifests =
+      RenderOk({.settings = {"monitoring.podMonitor=true", "monitoring.rules=true",
+                             "monitoring.dashboards=true"}});
+  for (const auto& [kind, name, file] : std::initializer_list<std::array<const char*, 3>>{
+           {"PodMonitor", "kgpu-agent", "podmonitor.yaml"},
+           {"PrometheusRule", "kgpu", "prometheusrule.yaml"}}) {
+    const auto there = doc::Parse(ReadSourceFile(std::string("deploy/monitoring/") + file),
+                                  doc::Format::kYaml, file);
+    ASSERT_OK(there);
+    const Manifest* ours = FindManifest(manifests, kind, name);
+    ASSERT_NE(ours, nullptr) << kind;
+    EXPECT_EQ(ours->object.at("spec"), there->at("spec")) << kind;
+  }
+  const Manifest* dashboards = FindManifest(manifests, "ConfigMap", "kgpu-dashboards");
+  ASSERT_NE(dashboards, nullptr);
+  EXPECT_EQ(dashboards->object.at("data").as_object().size(), 3U);
+  for (const auto& [key, text] : dashboards->object.at("data").as_object()) {
+    EXPECT_EQ(std::string(text.as_string()),
+              ReadSourceFile("deploy/monitoring/grafana/" + std::string(key)));
+  }
+}
+
 TEST(ChartTest, TheChartIsComplete) {
   std::set<std::string> paths;
   for (const OutputFile& file : ChartFolder()) {
@@ -88,6 +130,14 @@ TEST(ChartTest, TheChartIsComplete) {
                            "templates/agent.yaml", "files/rules.yaml", "files/kgpu-node.json"}) {
     EXPECT_TRUE(paths.contains(path)) << path;
   }
+}
+
+TEST(ChartTest, ItsVersionIsThatOfTheProgram) {
+  const auto chart =
+      doc::Parse(FindChartFile("Chart.yaml")->text, doc::Format::kYaml, "Chart.yaml");
+  ASSERT_OK(chart);
+  EXPECT_EQ(chart->at("version").as_string(), KGPU_VERSION);
+  EXPECT_EQ(chart->at("appVersion").as_string(), KGPU_VERSION);
 }
 
 TEST(ChartTest, AKustomizeBaseNamesEveryFile) {

@@ -92,7 +92,7 @@ StatusOr<json::object> ReadSetting(const std::string& setting, const json::objec
     around[doc::View(*name)] = std::move(value);
     value = std::move(around);
   }
-  RETURN_IF_ERROR(ValuesChecker(where, nullptr).Check(value, schema));
+  RETURN_IF_ERROR(ValuesChecker("--set", nullptr).Check(value, schema));
   return std::move(value.get_object());
 }
 
@@ -112,6 +112,18 @@ Status CheckNamespace(const std::string& name) {
 Status CheckNodeConfig(const json::object& tree) {
   const std::string text = doc::Print(tree.at("config"), doc::Format::kYaml);
   return Annotate(config::ParseNodeConfig(text, "config").status(), "values");
+}
+
+// Classes of that prefix are the cluster's own.
+Status CheckPriorityClass(const json::object& tree) {
+  const json::object& priority = tree.at("priorityClass").as_object();
+  const json::string& name = priority.at("name").as_string();
+  if (priority.at("create").as_bool() && name.starts_with("system-")) {
+    return InvalidArgument(
+        "values: priorityClass.name: \"{}\" cannot be created: choose a name without system-",
+        name.c_str());
+  }
+  return OkStatus();
 }
 
 StatusOr<std::string_view> PresetText(const std::string& distribution) {
@@ -159,6 +171,7 @@ StatusOr<Values> ReadValues(const ValuesRequest& request) {
     ASSIGN_OR_RETURN(const json::object tree, ReadSetting(setting, schema));
     Merge(tree, &schema, values.tree);
   }
+  RETURN_IF_ERROR(CheckPriorityClass(values.tree));
   RETURN_IF_ERROR(CheckNodeConfig(values.tree));
   return values;
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cluster/chart/chart_files.h"
+#include "src/cluster/chart/value_reference.h"
 #include "src/cluster/chart/values_schema.h"
 #include "src/platform/doc/doc.h"
 #include "testing/status_matchers.h"
@@ -123,9 +123,9 @@ TEST(ValuesTest, ErrorsNamePlaceFieldValueAndFix) {
                              HasSubstr("networkPolicy.apiServerPorts[1]: port must be set"))));
   EXPECT_THAT(WithFile("[]"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("[] must be a map")));
-  EXPECT_THAT(WithSetting("agent.replcias=2"),
-              StatusIs(StatusCode::kInvalidArgument,
-                       HasSubstr("--set agent.replcias: agent: unknown key \"replcias\"")));
+  EXPECT_THAT(
+      WithSetting("agent.replcias=2"),
+      StatusIs(StatusCode::kInvalidArgument, HasSubstr("--set: agent: unknown key \"replcias\"")));
   for (const char* setting : {"agent", "=1", "a..b=1", ".a=1", ""}) {
     EXPECT_THAT(WithSetting(setting),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr("must be NAME.NAME=VALUE")))
@@ -136,6 +136,12 @@ TEST(ValuesTest, ErrorsNamePlaceFieldValueAndFix) {
 TEST(ValuesTest, TheNodeConfigIsCheckedToo) {
   EXPECT_THAT(WithFile("config: {poolz: []}"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("poolz")));
+}
+
+TEST(ValuesTest, APriorityClassOfTheClusterIsNotCreated) {
+  EXPECT_THAT(WithFile("priorityClass: {create: true}"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"system-node-critical\"")));
+  EXPECT_OK(WithFile("priorityClass: {create: true, name: gpus}"));
 }
 
 TEST(ValuesTest, ANamespaceIsADnsLabel) {
@@ -156,7 +162,7 @@ void ExpectSameKeys(const json::object& schema, const json::object& values,
     const std::string below = path + "." + std::string(key);
     const json::value* value = values.if_contains(key);
     ASSERT_NE(value, nullptr) << below << " has no default in values.yaml";
-    EXPECT_TRUE(property.as_object().contains("description")) << below;
+    EXPECT_TRUE(property.at("description").is_string()) << below;
     if (value->is_object()) {
       ExpectSameKeys(property.as_object(), value->get_object(), below);
     }
@@ -169,6 +175,17 @@ TEST(ValuesTest, EveryKeyOfTheSchemaHasADefault) {
   const auto defaults = ReadValues({});
   ASSERT_OK(defaults);
   ExpectSameKeys(*schema, defaults->tree, "");
+}
+
+TEST(ValuesTest, TheReferenceHasEveryValue) {
+  const auto entries = ValueEntries();
+  ASSERT_OK(entries);
+  EXPECT_THAT(ValuesMarkdown(*entries),
+              AllOf(HasSubstr("| `controller.replicas` | integer, 1 to 10 | `1` | How many"),
+                    HasSubstr("| `image.pullPolicy` | Always, IfNotPresent, Never | "),
+                    HasSubstr("| `agent.maxUnavailable` | string or integer | `\"10%\"` | ")));
+  EXPECT_THAT(ValuesTable(*entries), HasSubstr("\nagent.kubeletDir "));
+  EXPECT_EQ(ValuesJson(*entries).at("values").as_array().size(), entries->size());
 }
 
 // helm would understand other keywords, and we would not.
