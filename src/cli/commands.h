@@ -29,15 +29,11 @@ void AddUsageCommand(CommandRegistrar& registrar);
 void AddValidateCommand(CommandRegistrar& registrar);
 void AddVersionCommand(CommandRegistrar& registrar);
 
-<<<<<<< HEAD
 // `kgpu cluster install` and `upgrade`; `status`; `uninstall`.
 void AddClusterInstallCommands(CommandRegistrar& registrar, CLI::App& group);
 void AddClusterStatusCommand(CommandRegistrar& registrar, CLI::App& group);
 void AddClusterUninstallCommand(CommandRegistrar& registrar, CLI::App& group);
-// `kgpu cluster render`, which prints what is installed on a cluster.
-=======
 // `kgpu cluster render`, which prints what is installed on a cluster, and `kgpu cluster values`.
->>>>>>> pb
 void AddClusterRenderCommand(CommandRegistrar& registrar, CLI::App& group);
 void AddClusterValuesCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu doctor image`, which asks whether the CUDA of an image runs on a host.
