@@ -73,8 +73,8 @@ Deployments::Pods Deployments::PodsOf(std::string_view uid, const std::string& h
   const auto goes_later = [](const PodInfo* a, const PodInfo* b) {
     return a->is_ready != b->is_ready ? a->is_ready : a->object->revision() < b->object->revision();
   };
-  std::ranges::stable_sort(pods.current, goes_later);
-  std::ranges::stable_sort(pods.old, goes_later);
+  std::ranges::sort(pods.current, goes_later);
+  std::ranges::sort(pods.old, goes_later);
   return pods;
 }
 

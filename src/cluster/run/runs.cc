@@ -154,8 +154,9 @@ void ReadObject(const json::value& object, bool is_service, Runs& runs) {
 
 // The newest pod of each run counts.
 void AddPods(std::vector<json::value> pods, Runs& runs) {
-  std::ranges::stable_sort(pods, {}, [](const json::value& pod) {
-    return std::string(TextField(pod, {"metadata", "creationTimestamp"}));
+  std::ranges::sort(pods, {}, [](const json::value& pod) {
+    return std::pair(std::string(TextField(pod, {"metadata", "creationTimestamp"})),
+                     std::string(kube::NameOf(pod)));
   });
   for (const json::value& pod : pods) {
     if (const auto run = runs.find(KeyOf(pod)); run != runs.end()) {
