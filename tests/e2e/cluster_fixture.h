@@ -163,7 +163,7 @@ class ClusterFixture : public ::testing::Test {
   }
   // The objects of the chart that are about access, and the token that a pod of the agent would
   // have.
-  void GiveRights() {
+  virtual void GiveRights() {
     const Result rendered = RunProgram({"kgpu", "cluster", "render", "--output", "json"});
     ASSERT_EQ(rendered.code, 0) << rendered.err;
     const auto list = doc::Parse(rendered.out, doc::Format::kJson, "manifests");
