@@ -106,8 +106,9 @@ bool HasFlag(const Command& command, std::string_view name) {
 }
 
 // Commands that read no host, neither directly nor from its agent.
-constexpr std::array<std::string_view, 26> kWithoutHost = {
+constexpr auto kWithoutHost = std::to_array<std::string_view>({
     "kgpu",
+    "kgpu cluster adopt",
     "kgpu cluster install",
     "kgpu cluster render",
     "kgpu cluster status",
@@ -119,6 +120,7 @@ constexpr std::array<std::string_view, 26> kWithoutHost = {
     "kgpu config check",
     "kgpu config convert",
     "kgpu config print",
+    "kgpu controller",
     "kgpu doctor manifest",
     "kgpu explain reasons",
     "kgpu health rules",
@@ -139,7 +141,7 @@ constexpr std::array<std::string_view, 26> kWithoutHost = {
     "kgpu run stop",
     "kgpu sim",
     "kgpu version",
-};
+});
 
 TEST(ProgramTest, EveryCommandThatReadsAHostTakesItsRoot) {
   EachCommand(Program().Tree(), "kgpu", [](const Command& command, const std::string& words) {
