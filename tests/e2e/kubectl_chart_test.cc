@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::string kManifest = KGPU_SOURCE_DIR "/deploy/manifests/kgpu-agent.yaml";
+const std::string kManifest = KGPU_SOURCE_DIR "/deploy/manifests/kgpu.yaml";
 
 size_t CountLines(const std::string& text, const std::string& end) {
   size_t count = 0;
@@ -83,8 +83,8 @@ spec:
 };
 
 TEST_F(KubectlChartTest, TheDefaultManifestsAreAppliedOnceAndRemoved) {
-  EXPECT_EQ(CountLines(Out({"apply", "-f", kManifest}), " created"), 11U);
-  EXPECT_EQ(CountLines(Out({"apply", "-f", kManifest}), " unchanged"), 11U);
+  EXPECT_EQ(CountLines(Out({"apply", "-f", kManifest}), " created"), 19U);
+  EXPECT_EQ(CountLines(Out({"apply", "-f", kManifest}), " unchanged"), 19U);
   EXPECT_EQ(Out({"get", "daemonset", "-n", "kgpu", "kgpu-agent", "-o",
                  "jsonpath={.spec.template.spec.containers[0].args[0]}"}),
             "agent");
@@ -129,7 +129,7 @@ TEST_F(KubectlChartTest, KustomizeBuildsOnTheBase) {
   const std::string out = Out({"kustomize", dir_.At("overlay")});
   EXPECT_THAT(out, HasSubstr("image: example.com/kgpu:v1"));
   EXPECT_THAT(out, HasSubstr("namespace: gpus"));
-  EXPECT_EQ(CountLines(Out({"apply", "-k", KGPU_SOURCE_DIR "/deploy/kustomize"}), " created"), 11U);
+  EXPECT_EQ(CountLines(Out({"apply", "-k", KGPU_SOURCE_DIR "/deploy/kustomize"}), " created"), 19U);
 }
 
 }  // namespace

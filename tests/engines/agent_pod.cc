@@ -18,7 +18,7 @@ namespace json = boost::json;
 // What is applied: the manifest of the repository, or what `kgpu cluster render` prints.
 std::string ManifestText() {
   const auto root = sys::Root::Open(KGPU_SOURCE_DIR);
-  const auto text = root->ReadFile("deploy/manifests/kgpu-agent.yaml");
+  const auto text = root->ReadFile("deploy/manifests/kgpu.yaml");
   return text.ok() ? *text : e2e::RunProgram({"kgpu", "cluster", "render"}).out;
 }
 

@@ -42,7 +42,7 @@ json::value Read(const std::string& name) {
 json::value ReadManifest() {
   const auto root = sys::Root::Open(KGPU_SOURCE_DIR "/deploy/manifests");
   EXPECT_OK(root.status());
-  const std::string text = root->ReadFile("kgpu-agent.yaml").value_or("");
+  const std::string text = root->ReadFile("kgpu.yaml").value_or("");
   json::array documents;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find("\n---\n", at), text.size());

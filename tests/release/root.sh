@@ -44,7 +44,7 @@ has_files() {
     [ -x "$prefix/bin/$name" ] || fail "$prefix/bin/$name is missing"
   done
   for name in bash-completion/completions/kgpu fish/vendor_completions.d/kgpu.fish \
-    kgpu/manifests/kgpu-agent.yaml "$@"; do
+    kgpu/manifests/kgpu.yaml "$@"; do
     [ -s "$prefix/share/$name" ] || fail "$prefix/share/$name is missing"
   done
 }

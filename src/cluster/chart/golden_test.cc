@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kHead =
     "# The output of `kgpu cluster render`: change deploy/chart, then run tools/update_goldens.\n"
-    "#   kubectl apply -f deploy/manifests/kgpu-agent.yaml\n";
+    "#   kubectl apply -f deploy/manifests/kgpu.yaml\n";
 
 std::vector<Manifest> RenderSet(const ValueSet& set) {
   const auto values = ReadValues(set.request);
@@ -34,7 +34,7 @@ TEST_P(ChartGoldenTest, RendersAsBefore) {
   const ValueSet& set = GetParam();
   const std::string text = PrintYaml(RenderSet(set));
   if (set.name == "default") {
-    ExpectGolden("deploy/manifests/kgpu-agent.yaml", kHead + text);
+    ExpectGolden("deploy/manifests/kgpu.yaml", kHead + text);
   } else {
     ExpectGolden(fmt::format("src/cluster/chart/testdata/{}.yaml", set.name), text);
   }

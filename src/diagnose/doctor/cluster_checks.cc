@@ -157,7 +157,7 @@ void KeptOut(const Facts& facts, Findings& findings) {
         findings.Add(
             fmt::format("node {} has the taint {}, which DaemonSet {} does not tolerate",
                         facts.heard.cluster->node.name, labels::ToString(taint.taint), set.name),
-            {"kubectl apply -f deploy/manifests/kgpu-agent.yaml   # tolerates all taints",
+            {"kubectl apply -f deploy/manifests/kgpu.yaml   # tolerates all taints",
              fmt::format("kubectl taint node {} {}-", facts.heard.cluster->node.name,
                          taint.taint.key)});
       }

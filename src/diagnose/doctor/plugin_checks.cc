@@ -131,7 +131,7 @@ void NoPlugin(const Facts& facts, Findings& findings) {
   if (CanRegister(facts) && !facts.heard.agent && facts.kubelet.agents.empty() &&
       !HasAnyPlugin(facts) && !facts.kubelet.has_claims_driver && !HasOthersResource(facts)) {
     findings.Add(fmt::format("no agent is running, and nothing answers in {}", kFolder),
-                 {"kubectl apply -f deploy/manifests/kgpu-agent.yaml",
+                 {"kubectl apply -f deploy/manifests/kgpu.yaml",
                   "systemctl enable --now kgpu-agent   # if it runs without a pod"});
   }
 }

@@ -102,7 +102,7 @@ void CheckImage(const Container& container, Matches& matches) {
     match.finding.message =
         "this device plugin is from 2020 or earlier: newer releases are numbered from v0.6.0";
     match.advice =
-        "apply deploy/manifests/kgpu-agent.yaml instead, or use a current "
+        "apply deploy/manifests/kgpu.yaml instead, or use a current "
         "nvcr.io/nvidia/k8s-device-plugin:v0";
   } else {
     return;
