@@ -212,6 +212,11 @@ void SimFleet::SetHealthy(size_t node, bool is_healthy, const std::string& reaso
   WriteStatus(node);
 }
 
+void SimFleet::SetDriver(size_t node, const std::string& driver) {
+  nodes_[node].driver = driver;
+  WriteDriver(node);
+}
+
 void SimFleet::DeleteNode(size_t node) {
   nodes_[node].is_gone = true;
   api_.Do("DELETE", NodePath(Name(node)), json::object()).IgnoreError();

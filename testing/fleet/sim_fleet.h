@@ -54,6 +54,7 @@ class SimFleet {
   // Somebody or something else: the kubelet stops reporting, or is back.
   void SetReady(size_t node, bool is_ready);
   void SetHealthy(size_t node, bool is_healthy, const std::string& reason = "RowRemapFailure");
+  void SetDriver(size_t node, const std::string& driver);
   void DeleteNode(size_t node);
   // What the reboot, or a person with `kubectl annotate`, does for all nodes that failed.
   void RetryFailed();

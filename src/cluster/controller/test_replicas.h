@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -32,6 +33,7 @@ class StallTransport final : public kube::Transport {
   std::unique_ptr<kube::Exchange> Start(const http::Request& request,
                                         kube::ExchangeHandlers handlers) override {
     ++requests_;
+    is_stalled_ = is_stalled_ || (stalls_at_ && stalls_at_(request));
     if (!is_stalled_) {
       return below_.Start(request, std::move(handlers));
     }
@@ -41,6 +43,10 @@ class StallTransport final : public kube::Transport {
     return std::make_unique<Nothing>();
   }
   void Stall() { is_stalled_ = true; }
+  // From the first request on for which it holds.
+  void StallAt(std::function<bool(const http::Request&)> stalls_at) {
+    stalls_at_ = std::move(stalls_at);
+  }
   // Delivers; nobody waits for the answers.
   void Deliver() {
     for (const http::Request& request : std::exchange(held_, {})) {
@@ -55,6 +61,7 @@ class StallTransport final : public kube::Transport {
   class Nothing final : public kube::Exchange {};
   kube::Transport& below_;
   bool is_stalled_ = false;
+  std::function<bool(const http::Request&)> stalls_at_;
   std::vector<http::Request> held_;
   std::vector<std::unique_ptr<kube::Exchange>> late_;
   uint64_t requests_ = 0;

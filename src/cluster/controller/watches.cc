@@ -25,8 +25,10 @@ constexpr kube::Resource kMaps{"", "v1", "configmaps"};
 constexpr size_t kMostNodes = 20'000;
 constexpr size_t kMostPods = 400'000;
 constexpr size_t kMostBytes = size_t{1} << 30;
-// Whole objects are in memory one chunk at a time: a node may have 50 KB.
-constexpr size_t kChunk = 100;
+// Whole objects are in memory one chunk at a time. A node may have 50 KB, a pod has less; and at 20
+// requests a second a large cluster should be read within half a minute.
+constexpr size_t kNodeChunk = 200;
+constexpr size_t kPodChunk = 500;
 // What happened while a watch was broken arrives within it.
 constexpr std::chrono::seconds kCatchUp{1};
 
@@ -73,7 +75,6 @@ std::unique_ptr<Reflector> Watches::Follow(ReflectorOptions options, ReflectorHa
   if (!handlers.on_synced) {
     handlers.on_synced = [this] { handlers_.on_changed(); };
   }
-  options.chunk = kChunk;
   options.max_bytes = kMostBytes;
   return std::make_unique<Reflector>(loop_, client_, random_, std::move(options),
                                      std::move(handlers));
@@ -112,6 +113,7 @@ void Watches::FollowLabels() {
 void Watches::FollowNodes() {
   keys_ = model_.label_keys();
   nodes_ = Follow({.selection = {.path = kube::kNodes.Collection()},
+                   .chunk = kNodeChunk,
                    .max_objects = kMostNodes,
                    .trim = [this](json::value& node) { fleet::TrimNode(node, keys_); }},
                   {.on_changed =
@@ -160,6 +162,7 @@ void Watches::ForgetNodes() {
 
 void Watches::FollowPods() {
   pods_ = Follow({.selection = {.path = kube::kPods.Collection()},
+                  .chunk = kPodChunk,
                   .max_objects = kMostPods,
                   .keeps = &fleet::IsRelevantPod,
                   .trim = &fleet::TrimPod},
