@@ -36,6 +36,9 @@ trap 'rm -rf "$work"' EXIT
 root=$work/rootfs
 mkdir -p "$root/usr/local/bin" "$root/etc" "$root/tmp" "$root/run"
 for program in "${programs[@]}"; do cp "$bin/$program" "$root/usr/local/bin/"; done
+# With --host-root, kgpu runs programs of the host, such as its package manager, by a chroot program.
+mkdir -p "$root/usr/sbin"
+ln -s ../local/bin/kgpu "$root/usr/sbin/chroot"
 
 # The folder whose libraries are those of the image's machine, and where one lies in it.
 case $machine in

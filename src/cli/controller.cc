@@ -46,8 +46,7 @@ struct ControllerCommandOptions {
   std::string space;
   std::string address = "127.0.0.1:9402";
   std::string identity;
-  controller::PodSettings pods{.image = "localhost/kgpu:latest",
-                               .validate_image = "localhost/kgpu-validate:latest"};
+  controller::PodSettings pods{.image = "localhost/kgpu:latest"};
 };
 
 // Requests per second: an operator's for the main client, an agent's for the others.
@@ -238,11 +237,11 @@ void AddControllerCommand(CommandRegistrar& registrar) {
            "Name of this process in the lease (default: this host's name)")
       ->envname("POD_NAME");
   AddValue(command, "--image", options.pods.image, "IMAGE",
-           "Image of the pods that install drivers from packages");
-  AddValue(command, "--validate-image", options.pods.validate_image, "IMAGE",
-           "Image of the pods that validate GPUs; \"\" relies on the agents' conditions alone");
-  AddValue(command, "--install-service-account", options.pods.service_account, "NAME",
-           "ServiceAccount of the pods that install drivers (default: the namespace's own)");
+           "Image of the pods that install drivers from packages, or validate GPUs");
+  command.add_flag("!--no-validation", options.pods.validates,
+                   "Start no pods that validate GPUs: the agents' conditions are enough");
+  AddValue(command, "--pod-service-account", options.pods.service_account, "NAME",
+           "ServiceAccount of these pods (default: the namespace's own)");
   command.add_flag("--dry-run", options.common.is_dry_run,
                    "Show what would happen, and change nothing");
   AddOutputOption(command, options.common.output);

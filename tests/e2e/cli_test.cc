@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 
 #include "src/platform/base/strings.h"
@@ -49,6 +50,25 @@ TEST(CliTest, HelpExplainsTheCommandItIsGiven) {
   EXPECT_THAT(result.out, HasSubstr("kgpu driver plan --cuda 12.4"));
   EXPECT_EQ(RunProgram({"kgpu", "help", "sim", "create"}).out,
             RunProgram({"kgpu-sim", "create", "--help"}).out);
+}
+
+// Images have no other one.
+TEST(CliTest, CalledChrootItRunsAProgramInAnotherRoot) {
+  const TempDir dir;
+  const std::string chroot = dir.At("chroot");
+  ASSERT_EQ(symlink(ProgramPath("kgpu").c_str(), chroot.c_str()), 0);
+  EXPECT_EQ(RunProgram({chroot}).code, 125);
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "needs root, to change into another root";
+  }
+  std::filesystem::create_directory(dir.At("root"));
+  std::filesystem::copy_file(ProgramPath("kgpu"), dir.At("root/program"));
+  const Result result = RunProgram({chroot, dir.At("root"), "/program", "--version"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, StartsWith("kgpu "));
+  const Result missing = RunProgram({chroot, dir.At("root"), "/bin/sh"});
+  EXPECT_EQ(missing.code, 127);
+  EXPECT_EQ(missing.err, "chroot: /bin/sh: No such file or directory\n");
 }
 
 TEST(CliTest, AnUnknownCommandIsNamedWithTheOneThatWasMeant) {

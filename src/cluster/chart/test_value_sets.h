@@ -1,6 +1,7 @@
 // Ten sets of values, for golden files and for comparisons with others' tools.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@ namespace kgpu::chart {
 struct ValueSet {
   std::string name;
   ValuesRequest request;
+
+  friend void PrintTo(const ValueSet& set, std::ostream* out) { *out << set.name; }
 };
 
 // `source` is the top of the source tree.

@@ -264,7 +264,7 @@ class Planner {
                                    .goal = goal,
                                    .settings = policy == nullptr ? defaults_ : policy->upgrade,
                                    .pods = pods,
-                                   .validates = !pods_.validate_image.empty(),
+                                   .validates = pods_.validates,
                                    .now = now_});
   }
 
@@ -322,7 +322,7 @@ class Planner {
          .group = policy == nullptr ? "" : policy->groups.at(entry.member->group).name,
          .pods = pods,
          .has_room = HasRoom(entry),
-         .validates = !pods_.validate_image.empty(),
+         .validates = pods_.validates,
          .now = now_});
     if (step.kind == FenceStepKind::kWait) {
       return;

@@ -55,7 +55,7 @@ void AddStep(const NodeEntry& entry, const policy::GpuPolicy& policy, const PodS
                                                    .goal = goal,
                                                    .settings = policy.upgrade,
                                                    .pods = pods,
-                                                   .validates = !settings.validate_image.empty(),
+                                                   .validates = settings.validates,
                                                    .now = now});
   progress.state = fleet::NameOf(record->state);
   progress.next = step.message.empty() ? std::string(NextWord(step.kind)) : step.message;

@@ -82,7 +82,6 @@ class Replica {
     ControllerOptions options = base;
     options.identity = name;
     options.pods.image = "localhost/kgpu:test";
-    options.pods.validate_image = "localhost/kgpu-validate:test";
     auto controller = Controller::Start(loop, {main_, lease_, events_}, random_, options,
                                         [this](const Status&) { is_lost_ = true; });
     EXPECT_OK(controller);

@@ -76,12 +76,17 @@ json::object PodBase(const PodSettings& settings, const NodeFacts& node, std::st
 
 // The parts of a spec that both kinds of pods have. Named by its node: the scheduler would wait
 // until the node is schedulable.
-json::object SpecBase(const NodeFacts& node) {
-  return {{"nodeName", node.name},
-          {"restartPolicy", "Never"},
-          {"automountServiceAccountToken", false},
-          {"priorityClassName", "system-node-critical"},
-          {"tolerations", json::array{{{"operator", "Exists"}}}}};
+json::object SpecBase(const PodSettings& settings, const NodeFacts& node) {
+  json::object spec = {{"nodeName", node.name},
+                       {"restartPolicy", "Never"},
+                       {"automountServiceAccountToken", false},
+                       {"priorityClassName", "system-node-critical"},
+                       {"tolerations", json::array{{{"operator", "Exists"}}}}};
+  // It brings the secrets for the image's registry, and the rights that admission asks for.
+  if (!settings.service_account.empty()) {
+    spec["serviceAccountName"] = settings.service_account;
+  }
+  return spec;
 }
 
 Work CreatePod(const PodSettings& settings, json::object pod, std::string what) {
@@ -164,13 +169,10 @@ Work RunInstaller(const PodSettings& settings, const NodeFacts& node,
                   const fleet::UpgradeRecord& record, std::string_view name) {
   const bool is_branch = record.to.find('.') == std::string::npos;
   json::object pod = PodBase(settings, node, fleet::kInstallRole, name);
-  json::object spec = SpecBase(node);
+  json::object spec = SpecBase(settings, node);
   // Packages, kernel modules and units of the host: nothing less than the host itself.
   spec["hostPID"] = true;
   spec["hostNetwork"] = true;
-  if (!settings.service_account.empty()) {
-    spec["serviceAccountName"] = settings.service_account;
-  }
   spec["containers"] = json::array{
       {{"name", "install"},
        {"image", settings.image},
@@ -191,13 +193,14 @@ Work RunInstaller(const PodSettings& settings, const NodeFacts& node,
 Work RunValidation(const PodSettings& settings, const NodeFacts& node, std::string_view name,
                    uint64_t gpus) {
   json::object pod = PodBase(settings, node, fleet::kValidateRole, name);
-  json::object spec = SpecBase(node);
+  json::object spec = SpecBase(settings, node);
   spec["securityContext"] = {{"runAsNonRoot", true},
                              {"runAsUser", 65534},
                              {"seccompProfile", {{"type", "RuntimeDefault"}}}};
   spec["containers"] = json::array{
       {{"name", "validate"},
-       {"image", settings.validate_image},
+       {"image", settings.image},
+       {"command", json::array{"/usr/local/bin/kgpu", "validate"}},
        {"imagePullPolicy", "IfNotPresent"},
        {"securityContext",
         {{"allowPrivilegeEscalation", false},

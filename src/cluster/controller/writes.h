@@ -15,9 +15,9 @@ namespace kgpu::controller {
 
 struct PodSettings {
   std::string space = "kgpu";
-  std::string image{};            // of `kgpu driver install`
-  std::string validate_image{};   // of `kgpu validate`; empty: no pod validates
-  std::string service_account{};  // of the pods that install; empty: the namespace's own
+  std::string image{};            // kgpu's own
+  bool validates = true;          // by a pod, beside the agents' conditions
+  std::string service_account{};  // of the pods; empty: the namespace's own
 };
 
 // The record, and the node unschedulable.
