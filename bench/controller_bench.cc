@@ -159,8 +159,7 @@ class Bench {
   void Start() {
     auto started = controller::Controller::Start(
         loop_, {main_, lease_, events_}, random_,
-        {.pods = {.image = "kgpu", .validates = true}, .identity = "bench"},
-        [](const Status&) {});
+        {.pods = {.image = "kgpu", .validates = true}, .identity = "bench"}, [](const Status&) {});
     if (!started.ok()) {
       std::puts(std::string(Message(started.status())).c_str());
       std::exit(1);  // NOLINT(concurrency-mt-unsafe): there is one thread

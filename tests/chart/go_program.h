@@ -12,8 +12,9 @@ namespace kgpu::e2e {
 // Empty, or why programs in Go cannot be built here.
 std::string WhyNoGo();
 
-// Builds tests/chart/NAME.go, runs it with `input` as JSON, and parses what it prints. `folder` is
-// for files. Errors: FailedPrecondition (it was not built), InvalidArgument (it failed).
+// Builds the program `name` of this folder, runs it with `input` as JSON, and parses what it
+// prints. `folder` is for files. Errors: FailedPrecondition (it was not built), InvalidArgument (it
+// failed).
 StatusOr<boost::json::value> RunGo(const std::string& folder, const std::string& name,
                                    const boost::json::value& input);
 
