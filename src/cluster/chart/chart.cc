@@ -1,5 +1,6 @@
 #include "src/cluster/chart/chart.h"
 
+#include <fmt/format.h>
 #include <boost/json.hpp>
 
 #include <optional>
@@ -39,6 +40,19 @@ std::string FileNameOf(const Manifest& manifest) {
   return fmt::format("{}-{}.yaml", ToLower(KindOf(manifest)), NameOf(manifest));
 }
 
+// helm installs definitions as they are, without templates: the label that says who manages an
+// object is added here.
+StatusOr<std::string> WithManager(const ChartFile& file) {
+  constexpr std::string_view kPartOf = "    app.kubernetes.io/part-of: kgpu\n";
+  std::string text(file.text);
+  const size_t at = text.find(kPartOf);
+  if (at == std::string::npos) {
+    return Internal("{}: has no label app.kubernetes.io/part-of", file.path);
+  }
+  text.insert(at + kPartOf.size(), fmt::format("    app.kubernetes.io/managed-by: {}\n", kManager));
+  return text;
+}
+
 }  // namespace
 
 StatusOr<std::vector<Manifest>> Render(const Values& values) {
@@ -50,7 +64,8 @@ StatusOr<std::vector<Manifest>> Render(const Values& values) {
   std::vector<Manifest> manifests;
   for (const ChartFile& file : ChartFiles()) {
     if (file.path.starts_with("crds/") && HasController(values)) {
-      RETURN_IF_ERROR(Append(SplitManifests(file.text, file.path), manifests));
+      ASSIGN_OR_RETURN(const std::string text, WithManager(file));
+      RETURN_IF_ERROR(Append(SplitManifests(text, file.path), manifests));
     } else if (file.path.starts_with("templates/")) {
       ASSIGN_OR_RETURN(const std::string text, RenderTemplate(file.text, file.path, data));
       RETURN_IF_ERROR(Append(SplitManifests(text, file.path), manifests));

@@ -43,11 +43,15 @@ std::vector<std::string> NamesOfAll(const std::vector<Manifest>& manifests) {
 
 TEST(ChartTest, DefaultsInTheOrderOfInstallation) {
   EXPECT_THAT(NamesOfAll(RenderOk({})),
-              ElementsAre("Namespace/kgpu", "ServiceAccount/kgpu-agent", "ClusterRole/kgpu-agent",
-                          "ClusterRoleBinding/kgpu-agent", "Role/kgpu-agent",
-                          "RoleBinding/kgpu-agent", "ValidatingAdmissionPolicy/kgpu-agent",
+              ElementsAre("Namespace/kgpu", "CustomResourceDefinition/gpupolicies.kgpu.dev",
+                          "ServiceAccount/kgpu-agent", "ServiceAccount/kgpu-controller",
+                          "ClusterRole/kgpu-agent", "ClusterRole/kgpu-controller",
+                          "ClusterRoleBinding/kgpu-agent", "ClusterRoleBinding/kgpu-controller",
+                          "Role/kgpu-agent", "Role/kgpu-controller", "RoleBinding/kgpu-agent",
+                          "RoleBinding/kgpu-controller", "ValidatingAdmissionPolicy/kgpu-agent",
                           "ValidatingAdmissionPolicyBinding/kgpu-agent", "NetworkPolicy/kgpu",
-                          "ConfigMap/kgpu-agent", "DaemonSet/kgpu-agent"));
+                          "ConfigMap/kgpu-agent", "PodDisruptionBudget/kgpu-controller",
+                          "DaemonSet/kgpu-agent", "Deployment/kgpu-controller"));
 }
 
 TEST(ChartTest, EverythingIsLabelledAndInItsNamespace) {
@@ -65,15 +69,13 @@ TEST(ChartTest, EverythingIsLabelledAndInItsNamespace) {
                 .settings = {"controller.enabled=true", "priorityClass.create=true",
                              "priorityClass.name=gpus", "configs.a=x", "monitoring.dashboards=true",
                              "monitoring.readers=[{kind: User, name: a}]"}});
-  EXPECT_EQ(manifests.size(), 27U);
+  EXPECT_EQ(manifests.size(), 28U);
   for (const Manifest& manifest : manifests) {
     const json::object& metadata = manifest.object.at("metadata").as_object();
-    if (manifest.source.starts_with("templates/")) {
-      ASSERT_TRUE(metadata.contains("labels")) << manifest.text;
-      const json::object& labels = metadata.at("labels").as_object();
-      EXPECT_EQ(labels.at("app.kubernetes.io/part-of"), "kgpu");
-      EXPECT_EQ(labels.at("app.kubernetes.io/managed-by"), "kgpu-cluster");
-    }
+    ASSERT_TRUE(metadata.contains("labels")) << manifest.text;
+    const json::object& labels = metadata.at("labels").as_object();
+    EXPECT_EQ(labels.at("app.kubernetes.io/part-of"), "kgpu");
+    EXPECT_EQ(labels.at("app.kubernetes.io/managed-by"), "kgpu-cluster");
     const bool is_cluster_wide = cluster_wide.contains(std::string(KindOf(manifest)));
     EXPECT_EQ(metadata.contains("namespace"), !is_cluster_wide) << manifest.text;
     if (!is_cluster_wide) {
