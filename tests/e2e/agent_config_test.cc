@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "tests/e2e/cluster_fixture.h"
-#include "tests/e2e/kubectl.h"
 #include "tests/e2e/program.h"
 
 namespace kgpu::e2e {
@@ -26,17 +25,9 @@ class AgentConfigTest : public ClusterFixture {
   void WriteConfig(const std::string& key, const std::string& text) const {
     host_->dir().WriteFile("configs/" + key, text);
   }
-  // As a person does, if kubectl is here.
   void SetLabel(const std::string& key, const std::string& value) {
-    if (!HasKubectl()) {
-      Merge("/api/v1/nodes/n1", fmt::format(R"({{"metadata":{{"labels":{{"{}":{}}}}}}})", key,
-                                            value.empty() ? "null" : "\"" + value + "\""));
-      return;
-    }
-    const Result label = RunProgram(KubectlCommand(
-        host_->dir().path(), {"label", "--overwrite", "node", "n1",
-                              value.empty() ? key + "-" : fmt::format("{}={}", key, value)}));
-    ASSERT_EQ(label.code, 0) << label.err;
+    Merge("/api/v1/nodes/n1", fmt::format(R"({{"metadata":{{"labels":{{"{}":{}}}}}}})", key,
+                                          value.empty() ? "null" : "\"" + value + "\""));
   }
   bool WaitForCondition(const std::string& condition) const {
     return WaitForNode([&] { return Condition("GPUConfigured") == condition; });

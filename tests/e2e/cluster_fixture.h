@@ -164,7 +164,8 @@ class ClusterFixture : public ::testing::Test {
   // The objects of the chart that are about access, and the token that a pod of the agent would
   // have.
   virtual void GiveRights() {
-    const Result rendered = RunProgram({"kgpu", "cluster", "render", "--output", "json"});
+    const Result rendered = RunProgram(
+        {"kgpu", "cluster", "render", "--set", "controller.enabled=false", "--output", "json"});
     ASSERT_EQ(rendered.code, 0) << rendered.err;
     const auto list = doc::Parse(rendered.out, doc::Format::kJson, "manifests");
     ASSERT_OK(list);

@@ -74,7 +74,7 @@ rpm_package() {
   local root=$work/root file requires
   release "$work/out" --only rpm
   file=$work/out/kgpu-$version-1.$(uname -m).rpm
-  rpm -qlp "$file" | grep -qx /usr/bin/kgpu || fail "the package lacks /usr/bin/kgpu"
+  [[ $(rpm -qlp "$file") == *$'/usr/bin/kgpu\n'* ]] || fail "the package lacks /usr/bin/kgpu"
   requires=$(rpm -qp --requires "$file" | grep -v '^rpmlib(' | sort -u)
   [ "$requires" = $'/bin/sh\nglibc >= 2.17' ] || fail "the package requires: $requires"
   make_root "$root"
