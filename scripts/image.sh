@@ -9,23 +9,27 @@ set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
 
-output='' bin='' name=localhost/kgpu:latest folder=deploy/image machine=$(uname -m)
+output='' bin='' name='' default=localhost/kgpu:latest folder=deploy/image machine=$(uname -m)
 programs=(kgpu kgpu-cuda kgpu-probe kgpu-runtime)
 while [ $# -gt 0 ]; do
   case $1 in
     --validate)
-      folder=deploy/validate name=localhost/kgpu-validate:latest
+      folder=deploy/validate default=localhost/kgpu-validate:latest
       programs=(kgpu kgpu-cuda kgpu-probe)
       ;;
-    --output) output=${2:?--output needs a file} && shift ;;
-    --programs) bin=${2:?--programs needs a folder} && shift ;;
+    --output) output=$(realpath -m -- "${2:?--output needs a file}") && shift ;;
+    --programs) bin=$(realpath -- "${2:?--programs needs a folder}") && shift ;;
     --machine) machine=${2:?--machine needs x86_64 or aarch64} && shift ;;
     -*) die "usage: scripts/image.sh [--validate] [--output FILE] [--programs DIR] [--machine MACHINE] [NAME]" ;;
     *) name=$1 ;;
   esac
   shift
 done
+name=${name:-$default}
 cd "$kgpu_top"
+# Folders that everybody may read, and ldconfig also for those who are not root.
+umask 022
+PATH=$PATH:/usr/sbin:/sbin
 if [ -z "$bin" ]; then
   scripts/setup.sh
   scripts/build.sh

@@ -114,6 +114,7 @@ TEST_F(AgentConfigTest, ServesWithoutAnApiServerWhatItServedBefore) {
   EXPECT_EQ(WaitForResource(At("kubelet"), "example.com/good", "4").code, 0);
   EXPECT_THAT(Show({"--output", "json"}).out,
               AllOf(HasSubstr("\"state\": \"applied\""), HasSubstr("label kgpu.dev/config=good")));
+  server_.reset();  // its end looks for requests that were denied
 }
 
 TEST_F(AgentConfigTest, AnOrdinaryNodeHasNoSuchCondition) {

@@ -90,6 +90,7 @@ TEST_F(AgentRbacTest, EveryRuleIsNeeded) {
                .find("kgpu-n1") == std::string::npos;
   })) << "an object that is no longer wanted stays away";
   EXPECT_TRUE(WaitUntilUsed("get nodes"));
+  EXPECT_TRUE(WaitUntilUsed("patch nodes"));
   EXPECT_THAT(Unused(), IsEmpty());
 }
 

@@ -56,6 +56,13 @@ std::vector<kubelet::BindMount> AgentMachine::MountsOf(const AgentPod& pod) {
       for (const auto& [name, text] : files->second) {
         host_.dir().WriteFile(fmt::format("{}/{}", mount.volume, name), text);
       }
+      // As the kubelet does: what is mounted below needs its folder here, where nothing can be
+      // made.
+      for (const AgentPod::Mount& inner : pod.mounts) {
+        if (inner.path.starts_with(mount.path + "/")) {
+          host_.dir().MakeDir(mount.volume + inner.path.substr(mount.path.size()));
+        }
+      }
       source = host_.dir().At(mount.volume);
     } else {
       const std::string& path = pod.host_paths.at(mount.volume);

@@ -63,7 +63,7 @@ const Program& Controller() {
       .name = "kgpu-controller",
       .folders = {"src/cluster/controller", "src/cluster/fleet"},
       .asks = R"(kube::(Create|Apply|Patch|Delete|Replace)Request\(|kube::(Evict|ListObjects)\(|)"
-              R"(kube::LeaderElection::Start|make_unique<kube::(Reflector|EventRecorder)>)",
+              R"(kube::LeaderElection::Start|make_unique<(kube::)?(Reflector|EventRecorder)>)",
       .requests = {
           {"src/cluster/controller/config_map.cc",
            {"create configmaps", "patch configmaps", "delete configmaps"}},
