@@ -22,6 +22,7 @@
 #include "src/cluster/adopt/world.h"
 #include "src/cluster/chart/chart.h"
 #include "src/cluster/install/installer.h"
+#include "src/cluster/install/leftovers.h"
 #include "src/cluster/install/uninstaller.h"
 #include "src/node/report/table.h"
 #include "src/platform/base/duration.h"
@@ -159,9 +160,20 @@ class AdoptRun {
         install::Uninstall(api_.client(), api_.kinds(),
                            {.space = takeover_.space,
                             .forces = true,
+                            .hands_back = true,
                             .on_progress = [](const std::string& text) { PrintNote(text); }},
                            report);
     return status.code() == StatusCode::kNotFound ? OkStatus() : status;
+  }
+
+  StatusOr<std::vector<std::string>> FindOthers() {
+    ASSIGN_OR_RETURN(const install::SpaceContents contents,
+                     install::LookIntoSpace(api_.client(), api_.kinds(), takeover_.space));
+    std::vector<std::string> others;
+    for (const kube::ObjectRef& ref : contents.foreign) {
+      others.push_back(kube::TextOf(ref));
+    }
+    return others;
   }
 
   const ClusterAdoptOptions& options_;
@@ -172,7 +184,13 @@ class AdoptRun {
   adopt::Plan plan_;
   install::InstallRequest install_;
   adopt::Deps deps_{
-      .ask = [this](kube::ApiRequest request) { return api_.client().Send(std::move(request)); },
+      // Patches carry the version that was seen, so that repeating them does no harm. A node
+      // between
+      // two plugins must not wait for a person because a server was away for a moment.
+      .ask =
+          [this](kube::ApiRequest request) {
+            return kube::SendUntilReached(api_.client(), request, std::chrono::minutes(2));
+          },
       .pause = [this](std::chrono::seconds time) { api_.client().Wait(time); },
       .say = [](const std::string& text) { PrintNote(text); },
       .install =
@@ -180,7 +198,8 @@ class AdoptRun {
             install::InstallReport report;
             return install::Install(api_.client(), api_.kinds(), install_, report);
           },
-      .uninstall = [this] { return Uninstall(); }};
+      .uninstall = [this] { return Uninstall(); },
+      .find_others = [this] { return FindOthers(); }};
 };
 
 StatusOr<ExitCode> RunClusterAdopt(const ClusterAdoptOptions& options) {

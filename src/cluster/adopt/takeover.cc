@@ -116,7 +116,7 @@ Outcome Takeover::Adopt(const Plan& plan) {
     }
     outcome.status = Annotate(taken, "node {}", node.name);
     // What cannot be reached cannot be handed back: the next run continues.
-    if (taken.code() == StatusCode::kFailedPrecondition) {
+    if (taken.code() != StatusCode::kUnavailable && taken.code() != StatusCode::kDeadlineExceeded) {
       deps_.say(fmt::format("{}: handed back, since {}", node.name, Message(taken)));
       if (const Status given = GiveNode(node.name); !given.ok()) {
         outcome.nodes.back().message += fmt::format("; and handing back: {}", Message(given));
@@ -133,9 +133,9 @@ Outcome Takeover::HandBack() {
   for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
     const Status given = GiveNode(name);
     outcome.nodes.push_back(OutcomeOf(name, given, "handed back"));
-    if (!given.ok()) {
+    // One node that cannot be handed back keeps no other one.
+    if (!given.ok() && outcome.status.ok()) {
       outcome.status = Annotate(given, "node {}", name);
-      return outcome;
     }
   }
   const auto finish = [&]() -> Status {
@@ -246,9 +246,16 @@ Status Takeover::RemoveState() {
     return OkStatus();
   }
   RETURN_IF_ERROR(space.status());
-  const bool has_agent =
-      deps_.ask({.path = kSets.Object(options_.space, kAgentName)}).status().ok();
-  if (has_agent || kube::TextField(*space, {"metadata", "annotations", kMadeBy}) != kAdopt) {
+  const Status agent = deps_.ask({.path = kSets.Object(options_.space, kAgentName)}).status();
+  if (!agent.ok() && !IsMissing(agent)) {
+    return agent;
+  }
+  if (agent.ok() || kube::TextField(*space, {"metadata", "annotations", kMadeBy}) != kAdopt) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> others, deps_.find_others());
+  if (!others.empty()) {
+    deps_.say(fmt::format("namespace {} stays: it holds {}", options_.space, Join(others, ", ")));
     return OkStatus();
   }
   const Status gone = deps_
@@ -269,15 +276,31 @@ Status Takeover::ExcludeSets(const Plan& plan) {
     }
   }
   for (const auto& [space, name] : sets) {
-    const std::string path = kSets.Object(space, name);
-    ASSIGN_OR_RETURN(const json::value set, deps_.ask({.path = path}));
-    if (const Patch patch = ExcludePatch(set)) {
-      deps_.say(fmt::format("DaemonSet {}/{}: will leave nodes that are taken over", space, name));
-      RETURN_IF_ERROR(
-          deps_.ask(kube::PatchRequest(path, kube::PatchType::kMerge, *patch, kWrites)).status());
-    }
+    RETURN_IF_ERROR(PatchSet(space, name, "will leave nodes that are taken over",
+                             [](const json::value& set) { return ExcludePatch(set); }));
   }
   return OkStatus();
+}
+
+Status Takeover::PatchSet(std::string_view space, std::string_view name, std::string_view what,
+                          const std::function<StatusOr<Patch>(const json::value&)>& plan) {
+  const std::string path = kSets.Object(space, name);
+  for (int tries = 0;; ++tries) {
+    ASSIGN_OR_RETURN(const json::value set, deps_.ask({.path = path}));
+    ASSIGN_OR_RETURN(const Patch patch, plan(set));
+    if (!patch) {
+      return OkStatus();
+    }
+    const Status status =
+        deps_.ask(kube::PatchRequest(path, kube::PatchType::kMerge, *patch, kWrites)).status();
+    if (status.ok()) {
+      deps_.say(fmt::format("DaemonSet {}/{}: {}", space, name, what));
+    }
+    // Its controller was faster.
+    if (status.code() != StatusCode::kAborted || tries == kMostConflicts) {
+      return status;
+    }
+  }
 }
 
 Status Takeover::RestoreSets() {
@@ -285,13 +308,8 @@ Status Takeover::RestoreSets() {
   for (const json::value& set : sets) {
     ASSIGN_OR_RETURN(const Patch patch, RestorePatch(set));
     if (patch) {
-      deps_.say(
-          fmt::format("DaemonSet {}/{}: as it was", kube::NamespaceOf(set), kube::NameOf(set)));
-      RETURN_IF_ERROR(
-          deps_
-              .ask(kube::PatchRequest(kSets.Object(kube::NamespaceOf(set), kube::NameOf(set)),
-                                      kube::PatchType::kMerge, *patch, kWrites))
-              .status());
+      RETURN_IF_ERROR(PatchSet(kube::NamespaceOf(set), kube::NameOf(set), "as it was",
+                               [](const json::value& now) { return RestorePatch(now); }));
     }
   }
   return OkStatus();
@@ -444,7 +462,7 @@ Status Takeover::WaitUntil(const std::string& name, seconds settle,
     if (problem.empty() && held >= settle) {
       return OkStatus();
     }
-    if (waited >= options_.node_limit) {
+    if (waited >= options_.node_limit + settle) {
       return FailedPrecondition("{} after {} s; `kgpu node status --node {}` shows why",
                                 problem.empty() ? "it does not hold" : problem, waited.count(),
                                 name);

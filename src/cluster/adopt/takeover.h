@@ -35,6 +35,8 @@ struct Deps {
   std::function<Status(const Carried&)> install{};
   // Removes what `install` has made, and what agents have written to nodes.
   std::function<Status()> uninstall{};
+  // What a namespace that Adopt made holds besides what is ours.
+  std::function<StatusOr<std::vector<std::string>>()> find_others{};
 };
 
 struct NodeOutcome {
@@ -73,6 +75,9 @@ class Takeover {
   Status RemoveState();
   Status ExcludeSets(const Plan& plan);
   Status RestoreSets();
+  // Reads the DaemonSet and writes what `plan` makes of it; again when somebody else was faster.
+  Status PatchSet(std::string_view space, std::string_view name, std::string_view what,
+                  const std::function<StatusOr<Patch>(const boost::json::value&)>& plan);
 
   Status TakeNode(const NodePlan& plan);
   Status GiveNode(const std::string& name);

@@ -23,6 +23,7 @@
 #include "src/cluster/adopt/values.h"
 #include "src/cluster/chart/chart.h"
 #include "src/cluster/install/installer.h"
+#include "src/cluster/install/leftovers.h"
 #include "src/cluster/install/uninstaller.h"
 #include "src/kube/api/json.h"
 #include "src/kube/api/writes.h"
@@ -319,10 +320,23 @@ class Simulation {
             .status();
     return made.code() == StatusCode::kAlreadyExists ? OkStatus() : made;
   }
+  StatusOr<std::vector<std::string>> FindOthers() {
+    if (!is_whole_) {
+      return std::vector<std::string>();
+    }
+    ASSIGN_OR_RETURN(const install::SpaceContents contents,
+                     install::LookIntoSpace(base_.client, kinds_, "kgpu"));
+    std::vector<std::string> others;
+    for (const kube::ObjectRef& ref : contents.foreign) {
+      others.push_back(kube::TextOf(ref));
+    }
+    return others;
+  }
   Status Uninstall() {
     if (is_whole_) {
       install::UninstallReport report;
-      const Status status = install::Uninstall(base_.client, kinds_, {.forces = true}, report);
+      const Status status =
+          install::Uninstall(base_.client, kinds_, {.forces = true, .hands_back = true}, report);
       return status.code() == StatusCode::kNotFound ? OkStatus() : status;
     }
     const Status gone =
@@ -367,7 +381,8 @@ class Simulation {
       .pause = [this](seconds time) { base_.client.Wait(time); },
       .say = [](const std::string&) {},
       .install = [this](const Carried& carried) { return Install(carried); },
-      .uninstall = [this] { return Uninstall(); }};
+      .uninstall = [this] { return Uninstall(); },
+      .find_others = [this] { return FindOthers(); }};
 };
 
 class TakeoverTest : public ::testing::TestWithParam<Installed> {
@@ -491,6 +506,16 @@ TEST_P(TakeoverTest, KgpuItselfIsRemovedToo) {
   sim.Pass(seconds(60));
   EXPECT_EQ(sim.Dump(), before);
   EXPECT_THAT(sim.served().problems(), IsEmpty());
+}
+
+TEST_P(TakeoverTest, ANamespaceWithOthersObjectsStays) {
+  Simulation sim(GetParam(), true);
+  ASSERT_OK(sim.Adopt().status);
+  ASSERT_OK(sim.base().api.Do("POST", "/api/v1/namespaces/kgpu/configmaps",
+                              {{"metadata", {{"name", "mine"}}}}));
+  ASSERT_OK(sim.HandBack().status);
+  sim.Pass(seconds(60));
+  EXPECT_NE(sim.base().At("/api/v1/namespaces/kgpu/configmaps/mine"), json::value());
 }
 
 // Kills at every request.

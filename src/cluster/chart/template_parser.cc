@@ -44,7 +44,7 @@ class TemplateReader {
     for (; next_ < pieces_.size(); ++next_) {
       const Piece& piece = pieces_[next_];
       if (!piece.is_action) {
-        nodes.push_back({.kind = Node::Kind::kText, .text = piece.text});
+        nodes.push_back({.kind = Node::Kind::kText, .text = piece.text, .branches = {}});
         continue;
       }
       if (piece.words.empty()) {
@@ -59,7 +59,7 @@ class TemplateReader {
         continue;
       }
       ASSIGN_OR_RETURN(Expression value, ReadAll(piece, 0));
-      nodes.push_back({.kind = Node::Kind::kValue, .value = std::move(value)});
+      nodes.push_back({.kind = Node::Kind::kValue, .value = std::move(value), .branches = {}});
     }
     return nodes;
   }
@@ -70,7 +70,7 @@ class TemplateReader {
     if (depth > kMaxDepth) {
       return Fail(begin, "conditions are nested too deep");
     }
-    Node node{.kind = Node::Kind::kIf};
+    Node node{.kind = Node::Kind::kIf, .branches = {}};
     while (true) {
       const Piece& piece = pieces_[next_];
       Branch branch;

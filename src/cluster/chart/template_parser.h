@@ -33,9 +33,9 @@ struct Branch;
 struct Node {
   enum class Kind : uint8_t { kText, kValue, kIf };
   Kind kind = Kind::kText;
-  std::string_view text{};         // kText; borrowed from the template
-  Expression value{};              // kValue
-  std::vector<Branch> branches{};  // kIf
+  std::string_view text{};       // kText; borrowed from the template
+  Expression value{};            // kValue
+  std::vector<Branch> branches;  // kIf; without {}, for which clang needs the whole type
 };
 
 struct Branch {

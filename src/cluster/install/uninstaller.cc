@@ -48,6 +48,7 @@ class Uninstaller {
 
   Status Run() {
     RETURN_IF_ERROR(FindObjects());
+    RETURN_IF_ERROR(CheckTaken());
     RETURN_IF_ERROR(CheckPolicies());
     RETURN_IF_ERROR(CheckPods());
     RETURN_IF_ERROR(RecordHosts());
@@ -80,7 +81,14 @@ class Uninstaller {
       }
     }
     ASSIGN_OR_RETURN(const std::vector<ObjectRef> labelled, FindLabelled(client_, kinds_));
-    refs.insert(labelled.begin(), labelled.end());
+    for (const ObjectRef& ref : labelled) {
+      if (ref.space.empty() || ref.space == request_.space) {
+        refs.insert(ref);
+      } else if (!record_ && ref.kind == "DaemonSet" && ref.name == kAgentName) {
+        return NotFound("kgpu is not installed in namespace {}, but in {}: set --namespace {}",
+                        request_.space, ref.space, ref.space);
+      }
+    }
     if (!record_ && refs.empty()) {
       return NotFound("kgpu is not installed in namespace {}: set --namespace if it is in another",
                       request_.space);
@@ -132,6 +140,12 @@ class Uninstaller {
         nodes.emplace(node);
       }
     }
+    // Where they ran when an interrupted run began.
+    if (record_) {
+      for (std::string& host : doc::TextsOf(record_->clearing.if_contains("hosts"))) {
+        nodes.insert(std::move(host));
+      }
+    }
     hosts_.assign(nodes.begin(), nodes.end());
     return OkStatus();
   }
@@ -156,6 +170,25 @@ class Uninstaller {
     daemon_set.as_object().at("metadata").as_object().erase("managedFields");
     record.clearing = {{"daemonSet", std::move(daemon_set)}, {"hosts", doc::Texts(hosts_)}};
     return WriteRecord(client_, request_.space, record);
+  }
+
+  Status CheckTaken() {
+    if (request_.hands_back) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const std::vector<json::value> nodes,
+                     kube::ListAll(client_, kube::kNodes.Collection(), "kgpu.dev/taken-over=true"));
+    std::vector<std::string> names;
+    for (const json::value& node : nodes) {
+      names.emplace_back(kube::NameOf(node));
+    }
+    return names.empty()
+               ? OkStatus()
+               : FailedPrecondition(
+                     "nodes were taken over from other software ({}), which would stay away from "
+                     "them: first run kgpu cluster adopt --hand-back, or --finish; nothing was "
+                     "changed",
+                     Some(names));
   }
 
   Status CheckPolicies() {

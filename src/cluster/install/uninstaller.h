@@ -20,6 +20,7 @@ struct UninstallRequest {
   bool keeps_policies = false;              // they stay, and so does the definition
   bool keeps_hosts = false;                 // no pods that clear the hosts' files
   bool forces = false;                      // although pods use GPUs
+  bool hands_back = false;                  // although nodes are taken over from others
   std::chrono::milliseconds time{120'000};  // for each object, and each batch of hosts
   std::function<void(const std::string&)> on_progress{};
 };

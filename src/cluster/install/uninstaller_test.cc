@@ -152,6 +152,28 @@ TEST(UninstallerTest, PoliciesAreAskedForBeforeAnythingChanges) {
   EXPECT_EQ(cluster.api.Dump(), cluster.before);
 }
 
+TEST(UninstallerTest, NodesTakenOverFromOthersAreHandedBackFirst) {
+  TestUninstall cluster;
+  cluster.InstallAndRun();
+  ASSERT_OK(cluster.api.Do(
+      "POST", "/api/v1/nodes",
+      {{"metadata", {{"name", "taken"}, {"labels", {{"kgpu.dev/taken-over", "true"}}}}}}));
+  const std::string installed = cluster.api.Dump();
+  EXPECT_THAT(cluster.Run(), StatusIs(StatusCode::kFailedPrecondition,
+                                      AllOf(HasSubstr("(taken)"), HasSubstr("--hand-back"))));
+  EXPECT_EQ(cluster.api.Dump(), installed);
+  EXPECT_OK(cluster.Run({.hands_back = true}));
+}
+
+TEST(UninstallerTest, AnotherNamespaceIsNamedAndNothingChanges) {
+  TestUninstall cluster;
+  cluster.InstallAndRun();
+  const std::string installed = cluster.api.Dump();
+  EXPECT_THAT(cluster.Run({.space = "default"}),
+              StatusIs(StatusCode::kNotFound, HasSubstr("set --namespace kgpu")));
+  EXPECT_EQ(cluster.api.Dump(), installed);
+}
+
 TEST(UninstallerTest, PodsWithGpusAreNamedBeforeAnythingChanges) {
   TestUninstall cluster;
   cluster.InstallAndRun();
