@@ -281,6 +281,8 @@ class Upgrader {
     record.pod.clear();
     record.reason.clear();
     record.message.clear();
+    // Somebody made it schedulable after the failure: the write cordons it.
+    record.is_cordoned = record.is_cordoned || !in_.node.is_unschedulable;
     return Write(std::move(record), "UpgradeRetried", fmt::format("from state {}", NameOf(state)));
   }
 

@@ -194,6 +194,16 @@ TEST_F(StepTest, ANodeThatSomebodyUncordonsIsCordonedAgain) {
   EXPECT_EQ(step.record.since, record_.since);
 }
 
+TEST_F(StepTest, ARetryAfterSomebodyUncordonedReturnsTheNodeAtTheEnd) {
+  record_.state = UpgradeState::kFailed;
+  record_.failed_in = UpgradeState::kInstall;
+  record_.is_cordoned = false;  // somebody else had, and then has not
+  node_.is_unschedulable = false;
+  node_.is_retry_asked = true;
+  Go(UpgradeState::kInstall);
+  EXPECT_TRUE(record_.is_cordoned);
+}
+
 TEST_F(StepTest, AContainersDriverIsReplacedByItsDaemonSet) {
   goal_->from = policy::DriverSource::kContainer;
   record_.source = goal_->from;
