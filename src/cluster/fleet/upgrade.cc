@@ -127,6 +127,8 @@ class Upgrader {
     return GoOn(UpgradeState::kEvict);
   }
 
+  // Also in state `install`, before anything is done: a pod may have been bound just before the
+  // cordon, or while the node was uncordoned.
   Step EvictPods() const {
     std::vector<PodFacts> pods = Holders();
     if (pods.empty()) {
@@ -179,6 +181,9 @@ class Upgrader {
   Step Install() const {
     const std::string name = OwnPod(kInstallRole);
     const PodFacts* pod = Find(name);
+    if (pod == nullptr && !Holders().empty()) {
+      return EvictPods();
+    }
     if (pod != nullptr && pod->phase == "Succeeded") {
       return GoOn(UpgradeState::kValidate);
     }
@@ -202,6 +207,9 @@ class Upgrader {
   Step ReplaceDriverPod() const {
     const auto pod = std::ranges::find(in_.pods, "driver", &PodFacts::role);
     const bool is_there = pod != in_.pods.end();
+    if (in_.record.pod.empty() && !Holders().empty()) {
+      return EvictPods();
+    }
     if (in_.record.pod.empty()) {
       UpgradeRecord record = in_.record;
       record.pod = is_there ? pod->uid : "none";

@@ -204,6 +204,22 @@ TEST_F(StepTest, ARetryAfterSomebodyUncordonedReturnsTheNodeAtTheEnd) {
   EXPECT_TRUE(record_.is_cordoned);
 }
 
+TEST_F(StepTest, NothingIsInstalledUnderPodsThatHoldGpus) {
+  record_.state = UpgradeState::kInstall;
+  for (const auto from : {policy::DriverSource::kPackage, policy::DriverSource::kContainer}) {
+    goal_->from = from;
+    record_.source = from;
+    pods_ = {GpuPod("late"), OwnPod("kgpu-driver-a", "driver", "Running")};
+    EXPECT_EQ(Next().kind, StepKind::kEvict);
+    pods_.erase(pods_.begin());
+    EXPECT_NE(Next().kind, StepKind::kEvict);
+  }
+  // What has begun goes on.
+  record_.source = policy::DriverSource::kPackage;
+  pods_ = {GpuPod("late"), OwnPod(Name(kInstallRole), kInstallRole, "Running")};
+  EXPECT_EQ(Next().kind, StepKind::kWait);
+}
+
 TEST_F(StepTest, AContainersDriverIsReplacedByItsDaemonSet) {
   goal_->from = policy::DriverSource::kContainer;
   record_.source = goal_->from;
