@@ -216,6 +216,11 @@ bool Model::IsUnknown(std::string_view policy) const {
   return found != policies_.end() && !found->second.policy;
 }
 
+bool Model::IsShadowed(std::string_view policy) const {
+  return std::any_of(policies_.begin(), policies_.lower_bound(policy),
+                     [](const auto& one) { return !one.second.policy; });
+}
+
 std::string Model::DriverSetProblem(std::string_view target) const {
   if (!has_driver_set_) {
     return fmt::format("DaemonSet {} does not exist", fleet::kDriverName);

@@ -79,6 +79,8 @@ class Model {
   const policy::Group* GroupOf(const NodeEntry& node) const;
   // Whether nothing may be concluded about what this policy wants.
   bool IsUnknown(std::string_view policy) const;
+  // Whether a policy that goes before it has no valid spec: its nodes may be that one's.
+  bool IsShadowed(std::string_view policy) const;
   // Why the DaemonSet would not install `target`; empty: it would.
   std::string DriverSetProblem(std::string_view target) const;
 

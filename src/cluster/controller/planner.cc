@@ -175,10 +175,11 @@ class Planner {
         unavailable += fleet::IsUnavailable(node) ? 1 : 0;
       }
     }
+    const bool may_start = may_start_ && !model_.IsShadowed(entry.name);
     // Once more, just before: others may have become unavailable since the decision.
     const size_t most = entry.policy->upgrade.max_unavailable.Of(members.size(), true);
     for (const NodeFacts* node : reserved) {
-      if (may_start_ && (fleet::IsUnavailable(*node) || unavailable < most)) {
+      if (may_start && (fleet::IsUnavailable(*node) || unavailable < most)) {
         unavailable += fleet::IsUnavailable(*node) ? 0 : 1;
         Start(entry, goal, summary.name, *node);
       }
@@ -186,10 +187,13 @@ class Planner {
     fleet::StartPlan starts = fleet::PlanStarts(
         {.nodes = nodes, .starting = starting, .goal = goal, .settings = entry.policy->upgrade});
     summary.hold = starts.hold;
+    if (model_.IsShadowed(entry.name) && (!starts.starts.empty() || !starts.hold.empty())) {
+      summary.hold = "EarlierPolicyInvalid";
+    }
     if (goal.from == DriverSource::kContainer && starts.outdated > 0) {
       summary.driver_problem = model_.DriverSetProblem(goal.driver);
     }
-    if (may_start_ && entry.problem.empty() && summary.driver_problem.empty()) {
+    if (may_start && entry.problem.empty() && summary.driver_problem.empty()) {
       starting.insert(starts.starts.begin(), starts.starts.end());
     }
     summary.starting = std::move(starting);
@@ -309,6 +313,9 @@ class Planner {
     if (record.ok() && model_.IsUnknown(record->policy)) {
       return;
     }
+    if (node.quarantine.empty() && !node.is_tainted && IsShadowed(entry)) {
+      return;
+    }
     if (record.ok()) {
       expected_.insert(fmt::format(
           "{}/{}", pods_.space,
@@ -342,6 +349,11 @@ class Planner {
     Push(std::move(work));
   }
 
+  // Whether the node may belong to another policy, of which no valid spec was seen.
+  bool IsShadowed(const NodeEntry& entry) const {
+    return entry.member && model_.IsShadowed(entry.member->policy);
+  }
+
   // The users of a node that is fenced: their pods go on, but nobody else comes.
   static void Notify(const NodeFacts& node, const std::vector<PodFacts>& pods,
                      const std::string& message, Work& work) {
@@ -368,7 +380,7 @@ class Planner {
   void PlanLabels(const NodeEntry& entry) {
     const NodeFacts& node = entry.facts;
     const LabelOwner owner = LabelOwnerOf(node);
-    if (model_.IsUnknown(owner.policy)) {
+    if (model_.IsUnknown(owner.policy) || IsShadowed(entry)) {
       return;
     }
     const policy::Group* group = model_.GroupOf(entry);

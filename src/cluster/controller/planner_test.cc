@@ -42,21 +42,23 @@ class PlannerTest : public ::testing::Test {
                       {"status", Yaml(status)}},
                      SteadyTime{}, false);
   }
-  // A healthy node; `metadata` and `spec` are added to what it has.
   void AddNode(const std::string& name, std::string_view annotations = "{}",
-               std::string_view spec = "{}") {
-    json::value node = Yaml(R"(
+               std::string_view spec = "{}", bool is_ready = true, bool is_healthy = true,
+               const std::string& driver = "535.1") {
+    json::value node =
+        Yaml(fmt::format(R"(
 status:
-  allocatable: {nvidia.com/gpu: "8"}
-  conditions: [{type: Ready, status: "True"}, {type: GPUReady, status: "True"},
-               {type: GPUHealthy, status: "True"}]
-)");
+  allocatable: {{nvidia.com/gpu: "8"}}
+  conditions: [{{type: Ready, status: "{}"}}, {{type: GPUReady, status: "True"}},
+               {{type: GPUHealthy, status: "{}", reason: GpuLost}}]
+)",
+                         is_ready ? "True" : "False", is_healthy ? "True" : "False"));
     node.as_object()["metadata"] = {
         {"name", name},
         {"uid", "uid-" + name},
         {"resourceVersion", "1"},
         {"labels",
-         {{"nvidia.com/gpu.present", "true"}, {"nvidia.com/cuda.driver-version.full", "535.1"}}},
+         {{"nvidia.com/gpu.present", "true"}, {"nvidia.com/cuda.driver-version.full", driver}}},
         {"annotations", Yaml(annotations)}};
     node.as_object()["spec"] = Yaml(spec);
     model_.PutNode(node, SteadyTime{}, false);
@@ -98,6 +100,28 @@ TEST_F(PlannerTest, OnlyAnInstallerPushesOthersOut) {
   EXPECT_THAT(RunValidation(pods_, node, "v", 3).request.body,
               AllOf(Not(HasSubstr("priorityClassName")), HasSubstr(R"("nvidia.com/gpu":"3")"),
                     HasSubstr(R"("requests":{"memory":"0"})")));
+}
+
+constexpr const char* kWhole =
+    "{groups: [{name: g, nodeSelector: {}, labels: {team: ml}, driver: {from: package, branch: "
+    "\"550\"}}], quarantine: {enabled: true}, upgrade: {maxUnavailable: 3}}";
+
+TEST_F(PlannerTest, ANewLeaderTakesNoNodesThatMayBeAnInvalidPolicys) {
+  AddPolicy("z", kWhole, "{starting: [n1]}");
+  AddNode("n1");
+  AddNode("n2");
+  AddNode("n3", "{}", "{}", true, false);
+  EXPECT_THAT(Do("node/n1"), HasSubstr("upgrade"));
+  EXPECT_THAT(Do("node/n2"), HasSubstr("team"));
+  EXPECT_THAT(Do("node/n3"), HasSubstr("quarantine"));
+  EXPECT_THAT(Do("policy/z"), HasSubstr(R"("starting":["n1","n2","n3"])"));
+  AddPolicy("a", "{groups: 3}");
+  EXPECT_THAT(Do("node/"), IsEmpty());
+  EXPECT_THAT(Do("policy/z"), HasSubstr(R"("starting":["n1"])"));
+  // One that goes after it takes nothing from it.
+  model_.RemovePolicy("a");
+  AddPolicy("zz", "{groups: 3}");
+  EXPECT_THAT(Do("node/n1"), HasSubstr("upgrade"));
 }
 
 }  // namespace
