@@ -54,7 +54,8 @@ class Model {
   const fleet::KeySet& label_keys() const { return label_keys_; }
 
   // Each returns whether anything changed that matters. An object from the watch that is older than
-  // the answer to our write is ignored for a minute.
+  // the answer to our write is ignored for a minute; an answer about an object that is not in the
+  // model always.
   bool PutNode(const boost::json::value& node, SteadyTime now, bool is_own_write);
   bool RemoveNode(std::string_view name);
   bool PutPod(const ObjectPtr& pod);
