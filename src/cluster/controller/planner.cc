@@ -164,30 +164,27 @@ class Planner {
     std::vector<fleet::GroupNode> nodes;
     std::set<std::string> starting;
     std::vector<const NodeFacts*> reserved;
-    size_t unavailable = 0;
     for (const Member& member : members) {
       const NodeFacts& node = member.entry->facts;
       nodes.push_back({.node = &node, .record = member.record});
-      if (entry.starting.contains(node.name) && node.upgrade.empty()) {
+      if (entry.starting.contains(node.name) && node.upgrade.empty() &&
+          fleet::IsOutdated(node, goal)) {
         starting.insert(node.name);
         reserved.push_back(&node);
-      } else {
-        unavailable += fleet::IsUnavailable(node) ? 1 : 0;
       }
     }
-    const bool may_start = may_start_ && !model_.IsShadowed(entry.name);
-    // Once more, just before: others may have become unavailable since the decision.
-    const size_t most = entry.policy->upgrade.max_unavailable.Of(members.size(), true);
-    for (const NodeFacts* node : reserved) {
-      if (may_start && (fleet::IsUnavailable(*node) || unavailable < most)) {
-        unavailable += fleet::IsUnavailable(*node) ? 0 : 1;
-        Start(entry, goal, summary.name, *node);
-      }
-    }
+    const policy::Upgrade& settings = entry.policy->upgrade;
+    const bool is_shadowed = model_.IsShadowed(entry.name);
+    const bool may_start = may_start_ && !is_shadowed;
     fleet::StartPlan starts = fleet::PlanStarts(
-        {.nodes = nodes, .starting = starting, .goal = goal, .settings = entry.policy->upgrade});
+        {.nodes = nodes, .starting = starting, .goal = goal, .settings = settings});
+    const bool is_stopped = settings.is_paused || settings.is_aborted ||
+                            starts.failed > settings.failure_budget.Of(members.size(), false);
+    if (may_start && !is_stopped) {
+      StartReserved(entry, members, reserved, goal, summary.name);
+    }
     summary.hold = starts.hold;
-    if (model_.IsShadowed(entry.name) && (!starts.starts.empty() || !starts.hold.empty())) {
+    if (is_shadowed && (!starts.starts.empty() || !starts.hold.empty())) {
       summary.hold = "EarlierPolicyInvalid";
     }
     if (goal.from == DriverSource::kContainer && starts.outdated > 0) {
@@ -197,6 +194,26 @@ class Planner {
       starting.insert(starts.starts.begin(), starts.starts.end());
     }
     summary.starting = std::move(starting);
+  }
+
+  // Once more, just before: nodes may have become unavailable since the decision.
+  void StartReserved(const PolicyEntry& entry, const std::vector<Member>& members,
+                     const std::vector<const NodeFacts*>& reserved, const UpgradeGoal& goal,
+                     const std::string& group) {
+    size_t unavailable = 0;
+    for (const Member& member : members) {
+      const NodeFacts& node = member.entry->facts;
+      const bool is_reserved = std::ranges::find(reserved, &node) != reserved.end();
+      unavailable += !is_reserved && fleet::IsUnavailable(node) ? 1 : 0;
+    }
+    const size_t most = entry.policy->upgrade.max_unavailable.Of(members.size(), true);
+    for (const NodeFacts* node : reserved) {
+      const bool is_out = fleet::IsUnavailable(*node);
+      if (node->is_ready && !node->is_tainted && (is_out || unavailable < most)) {
+        unavailable += is_out ? 0 : 1;
+        Start(entry, goal, group, *node);
+      }
+    }
   }
 
   void Start(const PolicyEntry& entry, const UpgradeGoal& goal, const std::string& group,

@@ -124,5 +124,52 @@ TEST_F(PlannerTest, ANewLeaderTakesNoNodesThatMayBeAnInvalidPolicys) {
   EXPECT_THAT(Do("node/n1"), HasSubstr("upgrade"));
 }
 
+std::string WithUpgrade(std::string_view upgrade) {
+  return fmt::format(
+      "{{groups: [{{name: g, nodeSelector: {{}}, driver: {{from: package, branch: \"550\"}}}}], "
+      "upgrade: {{maxUnavailable: 5, {}}}}}",
+      upgrade);
+}
+
+TEST_F(PlannerTest, ADecisionIsCarriedOutOnlyWhileItHolds) {
+  constexpr const char* kAll = "{starting: [ok, away, fenced, new]}";
+  AddNode("ok");
+  AddNode("away", "{}", "{}", false);
+  AddNode("fenced", "{}", "{taints: [{key: kgpu.dev/quarantined, effect: NoSchedule}]}");
+  AddNode("new", "{}", "{}", true, true, "550.1");
+  AddPolicy("p", WithUpgrade("paused: false"), kAll);
+  EXPECT_THAT(Do("node/ok"), HasSubstr("upgrade"));
+  EXPECT_THAT(Do("node/away"), IsEmpty());
+  EXPECT_THAT(Do("node/fenced"), Not(HasSubstr("kgpu.dev/upgrade")));
+  EXPECT_THAT(Do("node/new"), IsEmpty());
+  EXPECT_THAT(Do("policy/p"), HasSubstr(R"("starting":["away","fenced","ok"])"));
+  for (const char* upgrade : {"paused: true", "abort: true"}) {
+    AddPolicy("p", WithUpgrade(upgrade), kAll);
+    EXPECT_THAT(Do("node/ok"), IsEmpty());
+    EXPECT_THAT(Do("policy/p"), HasSubstr(R"("starting":["away","fenced","ok"])"));
+  }
+  AddPolicy("p", WithUpgrade("failureBudget: 0"), kAll);
+  AddNode("failed", Record(fleet::UpgradeState::kFailed), "{unschedulable: true}");
+  EXPECT_THAT(Do("node/ok"), IsEmpty());
+}
+
+TEST_F(PlannerTest, AnAnswerDoesNotBringBackWhatIsGone) {
+  const json::value node = {{"metadata", {{"name", "n1"}, {"uid", "uid-n1"}}}};
+  const json::value policy = {{"metadata", {{"name", "p"}, {"uid", "uid-p"}}}};
+  AddNode("n1");
+  AddPolicy("p", kSpec);
+  EXPECT_TRUE(model_.PutNode(node, SteadyTime{}, true));
+  EXPECT_TRUE(model_.PutPolicy(policy, SteadyTime{}, true));
+  const json::value other = {{"metadata", {{"name", "n1"}, {"uid", "later"}}}};
+  EXPECT_FALSE(model_.PutNode(other, SteadyTime{}, true));
+  EXPECT_FALSE(model_.PutPolicy({{"metadata", {{"name", "p"}, {"uid", "later"}}}}, {}, true));
+  model_.RemoveNode("n1");
+  model_.RemovePolicy("p");
+  EXPECT_FALSE(model_.PutNode(node, SteadyTime{}, true));
+  EXPECT_FALSE(model_.PutPolicy(policy, SteadyTime{}, true));
+  EXPECT_THAT(model_.nodes(), IsEmpty());
+  EXPECT_THAT(model_.policies(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace kgpu::controller
