@@ -181,6 +181,17 @@ TEST_F(ControllerTest, GroupsConfigurationsAreInOneConfigMap) {
   EXPECT_THAT(Find(kMapPath), IsEmpty());
 }
 
+TEST_F(ControllerTest, KeysOfOthersInTheConfigMapAreRemovedOnce) {
+  Begin("groups: [{name: a, nodeSelector: {}, gate: {taint: true}}]");
+  ASSERT_OK(api_.Do("PATCH", kMapPath, {{"data", {{"theirs.yaml", "x"}}}}));
+  loop_.Advance(minutes(1));
+  EXPECT_FALSE(Find(kMapPath).at("data").as_object().contains("theirs.yaml"));
+  EXPECT_TRUE(Find(kMapPath).at("data").as_object().contains("all.a.yaml"));
+  const uint64_t before = Writes();
+  loop_.Advance(minutes(10));
+  EXPECT_EQ(Writes(), before);
+}
+
 TEST_F(ControllerTest, AnUpgradeRespectsDisruptionBudgets) {
   const std::string spec =
       "{groups: [{name: a, nodeSelector: {matchLabels: {pool: b}}, driver: {from: package, "
