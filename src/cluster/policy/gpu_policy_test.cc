@@ -98,6 +98,9 @@ TEST(GpuPolicyTest, ErrorsNameTheField) {
       {Of("config: 3"), "spec.groups[0].config: 3 must be a NodeConfig"},
       {Of("labels: {a b: c}"), "spec.groups[0].labels"},
       {Of("labels: {a: b c}"), "spec.groups[0].labels.a"},
+      {"spec: {groups: [{name: a, nodeSelector: {}, labels: {pool: x}}, {name: b, nodeSelector: "
+       "{matchExpressions: [{key: pool, operator: Exists}]}}]}",
+       "spec.groups[0]: labels: a nodeSelector of this policy looks at \"pool\""},
       {Of("gate: {taint: maybe}"), "spec.groups[0].gate.taint"},
       {"spec: {groups: [{name: a, nodeSelector: {matchExpressions: [{key: a, operator: In}]}}]}",
        "spec.groups[0].nodeSelector.matchExpressions[0]: values: In needs values"},

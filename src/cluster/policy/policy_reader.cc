@@ -168,6 +168,27 @@ class Reader {
       }
       policy_.groups.push_back(std::move(group));
     });
+    CheckLabels(list);
+  }
+
+  // A label that selects nodes, and is set on them, would move them between groups for ever.
+  void CheckLabels(const Node& list) {
+    std::set<std::string, std::less<>> selecting;
+    for (const Group& group : policy_.groups) {
+      group.nodes.AddKeys(selecting);
+    }
+    if (selecting.empty()) {
+      return;
+    }
+    size_t index = 0;
+    list.ForEachItem([&](const Node& item) {
+      for (const auto& [key, value] : policy_.groups.at(index++).labels) {
+        if (selecting.contains(key)) {
+          item.Error("labels: a nodeSelector of this policy looks at \"{}\": set another label",
+                     key);
+        }
+      }
+    });
   }
 
   Group ReadGroup(const Node& item) {
