@@ -402,7 +402,7 @@ class Planner {
     }
     const policy::Group* group = model_.GroupOf(entry);
     static const policy::LabelMap kNone;
-    const policy::LabelMap& labels = group == nullptr ? kNone : group->labels;
+    const policy::LabelMap& labels = group == nullptr || !node.has_gpus ? kNone : group->labels;
     const std::string policy = entry.member ? entry.member->policy : "";
     if (labels.empty() ? node.label_keys.empty() : HasLabels(node, owner, policy, labels)) {
       return;

@@ -171,5 +171,18 @@ TEST_F(PlannerTest, AnAnswerDoesNotBringBackWhatIsGone) {
   EXPECT_THAT(model_.policies(), IsEmpty());
 }
 
+TEST_F(PlannerTest, OnlyNodesWithGpusGetLabels) {
+  AddPolicy("p", "groups: [{name: g, nodeSelector: {}, labels: {team: ml}}]");
+  AddNode("n1");
+  EXPECT_THAT(Do("node/n1"), HasSubstr("team"));
+  json::value plain = {{"metadata", {{"name", "n2"}, {"uid", "uid-n2"}}}};
+  model_.PutNode(plain, SteadyTime{}, false);
+  EXPECT_THAT(Do("node/n2"), IsEmpty());
+  // It had GPUs before.
+  plain.at("metadata").as_object()["annotations"] = {{fleet::kLabelsAnnotation, "p: team"}};
+  model_.PutNode(plain, SteadyTime{}, false);
+  EXPECT_THAT(Do("node/n2"), AllOf(HasSubstr("n2"), Not(HasSubstr("team"))));
+}
+
 }  // namespace
 }  // namespace kgpu::controller
