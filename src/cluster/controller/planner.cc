@@ -311,7 +311,7 @@ class Planner {
       case StepKind::kRunPod:
         all.push_back(step.role == fleet::kInstallRole
                           ? RunInstaller(pods_, node, record, step.pod)
-                          : RunValidation(pods_, node, step.pod, node.gpus));
+                          : RunValidation(pods_, node, step.pod, step.gpus));
         break;
       case StepKind::kDeletePod:
         all.push_back(DeletePod(step.pods.front()));

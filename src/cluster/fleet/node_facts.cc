@@ -217,6 +217,14 @@ bool IsUnavailable(const NodeFacts& node) {
          (!node.gpu_ready.status.empty() && node.gpu_ready.status != "True");
 }
 
+uint64_t FreeGpus(const NodeFacts& node, std::span<const PodFacts> pods) {
+  uint64_t used = 0;
+  for (const PodFacts& pod : pods) {
+    used += pod.HasEnded() ? 0 : pod.gpus;
+  }
+  return node.gpus - std::min(used, node.gpus);
+}
+
 bool IsRelevantPod(const json::value& pod) {
   return !RoleOf(pod).empty() || GpusOf(pod) > 0;
 }

@@ -177,6 +177,27 @@ TEST_F(StepTest, AFailedValidationStaysUntilSomebodyAsks) {
   Go(UpgradeState::kInstall);
 }
 
+TEST_F(StepTest, OnlyFreeGpusAreValidated) {
+  record_.state = UpgradeState::kValidate;
+  BeNew();
+  EXPECT_EQ(Next().gpus, 8U);
+  pods_ = {GpuPod("exporter", PodOwner::kDaemonSet), GpuPod("static")};
+  pods_[1].is_mirror = true;
+  EXPECT_EQ(Next().kind, StepKind::kRunPod);
+  EXPECT_EQ(Next().gpus, 6U);
+  pods_.push_back(OwnPod(Next().pod, kValidateRole, "Running"));
+  pods_[2].gpus = 6;
+  EXPECT_EQ(Next().kind, StepKind::kWait);
+  pods_.pop_back();
+  pods_[0].gpus = 9;
+  EXPECT_EQ(Next().kind, StepKind::kFinish);
+  pods_.clear();
+  node_.gpus = 0;
+  EXPECT_EQ(Next().kind, StepKind::kFinish);
+  node_.gpu_ready.status = "False";
+  EXPECT_EQ(Next().kind, StepKind::kWait);
+}
+
 TEST_F(StepTest, AnotherDriverRestartsAFailedNode) {
   record_.state = UpgradeState::kFailed;
   record_.failed_in = UpgradeState::kInstall;
