@@ -268,6 +268,7 @@ class Planner {
     const NodeFacts& node = entry.facts;
     const auto record = fleet::ParseUpgradeRecord(node.upgrade);
     if (!record.ok()) {
+      unreadable_.insert(node.name);
       return;  // it counts as failed, and only a person can tell
     }
     ExpectPods(node, *record);
@@ -327,16 +328,18 @@ class Planner {
   void PlanFence(const NodeEntry& entry, const std::vector<PodFacts>& pods) {
     const NodeFacts& node = entry.facts;
     const auto record = fleet::ParseFenceRecord(node.quarantine);
+    if (record.ok()) {
+      expected_.insert(fmt::format(
+          "{}/{}", pods_.space,
+          fleet::PodName(fleet::kValidateRole, node.uid, record->since, record->attempt)));
+    } else if (!node.quarantine.empty()) {
+      unreadable_.insert(node.name);
+    }
     if (record.ok() && model_.IsUnknown(record->policy)) {
       return;
     }
     if (node.quarantine.empty() && !node.is_tainted && IsShadowed(entry)) {
       return;
-    }
-    if (record.ok()) {
-      expected_.insert(fmt::format(
-          "{}/{}", pods_.space,
-          fleet::PodName(fleet::kValidateRole, node.uid, record->since, record->attempt)));
     }
     const policy::GpuPolicy* policy = model_.PolicyOf(entry);
     const fleet::FenceStep step = fleet::NextFenceStep(
@@ -430,10 +433,10 @@ class Planner {
     }
   }
 
-  // Pods of ours that no node's record asks for.
+  // Pods of ours that no node's record asks for, as far as we understand the records.
   void CleanPods() {
     for (const auto& [key, node] : model_.own_pods()) {
-      if (expected_.contains(key)) {
+      if (expected_.contains(key) || unreadable_.contains(node)) {
         continue;
       }
       const std::optional<PodFacts> pod = model_.FindPod(key);
@@ -454,7 +457,8 @@ class Planner {
   std::map<std::pair<std::string, size_t>, std::vector<Member>> members_;
   std::map<std::pair<std::string, size_t>, size_t> fenced_;  // by this plan
   std::set<std::string> keys_;
-  std::set<std::string> expected_;  // our pods that somebody waits for
+  std::set<std::string> expected_;    // our pods that somebody waits for
+  std::set<std::string> unreadable_;  // nodes with records that we do not understand
 };
 
 }  // namespace

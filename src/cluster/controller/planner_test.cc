@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -182,6 +183,33 @@ TEST_F(PlannerTest, OnlyNodesWithGpusGetLabels) {
   plain.at("metadata").as_object()["annotations"] = {{fleet::kLabelsAnnotation, "p: team"}};
   model_.PutNode(plain, SteadyTime{}, false);
   EXPECT_THAT(Do("node/n2"), AllOf(HasSubstr("n2"), Not(HasSubstr("team"))));
+}
+
+TEST_F(PlannerTest, PodsOfRecordsThatItDoesNotUnderstandStay) {
+  const auto add_pod = [this](std::string_view name) {
+    model_.PutPod(std::make_shared<json::value>(
+        json::value{{"metadata", {{"namespace", "kgpu"}, {"name", name}, {"uid", name}}},
+                    {"node", "n1"},
+                    {"phase", "Running"},
+                    {"role", "validate"}}));
+  };
+  AddPolicy("p", kSpec);
+  AddNode("n1");
+  add_pod("kgpu-validate-0");
+  EXPECT_THAT(Do("pod/"), HasSubstr("DELETE"));
+  AddNode("n1", R"({kgpu.dev/upgrade: "of a newer version"})");
+  EXPECT_THAT(Do("pod/"), IsEmpty());
+  AddNode("n1", R"({kgpu.dev/quarantine: "of a newer version"})");
+  EXPECT_THAT(Do("pod/"), IsEmpty());
+  // The policy of a fence that is being validated becomes invalid.
+  const fleet::FenceRecord fence{.is_validating = true, .since = kNow, .policy = "q"};
+  AddNode("n1",
+          json::serialize(json::value{{fleet::kQuarantineAnnotation, fleet::PrintRecord(fence)}}));
+  EXPECT_THAT(Do("pod/kgpu/kgpu-validate-0"), HasSubstr("DELETE"));
+  const std::string own = fleet::PodName(fleet::kValidateRole, "uid-n1", kNow, 0);
+  add_pod(own);
+  AddPolicy("q", "{groups: 3}");
+  EXPECT_THAT(Do("pod/kgpu/" + own), IsEmpty());
 }
 
 }  // namespace
