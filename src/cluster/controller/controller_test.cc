@@ -164,11 +164,11 @@ TEST_F(ControllerTest, GroupsConfigurationsAreInOneConfigMap) {
   - {name: a, nodeSelector: {matchLabels: {pool: a}}, gate: {taint: true}}
   - name: b
     nodeSelector: {matchExpressions: [{key: pool, operator: In, values: [b]}]}
-    config: {pools: [{resource: example.com/gpu}]}
+    config: {pools: [{resource: kgpu.dev/big}]}
 )");
   json::object data = Find(kMapPath).at("data").as_object();
   EXPECT_THAT(std::string(data.at("all.a.yaml").as_string()), HasSubstr("taint: true"));
-  EXPECT_THAT(std::string(data.at("all.b.yaml").as_string()), HasSubstr("example.com/gpu"));
+  EXPECT_THAT(std::string(data.at("all.b.yaml").as_string()), HasSubstr("kgpu.dev/big"));
   EXPECT_EQ(TestYaml(std::string(data.at("selectors.yaml").as_string())),
             TestYaml("- {config: all.a, nodeSelector: {matchLabels: {pool: a}}}\n"
                      "- {config: all.b, nodeSelector: {matchExpressions: [{key: pool, operator: "

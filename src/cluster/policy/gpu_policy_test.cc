@@ -95,6 +95,8 @@ TEST(GpuPolicyTest, ErrorsNameTheField) {
       {Of("driver: {branch: \"550.54\"}"), "spec.groups[0].driver.branch: "},
       {Of("driver: {branch: \"535\", version: 550.54.15}"), "is not of branch 535"},
       {Of("config: {pools: [{shares: 3}]}"), "spec.groups[0].config:"},
+      {Of("config: {pools: [{resource: example.com/gpu}]}"),
+       "spec.groups[0]: config: pools: resource \"example.com/gpu\" must begin with nvidia.com/"},
       {Of("config: 3"), "spec.groups[0].config: 3 must be a NodeConfig"},
       {Of("labels: {a b: c}"), "spec.groups[0].labels"},
       {Of("labels: {a: b c}"), "spec.groups[0].labels.a"},

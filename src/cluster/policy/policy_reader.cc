@@ -325,9 +325,18 @@ class Reader {
     }
     group.config = doc::Print(text, doc::Format::kYaml);
     const std::string path = fmt::format("{}.config", item.path());
-    if (const auto parsed = config::ParseNodeConfig(group.config, path); !parsed.ok()) {
+    const auto parsed = config::ParseNodeConfig(group.config, path);
+    if (!parsed.ok()) {
       problems_.Add(item.position(), Message(parsed.status()));
       group.config.clear();
+      return;
+    }
+    // Who uses others, the controller would not see: a driver would be replaced under their pods.
+    for (const config::Pool& pool : parsed->pools) {
+      if (!pool.resource.empty() && !IsGpuResource(pool.resource)) {
+        item.Error("config: pools: resource \"{}\" must begin with nvidia.com/ or kgpu.dev/",
+                   Printable(pool.resource, 100));
+      }
     }
   }
 
