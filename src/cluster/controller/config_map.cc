@@ -46,6 +46,40 @@ json::object SelectorJson(const policy::LabelSelector& selector) {
   return object;
 }
 
+// Exactly this data. Keys of others are removed by name: an apply would leave them, and agents
+// would read them.
+kube::ApiRequest WriteRequest(const json::value& current, const std::string& path,
+                              const std::string& space, json::object data) {
+  json::object metadata = {{"name", kConfigMapName},
+                           {"namespace", space},
+                           {"labels",
+                            {{fleet::kNameLabel, "kgpu-controller"},
+                             {"app.kubernetes.io/part-of", "kgpu"},
+                             {"app.kubernetes.io/managed-by", fleet::kManager}}}};
+  const kube::WriteOptions options{.field_manager = std::string(fleet::kManager)};
+  if (current.is_null()) {
+    const json::value object = {{"apiVersion", "v1"},
+                                {"kind", "ConfigMap"},
+                                {"metadata", std::move(metadata)},
+                                {"data", std::move(data)}};
+    // Cannot fail: the object has what an apply needs.
+    auto request = kube::ApplyRequest(path, object, true, options);
+    return request.ok() ? *std::move(request) : kube::ApiRequest{};
+  }
+  if (const json::value* before = kube::FindField(current, {"data"});
+      before != nullptr && before->is_object()) {
+    for (const auto& [key, value] : before->get_object()) {
+      if (!data.contains(key)) {
+        data[key] = nullptr;
+      }
+    }
+  }
+  metadata["resourceVersion"] = kube::VersionOf(current);
+  return kube::PatchRequest(path, kube::PatchType::kMerge,
+                            {{"metadata", std::move(metadata)}, {"data", std::move(data)}},
+                            options);
+}
+
 }  // namespace
 
 json::object ConfigMapData(const Model& model) {
@@ -96,24 +130,10 @@ void AddConfigMap(const Model& model, const std::string& space, std::vector<Work
   if (current != nullptr && current->is_object() && current->get_object() == data) {
     return;
   }
-  const json::value object = {{"apiVersion", "v1"},
-                              {"kind", "ConfigMap"},
-                              {"metadata",
-                               {{"name", kConfigMapName},
-                                {"namespace", space},
-                                {"labels",
-                                 {{fleet::kNameLabel, "kgpu-controller"},
-                                  {"app.kubernetes.io/part-of", "kgpu"},
-                                  {"app.kubernetes.io/managed-by", fleet::kManager}}}}},
-                              {"data", std::move(data)}};
-  if (auto request =
-          kube::ApplyRequest(path, object, true, {.field_manager = std::string(fleet::kManager)});
-      request.ok()) {
-    work.push_back({.key = key,
-                    .what = "write the groups' configurations",
-                    .order = Work::Order::kLabel,
-                    .request = *std::move(request)});
-  }
+  work.push_back({.key = key,
+                  .what = "write the groups' configurations",
+                  .order = Work::Order::kLabel,
+                  .request = WriteRequest(model.config_map(), path, space, std::move(data))});
 }
 
 }  // namespace kgpu::controller

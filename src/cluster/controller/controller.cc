@@ -52,7 +52,8 @@ class Leader {
                  {.on_changed = [this] { PlanSoon(); },
                   .on_node_gone = [this](const std::string&) { sweeper_.Sweep(); }}),
         sweeper_(loop, clients.main, options.pods.space, [this](std::string_view node) {
-          return !watches_.is_synced() || model_.nodes().contains(node);
+          // While the watch is broken, a node may have come that nobody has told us about.
+          return !watches_.is_synced() || !watches_.is_current() || model_.nodes().contains(node);
         }) {}
   ~Leader() { loop_.CancelTimer(timer_); }
   Leader(const Leader&) = delete;

@@ -30,6 +30,9 @@ using ::testing::Not;
 constexpr const char* kPolicyPath = "/apis/kgpu.dev/v1alpha1/gpupolicies/all";
 constexpr const char* kMapPath = "/api/v1/namespaces/kgpu/configmaps/kgpu-policy";
 
+constexpr std::string_view kFeaturesPath =
+    "/apis/nfd.k8s-sigs.io/v1alpha1/namespaces/kgpu/nodefeatures";
+
 class ControllerTest : public ::testing::Test {
  protected:
   ControllerTest() {
@@ -164,11 +167,11 @@ TEST_F(ControllerTest, GroupsConfigurationsAreInOneConfigMap) {
   - {name: a, nodeSelector: {matchLabels: {pool: a}}, gate: {taint: true}}
   - name: b
     nodeSelector: {matchExpressions: [{key: pool, operator: In, values: [b]}]}
-    config: {pools: [{resource: example.com/gpu}]}
+    config: {pools: [{resource: kgpu.dev/big}]}
 )");
   json::object data = Find(kMapPath).at("data").as_object();
   EXPECT_THAT(std::string(data.at("all.a.yaml").as_string()), HasSubstr("taint: true"));
-  EXPECT_THAT(std::string(data.at("all.b.yaml").as_string()), HasSubstr("example.com/gpu"));
+  EXPECT_THAT(std::string(data.at("all.b.yaml").as_string()), HasSubstr("kgpu.dev/big"));
   EXPECT_EQ(TestYaml(std::string(data.at("selectors.yaml").as_string())),
             TestYaml("- {config: all.a, nodeSelector: {matchLabels: {pool: a}}}\n"
                      "- {config: all.b, nodeSelector: {matchExpressions: [{key: pool, operator: "
@@ -179,6 +182,17 @@ TEST_F(ControllerTest, GroupsConfigurationsAreInOneConfigMap) {
   EXPECT_TRUE(data.contains("all.b.yaml"));
   Change("groups: [{name: b, nodeSelector: {}}]");
   EXPECT_THAT(Find(kMapPath), IsEmpty());
+}
+
+TEST_F(ControllerTest, KeysOfOthersInTheConfigMapAreRemovedOnce) {
+  Begin("groups: [{name: a, nodeSelector: {}, gate: {taint: true}}]");
+  ASSERT_OK(api_.Do("PATCH", kMapPath, {{"data", {{"theirs.yaml", "x"}}}}));
+  loop_.Advance(minutes(1));
+  EXPECT_FALSE(Find(kMapPath).at("data").as_object().contains("theirs.yaml"));
+  EXPECT_TRUE(Find(kMapPath).at("data").as_object().contains("all.a.yaml"));
+  const uint64_t before = Writes();
+  loop_.Advance(minutes(10));
+  EXPECT_EQ(Writes(), before);
 }
 
 TEST_F(ControllerTest, AnUpgradeRespectsDisruptionBudgets) {
@@ -264,8 +278,10 @@ TEST_F(ControllerTest, QuarantineFencesNotifiesAndReturnsAfterValidation) {
   EXPECT_FALSE(HasTaint(2));
 }
 
-TEST_F(ControllerTest, ADeletedNodesFeaturesGo) {
-  const char* crd = R"(
+class FeatureTest : public ControllerTest {
+ protected:
+  FeatureTest() {
+    const char* crd = R"(
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: nodefeatures.nfd.k8s-sigs.io}
@@ -279,18 +295,21 @@ spec:
       storage: true
       schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 )";
-  ASSERT_OK(
-      api_.Do("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", TestYaml(crd)));
-  Begin("groups: [{name: a, nodeSelector: {}}]");
-  const std::string path = "/apis/nfd.k8s-sigs.io/v1alpha1/namespaces/kgpu/nodefeatures";
-  for (const char* node : {"node-00000", "node-00001"}) {
+    EXPECT_OK(
+        api_.Do("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", TestYaml(crd)));
+  }
+  json::object Feature(std::string_view node) {
+    return Find(fmt::format("{}/{}", kFeaturesPath, node));
+  }
+  // As the agent of the node does.
+  void AddFeature(const char* node) {
     const json::value feature = {
         {"apiVersion", "nfd.k8s-sigs.io/v1alpha1"},
         {"kind", "NodeFeature"},
         {"metadata", {{"name", node}, {"labels", {{"nfd.node.kubernetes.io/node-name", node}}}}}};
     http::Request request;
     request.method = "PATCH";
-    request.target = fmt::format("{}/{}?fieldManager=kgpu", path, node);
+    request.target = fmt::format("{}/{}?fieldManager=kgpu", kFeaturesPath, node);
     request.body = json::serialize(feature);
     request.headers.Add("Content-Type", "application/apply-patch+yaml");
     class Ignore final : public apiserver::Sink {
@@ -303,12 +322,30 @@ spec:
     };
     api_.Handle(request, std::make_shared<Ignore>());
   }
+};
+
+TEST_F(FeatureTest, ADeletedNodesFeaturesGo) {
+  Begin("groups: [{name: a, nodeSelector: {}}]");
+  AddFeature("node-00000");
+  AddFeature("node-00001");
   loop_.Advance(minutes(5));
-  EXPECT_THAT(Find(path + "/node-00000"), Not(IsEmpty()));
+  EXPECT_THAT(Feature("node-00000"), Not(IsEmpty()));
   sim_->DeleteNode(0);
   loop_.Advance(minutes(1));
-  EXPECT_THAT(Find(path + "/node-00000"), IsEmpty());
-  EXPECT_THAT(Find(path + "/node-00001"), Not(IsEmpty()));
+  EXPECT_THAT(Feature("node-00000"), IsEmpty());
+  EXPECT_THAT(Feature("node-00001"), Not(IsEmpty()));
+}
+
+TEST_F(FeatureTest, NobodysFeaturesGoWhileTheNodesAreNotFollowed) {
+  Begin("groups: [{name: a, nodeSelector: {}}]");
+  api_.faults().Add({.resource = "nodes", .user_agent = "kgpu-controller"});
+  api_.CutWatches();
+  ASSERT_OK(
+      api_.Do("POST", "/api/v1/nodes",
+              {{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", "node-new"}}}}));
+  AddFeature("node-new");
+  loop_.Advance(minutes(90));
+  EXPECT_THAT(Feature("node-new"), Not(IsEmpty()));
 }
 
 TEST_F(ControllerTest, ReactsWithinASecond) {

@@ -68,6 +68,11 @@ bool IsOlder(std::string_view a, std::string_view b) {
 
 bool Model::PutNode(const json::value& node, SteadyTime now, bool is_own_write) {
   NodeFacts facts = fleet::ReadNode(node);
+  const auto found = nodes_.find(facts.name);
+  // The answer comes after the watch has said that the node is gone, or is another one.
+  if (is_own_write && (found == nodes_.end() || found->second.facts.uid != facts.uid)) {
+    return false;
+  }
   NodeEntry& entry = nodes_[facts.name];
   const bool is_recent = is_own_write || (entry.is_own_write && now - entry.written < kWatchLag);
   if (is_recent && entry.facts.uid == facts.uid && IsOlder(facts.version, entry.facts.version)) {
@@ -131,6 +136,11 @@ bool Model::RemovePod(const json::value& pod) {
 
 bool Model::PutPolicy(const json::value& object, SteadyTime now, bool is_own_write) {
   const std::string name(kube::NameOf(object));
+  const auto found = policies_.find(name);
+  if (is_own_write && (found == policies_.end() ||
+                       found->second.uid != kube::TextField(object, {"metadata", "uid"}))) {
+    return false;
+  }
   PolicyEntry& entry = policies_[name];
   const auto written = policy_writes_.find(name);
   const bool is_recent =
@@ -214,6 +224,11 @@ const policy::Group* Model::GroupOf(const NodeEntry& node) const {
 bool Model::IsUnknown(std::string_view policy) const {
   const auto found = policies_.find(policy);
   return found != policies_.end() && !found->second.policy;
+}
+
+bool Model::IsShadowed(std::string_view policy) const {
+  return std::any_of(policies_.begin(), policies_.lower_bound(policy),
+                     [](const auto& one) { return !one.second.policy; });
 }
 
 std::string Model::DriverSetProblem(std::string_view target) const {

@@ -54,7 +54,8 @@ class Model {
   const fleet::KeySet& label_keys() const { return label_keys_; }
 
   // Each returns whether anything changed that matters. An object from the watch that is older than
-  // the answer to our write is ignored for a minute.
+  // the answer to our write is ignored for a minute; an answer about an object that is not in the
+  // model always.
   bool PutNode(const boost::json::value& node, SteadyTime now, bool is_own_write);
   bool RemoveNode(std::string_view name);
   bool PutPod(const ObjectPtr& pod);
@@ -79,6 +80,8 @@ class Model {
   const policy::Group* GroupOf(const NodeEntry& node) const;
   // Whether nothing may be concluded about what this policy wants.
   bool IsUnknown(std::string_view policy) const;
+  // Whether a policy that goes before it has no valid spec: its nodes may be that one's.
+  bool IsShadowed(std::string_view policy) const;
   // Why the DaemonSet would not install `target`; empty: it would.
   std::string DriverSetProblem(std::string_view target) const;
 

@@ -164,35 +164,56 @@ class Planner {
     std::vector<fleet::GroupNode> nodes;
     std::set<std::string> starting;
     std::vector<const NodeFacts*> reserved;
-    size_t unavailable = 0;
     for (const Member& member : members) {
       const NodeFacts& node = member.entry->facts;
       nodes.push_back({.node = &node, .record = member.record});
-      if (entry.starting.contains(node.name) && node.upgrade.empty()) {
+      if (entry.starting.contains(node.name) && node.upgrade.empty() &&
+          fleet::IsOutdated(node, goal)) {
         starting.insert(node.name);
         reserved.push_back(&node);
-      } else {
-        unavailable += fleet::IsUnavailable(node) ? 1 : 0;
       }
     }
-    // Once more, just before: others may have become unavailable since the decision.
-    const size_t most = entry.policy->upgrade.max_unavailable.Of(members.size(), true);
-    for (const NodeFacts* node : reserved) {
-      if (may_start_ && (fleet::IsUnavailable(*node) || unavailable < most)) {
-        unavailable += fleet::IsUnavailable(*node) ? 0 : 1;
-        Start(entry, goal, summary.name, *node);
-      }
-    }
+    const policy::Upgrade& settings = entry.policy->upgrade;
+    const bool is_shadowed = model_.IsShadowed(entry.name);
+    const bool may_start = may_start_ && !is_shadowed;
     fleet::StartPlan starts = fleet::PlanStarts(
-        {.nodes = nodes, .starting = starting, .goal = goal, .settings = entry.policy->upgrade});
+        {.nodes = nodes, .starting = starting, .goal = goal, .settings = settings});
+    const bool is_stopped = settings.is_paused || settings.is_aborted ||
+                            starts.failed > settings.failure_budget.Of(members.size(), false);
+    if (may_start && !is_stopped) {
+      StartReserved(entry, members, reserved, goal, summary.name);
+    }
     summary.hold = starts.hold;
+    if (is_shadowed && (!starts.starts.empty() || !starts.hold.empty())) {
+      summary.hold = "EarlierPolicyInvalid";
+    }
     if (goal.from == DriverSource::kContainer && starts.outdated > 0) {
       summary.driver_problem = model_.DriverSetProblem(goal.driver);
     }
-    if (may_start_ && entry.problem.empty() && summary.driver_problem.empty()) {
+    if (may_start && entry.problem.empty() && summary.driver_problem.empty()) {
       starting.insert(starts.starts.begin(), starts.starts.end());
     }
     summary.starting = std::move(starting);
+  }
+
+  // Once more, just before: nodes may have become unavailable since the decision.
+  void StartReserved(const PolicyEntry& entry, const std::vector<Member>& members,
+                     const std::vector<const NodeFacts*>& reserved, const UpgradeGoal& goal,
+                     const std::string& group) {
+    size_t unavailable = 0;
+    for (const Member& member : members) {
+      const NodeFacts& node = member.entry->facts;
+      const bool is_reserved = std::ranges::find(reserved, &node) != reserved.end();
+      unavailable += !is_reserved && fleet::IsUnavailable(node) ? 1 : 0;
+    }
+    const size_t most = entry.policy->upgrade.max_unavailable.Of(members.size(), true);
+    for (const NodeFacts* node : reserved) {
+      const bool is_out = fleet::IsUnavailable(*node);
+      if (node->is_ready && !node->is_tainted && (is_out || unavailable < most)) {
+        unavailable += is_out ? 0 : 1;
+        Start(entry, goal, group, *node);
+      }
+    }
   }
 
   void Start(const PolicyEntry& entry, const UpgradeGoal& goal, const std::string& group,
@@ -247,6 +268,7 @@ class Planner {
     const NodeFacts& node = entry.facts;
     const auto record = fleet::ParseUpgradeRecord(node.upgrade);
     if (!record.ok()) {
+      unreadable_.insert(node.name);
       return;  // it counts as failed, and only a person can tell
     }
     ExpectPods(node, *record);
@@ -290,7 +312,7 @@ class Planner {
       case StepKind::kRunPod:
         all.push_back(step.role == fleet::kInstallRole
                           ? RunInstaller(pods_, node, record, step.pod)
-                          : RunValidation(pods_, node, step.pod, node.gpus));
+                          : RunValidation(pods_, node, step.pod, step.gpus));
         break;
       case StepKind::kDeletePod:
         all.push_back(DeletePod(step.pods.front()));
@@ -306,13 +328,18 @@ class Planner {
   void PlanFence(const NodeEntry& entry, const std::vector<PodFacts>& pods) {
     const NodeFacts& node = entry.facts;
     const auto record = fleet::ParseFenceRecord(node.quarantine);
-    if (record.ok() && model_.IsUnknown(record->policy)) {
-      return;
-    }
     if (record.ok()) {
       expected_.insert(fmt::format(
           "{}/{}", pods_.space,
           fleet::PodName(fleet::kValidateRole, node.uid, record->since, record->attempt)));
+    } else if (!node.quarantine.empty()) {
+      unreadable_.insert(node.name);
+    }
+    if (record.ok() && model_.IsUnknown(record->policy)) {
+      return;
+    }
+    if (node.quarantine.empty() && !node.is_tainted && IsShadowed(entry)) {
+      return;
     }
     const policy::GpuPolicy* policy = model_.PolicyOf(entry);
     const fleet::FenceStep step = fleet::NextFenceStep(
@@ -342,6 +369,11 @@ class Planner {
     Push(std::move(work));
   }
 
+  // Whether the node may belong to another policy, of which no valid spec was seen.
+  bool IsShadowed(const NodeEntry& entry) const {
+    return entry.member && model_.IsShadowed(entry.member->policy);
+  }
+
   // The users of a node that is fenced: their pods go on, but nobody else comes.
   static void Notify(const NodeFacts& node, const std::vector<PodFacts>& pods,
                      const std::string& message, Work& work) {
@@ -368,12 +400,12 @@ class Planner {
   void PlanLabels(const NodeEntry& entry) {
     const NodeFacts& node = entry.facts;
     const LabelOwner owner = LabelOwnerOf(node);
-    if (model_.IsUnknown(owner.policy)) {
+    if (model_.IsUnknown(owner.policy) || IsShadowed(entry)) {
       return;
     }
     const policy::Group* group = model_.GroupOf(entry);
     static const policy::LabelMap kNone;
-    const policy::LabelMap& labels = group == nullptr ? kNone : group->labels;
+    const policy::LabelMap& labels = group == nullptr || !node.has_gpus ? kNone : group->labels;
     const std::string policy = entry.member ? entry.member->policy : "";
     if (labels.empty() ? node.label_keys.empty() : HasLabels(node, owner, policy, labels)) {
       return;
@@ -401,10 +433,10 @@ class Planner {
     }
   }
 
-  // Pods of ours that no node's record asks for.
+  // Pods of ours that no node's record asks for, as far as we understand the records.
   void CleanPods() {
     for (const auto& [key, node] : model_.own_pods()) {
-      if (expected_.contains(key)) {
+      if (expected_.contains(key) || unreadable_.contains(node)) {
         continue;
       }
       const std::optional<PodFacts> pod = model_.FindPod(key);
@@ -425,7 +457,8 @@ class Planner {
   std::map<std::pair<std::string, size_t>, std::vector<Member>> members_;
   std::map<std::pair<std::string, size_t>, size_t> fenced_;  // by this plan
   std::set<std::string> keys_;
-  std::set<std::string> expected_;  // our pods that somebody waits for
+  std::set<std::string> expected_;    // our pods that somebody waits for
+  std::set<std::string> unreadable_;  // nodes with records that we do not understand
 };
 
 }  // namespace

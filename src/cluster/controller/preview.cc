@@ -81,9 +81,9 @@ NodeProgress ProgressOf(const NodeEntry& entry, const policy::GpuPolicy& policy,
   } else {
     progress.state = "outdated";
     progress.next = !summary.driver_problem.empty()        ? summary.driver_problem
-                    : summary.starting.contains(node.name) ? "starts"
                     : !node.is_ready                       ? "waits: the kubelet is not ready"
                     : node.is_tainted                      ? "waits: in quarantine"
+                    : summary.starting.contains(node.name) ? "starts"
                     : summary.hold.empty()                 ? "waits"
                                                            : fmt::format("waits: {}", summary.hold);
   }

@@ -80,7 +80,6 @@ json::object SpecBase(const PodSettings& settings, const NodeFacts& node) {
   json::object spec = {{"nodeName", node.name},
                        {"restartPolicy", "Never"},
                        {"automountServiceAccountToken", false},
-                       {"priorityClassName", "system-node-critical"},
                        {"tolerations", json::array{{{"operator", "Exists"}}}}};
   // It brings the secrets for the image's registry, and the rights that admission asks for.
   if (!settings.service_account.empty()) {
@@ -170,6 +169,8 @@ Work RunInstaller(const PodSettings& settings, const NodeFacts& node,
   const bool is_branch = record.to.find('.') == std::string::npos;
   json::object pod = PodBase(settings, node, fleet::kInstallRole, name);
   json::object spec = SpecBase(settings, node);
+  // No user of GPUs is left on the node, and it must come back: others give way.
+  spec["priorityClassName"] = "system-node-critical";
   // Packages, kernel modules and units of the host: nothing less than the host itself.
   spec["hostPID"] = true;
   spec["hostNetwork"] = true;
@@ -194,19 +195,22 @@ Work RunValidation(const PodSettings& settings, const NodeFacts& node, std::stri
                    uint64_t gpus) {
   json::object pod = PodBase(settings, node, fleet::kValidateRole, name);
   json::object spec = SpecBase(settings, node);
+  // It must not push out a user's pod to fit: without priority, and asking for nothing but GPUs.
   spec["securityContext"] = {{"runAsNonRoot", true},
                              {"runAsUser", 65534},
                              {"seccompProfile", {{"type", "RuntimeDefault"}}}};
-  spec["containers"] = json::array{
-      {{"name", "validate"},
-       {"image", settings.image},
-       {"command", json::array{"/usr/local/bin/kgpu", "validate"}},
-       {"imagePullPolicy", "IfNotPresent"},
-       {"securityContext",
-        {{"allowPrivilegeEscalation", false},
-         {"readOnlyRootFilesystem", true},
-         {"capabilities", {{"drop", json::array{"ALL"}}}}}},
-       {"resources", {{"limits", {{node.resource, fmt::format("{}", gpus)}, {"memory", "1Gi"}}}}}}};
+  spec["containers"] =
+      json::array{{{"name", "validate"},
+                   {"image", settings.image},
+                   {"command", json::array{"/usr/local/bin/kgpu", "validate"}},
+                   {"imagePullPolicy", "IfNotPresent"},
+                   {"securityContext",
+                    {{"allowPrivilegeEscalation", false},
+                     {"readOnlyRootFilesystem", true},
+                     {"capabilities", {{"drop", json::array{"ALL"}}}}}},
+                   {"resources",
+                    {{"limits", {{node.resource, fmt::format("{}", gpus)}, {"memory", "1Gi"}}},
+                     {"requests", {{"memory", "0"}}}}}}};
   pod["spec"] = std::move(spec);
   return CreatePod(settings, std::move(pod), fmt::format("node {}: validate", node.name));
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/cluster/policy/gpu_policy.h"
 #include "src/kube/api/json.h"
 #include "src/platform/base/strings.h"
 
@@ -17,6 +18,7 @@ namespace {
 namespace json = boost::json;
 using kube::FindField;
 using kube::TextField;
+using policy::IsGpuResource;
 
 constexpr std::array<std::string_view, 3> kConditions = {"Ready", "GPUReady", "GPUHealthy"};
 constexpr std::array<std::string_view, 4> kAnnotations = {kUpgradeAnnotation, kRetryAnnotation,
@@ -38,10 +40,6 @@ const json::object& MapAt(const json::value& from, std::initializer_list<std::st
   static const json::object kNone;
   const json::value* map = FindField(from, path);
   return map != nullptr && map->is_object() ? map->get_object() : kNone;
-}
-
-bool IsGpuResource(std::string_view name) {
-  return name.starts_with("nvidia.com/") || name.starts_with("kgpu.dev/");
 }
 
 // Whole numbers are all that extended resources have; others count as none.
@@ -215,6 +213,14 @@ NodeFacts ReadNode(const json::value& node) {
 bool IsUnavailable(const NodeFacts& node) {
   return !node.is_ready || node.is_unschedulable || node.is_tainted || !node.upgrade.empty() ||
          (!node.gpu_ready.status.empty() && node.gpu_ready.status != "True");
+}
+
+uint64_t FreeGpus(const NodeFacts& node, std::span<const PodFacts> pods) {
+  uint64_t used = 0;
+  for (const PodFacts& pod : pods) {
+    used += pod.HasEnded() ? 0 : pod.gpus;
+  }
+  return node.gpus - std::min(used, node.gpus);
 }
 
 bool IsRelevantPod(const json::value& pod) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -90,6 +91,9 @@ struct PodFacts {
     return gpus > 0 && role.empty() && !HasEnded() && !is_mirror && owner != PodOwner::kDaemonSet;
   }
 };
+
+// The node's GPUs that no pod holds; pods that an eviction leaves hold theirs, too.
+uint64_t FreeGpus(const NodeFacts& node, std::span<const PodFacts> pods);
 
 // Pods that use GPUs, by an extended resource or a claim, and those that kgpu runs on nodes.
 bool IsRelevantPod(const boost::json::value& pod);

@@ -66,14 +66,9 @@ FenceStep Validate(const FenceInput& in, const FenceRecord& record) {
   if (pod != in.pods.end()) {
     return Wait(fmt::format("waits for pod {} to end", name));
   }
-  uint64_t used = 0;
-  for (const PodFacts& one : in.pods) {
-    used += one.HasEnded() ? 0 : one.gpus;
-  }
-  if (used >= in.node.gpus) {
-    return Wait("waits for a free GPU to validate");
-  }
-  return {.kind = FenceStepKind::kRunPod, .pod = name, .gpus = in.node.gpus - used};
+  const uint64_t gpus = FreeGpus(in.node, in.pods);
+  return gpus == 0 ? Wait("waits for a free GPU to validate")
+                   : FenceStep{.kind = FenceStepKind::kRunPod, .pod = name, .gpus = gpus};
 }
 
 }  // namespace

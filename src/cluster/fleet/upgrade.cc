@@ -127,6 +127,8 @@ class Upgrader {
     return GoOn(UpgradeState::kEvict);
   }
 
+  // Also in state `install`, before anything is done: a pod may have been bound just before the
+  // cordon, or while the node was uncordoned.
   Step EvictPods() const {
     std::vector<PodFacts> pods = Holders();
     if (pods.empty()) {
@@ -159,11 +161,12 @@ class Upgrader {
     return PodName(role, in_.node.uid, in_.record.since, in_.record.attempt);
   }
 
-  Step Run(std::string_view role) const {
+  Step Run(std::string_view role, uint64_t gpus = 0) const {
     return {.kind = StepKind::kRunPod,
             .message = fmt::format("runs pod {}", OwnPod(role)),
             .role = std::string(role),
-            .pod = OwnPod(role)};
+            .pod = OwnPod(role),
+            .gpus = gpus};
   }
 
   Step Again(std::string reason, std::string message) const {
@@ -179,6 +182,9 @@ class Upgrader {
   Step Install() const {
     const std::string name = OwnPod(kInstallRole);
     const PodFacts* pod = Find(name);
+    if (pod == nullptr && !Holders().empty()) {
+      return EvictPods();
+    }
     if (pod != nullptr && pod->phase == "Succeeded") {
       return GoOn(UpgradeState::kValidate);
     }
@@ -202,6 +208,9 @@ class Upgrader {
   Step ReplaceDriverPod() const {
     const auto pod = std::ranges::find(in_.pods, "driver", &PodFacts::role);
     const bool is_there = pod != in_.pods.end();
+    if (in_.record.pod.empty() && !Holders().empty()) {
+      return EvictPods();
+    }
     if (in_.record.pod.empty()) {
       UpgradeRecord record = in_.record;
       record.pod = is_there ? pod->uid : "none";
@@ -225,11 +234,13 @@ class Upgrader {
 
   Step Validate() const {
     const bool is_ready = IsThere() && in_.node.gpu_ready.status == "True";
-    if (is_ready && !in_.validates) {
-      return Finish("Upgraded", Done());
-    }
     const std::string name = OwnPod(kValidateRole);
     const PodFacts* pod = Find(name);
+    const uint64_t gpus = FreeGpus(in_.node, in_.pods);
+    // A pod that asked for GPUs that DaemonSets or static pods hold would be refused.
+    if (is_ready && (!in_.validates || (pod == nullptr && gpus == 0))) {
+      return Finish("Upgraded", Done());
+    }
     if (is_ready && pod != nullptr && pod->phase == "Succeeded") {
       return Finish("Upgraded", Done());
     }
@@ -244,10 +255,9 @@ class Upgrader {
                               in_.node.driver.empty() ? "missing" : in_.node.driver,
                               in_.node.gpu_ready.status, in_.node.gpu_ready.reason));
     }
-    return is_ready && pod == nullptr && in_.node.gpus > 0
-               ? Run(kValidateRole)
-               : Wait(is_ready ? fmt::format("waits for pod {} to end", name)
-                               : "waits for GPUReady with the new driver");
+    return is_ready && pod == nullptr ? Run(kValidateRole, gpus)
+                                      : Wait(is_ready ? fmt::format("waits for pod {} to end", name)
+                                                      : "waits for GPUReady with the new driver");
   }
   std::string Done() const {
     return fmt::format("driver {} replaced {}", in_.node.driver,
@@ -281,6 +291,8 @@ class Upgrader {
     record.pod.clear();
     record.reason.clear();
     record.message.clear();
+    // Somebody made it schedulable after the failure: the write cordons it.
+    record.is_cordoned = record.is_cordoned || !in_.node.is_unschedulable;
     return Write(std::move(record), "UpgradeRetried", fmt::format("from state {}", NameOf(state)));
   }
 

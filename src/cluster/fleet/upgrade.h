@@ -2,6 +2,7 @@
 // functions: what is observed → what to do. docs/reference/controller.md has the states.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <span>
@@ -35,6 +36,7 @@ struct Step {
   std::vector<PodFacts> pods{};
   std::string role{};
   std::string pod{};
+  uint64_t gpus = 0;  // that a pod of role kValidateRole validates
 };
 
 // What the node's group asks for now; nothing: no driver of ours.

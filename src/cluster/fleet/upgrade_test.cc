@@ -177,6 +177,27 @@ TEST_F(StepTest, AFailedValidationStaysUntilSomebodyAsks) {
   Go(UpgradeState::kInstall);
 }
 
+TEST_F(StepTest, OnlyFreeGpusAreValidated) {
+  record_.state = UpgradeState::kValidate;
+  BeNew();
+  EXPECT_EQ(Next().gpus, 8U);
+  pods_ = {GpuPod("exporter", PodOwner::kDaemonSet), GpuPod("static")};
+  pods_[1].is_mirror = true;
+  EXPECT_EQ(Next().kind, StepKind::kRunPod);
+  EXPECT_EQ(Next().gpus, 6U);
+  pods_.push_back(OwnPod(Next().pod, kValidateRole, "Running"));
+  pods_[2].gpus = 6;
+  EXPECT_EQ(Next().kind, StepKind::kWait);
+  pods_.pop_back();
+  pods_[0].gpus = 9;
+  EXPECT_EQ(Next().kind, StepKind::kFinish);
+  pods_.clear();
+  node_.gpus = 0;
+  EXPECT_EQ(Next().kind, StepKind::kFinish);
+  node_.gpu_ready.status = "False";
+  EXPECT_EQ(Next().kind, StepKind::kWait);
+}
+
 TEST_F(StepTest, AnotherDriverRestartsAFailedNode) {
   record_.state = UpgradeState::kFailed;
   record_.failed_in = UpgradeState::kInstall;
@@ -192,6 +213,32 @@ TEST_F(StepTest, ANodeThatSomebodyUncordonsIsCordonedAgain) {
   EXPECT_EQ(step.kind, StepKind::kWrite);
   EXPECT_TRUE(step.record.is_cordoned);
   EXPECT_EQ(step.record.since, record_.since);
+}
+
+TEST_F(StepTest, ARetryAfterSomebodyUncordonedReturnsTheNodeAtTheEnd) {
+  record_.state = UpgradeState::kFailed;
+  record_.failed_in = UpgradeState::kInstall;
+  record_.is_cordoned = false;  // somebody else had, and then has not
+  node_.is_unschedulable = false;
+  node_.is_retry_asked = true;
+  Go(UpgradeState::kInstall);
+  EXPECT_TRUE(record_.is_cordoned);
+}
+
+TEST_F(StepTest, NothingIsInstalledUnderPodsThatHoldGpus) {
+  record_.state = UpgradeState::kInstall;
+  for (const auto from : {policy::DriverSource::kPackage, policy::DriverSource::kContainer}) {
+    goal_->from = from;
+    record_.source = from;
+    pods_ = {GpuPod("late"), OwnPod("kgpu-driver-a", "driver", "Running")};
+    EXPECT_EQ(Next().kind, StepKind::kEvict);
+    pods_.erase(pods_.begin());
+    EXPECT_NE(Next().kind, StepKind::kEvict);
+  }
+  // What has begun goes on.
+  record_.source = policy::DriverSource::kPackage;
+  pods_ = {GpuPod("late"), OwnPod(Name(kInstallRole), kInstallRole, "Running")};
+  EXPECT_EQ(Next().kind, StepKind::kWait);
 }
 
 TEST_F(StepTest, AContainersDriverIsReplacedByItsDaemonSet) {

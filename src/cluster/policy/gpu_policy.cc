@@ -18,6 +18,10 @@ std::string Amount::Text() const {
   return fmt::format("{}{}", number, is_percent ? "%" : "");
 }
 
+bool IsGpuResource(std::string_view name) {
+  return name.starts_with("nvidia.com/") || name.starts_with("kgpu.dev/");
+}
+
 std::string_view NameOf(DriverSource source) {
   constexpr std::array<std::string_view, 3> kNames = {"host", "package", "container"};
   return kNames.at(static_cast<size_t>(source));

@@ -34,6 +34,9 @@ struct Amount {
   std::string Text() const;  // "5", "10%"
 };
 
+// Whether the controller counts the resource as GPUs: those of nvidia.com/ and kgpu.dev/.
+bool IsGpuResource(std::string_view name);
+
 enum class DriverSource : uint8_t {
   kHost,       // the host's own: kgpu only reports what does not fit
   kPackage,    // `kgpu driver install` on the host

@@ -168,6 +168,27 @@ class Reader {
       }
       policy_.groups.push_back(std::move(group));
     });
+    CheckLabels(list);
+  }
+
+  // A label that selects nodes, and is set on them, would move them between groups for ever.
+  void CheckLabels(const Node& list) {
+    std::set<std::string, std::less<>> selecting;
+    for (const Group& group : policy_.groups) {
+      group.nodes.AddKeys(selecting);
+    }
+    if (selecting.empty()) {
+      return;
+    }
+    size_t index = 0;
+    list.ForEachItem([&](const Node& item) {
+      for (const auto& [key, value] : policy_.groups.at(index++).labels) {
+        if (selecting.contains(key)) {
+          item.Error("labels: a nodeSelector of this policy looks at \"{}\": set another label",
+                     key);
+        }
+      }
+    });
   }
 
   Group ReadGroup(const Node& item) {
@@ -304,9 +325,18 @@ class Reader {
     }
     group.config = doc::Print(text, doc::Format::kYaml);
     const std::string path = fmt::format("{}.config", item.path());
-    if (const auto parsed = config::ParseNodeConfig(group.config, path); !parsed.ok()) {
+    const auto parsed = config::ParseNodeConfig(group.config, path);
+    if (!parsed.ok()) {
       problems_.Add(item.position(), Message(parsed.status()));
       group.config.clear();
+      return;
+    }
+    // Who uses others, the controller would not see: a driver would be replaced under their pods.
+    for (const config::Pool& pool : parsed->pools) {
+      if (!pool.resource.empty() && !IsGpuResource(pool.resource)) {
+        item.Error("config: pools: resource \"{}\" must begin with nvidia.com/ or kgpu.dev/",
+                   Printable(pool.resource, 100));
+      }
     }
   }
 
