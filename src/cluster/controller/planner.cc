@@ -196,15 +196,14 @@ class Planner {
     summary.starting = std::move(starting);
   }
 
-  // Once more, just before: nodes may have become unavailable since the decision.
+  // Once more, just before: nodes may have become unavailable since the decision, reserved ones
+  // too.
   void StartReserved(const PolicyEntry& entry, const std::vector<Member>& members,
                      const std::vector<const NodeFacts*>& reserved, const UpgradeGoal& goal,
                      const std::string& group) {
     size_t unavailable = 0;
     for (const Member& member : members) {
-      const NodeFacts& node = member.entry->facts;
-      const bool is_reserved = std::ranges::find(reserved, &node) != reserved.end();
-      unavailable += !is_reserved && fleet::IsUnavailable(node) ? 1 : 0;
+      unavailable += fleet::IsUnavailable(member.entry->facts) ? 1 : 0;
     }
     const size_t most = entry.policy->upgrade.max_unavailable.Of(members.size(), true);
     for (const NodeFacts* node : reserved) {

@@ -154,6 +154,26 @@ TEST_F(PlannerTest, ADecisionIsCarriedOutOnlyWhileItHolds) {
   EXPECT_THAT(Do("node/ok"), IsEmpty());
 }
 
+// A reserved node that is unavailable is one of the unavailable nodes, whether it starts or waits.
+TEST_F(PlannerTest, ReservedNodesThatAreUnavailableCount) {
+  AddPolicy("p",
+            "{groups: [{name: g, nodeSelector: {}, driver: {from: package, branch: \"550\"}}], "
+            "upgrade: {maxUnavailable: 2}}",
+            "{starting: [a, b]}");
+  AddNode("a", "{}", "{}", false);
+  AddNode("b");
+  AddNode("c", "{}", "{}", false);
+  AddNode("d");
+  EXPECT_THAT(Do("node/"), IsEmpty());
+  AddNode("c");
+  EXPECT_THAT(Do("node/b"), HasSubstr("upgrade"));
+  // One that somebody else cordoned makes no difference, and leaves room for no other.
+  AddNode("a", "{}", "{unschedulable: true}");
+  AddNode("c", "{}", "{}", false);
+  EXPECT_THAT(Do("node/a"), HasSubstr("upgrade"));
+  EXPECT_THAT(Do("node/b"), IsEmpty());
+}
+
 TEST_F(PlannerTest, AnAnswerDoesNotBringBackWhatIsGone) {
   const json::value node = {{"metadata", {{"name", "n1"}, {"uid", "uid-n1"}}}};
   const json::value policy = {{"metadata", {{"name", "p"}, {"uid", "uid-p"}}}};
