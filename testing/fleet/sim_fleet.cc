@@ -57,6 +57,15 @@ std::string Flag(const json::object& pod, std::string_view name) {
   return "";
 }
 
+uint64_t GpusOf(const json::object& pod) {
+  uint64_t gpus = 0;
+  for (const json::value& container : ItemsAt(pod, {"spec", "containers"})) {
+    gpus += ParseUint(TextAt(container.as_object(), {"resources", "limits", "nvidia.com/gpu"}))
+                .value_or(0);
+  }
+  return gpus;
+}
+
 json::object Ballast(size_t number) {
   json::object labels;
   for (int i = 0; i < 90; ++i) {
@@ -289,6 +298,10 @@ void SimFleet::OnPod(const json::object& pod) {
   }
   const std::string path =
       fmt::format("/api/v1/namespaces/kgpu/pods/{}", TextAt(pod, {"metadata", "name"}));
+  if (options_.is_single && GpusOf(pod) > 1) {
+    Reject(path);
+    return;
+  }
   api_.Do("PATCH", path + "/status", {{"status", {{"phase", "Running"}}}}).IgnoreError();
   if (role == "validate") {
     Validate(path);
@@ -325,6 +338,16 @@ void SimFleet::Validate(const std::string& path) {
   }
   const bool fails = Happens(options_.troubles.validation_fails);
   After(AnyTime(), [=, this] { EndPod(path, fails ? "Failed" : "Succeeded", fails ? 7 : 0); });
+}
+
+// As the kubelet does when its device plugin refuses: no container has a state.
+void SimFleet::Reject(const std::string& path) {
+  api_.Do("PATCH", path + "/status",
+          {{"status",
+            {{"phase", "Failed"},
+             {"reason", "UnexpectedAdmissionError"},
+             {"message", "Allocate failed due to rpc error: more than one is refused"}}}})
+      .IgnoreError();
 }
 
 void SimFleet::EndPod(const std::string& path, const std::string& phase, int code) {

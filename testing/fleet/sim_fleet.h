@@ -33,6 +33,7 @@ struct SimOptions {
   size_t nodes = 10;
   size_t gpu_pods = 1;       // of each node, half of them jobs
   size_t other_pods = 0;     // without GPUs
+  bool is_single = false;    // device plugins give a pod one GPU only, as for shared ones
   bool has_ballast = false;  // nodes as large as real ones: labels, images
   std::string driver = "535.104.05";
   std::chrono::milliseconds shortest{2'000};  // what a pod, a job or an agent takes
@@ -99,6 +100,7 @@ class SimFleet {
   void OnPod(const boost::json::object& pod);
   void Install(size_t number, const std::string& path, const std::string& driver);
   void Validate(const std::string& path);
+  void Reject(const std::string& path);
   void EndPod(const std::string& path, const std::string& phase, int code);
   void After(std::chrono::nanoseconds delay, std::function<void()> task);
   std::chrono::nanoseconds AnyTime();
