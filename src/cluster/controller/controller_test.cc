@@ -248,6 +248,17 @@ TEST_F(ControllerTest, SharedGpusAreValidatedOneAtATime) {
   EXPECT_FALSE(HasTaint(0));
 }
 
+TEST_F(ControllerTest, AnInstallerThatTheServerRefusesIsNamed) {
+  api_.faults().Add({.verb = "create", .resource = "pods", .user_agent = "kgpu", .code = 403});
+  Begin(
+      "{groups: [{name: a, nodeSelector: {}, driver: {from: package, branch: \"550\"}}], "
+      "upgrade: {installSeconds: 60, attempts: 1}}",
+      {.nodes = 1, .gpu_pods = 0});
+  loop_.Advance(minutes(5));
+  EXPECT_EQ(Reason(), "UpgradeFailed");
+  EXPECT_THAT(Message(), HasSubstr("could not be created: "));
+}
+
 TEST_F(ControllerTest, ANodeThatOthersCordonedStaysCordoned) {
   Begin("groups: [{name: a, nodeSelector: {}}]", {.nodes = 1, .gpu_pods = 0});
   ASSERT_OK(api_.Do("PATCH", "/api/v1/nodes/node-00000", {{"spec", {{"unschedulable", true}}}}));

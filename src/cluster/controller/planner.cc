@@ -286,6 +286,7 @@ class Planner {
                                    .settings = policy == nullptr ? defaults_ : policy->upgrade,
                                    .pods = pods,
                                    .validates = pods_.validates,
+                                   .pod_problem = model_.PodProblem(entry.facts.name),
                                    .now = now_});
   }
 
@@ -349,6 +350,7 @@ class Planner {
          .pods = pods,
          .has_room = HasRoom(entry),
          .validates = pods_.validates,
+         .pod_problem = model_.PodProblem(node.name),
          .now = now_});
     if (step.kind == FenceStepKind::kWait) {
       return;

@@ -65,6 +65,18 @@ FenceStep AfterFailedPod(const FenceInput& in, FenceRecord record, const PodFact
   return Back(in, std::move(record), pod.WhyFailed());
 }
 
+// Nothing was validated, and nothing has failed.
+FenceStep AfterNoPod(const FenceInput& in, FenceRecord record, std::string_view pod) {
+  if (in.pod_problem.empty()) {
+    return Write(in, std::move(record), false);
+  }
+  record.message = fmt::format("pod {} could not be created: {}", pod, in.pod_problem);
+  FenceStep step = Write(in, std::move(record), false);
+  step.reason = "QuarantineStays";
+  step.message = step.record.message;
+  return step;
+}
+
 FenceStep Validate(const FenceInput& in, const FenceRecord& record) {
   if (in.node.gpu_healthy.status == "False" && IsBroken(in.node, *in.settings)) {
     return Back(in, record, in.node.gpu_healthy.message);
@@ -85,9 +97,8 @@ FenceStep Validate(const FenceInput& in, const FenceRecord& record) {
     return AfterFailedPod(in, record, *pod);
   }
   if (in.now - record.since >= kValidationLimit) {
-    // Without a pod nothing was validated, and nothing has failed.
     return pod == in.pods.end()
-               ? Write(in, record, false)
+               ? AfterNoPod(in, record, name)
                : Back(in, record,
                       fmt::format("the validation did not end in {} s", kValidationLimit.count()));
   }

@@ -25,6 +25,7 @@ class QuarantineTest : public ::testing::Test {
                           .group = "g",
                           .pods = pods_,
                           .has_room = has_room_,
+                          .pod_problem = problem_,
                           .now = now_});
   }
   void Break() {
@@ -43,6 +44,7 @@ class QuarantineTest : public ::testing::Test {
   policy::Quarantine settings_{.is_enabled = true};
   std::vector<PodFacts> pods_;
   bool has_room_ = true;
+  std::string problem_;
   WallTime now_{seconds(1'800'000'000)};
 };
 
@@ -131,6 +133,19 @@ TEST_F(QuarantineTest, WaitingForAFreeGpuIsNoFailure) {
   pods_.clear();
   Do(Next());
   EXPECT_TRUE(Record().is_validating);
+}
+
+TEST_F(QuarantineTest, SaysThatTheServerRefusesItsPod) {
+  Break();
+  Do(Next());
+  Heal();
+  Do(Next());
+  problem_ = "exceeded quota";
+  now_ += minutes(15);
+  EXPECT_EQ(Next().reason, "QuarantineStays");
+  Do(Next());
+  EXPECT_EQ(Record().attempt, 0U);
+  EXPECT_THAT(Record().message, HasSubstr("could not be created: exceeded quota"));
 }
 
 TEST_F(QuarantineTest, SlicesInUseAreWaitedForAndThoseOfDaemonSetsLeaveGpusFree) {

@@ -201,10 +201,17 @@ class Upgrader {
       return Again("InstallFailed", pod->WhyFailed());
     }
     if (IsOver(in_.settings.install_limit)) {
-      return Again("InstallTimedOut", fmt::format("pod {} did not end in {} s: read its log", name,
-                                                  in_.settings.install_limit.count()));
+      return Again("InstallTimedOut", pod == nullptr
+                                          ? NotCreated(name)
+                                          : fmt::format("pod {} did not end in {} s: read its log",
+                                                        name, in_.settings.install_limit.count()));
     }
     return pod == nullptr ? Run(kInstallRole) : Wait(fmt::format("waits for pod {} to end", name));
+  }
+
+  std::string NotCreated(std::string_view pod) const {
+    return fmt::format("pod {} could not be created{}{}", pod, in_.pod_problem.empty() ? "" : ": ",
+                       in_.pod_problem);
   }
 
   // The DaemonSet replaces its pod, which installs the driver before it is ready.
@@ -272,11 +279,14 @@ class Upgrader {
   }
   std::string WhyNotValidated(const PodFacts* pod) const {
     const PodFacts* holder = pod == nullptr ? OwnHolder(in_.node, in_.pods) : pod;
-    return fmt::format(
-        "after {} s the driver is {}, GPUReady {} {}{}", in_.settings.validation_limit.count(),
-        in_.node.driver.empty() ? "missing" : in_.node.driver, in_.node.gpu_ready.status,
-        in_.node.gpu_ready.reason,
-        holder == nullptr ? "" : fmt::format(", and pod {} has not ended", holder->name));
+    const std::string more =
+        holder != nullptr         ? fmt::format(", and pod {} has not ended", holder->name)
+        : in_.pod_problem.empty() ? ""
+                                  : fmt::format(", and {}", NotCreated(OwnPod(kValidateRole)));
+    return fmt::format("after {} s the driver is {}, GPUReady {} {}{}",
+                       in_.settings.validation_limit.count(),
+                       in_.node.driver.empty() ? "missing" : in_.node.driver,
+                       in_.node.gpu_ready.status, in_.node.gpu_ready.reason, more);
   }
   std::string Done() const {
     return fmt::format("driver {} replaced {}", in_.node.driver,

@@ -33,6 +33,7 @@ class StepTest : public ::testing::Test {
                             .settings = settings_,
                             .pods = pods_,
                             .validates = validates_,
+                            .pod_problem = problem_,
                             .now = kStart + later});
   }
   // Carries out a write.
@@ -53,6 +54,7 @@ class StepTest : public ::testing::Test {
   policy::Upgrade settings_;
   std::vector<PodFacts> pods_;
   bool validates_ = true;
+  std::string problem_;
 };
 
 TEST_F(StepTest, AnEmptyNodeGoesThroughAllStates) {
@@ -155,6 +157,19 @@ TEST_F(StepTest, AnInstallationThatHangsTimesOut) {
   settings_.attempts = 1;
   Go(UpgradeState::kFailed, seconds(3'600));
   EXPECT_EQ(record_.reason, "InstallTimedOut");
+}
+
+TEST_F(StepTest, APodThatTheServerRefusesIsNotSaidToHang) {
+  record_.state = UpgradeState::kInstall;
+  settings_.attempts = 1;
+  problem_ = "exceeded quota";
+  const std::string name = Next().pod;
+  Go(UpgradeState::kFailed, seconds(3'600));
+  EXPECT_EQ(record_.message, fmt::format("pod {} could not be created: exceeded quota", name));
+  record_.state = UpgradeState::kValidate;
+  BeNew();
+  Go(UpgradeState::kFailed, settings_.validation_limit + seconds(3'600));
+  EXPECT_THAT(record_.message, HasSubstr("could not be created: exceeded quota"));
 }
 
 TEST_F(StepTest, ARebootEndsAFailure) {
