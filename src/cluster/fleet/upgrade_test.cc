@@ -277,6 +277,22 @@ TEST_F(StepTest, AnotherDriverRestartsAFailedNode) {
   record_.state = UpgradeState::kFailed;
   record_.failed_in = UpgradeState::kInstall;
   goal_->driver = "560";
+  settings_.is_paused = true;
+  EXPECT_EQ(Next().kind, StepKind::kWait);
+  settings_.is_paused = false;
+  settings_.is_aborted = true;
+  EXPECT_EQ(Next().kind, StepKind::kWait);
+  settings_.is_aborted = false;
+  Go(UpgradeState::kWait);
+  EXPECT_EQ(record_.to, "560");
+}
+
+TEST_F(StepTest, APersonMayRetryAFailedNodeOfAPausedPolicy) {
+  record_.state = UpgradeState::kFailed;
+  record_.failed_in = UpgradeState::kInstall;
+  goal_->driver = "560";
+  settings_.is_paused = true;
+  node_.is_retry_asked = true;
   Go(UpgradeState::kWait);
   EXPECT_EQ(record_.to, "560");
 }
