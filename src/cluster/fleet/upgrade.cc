@@ -299,9 +299,9 @@ class Upgrader {
     if (!in_.goal || (is_untouched && in_.settings.is_aborted)) {
       return Return();
     }
-    const bool is_held = in_.settings.is_paused || in_.settings.is_aborted;
-    if ((!is_held || in_.node.is_retry_asked) &&
-        (in_.goal->driver != in_.record.to || in_.goal->from != in_.record.source)) {
+    const bool is_held =
+        in_.settings.is_aborted || (in_.settings.is_paused && !in_.node.is_retry_asked);
+    if (!is_held && (in_.goal->driver != in_.record.to || in_.goal->from != in_.record.source)) {
       UpgradeRecord record = in_.record;
       record.to = in_.goal->driver;
       record.source = in_.goal->from;
