@@ -95,7 +95,7 @@ void Store::CountOwners(const json::object& object, bool is_added) {
   for (const json::value& owner : ItemsAt(object, {"metadata", "ownerReferences"})) {
     const std::string uid(owner.is_object() ? TextAt(owner.get_object(), {"uid"}) : "");
     size_t& count = owners_[uid];
-    count += is_added ? 1 : -1;
+    count = is_added ? count + 1 : count - 1;
     if (count == 0) {
       owners_.erase(uid);
     }

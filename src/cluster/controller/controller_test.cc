@@ -297,6 +297,7 @@ TEST_F(ControllerTest, QuarantineFencesNotifiesAndReturnsAfterValidation) {
   sim_->SetHealthy(1, true);
   loop_.Advance(minutes(30));
   EXPECT_TRUE(HasTaint(1));  // the pod may hold the broken GPU
+  EXPECT_THAT(Message(), HasSubstr("node-00001: in quarantine: RowRemapFailure, healthy again"));
   ASSERT_OK(api_.Do("DELETE", "/api/v1/namespaces/default/pods/gpu-1-0", json::object()));
   loop_.Advance(minutes(2));
   EXPECT_FALSE(HasTaint(1));

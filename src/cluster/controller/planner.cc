@@ -147,7 +147,12 @@ class Planner {
       return "the kubelet is not ready";
     }
     if (node.is_tainted) {
-      return fmt::format("in quarantine: {}", node.gpu_healthy.reason);
+      const auto record = fleet::ParseFenceRecord(node.quarantine);
+      return fmt::format("in quarantine: {}{}",
+                         record.ok() ? record->reason : node.gpu_healthy.reason,
+                         node.gpu_healthy.status == "True"
+                             ? ", healthy again: waits for pods to end, then for its validation"
+                             : "");
     }
     if (node.is_unschedulable) {
       return "cordoned";
