@@ -158,6 +158,7 @@ TEST(UninstallerTest, NodesTakenOverFromOthersAreHandedBackFirst) {
   ASSERT_OK(cluster.api.Do(
       "POST", "/api/v1/nodes",
       {{"metadata", {{"name", "taken"}, {"labels", {{"kgpu.dev/taken-over", "true"}}}}}}));
+  cluster.loop.Advance(seconds(10));  // the agent's pod on it
   const std::string installed = cluster.api.Dump();
   EXPECT_THAT(cluster.Run(), StatusIs(StatusCode::kFailedPrecondition,
                                       AllOf(HasSubstr("(taken)"), HasSubstr("--hand-back"))));
