@@ -242,7 +242,7 @@ StatusOr<bool> Takeover::InstalledByUs() {
 }
 
 Status Takeover::RemoveState() {
-  const Status removed =
+  Status removed =
       deps_.ask(kube::DeleteRequest(kMaps.Object(options_.space, kStateName))).status();
   if (!removed.ok() && !IsMissing(removed)) {
     return removed;
@@ -252,7 +252,7 @@ Status Takeover::RemoveState() {
     return OkStatus();
   }
   RETURN_IF_ERROR(space.status());
-  const Status agent = deps_.ask({.path = kSets.Object(options_.space, kAgentName)}).status();
+  Status agent = deps_.ask({.path = kSets.Object(options_.space, kAgentName)}).status();
   if (!agent.ok() && !IsMissing(agent)) {
     return agent;
   }
