@@ -240,6 +240,7 @@ class Bench {
       worst = std::max<nanoseconds>(worst, loop_.clock().Now() - begun);
       work = std::max(work, Seconds(steady_clock::now() - real));
       sim_->SetHealthy(node, true);
+      sim_->DeletePods(node);
       loop_.Advance(minutes(3));  // validated, and out again
     }
     const double whole = Seconds(worst) + work;

@@ -26,8 +26,8 @@ packages=(
   buildah busybox-static podman runc
 )
 # Completion scripts are tested in the shells they are for; the documentation runs curl and jq; rpm
-# builds and installs the .rpm.
-tests=(containerd crun docker.io iproute2 uidmap fish zsh curl jq rpm)
+# builds and installs the .rpm; jsonschema checks GpuPolicies against their definition.
+tests=(containerd crun docker.io iproute2 uidmap fish zsh curl jq rpm python3-jsonschema)
 # A kubectl of another origin would be in the package's way, and does as well.
 [ -x /usr/bin/kubectl ] || tests+=(kubernetes-client)
 case ${1:-} in

@@ -31,7 +31,6 @@ constexpr size_t kMaxProblems = 100;
 constexpr std::chrono::milliseconds kUsualJitter{5'000};
 constexpr std::chrono::milliseconds kGateOnlyJitter{2'000};
 // Below the run folder, which a reboot empties.
-constexpr const char* kDecisionFile = "plugin-owner";
 constexpr const char* kOurs = "kgpu\n";
 constexpr const char* kOther = "other\n";
 

@@ -26,6 +26,9 @@
 
 namespace kgpu::agent {
 
+// The last decision about other plugins, in the run folder.
+inline constexpr char kDecisionFile[] = "plugin-owner";
+
 struct ClusterNodeOptions {
   kube::ConfigSources sources;
   std::string node_name;

@@ -39,7 +39,7 @@ Status Front::OpenLocal(const std::string& run_dir) {
   if (error) {
     return ErrnoStatus(error.value(), fmt::format("make {}", run_dir));
   }
-  const auto address = server_.Listen(run_dir + "/agent.sock", kSocketMode);
+  const auto address = server_.Listen(fmt::format("{}/{}", run_dir, kSocketFile), kSocketMode);
   if (!address.ok() && address.status().code() == StatusCode::kAlreadyExists) {
     return AlreadyExists("another agent is running: {}", Message(address.status()));
   }

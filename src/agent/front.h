@@ -11,6 +11,8 @@
 
 namespace kgpu::agent {
 
+inline constexpr char kSocketFile[] = "agent.sock";  // in the run folder
+
 // Functions that answer requests, called for each.
 struct FrontHandlers {
   std::function<AgentState()> state;

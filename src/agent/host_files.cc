@@ -4,43 +4,73 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "src/agent/cluster_node.h"
+#include "src/agent/front.h"
+#include "src/agent/part_options.h"
+#include "src/container/inject/index.h"
+#include "src/gpu/health/journal.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::agent {
 namespace {
 
+constexpr std::string_view FileOf(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+constexpr std::string_view kAnyName = "*";
+constexpr std::string_view kKgpuNames = "kgpu-*";
+constexpr std::string_view kUsualKubelet = "/var/lib/kubelet";
+
 struct OwnFolder {
-  std::string_view path;
-  // Names that agents make there: "kgpu-*" is every name that begins so, "*" is every name.
-  std::array<std::string_view, 4> names{};
+  std::string path;
+  // Names that agents make there; "a*" is every name that begins with "a".
+  std::vector<std::string> names{};
   // Whether what else lies in it is to be named.
   bool is_ours = false;
   // Removed when nothing is left in it: agents create it where it is missing.
   bool goes_empty = false;
 };
 
-// Folders within others come first.
-constexpr std::array<OwnFolder, 7> kOwnFolders = {{
-    {"/run/kgpu",
-     {"agent.sock", "agent-memory.json", "plugin-owner", "injection.json"},
-     true,
-     true},
-    {"/run/cdi", {"kgpu-*"}, false, true},
-    {"/var/run/cdi", {"kgpu-*"}, false, true},
-    {"/var/lib/kubelet/device-plugins", {"kgpu-*"}},
-    {"/var/lib/kubelet/plugins_registry", {"kgpu-*"}},
-    {"/var/lib/kgpu/usage", {"*"}, true, true},
-    {"/var/lib/kgpu", {"health.journal*"}, true, true},
-}};
+std::vector<OwnFolder> KubeletFolders(const std::string& kubelet) {
+  return {{kubelet + "/device-plugins", {std::string(kKgpuNames)}},
+          {kubelet + "/plugins_registry", {std::string(kKgpuNames)}}};
+}
 
+// Folders within others come first.
+std::vector<OwnFolder> OwnFolders() {
+  std::vector<OwnFolder> folders = {
+      {"/run/kgpu",
+       {kSocketFile, kMemoryFile, kChoiceFile, kDecisionFile,
+        std::string(FileOf(inject::kInjectionIndexPath))},
+       true,
+       true},
+      {"/run/cdi", {std::string(kKgpuNames)}, false, true},
+      {"/var/run/cdi", {std::string(kKgpuNames)}, false, true},
+      {"/var/lib/kgpu/usage", {std::string(kAnyName)}, true, true},
+      {"/var/lib/kgpu", {fmt::format("{}*", health::kJournalFile)}, true, true},
+  };
+  for (OwnFolder& folder : KubeletFolders(std::string(kUsualKubelet))) {
+    folders.push_back(std::move(folder));
+  }
+  return folders;
+}
+
+// An agent that was killed while it replaced a file has left ".NAME.XXXXXX".
 bool IsOwnName(const OwnFolder& folder, std::string_view name) {
+  const std::string_view bare = name.starts_with('.') ? name.substr(1) : name;
   return std::ranges::any_of(folder.names, [&](std::string_view own) {
-    return own.ends_with('*') ? name.starts_with(own.substr(0, own.size() - 1))
-                              : !own.empty() && name == own;
+    if (own.ends_with('*')) {
+      own.remove_suffix(1);
+      return name.starts_with(own) || bare.starts_with(own);
+    }
+    return name == own || (bare != name && bare.starts_with(fmt::format("{}.", own)));
   });
 }
 
@@ -102,11 +132,21 @@ class Remover {
 
 }  // namespace
 
-Status RemoveHostFiles(const sys::Root& host, bool is_dry_run, HostFiles& files) {
+Status RemoveHostFiles(const sys::Root& host, const std::string& kubelet_dir, bool is_dry_run,
+                       HostFiles& files) {
   Remover remover(host, is_dry_run, files);
   Status first;
-  for (const OwnFolder& folder : kOwnFolders) {
+  for (const OwnFolder& folder : OwnFolders()) {
     first.Update(remover.Folder(folder));
+  }
+  if (kubelet_dir.empty()) {
+    return first;
+  }
+  // By this process's path, not by the host's.
+  ASSIGN_OR_RETURN(const sys::Root own, sys::Root::Open("/"));
+  Remover kubelet(own, is_dry_run, files);
+  for (const OwnFolder& folder : KubeletFolders(kubelet_dir)) {
+    first.Update(kubelet.Folder(folder));
   }
   return first;
 }

@@ -16,8 +16,10 @@ struct HostFiles {
 };
 
 // Removes sockets, CDI files, what agents remember, the journal and the usage of the GPUs, and
-// folders that are empty then. No agent may run. `files` says what was done, even after an error.
-// Errors: of the file system, the first; the others are removed nevertheless.
-Status RemoveHostFiles(const sys::Root& host, bool is_dry_run, HostFiles& files);
+// folders that are empty then. No agent may run. `kubelet_dir` is the kubelet's folder by this
+// process's path; empty: only its usual one on the host. `files` says what was done, even after an
+// error. Errors: of the file system, the first; the others are removed nevertheless.
+Status RemoveHostFiles(const sys::Root& host, const std::string& kubelet_dir, bool is_dry_run,
+                       HostFiles& files);
 
 }  // namespace kgpu::agent

@@ -18,9 +18,10 @@ class HostFilesTest : public ::testing::Test {
  protected:
   HostFilesTest() {
     for (const char* file :
-         {"run/kgpu/agent-memory.json", "run/kgpu/injection.json", "run/cdi/kgpu-kgpu.dev-gpu.json",
-          "run/cdi/other.json", "var/lib/kgpu/health.journal", "var/lib/kgpu/usage/2026-01.json",
-          "var/lib/kubelet/device-plugins/kgpu-a.sock",
+         {"run/kgpu/agent-memory.json", "run/kgpu/chosen-config.json", "run/kgpu/plugin-owner",
+          "run/kgpu/.agent-memory.json.k3Xa9Q", "run/kgpu/injection.json",
+          "run/cdi/kgpu-kgpu.dev-gpu.json", "run/cdi/other.json", "var/lib/kgpu/health.journal",
+          "var/lib/kgpu/usage/2026-01.json", "var/lib/kubelet/device-plugins/kgpu-a.sock",
           "var/lib/kubelet/device-plugins/kubelet.sock"}) {
       dir_.WriteFile(file, "x");
     }
@@ -29,7 +30,7 @@ class HostFilesTest : public ::testing::Test {
     HostFiles files;
     const auto root = sys::Root::Open(dir_.path());
     EXPECT_OK(root);
-    EXPECT_OK(RemoveHostFiles(*root, is_dry_run, files));
+    EXPECT_OK(RemoveHostFiles(*root, "", is_dry_run, files));
     return files;
   }
   bool Exists(const std::string& path) {
@@ -72,11 +73,26 @@ TEST_F(HostFilesTest, AFolderForCdiGoesWhenOnlyOurFilesWereInIt) {
   EXPECT_TRUE(Exists("run/cdi"));
 }
 
+TEST_F(HostFilesTest, SocketsGoFromAKubeletsFolderElsewhere) {
+  for (const char* file : {"device-plugins/kgpu-a.sock", "plugins_registry/kgpu-b.sock",
+                           "device-plugins/kubelet.sock"}) {
+    dir_.WriteFile(fmt::format("data/kubelet/{}", file), "x");
+  }
+  HostFiles files;
+  const auto root = sys::Root::Open(dir_.path());
+  ASSERT_OK(root);
+  ASSERT_OK(RemoveHostFiles(*root, dir_.At("data/kubelet"), false, files));
+  EXPECT_THAT(files.removed, Contains(dir_.At("data/kubelet/device-plugins/kgpu-a.sock")));
+  EXPECT_FALSE(Exists("data/kubelet/plugins_registry/kgpu-b.sock"));
+  EXPECT_TRUE(Exists("data/kubelet/device-plugins/kubelet.sock"));
+  EXPECT_OK(RemoveHostFiles(*root, dir_.At("missing"), false, files));
+}
+
 TEST_F(HostFilesTest, AHostWithoutAnyIsFine) {
   const TempDir empty;
   const auto root = sys::Root::Open(empty.path());
   HostFiles files;
-  EXPECT_OK(RemoveHostFiles(*root, false, files));
+  EXPECT_OK(RemoveHostFiles(*root, "", false, files));
   EXPECT_THAT(files.removed, IsEmpty());
 }
 

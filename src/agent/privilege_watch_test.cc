@@ -21,7 +21,7 @@ using ::testing::SizeIs;
 class PrivilegeWatchTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const char* folder : {"dev", "sys", "usr", "etc", "run"}) {
+    for (const char* folder : {"dev", "sys", "usr", "etc", "run", "boot", "var/log/pods"}) {
       dir_.MakeDir(folder);
     }
     options_.kubelet_dir = options_.state_dir = dir_.path();

@@ -26,8 +26,8 @@ struct Folder {
   std::string_view effect;  // of its absence
 };
 
-// As deploy/manifests has them, but for those that only add features.
-constexpr std::array<Folder, 8> kFolders = {{
+// As deploy/manifests has them.
+constexpr std::array<Folder, 10> kFolders = {{
     {"dev", "/dev", false, Purpose::kDriver, "the GPUs' device nodes are not found"},
     {"proc", "/proc", false, Purpose::kDriver,
      "the driver's version, MIG capabilities and processes are not found"},
@@ -39,6 +39,10 @@ constexpr std::array<Folder, 8> kFolders = {{
      "no CDI specs, no connection to the container runtime, no kgpu status"},
     {"state", "/var/lib/kgpu", true, Purpose::kOther,
      "health and usage are forgotten when the pod ends"},
+    {"boot", "/boot", false, Purpose::kOther,
+     "node features do not include the kernel's configuration"},
+    {"pod-logs", "/var/log/pods", false, Purpose::kOther,
+     "pods that the container runtime does not name have no names in metrics and usage"},
 }};
 
 const Folder& FolderOf(std::string_view name) {

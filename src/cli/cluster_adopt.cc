@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <chrono>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "src/cluster/chart/chart.h"
 #include "src/cluster/install/installer.h"
 #include "src/cluster/install/leftovers.h"
+#include "src/cluster/install/preflight.h"
 #include "src/cluster/install/uninstaller.h"
 #include "src/node/report/table.h"
 #include "src/platform/base/duration.h"
@@ -42,6 +44,8 @@ struct ClusterAdoptOptions {
   std::string settle = "15s";
   std::string output = "table";
   bool hands_back = false;
+  bool deletes_policies = false;
+  bool keeps_policies = false;
   bool finishes = false;
   bool is_dry_run = false;
   bool is_yes = false;
@@ -153,16 +157,34 @@ class AdoptRun {
     return install;
   }
 
-  Status Uninstall() {
+  // What kgpu's installation needs, and what nodes and the others' DaemonSets are changed with.
+  Status Check(bool installs) {
+    if (installs) {
+      RETURN_IF_ERROR(install::CheckInstall(api_.client(), api_.kinds(), install_.objects));
+    }
+    std::set<install::Permission> needed = {{"patch", "", "nodes", ""}};
+    for (const adopt::NodePlan& node : plan_.nodes) {
+      for (const adopt::Part& part : node.parts) {
+        if (node.skipped.empty() && part.deploy_label.empty()) {
+          needed.insert({"patch", "apps", "daemonsets", part.space});
+        }
+      }
+    }
+    return install::CheckPermissions(api_.client(), {needed.begin(), needed.end()});
+  }
+
+  Status Uninstall(bool is_dry_run) {
     install::UninstallReport report;
-    // Pods that use GPUs are served by the others again.
-    const Status status =
-        install::Uninstall(api_.client(), api_.kinds(),
-                           {.space = takeover_.space,
-                            .forces = true,
-                            .hands_back = true,
-                            .on_progress = [](const std::string& text) { PrintNote(text); }},
-                           report);
+    install::UninstallRequest request{.space = takeover_.space,
+                                      .is_dry_run = is_dry_run,
+                                      .deletes_policies = options_.deletes_policies,
+                                      .keeps_policies = options_.keeps_policies,
+                                      .forces = true,  // the others serve the pods with GPUs again
+                                      .hands_back = true};
+    if (!is_dry_run) {
+      request.on_progress = [](const std::string& text) { PrintNote(text); };
+    }
+    const Status status = install::Uninstall(api_.client(), api_.kinds(), request, report);
     return status.code() == StatusCode::kNotFound ? OkStatus() : status;
   }
 
@@ -193,12 +215,14 @@ class AdoptRun {
           },
       .pause = [this](std::chrono::seconds time) { api_.client().Wait(time); },
       .say = [](const std::string& text) { PrintNote(text); },
+      .check = [this](bool installs) { return Check(installs); },
       .install =
           [this](const adopt::Carried&) {
             install::InstallReport report;
             return install::Install(api_.client(), api_.kinds(), install_, report);
           },
-      .uninstall = [this] { return Uninstall(); },
+      .uninstall = [this] { return Uninstall(false); },
+      .check_uninstall = [this] { return Uninstall(true); },
       .find_others = [this] { return FindOthers(); }};
 };
 
@@ -241,6 +265,16 @@ void AddClusterAdoptCommand(CommandRegistrar& registrar, CLI::App& group) {
           .add_flag("--hand-back", options.hands_back,
                     "Hand all nodes back, and remove kgpu if this command installed it")
           ->excludes(nodes);
+  CLI::Option* deletes =
+      command
+          .add_flag("--delete-policies", options.deletes_policies,
+                    "With --hand-back: remove GpuPolicies and their definition with kgpu")
+          ->needs(back);
+  command
+      .add_flag("--keep-policies", options.keeps_policies,
+                "With --hand-back: keep GpuPolicies and their definition")
+      ->needs(back)
+      ->excludes(deletes);
   command
       .add_flag("--finish", options.finishes,
                 "After the replaced software was removed: forget how to hand back")

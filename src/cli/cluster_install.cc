@@ -63,17 +63,7 @@ class InstallRun {
   }
 
   // What must hold, before anything is changed.
-  Status Look() {
-    RETURN_IF_ERROR(install::CheckKinds(api_.client(), request_.objects));
-    std::vector<kube::ObjectRef> refs;
-    for (const json::value& object : request_.objects) {
-      refs.push_back(kube::RefOf(object));
-    }
-    ASSIGN_OR_RETURN(const std::vector<install::Permission> needed,
-                     install::PermissionsFor(api_.kinds(), refs, {"get", "create", "patch"}));
-    RETURN_IF_ERROR(install::CheckPermissions(api_.client(), needed));
-    return OkStatus();
-  }
+  Status Look() { return install::CheckInstall(api_.client(), api_.kinds(), request_.objects); }
 
   // Agents stand back where others serve the GPUs: little use, if nobody knows.
   Status CheckOthers() {

@@ -210,8 +210,11 @@ void AddClear(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu node clear --dry-run\n"
       "  kgpu node clear --host-files          what the agent left on this host; no cluster "
       "needed");
-  command.add_flag("--host-files", options.only_host_files,
-                   "Remove the agent's files from this host instead");
+  CLI::Option* host_files = command.add_flag("--host-files", options.only_host_files,
+                                             "Remove the agent's files from this host instead");
+  AsPath(AddValue(command, "--kubelet-dir", options.kubelet_dir, "DIR",
+                  "With --host-files: the agent's --kubelet-dir, if it had one"))
+      ->needs(host_files);
   AddNodeOptions(command, options.common);
   AddChangeOptions(command, options.common);
   AddRunDirOption(command, options.run_dir);

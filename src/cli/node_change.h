@@ -30,6 +30,7 @@ struct ClearOptions {
   NodeOptions common;
   std::string run_dir;
   std::string host_root;
+  std::string kubelet_dir;  // empty: the usual one of the host
   bool force = false;
   bool only_host_files = false;
 };

@@ -36,7 +36,7 @@ StatusOr<ExitCode> ClearOnlyHostFiles(const ClearOptions& options, OutputFormat 
                    sys::Root::Open(options.host_root.empty() ? "/" : options.host_root));
   const bool is_dry_run = options.common.is_dry_run;
   agent::HostFiles files;
-  Status status = agent::RemoveHostFiles(root, is_dry_run, files);
+  Status status = agent::RemoveHostFiles(root, options.kubelet_dir, is_dry_run, files);
   status.Update(RemoveOwnFeatureFile(root, is_dry_run, files));
   std::string text;
   for (const std::string& path : files.removed) {

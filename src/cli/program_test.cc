@@ -82,6 +82,8 @@ TEST(ProgramTest, FlagsThatWouldBeIgnoredAreRefused) {
       {"labels", "--apply", "--remove-file"},
       {"devices", "--hold-down", "1s"},
       {"metrics", "--kubelet-dir", "d"},
+      {"node", "clear", "--kubelet-dir", "d"},
+      {"cluster", "adopt", "--keep-policies"},
       {"doctor", "--list", "--fix"},
       {"doctor", "--list", "--explain", "pci-no-gpu"},
       {"doctor", "--explain", "pci-no-gpu", "--fix"},

@@ -211,17 +211,17 @@ StatusOr<ExitCode> RunShell(const RunOptions& options) {
   if (!begun.info) {
     return ExitCode::kOk;
   }
-  std::vector<std::string> argv =
-      ExecCommand(options.common, *begun.info, options.request.command, HasTerminal());
   const std::string kubectl = FindKubectl(PathVariable());
   if (kubectl.empty() || options.is_detached) {
-    const std::string open =
-        fmt::format("kubectl exec -it -n {} {} -- sh", begun.info->space, begun.info->pod);
     if (kubectl.empty()) {
       PrintNote("kubectl, which opens the shell, is not in PATH: run this where it is");
     }
-    return PrintRun(options, begun, fmt::format("{}\n", open));
+    return PrintRun(
+        options, begun,
+        fmt::format("{}\n", ExecLine(options.common, *begun.info, options.request.command)));
   }
+  std::vector<std::string> argv =
+      ExecCommand(options.common, *begun.info, options.request.command, HasTerminal());
   argv[0] = kubectl;
   const StatusOr<int> code = RunInForeground(std::move(argv));
   if (options.is_kept) {

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -12,6 +13,7 @@
 
 #include "src/cli/environment.h"
 #include "src/cli/signals.h"
+#include "src/platform/base/shell.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/child_process.h"
@@ -34,6 +36,13 @@ std::vector<std::string> ExecCommand(const NodeOptions& options, const run::RunI
                 {"/bin/sh", "-c", "command -v bash >/dev/null && exec bash || exec sh"});
   }
   return Concat(std::move(argv), command);
+}
+
+std::string ExecLine(const NodeOptions& options, const run::RunInfo& run,
+                     const std::vector<std::string>& command) {
+  std::vector<std::string> words = ExecCommand(options, run, command, true);
+  std::ranges::transform(words, words.begin(), ShellWord);
+  return Join(words, " ");
 }
 
 std::string FindKubectl(const std::string& path) {

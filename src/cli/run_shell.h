@@ -14,6 +14,10 @@ namespace kgpu::cli {
 std::vector<std::string> ExecCommand(const NodeOptions& options, const run::RunInfo& run,
                                      const std::vector<std::string>& command, bool has_terminal);
 
+// The same for a person's terminal, as a line to copy.
+std::string ExecLine(const NodeOptions& options, const run::RunInfo& run,
+                     const std::vector<std::string>& command);
+
 // Where kubectl is, by `path` (the value of PATH); empty: nowhere.
 std::string FindKubectl(const std::string& path);
 

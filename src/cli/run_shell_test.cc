@@ -26,6 +26,16 @@ TEST(RunShellTest, TheCommandNamesClusterAndPod) {
   EXPECT_EQ(shell[9], "/bin/sh");
 }
 
+TEST(RunShellTest, TheLineToCopyNamesTheSame) {
+  const run::RunInfo run{.name = "s", .space = "team-a", .pod = "s-1"};
+  NodeOptions options;
+  options.kubeconfig = "/my k";
+  options.context = "c";
+  EXPECT_EQ(ExecLine(options, run, {"python3", "-c", "print(1)"}),
+            "kubectl --kubeconfig '/my k' --context c exec -it -n team-a s-1 -c main -- python3 -c "
+            "'print(1)'");
+}
+
 TEST(RunShellTest, KubectlIsFoundInPath) {
   const TempDir dir;
   EXPECT_EQ(FindKubectl(dir.At("")), "");

@@ -89,9 +89,14 @@ json::object Access::ReviewToken(json::object review) const {
   return review;
 }
 
-json::object Access::ReviewAccess(json::object review) const {
-  const json::object* spec = ObjectAt(review, {"spec"});
-  const bool is_allowed = !authorizer_ || (spec != nullptr && authorizer_(*spec));
+json::object Access::ReviewAccess(json::object review, const User* asker) const {
+  const json::object* asked = ObjectAt(review, {"spec"});
+  json::object spec = asked == nullptr ? json::object() : *asked;
+  if (asker != nullptr) {
+    spec["user"] = asker->name;
+    spec["groups"] = json::array(asker->groups.begin(), asker->groups.end());
+  }
+  const bool is_allowed = !authorizer_ || (asked != nullptr && authorizer_(spec));
   review["status"] = {{"allowed", is_allowed}};
   if (!is_allowed) {
     review["status"].get_object()["reason"] = "no rule allows it";

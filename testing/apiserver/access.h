@@ -40,9 +40,10 @@ class Access {
   using Authorizer = std::function<bool(const boost::json::object& spec)>;
   void SetAuthorizer(Authorizer authorizer) { authorizer_ = std::move(authorizer); }
 
-  // The review with its status filled in.
+  // The review with its status filled in. `asker`: whom a SelfSubjectAccessReview is about; null:
+  // whom the review names.
   boost::json::object ReviewToken(boost::json::object review) const;
-  boost::json::object ReviewAccess(boost::json::object review) const;
+  boost::json::object ReviewAccess(boost::json::object review, const User* asker = nullptr) const;
 
  private:
   struct Token {

@@ -49,6 +49,11 @@ bool IsProtected(const json::object& pod) {
 
 }  // namespace
 
+bool Registry::HasFinalizers(const json::object& object) {
+  const json::array* finalizers = ListAt(object, {"metadata", "finalizers"});
+  return finalizers != nullptr && !finalizers->empty();
+}
+
 StatusOr<Written> Registry::Delete(const Resource& resource, const ObjectKey& key,
                                    const DeleteOptions& options) {
   ASSIGN_OR_RETURN(const StoredPtr current, Get(resource, key));
@@ -57,15 +62,13 @@ StatusOr<Written> Registry::Delete(const Resource& resource, const ObjectKey& ke
   if (options.is_dry_run) {
     return Written{.object = current, .has_changed = false, .is_gone = true};
   }
-  const json::array* finalizers = ListAt(object, {"metadata", "finalizers"});
-  const bool has_finalizers = finalizers != nullptr && !finalizers->empty();
   const int64_t grace = options.grace_seconds >= 0
                             ? options.grace_seconds
                             : NumberAt(object, {"spec", "terminationGracePeriodSeconds"}, 30);
   if (resource.kind == "Pod" && grace > 0 && !TextAt(object, {"spec", "nodeName"}).empty()) {
     return StopPod(resource, key, grace);
   }
-  if (has_finalizers) {
+  if (HasFinalizers(object)) {
     return MarkDeleted(resource, key, 0);
   }
   Vanish(resource, key, options.orphans);
@@ -98,7 +101,8 @@ StatusOr<Written> Registry::StopPod(const Resource& resource, const ObjectKey& k
       return;
     }
     const StoredPtr current = (*self)->store_.Get(resource.StorageName(), key);
-    if (current != nullptr && TextAt(current->object(), {"metadata", "uid"}) == uid) {
+    if (current != nullptr && TextAt(current->object(), {"metadata", "uid"}) == uid &&
+        !HasFinalizers(current->object())) {
       (*self)->Vanish(resource, key, false);
     }
   });
@@ -134,6 +138,9 @@ void Registry::Vanish(const Resource& resource, const ObjectKey& key, bool orpha
 }
 
 void Registry::RemoveDependents(std::string_view uid) {
+  if (!store_.IsOwner(uid)) {
+    return;
+  }
   std::vector<std::pair<const Resource*, ObjectKey>> dependents;
   for (const Resource* resource : resources_.All()) {
     for (const auto& [key, stored] : store_.All(resource->StorageName())) {

@@ -131,5 +131,23 @@ TEST_F(RbacTest, ReviewsAreDecidedByTheSameRules) {
   EXPECT_FALSE(ask(R"("resourceAttributes":{"verb":"list","resource":"pods"})"));
 }
 
+TEST_F(RbacTest, AReviewOfOneselfIsAboutWhoAsks) {
+  const auto ask = [&](const char* token, const char* resource) {
+    Code(token, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+         fmt::format(R"({{"spec":{{"resourceAttributes":{{"verb":"list","resource":"{}"}}}}}})",
+                     resource));
+    return body_.find("\"allowed\":true") != std::string::npos;
+  };
+  Make(fmt::format("{}/clusterroles", kGroup), R"({"metadata":{"name":"ask"},"rules":[
+      {"apiGroups":["authorization.k8s.io"],"resources":["selfsubjectaccessreviews"],
+       "verbs":["create"]}]})");
+  Make(fmt::format("{}/clusterrolebindings", kGroup),
+       R"({"metadata":{"name":"ask"},"roleRef":{"kind":"ClusterRole","name":"ask"},
+      "subjects":[{"kind":"Group","name":"system:serviceaccounts"}]})");
+  EXPECT_TRUE(ask("root", "pods"));
+  EXPECT_FALSE(ask("agent", "pods"));
+  EXPECT_TRUE(ask("agent", "nodes"));
+}
+
 }  // namespace
 }  // namespace kgpu::apiserver

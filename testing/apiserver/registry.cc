@@ -364,9 +364,9 @@ StatusOr<Written> Registry::Replace(const Resource& resource, const ObjectKey& k
   if (options.is_dry_run) {
     return Written{.object = std::make_shared<const Stored>(ToStored(resource, after), 0)};
   }
-  const json::array* finalizers = ListAt(after, {"metadata", "finalizers"});
+  // A pod goes once its kubelet has stopped it, or with the last finalizer after that.
   const bool goes = FieldAt(after, {"metadata", "deletionTimestamp"}) != nullptr &&
-                    (finalizers == nullptr || finalizers->empty()) && resource.kind != "Pod";
+                    !HasFinalizers(after) && (resource.kind != "Pod" || HasFinalizers(before));
   StoredPtr stored = Save(resource, key, after);
   if (goes) {
     Vanish(resource, key, false);

@@ -84,6 +84,7 @@ class Registry {
   StoredPtr Save(const Resource& resource, const ObjectKey& key, const boost::json::object& object);
   void Vanish(const Resource& resource, const ObjectKey& key, bool orphans);
   void RemoveDependents(std::string_view uid);
+  static bool HasFinalizers(const boost::json::object& object);
   StatusOr<Written> MarkDeleted(const Resource& resource, const ObjectKey& key, int64_t grace);
   StatusOr<Written> StopPod(const Resource& resource, const ObjectKey& key, int64_t grace);
   uint64_t Random();

@@ -91,7 +91,24 @@ StoredPtr Store::Remove(std::string_view storage, const ObjectKey& key) {
   return stored;
 }
 
+void Store::CountOwners(const json::object& object, bool is_added) {
+  for (const json::value& owner : ItemsAt(object, {"metadata", "ownerReferences"})) {
+    const std::string uid(owner.is_object() ? TextAt(owner.get_object(), {"uid"}) : "");
+    size_t& count = owners_[uid];
+    count = is_added ? count + 1 : count - 1;
+    if (count == 0) {
+      owners_.erase(uid);
+    }
+  }
+}
+
 void Store::Record(Change change) {
+  if (change.previous != nullptr) {
+    CountOwners(change.previous->object(), false);
+  }
+  if (change.type != ChangeType::kDeleted) {
+    CountOwners(change.object->object(), true);
+  }
   history_.push_back(change);
   if (history_.size() > max_history_) {
     compacted_ = history_.front().revision;

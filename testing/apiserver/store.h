@@ -69,6 +69,9 @@ class Store {
   // Like All, as of `revision`, which must not be compacted.
   ObjectMap AllAt(std::string_view storage, uint64_t revision) const;
 
+  // Whether an object names this uid as an owner of it.
+  bool IsOwner(std::string_view uid) const { return owners_.contains(uid); }
+
   // Sets metadata.resourceVersion. Adds or replaces.
   StoredPtr Put(std::string_view storage, const ObjectKey& key, boost::json::object object);
   StoredPtr Remove(std::string_view storage, const ObjectKey& key);
@@ -82,11 +85,13 @@ class Store {
 
  private:
   void Record(Change change);
+  void CountOwners(const boost::json::object& object, bool is_added);
 
   size_t max_history_;
   uint64_t revision_ = 1;
   uint64_t compacted_ = 0;
   std::map<std::string, ObjectMap, std::less<>> objects_;
+  std::map<std::string, size_t, std::less<>> owners_;  // by uid: how many objects name it
   std::deque<Change> history_;
   std::function<void(const Change&)> listener_;
 };

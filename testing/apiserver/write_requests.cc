@@ -248,17 +248,21 @@ StatusOr<Reply> MakeToken(ServerState& state, const Route& route, json::object b
   return Reply{.response = http::JsonResponse(201, json::serialize(body))};
 }
 
-StatusOr<Reply> Review(const ServerState& state, const Route& route, json::object body) {
-  const json::object reviewed = route.resource->kind == "TokenReview"
-                                    ? state.access.ReviewToken(std::move(body))
-                                    : state.access.ReviewAccess(std::move(body));
+StatusOr<Reply> Review(const ServerState& state, const Route& route, json::object body,
+                       const User& user) {
+  const bool is_own = route.resource->kind == "SelfSubjectAccessReview";
+  const json::object reviewed =
+      route.resource->kind == "TokenReview"
+          ? state.access.ReviewToken(std::move(body))
+          : state.access.ReviewAccess(std::move(body), is_own ? &user : nullptr);
   return Reply{.response = http::JsonResponse(201, json::serialize(reviewed))};
 }
 
-StatusOr<Reply> Post(ServerState& state, const Route& route, const http::Request& request) {
+StatusOr<Reply> Post(ServerState& state, const Route& route, const http::Request& request,
+                     const User& user) {
   ASSIGN_OR_RETURN(json::object body, ParseObject(request));
   if (route.resource->is_review) {
-    return Review(state, route, std::move(body));
+    return Review(state, route, std::move(body), user);
   }
   if (route.subresource == "eviction") {
     return Evict(state, route, body);
@@ -282,13 +286,13 @@ StatusOr<Reply> Post(ServerState& state, const Route& route, const http::Request
 }  // namespace
 
 StatusOr<Reply> Write(ServerState& state, const Route& route, const http::Request& request,
-                      const User& /*user*/) {
+                      const User& user) {
   if (request.body.size() > state.options.max_body) {
     return Failure(413, "RequestEntityTooLarge",
                    fmt::format("the body may have {} bytes", state.options.max_body));
   }
   if (route.verb == "create") {
-    return Post(state, route, request);
+    return Post(state, route, request, user);
   }
   if (route.verb == "deletecollection") {
     return DeleteMany(state, route, request);

@@ -23,6 +23,9 @@ constexpr const char* kDriverLabel = "nvidia.com/cuda.driver-version.full";
 // What happens on its own may be known to the controller this late.
 constexpr milliseconds kLag{1'000};
 constexpr std::chrono::minutes kRebootAfter{10};
+constexpr std::chrono::minutes kStuckFor{5};
+constexpr const char* kBudgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+constexpr const char* kPods = "/api/v1/namespaces/default/pods";
 
 std::string NodePath(const std::string& name) {
   return fmt::format("/api/v1/nodes/{}", name);
@@ -35,14 +38,20 @@ bool HasCondition(const json::object& node, std::string_view type, std::string_v
   });
 }
 
-bool IsUnavailable(const json::object& node) {
+bool IsCordoned(const json::object& node) {
   const json::value* flag = apiserver::FieldAt(node, {"spec", "unschedulable"});
-  const bool is_tainted =
-      std::ranges::any_of(ItemsAt(node, {"spec", "taints"}), [](const json::value& taint) {
-        return TextAt(taint.as_object(), {"key"}) == "kgpu.dev/quarantined";
-      });
-  return (flag != nullptr && flag->is_bool() && flag->get_bool()) || is_tainted ||
-         !HasCondition(node, "Ready", "True") || !HasCondition(node, "GPUReady", "True");
+  return flag != nullptr && flag->is_bool() && flag->get_bool();
+}
+
+bool IsFenced(const json::object& node) {
+  return std::ranges::any_of(ItemsAt(node, {"spec", "taints"}), [](const json::value& taint) {
+    return TextAt(taint.as_object(), {"key"}) == "kgpu.dev/quarantined";
+  });
+}
+
+bool IsUnavailable(const json::object& node) {
+  return IsCordoned(node) || IsFenced(node) || !HasCondition(node, "Ready", "True") ||
+         !HasCondition(node, "GPUReady", "True");
 }
 
 std::string Flag(const json::object& pod, std::string_view name) {
@@ -55,6 +64,15 @@ std::string Flag(const json::object& pod, std::string_view name) {
     }
   }
   return "";
+}
+
+uint64_t GpusOf(const json::object& pod) {
+  uint64_t gpus = 0;
+  for (const json::value& container : ItemsAt(pod, {"spec", "containers"})) {
+    gpus += ParseUint(TextAt(container.as_object(), {"resources", "limits", "nvidia.com/gpu"}))
+                .value_or(0);
+  }
+  return gpus;
 }
 
 json::object Ballast(size_t number) {
@@ -115,7 +133,7 @@ void SimFleet::MakeNode(size_t number) {
   json::object labels = options_.has_ballast ? Ballast(number) : json::object();
   labels["pool"] = number % 2 == 0 ? "a" : "b";
   labels["nvidia.com/gpu.present"] = "true";
-  labels[kDriverLabel] = options_.driver;
+  labels[kDriverLabel] = nodes_[number].driver;
   json::object status;
   if (options_.has_ballast) {
     json::array images;
@@ -139,36 +157,44 @@ void SimFleet::MakeNode(size_t number) {
 }
 
 void SimFleet::MakePods(size_t number) {
-  const auto make = [&](const std::string& name, bool has_gpu, bool is_job) {
-    json::object container = {{"name", "main"}, {"image", "example/app"}};
-    if (has_gpu) {
-      container["resources"] = {{"limits", {{"nvidia.com/gpu", 1}}}};
-    }
-    api_.Do("POST", "/api/v1/namespaces/default/pods",
-            {{"apiVersion", "v1"},
-             {"kind", "Pod"},
-             {"metadata",
-              {{"name", name},
-               {"ownerReferences", json::array{{{"apiVersion", "apps/v1"},
-                                                {"kind", is_job ? "Job" : "ReplicaSet"},
-                                                {"name", "owner"},
-                                                {"uid", fmt::format("owner-{}", name)}}}}}},
-             {"spec",
-              {{"nodeName", Name(number)},
-               {"restartPolicy", is_job ? "Never" : "Always"},
-               {"containers", json::array{container}}}}})
-        .IgnoreError();
-    const std::string path = fmt::format("/api/v1/namespaces/default/pods/{}", name);
-    api_.Do("PATCH", path + "/status", {{"status", {{"phase", "Running"}}}}).IgnoreError();
-    if (is_job) {
-      After(20 * AnyTime(), [this, path] { EndPod(path, "Succeeded", 0); });
-    }
-  };
   for (size_t i = 0; i < options_.gpu_pods; ++i) {
-    make(fmt::format("gpu-{}-{}", number, i), true, (number + i) % 2 == 0);
+    MakePod(number, fmt::format("gpu-{}-{}", number, i), true, (number + i) % 2 == 0);
   }
   for (size_t i = 0; i < options_.other_pods; ++i) {
-    make(fmt::format("other-{}-{}", number, i), false, false);
+    MakePod(number, fmt::format("other-{}-{}", number, i), false, false);
+  }
+}
+
+void SimFleet::MakePod(size_t number, const std::string& name, bool has_gpu, bool is_job) {
+  json::object container = {{"name", "main"}, {"image", "example/app"}};
+  json::object metadata = {
+      {"name", name},
+      {"ownerReferences", json::array{{{"apiVersion", "apps/v1"},
+                                       {"kind", is_job ? "Job" : "ReplicaSet"},
+                                       {"name", "owner"},
+                                       {"uid", fmt::format("owner-{}", name)}}}}};
+  if (has_gpu) {
+    container["resources"] = {{"limits", {{"nvidia.com/gpu", 1}}}};
+    if (options_.protected_pods > 0 && Happens(options_.protected_pods)) {
+      metadata["labels"] = {{"protected", "true"}};
+    }
+    if (options_.stuck_pods > 0 && Happens(options_.stuck_pods)) {
+      metadata["finalizers"] = json::array{"example.com/stuck"};
+    }
+  }
+  api_.Do("POST", kPods,
+          {{"apiVersion", "v1"},
+           {"kind", "Pod"},
+           {"metadata", std::move(metadata)},
+           {"spec",
+            {{"nodeName", Name(number)},
+             {"restartPolicy", is_job ? "Never" : "Always"},
+             {"containers", json::array{container}}}}})
+      .IgnoreError();
+  const std::string path = fmt::format("{}/{}", kPods, name);
+  api_.Do("PATCH", path + "/status", {{"status", {{"phase", "Running"}}}}).IgnoreError();
+  if (is_job) {
+    After(20 * AnyTime(), [this, path] { EndPod(path, "Succeeded", 0); });
   }
 }
 
@@ -219,7 +245,41 @@ void SimFleet::SetDriver(size_t node, const std::string& driver) {
 
 void SimFleet::DeleteNode(size_t node) {
   nodes_[node].is_gone = true;
+  // The controller's pods go with it: it is their owner.
   api_.Do("DELETE", NodePath(Name(node)), json::object()).IgnoreError();
+  DeletePods(node);
+}
+
+void SimFleet::RestoreNode(size_t node) {
+  const std::string driver = nodes_[node].driver;
+  nodes_[node] = {.driver = driver, .life = nodes_[node].life + 1};
+  MakeNode(node);
+  MakePods(node);
+}
+
+void SimFleet::DeletePods(size_t node) {
+  for (size_t i = 0; i < options_.gpu_pods; ++i) {
+    const std::string path = fmt::format("{}/gpu-{}-{}", kPods, node, i);
+    if (api_.Find(path) != nullptr) {
+      api_.Do("PATCH", path, {{"metadata", {{"finalizers", nullptr}}}}).IgnoreError();
+      api_.Do("DELETE", path, {{"gracePeriodSeconds", 0}}).IgnoreError();
+    }
+  }
+}
+
+void SimFleet::Protect(bool is_protected) {
+  const std::string path = fmt::format("{}/protected", kBudgets);
+  if (api_.Find(path) == nullptr) {
+    api_.Do("POST", kBudgets,
+            {{"apiVersion", "policy/v1"},
+             {"kind", "PodDisruptionBudget"},
+             {"metadata", {{"name", "protected"}}},
+             {"spec", {{"selector", {{"matchLabels", {{"protected", "true"}}}}}}}})
+        .IgnoreError();
+  }
+  api_.Do("PATCH", path + "/status",
+          {{"status", {{"disruptionsAllowed", is_protected ? 0 : 1'000'000}}}})
+      .IgnoreError();
 }
 
 void SimFleet::RetryFailed() {
@@ -240,6 +300,15 @@ void SimFleet::OnChange(const apiserver::Change& change) {
     Check(change);
   } else if (change.storage == "pods" && change.type == apiserver::ChangeType::kAdded) {
     After(nanoseconds(0), [this, pod = change.object] { OnPod(pod->object()); });
+  } else if (change.storage == "pods" && options_.stuck_pods > 0 &&
+             !TextAt(change.object->object(), {"metadata", "deletionTimestamp"}).empty()) {
+    After(kStuckFor, [this, name = change.key.name] {
+      const std::string path = fmt::format("{}/{}", kPods, name);
+      const auto pod = api_.Find(path);
+      if (pod != nullptr && !TextAt(pod->object(), {"metadata", "deletionTimestamp"}).empty()) {
+        api_.Do("PATCH", path, {{"metadata", {{"finalizers", nullptr}}}}).IgnoreError();
+      }
+    });
   }
 }
 
@@ -289,6 +358,10 @@ void SimFleet::OnPod(const json::object& pod) {
   }
   const std::string path =
       fmt::format("/api/v1/namespaces/kgpu/pods/{}", TextAt(pod, {"metadata", "name"}));
+  if (options_.is_single && GpusOf(pod) > 1) {
+    Reject(path);
+    return;
+  }
   api_.Do("PATCH", path + "/status", {{"status", {{"phase", "Running"}}}}).IgnoreError();
   if (role == "validate") {
     Validate(path);
@@ -307,10 +380,13 @@ void SimFleet::Install(size_t number, const std::string& path, const std::string
   const bool fails = Happens(options_.troubles.install_fails);
   const bool waits = !fails && Happens(options_.troubles.needs_reboot);
   const bool is_silent = Happens(options_.troubles.agent_hangs);
-  After(AnyTime(), [=, this] {
+  After(AnyTime(), [=, this, life = nodes_[number].life] {
     EndPod(path, fails || waits ? "Failed" : "Succeeded", fails ? 1 : waits ? 8 : 0);
     const nanoseconds later = waits ? nanoseconds(kRebootAfter) : AnyTime();
     After(later, [=, this] {
+      if (nodes_[number].life != life) {
+        return;
+      }
       nodes_[number].driver = fails ? nodes_[number].driver : driver;
       nodes_[number].is_gpu_ready = !is_silent;
       WriteDriver(number);
@@ -325,6 +401,16 @@ void SimFleet::Validate(const std::string& path) {
   }
   const bool fails = Happens(options_.troubles.validation_fails);
   After(AnyTime(), [=, this] { EndPod(path, fails ? "Failed" : "Succeeded", fails ? 7 : 0); });
+}
+
+// As the kubelet does when its device plugin refuses: no container has a state.
+void SimFleet::Reject(const std::string& path) {
+  api_.Do("PATCH", path + "/status",
+          {{"status",
+            {{"phase", "Failed"},
+             {"reason", "UnexpectedAdmissionError"},
+             {"message", "Allocate failed due to rpc error: more than one is refused"}}}})
+      .IgnoreError();
 }
 
 void SimFleet::EndPod(const std::string& path, const std::string& phase, int code) {
@@ -366,15 +452,21 @@ size_t SimFleet::CountFailed() const {
   return found == states.end() ? 0 : found->second;
 }
 
-size_t SimFleet::CountCordoned() const {
+size_t SimFleet::CountNodes(const std::function<bool(const json::object&)>& is_counted) const {
   size_t count = 0;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const auto node = api_.Find(NodePath(Name(i)));
-    const json::value* flag =
-        node == nullptr ? nullptr : apiserver::FieldAt(node->object(), {"spec", "unschedulable"});
-    count += flag != nullptr && flag->is_bool() && flag->get_bool() ? 1 : 0;
+    count += node != nullptr && is_counted(node->object()) ? 1 : 0;
   }
   return count;
+}
+
+size_t SimFleet::CountCordoned() const {
+  return CountNodes(&IsCordoned);
+}
+
+size_t SimFleet::CountFenced() const {
+  return CountNodes(&IsFenced);
 }
 
 }  // namespace kgpu::fleet_sim

@@ -31,9 +31,12 @@ struct Troubles {
 
 struct SimOptions {
   size_t nodes = 10;
-  size_t gpu_pods = 1;       // of each node, half of them jobs
-  size_t other_pods = 0;     // without GPUs
-  bool has_ballast = false;  // nodes as large as real ones: labels, images
+  size_t gpu_pods = 1;        // of each node, half of them jobs
+  size_t other_pods = 0;      // without GPUs
+  double protected_pods = 0;  // part of the GPU pods that Protect protects
+  double stuck_pods = 0;      // part that terminates for kStuckFor
+  bool is_single = false;     // device plugins give a pod one GPU only, as for shared ones
+  bool has_ballast = false;   // nodes as large as real ones: labels, images
   std::string driver = "535.104.05";
   std::chrono::milliseconds shortest{2'000};  // what a pod, a job or an agent takes
   std::chrono::milliseconds longest{30'000};
@@ -56,6 +59,12 @@ class SimFleet {
   void SetHealthy(size_t node, bool is_healthy, const std::string& reason = "RowRemapFailure");
   void SetDriver(size_t node, const std::string& driver);
   void DeleteNode(size_t node);
+  // The machine joins again, as a new node of the same name with the driver it had.
+  void RestoreNode(size_t node);
+  // Somebody deletes the node's GPU pods.
+  void DeletePods(size_t node);
+  // A disruption budget that allows no eviction of `protected_pods`, or any.
+  void Protect(bool is_protected);
   // What the reboot, or a person with `kubectl annotate`, does for all nodes that failed.
   void RetryFailed();
 
@@ -63,6 +72,7 @@ class SimFleet {
   size_t CountDriver(const std::string& prefix) const;
   size_t CountFailed() const;
   size_t CountCordoned() const;
+  size_t CountFenced() const;
   // Nodes with an upgrade's record, by state.
   std::map<std::string, size_t> States() const;
 
@@ -80,6 +90,7 @@ class SimFleet {
     bool is_gpu_ready = true;
     bool is_healthy = true;
     bool is_gone = false;
+    uint32_t life = 0;  // how often it has joined again
     std::string health_reason = "AllHealthy";
   };
   // What the check knows of a node.
@@ -92,6 +103,7 @@ class SimFleet {
 
   void MakeNode(size_t number);
   void MakePods(size_t number);
+  void MakePod(size_t number, const std::string& name, bool has_gpu, bool is_job);
   void WriteStatus(size_t number);
   void WriteDriver(size_t number);
   void OnChange(const apiserver::Change& change);
@@ -99,7 +111,9 @@ class SimFleet {
   void OnPod(const boost::json::object& pod);
   void Install(size_t number, const std::string& path, const std::string& driver);
   void Validate(const std::string& path);
+  void Reject(const std::string& path);
   void EndPod(const std::string& path, const std::string& phase, int code);
+  size_t CountNodes(const std::function<bool(const boost::json::object&)>& is_counted) const;
   void After(std::chrono::nanoseconds delay, std::function<void()> task);
   std::chrono::nanoseconds AnyTime();
   bool Happens(double part) { return random_.Uniform() < part; }

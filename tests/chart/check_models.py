@@ -5,7 +5,7 @@ OpenAPI. Reads them as text: neither the client nor what it needs is installed.
   check_models.py MODELS FILE    MODELS: the folder kubernetes/client/models; FILE: a List in JSON
 
 Prints a line for each field that the API does not know, has another type, or must have a value. Objects of
-custom resources have no model; they must be named in CUSTOM.
+custom resources have no model; they must be named in CUSTOM. check_policies.py checks GpuPolicies.
 """
 import ast
 import json

@@ -1,10 +1,13 @@
 // The chart by tools that are not ours: Go's templates, which helm uses; CEL as an API server has
-// it; the models that the official Python client generates from the API's OpenAPI.
+// it; the models that the official Python client generates from the API's OpenAPI; Python's JSON
+// schema.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -252,6 +255,84 @@ TEST_F(ModelsTest, WhatDoesNotFitIsFound) {
     wrong.replace(wrong.find(planted.from), planted.from.size(), planted.to);
     const Result result = Check(wrong);
     EXPECT_EQ(result.code, 1) << result.err;
+    EXPECT_THAT(result.out, HasSubstr(planted.problem));
+  }
+}
+
+// GpuPolicies against the schema of their own definition.
+class PolicySchemaTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (RunProgram({"/usr/bin/env", "python3", "-c", "import jsonschema"}).code != 0) {
+      GTEST_SKIP() << "no python3-jsonschema here: run scripts/setup.sh --test";
+    }
+    for (const Manifest& manifest : RenderSet({.name = "default", .request = {}})) {
+      if (chart::KindOf(manifest) == "CustomResourceDefinition") {
+        dir_.WriteFile("definition.json", json::serialize(manifest.object));
+      }
+    }
+  }
+  Result Check(const json::value& policy) {
+    dir_.WriteFile("list.json", json::serialize(json::object{{"items", json::array{policy}}}));
+    return RunProgram({"/usr/bin/env", "python3", KGPU_SOURCE_DIR "/tests/chart/check_policies.py",
+                       dir_.At("definition.json"), dir_.At("list.json")});
+  }
+  TempDir dir_;
+};
+
+// Every block of YAML of a page that is a GpuPolicy.
+std::vector<json::value> PoliciesIn(const std::string& page) {
+  std::ifstream file(KGPU_SOURCE_DIR "/" + page);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  constexpr std::string_view kBegin = "```yaml\n";
+  std::vector<json::value> policies;
+  for (size_t at = text.find(kBegin); at != std::string::npos; at = text.find(kBegin, at)) {
+    at += kBegin.size();
+    const std::string block = text.substr(at, text.find("```", at) - at);
+    if (block.find("kind: GpuPolicy") != std::string::npos) {
+      const auto parsed = doc::Parse(block, doc::Format::kYaml, page);
+      EXPECT_OK(parsed);
+      policies.push_back(parsed.ok() ? *parsed : json::value());
+    }
+  }
+  return policies;
+}
+
+TEST_F(PolicySchemaTest, PoliciesOfTheDocumentationFit) {
+  for (const char* page : {"docs/reference/gpu-policy.md", "docs/guides/upgrade-drivers.md"}) {
+    const std::vector<json::value> policies = PoliciesIn(page);
+    EXPECT_FALSE(policies.empty()) << page;
+    for (const json::value& policy : policies) {
+      const Result result = Check(policy);
+      EXPECT_EQ(result.code, 0) << page << ": " << result.out << result.err;
+    }
+  }
+}
+
+TEST_F(PolicySchemaTest, WhatDoesNotFitIsFound) {
+  const std::vector<json::value> policies = PoliciesIn("docs/reference/gpu-policy.md");
+  ASSERT_FALSE(policies.empty());
+  const std::string good = json::serialize(policies.front());
+  struct Planted {
+    std::string from;
+    std::string to;
+    std::string problem;
+  };
+  for (const Planted& planted : std::initializer_list<Planted>{
+           {"\"kind\":\"GpuPolicy\"", "\"kind\":\"GPUPolicy\"", "the definition has no"},
+           {"kgpu.dev/v1alpha1", "kgpu.dev/v1", "the definition has no"},
+           {"\"groups\"", "\"group\"", ".spec: 'groups' is a required property"},
+           {"\"training\",", "\"Training\",", ".spec.groups[0].name: 'Training' does not match"},
+           {"\"package\"", "\"apt\"", ".spec.groups[0].driver.from: 'apt' is not one of"},
+           {"\"550\"", "550", ".spec.groups[0].driver.branch: 550 is not of type 'string'"},
+           {"\"taint\"", "\"taints\"", ".spec.groups[0].gate: Additional properties"},
+           {"\"10%\"", "[10]", ".spec.upgrade.maxUnavailable: [10] is not of type"}}) {
+    std::string wrong = good;
+    const size_t at = wrong.find(planted.from);
+    ASSERT_NE(at, std::string::npos) << planted.from << good;
+    wrong.replace(at, planted.from.size(), planted.to);
+    const Result result = Check(json::parse(wrong));
+    EXPECT_EQ(result.code, 1) << planted.to << result.err;
     EXPECT_THAT(result.out, HasSubstr(planted.problem));
   }
 }

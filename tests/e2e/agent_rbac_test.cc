@@ -15,22 +15,7 @@ using ::testing::IsEmpty;
 
 class AgentRbacTest : public ClusterFixture {
  protected:
-  void DefineNfd(const std::string& plural, const std::string& kind, const std::string& scope) {
-    Ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-        fmt::format(R"({{"metadata":{{"name":"{0}.nfd.k8s-sigs.io"}},"spec":{{
-            "group":"nfd.k8s-sigs.io","scope":"{2}","names":{{"plural":"{0}","kind":"{1}"}},
-            "versions":[{{"name":"v1alpha1","served":true,"storage":true,"schema":{{
-            "openAPIV3Schema":{{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}}]}}}})",
-                    plural, kind, scope));
-  }
-  // Rules of the agent's roles that no request needed yet.
-  std::vector<std::string> Unused() const {
-    std::vector<std::string> lines = Access("unused");
-    std::erase_if(lines, [](const std::string& line) {
-      return line.find("Role/kgpu-agent ") == std::string::npos;
-    });
-    return lines;
-  }
+  std::vector<std::string> Unused() const { return UnusedOf("kgpu-agent"); }
   bool WaitUntilUsed(const std::string& what) const {
     return WaitForNode([&] {
       for (const std::string& line : Unused()) {

@@ -161,16 +161,22 @@ class ClusterFixture : public ::testing::Test {
     ASSERT_EQ(result.code, 0) << result.err;
     has_kubelet_ = true;
   }
-  // The objects of the chart that are about access, and the token that a pod of the agent would
-  // have.
+  // What a pod of the agent would have; other fixtures give another program its rights.
   virtual void GiveRights() {
-    const Result rendered = RunProgram(
-        {"kgpu", "cluster", "render", "--set", "controller.enabled=false", "--output", "json"});
+    ApplyChart({"--set", "controller.enabled=false"});
+    WriteKubeconfig("kgpu-agent", "agent-kubeconfig");
+  }
+  // The objects of the rendered chart that are about access, and its definitions.
+  void ApplyChart(const std::vector<std::string>& flags) const {
+    std::vector<std::string> argv = {"kgpu", "cluster", "render", "--output", "json"};
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    const Result rendered = RunProgram(argv);
     ASSERT_EQ(rendered.code, 0) << rendered.err;
     const auto list = doc::Parse(rendered.out, doc::Format::kJson, "manifests");
     ASSERT_OK(list);
     const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/";
     const std::map<std::string, std::string> paths = {
+        {"CustomResourceDefinition", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"},
         {"Namespace", "/api/v1/namespaces"},
         {"ServiceAccount", "/api/v1/namespaces/kgpu/serviceaccounts"},
         {"ClusterRole", rbac + "clusterroles"},
@@ -182,19 +188,32 @@ class ClusterFixture : public ::testing::Test {
         Ask("POST", path->second, boost::json::serialize(object));
       }
     }
-    const std::string token =
-        TextAt(*doc::Parse(Ask("POST", "/api/v1/namespaces/kgpu/serviceaccounts/kgpu-agent/token",
-                               R"({"spec":{"expirationSeconds":86400}})"),
-                           doc::Format::kJson, "token"),
-               {"status", "token"});
+  }
+  // With the token that a pod of the service account would have.
+  void WriteKubeconfig(const std::string& account, const std::string& file) const {
+    const std::string token = TextAt(
+        *doc::Parse(
+            Ask("POST", fmt::format("/api/v1/namespaces/kgpu/serviceaccounts/{}/token", account),
+                R"({"spec":{"expirationSeconds":86400}})"),
+            doc::Format::kJson, "token"),
+        {"status", "token"});
     host_->dir().WriteFile(
-        "agent-kubeconfig",
+        file,
         fmt::format("apiVersion: v1\nkind: Config\ncurrent-context: stub\n"
                     "clusters: [{{name: stub, cluster: {{server: \"http://{}\"}}}}]\n"
-                    "users: [{{name: agent, user: {{token: {}}}}}]\n"
-                    "contexts: [{{name: stub, context: {{cluster: stub, user: agent, namespace: "
+                    "users: [{{name: pod, user: {{token: {}}}}}]\n"
+                    "contexts: [{{name: stub, context: {{cluster: stub, user: pod, namespace: "
                     "kgpu}}}}]\n",
                     address_, token));
+  }
+  void DefineNfd(const std::string& plural, const std::string& kind,
+                 const std::string& scope) const {
+    Ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        fmt::format(R"({{"metadata":{{"name":"{0}.nfd.k8s-sigs.io"}},"spec":{{
+            "group":"nfd.k8s-sigs.io","scope":"{2}","names":{{"plural":"{0}","kind":"{1}"}},
+            "versions":[{{"name":"v1alpha1","served":true,"storage":true,"schema":{{
+            "openAPIV3Schema":{{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}}]}}}})",
+                    plural, kind, scope));
   }
   // "allowed", "denied" or "unused" of the server's access control.
   std::vector<std::string> Access(const char* which) const {
@@ -203,6 +222,15 @@ class ClusterFixture : public ::testing::Test {
     for (const boost::json::value& line : access->at(which).as_array()) {
       lines.emplace_back(line.as_string());
     }
+    return lines;
+  }
+
+  // Rules of the account's roles that no request needed yet.
+  std::vector<std::string> UnusedOf(const std::string& account) const {
+    std::vector<std::string> lines = Access("unused");
+    std::erase_if(lines, [&](const std::string& line) {
+      return line.find(fmt::format("Role/{} ", account)) == std::string::npos;
+    });
     return lines;
   }
 

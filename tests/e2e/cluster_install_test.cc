@@ -205,20 +205,28 @@ TEST(HostFilesTest, ClearingAHostRestoresItsTree) {
        {"var/lib/kubelet/device-plugins", "var/lib/kubelet/plugins_registry"}) {
     std::filesystem::create_directories(host.path() + "/" + folder);
   }
+  // With configurations to choose from, the agent remembers its choice.
+  const TempDir etc;
+  etc.WriteFile("config.yaml", "apiVersion: kgpu.dev/v1\nkind: NodeConfig\n");
+  etc.WriteFile("configs/mig.yaml", "version: v1\n");
   const std::string before = TreeOf(host.path());
   {
     std::vector<std::string> argv = {
-        ProgramPath("kgpu"), "agent", "--http-address", "off", "--node", "n1"};
+        ProgramPath("kgpu"),  "agent", "--http-address", "off", "--node", "n1", "--config",
+        etc.At("config.yaml")};
     for (const std::string& flag : host.flags()) {
       argv.push_back(flag);
     }
     const Background agent(argv);
-    const std::string memory = host.path() + "/run/kgpu/agent-memory.json";
-    const auto until = std::chrono::steady_clock::now() + seconds(20);
-    while (!std::filesystem::exists(memory) && std::chrono::steady_clock::now() < until) {
-      ASSERT_TRUE(agent.RunsFor(milliseconds(50)));
+    // It waits ten seconds for labels before it chooses.
+    const auto until = std::chrono::steady_clock::now() + seconds(40);
+    for (const char* name : {"agent-memory.json", "chosen-config.json"}) {
+      const std::string file = fmt::format("{}/run/kgpu/{}", host.path(), name);
+      while (!std::filesystem::exists(file) && std::chrono::steady_clock::now() < until) {
+        ASSERT_TRUE(agent.RunsFor(milliseconds(50)));
+      }
+      ASSERT_TRUE(std::filesystem::exists(file)) << name;
     }
-    ASSERT_TRUE(std::filesystem::exists(memory));
     // What the agent writes where a runtime reads CDI.
     EXPECT_EQ(host.Kgpu({"cdi", "generate"}).code, 0);
     EXPECT_TRUE(std::filesystem::exists(host.path() + "/run/cdi"));

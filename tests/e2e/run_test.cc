@@ -20,6 +20,7 @@ namespace json = boost::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class RunTest : public ::testing::Test {
  protected:
@@ -170,8 +171,9 @@ TEST_F(RunTest, AShellIsHandedToKubectlAndRemoved) {
   const Result shell = Run({"shell", "--name", "sh"});
   EXPECT_EQ(shell.code, 1) << shell.err;
   EXPECT_EQ(All(), before);
-  const Result detached = Run({"shell", "--name", "sh", "--detach"});
-  EXPECT_EQ(detached.out, "kubectl exec -it -n default sh -- sh\n");
+  const Result detached = Run({"shell", "app:1", "--name", "sh", "--detach", "--", "python3"});
+  EXPECT_THAT(detached.out, AllOf(StartsWith("kubectl "),
+                                  HasSubstr(" exec -it -n default sh -c main -- python3\n")));
   EXPECT_EQ(Read("pod", "sh", ".status.phase"), "Running");
   EXPECT_EQ(Run({"stop", "sh"}).code, 0);
 }

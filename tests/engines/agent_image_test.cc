@@ -123,7 +123,7 @@ struct Taken {
 
 // Flags first, then mounts.
 constexpr size_t kFlags = 3;
-constexpr std::array<Taken, 13> kTaken = {{
+constexpr std::array<Taken, 15> kTaken = {{
     {"privileged", [](AgentPod& pod) { pod.security.is_privileged = false; }, Effect::kNoGpu,
      "the device cgroup refuses /dev/nvidia", "set securityContext.privileged: true"},
     {"root", [](AgentPod& pod) { pod.security.user = 65534; }, Effect::kEnds,
@@ -142,6 +142,10 @@ constexpr std::array<Taken, 13> kTaken = {{
      "the host's /etc is not mounted", "the volume etc (hostPath /etc)"},
     {"state", [](AgentPod& pod) { pod.RemoveVolume("state"); }, Effect::kLess,
      "the host's /var/lib/kgpu is not mounted", "the volume state (hostPath /var/lib/kgpu)"},
+    {"boot", [](AgentPod& pod) { pod.RemoveVolume("boot"); }, Effect::kLess,
+     "the host's /boot is not mounted", "the volume boot (hostPath /boot)"},
+    {"pod-logs", [](AgentPod& pod) { pod.RemoveVolume("pod-logs"); }, Effect::kLess,
+     "the host's /var/log/pods is not mounted", "the volume pod-logs (hostPath /var/log/pods)"},
     {"run", [](AgentPod& pod) { pod.RemoveVolume("run"); }, Effect::kEnds,
      "the host's /run is not mounted", "the volume run (hostPath /run)"},
     {"writable run", [](AgentPod& pod) { pod.MakeReadOnly("run"); }, Effect::kEnds,

@@ -129,8 +129,13 @@ Outcome Takeover::Adopt(const Plan& plan) {
 Outcome Takeover::HandBack() {
   Outcome outcome;
   const auto names = TakenNodes();
-  outcome.status = names.status();
-  for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+  // Before the first node: half of it handed back would be worse than none.
+  const auto is_ours = InstalledByUs();
+  outcome.status = names.ok() ? is_ours.status() : names.status();
+  if (outcome.status.ok() && *is_ours) {
+    outcome.status = deps_.check_uninstall();
+  }
+  for (const std::string& name : outcome.status.ok() ? *names : std::vector<std::string>()) {
     const Status given = GiveNode(name);
     outcome.nodes.push_back(OutcomeOf(name, given, "handed back"));
     // One node that cannot be handed back keeps no other one.
@@ -139,10 +144,8 @@ Outcome Takeover::HandBack() {
     }
   }
   const auto finish = [&]() -> Status {
-    RETURN_IF_ERROR(names.status());
     RETURN_IF_ERROR(RestoreSets());
-    ASSIGN_OR_RETURN(const bool is_ours, InstalledByUs());
-    if (is_ours) {
+    if (*is_ours) {
       deps_.say("removing kgpu");
       RETURN_IF_ERROR(deps_.uninstall());
     } else if (!names->empty()) {
@@ -184,12 +187,15 @@ Outcome Takeover::Finish(const Plan& plan) {
 }
 
 Status Takeover::Begin(const Plan& plan) {
-  RETURN_IF_ERROR(MakeNamespace());
   const auto agent = deps_.ask({.path = kSets.Object(options_.space, kAgentName)});
   if (!agent.ok() && !IsMissing(agent.status())) {
     return agent.status();
   }
+  ASSIGN_OR_RETURN(const bool was_ours, InstalledByUs());
+  RETURN_IF_ERROR(deps_.check(!agent.ok() || was_ours));
+  RETURN_IF_ERROR(MakeNamespace());
   RETURN_IF_ERROR(SaveState(!agent.ok()));
+  // What an earlier run has saved counts.
   ASSIGN_OR_RETURN(const bool is_ours, InstalledByUs());
   if (is_ours) {
     deps_.say("installing kgpu, which stands back until the others leave");
@@ -236,7 +242,7 @@ StatusOr<bool> Takeover::InstalledByUs() {
 }
 
 Status Takeover::RemoveState() {
-  const Status removed =
+  Status removed =
       deps_.ask(kube::DeleteRequest(kMaps.Object(options_.space, kStateName))).status();
   if (!removed.ok() && !IsMissing(removed)) {
     return removed;
@@ -246,7 +252,7 @@ Status Takeover::RemoveState() {
     return OkStatus();
   }
   RETURN_IF_ERROR(space.status());
-  const Status agent = deps_.ask({.path = kSets.Object(options_.space, kAgentName)}).status();
+  Status agent = deps_.ask({.path = kSets.Object(options_.space, kAgentName)}).status();
   if (!agent.ok() && !IsMissing(agent)) {
     return agent;
   }

@@ -31,10 +31,14 @@ struct Deps {
   Ask ask{};
   std::function<void(std::chrono::seconds)> pause{};
   std::function<void(const std::string&)> say{};  // progress, for people
+  // What must hold before anything is changed; `installs`: kgpu, too.
+  std::function<Status(bool installs)> check{};
   // Installs kgpu with the carried-over configuration, and waits until its objects are accepted.
   std::function<Status(const Carried&)> install{};
   // Removes what `install` has made, and what agents have written to nodes.
   std::function<Status()> uninstall{};
+  // Why `uninstall` would refuse; changes nothing.
+  std::function<Status()> check_uninstall{};
   // What a namespace that Adopt made holds besides what is ours.
   std::function<StatusOr<std::vector<std::string>>()> find_others{};
 };

@@ -332,11 +332,23 @@ class Simulation {
     }
     return others;
   }
+  static install::UninstallRequest UninstallRequestFor(bool is_dry_run) {
+    return {.is_dry_run = is_dry_run, .forces = true, .hands_back = true};
+  }
+  Status CheckUninstall() {
+    if (!is_whole_) {
+      return OkStatus();
+    }
+    install::UninstallReport report;
+    const Status status =
+        install::Uninstall(base_.client, kinds_, UninstallRequestFor(true), report);
+    return status.code() == StatusCode::kNotFound ? OkStatus() : status;
+  }
   Status Uninstall() {
     if (is_whole_) {
       install::UninstallReport report;
       const Status status =
-          install::Uninstall(base_.client, kinds_, {.forces = true, .hands_back = true}, report);
+          install::Uninstall(base_.client, kinds_, UninstallRequestFor(false), report);
       return status.code() == StatusCode::kNotFound ? OkStatus() : status;
     }
     const Status gone =
@@ -366,6 +378,7 @@ class Simulation {
 
  public:
   Carried installed_with_{};
+  Status check_answer_{};
 
  private:
   bool is_whole_;
@@ -380,8 +393,10 @@ class Simulation {
       .ask = [this](kube::ApiRequest request) { return base_.client.Send(std::move(request)); },
       .pause = [this](seconds time) { base_.client.Wait(time); },
       .say = [](const std::string&) {},
+      .check = [this](bool) { return check_answer_; },
       .install = [this](const Carried& carried) { return Install(carried); },
       .uninstall = [this] { return Uninstall(); },
+      .check_uninstall = [this] { return CheckUninstall(); },
       .find_others = [this] { return FindOthers(); }};
 };
 
@@ -428,6 +443,15 @@ TEST_P(TakeoverTest, HandingBackRestoresEverything) {
   EXPECT_THAT(sim_.served().problems(), IsEmpty());
   // Once more changes nothing.
   ASSERT_OK(sim_.HandBack().status);
+  EXPECT_EQ(sim_.Dump(), before);
+}
+
+TEST_P(TakeoverTest, WhatMustHoldIsCheckedBeforeAnythingChanges) {
+  const std::string before = sim_.Dump();
+  sim_.check_answer_ = PermissionDenied("may not patch nodes");
+  const Outcome outcome = sim_.Adopt();
+  EXPECT_THAT(outcome.status, StatusIs(StatusCode::kPermissionDenied));
+  EXPECT_THAT(outcome.nodes, IsEmpty());
   EXPECT_EQ(sim_.Dump(), before);
 }
 
@@ -506,6 +530,23 @@ TEST_P(TakeoverTest, KgpuItselfIsRemovedToo) {
   sim.Pass(seconds(60));
   EXPECT_EQ(sim.Dump(), before);
   EXPECT_THAT(sim.served().problems(), IsEmpty());
+}
+
+TEST_P(TakeoverTest, WhatKeepsKgpuIsNamedBeforeTheFirstNodeIsHandedBack) {
+  Simulation sim(GetParam(), true);
+  ASSERT_OK(sim.Adopt().status);
+  ASSERT_OK(sim.base().api.Do("POST", "/apis/kgpu.dev/v1alpha1/gpupolicies",
+                              {{"apiVersion", "kgpu.dev/v1alpha1"},
+                               {"kind", "GpuPolicy"},
+                               {"metadata", {{"name", "all"}}},
+                               {"spec", {{"groups", json::array()}}}}));
+  const std::string before = sim.Dump();
+  const Outcome outcome = sim.HandBack();
+  EXPECT_THAT(outcome.status,
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("(all)"), HasSubstr("nothing was changed"))));
+  EXPECT_THAT(outcome.nodes, IsEmpty());
+  EXPECT_EQ(sim.Dump(), before);
 }
 
 TEST_P(TakeoverTest, ANamespaceWithOthersObjectsStays) {

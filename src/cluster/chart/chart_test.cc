@@ -69,7 +69,7 @@ TEST(ChartTest, EverythingIsLabelledAndInItsNamespace) {
                 .settings = {"controller.enabled=true", "priorityClass.create=true",
                              "priorityClass.name=gpus", "configs.a=x", "monitoring.dashboards=true",
                              "monitoring.readers=[{kind: User, name: a}]"}});
-  EXPECT_EQ(manifests.size(), 28U);
+  EXPECT_EQ(manifests.size(), 29U);
   for (const Manifest& manifest : manifests) {
     const json::object& metadata = manifest.object.at("metadata").as_object();
     ASSERT_TRUE(metadata.contains("labels")) << manifest.text;
@@ -105,6 +105,7 @@ TEST(ChartTest, MonitoringIsThatOfItsOwnFolder) {
                              "monitoring.dashboards=true"}});
   for (const auto& [kind, name, file] : std::initializer_list<std::array<const char*, 3>>{
            {"PodMonitor", "kgpu-agent", "podmonitor.yaml"},
+           {"PodMonitor", "kgpu-controller", "podmonitor-controller.yaml"},
            {"PrometheusRule", "kgpu", "prometheusrule.yaml"}}) {
     const auto there = doc::Parse(ReadSourceFile(std::string("deploy/monitoring/") + file),
                                   doc::Format::kYaml, file);
@@ -120,6 +121,13 @@ TEST(ChartTest, MonitoringIsThatOfItsOwnFolder) {
     EXPECT_EQ(std::string(text.as_string()),
               ReadSourceFile("deploy/monitoring/grafana/" + std::string(key)));
   }
+}
+
+TEST(ChartTest, WithoutAControllerNothingScrapesIt) {
+  const std::vector<Manifest> manifests =
+      RenderOk({.settings = {"monitoring.podMonitor=true", "controller.enabled=false"}});
+  EXPECT_NE(FindManifest(manifests, "PodMonitor", "kgpu-agent"), nullptr);
+  EXPECT_EQ(FindManifest(manifests, "PodMonitor", "kgpu-controller"), nullptr);
 }
 
 TEST(ChartTest, TheChartIsComplete) {

@@ -1,6 +1,6 @@
 // The rights of agent and controller against their sources: a file that sends or makes requests
 // must be listed here with what it asks for, and the chart allows that and nothing else.
-// tests/e2e/agent_rbac_test.cc sees the requests themselves.
+// tests/e2e/agent_rbac_test.cc and controller_rbac_test.cc see the requests themselves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

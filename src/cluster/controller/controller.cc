@@ -47,6 +47,12 @@ class Leader {
                   {.on_answer = [this](AnswerKind kind,
                                        json::value&& object) { OnAnswer(kind, std::move(object)); },
                    .on_event = [this](const kube::Event& event) { OnEvent(event); },
+                   .on_refused =
+                       [this](const Work& work, const Status& status) {
+                         if (!work.pod_for.empty()) {
+                           model_.SetPodProblem(work.pod_for, std::string(Message(status)));
+                         }
+                       },
                    .on_settled = [this] { PlanSoon(); }}),
         watches_(loop, clients.main, random, options.pods.space, model_,
                  {.on_changed = [this] { PlanSoon(); },

@@ -128,6 +128,7 @@ void Executor::OnFailure(const Work& work, const Status& status) {
   }
   nanoseconds pause = kFirstPause;
   if (!is_conflict) {
+    handlers_.on_refused(work, status);
     failure.count = std::min(failure.count + 1, kMostDoublings);
     pause = std::min<nanoseconds>(kFirstPause * (1 << failure.count), kLongestPause);
   }

@@ -23,6 +23,8 @@ struct ExecutorHandlers {
   // The response to a write.
   std::function<void(AnswerKind, boost::json::value&&)> on_answer{};
   std::function<void(const kube::Event&)> on_event{};
+  // A request that was refused, and is repeated; not for a conflict.
+  std::function<void(const Work&, const Status&)> on_refused{};
   // A request has ended, or a pause after a failure: another plan may follow.
   std::function<void()> on_settled{};
 };

@@ -97,6 +97,9 @@ bool Model::RemoveNode(std::string_view name) {
     return false;
   }
   nodes_.erase(found);
+  if (const auto problem = pod_problems_.find(name); problem != pod_problems_.end()) {
+    pod_problems_.erase(problem);
+  }
   return true;
 }
 
@@ -112,8 +115,9 @@ bool Model::PutPod(const ObjectPtr& pod) {
   }
   pod_nodes_[key] = facts.node;
   pods_[facts.node][key] = pod;
-  if (!facts.role.empty() && facts.role != "driver") {
+  if (facts.IsOwn()) {
     own_pods_[key] = facts.node;
+    pod_problems_.erase(facts.node);
   }
   return true;
 }
@@ -180,6 +184,17 @@ bool Model::RemovePolicy(std::string_view name) {
   policies_.erase(found);
   Regroup();
   return true;
+}
+
+void Model::SetPodProblem(const std::string& node, std::string problem) {
+  if (nodes_.contains(node)) {
+    pod_problems_[node] = std::move(problem);
+  }
+}
+
+std::string Model::PodProblem(std::string_view node) const {
+  const auto found = pod_problems_.find(node);
+  return found == pod_problems_.end() ? "" : found->second;
 }
 
 void Model::SetDriverSet(const json::value* daemon_set) {

@@ -62,6 +62,8 @@ class Model {
   bool RemovePod(const boost::json::value& pod);
   bool PutPolicy(const boost::json::value& policy, SteadyTime now, bool is_own_write);
   bool RemovePolicy(std::string_view name);
+  // The server has refused a pod of ours for the node; forgotten once there is one.
+  void SetPodProblem(const std::string& node, std::string problem);
   // The driver's DaemonSet; null: there is none.
   void SetDriverSet(const boost::json::value* daemon_set);
   void SetConfigMap(const boost::json::value* config_map);
@@ -72,6 +74,8 @@ class Model {
   std::vector<fleet::PodFacts> PodsOn(std::string_view node) const;
   // Nothing: there is none of that "namespace/name".
   std::optional<fleet::PodFacts> FindPod(const std::string& key) const;
+  // Why the server refused a pod of ours for the node; empty: it did not.
+  std::string PodProblem(std::string_view node) const;
   // Our own pods: "namespace/name" → node.
   const std::map<std::string, std::string, std::less<>>& own_pods() const { return own_pods_; }
   const boost::json::value& config_map() const { return config_map_; }
@@ -96,6 +100,7 @@ class Model {
   std::map<std::string, std::map<std::string, ObjectPtr>, std::less<>> pods_;  // by node, by key
   std::map<std::string, std::string, std::less<>> pod_nodes_;                  // key → node
   std::map<std::string, std::string, std::less<>> own_pods_;
+  std::map<std::string, std::string, std::less<>> pod_problems_;  // by node
   std::vector<std::string> driver_args_;
   bool has_driver_set_ = false;
   boost::json::value config_map_;

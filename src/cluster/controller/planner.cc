@@ -147,7 +147,12 @@ class Planner {
       return "the kubelet is not ready";
     }
     if (node.is_tainted) {
-      return fmt::format("in quarantine: {}", node.gpu_healthy.reason);
+      const auto record = fleet::ParseFenceRecord(node.quarantine);
+      return fmt::format("in quarantine: {}{}",
+                         record.ok() ? record->reason : node.gpu_healthy.reason,
+                         node.gpu_healthy.status == "True"
+                             ? ", healthy again: waits for pods to end, then for its validation"
+                             : "");
     }
     if (node.is_unschedulable) {
       return "cordoned";
@@ -196,15 +201,14 @@ class Planner {
     summary.starting = std::move(starting);
   }
 
-  // Once more, just before: nodes may have become unavailable since the decision.
+  // Once more, just before: nodes may have become unavailable since the decision, reserved ones
+  // too.
   void StartReserved(const PolicyEntry& entry, const std::vector<Member>& members,
                      const std::vector<const NodeFacts*>& reserved, const UpgradeGoal& goal,
                      const std::string& group) {
     size_t unavailable = 0;
     for (const Member& member : members) {
-      const NodeFacts& node = member.entry->facts;
-      const bool is_reserved = std::ranges::find(reserved, &node) != reserved.end();
-      unavailable += !is_reserved && fleet::IsUnavailable(node) ? 1 : 0;
+      unavailable += fleet::IsUnavailable(member.entry->facts) ? 1 : 0;
     }
     const size_t most = entry.policy->upgrade.max_unavailable.Of(members.size(), true);
     for (const NodeFacts* node : reserved) {
@@ -287,6 +291,7 @@ class Planner {
                                    .settings = policy == nullptr ? defaults_ : policy->upgrade,
                                    .pods = pods,
                                    .validates = pods_.validates,
+                                   .pod_problem = model_.PodProblem(entry.facts.name),
                                    .now = now_});
   }
 
@@ -350,6 +355,7 @@ class Planner {
          .pods = pods,
          .has_room = HasRoom(entry),
          .validates = pods_.validates,
+         .pod_problem = model_.PodProblem(node.name),
          .now = now_});
     if (step.kind == FenceStepKind::kWait) {
       return;

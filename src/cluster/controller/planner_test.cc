@@ -9,72 +9,20 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "src/platform/doc/doc.h"
-#include "testing/status_matchers.h"
+#include "src/cluster/controller/test_model.h"
 
 namespace kgpu::controller {
 namespace {
 
 namespace json = boost::json;
-using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr WallTime kNow{seconds(1'800'000'000)};
-
-class PlannerTest : public ::testing::Test {
+class PlannerTest : public ModelTest {
  protected:
-  static json::value Yaml(std::string_view text) {
-    auto value = doc::Parse(text, doc::Format::kYaml, "test.yaml");
-    EXPECT_OK(value);
-    return value.ok() ? *std::move(value) : json::value();
-  }
-  void AddPolicy(const std::string& name, std::string_view spec, std::string_view status = "{}") {
-    model_.PutPolicy({{"metadata",
-                       {{"name", name},
-                        {"uid", "uid-" + name},
-                        {"resourceVersion", "1"},
-                        {"generation", ++generation_}}},
-                      {"spec", Yaml(spec)},
-                      {"status", Yaml(status)}},
-                     SteadyTime{}, false);
-  }
-  void AddNode(const std::string& name, std::string_view annotations = "{}",
-               std::string_view spec = "{}", bool is_ready = true, bool is_healthy = true,
-               const std::string& driver = "535.1") {
-    json::value node =
-        Yaml(fmt::format(R"(
-status:
-  allocatable: {{nvidia.com/gpu: "8"}}
-  conditions: [{{type: Ready, status: "{}"}}, {{type: GPUReady, status: "True"}},
-               {{type: GPUHealthy, status: "{}", reason: GpuLost}}]
-)",
-                         is_ready ? "True" : "False", is_healthy ? "True" : "False"));
-    node.as_object()["metadata"] = {
-        {"name", name},
-        {"uid", "uid-" + name},
-        {"resourceVersion", "1"},
-        {"labels",
-         {{"nvidia.com/gpu.present", "true"}, {"nvidia.com/cuda.driver-version.full", driver}}},
-        {"annotations", Yaml(annotations)}};
-    node.as_object()["spec"] = Yaml(spec);
-    model_.PutNode(node, SteadyTime{}, false);
-  }
-  static std::string Record(fleet::UpgradeState state, const std::string& policy = "p") {
-    return json::serialize(
-        json::value{{fleet::kUpgradeAnnotation,
-                     fleet::PrintRecord(fleet::UpgradeRecord{.state = state,
-                                                             .since = kNow,
-                                                             .from = "535.1",
-                                                             .to = "550",
-                                                             .policy = policy,
-                                                             .group = "g",
-                                                             .is_cordoned = true})}});
-  }
   // The work for the node, policy or pod: "method path body"; empty: none.
   std::string Do(std::string_view key) {
     for (const Work& work : MakePlan(model_, pods_, kNow).work) {
@@ -84,10 +32,6 @@ status:
     }
     return "";
   }
-
-  Model model_;
-  PodSettings pods_{.image = "kgpu:1"};
-  int64_t generation_ = 0;
 };
 
 constexpr const char* kSpec =
@@ -152,6 +96,26 @@ TEST_F(PlannerTest, ADecisionIsCarriedOutOnlyWhileItHolds) {
   AddPolicy("p", WithUpgrade("failureBudget: 0"), kAll);
   AddNode("failed", Record(fleet::UpgradeState::kFailed), "{unschedulable: true}");
   EXPECT_THAT(Do("node/ok"), IsEmpty());
+}
+
+// A reserved node that is unavailable is one of the unavailable nodes, whether it starts or waits.
+TEST_F(PlannerTest, ReservedNodesThatAreUnavailableCount) {
+  AddPolicy("p",
+            "{groups: [{name: g, nodeSelector: {}, driver: {from: package, branch: \"550\"}}], "
+            "upgrade: {maxUnavailable: 2}}",
+            "{starting: [a, b]}");
+  AddNode("a", "{}", "{}", false);
+  AddNode("b");
+  AddNode("c", "{}", "{}", false);
+  AddNode("d");
+  EXPECT_THAT(Do("node/"), IsEmpty());
+  AddNode("c");
+  EXPECT_THAT(Do("node/b"), HasSubstr("upgrade"));
+  // One that somebody else cordoned makes no difference, and leaves room for no other.
+  AddNode("a", "{}", "{unschedulable: true}");
+  AddNode("c", "{}", "{}", false);
+  EXPECT_THAT(Do("node/a"), HasSubstr("upgrade"));
+  EXPECT_THAT(Do("node/b"), IsEmpty());
 }
 
 TEST_F(PlannerTest, AnAnswerDoesNotBringBackWhatIsGone) {

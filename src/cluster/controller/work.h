@@ -26,6 +26,7 @@ struct Work {
   kube::ApiRequest request{};
   AnswerKind answer = AnswerKind::kNothing;
   bool may_exist = false;             // that it exists already, or is gone, is success
+  std::string pod_for{};              // the node for which it creates a pod
   std::vector<kube::Event> events{};  // once it has succeeded
 };
 

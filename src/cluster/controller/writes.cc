@@ -88,11 +88,13 @@ json::object SpecBase(const PodSettings& settings, const NodeFacts& node) {
   return spec;
 }
 
-Work CreatePod(const PodSettings& settings, json::object pod, std::string what) {
+Work CreatePod(const PodSettings& settings, const NodeFacts& node, json::object pod,
+               std::string what) {
   return {.key = fmt::format("pod/{}/{}", settings.space, kube::NameOf(pod)),
           .what = std::move(what),
           .request = kube::CreateRequest(kube::kPods.Collection(settings.space), pod, Options()),
-          .may_exist = true};
+          .may_exist = true,
+          .pod_for = node.name};
 }
 
 }  // namespace
@@ -187,7 +189,7 @@ Work RunInstaller(const PodSettings& settings, const NodeFacts& node,
             {{"name", "host"}, {"mountPath", "/host"}, {"mountPropagation", "HostToContainer"}}}}}};
   spec["volumes"] = json::array{{{"name", "host"}, {"hostPath", {{"path", "/"}}}}};
   pod["spec"] = std::move(spec);
-  return CreatePod(settings, std::move(pod),
+  return CreatePod(settings, node, std::move(pod),
                    fmt::format("node {}: install driver {}", node.name, record.to));
 }
 
@@ -212,7 +214,7 @@ Work RunValidation(const PodSettings& settings, const NodeFacts& node, std::stri
                     {{"limits", {{node.resource, fmt::format("{}", gpus)}, {"memory", "1Gi"}}},
                      {"requests", {{"memory", "0"}}}}}}};
   pod["spec"] = std::move(spec);
-  return CreatePod(settings, std::move(pod), fmt::format("node {}: validate", node.name));
+  return CreatePod(settings, node, std::move(pod), fmt::format("node {}: validate", node.name));
 }
 
 Work DeletePod(const PodFacts& pod) {

@@ -112,17 +112,52 @@ void ReadResource(const json::value& node, NodeFacts& facts) {
   }
 }
 
-uint64_t GpusOf(const json::value& pod) {
-  uint64_t gpus = 0;
-  for (const char* list : {"containers", "initContainers"}) {
-    for (const json::value& container : ListAt(pod, {"spec", list})) {
-      for (const auto& [key, value] : MapAt(container, {"resources", "limits"})) {
-        gpus += IsGpuResource(View(key)) ? Count(value) : 0;
-      }
+using Amounts = std::map<std::string, uint64_t, std::less<>>;
+
+Amounts LimitsOf(const json::value& container) {
+  Amounts amounts;
+  for (const auto& [key, value] : MapAt(container, {"resources", "limits"})) {
+    if (const uint64_t count = Count(value); IsGpuResource(View(key)) && count > 0) {
+      amounts[std::string(View(key))] = count;
     }
   }
-  // A claim may be for anything: it counts as one GPU.
-  return gpus + ListAt(pod, {"spec", "resourceClaims"}).size();
+  return amounts;
+}
+
+void Add(const Amounts& amounts, Amounts& sum) {
+  for (const auto& [resource, count] : amounts) {
+    sum[resource] += count;
+  }
+}
+
+// As the scheduler counts: https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers
+// (resource sharing within containers). Init containers run one after another, before the others;
+// those that are restarted always stay.
+Amounts GpusOf(const json::value& pod) {
+  Amounts staying;
+  Amounts most;
+  for (const json::value& container : ListAt(pod, {"spec", "initContainers"})) {
+    Amounts now = LimitsOf(container);
+    if (TextField(container, {"restartPolicy"}) == "Always") {
+      Add(now, staying);
+      continue;
+    }
+    Add(staying, now);
+    for (const auto& [resource, count] : now) {
+      most[resource] = std::max(most[resource], count);
+    }
+  }
+  for (const json::value& container : ListAt(pod, {"spec", "containers"})) {
+    Add(LimitsOf(container), staying);
+  }
+  for (const auto& [resource, count] : staying) {
+    most[resource] = std::max(most[resource], count);
+  }
+  return most;
+}
+
+int64_t ClaimsOf(const json::value& pod) {
+  return static_cast<int64_t>(ListAt(pod, {"spec", "resourceClaims"}).size());
 }
 
 std::string_view RoleOf(const json::value& pod) {
@@ -145,6 +180,17 @@ int64_t ExitCodeOf(const json::value& pod) {
     }
   }
   return 0;
+}
+
+// None of its containers has ended, since none was started.
+std::string_view RejectionOf(const json::value& pod) {
+  const bool has_ended = std::ranges::any_of(
+      ListAt(pod, {"status", "containerStatuses"}), [](const json::value& status) {
+        return FindField(status, {"state", "terminated"}) != nullptr;
+      });
+  return has_ended || TextField(pod, {"status", "phase"}) != "Failed"
+             ? ""
+             : TextField(pod, {"status", "reason"});
 }
 
 bool IsReadyPod(const json::value& pod) {
@@ -215,23 +261,41 @@ bool IsUnavailable(const NodeFacts& node) {
          (!node.gpu_ready.status.empty() && node.gpu_ready.status != "True");
 }
 
+std::string PodFacts::WhyFailed() const {
+  return rejection.empty() ? fmt::format("pod {} ended with code {}: read its log", name, exit_code)
+                           : fmt::format("the kubelet rejected pod {}: {}: {}", name, rejection,
+                                         rejection_message);
+}
+
 uint64_t FreeGpus(const NodeFacts& node, std::span<const PodFacts> pods) {
   uint64_t used = 0;
   for (const PodFacts& pod : pods) {
-    used += pod.HasEnded() ? 0 : pod.gpus;
+    used += pod.IsOwn() ? 0 : pod.GpusOf(node.resource);
   }
   return node.gpus - std::min(used, node.gpus);
 }
 
+const PodFacts* OwnHolder(const NodeFacts& node, std::span<const PodFacts> pods) {
+  const auto found = std::ranges::find_if(
+      pods, [&](const PodFacts& pod) { return pod.IsOwn() && pod.GpusOf(node.resource) > 0; });
+  return found == pods.end() ? nullptr : &*found;
+}
+
 bool IsRelevantPod(const json::value& pod) {
-  return !RoleOf(pod).empty() || GpusOf(pod) > 0;
+  return !RoleOf(pod).empty() || ClaimsOf(pod) > 0 || !GpusOf(pod).empty();
 }
 
 void TrimPod(json::value& pod) {
   json::object kept = {{"metadata", KeyMetadata(pod)},
                        {"node", TextField(pod, {"spec", "nodeName"})},
-                       {"phase", TextField(pod, {"status", "phase"})},
-                       {"gpus", GpusOf(pod)}};
+                       {"phase", TextField(pod, {"status", "phase"})}};
+  for (const auto& [resource, count] : GpusOf(pod)) {
+    json::value& gpus = kept["gpus"];
+    (gpus.is_object() ? gpus.get_object() : gpus.emplace_object())[resource] = count;
+  }
+  if (const int64_t claims = ClaimsOf(pod); claims > 0) {
+    kept["claims"] = claims;
+  }
   const auto set = [&](const char* name, std::string_view text) {
     if (!text.empty()) {
       kept[name] = text;
@@ -252,6 +316,10 @@ void TrimPod(json::value& pod) {
   if (const int64_t code = ExitCodeOf(pod); code != 0) {
     kept["exit"] = code;
   }
+  if (const std::string_view rejection = RejectionOf(pod); !rejection.empty()) {
+    kept["rejection"] = rejection;
+    set("rejected", TextField(pod, {"status", "message"}).substr(0, kMaxMessage));
+  }
   pod = std::move(kept);
 }
 
@@ -268,9 +336,12 @@ PodFacts ReadPod(const json::value& pod) {
                 : owner == "Job"       ? PodOwner::kJob
                 : owner == "DaemonSet" ? PodOwner::kDaemonSet
                                        : PodOwner::kOther;
-  if (const json::value* gpus = FindField(pod, {"gpus"}); gpus != nullptr && gpus->is_number()) {
-    facts.gpus = gpus->to_number<uint64_t>();
+  for (const auto& [resource, count] : MapAt(pod, {"gpus"})) {
+    facts.gpus[std::string(View(resource))] = count.to_number<uint64_t>();
   }
+  facts.claims = static_cast<uint64_t>(kube::IntField(pod, {"claims"}).value_or(0));
+  facts.rejection = TextField(pod, {"rejection"});
+  facts.rejection_message = TextField(pod, {"rejected"});
   facts.is_ready = FindField(pod, {"ready"}) != nullptr;
   facts.ends_by_itself = FindField(pod, {"ends"}) != nullptr;
   facts.is_mirror = FindField(pod, {"mirror"}) != nullptr;

@@ -5,6 +5,7 @@
 #include <boost/json/fwd.hpp>
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -77,23 +78,48 @@ struct PodFacts {
   std::string phase{};
   std::string role{};  // of kRoleLabel; "driver" for the driver's DaemonSet; else empty
   PodOwner owner = PodOwner::kNobody;
-  uint64_t gpus = 0;
+  // GPUs by their resource, of which the pod holds so many as the scheduler reserves: what its
+  // containers request together, or an init container alone.
+  std::map<std::string, uint64_t, std::less<>> gpus{};
+  uint64_t claims = 0;  // of dynamic resource allocation; may be for anything
   bool is_ready = false;
   bool ends_by_itself = false;  // restartPolicy is not Always
   bool is_mirror = false;       // a static pod of the kubelet
   bool is_terminating = false;
   int exit_code = 0;  // of its first container that failed
+  // Why the kubelet did not even start it: "UnexpectedAdmissionError"; empty: it did.
+  std::string rejection{};
+  std::string rejection_message{};
 
   bool HasEnded() const { return phase == "Succeeded" || phase == "Failed"; }
   bool IsJob() const { return owner == PodOwner::kJob || ends_by_itself; }
+  // One of ours, which installs a driver or validates GPUs.
+  bool IsOwn() const { return !role.empty() && role != "driver"; }
   // A pod of a user that holds GPUs, and that an eviction removes.
   bool HoldsGpus() const {
-    return gpus > 0 && role.empty() && !HasEnded() && !is_mirror && owner != PodOwner::kDaemonSet;
+    return (!gpus.empty() || claims > 0) && role.empty() && !HasEnded() && !is_mirror &&
+           owner != PodOwner::kDaemonSet;
+  }
+  // The kubelet refused to give it its GPUs, of which it requested more than one: where they are
+  // shared, that may be the reason. It reports nothing but the text of the device plugin.
+  bool MayHaveOnlyOne(std::string_view resource) const {
+    const auto found = gpus.find(resource);
+    return rejection == "UnexpectedAdmissionError" && found != gpus.end() && found->second > 1;
+  }
+  // Why it failed: "pod kgpu-validate-1 ended with code 7: read its log".
+  std::string WhyFailed() const;
+  // GPUs that it holds now.
+  uint64_t GpusOf(std::string_view resource) const {
+    const auto found = gpus.find(resource);
+    return found == gpus.end() || HasEnded() ? 0 : found->second;
   }
 };
 
-// The node's GPUs that no pod holds; pods that an eviction leaves hold theirs, too.
+// The node's GPUs, of its resource, that no pod of others holds; pods that an eviction leaves hold
+// theirs, too.
 uint64_t FreeGpus(const NodeFacts& node, std::span<const PodFacts> pods);
+// The pod of ours that holds some of them, since it has not ended yet; null: there is none.
+const PodFacts* OwnHolder(const NodeFacts& node, std::span<const PodFacts> pods);
 
 // Pods that use GPUs, by an extended resource or a claim, and those that kgpu runs on nodes.
 bool IsRelevantPod(const boost::json::value& pod);

@@ -88,9 +88,37 @@ TEST(PodFactsTest, ATrimmedPodHasWhatIsRead) {
   EXPECT_EQ(facts.space + "/" + facts.name + "/" + facts.uid + "/" + facts.node, "s/p/u/n");
   EXPECT_EQ(facts.role, "install");
   EXPECT_EQ(facts.owner, PodOwner::kJob);
-  EXPECT_EQ(facts.gpus, 3U);
+  EXPECT_EQ(facts.gpus, (std::map<std::string, uint64_t, std::less<>>{{"nvidia.com/gpu", 3}}));
   EXPECT_EQ(facts.exit_code, 8);
+  EXPECT_EQ(facts.rejection, "");
   EXPECT_TRUE(facts.is_ready && facts.ends_by_itself && facts.is_mirror && facts.is_terminating);
+}
+
+TEST(PodFactsTest, GpusCountAsTheSchedulerReservesThem) {
+  json::value pod = Pod(R"("spec": {"resourceClaims": [{"name": "c"}], "initContainers": [
+      {"resources": {"limits": {"nvidia.com/gpu": 2}}},
+      {"restartPolicy": "Always", "resources": {"limits": {"nvidia.com/gpu": 1}}},
+      {"resources": {"limits": {"nvidia.com/gpu": 3, "nvidia.com/mig-1g.10gb": 1}}}],
+    "containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}},
+      {"resources": {"limits": {"nvidia.com/gpu": 1, "cpu": "2"}}}]})");
+  TrimPod(pod);
+  const PodFacts facts = ReadPod(pod);
+  EXPECT_EQ(facts.gpus, (std::map<std::string, uint64_t, std::less<>>{
+                            {"nvidia.com/gpu", 4}, {"nvidia.com/mig-1g.10gb", 1}}));
+  EXPECT_EQ(facts.claims, 1U);
+  EXPECT_TRUE(facts.HoldsGpus());
+}
+
+TEST(PodFactsTest, APodThatTheKubeletRejectedSaysWhy) {
+  json::value pod =
+      Pod(R"("spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 2}}}]},
+    "status": {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "Allocate failed"})");
+  TrimPod(pod);
+  const PodFacts facts = ReadPod(pod);
+  EXPECT_EQ(facts.WhyFailed(),
+            "the kubelet rejected pod p: UnexpectedAdmissionError: Allocate failed");
+  EXPECT_TRUE(facts.MayHaveOnlyOne("nvidia.com/gpu"));
+  EXPECT_FALSE(facts.MayHaveOnlyOne("nvidia.com/other"));
 }
 
 }  // namespace

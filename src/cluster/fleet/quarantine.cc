@@ -32,10 +32,48 @@ FenceStep Write(const FenceInput& in, FenceRecord record, bool is_validating) {
 
 FenceStep Back(const FenceInput& in, FenceRecord record, std::string message) {
   ++record.attempt;
+  record.is_single = false;
   record.message = message;
   FenceStep step = Write(in, std::move(record), false);
   step.reason = "QuarantineStays";
   step.message = std::move(message);
+  return step;
+}
+
+// Why no validation can begin; empty: it can. Nobody knows which GPUs the pods hold: the broken one
+// may be theirs.
+std::string WhyNotYet(const FenceInput& in) {
+  const auto holder = std::ranges::find_if(in.pods, &PodFacts::HoldsGpus);
+  if (holder != in.pods.end()) {
+    return fmt::format("waits for pod {}/{} to end: only free GPUs can be validated", holder->space,
+                       holder->name);
+  }
+  if (const PodFacts* own = OwnHolder(in.node, in.pods); own != nullptr) {
+    return fmt::format("waits for pod {} to end", own->name);
+  }
+  return FreeGpus(in.node, in.pods) == 0 ? "waits for a free GPU to validate" : "";
+}
+
+FenceStep AfterFailedPod(const FenceInput& in, FenceRecord record, const PodFacts& pod) {
+  if (!record.is_single && pod.MayHaveOnlyOne(in.node.resource)) {
+    record.is_single = true;
+    FenceStep step = Write(in, record, true);
+    // Part of the pod's name, which must be another one, be it within the same second.
+    step.record.since = std::max<WallTime>(step.record.since, record.since + seconds(1));
+    return step;
+  }
+  return Back(in, std::move(record), pod.WhyFailed());
+}
+
+// Nothing was validated, and nothing has failed.
+FenceStep AfterNoPod(const FenceInput& in, FenceRecord record, std::string_view pod) {
+  if (in.pod_problem.empty()) {
+    return Write(in, std::move(record), false);
+  }
+  record.message = fmt::format("pod {} could not be created: {}", pod, in.pod_problem);
+  FenceStep step = Write(in, std::move(record), false);
+  step.reason = "QuarantineStays";
+  step.message = step.record.message;
   return step;
 }
 
@@ -56,19 +94,22 @@ FenceStep Validate(const FenceInput& in, const FenceRecord& record) {
             .message = "its GPUs are healthy, and the validation passed"};
   }
   if (pod != in.pods.end() && pod->phase == "Failed") {
-    return Back(in, record,
-                fmt::format("pod {} ended with code {}: read its log", name, pod->exit_code));
+    return AfterFailedPod(in, record, *pod);
   }
   if (in.now - record.since >= kValidationLimit) {
-    return Back(in, record,
-                fmt::format("the validation did not end in {} s", kValidationLimit.count()));
+    return pod == in.pods.end()
+               ? AfterNoPod(in, record, name)
+               : Back(in, record,
+                      fmt::format("the validation did not end in {} s", kValidationLimit.count()));
   }
   if (pod != in.pods.end()) {
     return Wait(fmt::format("waits for pod {} to end", name));
   }
-  const uint64_t gpus = FreeGpus(in.node, in.pods);
-  return gpus == 0 ? Wait("waits for a free GPU to validate")
-                   : FenceStep{.kind = FenceStepKind::kRunPod, .pod = name, .gpus = gpus};
+  std::string why_not = WhyNotYet(in);
+  return why_not.empty() ? FenceStep{.kind = FenceStepKind::kRunPod,
+                                     .pod = name,
+                                     .gpus = record.is_single ? 1 : FreeGpus(in.node, in.pods)}
+                         : Wait(std::move(why_not));
 }
 
 }  // namespace
@@ -115,7 +156,8 @@ FenceStep NextFenceStep(const FenceInput& in) {
   if (!is_healthy || in.now - record->since < PauseAfter(record->attempt)) {
     return Wait(fmt::format("{}: {}", record->reason, record->message));
   }
-  return Write(in, *record, true);
+  std::string why_not = in.validates ? WhyNotYet(in) : "";
+  return why_not.empty() ? Write(in, *record, true) : Wait(std::move(why_not));
 }
 
 }  // namespace kgpu::fleet

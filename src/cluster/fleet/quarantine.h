@@ -38,6 +38,7 @@ struct FenceInput {
   std::span<const PodFacts> pods;  // on the node; needed only for a node with a record
   bool has_room = true;            // maxNodes allows one more
   bool validates = true;           // by a pod, beside the agent's conditions
+  std::string pod_problem{};       // why the server refuses our pod; empty: it does not
   WallTime now{};
 };
 

@@ -25,6 +25,7 @@ class QuarantineTest : public ::testing::Test {
                           .group = "g",
                           .pods = pods_,
                           .has_room = has_room_,
+                          .pod_problem = problem_,
                           .now = now_});
   }
   void Break() {
@@ -43,6 +44,7 @@ class QuarantineTest : public ::testing::Test {
   policy::Quarantine settings_{.is_enabled = true};
   std::vector<PodFacts> pods_;
   bool has_room_ = true;
+  std::string problem_;
   WallTime now_{seconds(1'800'000'000)};
 };
 
@@ -68,14 +70,18 @@ TEST_F(QuarantineTest, FencesForTheReasonsOfThePolicy) {
   EXPECT_EQ(Next().kind, FenceStepKind::kWait);
 }
 
-TEST_F(QuarantineTest, ReturnsOnlyAfterTheValidationOfItsFreeGpus) {
+// Which GPUs the pods hold nobody knows: the broken one may be among them.
+TEST_F(QuarantineTest, ReturnsOnlyAfterTheValidationOfAllGpusThatUsersCanGet) {
   Break();
   Do(Next());
   EXPECT_EQ(Next().kind, FenceStepKind::kWait);
   Heal();
+  pods_ = {GpuPod("serve"), GpuPod("exporter", PodOwner::kDaemonSet)};
+  EXPECT_EQ(Next().kind, FenceStepKind::kWait);
+  EXPECT_THAT(Next().message, HasSubstr("waits for pod team/serve to end"));
+  pods_[0].phase = "Succeeded";
   Do(Next());
   EXPECT_TRUE(Record().is_validating);
-  pods_ = {GpuPod("serve")};
   FenceStep step = Next();
   EXPECT_EQ(step.kind, FenceStepKind::kRunPod);
   EXPECT_EQ(step.gpus, 7U);
@@ -108,14 +114,78 @@ TEST_F(QuarantineTest, AFailedValidationWaitsLongerEachTime) {
   EXPECT_EQ(Next().kind, FenceStepKind::kWait);
 }
 
-TEST_F(QuarantineTest, WaitsForAFreeGpu) {
+TEST_F(QuarantineTest, WaitingForAFreeGpuIsNoFailure) {
+  Break();
+  Do(Next());
+  Heal();
+  pods_ = {GpuPod("exporter", PodOwner::kDaemonSet, 8)};
+  EXPECT_THAT(Next().message, HasSubstr("free GPU"));
+  pods_.clear();
+  Do(Next());
+  EXPECT_TRUE(Record().is_validating);
+  // Somebody was faster.
+  pods_ = {GpuPod("serve", PodOwner::kOther, 8)};
+  EXPECT_EQ(Next().kind, FenceStepKind::kWait);
+  now_ += minutes(15);
+  Do(Next());
+  EXPECT_FALSE(Record().is_validating);
+  EXPECT_EQ(Record().attempt, 0U);
+  pods_.clear();
+  Do(Next());
+  EXPECT_TRUE(Record().is_validating);
+}
+
+TEST_F(QuarantineTest, SaysThatTheServerRefusesItsPod) {
   Break();
   Do(Next());
   Heal();
   Do(Next());
-  pods_ = {GpuPod("serve")};
-  pods_[0].gpus = 8;
-  EXPECT_THAT(Next().message, HasSubstr("free GPU"));
+  problem_ = "exceeded quota";
+  now_ += minutes(15);
+  EXPECT_EQ(Next().reason, "QuarantineStays");
+  Do(Next());
+  EXPECT_EQ(Record().attempt, 0U);
+  EXPECT_THAT(Record().message, HasSubstr("could not be created: exceeded quota"));
+}
+
+TEST_F(QuarantineTest, SlicesInUseAreWaitedForAndThoseOfDaemonSetsLeaveGpusFree) {
+  Break();
+  Do(Next());
+  Heal();
+  pods_ = {GpuPod("slice", PodOwner::kOther, 8, "nvidia.com/mig-1g.10gb")};
+  EXPECT_THAT(Next().message, HasSubstr("team/slice"));
+  pods_[0].owner = PodOwner::kDaemonSet;
+  Do(Next());
+  EXPECT_EQ(Next().gpus, 8U);
+}
+
+TEST_F(QuarantineTest, AValidationThatHangsIsWaitedFor) {
+  Break();
+  Do(Next());
+  Heal();
+  pods_ = {OwnPod("kgpu-validate-before", kValidateRole, "Running")};
+  pods_[0].gpus["nvidia.com/gpu"] = 8;
+  EXPECT_EQ(Next().message, "waits for pod kgpu-validate-before to end");
+}
+
+TEST_F(QuarantineTest, WhereAPodMayHaveOneGpuOnlyOneIsValidated) {
+  Break();
+  Do(Next());
+  Heal();
+  Do(Next());
+  const std::string first = Next().pod;
+  pods_ = {RejectedPod(first, 8)};
+  Do(Next());  // within the same second
+  EXPECT_TRUE(Record().is_validating);
+  EXPECT_EQ(Record().attempt, 0U);
+  EXPECT_EQ(Next().kind, FenceStepKind::kRunPod);
+  EXPECT_EQ(Next().gpus, 1U);
+  EXPECT_NE(Next().pod, first);
+  pods_ = {RejectedPod(Next().pod, 1)};
+  Do(Next());
+  EXPECT_EQ(Record().attempt, 1U);
+  EXPECT_FALSE(Record().is_single);
+  EXPECT_THAT(Record().message, HasSubstr("the kubelet rejected pod"));
 }
 
 TEST_F(QuarantineTest, EndsWithItsPolicy) {

@@ -47,6 +47,12 @@ void Put(json::object& object, const char* key, const std::string& text) {
   }
 }
 
+void PutFlag(json::object& object, const char* key, bool is_set) {
+  if (is_set) {
+    object[key] = true;
+  }
+}
+
 }  // namespace
 
 std::string_view NameOf(UpgradeState state) {
@@ -62,6 +68,7 @@ std::string PrintRecord(const UpgradeRecord& record) {
   object["policy"] = record.policy;
   object["group"] = record.group;
   object["attempt"] = record.attempt;
+  PutFlag(object, "single", record.is_single);
   object["cordoned"] = record.is_cordoned;
   Put(object, "pod", record.pod);
   if (record.state == UpgradeState::kFailed) {
@@ -93,6 +100,7 @@ StatusOr<UpgradeRecord> ParseUpgradeRecord(std::string_view text) {
   record.policy = TextField(value, {"policy"});
   record.group = TextField(value, {"group"});
   record.attempt = std::max(CountAt(value, "attempt"), 1U);
+  record.is_single = FlagAt(value, "single");
   record.is_cordoned = FlagAt(value, "cordoned");
   record.pod = TextField(value, {"pod"});
   record.reason = TextField(value, {"reason"});
@@ -108,6 +116,7 @@ std::string PrintRecord(const FenceRecord& record) {
   object["policy"] = record.policy;
   object["group"] = record.group;
   object["attempt"] = record.attempt;
+  PutFlag(object, "single", record.is_single);
   return json::serialize(object);
 }
 
@@ -121,6 +130,7 @@ StatusOr<FenceRecord> ParseFenceRecord(std::string_view text) {
   record.policy = TextField(value, {"policy"});
   record.group = TextField(value, {"group"});
   record.attempt = CountAt(value, "attempt");
+  record.is_single = FlagAt(value, "single");
   return record;
 }
 

@@ -26,6 +26,7 @@ struct UpgradeRecord {
   std::string policy{};
   std::string group{};
   uint32_t attempt = 1;
+  bool is_single = false;    // its pod validates one GPU, since it may not have more
   bool is_cordoned = false;  // by us: otherwise the node stays unschedulable at the end
   // The pod acted with: the name of ours, or the uid of the driver's pod that is replaced.
   std::string pod{};
@@ -46,7 +47,8 @@ struct FenceRecord {
   std::string message{};
   std::string policy{};
   std::string group{};
-  uint32_t attempt = 0;  // validations that failed
+  uint32_t attempt = 0;    // validations that failed
+  bool is_single = false;  // its pod validates one GPU, since it may not have more
   bool operator==(const FenceRecord&) const = default;
 };
 

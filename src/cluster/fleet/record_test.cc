@@ -20,6 +20,7 @@ TEST(RecordTest, AnUpgradeReadsBackTheSame) {
                              .policy = "p",
                              .group = "g",
                              .attempt = 2,
+                             .is_single = true,
                              .is_cordoned = true,
                              .pod = "kgpu-install-1",
                              .failed_in = UpgradeState::kInstall,
@@ -35,7 +36,8 @@ TEST(RecordTest, AFenceReadsBackTheSame) {
                            .message = "GPU 3",
                            .policy = "p",
                            .group = "g",
-                           .attempt = 4};
+                           .attempt = 4,
+                           .is_single = true};
   EXPECT_THAT(ParseFenceRecord(PrintRecord(record)), IsOkAndHolds(record));
 }
 

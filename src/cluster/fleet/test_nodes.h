@@ -24,14 +24,15 @@ inline NodeFacts HealthyNode(const std::string& name, const std::string& driver 
   return node;
 }
 
-inline PodFacts GpuPod(const std::string& name, PodOwner owner = PodOwner::kOther) {
+inline PodFacts GpuPod(const std::string& name, PodOwner owner = PodOwner::kOther,
+                       uint64_t gpus = 1, const std::string& resource = "nvidia.com/gpu") {
   PodFacts pod;
   pod.space = "team";
   pod.name = name;
   pod.uid = "uid-" + name;
   pod.phase = "Running";
   pod.owner = owner;
-  pod.gpus = 1;
+  pod.gpus[resource] = gpus;
   return pod;
 }
 
@@ -44,6 +45,15 @@ inline PodFacts OwnPod(const std::string& name, std::string_view role, const std
   pod.phase = phase;
   pod.role = role;
   pod.exit_code = exit_code;
+  return pod;
+}
+
+// As the kubelet leaves one whose GPUs its device plugin refused.
+inline PodFacts RejectedPod(const std::string& name, uint64_t gpus) {
+  PodFacts pod = OwnPod(name, "validate", "Failed");
+  pod.gpus["nvidia.com/gpu"] = gpus;
+  pod.rejection = "UnexpectedAdmissionError";
+  pod.rejection_message = "Allocate failed";
   return pod;
 }
 

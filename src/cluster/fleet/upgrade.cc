@@ -69,13 +69,17 @@ class Upgrader {
             .record = std::move(record)};
   }
 
-  Step GoOn(UpgradeState state) const {
-    UpgradeRecord record = in_.record;
+  static void BeginState(UpgradeRecord& record, UpgradeState state) {
     record.state = state;
     record.attempt = 1;
+    record.is_single = false;
     record.pod.clear();
     record.reason.clear();
     record.message.clear();
+  }
+  Step GoOn(UpgradeState state) const {
+    UpgradeRecord record = in_.record;
+    BeginState(record, state);
     return Write(std::move(record));
   }
 
@@ -194,14 +198,20 @@ class Upgrader {
                                               in_.record.to, name));
     }
     if (pod != nullptr && pod->phase == "Failed") {
-      return Again("InstallFailed",
-                   fmt::format("pod {} ended with code {}: read its log", name, pod->exit_code));
+      return Again("InstallFailed", pod->WhyFailed());
     }
     if (IsOver(in_.settings.install_limit)) {
-      return Again("InstallTimedOut", fmt::format("pod {} did not end in {} s: read its log", name,
-                                                  in_.settings.install_limit.count()));
+      return Again("InstallTimedOut", pod == nullptr
+                                          ? NotCreated(name)
+                                          : fmt::format("pod {} did not end in {} s: read its log",
+                                                        name, in_.settings.install_limit.count()));
     }
     return pod == nullptr ? Run(kInstallRole) : Wait(fmt::format("waits for pod {} to end", name));
+  }
+
+  std::string NotCreated(std::string_view pod) const {
+    return fmt::format("pod {} could not be created{}{}", pod, in_.pod_problem.empty() ? "" : ": ",
+                       in_.pod_problem);
   }
 
   // The DaemonSet replaces its pod, which installs the driver before it is ready.
@@ -234,30 +244,49 @@ class Upgrader {
 
   Step Validate() const {
     const bool is_ready = IsThere() && in_.node.gpu_ready.status == "True";
-    const std::string name = OwnPod(kValidateRole);
-    const PodFacts* pod = Find(name);
-    const uint64_t gpus = FreeGpus(in_.node, in_.pods);
-    // A pod that asked for GPUs that DaemonSets or static pods hold would be refused.
-    if (is_ready && (!in_.validates || (pod == nullptr && gpus == 0))) {
+    const PodFacts* pod = Find(OwnPod(kValidateRole));
+    if (is_ready && (!in_.validates || (pod == nullptr && FreeGpus(in_.node, in_.pods) == 0))) {
+      // A pod that asked for GPUs that DaemonSets or static pods hold would be refused.
       return Finish("Upgraded", Done());
     }
     if (is_ready && pod != nullptr && pod->phase == "Succeeded") {
       return Finish("Upgraded", Done());
     }
     if (pod != nullptr && pod->phase == "Failed") {
-      return Fail("ValidationFailed",
-                  fmt::format("pod {} ended with code {}: read its log", name, pod->exit_code));
+      return AfterFailedPod(*pod);
     }
     if (IsOver(in_.settings.validation_limit)) {
-      return Fail("ValidationTimedOut",
-                  fmt::format("after {} s the driver is {}, GPUReady {} {}",
-                              in_.settings.validation_limit.count(),
-                              in_.node.driver.empty() ? "missing" : in_.node.driver,
-                              in_.node.gpu_ready.status, in_.node.gpu_ready.reason));
+      return Fail("ValidationTimedOut", WhyNotValidated(pod));
     }
-    return is_ready && pod == nullptr ? Run(kValidateRole, gpus)
-                                      : Wait(is_ready ? fmt::format("waits for pod {} to end", name)
-                                                      : "waits for GPUReady with the new driver");
+    return is_ready ? RunValidation(pod) : Wait("waits for GPUReady with the new driver");
+  }
+  Step RunValidation(const PodFacts* pod) const {
+    // Of an attempt before this one, too: it holds its GPUs until it has ended.
+    const PodFacts* holder = pod == nullptr ? OwnHolder(in_.node, in_.pods) : pod;
+    if (holder != nullptr) {
+      return Wait(fmt::format("waits for pod {} to end", holder->name));
+    }
+    return Run(kValidateRole, in_.record.is_single ? 1 : FreeGpus(in_.node, in_.pods));
+  }
+  Step AfterFailedPod(const PodFacts& pod) const {
+    if (!in_.record.is_single && pod.MayHaveOnlyOne(in_.node.resource)) {
+      UpgradeRecord record = in_.record;
+      record.is_single = true;
+      ++record.attempt;  // another name for its pod
+      return Write(std::move(record));
+    }
+    return Fail("ValidationFailed", pod.WhyFailed());
+  }
+  std::string WhyNotValidated(const PodFacts* pod) const {
+    const PodFacts* holder = pod == nullptr ? OwnHolder(in_.node, in_.pods) : pod;
+    const std::string more =
+        holder != nullptr         ? fmt::format(", and pod {} has not ended", holder->name)
+        : in_.pod_problem.empty() ? ""
+                                  : fmt::format(", and {}", NotCreated(OwnPod(kValidateRole)));
+    return fmt::format("after {} s the driver is {}, GPUReady {} {}{}",
+                       in_.settings.validation_limit.count(),
+                       in_.node.driver.empty() ? "missing" : in_.node.driver,
+                       in_.node.gpu_ready.status, in_.node.gpu_ready.reason, more);
   }
   std::string Done() const {
     return fmt::format("driver {} replaced {}", in_.node.driver,
@@ -270,7 +299,9 @@ class Upgrader {
     if (!in_.goal || (is_untouched && in_.settings.is_aborted)) {
       return Return();
     }
-    if (in_.goal->driver != in_.record.to || in_.goal->from != in_.record.source) {
+    const bool is_held =
+        in_.settings.is_aborted || (in_.settings.is_paused && !in_.node.is_retry_asked);
+    if (!is_held && (in_.goal->driver != in_.record.to || in_.goal->from != in_.record.source)) {
       UpgradeRecord record = in_.record;
       record.to = in_.goal->driver;
       record.source = in_.goal->from;
@@ -286,11 +317,7 @@ class Upgrader {
     return Wait(fmt::format("{}: {}", in_.record.reason, in_.record.message));
   }
   Step Restart(UpgradeRecord record, UpgradeState state) const {
-    record.state = state;
-    record.attempt = 1;
-    record.pod.clear();
-    record.reason.clear();
-    record.message.clear();
+    BeginState(record, state);
     // Somebody made it schedulable after the failure: the write cordons it.
     record.is_cordoned = record.is_cordoned || !in_.node.is_unschedulable;
     return Write(std::move(record), "UpgradeRetried", fmt::format("from state {}", NameOf(state)));

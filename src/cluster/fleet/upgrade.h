@@ -52,6 +52,7 @@ struct UpgradeInput {
   const policy::Upgrade& settings;
   std::span<const PodFacts> pods;  // on the node
   bool validates = true;           // by a pod, beside the agent's condition
+  std::string pod_problem{};       // why the server refuses our pod; empty: it does not
   WallTime now{};
 };
 

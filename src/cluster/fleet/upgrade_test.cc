@@ -33,6 +33,7 @@ class StepTest : public ::testing::Test {
                             .settings = settings_,
                             .pods = pods_,
                             .validates = validates_,
+                            .pod_problem = problem_,
                             .now = kStart + later});
   }
   // Carries out a write.
@@ -53,6 +54,7 @@ class StepTest : public ::testing::Test {
   policy::Upgrade settings_;
   std::vector<PodFacts> pods_;
   bool validates_ = true;
+  std::string problem_;
 };
 
 TEST_F(StepTest, AnEmptyNodeGoesThroughAllStates) {
@@ -91,7 +93,7 @@ TEST_F(StepTest, OnlyUsersOfGpusAreEvicted) {
   PodFacts ended = GpuPod("ended");
   ended.phase = "Succeeded";
   PodFacts plain = GpuPod("plain");
-  plain.gpus = 0;
+  plain.gpus.clear();
   pods_ = {GpuPod("serve"), GpuPod("exporter", PodOwner::kDaemonSet),           mirror, ended,
            plain,           OwnPod("kgpu-validate-1", kValidateRole, "Running")};
   const Step step = Next();
@@ -157,6 +159,19 @@ TEST_F(StepTest, AnInstallationThatHangsTimesOut) {
   EXPECT_EQ(record_.reason, "InstallTimedOut");
 }
 
+TEST_F(StepTest, APodThatTheServerRefusesIsNotSaidToHang) {
+  record_.state = UpgradeState::kInstall;
+  settings_.attempts = 1;
+  problem_ = "exceeded quota";
+  const std::string name = Next().pod;
+  Go(UpgradeState::kFailed, seconds(3'600));
+  EXPECT_EQ(record_.message, fmt::format("pod {} could not be created: exceeded quota", name));
+  record_.state = UpgradeState::kValidate;
+  BeNew();
+  Go(UpgradeState::kFailed, settings_.validation_limit + seconds(3'600));
+  EXPECT_THAT(record_.message, HasSubstr("could not be created: exceeded quota"));
+}
+
 TEST_F(StepTest, ARebootEndsAFailure) {
   record_.state = UpgradeState::kInstall;
   pods_ = {OwnPod(Name(kInstallRole), kInstallRole, "Failed", 8)};
@@ -186,10 +201,10 @@ TEST_F(StepTest, OnlyFreeGpusAreValidated) {
   EXPECT_EQ(Next().kind, StepKind::kRunPod);
   EXPECT_EQ(Next().gpus, 6U);
   pods_.push_back(OwnPod(Next().pod, kValidateRole, "Running"));
-  pods_[2].gpus = 6;
+  pods_[2].gpus["nvidia.com/gpu"] = 6;
   EXPECT_EQ(Next().kind, StepKind::kWait);
   pods_.pop_back();
-  pods_[0].gpus = 9;
+  pods_[0].gpus["nvidia.com/gpu"] = 9;
   EXPECT_EQ(Next().kind, StepKind::kFinish);
   pods_.clear();
   node_.gpus = 0;
@@ -198,10 +213,86 @@ TEST_F(StepTest, OnlyFreeGpusAreValidated) {
   EXPECT_EQ(Next().kind, StepKind::kWait);
 }
 
+TEST_F(StepTest, PodsOfOtherResourcesLeaveTheGpusFree) {
+  record_.state = UpgradeState::kValidate;
+  BeNew();
+  pods_ = {GpuPod("slice", PodOwner::kDaemonSet, 8, "nvidia.com/mig-1g.10gb"),
+           GpuPod("claim", PodOwner::kDaemonSet, 0)};
+  pods_[1].claims = 8;
+  EXPECT_EQ(Next().kind, StepKind::kRunPod);
+  EXPECT_EQ(Next().gpus, 8U);
+}
+
+// The agent's word is enough only where others hold the GPUs.
+TEST_F(StepTest, AValidationThatHangsIsNoReasonToSkipTheNext) {
+  record_.state = UpgradeState::kValidate;
+  BeNew();
+  PodFacts hung = OwnPod("kgpu-validate-before", kValidateRole, "Running");
+  hung.gpus["nvidia.com/gpu"] = 8;
+  hung.is_terminating = true;
+  pods_ = {hung};
+  EXPECT_EQ(Next().kind, StepKind::kWait);
+  EXPECT_EQ(Next().message, "waits for pod kgpu-validate-before to end");
+  pods_.clear();
+  EXPECT_EQ(Next().kind, StepKind::kRunPod);
+  EXPECT_EQ(Next().gpus, 8U);
+  pods_ = {hung};
+  Go(UpgradeState::kFailed, settings_.validation_limit);
+  EXPECT_EQ(record_.reason, "ValidationTimedOut");
+  EXPECT_THAT(record_.message, HasSubstr("pod kgpu-validate-before has not ended"));
+}
+
+TEST_F(StepTest, WhereAPodMayHaveOneGpuOnlyOneIsValidated) {
+  record_.state = UpgradeState::kValidate;
+  BeNew();
+  const std::string first = Next().pod;
+  pods_ = {RejectedPod(first, 8)};
+  Go(UpgradeState::kValidate);
+  EXPECT_NE(Next().pod, first);
+  EXPECT_EQ(Next().kind, StepKind::kRunPod);
+  EXPECT_EQ(Next().gpus, 1U);
+  pods_.push_back(OwnPod(Next().pod, kValidateRole, "Succeeded"));
+  EXPECT_EQ(Next().kind, StepKind::kFinish);
+  pods_ = {RejectedPod(pods_[1].name, 1)};
+  Go(UpgradeState::kFailed, seconds(20));
+  EXPECT_EQ(record_.reason, "ValidationFailed");
+  EXPECT_EQ(record_.message, "the kubelet rejected pod " + pods_[0].name +
+                                 ": UnexpectedAdmissionError: Allocate failed");
+  // The next driver's validation begins with all of them again.
+  node_.is_retry_asked = true;
+  Go(UpgradeState::kInstall);
+  EXPECT_FALSE(record_.is_single);
+}
+
+TEST_F(StepTest, APodThatWasRejectedForAnotherReasonFails) {
+  record_.state = UpgradeState::kValidate;
+  BeNew();
+  pods_ = {RejectedPod(Next().pod, 8)};
+  pods_[0].rejection = "OutOfpods";
+  Go(UpgradeState::kFailed);
+  EXPECT_THAT(record_.message, HasSubstr("OutOfpods"));
+}
+
 TEST_F(StepTest, AnotherDriverRestartsAFailedNode) {
   record_.state = UpgradeState::kFailed;
   record_.failed_in = UpgradeState::kInstall;
   goal_->driver = "560";
+  settings_.is_paused = true;
+  EXPECT_EQ(Next().kind, StepKind::kWait);
+  settings_.is_paused = false;
+  settings_.is_aborted = true;
+  EXPECT_EQ(Next().kind, StepKind::kWait);
+  settings_.is_aborted = false;
+  Go(UpgradeState::kWait);
+  EXPECT_EQ(record_.to, "560");
+}
+
+TEST_F(StepTest, APersonMayRetryAFailedNodeOfAPausedPolicy) {
+  record_.state = UpgradeState::kFailed;
+  record_.failed_in = UpgradeState::kInstall;
+  goal_->driver = "560";
+  settings_.is_paused = true;
+  node_.is_retry_asked = true;
   Go(UpgradeState::kWait);
   EXPECT_EQ(record_.to, "560");
 }

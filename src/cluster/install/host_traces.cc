@@ -41,6 +41,19 @@ json::object Taken(const json::value& from, std::span<const char* const> keys) {
   return taken;
 }
 
+// The kubelet's folder on the hosts, by the agent's volume; empty: the usual one.
+std::string KubeletFolder(const json::value& pod_spec) {
+  const json::value* volumes = kube::FindField(pod_spec, {"volumes"});
+  for (const json::value& volume :
+       volumes != nullptr && volumes->is_array() ? volumes->get_array() : json::array()) {
+    const std::string_view path = kube::TextField(volume, {"hostPath", "path"});
+    if (kube::TextField(volume, {"name"}) == "kubelet" && path != "/var/lib/kubelet") {
+      return std::string(path);
+    }
+  }
+  return "";
+}
+
 const json::value* AgentContainer(const json::value& daemon_set) {
   const json::value* containers =
       kube::FindField(daemon_set, {"spec", "template", "spec", "containers"});
@@ -135,15 +148,23 @@ StatusOr<json::object> ClearingPod(const json::value& daemon_set, const std::str
   }
   json::object own = Taken(*container, kContainerKeys);
   own["name"] = "clear";
-  own["args"] = {"node", "clear", "--host-files", "--host-root=/host"};
+  json::array args = {"node", "clear", "--host-files", "--host-root=/host"};
   own["terminationMessagePolicy"] = "FallbackToLogsOnError";
   json::object spec = Taken(*pod_spec, kPodKeys);
   json::array mounts;
   json::array volumes;
-  for (const auto& [name, path] : kFolders) {
+  const auto mount = [&](std::string_view name, std::string_view path) {
     mounts.push_back({{"name", name}, {"mountPath", fmt::format("/host{}", path)}});
     volumes.push_back({{"name", name}, {"hostPath", {{"path", path}}}});
+  };
+  for (const auto& [name, path] : kFolders) {
+    mount(name, path);
   }
+  if (const std::string kubelet = KubeletFolder(*pod_spec); !kubelet.empty()) {
+    mount("kubelet", kubelet);
+    args.emplace_back(fmt::format("--kubelet-dir=/host{}", kubelet));
+  }
+  own["args"] = std::move(args);
   own["volumeMounts"] = std::move(mounts);
   spec["volumes"] = std::move(volumes);
   spec["containers"] = json::array{std::move(own)};

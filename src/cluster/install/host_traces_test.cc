@@ -16,7 +16,9 @@ namespace kgpu::install {
 namespace {
 
 namespace json = boost::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class HostTracesTest : public ::testing::Test {
@@ -49,6 +51,22 @@ TEST_F(HostTracesTest, ThePodHasTheAgentsImageAndIsBoundToItsNode) {
   EXPECT_EQ(json::serialize(container.at("args")),
             R"(["node","clear","--host-files","--host-root=/host"])");
   EXPECT_THAT(ClearingPod(json::object(), "n1"), StatusIs(StatusCode::kInvalidArgument));
+}
+
+TEST_F(HostTracesTest, AKubeletsFolderElsewhereIsClearedToo) {
+  json::object& spec = daemon_set_.at("spec").at("template").at("spec").as_object();
+  spec["volumes"] =
+      json::array{{{"name", "kubelet"}, {"hostPath", {{"path", "/var/lib/kubelet"}}}}};
+  const auto usual = ClearingPod(daemon_set_, "n1");
+  ASSERT_OK(usual);
+  EXPECT_THAT(json::serialize(*usual), Not(HasSubstr("kubelet")));
+  spec["volumes"] = json::array{{{"name", "kubelet"}, {"hostPath", {{"path", "/data/kubelet"}}}}};
+  const auto pod = ClearingPod(daemon_set_, "n1");
+  ASSERT_OK(pod);
+  EXPECT_THAT(json::serialize(*pod),
+              AllOf(HasSubstr(R"("--kubelet-dir=/host/data/kubelet")"),
+                    HasSubstr(R"({"name":"kubelet","mountPath":"/host/data/kubelet"})"),
+                    HasSubstr(R"({"name":"kubelet","hostPath":{"path":"/data/kubelet"}})")));
 }
 
 TEST_F(HostTracesTest, ClearsEachHostInBatchesAndRemovesThePods) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/cluster/install/test_install.h"
+#include "src/cluster/install/uninstaller.h"
 #include "src/kube/api/json.h"
 #include "testing/status_matchers.h"
 
@@ -144,6 +145,29 @@ TEST(InstallerTest, ANamespaceThatExistsIsRecordedAsSuch) {
   ASSERT_OK(record);
   EXPECT_TRUE((*record)->Find({"v1", "Namespace", "", "kgpu"})->existed);
   EXPECT_FALSE((*record)->Find({"v1", "ConfigMap", "kgpu", "kgpu-agent"})->existed);
+}
+
+// What `kgpu cluster render | kubectl apply` has made carries our labels.
+TEST(InstallerTest, AnInstallationByKubectlIsContinuedAsOurs) {
+  TestInstallation cluster;
+  const std::string before = cluster.api.Dump();
+  kube::Kinds kinds(cluster.client);
+  ASSERT_OK(kube::StatusOfResults(
+      kube::ApplyObjects(cluster.client, kinds, SmallSet(), {.field_manager = "kubectl"})));
+  cluster.loop.Advance(std::chrono::seconds(10));
+  EXPECT_THAT(cluster.DoInstall(SmallSet("b")),
+              StatusIs(StatusCode::kAborted, HasSubstr("--force-conflicts")));
+  InstallRequest request = TestInstallation::Request(SmallSet("b"));
+  request.force = true;
+  ASSERT_OK(cluster.DoInstall(request));
+  EXPECT_EQ(kube::TextField(cluster.At(kConfigPath), {"data", "config.yaml"}), "b");
+  const auto record = ReadRecord(cluster.client, "kgpu");
+  ASSERT_OK(record);
+  EXPECT_TRUE(std::ranges::none_of((*record)->objects, &InstalledObject::existed));
+  UninstallReport report;
+  ASSERT_OK(Uninstall(cluster.client, kinds, {}, report));
+  cluster.loop.Advance(std::chrono::seconds(5));
+  EXPECT_EQ(cluster.api.Dump(), before);
 }
 
 // Ended at any request, the next run completes it, and knows what it may take back.

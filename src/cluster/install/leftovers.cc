@@ -33,11 +33,24 @@ constexpr std::array<std::string_view, 9> kUsualNames = {"ConfigMap/kube-root-ca
 constexpr std::array<std::string_view, 4> kPassingKinds = {"Event", "Endpoints", "EndpointSlice",
                                                            "PodMetrics"};
 
+// Whether the object goes with one of ours or of Kubernetes' controllers. A node stays, and with it
+// the pods that our controller runs there.
+bool GoesWithItsOwner(const json::value& object) {
+  const json::value* owners = kube::FindField(object, {"metadata", "ownerReferences"});
+  if (owners == nullptr || !owners->is_array() || owners->get_array().empty()) {
+    return false;
+  }
+  return !IsOurs(object) || !std::ranges::all_of(owners->get_array(), [](const json::value& owner) {
+    return kube::TextField(owner, {"kind"}) == "Node" &&
+           kube::TextField(owner, {"apiVersion"}) == "v1";
+  });
+}
+
 bool IsUsual(const std::string& kind, const json::value& object) {
   const std::string name = fmt::format("{}/{}", kind, kube::NameOf(object));
   return std::ranges::find(kUsualNames, name) != kUsualNames.end() ||
          std::ranges::find(kPassingKinds, kind) != kPassingKinds.end() ||
-         kube::FindField(object, {"metadata", "ownerReferences"}) != nullptr ||
+         GoesWithItsOwner(object) ||
          // Of a service account, which takes it along.
          !kube::TextField(object, {"metadata", "annotations", "kubernetes.io/service-account.name"})
               .empty();
@@ -87,7 +100,7 @@ StatusOr<std::vector<kube::ObjectRef>> FindLabelled(kube::BlockingClient& client
     }
     RETURN_IF_ERROR(objects.status());
     for (const json::value& object : *objects) {
-      if (kube::FindField(object, {"metadata", "ownerReferences"}) == nullptr) {
+      if (!GoesWithItsOwner(object)) {
         refs.push_back({kind.ApiVersion(), kind.kind, std::string(kube::NamespaceOf(object)),
                         std::string(kube::NameOf(object))});
       }
@@ -135,13 +148,28 @@ StatusOr<std::vector<std::string>> FindPolicies(kube::BlockingClient& client) {
   return names;
 }
 
+StatusOr<std::vector<kube::ObjectRef>> FindNodePods(kube::BlockingClient& client,
+                                                    const std::string& space) {
+  ASSIGN_OR_RETURN(
+      const std::vector<json::value> pods,
+      kube::ListAll(client, kube::kPods.Collection(space),
+                    fmt::format("{}=kgpu,{}={}", kPartOf, kManagedBy, kControllerManager)));
+  std::vector<kube::ObjectRef> refs;
+  for (const json::value& pod : pods) {
+    if (!GoesWithItsOwner(pod)) {
+      refs.push_back({"v1", "Pod", space, std::string(kube::NameOf(pod))});
+    }
+  }
+  return refs;
+}
+
 StatusOr<std::vector<std::string>> FindGpuPods(kube::BlockingClient& client,
                                                const std::set<std::string>& nodes) {
   std::vector<std::string> names;
   RETURN_IF_ERROR(
       kube::ForEachObject(client, kube::kPods.Collection(), "", [&](const json::value& pod) {
         const std::string_view phase = kube::TextField(pod, {"status", "phase"});
-        if (phase != "Succeeded" && phase != "Failed" && RequestsGpus(pod) &&
+        if (phase != "Succeeded" && phase != "Failed" && !IsOurs(pod) && RequestsGpus(pod) &&
             nodes.contains(std::string(kube::TextField(pod, {"spec", "nodeName"})))) {
           names.push_back(fmt::format("{}/{}", kube::NamespaceOf(pod), kube::NameOf(pod)));
         }

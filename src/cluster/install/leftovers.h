@@ -12,7 +12,7 @@
 namespace kgpu::install {
 
 // Objects of every kind that the cluster serves which carry the labels of an installation, or of
-// what its controller makes. Errors of all: those of Send.
+// what its controller makes; not what goes with its owner. Errors of all: those of Send.
 StatusOr<std::vector<kube::ObjectRef>> FindLabelled(kube::BlockingClient& client,
                                                     kube::Kinds& kinds);
 
@@ -27,7 +27,11 @@ StatusOr<SpaceContents> LookIntoSpace(kube::BlockingClient& client, kube::Kinds&
 // Names of GpuPolicies; empty if the kind is not served.
 StatusOr<std::vector<std::string>> FindPolicies(kube::BlockingClient& client);
 
-// "ns/name" of the running pods on `nodes` that have requested GPUs.
+// The pods in `space` that the controller runs on nodes, to install a driver or to validate.
+StatusOr<std::vector<kube::ObjectRef>> FindNodePods(kube::BlockingClient& client,
+                                                    const std::string& space);
+
+// "ns/name" of the running pods on `nodes` that have requested GPUs, without ours.
 StatusOr<std::vector<std::string>> FindGpuPods(kube::BlockingClient& client,
                                                const std::set<std::string>& nodes);
 

@@ -131,6 +131,19 @@ Status CheckKinds(kube::BlockingClient& client, const std::vector<json::value>& 
                    Join(problems, ", "));
 }
 
+Status CheckInstall(kube::BlockingClient& client, kube::Kinds& kinds,
+                    const std::vector<json::value>& objects) {
+  RETURN_IF_ERROR(CheckKinds(client, objects));
+  std::vector<kube::ObjectRef> refs;
+  refs.reserve(objects.size());
+  for (const json::value& object : objects) {
+    refs.push_back(kube::RefOf(object));
+  }
+  ASSIGN_OR_RETURN(const std::vector<Permission> needed,
+                   PermissionsFor(kinds, refs, {"get", "create", "patch"}));
+  return CheckPermissions(client, needed);
+}
+
 StatusOr<std::vector<std::string>> FindOtherSoftware(kube::BlockingClient& client) {
   ASSIGN_OR_RETURN(const std::vector<json::value> daemon_sets,
                    kube::ListAll(client, kDaemonSets.Collection()));

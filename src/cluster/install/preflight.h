@@ -38,6 +38,11 @@ Status CheckPermissions(kube::BlockingClient& client, const std::vector<Permissi
 // Unimplemented naming kinds and objects; those of Send.
 Status CheckKinds(kube::BlockingClient& client, const std::vector<boost::json::value>& objects);
 
+// What an installation of `objects` needs: their kinds, and to get, create and patch each. Errors:
+// those of CheckKinds and CheckPermissions.
+Status CheckInstall(kube::BlockingClient& client, kube::Kinds& kinds,
+                    const std::vector<boost::json::value>& objects);
+
 // Other software for GPUs by its DaemonSets: "NVIDIA's device plugin (DaemonSet
 // gpu-operator/nvidia-device-plugin-daemonset)". Errors: those of Send.
 StatusOr<std::vector<std::string>> FindOtherSoftware(kube::BlockingClient& client);

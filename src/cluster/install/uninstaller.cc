@@ -53,6 +53,7 @@ class Uninstaller {
     RETURN_IF_ERROR(CheckPods());
     RETURN_IF_ERROR(RecordHosts());
     RETURN_IF_ERROR(Remove(kube::kWorkloadOrder));
+    RETURN_IF_ERROR(RemoveNodePods());
     RETURN_IF_ERROR(ClearNodes());
     const Status hosts = ClearHostFiles();
     if (!hosts.ok() && hosts.code() != StatusCode::kFailedPrecondition) {
@@ -241,6 +242,18 @@ class Uninstaller {
          .gone_time = request_.time,
          .on_result = [this](const kube::RemoveResult& result) { Note(result); }});
     return kube::StatusOfResults(results);
+  }
+
+  // Those that the controller has started on nodes since they were looked for: now it is gone.
+  Status RemoveNodePods() {
+    if (request_.is_dry_run) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const std::vector<ObjectRef> pods, FindNodePods(client_, request_.space));
+    for (const ObjectRef& ref : pods) {
+      targets_.push_back({ref, ""});
+    }
+    return Remove(kube::kWorkloadOrder);
   }
 
   void Note(const kube::RemoveResult& result) {

@@ -53,6 +53,27 @@ struct TestUninstall : TestInstallation {
     ASSERT_OK(request);
     ASSERT_OK(client.Send(*request));
   }
+  // As the controller does to install a driver or to validate.
+  void RunOnNode(const char* name, const char* node) {
+    const json::value at = At(kube::kNodes.Object("", node));
+    ASSERT_OK(api.Do("POST", "/api/v1/namespaces/kgpu/pods",
+                     {{"metadata",
+                       {{"name", name},
+                        {"labels",
+                         {{"app.kubernetes.io/part-of", "kgpu"},
+                          {"app.kubernetes.io/managed-by", "kgpu-controller"}}},
+                        {"ownerReferences",
+                         {{{"apiVersion", "v1"},
+                           {"kind", "Node"},
+                           {"name", node},
+                           {"uid", at.at("metadata").at("uid")}}}}}},
+                      {"spec",
+                       {{"nodeName", node},
+                        {"containers",
+                         {{{"name", "c"},
+                           {"image", "i"},
+                           {"resources", {{"limits", {{"nvidia.com/gpu", "1"}}}}}}}}}}}));
+  }
   Status Run(const UninstallRequest& request = {}) {
     kube::Kinds kinds(client);
     done = {};
@@ -104,9 +125,20 @@ TEST(UninstallerTest, ANamespaceThatExistedStaysAsItWas) {
                               {"labels",
                                {{"app.kubernetes.io/part-of", "kgpu"},
                                 {"app.kubernetes.io/managed-by", "kgpu-controller"}}}}}}));
+  cluster.RunOnNode("kgpu-validate-n1", "n1");
+  cluster.loop.Advance(seconds(10));
+  // Until it is gone, the controller may start others.
+  cluster.client.BeforeSend([&](const kube::ApiRequest& request) {
+    if (request.method == "DELETE" && request.path.ends_with("daemonsets/kgpu-agent")) {
+      cluster.RunOnNode("kgpu-install-n2", "n2");
+    }
+    return OkStatus();
+  });
   ASSERT_OK(cluster.Run());
   EXPECT_EQ(cluster.api.Dump(), cluster.before);
   EXPECT_THAT(cluster.done.stays, ElementsAre(HasSubstr("Namespace kgpu: existed before")));
+  EXPECT_THAT(cluster.done.removed,
+              AllOf(Contains("Pod kgpu/kgpu-validate-n1"), Contains("Pod kgpu/kgpu-install-n2")));
 }
 
 TEST(UninstallerTest, WhatOthersPutIntoTheNamespaceStaysAndIsNamed) {
@@ -158,6 +190,7 @@ TEST(UninstallerTest, NodesTakenOverFromOthersAreHandedBackFirst) {
   ASSERT_OK(cluster.api.Do(
       "POST", "/api/v1/nodes",
       {{"metadata", {{"name", "taken"}, {"labels", {{"kgpu.dev/taken-over", "true"}}}}}}));
+  cluster.loop.Advance(seconds(10));  // the agent's pod on it
   const std::string installed = cluster.api.Dump();
   EXPECT_THAT(cluster.Run(), StatusIs(StatusCode::kFailedPrecondition,
                                       AllOf(HasSubstr("(taken)"), HasSubstr("--hand-back"))));

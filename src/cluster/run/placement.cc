@@ -191,8 +191,30 @@ std::set<std::string> ModelsToAvoid(const RunRequest& request, const std::string
   return models;
 }
 
+// The driver branch that all nodes must have because some have an older one.
+struct DriverRule {
+  int64_t least = 0;  // 0: no rule is needed
+  // Nodes that would do otherwise do not label their driver, and are not judged.
+  bool has_unknown = false;
+};
+
+// `term` as it is needed for the rule: once, or also for nodes without the label.
+void AddRequired(json::array term, const DriverRule& driver, json::array& required) {
+  json::array others = term;
+  if (driver.least > 0) {
+    term.push_back(AtLeast(kDriverMajor, driver.least));
+  }
+  if (!term.empty()) {
+    required.emplace_back(json::object{{"matchExpressions", std::move(term)}});
+  }
+  if (driver.least > 0 && driver.has_unknown) {
+    others.push_back(Rule(kDriverMajor, "DoesNotExist"));
+    required.emplace_back(json::object{{"matchExpressions", std::move(others)}});
+  }
+}
+
 json::object AffinityOf(const RunRequest& request, const std::string& resource,
-                        const std::vector<NodeGpus>& nodes, int64_t least_driver) {
+                        const std::vector<NodeGpus>& nodes, const DriverRule& driver) {
   const std::string pool = PoolModel(request, resource);
   const std::vector<std::string> models = !pool.empty()            ? std::vector{pool}
                                           : request.models.empty() ? std::vector<std::string>{""}
@@ -200,9 +222,6 @@ json::object AffinityOf(const RunRequest& request, const std::string& resource,
   json::array common;
   for (const std::string& model : ModelsToAvoid(request, resource, nodes)) {
     common.push_back(Rule(ModelLabel(model, "count"), "DoesNotExist"));
-  }
-  if (least_driver > 0) {
-    common.push_back(AtLeast(kDriverMajor, least_driver));
   }
   json::array required;
   json::array preferred;
@@ -213,9 +232,7 @@ json::object AffinityOf(const RunRequest& request, const std::string& resource,
         preferred.push_back({{"weight", weight}, {"preference", {{"matchExpressions", rules}}}});
       }
       rules.insert(rules.end(), common.begin(), common.end());
-      if (!rules.empty()) {
-        required.emplace_back(json::object{{"matchExpressions", std::move(rules)}});
-      }
+      AddRequired(std::move(rules), driver, required);
     }
   }
   json::object node_affinity;
@@ -230,11 +247,12 @@ json::object AffinityOf(const RunRequest& request, const std::string& resource,
                                : json::object{{"nodeAffinity", std::move(node_affinity)}};
 }
 
-// The driver branch that all nodes must have because some have an older one; 0: no rule is needed.
-StatusOr<int64_t> LeastDriver(const RunRequest& request, const CudaNeed& need,
-                              const std::string& resource, const std::vector<NodeGpus>& nodes) {
+StatusOr<DriverRule> DriverRuleFor(const RunRequest& request, const CudaNeed& need,
+                                   const std::string& resource,
+                                   const std::vector<NodeGpus>& nodes) {
   std::vector<std::string> too_old;
   bool has_fit = false;
+  bool has_unknown = false;
   for (const NodeGpus& node : nodes) {
     const auto offers = node.resources.find(resource);
     if (offers == node.resources.end() || offers->second < request.gpus ||
@@ -244,12 +262,13 @@ StatusOr<int64_t> LeastDriver(const RunRequest& request, const CudaNeed& need,
     const bool fits =
         !node.driver || cuda::FitOf(need.version, *node.driver, need.update) != cuda::Fit::kNone;
     has_fit = has_fit || fits;
+    has_unknown = has_unknown || !node.driver;
     if (!fits) {
       too_old.push_back(fmt::format("{} has driver {}", node.name, node.driver->str()));
     }
   }
   if (too_old.empty()) {
-    return 0;
+    return DriverRule();
   }
   const auto minors = cuda::LeastDriverForMinors(need.version.major);
   const auto least = minors ? minors : cuda::LeastDriver(need.version, need.update);
@@ -260,7 +279,8 @@ StatusOr<int64_t> LeastDriver(const RunRequest& request, const CudaNeed& need,
         "shows which fit)",
         need.version.str(), need.source, Join(too_old, ", "), least ? least->str() : "unknown");
   }
-  return least ? static_cast<int64_t>(least->branch()) : 0;
+  return DriverRule{.least = least ? static_cast<int64_t>(least->branch()) : 0,
+                    .has_unknown = has_unknown};
 }
 
 }  // namespace
@@ -311,16 +331,17 @@ StatusOr<Placement> Place(const RunRequest& request, const std::optional<CudaNee
                           const std::vector<NodeGpus>& nodes) {
   Placement placement;
   placement.resource = request.resource.empty() ? ChooseResource(request, nodes) : request.resource;
-  int64_t least_driver = 0;
+  DriverRule driver;
   if (cuda) {
-    ASSIGN_OR_RETURN(least_driver, LeastDriver(request, *cuda, placement.resource, nodes));
-    if (least_driver > 0) {
-      placement.notes.push_back(fmt::format("CUDA {} ({}): only nodes with driver {} or newer",
-                                            cuda->version.str(), cuda->source, least_driver));
+    ASSIGN_OR_RETURN(driver, DriverRuleFor(request, *cuda, placement.resource, nodes));
+    if (driver.least > 0) {
+      placement.notes.push_back(fmt::format(
+          "CUDA {} ({}): only nodes with driver {} or newer{}", cuda->version.str(), cuda->source,
+          driver.least, driver.has_unknown ? ", or one that no label names" : ""));
     }
   }
-  if (Wants(request) || least_driver > 0) {
-    placement.affinity = AffinityOf(request, placement.resource, nodes, least_driver);
+  if (Wants(request) || driver.least > 0) {
+    placement.affinity = AffinityOf(request, placement.resource, nodes, driver);
   }
   std::set<std::string> models;
   for (const NodeGpus& node : nodes) {

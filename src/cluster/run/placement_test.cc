@@ -11,6 +11,7 @@ namespace kgpu::run {
 namespace {
 
 namespace json = boost::json;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -118,6 +119,21 @@ TEST(PlacementTest, NodesWithAnOldDriverAreLeftOut) {
       AffinityText(*placement),
       HasSubstr(R"("nvidia.com/cuda.driver-version.major","operator":"Gt","values":["524"])"));
   EXPECT_EQ(placement->notes.size(), 1U);
+  EXPECT_THAT(AffinityText(*placement), Not(HasSubstr("DoesNotExist")));
+}
+
+TEST(PlacementTest, NodesWithoutADriversLabelStayBesideAnOldOne) {
+  const auto placement = Place(Request(), *ParseCuda("12.4", "--cuda"),
+                               {Node("old", kT4, kFourGpus), Node("unlabelled", "{}", kFourGpus)});
+  ASSERT_OK(placement);
+  EXPECT_EQ(
+      AffinityText(*placement),
+      R"({"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[)"
+      R"({"matchExpressions":[{"key":"nvidia.com/cuda.driver-version.major","operator":"Gt",)"
+      R"("values":["524"]}]},)"
+      R"({"matchExpressions":[{"key":"nvidia.com/cuda.driver-version.major",)"
+      R"("operator":"DoesNotExist"}]}]}}})");
+  EXPECT_THAT(placement->notes, ElementsAre(HasSubstr("or one that no label names")));
 }
 
 TEST(PlacementTest, FailsIfNoDriverRunsTheImage) {

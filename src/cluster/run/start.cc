@@ -59,6 +59,9 @@ StatusOr<std::optional<CudaNeed>> CudaOf(const StartDeps& deps, const RunRequest
     return std::optional(std::move(need));
   }
   std::optional<CudaNeed> need = deps.find_cuda(request.image);
+  if (const std::string cuda = CudaOfTag(request.image); !need && !cuda.empty()) {
+    ASSIGN_OR_RETURN(need, ParseCuda(cuda, "its tag"));
+  }
   if (!need) {
     deps.note(fmt::format(
         "{}: its CUDA version is not known here and was not checked against the nodes' drivers: "

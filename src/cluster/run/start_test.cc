@@ -93,6 +93,17 @@ TEST_F(StartTest, SaysThatCudaWasNotChecked) {
   EXPECT_THAT(notes_, Contains(HasSubstr("was not checked")));
 }
 
+TEST_F(StartTest, TheTagOfAnImageNamesItsCuda) {
+  AddNode("n1", "1", {{"nvidia.com/cuda.driver-version.full", "470.82.01"}});
+  cuda_.reset();
+  RunRequest request = Request(RunKind::kJob);
+  request.image = "nvidia/cuda:12.4.1-base-ubuntu22.04";
+  EXPECT_THAT(Begin(request),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("CUDA 12.4 (its tag)")));
+  request.cuda = "11.4";
+  EXPECT_OK(Begin(request));
+}
+
 TEST_F(StartTest, WhoMayNotReadNodesCanRunAllTheSame) {
   AddNode("n1", "1");
   judgement_ = {.prospect = Prospect::kUnknown};

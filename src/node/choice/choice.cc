@@ -82,6 +82,10 @@ StatusOr<Choice> Find(const Folders& folders, const Folder& first, const Folder&
   return Unknown(folders, name, why);
 }
 
+bool MayHaveConfigs(const Folder& folder) {
+  return !NamesIn(folder).empty() || !folder.problem.empty();
+}
+
 // Nothing: no selector of `folder` matches.
 StatusOr<std::optional<Choice>> FindBySelector(const Folders& folders, const Folder& folder,
                                                const Folder& other, const Labels& labels) {
@@ -119,8 +123,9 @@ bool NamesConfig(const Labels& labels) {
 StatusOr<Choice> Choose(const Folders& folders, const Labels& labels) {
   for (const std::string_view label : {kConfigLabel, kNvidiaLabel}) {
     const std::string name = LabelOf(labels, label);
-    // Without configurations of ours, NVIDIA's label is for NVIDIA's plugin.
-    if (!name.empty() && (label == kConfigLabel || IsUsed(folders))) {
+    // NVIDIA's label is for NVIDIA's plugin unless an admin has configurations here, too: those of
+    // the controller are for other nodes, and must not stop one with a label of earlier days.
+    if (!name.empty() && (label == kConfigLabel || MayHaveConfigs(folders.configs))) {
       return Find(folders, folders.configs, folders.policy, name,
                   fmt::format("label {}={}", label, name));
     }

@@ -49,11 +49,11 @@ bool IsUsed(const Folders& folders);
 // Whether kConfigLabel names a configuration.
 bool NamesConfig(const Labels& labels);
 
-// In this order: kConfigLabel, kNvidiaLabel (only if IsUsed), the selectors of `policy`, those of
-// `configs`, the default. A label's name is looked up in `configs`, then in `policy`; a selector's
-// in its own folder, then in the other. Errors: NotFound (a label or selector names a configuration
-// that neither has: lists those there are), InvalidArgument (a folder or its selectors cannot be
-// read, and no label decides).
+// In this order: kConfigLabel, kNvidiaLabel (only if `configs` has a configuration or cannot be
+// read), the selectors of `policy`, those of `configs`, the default. A label's name is looked up in
+// `configs`, then in `policy`; a selector's in its own folder, then in the other. Errors: NotFound
+// (a label or selector names a configuration that neither has: lists those there are),
+// InvalidArgument (a folder or its selectors cannot be read, and no label decides).
 StatusOr<Choice> Choose(const Folders& folders, const Labels& labels);
 
 // The names of the configurations in a folder, sorted.

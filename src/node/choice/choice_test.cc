@@ -76,6 +76,13 @@ TEST(ChoiceTest, OtherwiseTheDefaultIsUsed) {
 
 TEST(ChoiceTest, NvidiasLabelMeansNothingWithoutConfigurations) {
   EXPECT_EQ(WhyOf({{"nvidia.com/device-plugin.config", "mig"}}, TestFolders()), "default: ");
+  // Those of a policy, and selectors, are none of an admin.
+  Folders folders = WithBoth();
+  folders.configs.files = {{"selectors.yaml", "[]"}};
+  EXPECT_EQ(WhyOf({{"nvidia.com/device-plugin.config", "mig"}}, folders), "default: ");
+  folders.configs.problem = "cannot be read";
+  EXPECT_THAT(Choose(folders, {{"nvidia.com/device-plugin.config", "mig"}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("cannot be read")));
   EXPECT_THAT(Choose(TestFolders(), {{"kgpu.dev/config", "mig"}}),
               StatusIs(StatusCode::kNotFound,
                        HasSubstr("label kgpu.dev/config=mig: the ConfigMaps kgpu-configs and "
