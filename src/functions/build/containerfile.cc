@@ -114,7 +114,6 @@ class Writer {
   // Debian's packages that the author asks for are in our own base image already.
   void AddPackages(const StageBase& base) {
     if (!base.debian && base.image != kScratch && !function_.build_options.empty()) {
-      Line("USER 0:0");
       Line(
           "RUN apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y "
           "--no-install-recommends {} && rm -rf /var/lib/apt/lists/*",
@@ -130,8 +129,8 @@ class Writer {
   void AddBuildStage(const StageBase& base) {
     Line("FROM {} AS build", base.image);
     AddArgs();
-    AddPackages(base);
     Line("USER 0:0");
+    AddPackages(base);
     AddHandler();
     Line("COPY {}/ {}/", kContextWorker, kWorkerFolder);
     Line("COPY {}/ {}/", kContextFunction, kFunctionFolder);
@@ -145,6 +144,9 @@ class Writer {
     const BuildRecipe& recipe = *image_.recipe;
     Line("FROM {}", image_.run.image);
     AddArgs();
+    if (!function_.base_image.empty()) {
+      Line("USER 0:0");
+    }
     AddPackages(image_.run);
     Line("COPY {} {}", kContextWatchdog, kWatchdogPath);
     if (recipe.compile.empty()) {
