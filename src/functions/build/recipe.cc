@@ -24,12 +24,12 @@ constexpr std::array<Names, 3> kJavaCompiler = {"default-jdk-headless", "dash", 
 constexpr std::array<Names, 1> kJava = {"default-jre-headless"};
 
 constexpr std::array<Names, 1> kProgram = {"/opt/kgpu-fn/bin/worker"};
-constexpr std::array<Names, 2> kPythonWorker = {"python3", "/opt/kgpu-fn/worker.py"};
-constexpr std::array<Names, 2> kNodeWorker = {"node", "/opt/kgpu-fn/worker.js"};
-constexpr std::array<Names, 2> kRubyWorker = {"ruby", "/opt/kgpu-fn/worker.rb"};
+constexpr std::array<Names, 2> kPythonWorker = {"python3", "/opt/kgpu-fn/kgpu_worker.py"};
+constexpr std::array<Names, 2> kNodeWorker = {"node", "/opt/kgpu-fn/kgpu_worker.js"};
+constexpr std::array<Names, 2> kRubyWorker = {"ruby", "/opt/kgpu-fn/kgpu_worker.rb"};
 // The path that Debian's packages have without the alternatives system.
 constexpr std::array<Names, 4> kJavaWorker = {"/usr/lib/jvm/default-java/bin/java", "-cp",
-                                              "/opt/kgpu-fn/bin", "Worker"};
+                                              "/opt/kgpu-fn/bin", "io.grpc.fxwatcher.KgpuWorker"};
 
 // Paths are relative to /function, so that a compiler's messages name files as their author does.
 // Another CXX, such as nvcc of a CUDA image, takes the same flags.
@@ -43,22 +43,28 @@ if [ $# = 0 ]; then
   exit 1
 fi
 mkdir -p /opt/kgpu-fn/bin
-${CXX:-g++} -std=c++${CXX_STANDARD:-20} -O2 ${CXXFLAGS:-} -I/opt/kgpu-fn/include -I"$dir" \
-  -DKGPU_FN_HANDLER="$HANDLER_NAME" "$@" /opt/kgpu-fn/*.cc -o /opt/kgpu-fn/bin/worker \
+case $HANDLER_NAME in
+  Handler) name= ;;
+  StreamHandler) name=-DKGPU_FN_STREAM ;;
+  *) name="-DKGPU_FN_HANDLER=$HANDLER_NAME" ;;
+esac
+${CXX:-g++} -std=c++${CXX_STANDARD:-20} -O2 ${CXXFLAGS:-} -I/opt/kgpu-fn -I"$dir" $name \
+  "$@" /opt/kgpu-fn/*.cc -o /opt/kgpu-fn/bin/worker \
   ${LDFLAGS:-} ${LIBS:-} -ldl -lpthread
 )";
 
-// Debian's go has no modules of others, and asks no proxy for any: handlers are compiled in the
-// style of GOPATH, with the library in the worker's src and packages of the author in vendor.
+// The handler's files, the library's main.go and its package sdk are one module. Debian's go brings no
+// packages of others: a handler that needs some has them in vendor, or a go.mod and a proxy within
+// reach. OpenFx's handlers import its own package, which ours takes the place of.
 constexpr Names kCompileGo = R"(set -eu
 dir=.${HANDLER_DIR#/function}
-export GOPATH=/opt/kgpu-fn GO111MODULE=off CGO_ENABLED=0 GOCACHE=/tmp/go-cache GOFLAGS=-trimpath
-mkdir -p /opt/kgpu-fn/bin /opt/kgpu-fn/src
-cp -R "/function/$dir" /opt/kgpu-fn/src/function
-for file in /opt/kgpu-fn/main/*.go; do
-  sed "s/KGPU_FN_HANDLER/$HANDLER_NAME/g" "$file" >"/opt/kgpu-fn/src/function/kgpu_fn_${file##*/}"
-done
-cd /opt/kgpu-fn/src/function
+mkdir -p /opt/kgpu-fn/bin /opt/kgpu-fn/module
+cp -R "$dir"/. /opt/kgpu-fn/module
+cd /opt/kgpu-fn/module
+cp -R /opt/kgpu-fn/sdk /opt/kgpu-fn/main.go .
+[ -e go.mod ] || printf 'module function\n\ngo 1.19\n' >go.mod
+sed -i 's|"github.com/keti-openfx/openfx/executor/go/pb"|"function/sdk"|' ./*.go
+export GOPATH=/tmp/go GOCACHE=/tmp/go-cache GOFLAGS="-trimpath ${GOFLAGS:-}" CGO_ENABLED=0
 go build -ldflags="-s -w" -o /opt/kgpu-fn/bin/worker .
 )";
 
