@@ -132,7 +132,7 @@ StatusOr<ExitCode> RunFnBuild(const FnBuildOptions& options) {
 
 }  // namespace
 
-void AddFnBuild(CommandRegistrar& registrar, CLI::App& group) {
+void AddFnBuildCommand(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] = registrar.Add<FnBuildOptions>(
       group, "build", "Build the images of functions", &RunFnBuild);
   command.footer(

@@ -9,11 +9,11 @@
 namespace kgpu::cli {
 
 void AddEngineOptions(CLI::App& command, FnEngineOptions& options) {
-  AddValue(command, "--engine-option", options.flags, "OPTION",
-           "Global option of buildah and podman, such as --root=/data/images; may be repeated")
+  AddValue(command, "--engine-flag", options.flags, "FLAG",
+           "Flag before the command of buildah and podman, as --engine-flag=--root=DIR (repeatable)")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->envname("KGPU_FN_ENGINE_OPTIONS");
+      ->envname("KGPU_FN_ENGINE_FLAGS");
 }
 
 std::vector<std::string> EngineEnvironment() {

@@ -14,7 +14,7 @@ struct FnEngineOptions {
   std::vector<std::string> flags;  // before the command of buildah and of podman
 };
 
-// --engine-option, or $KGPU_FN_ENGINE_OPTIONS.
+// --engine-flag, or $KGPU_FN_ENGINE_FLAGS.
 void AddEngineOptions(CLI::App& command, FnEngineOptions& options);
 
 // Our environment, for programs whose messages we read.

@@ -126,15 +126,8 @@ StatusOr<sys::RunResult> BaseImages::Run(std::vector<std::string> argv,
   return runner_.Run(request);
 }
 
-StatusOr<std::string> BaseImages::Ensure(const BaseImage& base, bool again) {
-  if (!again) {
-    ASSIGN_OR_RETURN(const std::optional<std::string> found,
-                     builder_.FindLabel(BaseImageName(base), kPackagesLabel));
-    if (found) {
-      return *found;
-    }
-  }
-  return Make(base);
+StatusOr<std::optional<std::string>> BaseImages::Find(const BaseImage& base) {
+  return builder_.FindLabel(BaseImageName(base), kPackagesLabel);
 }
 
 StatusOr<std::string> BaseImages::Make(const BaseImage& base) {

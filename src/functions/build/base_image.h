@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,13 +46,14 @@ class BaseImages {
         environment_(std::move(environment)),
         scratch_(std::move(scratch)) {}
 
-  // Makes the image unless it is there, or in any case if `again`: then with the packages' current
-  // versions. Returns the digest of its packages. Errors: FailedPrecondition (no apt here; apt's
-  // reason), as ImageBuilder.
-  StatusOr<std::string> Ensure(const BaseImage& base, bool again);
+  // The digest of the packages of the image that is there; nothing: there is none. Errors: as
+  // ImageBuilder.
+  StatusOr<std::optional<std::string>> Find(const BaseImage& base);
+  // Makes the image with the packages' current versions; returns their digest. Errors:
+  // FailedPrecondition (no apt here; apt's reason), as ImageBuilder.
+  StatusOr<std::string> Make(const BaseImage& base);
 
  private:
-  StatusOr<std::string> Make(const BaseImage& base);
   StatusOr<std::vector<std::string>> Download(const BaseImage& base, const std::string& folder);
   Status Unpack(const std::string& folder);
   StatusOr<sys::RunResult> Run(std::vector<std::string> argv, std::chrono::milliseconds deadline);

@@ -60,6 +60,17 @@ bool NamesRegistryImage(std::string_view image) {
   return image != "scratch" && RegistryOf(image) != "localhost";
 }
 
+StatusOr<std::string> EnsureBase(const BaseImage& base, const BuildDependencies& deps, bool again) {
+  if (!again) {
+    ASSIGN_OR_RETURN(std::optional<std::string> found, deps.bases.Find(base));
+    if (found) {
+      return *std::move(found);
+    }
+  }
+  deps.on_step(fmt::format("making the base image {} from Debian's packages", base.name));
+  return deps.bases.Make(base);
+}
+
 // What the base images hold. Those of others are named in the Containerfile.
 StatusOr<std::vector<std::string>> EnsureBases(const BuildPlan& plan, const BuildDependencies& deps,
                                                bool again) {
@@ -70,9 +81,7 @@ StatusOr<std::vector<std::string>> EnsureBases(const BuildPlan& plan, const Buil
   std::vector<std::string> packages;
   for (const StageBase* stage : stages) {
     if (stage->debian) {
-      deps.on_step(
-          fmt::format("making the base image {} from Debian's packages", stage->debian->name));
-      ASSIGN_OR_RETURN(std::string digest, deps.bases.Ensure(*stage->debian, again));
+      ASSIGN_OR_RETURN(std::string digest, EnsureBase(*stage->debian, deps, again));
       packages.push_back(std::move(digest));
     } else if (again && NamesRegistryImage(stage->image)) {
       deps.on_step(fmt::format("pulling {}", stage->image));
