@@ -1,0 +1,15 @@
+#include "src/cli/fn.h"
+
+#include <CLI/CLI.hpp>
+
+#include "src/cli/commands.h"
+
+namespace kgpu::cli {
+
+void AddFnCommands(CommandRegistrar& registrar) {
+  CLI::App& group = registrar.AddGroup("fn", "Build and run functions that use GPUs");
+  group.alias("function");
+  group.footer("  kgpu fn --help");
+}
+
+}  // namespace kgpu::cli
