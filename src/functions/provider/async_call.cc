@@ -14,8 +14,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr size_t kMaxUnderWay = 1'000;
-constexpr milliseconds kFirstPause = seconds(1);
-constexpr milliseconds kLongestPause = std::chrono::minutes(2);
+constexpr milliseconds kFirstRetry = seconds(1);
+constexpr milliseconds kLongestRetry = std::chrono::minutes(2);
 // What may succeed when it is tried again; as in OpenFaaS.
 constexpr std::array<int, 7> kRetriedCodes = {408, 429, 500, 502, 503, 504, kCallerLeft};
 
@@ -26,7 +26,7 @@ struct AsyncCalls::Job {
   http::Request request;
   std::string call_id;
   int64_t retries_left = 0;
-  milliseconds pause = kFirstPause;
+  milliseconds pause = kFirstRetry;
   std::shared_ptr<size_t> under_way;
   ~Job() { --*under_way; }
 };
@@ -108,7 +108,7 @@ void AsyncCalls::OnEnd(const std::shared_ptr<Job>& job, int code) {
       Try(job);
     }
   });
-  job->pause = std::min(job->pause * 2, kLongestPause);
+  job->pause = std::min(job->pause * 2, kLongestRetry);
 }
 
 }  // namespace kgpu::functions

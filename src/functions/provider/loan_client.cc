@@ -13,11 +13,11 @@
 namespace kgpu::functions {
 namespace {
 
-constexpr char kWhere[] = "the agent's answer";
+constexpr char kAnswerWhere[] = "the agent's answer";
 constexpr char kLoansPath[] = "/v1/loans";
 
 StatusOr<Loan> ReadLoan(const boost::json::value& value) {
-  doc::Fields fields(value, kWhere);
+  doc::Fields fields(value, kAnswerWhere);
   Loan loan{.id = fields.Text("id"),
             .holder = fields.Text("holder"),
             .devices = fields.Texts("devices"),
@@ -27,16 +27,16 @@ StatusOr<Loan> ReadLoan(const boost::json::value& value) {
   }
   RETURN_IF_ERROR(fields.status());
   if (loan.id.empty() || loan.devices.empty()) {
-    return InvalidArgument("{}: must have an id and devices", kWhere);
+    return InvalidArgument("{}: must have an id and devices", kAnswerWhere);
   }
   return loan;
 }
 
 // The reason in {"error": text}, or the answer itself.
 std::string ReasonOf(const http::Response& response) {
-  const StatusOr<boost::json::value> body = doc::ParseJson(response.body, kWhere, {});
+  const StatusOr<boost::json::value> body = doc::ParseJson(response.body, kAnswerWhere, {});
   if (body.ok() && body->is_object()) {
-    doc::Fields fields(*body, kWhere);
+    doc::Fields fields(*body, kAnswerWhere);
     if (const std::string text = fields.Text("error"); fields.status().ok()) {
       return text;
     }
@@ -81,17 +81,17 @@ std::string BorrowText(const std::string& holder, const GpuRequest& gpus) {
 }  // namespace
 
 StatusOr<Loan> ParseLoan(std::string_view json) {
-  ASSIGN_OR_RETURN(const boost::json::value root, doc::ParseJson(json, kWhere, {}));
+  ASSIGN_OR_RETURN(const boost::json::value root, doc::ParseJson(json, kAnswerWhere, {}));
   return ReadLoan(root);
 }
 
 StatusOr<std::vector<Loan>> ParseLoans(std::string_view json) {
-  ASSIGN_OR_RETURN(const boost::json::value root, doc::ParseJson(json, kWhere, {}));
-  doc::Fields fields(root, kWhere);
+  ASSIGN_OR_RETURN(const boost::json::value root, doc::ParseJson(json, kAnswerWhere, {}));
+  doc::Fields fields(root, kAnswerWhere);
   const boost::json::value& list = fields.Get("loans");
   RETURN_IF_ERROR(fields.status());
   if (!list.is_array()) {
-    return InvalidArgument("{}: loans: must be a list", kWhere);
+    return InvalidArgument("{}: loans: must be a list", kAnswerWhere);
   }
   std::vector<Loan> loans;
   for (const boost::json::value& item : list.get_array()) {

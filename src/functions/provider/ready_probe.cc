@@ -16,8 +16,8 @@ using std::chrono::milliseconds;
 
 constexpr char kAnswer[] = "the watchdog's answer";
 // Each question costs a tenth of a millisecond, and on average half a pause of the cold start.
-constexpr milliseconds kFirstPause{5};
-constexpr milliseconds kLongestPause{100};
+constexpr milliseconds kFirstQuestion{5};
+constexpr milliseconds kLongestQuestion{100};
 
 milliseconds PhaseAt(const boost::json::value& phases, std::string_view key) {
   const boost::json::object* object = phases.if_object();
@@ -50,7 +50,7 @@ StatusOr<WatchdogStatus> ParseWatchdogStatus(std::string_view json) {
 
 ReadyProbe::ReadyProbe(EventLoop& loop, std::string socket,
                        std::function<void(const Ready&)> ready)
-    : loop_(loop), socket_(std::move(socket)), ready_(std::move(ready)), pause_(kFirstPause) {
+    : loop_(loop), socket_(std::move(socket)), ready_(std::move(ready)), pause_(kFirstQuestion) {
   Ask();
 }
 
@@ -79,7 +79,7 @@ void ReadyProbe::OnAnswer(const StatusOr<http::Response>& response) {
     problem_ = status.ok() ? status->problem : std::string(Message(status.status()));
   }
   timer_ = loop_.After(pause_, [this] { Ask(); });
-  pause_ = std::min(pause_ * 3 / 2, kLongestPause);
+  pause_ = std::min(pause_ * 3 / 2, kLongestQuestion);
 }
 
 }  // namespace kgpu::functions

@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kFirstPause{500};
-constexpr milliseconds kLongestPause = seconds(60);
+constexpr milliseconds kFirstRound{500};
+constexpr milliseconds kLongestRound = seconds(60);
 // What an earlier provider had asked for, a container or a loan, may come only after its end: there
 // is one more look, much later than either takes.
 constexpr milliseconds kLastLook = seconds(20);
@@ -62,7 +62,7 @@ Reconciler::Reconciler(EventLoop& loop, Podman& podman, LoanClient& loans, Provi
       loans_(loans),
       folders_(std::move(folders)),
       owner_(owner),
-      pause_(kFirstPause),
+      pause_(kFirstRound),
       is_alive_(std::make_shared<bool>(true)) {
 }
 
@@ -234,7 +234,7 @@ void Reconciler::TryAgain(const Status& status) {
   KGPU_LOG(kWarning, "earlier replicas not looked at", {"reason", Message(status)});
   TellLooked();
   timer_ = loop_.After(pause_, [this] { Round(); });
-  pause_ = std::min(pause_ * 2, kLongestPause);
+  pause_ = std::min(pause_ * 2, kLongestRound);
 }
 
 void Reconciler::TellLooked() {

@@ -2,7 +2,9 @@
 
 #include <boost/json/value.hpp>
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "src/functions/provider/views.h"
@@ -22,7 +24,7 @@ constexpr std::string_view kFunctionPath = "/system/function/";
 constexpr std::string_view kLogPath = "/system/function-log/";
 constexpr std::string_view kCallPath = "/function/";
 constexpr std::string_view kAsyncPath = "/async-function/";
-constexpr std::string_view kWhere = "request";
+constexpr std::string_view kRequestWhere = "request";
 
 http::ServerOptions OptionsOfServer() {
   http::ServerOptions options;
@@ -79,15 +81,15 @@ struct ScaleRequest {
 
 // uint64 comes quoted or bare.
 StatusOr<ScaleRequest> ParseScale(std::string_view text) {
-  ASSIGN_OR_RETURN(const boost::json::value root, doc::ParseJson(text, kWhere, {}));
+  ASSIGN_OR_RETURN(const boost::json::value root, doc::ParseJson(text, kRequestWhere, {}));
   const boost::json::object* object = root.if_object();
   if (object == nullptr) {
-    return InvalidArgument("{}: must be a map with ServiceName and Replicas", kWhere);
+    return InvalidArgument("{}: must be a map with ServiceName and Replicas", kRequestWhere);
   }
   const boost::json::value* name = object->if_contains("ServiceName");
   const boost::json::value* replicas = object->if_contains("Replicas");
   if (name == nullptr || !name->is_string()) {
-    return InvalidArgument("{}: ServiceName: must be a string", kWhere);
+    return InvalidArgument("{}: ServiceName: must be a string", kRequestWhere);
   }
   std::optional<uint64_t> count;
   if (replicas != nullptr && replicas->is_string()) {
@@ -98,7 +100,7 @@ StatusOr<ScaleRequest> ParseScale(std::string_view text) {
   }
   constexpr uint64_t kMost = 1'000'000;
   if (!count || *count > kMost) {
-    return InvalidArgument("{}: Replicas: must be a number from 0", kWhere);
+    return InvalidArgument("{}: Replicas: must be a number from 0", kRequestWhere);
   }
   const boost::json::string& service = name->get_string();
   return ScaleRequest{{service.data(), service.size()}, static_cast<int64_t>(*count)};
@@ -247,7 +249,7 @@ void Service::List(const http::Responder& responder) const {
 }
 
 void Service::Deploy(const http::Request& request, const http::Responder& responder) {
-  StatusOr<Function> function = ParseWire(request.body, kWhere);
+  StatusOr<Function> function = ParseWire(request.body, kRequestWhere);
   if (!function.ok()) {
     return SendError(responder, function.status());
   }

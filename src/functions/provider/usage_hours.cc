@@ -13,7 +13,7 @@
 namespace kgpu::functions {
 namespace {
 
-constexpr char kWhere[] = "usage of functions";
+constexpr char kUsageWhere[] = "usage of functions";
 constexpr char kOthers[] = "(others)";
 // Up to the year 9999.
 constexpr int64_t kLastHour = 70'389'527;
@@ -83,9 +83,9 @@ StatusOr<UsageHours> UsageHours::Parse(std::string_view text) {
     if (line.empty()) {
       continue;
     }
-    ASSIGN_OR_RETURN(const boost::json::value value, doc::ParseJson(line, kWhere, {}));
+    ASSIGN_OR_RETURN(const boost::json::value value, doc::ParseJson(line, kUsageWhere, {}));
     if (!value.is_object()) {
-      return InvalidArgument("{}: every line must be a map", kWhere);
+      return InvalidArgument("{}: every line must be a map", kUsageWhere);
     }
     LineReader reader(value.get_object());
     const uint64_t hour = reader.Count("hour");
@@ -97,7 +97,7 @@ StatusOr<UsageHours> UsageHours::Parse(std::string_view text) {
                           .gpu_busy_seconds = reader.Seconds("gpuBusySeconds"),
                           .gpu_held_seconds = reader.Seconds("gpuHeldSeconds")};
     if (!reader.is_valid() || hour > static_cast<uint64_t>(kLastHour)) {
-      return InvalidArgument("{}: invalid line: {}", kWhere, Printable(line));
+      return InvalidArgument("{}: invalid line: {}", kUsageWhere, Printable(line));
     }
     usage.hours_[Hour(std::chrono::hours(hour))][function] += use;
   }
