@@ -35,6 +35,7 @@ inline constexpr size_t kMaxTextBytes = size_t{64} << 10;
 
 // "hello-2": a DNS label. Source: RFC 1123.
 Status CheckFunctionName(std::string_view name);
+// A runtime's name or alias.
 Status CheckRuntimeName(std::string_view name);
 // "./src": relative, and below the folder of config.yaml.
 Status CheckHandlerDir(std::string_view path);
