@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,14 +8,15 @@
 
 #include "src/cli/fn.h"
 #include "src/cli/fn_engine.h"
+#include "src/cli/fn_file.h"
 #include "src/cli/host_options.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/progress_runner.h"
 #include "src/functions/build/build.h"
+#include "src/functions/build/image_name.h"
 #include "src/functions/runtimes/runtimes.h"
 #include "src/functions/spec/functions_file.h"
-#include "src/functions/spec/load.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/sys/find_program.h"
 
@@ -76,6 +78,11 @@ class ImageTools {
   functions::BaseImages bases_;
 };
 
+std::string FolderOf(const std::string& file) {
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
 StatusOr<functions::BuildPlan> PlanOf(functions::Function function, const FnBuildOptions& options) {
   const functions::Runtime* runtime = functions::FindRuntime(function.runtime);
   std::vector<functions::WorkerFile> worker;
@@ -111,8 +118,7 @@ Status BuildOne(const functions::BuildPlan& plan, ImageTools& tools,
 }
 
 StatusOr<ExitCode> RunFnBuild(const FnBuildOptions& options) {
-  ASSIGN_OR_RETURN(const functions::FunctionsFile file,
-                   functions::LoadFunctionsFile(options.config));
+  ASSIGN_OR_RETURN(const functions::FunctionsFile file, ReadFunctionsFile(options.config));
   std::vector<functions::Function> chosen = file.functions;
   if (!options.name.empty()) {
     ASSIGN_OR_RETURN(functions::Function function, functions::SelectFunction(file, options.name));
@@ -133,8 +139,8 @@ StatusOr<ExitCode> RunFnBuild(const FnBuildOptions& options) {
 }  // namespace
 
 void AddFnBuildCommand(CommandRegistrar& registrar, CLI::App& group) {
-  auto [command, options] = registrar.Add<FnBuildOptions>(
-      group, "build", "Build the images of functions", &RunFnBuild);
+  auto [command, options] =
+      registrar.Add<FnBuildOptions>(group, "build", "Build the images of functions", &RunFnBuild);
   command.footer(
       "Needs buildah, and apt for images without baseImage. Prints the name of each image, whose\n"
       "tag is the digest of its content. docs/guides/build-functions.md explains what is in it.\n"
@@ -142,7 +148,7 @@ void AddFnBuildCommand(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu fn build -f hello/config.yaml\n"
       "  kgpu fn build -f hello/config.yaml --push --plain-http");
   command.add_option("NAME", options.name, "The function (default: all in the file)");
-  AsPath(AddValue(command, "-f,--config", options.config, "FILE", "File that describes functions"));
+  AddFunctionsFileOption(command, options.config, "File that describes functions");
   command.add_flag("--nocache", options.is_again,
                    "Build again, with the current versions of packages and base images");
   command.add_flag("-v,--buildverbose", options.is_verbose, "Print what buildah prints");

@@ -53,9 +53,9 @@ ${CXX:-g++} -std=c++${CXX_STANDARD:-20} -O2 ${CXXFLAGS:-} -I/opt/kgpu-fn -I"$dir
   ${LDFLAGS:-} ${LIBS:-} -ldl -lpthread
 )";
 
-// The handler's files, the library's main.go and its package sdk are one module. Debian's go brings no
-// packages of others: a handler that needs some has them in vendor, or a go.mod and a proxy within
-// reach. OpenFx's handlers import its own package, which ours takes the place of.
+// The handler's files, the library's main.go and its package sdk are one module. Debian's go brings
+// no packages of others: a handler that needs some has them in vendor, or a go.mod and a proxy
+// within reach. OpenFx's handlers import its own package, which ours takes the place of.
 constexpr Names kCompileGo = R"(set -eu
 dir=.${HANDLER_DIR#/function}
 mkdir -p /opt/kgpu-fn/bin /opt/kgpu-fn/module

@@ -71,8 +71,8 @@ Trial::~Trial() {
 
 // Of trials that were killed: their holders name the processes.
 void Trial::ReturnAbandoned() {
-  const auto answer = http::Fetch(
-      options_.agent_socket, {.target = fmt::format("/v1/loans?holder={}", kTrialHolder)});
+  const auto answer = http::Fetch(options_.agent_socket,
+                                  {.target = fmt::format("/v1/loans?holder={}", kTrialHolder)});
   const auto loans = answer.ok() ? ParseLoans(answer->body) : answer.status();
   for (const Loan& loan : loans.value_or(std::vector<Loan>())) {
     const std::string_view pid = std::string_view(loan.holder).substr(loan.holder.rfind('/') + 1);
@@ -107,9 +107,9 @@ Status Trial::StartContainer() {
   auto podman = sys::ChildProcess::Spawn(
       {.argv = TrialCommand(options_.engine, folders,
                             {.function = function_,
+                             .image = options_.image,
                              .replica = id_,
                              .loan = loan_,
-                             .image = options_.image,
                              .hash = ""}),
        .environment = options_.environment,
        .fds = {{STDERR_FILENO, STDOUT_FILENO}, {STDERR_FILENO, STDERR_FILENO}}});
@@ -127,7 +127,8 @@ Status Trial::WaitUntilReady() {
   ReadyProbe probe(*loop_, socket_, [&](const ReadyProbe::Ready&) { end(OkStatus()); });
   ASSIGN_OR_RETURN(const WatchId watch, loop_->WatchReadable(podman_->pidfd(), [&] {
     const auto state = podman_->TryReap();
-    end(FailedPrecondition("function {}: the container ended before the handler was loaded ({}): "
+    end(
+        FailedPrecondition("function {}: the container ended before the handler was loaded ({}): "
                            "see what it printed",
                            function_.name, state ? sys::Describe(*state) : "still there"));
   }));

@@ -21,10 +21,10 @@ namespace kgpu::functions {
 struct TrialOptions {
   EngineSettings engine{};
   std::vector<std::string> environment{};  // of podman
-  std::string image;
-  std::string agent_socket;                // lends the GPUs, if the function requests some
-  std::string secrets;                     // folder with a file for each secret
-  std::string scratch = "/tmp";            // for the watchdog's socket
+  std::string image{};
+  std::string agent_socket{};    // lends the GPUs, if the function requests some
+  std::string secrets{};         // folder with a file for each secret
+  std::string scratch = "/tmp";  // for the watchdog's socket
   std::chrono::milliseconds start_limit{std::chrono::minutes(2)};
 };
 
