@@ -1,6 +1,7 @@
 #include "src/cli/fn_file.h"
 
 #include <CLI/CLI.hpp>
+#include <utility>
 
 #include "src/cli/config_file.h"
 #include "src/cli/options.h"
@@ -14,9 +15,10 @@ CLI::Option* AddFunctionsFileOption(CLI::App& command, std::string& file, const 
 }
 
 StatusOr<functions::FunctionsFile> ReadFunctionsFile(const std::string& file) {
+  const std::string name = file == "-" ? "stdin" : file;
   return functions::LoadFunctionsFile(
-      file, [](const std::string& path, size_t limit) -> StatusOr<std::string> {
-        ASSIGN_OR_RETURN(TextFile text, ReadTextFile(path, limit));
+      name, [&](const std::string& path, size_t limit) -> StatusOr<std::string> {
+        ASSIGN_OR_RETURN(TextFile text, ReadTextFile(path == name ? file : path, limit));
         return std::move(text.text);
       });
 }
