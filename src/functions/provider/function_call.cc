@@ -76,7 +76,8 @@ http::Headers EndToEnd(const http::Headers& headers) {
 http::Request PassedOn(const http::Request& request, std::string target,
                        const std::string& call_id) {
   http::Request passed{.method = request.method, .target = std::move(target)};
-  for (const auto& [name, value] : EndToEnd(request.headers).fields()) {
+  const http::Headers kept = EndToEnd(request.headers);
+  for (const auto& [name, value] : kept.fields()) {
     const bool is_replaced = http::EqualsIgnoringCase(name, kCallIdHeader) ||
                              http::EqualsIgnoringCase(name, kFaultHeader);
     if (!is_replaced) {

@@ -144,6 +144,7 @@ void Pool::ScheduleSettle() {
 }
 
 void Pool::Settle() {
+  NoteFailures();
   DropEnded();
   if (stopped_ && replicas_.empty()) {
     deps_.meter.Forget(deployment_->function.name);
@@ -166,23 +167,28 @@ void Pool::DropEnded() {
     for (auto& [number, in_flight] : in_flight_) {
       in_flight.replica = in_flight.replica == replica.get() ? nullptr : in_flight.replica;
     }
-    OnReplicaEnded(*replica);
   }
   std::erase_if(replicas_,
                 [](const auto& replica) { return replica->state() == ReplicaState::kGone; });
 }
 
-void Pool::OnReplicaEnded(const ReplicaRunner& replica) {
-  const bool is_outdated = replica.deployment().hash != deployment_->hash;
-  if (replica.problem().ok() || is_outdated) {
-    return;
+// As soon as a replica has failed, not when it is removed: its successor starts before that.
+void Pool::NoteFailures() {
+  for (const auto& replica : replicas_) {
+    if (replica->deployment().hash != deployment_->hash || replica->problem().ok()) {
+      continue;
+    }
+    // The engine explains some failures only afterwards.
+    problem_ = replica->problem();
+    if (!replica->TakeFailure()) {
+      continue;
+    }
+    ++failures_;
+    not_before_ = deps_.loop.clock().Now() + RestartDelay(failures_);
+    failure_ = replica->start_failure();
+    KGPU_LOG(kWarning, "replica failed", {"function", deployment_->function.name},
+             {"replica", replica->id()}, {"reason", Message(problem_)}, {"failures", failures_});
   }
-  ++failures_;
-  not_before_ = deps_.loop.clock().Now() + RestartDelay(failures_);
-  problem_ = replica.problem();
-  failure_ = replica.start_failure();
-  KGPU_LOG(kWarning, "replica failed", {"function", deployment_->function.name},
-           {"replica", replica.id()}, {"reason", Message(problem_)}, {"failures", failures_});
 }
 
 void Pool::Dispatch() {

@@ -85,8 +85,8 @@ class Pool {
   ReplicaRunner& AddReplica();
   void ScheduleSettle();
   void Settle();
+  void NoteFailures();
   void DropEnded();
-  void OnReplicaEnded(const ReplicaRunner& replica);
   void Dispatch();
   ReplicaRunner* FreeReplica() const;
   bool HandOver(ReplicaRunner& replica, FunctionCall& call);

@@ -222,8 +222,7 @@ Status ReplicaRunner::WatchPid(int64_t pid) {
   ASSIGN_OR_RETURN(pid_watch_, deps_.loop.WatchReadable(pidfd_.get(), [this] {
     StopWatching();
     const bool was_starting = life_.state == ReplicaState::kStarting;
-    has_crashed_ = life_.state == ReplicaState::kRunning;
-    if (was_starting || has_crashed_) {
+    if (was_starting || life_.state == ReplicaState::kRunning) {
       Fail(was_starting ? StartFailure::kStart : StartFailure::kNone,
            Unavailable("the container ended"));
     }

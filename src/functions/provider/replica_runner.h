@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "src/functions/provider/container_command.h"
 #include "src/functions/provider/loan.h"
@@ -70,8 +71,8 @@ class ReplicaRunner {
   // Why it failed, for people; empty if it did not. `start_failure`: before it was ready.
   const Status& problem() const { return problem_; }
   StartFailure start_failure() const { return start_failure_; }
-  // Whether it ended by itself after it had been ready.
-  bool has_crashed() const { return has_crashed_; }
+  // Whether it has failed, and nobody was told yet.
+  bool TakeFailure() { return !problem_.ok() && !std::exchange(is_failure_taken_, true); }
   // Counts the GPU time until now.
   void CountGpuTime();
 
@@ -108,7 +109,7 @@ class ReplicaRunner {
   Loan loan_;
   Status problem_;
   StartFailure start_failure_ = StartFailure::kNone;
-  bool has_crashed_ = false;
+  bool is_failure_taken_ = false;
   bool was_adopted_ = false;
 
   int64_t in_flight_ = 0;

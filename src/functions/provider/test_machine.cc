@@ -173,7 +173,7 @@ sys::RunResult FakePodman::Run(const std::vector<std::string>& argv) {
     return Exited(125, "", "Error: statfs " + folder + ": no such file or directory");
   }
   StatusOr<sys::ChildProcess> process =
-      sys::ChildProcess::Spawn({.argv = {"/bin/sleep", "1000"}, .environment = {}});
+      sys::ChildProcess::Spawn({.argv = {"/bin/sleep", "1000"}, .environment = {}, .fds = {}});
   EXPECT_TRUE(process.ok());
   container.process = std::make_unique<sys::ChildProcess>(*std::move(process));
   std::ofstream(FlagValue(argv, "--pidfile")) << container.process->pid();
