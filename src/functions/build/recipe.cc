@@ -61,8 +61,9 @@ dir=.${HANDLER_DIR#/function}
 mkdir -p /opt/kgpu-fn/bin /opt/kgpu-fn/module
 cp -R "$dir"/. /opt/kgpu-fn/module
 cd /opt/kgpu-fn/module
-cp -R /opt/kgpu-fn/sdk /opt/kgpu-fn/main.go .
-[ -e go.mod ] || printf 'module function\n\ngo 1.19\n' >go.mod
+cp -R /opt/kgpu-fn/sdk .
+sed "s/(Handler)/($HANDLER_NAME)/" /opt/kgpu-fn/main.go >kgpu_fn_main.go
+[ -e go.mod ] || cp /opt/kgpu-fn/go.mod .
 sed -i 's|"github.com/keti-openfx/openfx/executor/go/pb"|"function/sdk"|' ./*.go
 export GOPATH=/tmp/go GOCACHE=/tmp/go-cache GOFLAGS="-trimpath ${GOFLAGS:-}" CGO_ENABLED=0
 go build -ldflags="-s -w" -o /opt/kgpu-fn/bin/worker .
