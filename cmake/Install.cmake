@@ -2,7 +2,7 @@
 # the agent's unit, and the chart, manifests and alerts that admins apply. scripts/release.sh packs the same.
 include(GNUInstallDirs)
 
-install(TARGETS kgpu kgpu-cuda kgpu-probe kgpu-runtime RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS kgpu kgpu-cuda kgpu-fnwatch kgpu-probe kgpu-runtime RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 install(DIRECTORY deploy/chart deploy/kustomize deploy/manifests deploy/monitoring
   DESTINATION ${CMAKE_INSTALL_DATADIR}/kgpu

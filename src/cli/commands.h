@@ -16,6 +16,7 @@ void AddDevicesCommand(CommandRegistrar& registrar);
 void AddDoctorCommand(CommandRegistrar& registrar);
 void AddDriverCommands(CommandRegistrar& registrar);
 void AddExplainCommands(CommandRegistrar& registrar);
+void AddFnCommands(CommandRegistrar& registrar);
 void AddHealthCommands(CommandRegistrar& registrar);
 void AddHelpCommand(CommandRegistrar& registrar);
 void AddLabelsCommand(CommandRegistrar& registrar);

@@ -66,7 +66,7 @@ struct Group {
 };
 
 // In the order of --help.
-constexpr std::array<Group, 24> kGroups = {{
+constexpr std::array<Group, 25> kGroups = {{
     {"agent", AddAgentCommand},
     {"status", AddStatusCommand},
     {"usage", AddUsageCommand},
@@ -86,6 +86,7 @@ constexpr std::array<Group, 24> kGroups = {{
     {"validate", AddValidateCommand},
     {"runtime", AddRuntimeCommands},
     {"run", AddRunCommands},
+    {"fn", AddFnCommands},
     {"sim", AddSimCommand},
     {"completion", AddCompletionCommand},
     {"help", AddHelpCommand},

@@ -61,7 +61,7 @@ struct Function {
   std::string maintainer{};
   Handler handler{};
   std::string docker_registry{};
-  std::string image{};  // empty: localhost/kgpu-fn/<name>
+  std::string image{};       // empty: localhost/kgpu-fn/<name>
   std::string base_image{};  // to build from; empty: built from Debian's packages
   std::map<std::string, std::string> environment{};
   std::vector<std::string> environment_files{};  // relative to the folder of config.yaml

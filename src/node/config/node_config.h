@@ -19,6 +19,8 @@ namespace kgpu::config {
 inline constexpr std::string_view kApiVersion = "kgpu.dev/v1";
 inline constexpr std::string_view kNodeConfigKind = "NodeConfig";
 inline constexpr std::string_view kDefaultResource = "nvidia.com/gpu";
+// The name of local pools without one. Another domain, since no pod can request it.
+inline constexpr std::string_view kDefaultLocalPool = "kgpu.dev/local";
 // Size limit of a file: that of a ConfigMap.
 inline constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 // Slots per device.
@@ -46,13 +48,21 @@ struct Share {
 // How slots of shared devices are picked. Source: NVIDIA's sharedDevicesAllocationPolicy.
 enum class SharedPolicy { kDistributed, kPacked };
 
+// Who hands out the devices of a pool.
+enum class Provider : uint8_t {
+  kKubelet,  // the kubelet, to pods: the device plugin advertises them
+  kLocal,    // the agent, to programs of this host: it lends whole GPUs and no kubelet counts them
+};
+
 struct Pool {
-  // Empty: kDefaultResource, or nvidia.com/mig-<profile> for MIG devices that the selector names.
-  // May contain "{model}": the canonical model id in a form that is valid in a resource name.
+  // Empty: kDefaultResource (kDefaultLocalPool for a local pool), or nvidia.com/mig-<profile> for
+  // MIG devices that the selector names. May contain "{model}": the canonical model id in a form
+  // that is valid in a resource name.
   std::string resource{};
   Selector devices{};
   std::optional<MigStrategy> mig{};  // nullopt: NodeConfig::mig
   Share share{};
+  Provider provider = Provider::kKubelet;
   bool operator==(const Pool&) const = default;
 };
 
@@ -200,6 +210,9 @@ struct NodeConfig {
   GateConfig gate;
   bool operator==(const NodeConfig&) const = default;
 };
+
+// The pool's `resource`, or its default; may contain the placeholder.
+std::string_view ResourceOf(const Pool& pool);
 
 // The configuration of a node without a configuration file.
 NodeConfig DefaultNodeConfig();

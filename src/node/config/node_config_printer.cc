@@ -51,6 +51,9 @@ json::value PoolTree(const Pool& pool) {
   if (pool.share.by != ShareBy::kNothing) {
     fields["share"] = ShareTree(pool.share);
   }
+  if (pool.provider != Provider::kKubelet) {
+    fields["provider"] = WordOf<Provider>(kProviderWords, pool.provider);
+  }
   return fields;
 }
 

@@ -10,6 +10,7 @@
 #include "src/node/config/metrics_reader.h"
 #include "src/node/config/node_config.h"
 #include "src/node/config/node_config_reader.h"
+#include "src/node/config/pool_rules.h"
 #include "src/node/config/resource_name.h"
 #include "src/node/config/selector_reader.h"
 #include "src/node/config/tree_reader.h"
@@ -25,7 +26,8 @@ namespace {
 constexpr std::array<std::string_view, 12> kRootKeys = {"apiVersion",  "kind",   "exclude", "pools",
                                                         "migStrategy", "plugin", "health",  "http",
                                                         "metrics",     "usage",  "labels",  "gate"};
-constexpr std::array<std::string_view, 4> kPoolKeys = {"resource", "devices", "mig", "share"};
+constexpr std::array<std::string_view, 5> kPoolKeys = {"resource", "devices", "mig", "share",
+                                                       "provider"};
 constexpr std::array<std::string_view, 3> kShareKeys = {"by", "replicas", "multiple"};
 constexpr std::array<std::string_view, 6> kPluginKeys = {"deviceListStrategy",  "deviceIds",
                                                          "sharedPolicy",        "registration",
@@ -45,7 +47,7 @@ class Reader {
     });
     Require(root, has_version_, "apiVersion", kApiVersion);
     Require(root, has_kind_, "kind", kNodeConfigKind);
-    CheckShares();
+    CheckPools(config_.pools, places_, problems_);
     if (config_.pools.empty()) {
       config_.pools = DefaultNodeConfig().pools;
     }
@@ -115,21 +117,30 @@ class Reader {
 
   void ReadPool(const Node& node) {
     Pool pool;
-    doc::Position share_position = node.position();
+    PoolPlaces places{.pool = node.position(),
+                      .resource = node.position(),
+                      .devices = node.position(),
+                      .mig = node.position(),
+                      .share = node.position()};
     node.ForEachField(kPoolKeys, [&](std::string_view name, const Node& field) {
       if (name == "resource") {
+        places.resource = field.key_position();
         Set(pool.resource, field.CheckedString(&CheckResourceTemplate));
       } else if (name == "devices") {
+        places.devices = field.key_position();
         pool.devices = ReadSelector(field);
       } else if (name == "mig") {
+        places.mig = field.key_position();
         pool.mig = field.OneOf<MigStrategy>(kMigStrategyWords);
+      } else if (name == "provider") {
+        Set(pool.provider, field.OneOf<Provider>(kProviderWords));
       } else {
-        share_position = field.key_position();
+        places.share = field.key_position();
         pool.share = ReadShare(field);
       }
     });
     config_.pools.push_back(std::move(pool));
-    share_positions_.push_back(share_position);
+    places_.push_back(places);
   }
 
   static Share ReadShare(const Node& node) {
@@ -204,38 +215,9 @@ class Reader {
     }
   }
 
-  // A resource is one thing to the kubelet: its slots are all shared in one way.
-  void CheckShares() {
-    for (size_t i = 0; i < config_.pools.size(); ++i) {
-      for (size_t j = 0; j < i; ++j) {
-        const Pool& pool = config_.pools[i];
-        const Pool& earlier = config_.pools[j];
-        if (!FeedSameResource(pool, earlier) || pool.share == earlier.share) {
-          continue;
-        }
-        problems_.Add(share_positions_[i],
-                      fmt::format("pools[{}].share: pools[{}] also adds devices to {}, with other "
-                                  "settings: make the settings equal, or use another resource",
-                                  i, j, pool.resource.empty() ? kDefaultResource : pool.resource));
-        break;
-      }
-    }
-  }
-
-  static bool FeedSameResource(const Pool& a, const Pool& b) {
-    const auto name = [](const Pool& pool) -> std::string_view {
-      // MIG devices without a given name have one by their profile, known only with the device.
-      if (pool.resource.empty() && !pool.devices.mig_profiles.empty()) {
-        return "";
-      }
-      return pool.resource.empty() ? kDefaultResource : std::string_view(pool.resource);
-    };
-    return !name(a).empty() && name(a) == name(b);
-  }
-
   Problems& problems_;
   NodeConfig config_;
-  std::vector<doc::Position> share_positions_;  // of each pool
+  std::vector<PoolPlaces> places_;  // of each pool
   bool has_version_ = false;
   bool has_kind_ = false;
 };
@@ -263,6 +245,13 @@ Status RefuseForeign(std::string_view text, std::string_view file) {
 
 NodeConfig ReadNodeConfig(const Node& root, Problems& problems) {
   return Reader(problems).Read(root);
+}
+
+std::string_view ResourceOf(const Pool& pool) {
+  if (!pool.resource.empty()) {
+    return pool.resource;
+  }
+  return pool.provider == Provider::kLocal ? kDefaultLocalPool : kDefaultResource;
 }
 
 NodeConfig DefaultNodeConfig() {

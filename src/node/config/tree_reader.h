@@ -66,6 +66,8 @@ class Node {
   doc::Position key_position() const { return place_.key; }
 
   bool is_null() const { return value_.is_null(); }
+  bool is_bool() const { return value_.is_bool(); }
+  bool is_number() const { return value_.is_number(); }
   bool is_string() const { return value_.is_string(); }
   bool is_list() const { return value_.is_array(); }
   bool is_map() const { return value_.is_object(); }

@@ -15,6 +15,11 @@ inline constexpr std::array kMigStrategyWords = {
     Word<MigStrategy>{"mixed", MigStrategy::kMixed},
 };
 
+inline constexpr std::array kProviderWords = {
+    Word<Provider>{"kubelet", Provider::kKubelet},
+    Word<Provider>{"local", Provider::kLocal},
+};
+
 inline constexpr std::array kMultipleWords = {
     Word<MultipleSlots>{"allow", MultipleSlots::kAllow},
     Word<MultipleSlots>{"refuse", MultipleSlots::kRefuse},

@@ -65,7 +65,7 @@ bool IsInMigMode(const Gpu& gpu) {
 // The strategy of the pool that hands out whole GPUs or its replacement, else the node's.
 MigStrategy StrategyOf(const config::NodeConfig& config) {
   for (const config::Pool& pool : config.pools) {
-    if (pool.mig && (pool.resource.empty() || pool.resource == config::kDefaultResource)) {
+    if (pool.mig && config::ResourceOf(pool) == config::kDefaultResource) {
       return *pool.mig;
     }
   }
@@ -74,8 +74,7 @@ MigStrategy StrategyOf(const config::NodeConfig& config) {
 
 Sharing SharingOf(const config::NodeConfig& config, std::string_view resource) {
   for (const config::Pool& pool : config.pools) {
-    const bool is_it = pool.resource == resource ||
-                       (pool.resource.empty() && resource == config::kDefaultResource);
+    const bool is_it = config::ResourceOf(pool) == resource;
     if (is_it && pool.share.by == config::ShareBy::kTime) {
       return {.replicas = pool.share.replicas, .is_renamed = false};
     }

@@ -15,6 +15,8 @@
 namespace kgpu::pools {
 namespace {
 
+using config::Provider;
+
 // Longest id ("MIG-GPU-<uuid>/ddd/ddd::dddd"), "Unhealthy", a NUMA node, tags and lengths.
 constexpr size_t kMaxSlotBytes = 58 + 9 + 11 + 14;
 static_assert(kMaxSlots * kMaxSlotBytes < (size_t{4} << 20));
@@ -35,12 +37,14 @@ class Naming {
         claims.refusals.push_back({claim.device, std::move(reason)});
       }
     }
-    for (auto& [name, entry] : resources_) {
-      out_.resources.push_back(std::move(entry.resource));
+    for (auto& [key, entry] : resources_) {
+      (key.first == Provider::kLocal ? out_.local : out_.resources)
+          .push_back(std::move(entry.resource));
     }
   }
 
  private:
+  using Key = std::pair<Provider, std::string>;
   struct Entry {
     Resource resource;
     size_t pool = 0;  // the first that feeds it
@@ -51,9 +55,10 @@ class Naming {
   // A pool's resource exists even without a device: the kubelet then reports 0.
   void AddKnownResources(size_t index) {
     const config::Pool& pool = config_.pools[index];
-    if (!pool.resource.empty()) {
-      if (pool.resource.find(config::kModelPlaceholder) == std::string::npos) {
-        EntryOf(pool.resource, index);
+    if (!pool.resource.empty() || pool.provider == Provider::kLocal) {
+      const std::string_view name = config::ResourceOf(pool);
+      if (name.find(config::kModelPlaceholder) == std::string_view::npos) {
+        EntryOf(std::string(name), index);
       }
       return;
     }
@@ -73,7 +78,7 @@ class Naming {
   }
 
   Entry& EntryOf(const std::string& name, size_t pool) {
-    const auto [entry, is_new] = resources_.try_emplace(name);
+    const auto [entry, is_new] = resources_.try_emplace(Key(config_.pools[pool].provider, name));
     if (is_new) {
       entry->second.resource.name = name;
       entry->second.resource.share = config_.pools[pool].share;
@@ -88,8 +93,7 @@ class Naming {
     if (claim.device.mig != nullptr && (claim.is_by_strategy ? is_mixed : pool.resource.empty())) {
       return config::ResourceOfMigProfile(claim.device.mig->profile);
     }
-    return pool.resource.empty() ? std::string(config::kDefaultResource)
-                                 : config::ResourceOfModel(pool.resource, claim.device.gpu->model);
+    return config::ResourceOfModel(config::ResourceOf(pool), claim.device.gpu->model);
   }
 
   // Makes the slots of a device; the reason when it cannot have any.
@@ -155,7 +159,7 @@ class Naming {
 
   const config::NodeConfig& config_;
   Assignment& out_;
-  std::map<std::string, Entry> resources_;
+  std::map<Key, Entry> resources_;
   std::set<std::string> uuids_;
 };
 

@@ -12,7 +12,8 @@
 
 namespace kgpu::pools {
 
-// Slots per resource: all must fit into one message to the kubelet, which takes at most 4 MiB.
+// Slots per resource of the kubelet: all must fit into one message to the kubelet, which takes at
+// most 4 MiB.
 inline constexpr size_t kMaxSlots = 32'768;
 
 // The unit that the kubelet counts and gives to one container: a GPU, a MIG device, or one of
@@ -27,6 +28,7 @@ struct Slot {
   bool operator==(const Slot&) const = default;
 };
 
+// The devices of one name. In Assignment::local it is no resource of the kubelet's.
 struct Resource {
   std::string name;         // "nvidia.com/gpu"
   std::vector<Slot> slots;  // by card (PCI order), MIG device, replica
@@ -44,6 +46,7 @@ struct Unassigned {
 
 struct Assignment {
   std::vector<Resource> resources;     // by name; also those without slots: their pool exists
+  std::vector<Resource> local;         // the same for local pools: no kubelet learns of them
   std::vector<Unassigned> unassigned;  // by card
   std::vector<std::string> notes;      // for people: selectors that match nothing, …
   bool operator==(const Assignment&) const = default;
@@ -56,8 +59,9 @@ std::string_view DeviceOfSlot(std::string_view slot_id);
 // The first pool whose selector matches takes the device. A selector that names MIG devices, by
 // profile or UUID, takes them whatever the MIG strategy; one that selects GPUs takes those in MIG
 // mode as the strategy says. A GPU with a MIG device that is taken or excluded is never allocated
-// whole. Never fails: what cannot be advertised is unassigned, with the reason (an invalid name,
-// too many slots for one message, MIG devices that differ under strategy single, …).
+// whole. A local pool takes whole GPUs only. Never fails: what cannot be advertised is unassigned,
+// with the reason (an invalid name, too many slots for one message, MIG devices that differ under
+// strategy single, …).
 Assignment AssignDevices(const device::Snapshot& snapshot, const config::NodeConfig& config);
 
 }  // namespace kgpu::pools

@@ -262,5 +262,57 @@ TEST(AssignDevicesMigTest, AMigDeviceWithoutAProfileIsRefused) {
   EXPECT_THAT(ReasonFor(assignment, TestMigName(0, 0)), HasSubstr("would give it an invalid name"));
 }
 
+const Resource& OnlyLocal(const Assignment& assignment) {
+  static const Resource kNone;
+  EXPECT_EQ(assignment.local.size(), 1);
+  return assignment.local.empty() ? kNone : assignment.local.front();
+}
+
+TEST(AssignmentTest, DevicesOfALocalPoolAreNoResourceOfTheKubelets) {
+  const Assignment assignment =
+      AssignDevices(TestNode(4), TestConfig("pools:\n- {devices: {index: 0-1}, provider: local}\n"
+                                            "- devices: all\n"));
+  EXPECT_EQ(SlotIds(assignment, "nvidia.com/gpu"),
+            (std::vector<std::string>{TestGpuName(2), TestGpuName(3)}));
+  EXPECT_THAT(Names(assignment), ElementsAre("nvidia.com/gpu"));
+  const Resource& local = OnlyLocal(assignment);
+  EXPECT_EQ(local.name, "kgpu.dev/local");
+  ASSERT_EQ(local.slots.size(), 2);
+  EXPECT_EQ(local.slots[0].id, TestGpuName(0));
+  EXPECT_EQ(local.slots[1].id, TestGpuName(1));
+}
+
+TEST(AssignmentTest, ALocalPoolWithoutADeviceIsThere) {
+  const Assignment assignment = AssignDevices(
+      TestNode(1),
+      TestConfig("pools:\n- devices: all\n"
+                 "- {resource: example.com/x, devices: {index: 7}, provider: local}\n"));
+  EXPECT_EQ(OnlyLocal(assignment).name, "example.com/x");
+  EXPECT_TRUE(OnlyLocal(assignment).slots.empty());
+}
+
+TEST(AssignmentTest, ALocalPoolLendsNoGpuInMigMode) {
+  device::Snapshot snapshot = TestNode(3);
+  AddTestMig(snapshot, 1, {"1g.10gb"});
+  AddTestMig(snapshot, 2, {});
+  const Assignment assignment =
+      AssignDevices(snapshot, TestConfig("migStrategy: mixed\npools:\n- provider: local\n"));
+  EXPECT_EQ(OnlyLocal(assignment).slots.size(), 1);
+  EXPECT_THAT(assignment.resources, IsEmpty());
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(1)), HasSubstr("lends whole GPUs"));
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(2)), HasSubstr("disable MIG mode"));
+}
+
+TEST(AssignmentTest, ALocalPoolDoesNotLendAGpuOfWhichAPartIsTaken) {
+  device::Snapshot snapshot = TestNode(1);
+  AddTestMig(snapshot, 0, {"1g.10gb", "2g.20gb"});
+  const Assignment assignment =
+      AssignDevices(snapshot, TestConfig("pools:\n- devices: {mig: [1g.10gb]}\n"
+                                         "- provider: local\n"));
+  EXPECT_EQ(SlotIds(assignment, "nvidia.com/mig-1g.10gb").size(), 1);
+  EXPECT_TRUE(OnlyLocal(assignment).slots.empty());
+  EXPECT_THAT(ReasonFor(assignment, TestMigName(0, 1)), HasSubstr("lends whole GPUs"));
+}
+
 }  // namespace
 }  // namespace kgpu::pools

@@ -89,6 +89,10 @@ class CardClaims {
 
   void ClaimByStrategy(size_t pool) {
     const config::Selector& selector = config_.pools[pool].devices;
+    if (config_.pools[pool].provider == config::Provider::kLocal) {
+      ClaimToLend(pool);
+      return;
+    }
     const MigStrategy strategy = StrategyOf(config_, pool);
     if (strategy == MigStrategy::kNone || !IsInMigMode(gpu_)) {
       if (Matches(selector, gpu_)) {
@@ -112,6 +116,22 @@ class CardClaims {
       }
       return is_meant;
     });
+  }
+
+  // A program could use nothing of a whole GPU that is in MIG mode.
+  void ClaimToLend(size_t pool) {
+    if (!Matches(config_.pools[pool].devices, gpu_)) {
+      return;
+    }
+    if (!IsInMigMode(gpu_)) {
+      ClaimWhole(pool);
+      return;
+    }
+    RefuseRest(fmt::format(
+        "{} lends whole GPUs, but it is in MIG mode: disable MIG mode (nvidia-smi -mig 0), or add "
+        "it to a pool without provider: local",
+        PoolName(config_, pool)));
+    is_whole_settled_ = true;
   }
 
   void ClaimWhole(size_t pool) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <string_view>
+#include <vector>
 
 namespace kgpu::pools {
 namespace {
@@ -41,8 +43,8 @@ void UpdateHealth(const device::Snapshot& snapshot, Assignment& assignment) {
       healths.emplace(mig.uuid.str(), &HealthOf(gpu, &mig));
     }
   }
-  for (Resource& resource : assignment.resources) {
-    for (Slot& slot : resource.slots) {
+  for (std::vector<Resource>* resources : {&assignment.resources, &assignment.local}) {
+    for (Slot& slot : *resources | std::views::transform(&Resource::slots) | std::views::join) {
       if (const auto found = healths.find(slot.device_uuid); found != healths.end()) {
         slot.health = *found->second;
       }

@@ -68,5 +68,15 @@ TEST(UpdateHealthTest, LeavesDevicesAloneThatAreNotShown) {
   EXPECT_EQ(assignment.resources[0].slots[1].health.reason, "DeviceGone");
 }
 
+TEST(UpdateHealthTest, IncludesDevicesOfLocalPools) {
+  device::Snapshot snapshot = TestNode(1);
+  const config::NodeConfig config = TestConfig("pools:\n- provider: local\n");
+  Assignment assignment = AssignDevices(snapshot, config);
+  snapshot.gpus[0].health = kBroken;
+  UpdateHealth(snapshot, assignment);
+  EXPECT_EQ(assignment, AssignDevices(snapshot, config));
+  EXPECT_FALSE(assignment.local.at(0).slots.at(0).health.is_healthy);
+}
+
 }  // namespace
 }  // namespace kgpu::pools

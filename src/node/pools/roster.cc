@@ -22,12 +22,25 @@ device::Health HealthOfGone(bool is_driver_ready) {
           .message = "the driver does not answer: run kgpu devices to see why"};
 }
 
-Resource& ResourceIn(Assignment& assignment, const std::string& name, const config::Share& share) {
-  const auto place = std::ranges::lower_bound(assignment.resources, name, {}, &Resource::name);
-  if (place != assignment.resources.end() && place->name == name) {
+Resource& ResourceIn(std::vector<Resource>& resources, const std::string& name,
+                     const config::Share& share) {
+  const auto place = std::ranges::lower_bound(resources, name, {}, &Resource::name);
+  if (place != resources.end() && place->name == name) {
     return *place;
   }
-  return *assignment.resources.insert(place, {.name = name, .slots = {}, .share = share});
+  return *resources.insert(place, {.name = name, .slots = {}, .share = share});
+}
+
+// Calls `act` with each slot, its resource, and whether that is a local pool's.
+template <typename Act>
+void ForEachSlot(const Assignment& assignment, Act act) {
+  for (const bool is_local : {false, true}) {
+    for (const Resource& resource : is_local ? assignment.local : assignment.resources) {
+      for (const Slot& slot : resource.slots) {
+        act(slot, resource, is_local);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -37,14 +50,13 @@ Assignment Roster::Update(Assignment fresh, bool is_driver_ready, SteadyTime now
   Age(is_driver_ready, now);
   DropOverflow(is_driver_ready ? options_.max_gone : options_.max_silent);
   std::map<std::string, Known> seen;
-  for (const Resource& resource : fresh.resources) {
-    for (const Slot& slot : resource.slots) {
-      Known& known = seen[slot.device_uuid];
-      known.resource = resource.name;
-      known.share = resource.share;
-      known.slots.push_back(slot);
-    }
-  }
+  ForEachSlot(fresh, [&seen](const Slot& slot, const Resource& resource, bool is_local) {
+    Known& known = seen[slot.device_uuid];
+    known.resource = resource.name;
+    known.is_local = is_local;
+    known.share = resource.share;
+    known.slots.push_back(slot);
+  });
   for (const auto& [uuid, known] : known_) {
     AddGone(known, is_driver_ready, fresh);
   }
@@ -54,13 +66,11 @@ Assignment Roster::Update(Assignment fresh, bool is_driver_ready, SteadyTime now
 
 void Roster::ForgetPresent(const Assignment& fresh) {
   std::set<std::string_view> present;
-  for (const Resource& resource : fresh.resources) {
-    for (const Slot& slot : resource.slots) {
-      present.insert(slot.device_uuid);
-      // A GPU whose MIG devices are handed out has not gone, it is cut.
-      present.insert(slot.gpu.str());
-    }
-  }
+  ForEachSlot(fresh, [&present](const Slot& slot, const Resource&, bool) {
+    present.insert(slot.device_uuid);
+    // A GPU whose MIG devices are handed out has not gone, it is cut.
+    present.insert(slot.gpu.str());
+  });
   for (const Unassigned& unassigned : fresh.unassigned) {
     present.insert(unassigned.device_uuid);
     present.insert(unassigned.gpu.str());
@@ -98,7 +108,8 @@ void Roster::DropOverflow(size_t max_gone) {
 }
 
 void Roster::AddGone(const Known& known, bool is_driver_ready, Assignment& out) {
-  Resource& resource = ResourceIn(out, known.resource, known.share);
+  Resource& resource =
+      ResourceIn(known.is_local ? out.local : out.resources, known.resource, known.share);
   if (resource.share != known.share || resource.slots.size() + known.slots.size() > kMaxSlots) {
     return;
   }

@@ -46,6 +46,7 @@ class Roster {
  private:
   struct Known {
     std::string resource;
+    bool is_local = false;
     config::Share share;
     std::vector<Slot> slots;
     std::optional<SteadyTime> expiry;  // if it vanished while the driver was ready

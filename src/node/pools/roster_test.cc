@@ -163,5 +163,17 @@ TEST_F(RosterTest, NothingIsKeptOfNothing) {
   EXPECT_EQ(roster_.next_expiry(), std::nullopt);
 }
 
+TEST_F(RosterTest, AVanishedGpuOfALocalPoolStaysThere) {
+  config_ = TestConfig("pools:\n- provider: local\n");
+  Update(TestNode(2));
+  const Assignment assignment = Update(TestNode(1));
+  EXPECT_THAT(assignment.resources, IsEmpty());
+  ASSERT_THAT(assignment.local, SizeIs(1));
+  ASSERT_THAT(assignment.local[0].slots, SizeIs(2));
+  EXPECT_EQ(assignment.local[0].slots[1].health.reason, "DeviceGone");
+  now_ += minutes(10);
+  EXPECT_THAT(Update(TestNode(1)).local[0].slots, SizeIs(1));
+}
+
 }  // namespace
 }  // namespace kgpu::pools

@@ -36,6 +36,17 @@ void Stream::End() const {
   }
 }
 
+size_t Stream::pending() const {
+  const auto peer = answer_->peer();
+  return peer ? peer->Pending(answer_->request()) : 0;
+}
+
+void Stream::OnDrained(std::function<void()> task) const {
+  if (const auto peer = answer_->peer()) {
+    peer->OnDrained(answer_->request(), std::move(task));
+  }
+}
+
 bool Stream::is_open() const {
   const auto peer = answer_->peer();
   return peer && peer->IsStreaming(answer_->request());

@@ -51,6 +51,12 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
         std::ranges::count_if(peers_, [](const auto& entry) { return entry.second->is_active(); }));
   }
 
+  bool is_busy() const {
+    return std::ranges::any_of(peers_, [](const auto& entry) {
+      return entry.second->is_active() && entry.second->claim() != ServerPeer::Claim::kNone;
+    });
+  }
+
  private:
   static StatusOr<sys::Acceptor::Listener> Open(const std::string& address, mode_t mode,
                                                 bool is_unix) {
@@ -174,6 +180,10 @@ StatusOr<std::string> Server::ListenTls(const std::string& address, TlsSource tl
 
 void Server::Stop() {
   impl_->Stop();
+}
+
+bool Server::is_busy() const {
+  return impl_->is_busy();
 }
 
 size_t Server::connections() const {

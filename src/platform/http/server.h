@@ -49,6 +49,12 @@ class Stream {
   bool Write(std::string_view bytes) const;
   void End() const;
   bool is_open() const;
+  // Bytes written that the peer has not accepted yet; 0 if it is gone.
+  size_t pending() const;
+  // Calls `task` once, from the loop, when the peer has accepted everything or is gone: for a
+  // source that pauses meanwhile. Replaces a task that still waits; ignored if the stream is not
+  // open.
+  void OnDrained(std::function<void()> task) const;
 
  private:
   friend class Responder;
@@ -101,6 +107,8 @@ class Server {
   void Stop();
 
   size_t connections() const;
+  // Whether a request waits for its response, or a response for its peer to take it.
+  bool is_busy() const;
 
  private:
   class Impl;

@@ -44,6 +44,7 @@ void ServerPeer::StartAndRefuse(int code, std::string_view reason, std::function
 
 void ServerPeer::Close() {
   closed_ = nullptr;
+  drained_ = nullptr;
   EventLoop& loop = setup_->loop;
   loop.Unwatch(std::exchange(readable_, WatchId::kNone));
   loop.Unwatch(std::exchange(writable_, WatchId::kNone));
@@ -53,9 +54,13 @@ void ServerPeer::Close() {
 
 void ServerPeer::CloseAndNotify() {
   const std::function<void()> closed = std::exchange(closed_, nullptr);
+  const std::function<void()> drained = std::exchange(drained_, nullptr);
   Close();
   if (closed) {
     closed();
+  }
+  if (drained) {
+    drained();
   }
 }
 
@@ -106,9 +111,34 @@ bool ServerPeer::Write(uint64_t request, std::string_view bytes) {
 
 void ServerPeer::EndStream(uint64_t request) {
   if (IsStreaming(request)) {
+    drained_ = nullptr;
     http_.EndStream(WallNow());
     Pump();
   }
+}
+
+size_t ServerPeer::Pending(uint64_t request) const {
+  return IsStreaming(request) ? http_.output().size() : 0;
+}
+
+void ServerPeer::OnDrained(uint64_t request, std::function<void()> task) {
+  if (!IsStreaming(request)) {
+    return;
+  }
+  drained_ = std::move(task);
+  PostDrained();
+}
+
+void ServerPeer::PostDrained() {
+  if (!drained_ || !line_.is_flushed()) {
+    return;
+  }
+  setup_->loop.Post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self && self->drained_ && self->line_.is_flushed()) {
+      std::exchange(self->drained_, nullptr)();
+    }
+  });
 }
 
 void ServerPeer::Abandon(uint64_t request) {
@@ -228,6 +258,7 @@ void ServerPeer::Settle() {
   }
   SettleWatches();
   SettleTimer();
+  PostDrained();
 }
 
 void ServerPeer::Linger() {

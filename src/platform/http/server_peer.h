@@ -77,6 +77,9 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   bool IsStreaming(uint64_t request) const;
   bool Write(uint64_t request, std::string_view bytes);
   void EndStream(uint64_t request);
+  // See Stream.
+  size_t Pending(uint64_t request) const;
+  void OnDrained(uint64_t request, std::function<void()> task);
   // Nobody will answer this request.
   void Abandon(uint64_t request);
 
@@ -98,6 +101,7 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   Limit LimitNow() const;
   std::chrono::milliseconds TimeOf(Limit limit) const;
   void CloseAndNotify();
+  void PostDrained();
 
   WallTime WallNow() const { return setup_->loop.clock().WallNow(); }
 
@@ -107,7 +111,8 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   ServerConnection http_;
   ServerLine line_;
   std::function<void()> closed_;
-  uint64_t request_ = 0;  // number of the last request handed out
+  std::function<void()> drained_;  // of a stream
+  uint64_t request_ = 0;           // number of the last request handed out
   bool is_pumping_ = false;
   bool is_lingering_ = false;
   bool is_refused_ = false;

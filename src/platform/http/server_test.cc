@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -397,6 +398,47 @@ TEST_F(HttpServerTest, GoesOnAfterTheStreamOfAHeadRequest) {
   EXPECT_FALSE(stream.is_open());
   EXPECT_FALSE(stream.Write("x"));
   EXPECT_EQ(waiting_.size(), 2U);
+}
+
+const ServerOptions kRoomy = [] {
+  ServerOptions options;
+  options.stream_buffer = size_t{16} << 20;
+  return options;
+}();
+
+TEST_F(HttpServerTest, TellsWhenAStreamIsDrained) {
+  std::optional<Stream> stream;
+  Serve([&](const Request&, const Responder& responder) { stream = responder.Begin({}); }, kRoomy);
+  Client client = Connect();
+  Ask(client, kGet);
+  int drained = 0;
+  ASSERT_TRUE(stream->Write(std::string(size_t{8} << 20, 'x')));
+  EXPECT_GT(stream->pending(), 0U);
+  stream->OnDrained([&] { ++drained; });
+  loop_.RunUntilIdle();
+  EXPECT_EQ(drained, 0);
+  while (stream->pending() > 0) {
+    client.Receive();
+    loop_.RunUntilIdle();
+  }
+  EXPECT_EQ(drained, 1);
+  stream->OnDrained([&] { ++drained; });
+  loop_.RunUntilIdle();
+  EXPECT_EQ(drained, 2) << "nothing is pending";
+}
+
+TEST_F(HttpServerTest, TellsWhenAStreamsPeerIsGone) {
+  std::optional<Stream> stream;
+  Serve([&](const Request&, const Responder& responder) { stream = responder.Begin({}); }, kRoomy);
+  Client client = Connect();
+  Ask(client, kGet);
+  ASSERT_TRUE(stream->Write(std::string(size_t{8} << 20, 'x')));
+  bool is_drained = false;
+  stream->OnDrained([&] { is_drained = true; });
+  client.Vanish();
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(is_drained);
+  EXPECT_FALSE(stream->Write("x"));
 }
 
 TEST_F(HttpServerTest, DropsAStreamsPeerThatIsTooSlow) {

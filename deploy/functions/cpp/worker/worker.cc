@@ -1,0 +1,399 @@
+// The worker of C++ functions: linked with the handler, answers the calls of kgpu-fnwatch.
+//   c++ -std=c++17 -O2 -pthread -I/opt/kgpu-fn /opt/kgpu-fn/worker.cc handler.cc -o handler
+// -DKGPU_FN_HANDLER=Name: a handler of another name; -DKGPU_FN_STREAM: it takes a kgpu::fn::Call&.
+//
+// The protocol is on descriptors 3 (to us) and 4 (from us): docs/how-it-works/function-watchdog.md.
+// What the handler prints is its log.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "json_text.h"
+#include "kgpu/fn.h"
+
+#ifndef KGPU_FN_HANDLER
+#ifdef KGPU_FN_STREAM
+#define KGPU_FN_HANDLER StreamHandler
+#else
+#define KGPU_FN_HANDLER Handler
+#endif
+#endif
+
+#ifdef KGPU_FN_STREAM
+void KGPU_FN_HANDLER(kgpu::fn::Call& call);
+#else
+std::string KGPU_FN_HANDLER(const std::string input);
+#endif
+
+namespace kgpu::fn {
+namespace {
+
+constexpr int kInput = 3;
+constexpr int kOutput = 4;
+constexpr std::size_t kHead = 12;
+constexpr std::size_t kMaxPayload = std::size_t{1} << 20;
+constexpr std::size_t kReadSize = std::size_t{256} << 10;
+constexpr std::size_t kMaxFailure = 16384;
+// Answers up to this size are put together and written when no more calls are at hand.
+constexpr std::size_t kBatch = std::size_t{128} << 10;
+// One that streams must see, meanwhile, that nobody waits any more.
+#ifdef KGPU_FN_STREAM
+constexpr bool kHasThreads = true;
+#else
+constexpr bool kHasThreads = false;
+#endif
+
+std::uint32_t ReadU32(const char* at) {
+  std::uint32_t value = 0;
+  for (int i = 0; i < 4; ++i) {
+    value |= std::uint32_t{static_cast<unsigned char>(at[i])} << (8 * i);
+  }
+  return value;
+}
+
+void AppendHead(std::string& out, char type, std::uint32_t call, std::size_t size) {
+  char head[kHead] = {};
+  for (int i = 0; i < 4; ++i) {
+    head[i] = static_cast<char>(size >> (8 * i));
+    head[8 + i] = static_cast<char>(call >> (8 * i));
+  }
+  head[4] = type;
+  out.append(head, kHead);
+}
+
+// Frames on their way to the watchdog.
+class Output {
+ public:
+  // Keeps a small answer for Flush, so that those of several calls are written at once.
+  void Add(char type, std::uint32_t call, const char* bytes, std::size_t size) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    AppendHead(batch_, type, call, size);
+    batch_.append(bytes, size);
+    if (batch_.size() > kBatch) {
+      WriteBatch();
+    }
+  }
+  void Flush() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    WriteBatch();
+  }
+
+ private:
+  void WriteBatch() {
+    const char* at = batch_.data();
+    std::size_t left = batch_.size();
+    while (left > 0) {
+      const ssize_t count = write(kOutput, at, left);
+      if (count < 0 && errno == EINTR) {
+        continue;
+      }
+      if (count <= 0) {
+        std::_Exit(0);  // the watchdog is gone
+      }
+      at += count;
+      left -= static_cast<std::size_t>(count);
+    }
+    batch_.clear();
+  }
+
+  std::mutex mutex_;
+  std::string batch_;
+};
+
+}  // namespace
+
+class Call::Impl {
+ public:
+  Impl(Output& output, std::uint32_t number, std::string about)
+      : output(output), number(number), about(std::move(about)) {}
+
+  // Most handlers never ask.
+  void ReadAbout() {
+    if (has_read_about) {
+      return;
+    }
+    has_read_about = true;
+    JsonReader(about).Object([this](const std::string& name, JsonReader& reader) {
+      if (name == "headers") {
+        reader.Object([this](const std::string& header, JsonReader& value) {
+          headers[header] = value.Text();
+        });
+      } else if (name == "deadlineMs") {
+        deadline_ms = reader.Number();
+      } else {
+        texts[name] = reader.Text();
+      }
+    });
+  }
+
+  void SendHead() {
+    if (std::exchange(has_sent_head, true) || (status == 200 && answer_headers.empty())) {
+      return;
+    }
+    std::string head = "{\"status\":" + std::to_string(status) + ",\"headers\":{";
+    for (const auto& [name, value] : answer_headers) {
+      if (head.back() != '{') {
+        head += ',';
+      }
+      AppendJsonText(head, name);
+      head += ':';
+      AppendJsonText(head, value);
+    }
+    head += "}}";
+    output.Add('H', number, head.data(), head.size());
+  }
+
+  void Data(const char* bytes, std::size_t size) {
+    SendHead();
+    while (size > 0) {
+      const std::size_t part = size < kMaxPayload ? size : kMaxPayload;
+      output.Add('D', number, bytes, part);
+      bytes += part;
+      size -= part;
+    }
+  }
+
+  Output& output;
+  const std::uint32_t number;
+  const std::string about;
+  std::string input;
+  bool has_read_about = false;
+  std::map<std::string, std::string> texts;
+  std::map<std::string, std::string> headers;
+  long deadline_ms = 0;
+  bool has_sent_head = false;
+  int status = 200;
+  std::map<std::string, std::string> answer_headers;
+  std::atomic<bool> is_given_up{false};
+};
+
+const std::string& Call::input() const {
+  return impl_.input;
+}
+const std::string& Call::id() const {
+  impl_.ReadAbout();
+  return impl_.texts["id"];
+}
+const std::string& Call::method() const {
+  impl_.ReadAbout();
+  return impl_.texts["method"];
+}
+const std::string& Call::path() const {
+  impl_.ReadAbout();
+  return impl_.texts["path"];
+}
+const std::string& Call::query() const {
+  impl_.ReadAbout();
+  return impl_.texts["query"];
+}
+const std::map<std::string, std::string>& Call::headers() const {
+  impl_.ReadAbout();
+  return impl_.headers;
+}
+long Call::deadline_ms() const {
+  impl_.ReadAbout();
+  return impl_.deadline_ms;
+}
+void Call::SetStatus(int status) {
+  impl_.status = status;
+}
+void Call::SetHeader(const std::string& name, const std::string& value) {
+  impl_.answer_headers[name] = value;
+}
+bool Call::Write(const char* bytes, std::size_t size) {
+  if (is_given_up()) {
+    return false;
+  }
+  impl_.Data(bytes, size);
+  impl_.output.Flush();
+  return true;
+}
+bool Call::is_given_up() const {
+  return impl_.is_given_up.load();
+}
+
+namespace {
+
+void Fail(Call::Impl& call, const char* text) {
+  std::fprintf(stderr, "handler: %s\n", text);
+  call.output.Add('F', call.number, text, strnlen(text, kMaxFailure));
+}
+
+void Answer(Call::Impl& call) {
+  try {
+#ifdef KGPU_FN_STREAM
+    Call handle(call);
+    KGPU_FN_HANDLER(handle);
+    call.SendHead();
+#else
+    const std::string answer = KGPU_FN_HANDLER(std::move(call.input));
+    call.Data(answer.data(), answer.size());
+#endif
+    call.output.Add('E', call.number, "", 0);
+  } catch (const std::exception& error) {
+    Fail(call, error.what());
+  } catch (...) {
+    Fail(call, "the handler threw something that is no std::exception");
+  }
+}
+
+class Worker {
+ public:
+  // With one, the handler runs on the thread that reads, unless it streams.
+  explicit Worker(std::size_t threads) : threads_(threads > 1 || kHasThreads ? threads : 0) {}
+
+  // Takes calls until the watchdog is gone, or wants no more and all are done.
+  void Run() {
+    for (std::size_t i = 0; i < threads_; ++i) {
+      std::thread([this] { Serve(); }).detach();
+    }
+    while (ReadMore()) {
+      while (TakeFrame()) {
+      }
+      output_.Flush();
+      if (wants_end_) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        done_.wait(lock, [this] { return calls_.empty(); });
+        return;
+      }
+    }
+  }
+
+  Output& output() { return output_; }
+
+ private:
+  using Shared = std::shared_ptr<Call::Impl>;
+
+  bool ReadMore() {
+    buffer_.erase(0, begin_);
+    begin_ = 0;
+    const std::size_t have = buffer_.size();
+    buffer_.resize(have + kReadSize);
+    ssize_t count = 0;
+    do {
+      count = read(kInput, &buffer_[have], kReadSize);
+    } while (count < 0 && errno == EINTR);
+    buffer_.resize(have + (count > 0 ? static_cast<std::size_t>(count) : 0));
+    return count > 0;
+  }
+
+  bool TakeFrame() {
+    const char* at = buffer_.data() + begin_;
+    const std::size_t have = buffer_.size() - begin_;
+    if (have < kHead || have - kHead < ReadU32(at)) {
+      return false;
+    }
+    const std::size_t size = ReadU32(at);
+    begin_ += kHead + size;
+    OnFrame(at[4], ReadU32(at + 8), at + kHead, size);
+    return true;
+  }
+
+  void OnFrame(char type, std::uint32_t number, const char* payload, std::size_t size) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (type == 'Q') {
+      wants_end_ = true;
+      return;
+    }
+    if (type == 'C') {
+      calls_[number] = std::make_shared<Call::Impl>(output_, number, std::string(payload, size));
+      return;
+    }
+    const auto found = calls_.find(number);
+    if (found == calls_.end()) {
+      return;
+    }
+    const Shared call = found->second;
+    if (type == 'D') {
+      call->input.append(payload, size);
+    } else if (type == 'X') {
+      call->is_given_up = true;
+    } else if (type == 'E' && threads_ > 0) {
+      work_.push_back(call);
+      ready_.notify_one();
+    } else if (type == 'E') {
+      lock.unlock();
+      Answer(*call);
+      lock.lock();
+      calls_.erase(number);
+    }
+  }
+
+  void Serve() {
+    while (true) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (work_.empty()) {
+        lock.unlock();
+        output_.Flush();
+        lock.lock();
+      }
+      ready_.wait(lock, [this] { return !work_.empty(); });
+      const Shared call = work_.front();
+      work_.pop_front();
+      lock.unlock();
+      Answer(*call);
+      // A call that takes long must not keep the answers of others.
+      output_.Flush();
+      lock.lock();
+      calls_.erase(call->number);
+      if (calls_.empty()) {
+        done_.notify_all();
+      }
+    }
+  }
+
+  const std::size_t threads_;
+  Output output_;
+  std::string buffer_;
+  std::size_t begin_ = 0;
+  bool wants_end_ = false;
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::condition_variable done_;
+  std::map<std::uint32_t, Shared> calls_;
+  std::deque<Shared> work_;
+};
+
+std::size_t Threads() {
+  const char* text = std::getenv("KGPU_FN_CONCURRENCY");
+  const long number = text == nullptr ? 1 : std::atol(text);
+  return number < 1 ? 1 : number > 1024 ? 1024 : static_cast<std::size_t>(number);
+}
+
+}  // namespace
+}  // namespace kgpu::fn
+
+int main() {
+  using kgpu::fn::Worker;
+  std::signal(SIGPIPE, SIG_IGN);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  // What the handler starts must not hold the pipes.
+  fcntl(kgpu::fn::kInput, F_SETFD, FD_CLOEXEC);
+  fcntl(kgpu::fn::kOutput, F_SETFD, FD_CLOEXEC);
+  const std::size_t threads = kgpu::fn::Threads();
+  // Threads may use it until the very end.
+  static Worker& worker = *new Worker(threads);
+  const std::string ready = std::string("{\"concurrent\":") + (threads > 1 ? "true" : "false") +
+                            ",\"runtime\":\"c++ " + std::to_string(__cplusplus) + "\"}";
+  worker.output().Add('R', 0, ready.data(), ready.size());
+  worker.output().Flush();
+  worker.Run();
+  std::fflush(stdout);
+  std::_Exit(0);
+}

@@ -1,0 +1,23 @@
+#include "src/cli/fn.h"
+
+#include <CLI/CLI.hpp>
+
+#include "src/cli/commands.h"
+
+namespace kgpu::cli {
+
+void AddFnCommands(CommandRegistrar& registrar) {
+  CLI::App& group = registrar.AddGroup("fn", "Build and run functions that use GPUs");
+  group.alias("function");
+  group.footer(
+      "  kgpu fn init hello -r python3 --gpus 1\n"
+      "  kgpu fn build -f hello/config.yaml\n"
+      "  echo hi | kgpu fn run -f hello/config.yaml");
+  AddFnInitCommand(registrar, group);
+  AddFnBuildCommand(registrar, group);
+  AddFnRunCommand(registrar, group);
+  AddFnCheckCommands(registrar, group);
+  AddFnRuntimeCommands(registrar, group);
+}
+
+}  // namespace kgpu::cli

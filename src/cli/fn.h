@@ -1,0 +1,17 @@
+// The commands of `kgpu fn`, a file of each name: every function adds its command to the group.
+// fn.cc lists them.
+#pragma once
+
+#include "src/cli/command_registrar.h"
+
+namespace kgpu::cli {
+
+void AddFnBuildCommand(CommandRegistrar& registrar, CLI::App& group);
+void AddFnInitCommand(CommandRegistrar& registrar, CLI::App& group);
+// `kgpu fn check` and `schema`.
+void AddFnCheckCommands(CommandRegistrar& registrar, CLI::App& group);
+void AddFnRunCommand(CommandRegistrar& registrar, CLI::App& group);
+// `kgpu fn runtime list`.
+void AddFnRuntimeCommands(CommandRegistrar& registrar, CLI::App& group);
+
+}  // namespace kgpu::cli

@@ -1,0 +1,55 @@
+// The service that commands of `kgpu fn` speak to: this machine's, or a gateway somewhere else.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "src/platform/base/status.h"
+#include "src/platform/http/message.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
+class App;
+}
+
+namespace kgpu::cli {
+
+struct GatewayOptions {
+  std::string gateway;  // "host:port", with or without http://; empty: this machine's service
+  std::string run_dir;
+  std::string host_root;
+};
+
+// -g/--gateway, --run-dir, --host-root; `options` must outlive the parse.
+void AddGatewayOptions(CLI::App& command, GatewayOptions& options);
+
+// Of the flag, else `from_file` (a config.yaml's), else $KGPU_GATEWAY, else $OPENFX_URL, else the
+// socket of this machine. Errors: InvalidArgument, Unimplemented (https).
+StatusOr<std::string> GatewayAddress(const GatewayOptions& options,
+                                     std::string_view from_file = "");
+
+// The answer, whatever its code. Errors: Unavailable (nobody answers: with the fix),
+// PermissionDenied.
+StatusOr<http::Response> AskGateway(const std::string& address, const http::Request& request,
+                                    std::chrono::milliseconds timeout = std::chrono::seconds(30));
+// The body of an answer with code 200. Errors: also those that the service reports.
+StatusOr<boost::json::value> AskGatewayForJson(
+    const std::string& address, const http::Request& request,
+    std::chrono::milliseconds timeout = std::chrono::seconds(30));
+
+// Why an answer is none: the text of the service, with the code that its HTTP code stands for.
+Status GatewayRefusal(const http::Response& response);
+
+struct StreamHandlers {
+  std::function<void(int code, const http::Headers&)> on_head;
+  std::function<Status(std::string_view)> on_data;  // an error ends the exchange
+};
+// Gives the answer on piece by piece, without a limit in time or size. Errors: as AskGateway;
+// Unavailable (the answer was cut off); those of on_data.
+Status StreamFromGateway(const std::string& address, const http::Request& request,
+                         const StreamHandlers& handlers);
+
+}  // namespace kgpu::cli

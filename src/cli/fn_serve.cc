@@ -1,0 +1,146 @@
+// `kgpu fn serve`: the daemon that runs functions as containers on this machine.
+#include <sys/utsname.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/cli/environment.h"
+#include "src/cli/fn.h"
+#include "src/cli/fn_engine.h"
+#include "src/cli/host_options.h"
+#include "src/cli/node_name.h"
+#include "src/cli/options.h"
+#include "src/cli/signals.h"
+#include "src/cli/version.h"
+#include "src/functions/provider/provider.h"
+#include "src/functions/provider/service.h"
+#include "src/platform/base/duration.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/log_format.h"
+#include "src/platform/base/random.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/find_program.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::cli {
+namespace {
+
+struct FnServeOptions {
+  functions::ProviderOptions provider;
+  std::string host_root;
+  std::string podman;
+  std::string http_address = "off";
+  std::string start_limit = "2m";
+  std::vector<std::string> labels;
+};
+
+StatusOr<std::string> FindPodman(const std::string& given) {
+  if (!given.empty()) {
+    return given;
+  }
+  ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open("/"));
+  std::string path = sys::FindProgram(root, "podman");
+  if (path.empty()) {
+    return FailedPrecondition(
+        "podman: not found: install it (apt-get install podman), or name it with --podman");
+  }
+  return path;
+}
+
+Status SetLabels(const std::vector<std::string>& given, functions::ProviderOptions& options) {
+  utsname system{};
+  if (uname(&system) == 0) {
+    const std::string_view machine = system.machine;
+    options.node_labels["kubernetes.io/os"] = "linux";
+    options.node_labels["kubernetes.io/arch"] =
+        machine == "x86_64" ? "amd64" : (machine == "aarch64" ? "arm64" : std::string(machine));
+  }
+  options.node_labels["kubernetes.io/hostname"] = NodeName("");
+  for (const std::string& label : given) {
+    const size_t equals = label.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return InvalidArgument("--label: {} must be KEY=VALUE", label);
+    }
+    options.node_labels[label.substr(0, equals)] = label.substr(equals + 1);
+  }
+  return OkStatus();
+}
+
+StatusOr<functions::ProviderOptions> ProviderOptionsOf(const FnServeOptions& given) {
+  functions::ProviderOptions options = given.provider;
+  options.run_dir = BelowHostRoot(options.run_dir, kRunDir, given.host_root);
+  options.state_dir = BelowHostRoot(options.state_dir, kStateDir, given.host_root);
+  ASSIGN_OR_RETURN(options.engine.podman, FindPodman(given.podman));
+  ASSIGN_OR_RETURN(options.start_limit, ParseDuration("--start-limit", given.start_limit));
+  RETURN_IF_ERROR(SetLabels(given.labels, options));
+  SetProcessLimits(options.engine);
+  return options;
+}
+
+StatusOr<ExitCode> RunFnServe(const FnServeOptions& given) {
+  ASSIGN_OR_RETURN(const functions::ProviderOptions options, ProviderOptionsOf(given));
+  SetLogLevel(LogLevel::kInfo);
+  SetLogFormat(LogFormat::kKeyValue);
+  ASSIGN_OR_RETURN(const UniqueFd signals, TakeSignals({SIGINT, SIGTERM}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
+  constexpr size_t kProgramsAtATime = 4;
+  functions::ChildPrograms programs(*loop, Environment(), kProgramsAtATime);
+  ASSIGN_OR_RETURN(const std::unique_ptr<functions::Provider> provider,
+                   functions::Provider::Open(*loop, programs, options, Random::SeedFromKernel()));
+  functions::Service service(*loop, *provider, Random::SeedFromKernel(),
+                             {.version = VersionNumber(), .stopped = [&] {
+                                // After its answer has been sent.
+                                loop->After(std::chrono::milliseconds(100), [&] { loop->Quit(); });
+                              }});
+  ASSIGN_OR_RETURN(const std::string socket, service.Listen(options.run_dir + "/functions.sock"));
+  KGPU_LOG(kInfo, "function service started", {"address", socket});
+  if (given.http_address != "off") {
+    ASSIGN_OR_RETURN(const std::string address, service.Listen(given.http_address));
+    KGPU_LOG(kInfo, "function service started", {"address", address});
+  }
+  ASSIGN_OR_RETURN(const WatchId watch, loop->WatchReadable(signals.get(), [&] {
+    while (NextSignal(signals.get()) != 0) {
+      loop->Quit();
+    }
+  }));
+  loop->Run();
+  loop->Unwatch(watch);
+  KGPU_LOG(kInfo, "function service stopped");
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddFnServeCommand(CommandRegistrar& registrar, CLI::App& group) {
+  auto [command, options] = registrar.Add<FnServeOptions>(
+      group, "serve", "Run functions as containers on this machine, until SIGTERM", &RunFnServe);
+  command.footer(
+      "`kgpu fn up` starts it, together with the agent that lends the GPUs. Listens on\n"
+      "functions.sock in the run folder. Containers survive its end: the next one adopts them.\n"
+      "`kgpu fn down` ends them.\n"
+      "\n"
+      "  kgpu fn serve\n"
+      "  kgpu fn serve --http-address 127.0.0.1:8080 --label nodetype=gpunode\n"
+      "  kgpu fn serve --podman-flag=--root=/data/containers");
+  AddRunDirOption(command, options.provider.run_dir, "Folder of functions.sock and agent.sock");
+  AddStateDirOption(command, options.provider.state_dir);
+  AddHostRootOption(command, options.host_root);
+  AddValue(command, "--http-address", options.http_address, "ADDRESS",
+           "Also listen here, without TLS and without authentication; \"off\": only on the socket");
+  AddValue(command, "--podman", options.podman, "FILE", "The program podman (default: found)");
+  AddValue(command, "--podman-flag", options.provider.engine.flags, "FLAG",
+           "Flag before podman's command, as --podman-flag=--root=DIR (repeatable)");
+  AddValue(command, "--run-flag", options.provider.engine.run_flags, "FLAG",
+           "Flag of every `podman run` (repeatable)");
+  AddValue(command, "--label", options.labels, "KEY=VALUE",
+           "Label of this machine, which constraints of functions are compared with (repeatable)");
+  AddValue(command, "--start-limit", options.start_limit, "TIME",
+           "How long a replica may take until its handler is loaded");
+}
+
+}  // namespace kgpu::cli

@@ -1,0 +1,100 @@
+#include "src/functions/provider/function_call.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "src/platform/base/strings.h"
+
+namespace kgpu::functions {
+namespace {
+
+// Of one connection, not of the message. Source: RFC 9110, 7.6.1.
+constexpr std::array<std::string_view, 9> kHopByHop = {
+    "connection", "keep-alive",        "proxy-connection", "te",    "trailer",
+    "upgrade",    "transfer-encoding", "content-length",   "expect"};
+
+// Also those that the field Connection names.
+std::vector<std::string> DroppedNames(const http::Headers& headers) {
+  std::vector<std::string> names(kHopByHop.begin(), kHopByHop.end());
+  for (const auto& [name, value] : headers.fields()) {
+    if (http::EqualsIgnoringCase(name, "connection")) {
+      for (const std::string_view word : Split(value, ',')) {
+        names.push_back(ToLower(Trim(word)));
+      }
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+bool HttpSink::is_open() const {
+  return stream_ ? stream_->is_open() : responder_.is_open();
+}
+
+void HttpSink::Refuse(const CallFault& fault) {
+  http::Response response = http::TextResponse(fault.code, fault.text);
+  response.headers.Add(kFaultHeader, fault.fault);
+  response.headers.Add(kCallIdHeader, call_id_);
+  if (fault.retry_after) {
+    response.headers.Add("Retry-After", std::to_string(fault.retry_after->count()));
+  }
+  responder_.Send(std::move(response));
+}
+
+void HttpSink::Head(int code, const http::Headers& headers) {
+  http::Response head{.code = code, .headers = EndToEnd(headers)};
+  if (!head.headers.Find(kCallIdHeader)) {
+    head.headers.Add(kCallIdHeader, call_id_);
+  }
+  stream_ = responder_.Begin(std::move(head));
+}
+
+bool HttpSink::Data(std::string_view bytes) {
+  return stream_ && stream_->Write(bytes);
+}
+
+void HttpSink::End() {
+  if (stream_) {
+    stream_->End();
+  }
+}
+
+http::Headers EndToEnd(const http::Headers& headers) {
+  const std::vector<std::string> dropped = DroppedNames(headers);
+  http::Headers kept;
+  for (const auto& [name, value] : headers.fields()) {
+    if (std::ranges::find(dropped, ToLower(name)) == dropped.end()) {
+      kept.Add(name, value);
+    }
+  }
+  return kept;
+}
+
+http::Request PassedOn(const http::Request& request, std::string target,
+                       const std::string& call_id) {
+  http::Request passed{.method = request.method, .target = std::move(target)};
+  const http::Headers kept = EndToEnd(request.headers);
+  for (const auto& [name, value] : kept.fields()) {
+    const bool is_replaced = http::EqualsIgnoringCase(name, kCallIdHeader) ||
+                             http::EqualsIgnoringCase(name, kFaultHeader);
+    if (!is_replaced) {
+      passed.headers.Add(name, value);
+    }
+  }
+  passed.headers.Add(kCallIdHeader, call_id);
+  passed.body = request.body;
+  return passed;
+}
+
+bool IsCallId(std::string_view id) {
+  constexpr size_t kLongest = 128;
+  constexpr std::string_view kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:";
+  return !id.empty() && id.size() <= kLongest &&
+         id.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
+}  // namespace kgpu::functions

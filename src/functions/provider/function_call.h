@@ -1,0 +1,80 @@
+// A call of a function on its way: what was asked, and where the answer goes.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "src/platform/base/clock.h"
+#include "src/platform/http/message.h"
+#include "src/platform/http/server.h"
+
+namespace kgpu::functions {
+
+// The word in the header Kgpu-Fault of a failed call: whose failure it is.
+inline constexpr char kFaultHeader[] = "Kgpu-Fault";
+inline constexpr char kCallIdHeader[] = "X-Call-Id";
+
+// The code of a call whose caller left, in metrics only. Source: nginx.
+inline constexpr int kCallerLeft = 499;
+
+struct CallFault {
+  int code = 500;
+  std::string_view fault;  // "no-gpu", "start", "overload", …
+  std::string text;
+  std::optional<std::chrono::seconds> retry_after{};
+};
+
+// Where the answer of one call goes. Head is called at most once, then Data, then End; or Refuse
+// alone.
+class CallSink {
+ public:
+  virtual ~CallSink() = default;
+  // Whether somebody still waits.
+  virtual bool is_open() const = 0;
+  virtual void Refuse(const CallFault& fault) = 0;
+  virtual void Head(int code, const http::Headers& headers) = 0;
+  // False if the caller is gone, or too slow.
+  virtual bool Data(std::string_view bytes) = 0;
+  // Without it, the answer was cut off.
+  virtual void End() = 0;
+};
+
+// Answers a request of the service.
+class HttpSink final : public CallSink {
+ public:
+  HttpSink(http::Responder responder, std::string call_id)
+      : responder_(std::move(responder)), call_id_(std::move(call_id)) {}
+
+  bool is_open() const override;
+  void Refuse(const CallFault& fault) override;
+  void Head(int code, const http::Headers& headers) override;
+  bool Data(std::string_view bytes) override;
+  void End() override;
+
+ private:
+  const http::Responder responder_;
+  const std::string call_id_;
+  std::optional<http::Stream> stream_;
+};
+
+struct FunctionCall {
+  http::Request request{};  // as the watchdog gets it
+  std::string call_id{};
+  std::unique_ptr<CallSink> sink{};
+  SteadyTime arrived{};
+};
+
+// `request` as it is passed on: without the fields that concern one connection only, with `target`
+// as its target, and with its call's id.
+http::Request PassedOn(const http::Request& request, std::string target,
+                       const std::string& call_id);
+// The same for the fields of a response.
+http::Headers EndToEnd(const http::Headers& headers);
+
+// Whether `id` may be a call's: up to 128 letters, digits, "-", "_", "." and ":".
+bool IsCallId(std::string_view id);
+
+}  // namespace kgpu::functions

@@ -1,0 +1,196 @@
+#include "src/functions/provider/logs.h"
+
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "src/kube/api/time.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::functions {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxText = size_t{16} << 20;
+constexpr size_t kKeptLogs = 8;
+constexpr uint32_t kChanges = IN_CREATE | IN_MODIFY | IN_MOVED_TO;
+
+std::string FolderOf(const ProviderFolders& folders, const std::string& function) {
+  return fmt::format("{}/{}", folders.logs, function);
+}
+
+// Those that conmon is not replacing just now.
+std::vector<fs::path> LogFilesIn(const std::string& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".log") {
+      files.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+// The last kMaxText bytes from `offset` on.
+std::string ReadFrom(const fs::path& path, size_t offset) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file.tellg();
+  if (!file || size <= static_cast<std::streamoff>(offset)) {
+    return "";
+  }
+  const size_t length = std::min(static_cast<size_t>(size) - offset, kMaxText);
+  std::string text(length, '\0');
+  file.seekg(size - static_cast<std::streamoff>(length));
+  file.read(text.data(), static_cast<std::streamsize>(length));
+  text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return text;
+}
+
+std::optional<LogLine> ParseLogLine(std::string_view line) {
+  const size_t stream = line.find(' ');
+  const size_t tag = stream == std::string_view::npos ? stream : line.find(' ', stream + 1);
+  const size_t text = tag == std::string_view::npos ? tag : line.find(' ', tag + 1);
+  if (text == std::string_view::npos || text != tag + 2) {
+    return std::nullopt;
+  }
+  const StatusOr<WallTime> time = kube::ParseTime(line.substr(0, stream));
+  if (!time.ok()) {
+    return std::nullopt;
+  }
+  const bool is_continued = line[tag + 1] == 'P';
+  return LogLine{*time, std::string(line.substr(text + 1)) + (is_continued ? "" : "\n")};
+}
+
+std::string TextOf(const std::vector<LogLine>& lines, size_t from) {
+  std::string text;
+  for (size_t i = from; i < lines.size(); ++i) {
+    text += lines[i].text;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<LogLine> ParseLogLines(std::string_view text) {
+  std::vector<LogLine> lines;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    if (end == std::string_view::npos) {
+      break;
+    }
+    if (std::optional<LogLine> line = ParseLogLine(text.substr(0, end))) {
+      lines.push_back(*std::move(line));
+    }
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
+std::string ReadLogs(const ProviderFolders& folders, const std::string& function,
+                     const LogRequest& request) {
+  std::vector<LogLine> lines;
+  for (const fs::path& path : LogFilesIn(FolderOf(folders, function))) {
+    std::vector<LogLine> more = ParseLogLines(ReadFrom(path, 0));
+    std::ranges::move(more, std::back_inserter(lines));
+  }
+  std::ranges::stable_sort(lines, {}, &LogLine::time);
+  const auto since = std::ranges::lower_bound(lines, request.since.value_or(WallTime::min()), {},
+                                              &LogLine::time);
+  auto from = static_cast<size_t>(since - lines.begin());
+  if (request.tail && lines.size() - from > *request.tail) {
+    from = lines.size() - *request.tail;
+  }
+  std::string text = TextOf(lines, from);
+  if (text.size() > kMaxText) {
+    text.erase(0, text.size() - kMaxText);
+  }
+  return text;
+}
+
+void PruneLogs(const ProviderFolders& folders, const std::string& function) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> files;
+  std::error_code error;
+  for (const fs::path& path : LogFilesIn(FolderOf(folders, function))) {
+    files.emplace_back(fs::last_write_time(path, error), path);
+  }
+  std::ranges::sort(files, std::greater<>());
+  for (size_t i = kKeptLogs; i < files.size(); ++i) {
+    fs::remove(files[i].second, error);
+  }
+}
+
+void RemoveLogs(const ProviderFolders& folders, const std::string& function) {
+  std::error_code ignored;
+  fs::remove_all(FolderOf(folders, function), ignored);
+}
+
+StatusOr<std::unique_ptr<LogFollower>> LogFollower::Start(
+    EventLoop& loop, const ProviderFolders& folders, const std::string& function,
+    std::function<bool(std::string_view)> write, std::function<void()> ended) {
+  const std::string folder = FolderOf(folders, function);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  std::unique_ptr<LogFollower> follower(
+      new LogFollower(folder, std::move(write), std::move(ended)));
+  ASSIGN_OR_RETURN(follower->watch_,
+                   sys::Inotify::Create(loop, [self = follower.get()](const auto&) {
+                     self->OnChange();
+                   }));
+  RETURN_IF_ERROR(follower->watch_->Watch(folder, kChanges).status());
+  follower->GoToEnd();
+  return follower;
+}
+
+LogFollower::LogFollower(std::string folder, std::function<bool(std::string_view)> write,
+                         std::function<void()> ended)
+    : folder_(std::move(folder)), write_(std::move(write)), ended_(std::move(ended)) {
+}
+
+void LogFollower::GoToEnd() {
+  (void)TakeNew();
+}
+
+void LogFollower::OnChange() {
+  const std::string text = TakeNew();
+  if (!text.empty() && !write_(text)) {
+    if (const std::function<void()> ended = std::exchange(ended_, nullptr)) {
+      ended();  // destroys this
+    }
+  }
+}
+
+// Whole lines only: what follows the last newline is read next time.
+std::string LogFollower::TakeNew() {
+  std::vector<LogLine> lines;
+  for (const fs::path& path : LogFilesIn(folder_)) {
+    struct stat info {};
+    if (stat(path.c_str(), &info) != 0) {
+      continue;
+    }
+    Position& position = positions_[path.string()];
+    // conmon starts a new file under the same name when one has reached its limit.
+    if (position.inode != info.st_ino || position.offset > static_cast<size_t>(info.st_size)) {
+      position = {.inode = info.st_ino};
+    }
+    const std::string text = ReadFrom(path, position.offset);
+    const size_t end = text.rfind('\n');
+    if (end == std::string::npos) {
+      continue;
+    }
+    position.offset = static_cast<size_t>(info.st_size) - (text.size() - end - 1);
+    std::vector<LogLine> more = ParseLogLines(std::string_view(text).substr(0, end + 1));
+    std::ranges::move(more, std::back_inserter(lines));
+  }
+  std::ranges::stable_sort(lines, {}, &LogLine::time);
+  return TextOf(lines, 0);
+}
+
+}  // namespace kgpu::functions

@@ -1,0 +1,405 @@
+#include "src/functions/provider/provider.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "src/functions/provider/logs.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/atomic_file.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::functions {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::minutes kUsageEvery{1};
+constexpr size_t kMaxUsageBytes = size_t{256} << 20;
+constexpr mode_t kSecretMode = 0600;
+
+std::string FunctionsFolder(const ProviderOptions& options) {
+  return options.state_dir + "/functions";
+}
+
+std::string UsageFile(const ProviderOptions& options) {
+  return FunctionsFolder(options) + "/usage.jsonl";
+}
+
+Status MakePrivateFolder(const std::string& path) {
+  constexpr mode_t kOurs = 0700;
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error || chmod(path.c_str(), kOurs) != 0) {
+    return ErrnoStatus(error ? error.value() : errno, "create " + path);
+  }
+  return OkStatus();
+}
+
+// "registry:5000" of "registry:5000/team/hello:1".
+std::string RegistryOf(const std::string& image) {
+  const std::string first = image.substr(0, image.find('/'));
+  const bool is_host = image.find('/') != std::string::npos &&
+                       (first.find_first_of(".:") != std::string::npos || first == "localhost");
+  return is_host ? first : "docker.io";
+}
+
+}  // namespace
+
+ProviderFolders FoldersOf(const ProviderOptions& options) {
+  return {.run = options.run_dir + "/functions",
+          .secrets = FunctionsFolder(options) + "/secrets",
+          .logs = FunctionsFolder(options) + "/logs"};
+}
+
+StatusOr<std::unique_ptr<Provider>> Provider::Open(EventLoop& loop, Programs& programs,
+                                                   ProviderOptions options, uint64_t seed) {
+  std::unique_ptr<Provider> provider(new Provider(loop, programs, std::move(options), seed));
+  RETURN_IF_ERROR(provider->Start());
+  return provider;
+}
+
+Provider::Provider(EventLoop& loop, Programs& programs, ProviderOptions options, uint64_t seed)
+    : loop_(loop),
+      options_(std::move(options)),
+      folders_(FoldersOf(options_)),
+      random_(seed),
+      podman_(programs, options_.engine),
+      loans_(loop, options_.run_dir + "/agent.sock"),
+      store_(FunctionsFolder(options_) + "/deployed"),
+      meter_(usage_),
+      is_alive_(std::make_shared<bool>(true)) {
+}
+
+Provider::~Provider() {
+  loop_.CancelTimer(usage_timer_);
+  reconciler_.reset();
+  for (const auto& [name, pool] : pools_) {
+    pool->CountGpuTime();
+  }
+  WriteUsage();
+}
+
+Status Provider::Start() {
+  for (const std::string& folder : {folders_.run, folders_.secrets, folders_.logs}) {
+    RETURN_IF_ERROR(MakePrivateFolder(folder));
+  }
+  ASSIGN_OR_RETURN(Store::Found found, store_.Open());
+  problems_ = std::move(found.problems);
+  for (const std::string& problem : problems_) {
+    KGPU_LOG(kError, "function not read", {"problem", problem});
+  }
+  for (Deployment& deployment : found.deployments) {
+    const std::string name = deployment.function.name;
+    pools_[name] = std::make_unique<Pool>(PoolDeps(), random_, std::move(deployment));
+  }
+  ReadUsage();
+  ArmUsageTimer();
+  reconciler_ = std::make_unique<Reconciler>(loop_, podman_, loans_, folders_,
+                                             static_cast<ReplicaOwner&>(*this));
+  reconciler_->Start([this] {
+    has_looked_ = true;
+    for (const auto& [name, pool] : pools_) {
+      pool->Begin();
+    }
+  });
+  return OkStatus();
+}
+
+ReplicaDeps Provider::PoolDeps() {
+  return {.loop = loop_,
+          .podman = podman_,
+          .loans = loans_,
+          .meter = meter_,
+          .folders = folders_,
+          .start_limit = options_.start_limit,
+          .grace = options_.grace};
+}
+
+void Provider::ReadUsage() {
+  const std::string path = UsageFile(options_);
+  const StatusOr<sys::Root> root = sys::Root::Open("/");
+  const StatusOr<std::string> text =
+      root.ok() ? root->ReadFile(path, kMaxUsageBytes) : root.status();
+  if (text.status().code() == StatusCode::kNotFound) {
+    return;
+  }
+  StatusOr<UsageHours> usage = text.ok() ? UsageHours::Parse(*text) : text.status();
+  if (usage.ok()) {
+    usage_ = *std::move(usage);
+    return;
+  }
+  KGPU_LOG(kError, "usage not read", {"file", path}, {"reason", Message(usage.status())});
+  (void)std::rename(path.c_str(), (path + ".bad").c_str());
+}
+
+// Not to the disk each time: a power cut may cost the last minutes.
+void Provider::WriteUsage() {
+  if (!usage_.TakeChanged()) {
+    return;
+  }
+  const std::string path = UsageFile(options_);
+  const Status status = sys::WriteFileAtomically(path, usage_.Text(), kSecretMode,
+                                                 sys::Durability::kMemory);
+  if (!status.ok()) {
+    KGPU_LOG(kWarning, "usage not written", {"file", path}, {"reason", Message(status)});
+  }
+}
+
+// Only while something can change.
+void Provider::ArmUsageTimer() {
+  usage_timer_ = loop_.After(kUsageEvery, [this] {
+    for (const auto& [name, pool] : pools_) {
+      pool->CountGpuTime();
+    }
+    WriteUsage();
+    usage_timer_ = TimerId::kNone;
+    const bool has_replicas = std::ranges::any_of(
+        pools_, [](const auto& named) { return !named.second->replicas().empty(); });
+    if (has_replicas) {
+      ArmUsageTimer();
+    }
+  });
+}
+
+bool Provider::Take(const std::string& name, FunctionCall& call) {
+  const auto found = pools_.find(name);
+  if (found == pools_.end()) {
+    return false;
+  }
+  if (usage_timer_ == TimerId::kNone) {
+    ArmUsageTimer();
+  }
+  found->second->Take(std::move(call));
+  return true;
+}
+
+const Pool* Provider::Find(const std::string& name) const {
+  const auto found = pools_.find(name);
+  return found == pools_.end() ? nullptr : found->second.get();
+}
+
+std::map<std::string, FunctionUse> Provider::UsageSince(WallTime from) {
+  for (const auto& [name, pool] : pools_) {
+    pool->CountGpuTime();
+  }
+  return usage_.Since(from);
+}
+
+std::string Provider::MetricsPage(metrics::Format format) {
+  for (const auto& [name, pool] : pools_) {
+    pool->CountGpuTime();
+  }
+  return meter_.Page(format);
+}
+
+Status Provider::CheckMode(const std::string& name, DeployMode mode) const {
+  if (deleting_.contains(name)) {
+    return FailedPrecondition("function {}: is being removed: try again when that is done", name);
+  }
+  const bool exists = pools_.contains(name);
+  if (exists && mode == DeployMode::kCreate) {
+    return AlreadyExists("function {}: is deployed already: update it", name);
+  }
+  if (!exists && mode != DeployMode::kCreate) {
+    return NotFound("function {}: is not deployed", name);
+  }
+  return OkStatus();
+}
+
+// A label that this machine does not have is one of a cluster's nodes: nothing contradicts it here.
+Status Provider::CheckConstraints(const Function& function, Notes& notes) const {
+  for (const std::string& constraint : function.constraints) {
+    const size_t equals = constraint.find('=');
+    const std::string key = constraint.substr(0, equals);
+    const auto label = options_.node_labels.find(key);
+    if (label == options_.node_labels.end()) {
+      notes.push_back(fmt::format("constraint {}: this machine has no label {}: not considered; "
+                                  "kgpu fn serve --label sets labels",
+                                  constraint, key));
+    } else if (label->second != constraint.substr(equals + 1)) {
+      return FailedPrecondition("constraint {}: this machine has {}={}: change the constraint, or "
+                                "deploy on another machine",
+                                constraint, key, label->second);
+    }
+  }
+  return OkStatus();
+}
+
+void Provider::Deploy(Function function, DeployMode mode,
+                      std::function<void(StatusOr<Notes>)> done) {
+  auto deploying = std::make_shared<Deploying>(
+      Deploying{.function = std::move(function), .mode = mode, .notes = {}, .done = std::move(done)});
+  const Function& asked = deploying->function;
+  Status status = CheckMode(asked.name, mode);
+  if (status.ok()) {
+    status = CheckConstraints(asked, deploying->notes);
+  }
+  if (status.ok()) {
+    const Status secrets = CheckSecrets(folders_, asked);
+    status = secrets.ok() ? secrets : FailedPrecondition("{}", Message(secrets));
+  }
+  if (!status.ok()) {
+    return deploying->done(status);
+  }
+  CheckGpus(deploying);
+}
+
+// Whether this machine can ever lend what the function requests: the agent knows, and says so when
+// it is asked for a loan.
+void Provider::CheckGpus(const std::shared_ptr<Deploying>& deploying) {
+  if (deploying->function.gpu.count == 0) {
+    return FetchImage(deploying);
+  }
+  constexpr uint64_t kMask = 0xffffffff;
+  const std::string check = fmt::format("check-{:08x}", random_.Next() & kMask);
+  const std::string holder = fmt::format("{}{}/{}", kHolderPrefix, deploying->function.name, check);
+  checks_.insert(check);
+  loans_.Borrow(holder, deploying->function.gpu, [this, deploying, check](StatusOr<Loan> loan) {
+    if (loan.ok()) {
+      return loans_.Return(loan->id, [this, deploying, check](const Status&) {
+        checks_.erase(check);
+        FetchImage(deploying);
+      });
+    }
+    checks_.erase(check);
+    if (loan.status().code() != StatusCode::kResourceExhausted) {
+      return deploying->done(Annotate(loan.status(), "function {}: {} GPU{} cannot be provided",
+                                      deploying->function.name, deploying->function.gpu.count,
+                                      deploying->function.gpu.count == 1 ? "" : "s"));
+    }
+    deploying->notes.push_back(fmt::format("its GPUs are not free now: {}",
+                                           Message(loan.status())));
+    FetchImage(deploying);
+  });
+}
+
+StatusOr<std::string> Provider::WriteAuthFile(const Function& function) const {
+  if (function.registry_auth.empty()) {
+    return std::string();
+  }
+  const std::string path =
+      fmt::format("{}/auth-{}.json", FunctionsFolder(options_), function.name);
+  const std::string text = fmt::format(R"({{"auths":{{"{}":{{"auth":"{}"}}}}}})",
+                                       RegistryOf(ImageOf(function)), function.registry_auth);
+  RETURN_IF_ERROR(sys::WriteFileAtomically(path, text, kSecretMode, sys::Durability::kMemory));
+  return path;
+}
+
+void Provider::FetchImage(const std::shared_ptr<Deploying>& deploying) {
+  const StatusOr<std::string> auth_file = WriteAuthFile(deploying->function);
+  if (!auth_file.ok()) {
+    return deploying->done(auth_file.status());
+  }
+  podman_.FetchImage(
+      ImageOf(deploying->function), *auth_file,
+      [this, deploying, auth_file = *auth_file](const StatusOr<std::string>& id) {
+        if (!auth_file.empty()) {
+          (void)std::remove(auth_file.c_str());
+        }
+        if (!id.ok()) {
+          return deploying->done(id.status().code() == StatusCode::kNotFound
+                                     ? FailedPrecondition("{}", Message(id.status()))
+                                     : id.status());
+        }
+        Commit(deploying, *id);
+      });
+}
+
+void Provider::Commit(const std::shared_ptr<Deploying>& deploying, const std::string& image_id) {
+  // It may have been created or deleted meanwhile.
+  const std::string name = deploying->function.name;
+  if (const Status status = CheckMode(name, deploying->mode); !status.ok()) {
+    return deploying->done(status);
+  }
+  Deployment deployment =
+      MakeDeployment(std::move(deploying->function), image_id, loop_.clock().WallNow());
+  if (const Status status = store_.Save(deployment); !status.ok()) {
+    return deploying->done(status);
+  }
+  if (const auto found = pools_.find(name); found != pools_.end()) {
+    found->second->Deploy(std::move(deployment), deploying->mode == DeployMode::kReplace);
+  } else {
+    auto pool = std::make_unique<Pool>(PoolDeps(), random_, std::move(deployment));
+    if (has_looked_) {
+      pool->Begin();
+    }
+    pools_[name] = std::move(pool);
+  }
+  if (usage_timer_ == TimerId::kNone) {
+    ArmUsageTimer();
+  }
+  deploying->done(std::move(deploying->notes));
+}
+
+void Provider::Delete(const std::string& name, std::function<void(Status)> done) {
+  const auto found = pools_.find(name);
+  if (found == pools_.end() || deleting_.contains(name)) {
+    return done(NotFound("function {}: is not deployed", name));
+  }
+  // First of all: what is not deployed is not started again, whatever happens from here on.
+  if (const Status status = store_.Remove(name); !status.ok()) {
+    return done(status);
+  }
+  deleting_.insert(name);
+  found->second->Stop([this, name, done = std::move(done)] {
+    RemoveLogs(folders_, name);
+    deleting_.erase(name);
+    pools_.erase(name);
+    done(OkStatus());
+  });
+}
+
+Status Provider::SetReplicas(const std::string& name, int64_t replicas) {
+  const auto found = pools_.find(name);
+  if (found == pools_.end() || deleting_.contains(name)) {
+    return NotFound("function {}: is not deployed", name);
+  }
+  Deployment deployment = found->second->deployment();
+  const int64_t most = deployment.function.scaling.max_replicas;
+  if (replicas < 0 || replicas > most) {
+    return InvalidArgument("function {}: replicas: {} must be at most its maximum, {}: deploy it "
+                           "with a higher one",
+                           name, replicas, most);
+  }
+  deployment.function.scaling.min_replicas = replicas;
+  RETURN_IF_ERROR(store_.Save(deployment));
+  found->second->Rescale(std::move(deployment));
+  return OkStatus();
+}
+
+void Provider::StopAll(std::function<void()> done) {
+  auto left = std::make_shared<size_t>(pools_.size() + 1);
+  auto one_less = [left, done = std::move(done)] {
+    if (--*left == 0) {
+      done();
+    }
+  };
+  for (const auto& [name, pool] : pools_) {
+    pool->Stop(one_less);
+  }
+  loop_.Post(one_less);
+}
+
+bool Provider::Owns(const std::string& function, const std::string& replica) const {
+  const Pool* pool = Find(function);
+  return checks_.contains(replica) || (pool != nullptr && pool->HasReplica(replica));
+}
+
+bool Provider::Adopt(const FoundContainer& container, const Loan& loan) {
+  const auto found = pools_.find(container.function);
+  if (found == pools_.end() || deleting_.contains(container.function) ||
+      found->second->deployment().hash != container.hash) {
+    return false;
+  }
+  found->second->Adopt(container, loan);
+  return true;
+}
+
+}  // namespace kgpu::functions

@@ -1,0 +1,297 @@
+// What the provider promises, over fakes of podman, the agent and the watchdog.
+#include "src/functions/provider/provider.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include "src/functions/provider/test_machine.h"
+#include "src/platform/base/random.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::functions {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+TEST(ProviderTest, ACallStartsAReplicaWithAGpuAndIsAnswered) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  EXPECT_EQ(machine.podman.containers(), 0U);
+  const http::Response answer = machine.Call("hi");
+  EXPECT_EQ(answer.code, 200);
+  EXPECT_EQ(answer.body, "hi");
+  EXPECT_EQ(answer.headers.Find("X-Handler"), "yes");
+  EXPECT_TRUE(answer.headers.Find("X-Call-Id").has_value());
+  EXPECT_THAT(machine.podman.Devices(), UnorderedElementsAre("kgpu.dev/gpu=GPU-a"));
+  EXPECT_EQ(machine.agent.free(), 1U);
+}
+
+TEST(ProviderTest, IdleReplicasEndAndReturnTheirGpus) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  ASSERT_EQ(machine.Call("hi").code, 200);
+  machine.Advance(minutes(4));
+  EXPECT_EQ(machine.podman.containers(), 1U);
+  machine.Advance(minutes(2));
+  ASSERT_TRUE(machine.Until([&] { return machine.agent.free() == 2; }));
+  EXPECT_EQ(machine.podman.containers(), 0U);
+  EXPECT_EQ(machine.Call("again").body, "again");
+}
+
+TEST(ProviderTest, TheMinimumRunsWithoutACallAndIsRestored) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.scaling.min_replicas = 2;
+  ASSERT_OK(machine.Deploy(function));
+  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 2; }));
+  machine.podman.KillAll();
+  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 2 && machine.podman.runs() == 4; }));
+  EXPECT_THAT(machine.podman.Devices(),
+              UnorderedElementsAre("kgpu.dev/gpu=GPU-a", "kgpu.dev/gpu=GPU-b"));
+}
+
+TEST(ProviderTest, CallsBeyondTheConcurrencyStartMoreReplicasThenWait) {
+  TestMachine machine;
+  std::vector<http::Responder> held;
+  machine.podman.handler = [&](const http::Request&, const http::Responder& responder) {
+    held.push_back(responder);
+  };
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  std::array<std::optional<http::Response>, 3> answers;
+  std::vector<std::unique_ptr<http::Call>> calls;
+  for (auto& answer : answers) {
+    calls.push_back(machine.Begin({.method = "POST", .target = "/function/hello"}, answer));
+  }
+  ASSERT_TRUE(machine.Until([&] { return held.size() == 2; }));
+  EXPECT_EQ(machine.podman.containers(), 2U);
+  EXPECT_EQ(machine.provider->Find("hello")->waiting(), 1);
+  held[0].Send(http::TextResponse(200, "done"));
+  ASSERT_TRUE(machine.Until([&] { return held.size() == 3; }));
+  held[1].Send(http::TextResponse(200, "done"));
+  held[2].Send(http::TextResponse(200, "done"));
+  ASSERT_TRUE(machine.Until([&] { return answers[0] && answers[1] && answers[2]; }));
+  EXPECT_EQ(machine.podman.runs(), 2);
+}
+
+TEST(ProviderTest, AFunctionThatCanNeverHaveItsGpusIsRefused) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.gpu.count = 3;
+  EXPECT_THAT(machine.Deploy(function),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("3 GPUs cannot be provided"), HasSubstr("fewer GPUs"))));
+  EXPECT_EQ(machine.provider->Find("hello"), nullptr);
+  EXPECT_THAT(machine.agent.Holders(), IsEmpty());
+}
+
+TEST(ProviderTest, WithoutAnAgentAFunctionWithGpusIsRefusedAndNeverRunsWithoutThem) {
+  TestMachine machine;
+  machine.agent.Stop();
+  EXPECT_THAT(machine.Deploy(HelloFunction()),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("no agent answers")));
+  Function without = HelloFunction();
+  without.gpu.count = 0;
+  ASSERT_OK(machine.Deploy(without));
+  EXPECT_EQ(machine.Call("hi").code, 200);
+}
+
+TEST(ProviderTest, ACallWithoutAFreeGpuGetsTheReason) {
+  TestMachine machine({"GPU-a"});
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  machine.agent.refusal = http::JsonResponse(409, R"({"error":"no GPU is free: 1 is lent"})");
+  const http::Response answer = machine.Call("hi");
+  EXPECT_EQ(answer.code, 503);
+  EXPECT_EQ(answer.headers.Find("Kgpu-Fault"), "no-gpu");
+  EXPECT_THAT(answer.body, HasSubstr("1 is lent"));
+  EXPECT_EQ(machine.podman.containers(), 0U);
+}
+
+TEST(ProviderTest, AContainerThatDoesNotStartIsReportedAndRetriedLaterAndLater) {
+  TestMachine machine;
+  machine.podman.run_error = "Error: crun: no such program";
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  const http::Response answer = machine.Call("hi");
+  EXPECT_EQ(answer.code, 503);
+  EXPECT_EQ(answer.headers.Find("Kgpu-Fault"), "start");
+  EXPECT_THAT(answer.body, HasSubstr("no such program"));
+  ASSERT_TRUE(machine.Until([&] { return machine.agent.free() == 2; }));
+  EXPECT_EQ(machine.podman.runs(), 2);
+  EXPECT_EQ(machine.provider->Find("hello")->state(), "failing");
+}
+
+TEST(ProviderTest, AReplicaThatNeverGetsReadyIsRemoved) {
+  TestMachine machine;
+  machine.podman.makes_workers_ready = false;
+  Function function = HelloFunction();
+  function.scaling.min_replicas = 1;
+  ASSERT_OK(machine.Deploy(function));
+  ASSERT_TRUE(machine.Until([&] { return machine.podman.containers() == 1; }));
+  machine.podman.run_error = "Error: not again";
+  machine.Advance(minutes(3));
+  ASSERT_TRUE(machine.Until([&] { return machine.podman.containers() == 0; }));
+  EXPECT_THAT(machine.provider->Find("hello")->problem(), HasSubstr("not"));
+}
+
+TEST(ProviderTest, ACallIsNotRepeatedWhenItsContainerDies) {
+  TestMachine machine;
+  int calls = 0;
+  machine.podman.handler = [&](const http::Request&, const http::Responder& responder) {
+    ++calls;
+    static std::vector<http::Responder> kept;
+    kept = {responder};
+  };
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  std::optional<http::Response> answer;
+  const auto call = machine.Begin({.method = "POST", .target = "/function/hello"}, answer);
+  ASSERT_TRUE(machine.Until([&] { return calls == 1; }));
+  machine.podman.KillAll();
+  ASSERT_TRUE(machine.Until([&] { return answer.has_value(); }));
+  EXPECT_EQ(answer->code, 502);
+  EXPECT_EQ(answer->headers.Find("Kgpu-Fault"), "crash");
+  EXPECT_EQ(calls, 1);
+  ASSERT_TRUE(machine.Until([&] { return machine.agent.free() == 2; }));
+}
+
+TEST(ProviderTest, ANewDeploymentReplacesReplicasAndNoCallFails) {
+  TestMachine machine({"GPU-a"});
+  Function function = HelloFunction();
+  ASSERT_OK(machine.Deploy(function));
+  ASSERT_EQ(machine.Call("1").code, 200);
+  function.environment["LEVEL"] = "2";
+  ASSERT_OK(machine.Deploy(function, DeployMode::kUpdate));
+  EXPECT_EQ(machine.Call("2").body, "2");
+  EXPECT_THAT(machine.podman.last_run(), Contains("--env=LEVEL=2"));
+  EXPECT_EQ(machine.podman.containers(), 1U);
+  EXPECT_EQ(machine.podman.runs(), 2);
+  // Only the scaling differs: the replica stays.
+  function.scaling.max_replicas = 3;
+  ASSERT_OK(machine.Deploy(function, DeployMode::kUpdate));
+  EXPECT_EQ(machine.Call("3").body, "3");
+  EXPECT_EQ(machine.podman.runs(), 2);
+}
+
+TEST(ProviderTest, DeletingLeavesNothing) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.scaling.min_replicas = 1;
+  ASSERT_OK(machine.Deploy(function));
+  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 1; }));
+  EXPECT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 200);
+  EXPECT_EQ(machine.podman.containers(), 0U);
+  EXPECT_EQ(machine.agent.free(), 2U);
+  EXPECT_TRUE(std::filesystem::is_empty(machine.dir.At("run/functions")));
+  EXPECT_TRUE(std::filesystem::is_empty(machine.dir.At("state/functions/deployed")));
+  EXPECT_FALSE(std::filesystem::exists(machine.dir.At("state/functions/logs/hello")));
+  EXPECT_EQ(machine.Call("hi").code, 404);
+}
+
+TEST(ProviderTest, AMissingSecretOrImageRefusesTheDeployment) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.secrets = {"token"};
+  EXPECT_THAT(machine.Deploy(function),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("secrets/token")));
+  machine.dir.WriteFile("state/functions/secrets/token", "s3cret");
+  EXPECT_OK(machine.Deploy(function));
+  Function other = HelloFunction();
+  other.name = "other";
+  other.image = "localhost/none";
+  EXPECT_THAT(machine.Deploy(other),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kgpu fn build")));
+}
+
+TEST(ProviderTest, ConstraintsAreComparedWithTheMachine) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.constraints = {"kubernetes.io/os=windows"};
+  EXPECT_THAT(machine.Deploy(function),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kubernetes.io/os=linux")));
+}
+
+TEST(ProviderTest, AnAgentThatIsRestartingIsWaitedFor) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  machine.agent.Stop();
+  std::optional<http::Response> answer;
+  const auto call = machine.Begin({.method = "POST", .target = "/function/hello"}, answer);
+  machine.Advance(seconds(2));
+  machine.agent.Start();
+  ASSERT_TRUE(machine.Until([&] { return answer.has_value(); }));
+  EXPECT_EQ(answer->code, 200);
+}
+
+TEST(ProviderTest, TheNextProviderAdoptsWhatRuns) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.scaling.min_replicas = 1;
+  ASSERT_OK(machine.Deploy(function));
+  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 1; }));
+  machine.KillProvider();
+  machine.StartProvider();
+  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 1; }));
+  EXPECT_EQ(machine.podman.runs(), 1);
+  EXPECT_EQ(machine.Call("hi").body, "hi");
+  EXPECT_EQ(machine.podman.runs(), 1);
+}
+
+TEST(ProviderTest, TheNextProviderRemovesWhatIsUnknownAndReturnsItsGpus) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  ASSERT_EQ(machine.Call("hi").code, 200);
+  machine.KillProvider();
+  std::filesystem::remove(machine.dir.At("state/functions/deployed/hello.json"));
+  machine.StartProvider();
+  ASSERT_TRUE(machine.Until([&] { return machine.agent.free() == 2; }));
+  EXPECT_EQ(machine.podman.containers(), 0U);
+}
+
+// Whatever is killed, and whenever: no GPU is in two containers, and none stays lent without one.
+TEST(ProviderTest, KillsAtAnyMomentNeitherLendTwiceNorLeak) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.scaling.min_replicas = 1;
+  ASSERT_OK(machine.Deploy(function));
+  Random random(7);
+  std::optional<http::Response> ignored;
+  for (int round = 0; round < 60; ++round) {
+    const auto call = machine.Begin({.method = "POST", .target = "/function/hello"}, ignored);
+    const uint64_t steps = random.Next() % 40;
+    for (uint64_t i = 0; i < steps; ++i) {
+      machine.loop.RunUntilIdle();
+      machine.Advance(std::chrono::milliseconds(random.Next() % 20));
+      for (const std::string& device : machine.podman.Devices()) {
+        ASSERT_EQ(machine.podman.Devices().count(device), 1U);
+      }
+    }
+    switch (random.Next() % 3) {
+      case 0:
+        machine.KillProvider();
+        machine.StartProvider();
+        break;
+      case 1:
+        machine.podman.KillAll();
+        break;
+      default:
+        machine.agent.Stop();
+        machine.agent.Start();
+    }
+  }
+  ASSERT_TRUE(machine.Until([&] { return machine.Running() >= 1; }));
+  EXPECT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 200);
+  machine.Advance(minutes(2));
+  ASSERT_TRUE(machine.Until([&] { return machine.agent.free() == 2; }));
+  EXPECT_EQ(machine.podman.containers(), 0U);
+}
+
+}  // namespace
+}  // namespace kgpu::functions

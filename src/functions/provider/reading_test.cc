@@ -1,0 +1,195 @@
+// What others write and the provider reads: podman, the agent, watchdogs, and its own files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "src/functions/provider/deployment.h"
+#include "src/functions/provider/loan_client.h"
+#include "src/functions/provider/logs.h"
+#include "src/functions/provider/podman.h"
+#include "src/functions/provider/ready_probe.h"
+#include "src/functions/provider/reconciler.h"
+#include "src/functions/provider/store.h"
+#include "src/functions/provider/usage_hours.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::functions {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kPodmanList[] = R"([
+  {"Id": "0a", "Names": ["kgpu-fn-hello-4f1c"], "State": "running", "Pid": 77, "ExitCode": 0,
+   "Labels": {"kgpu.dev/function": "hello", "kgpu.dev/replica": "4f1c", "kgpu.dev/loan": "l1",
+              "kgpu.dev/config-hash": "00ff"}},
+  {"Id": "0b", "Names": ["kgpu-fn-hello-5a5a"], "State": "exited", "Pid": 0, "ExitCode": 137,
+   "Labels": {"kgpu.dev/function": "hello", "kgpu.dev/replica": "5a5a"}},
+  {"Id": "0c", "Names": ["evil"], "State": "running", "Pid": 1,
+   "Labels": {"kgpu.dev/function": "hello", "kgpu.dev/replica": ".."}}])";
+
+TEST(ReadingTest, ContainersOfPodman) {
+  const auto containers = ParseContainers(kPodmanList);
+  ASSERT_OK(containers);
+  ASSERT_THAT(*containers, SizeIs(2));
+  EXPECT_EQ((*containers)[0], (FoundContainer{.name = "kgpu-fn-hello-4f1c",
+                                              .function = "hello",
+                                              .replica = "4f1c",
+                                              .loan = "l1",
+                                              .hash = "00ff",
+                                              .is_running = true,
+                                              .pid = 77}));
+  EXPECT_EQ((*containers)[1].exit_code, 137);
+  EXPECT_FALSE((*containers)[1].is_running);
+}
+
+TEST(ReadingTest, NoContainersAndNonsenseOfPodman) {
+  EXPECT_THAT(ParseContainers(""), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(ParseContainers("[]"), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(ParseContainers("null"), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(ParseContainers("{}"), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(ParseContainers("[1]"), StatusIs(StatusCode::kInvalidArgument));
+}
+
+TEST(ReadingTest, LoansOfTheAgent) {
+  constexpr char kLoan[] =
+      R"({"id":"l1","holder":"fn/hello/4f1c","devices":["kgpu.dev/gpu=GPU-a"],"uuids":["GPU-a"],)"
+      R"("since":"2026-01-01T00:00:00Z","healthy":false,"problem":"XID 79"})";
+  const auto loans = ParseLoans(std::string(R"({"loans":[)") + kLoan + "]}");
+  ASSERT_OK(loans);
+  EXPECT_THAT(*loans, ElementsAre(Loan{.id = "l1",
+                                       .holder = "fn/hello/4f1c",
+                                       .devices = {"kgpu.dev/gpu=GPU-a"},
+                                       .uuids = {"GPU-a"},
+                                       .problem = "XID 79"}));
+  EXPECT_THAT(ParseLoan(R"({"id":"l1"})"), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(ParseLoan(R"({"id":"l","holder":"h","devices":[],"uuids":[]})"),
+              StatusIs(StatusCode::kInvalidArgument));
+}
+
+TEST(ReadingTest, StatusOfAWatchdog) {
+  const auto status = ParseWatchdogStatus(
+      R"({"state":"ready","phases":{"workerStarted":12,"workerReady":340}})");
+  ASSERT_OK(status);
+  EXPECT_TRUE(status->is_ready);
+  EXPECT_EQ(status->worker_ready, milliseconds(340));
+  const auto starting = ParseWatchdogStatus(
+      R"({"state":"starting","phases":{"workerStarted":12,"workerReady":null}})");
+  ASSERT_OK(starting);
+  EXPECT_FALSE(starting->is_ready);
+  EXPECT_THAT(ParseWatchdogStatus("[]"), StatusIs(StatusCode::kInvalidArgument));
+}
+
+TEST(ReadingTest, WhatIsKeptAfterARestart) {
+  const auto containers = ParseContainers(kPodmanList);
+  ASSERT_OK(containers);
+  const Loan loan{.id = "l1", .holder = "fn/hello/4f1c", .devices = {"d"}};
+  const ReconcilePlan kept = PlanReconcile(*containers, {loan});
+  ASSERT_THAT(kept.adopt, SizeIs(1));
+  EXPECT_EQ(kept.adopt[0].loan, loan);
+  ASSERT_THAT(kept.remove, SizeIs(1));
+  EXPECT_EQ(kept.remove[0].replica, "5a5a");
+  // A container whose loan the agent does not know, or that belongs to somebody else.
+  EXPECT_THAT(PlanReconcile(*containers, {}).adopt, IsEmpty());
+  const Loan other{.id = "l1", .holder = "fn/other/4f1c", .devices = {"d"}};
+  EXPECT_THAT(PlanReconcile(*containers, {other}).adopt, IsEmpty());
+}
+
+TEST(ReadingTest, LinesOfALog) {
+  const std::vector<LogLine> lines = ParseLogLines(
+      "2026-01-31T12:00:00.5+01:00 stdout F one\n"
+      "nonsense\n"
+      "2026-01-31T12:00:01.5+01:00 stderr P two, \n"
+      "2026-01-31T12:00:01.6+01:00 stderr F continued\n"
+      "2026-01-31T12:00:02.5+01:00 stdout F not over yet");
+  ASSERT_THAT(lines, SizeIs(3));
+  EXPECT_EQ(lines[0].text, "one\n");
+  EXPECT_EQ(lines[1].text, "two, ");
+  EXPECT_EQ(lines[2].text, "continued\n");
+}
+
+TEST(ReadingTest, LogsOfAllReplicasInTheOrderOfTime) {
+  const TempDir dir;
+  const ProviderFolders folders{.run = "", .secrets = "", .logs = dir.path()};
+  dir.WriteFile("hello/a.log",
+                "2026-01-31T12:00:00Z stdout F 1\n2026-01-31T12:00:02Z stdout F 3\n");
+  dir.WriteFile("hello/b.log", "2026-01-31T12:00:01Z stdout F 2\n");
+  EXPECT_EQ(ReadLogs(folders, "hello", {}), "1\n2\n3\n");
+  EXPECT_EQ(ReadLogs(folders, "hello", {.tail = 2}), "2\n3\n");
+  const WallTime since = WallTime(std::chrono::seconds(1'769'860'801));  // 12:00:01
+  EXPECT_EQ(ReadLogs(folders, "hello", {.since = since}), "2\n3\n");
+  EXPECT_EQ(ReadLogs(folders, "none", {}), "");
+}
+
+TEST(ReadingTest, DeploymentsSurviveARestart) {
+  const TempDir dir;
+  Function function;
+  function.name = "hello";
+  function.image = "localhost/hello:1";
+  function.gpu = {.count = 2, .models = {"A100-SXM4-80GB"}};
+  function.scaling = {.min_replicas = 0, .max_replicas = 3};
+  const Deployment deployment =
+      MakeDeployment(function, "sha", WallTime(std::chrono::seconds(1'700'000'000)));
+  Store store(dir.At("deployed"));
+  ASSERT_OK(store.Open());
+  ASSERT_OK(store.Save(deployment));
+  const auto found = store.Open();
+  ASSERT_OK(found);
+  ASSERT_THAT(found->deployments, SizeIs(1));
+  EXPECT_EQ(found->deployments[0].function.gpu, function.gpu);
+  EXPECT_EQ(found->deployments[0].function.scaling, function.scaling);
+  EXPECT_EQ(found->deployments[0].hash, deployment.hash);
+  ASSERT_OK(store.Remove("hello"));
+  ASSERT_OK(store.Remove("hello"));
+  EXPECT_THAT(store.Open()->deployments, IsEmpty());
+}
+
+TEST(ReadingTest, AFileThatCannotBeReadIsKeptAside) {
+  const TempDir dir;
+  dir.WriteFile("deployed/hello.json", "{\"function\": 1}");
+  Store store(dir.At("deployed"));
+  const auto found = store.Open();
+  ASSERT_OK(found);
+  EXPECT_THAT(found->problems, ElementsAre(HasSubstr("hello.json")));
+  EXPECT_TRUE(std::filesystem::exists(dir.At("deployed/hello.json.bad")));
+  EXPECT_THAT(store.Open()->problems, IsEmpty());
+}
+
+TEST(ReadingTest, ScalingDoesNotReplaceReplicas) {
+  Function function;
+  function.name = "hello";
+  const std::string hash = MakeDeployment(function, "sha", {}).hash;
+  function.scaling.min_replicas = 0;
+  EXPECT_EQ(MakeDeployment(function, "sha", {}).hash, hash);
+  function.environment["A"] = "b";
+  EXPECT_NE(MakeDeployment(function, "sha", {}).hash, hash);
+  function.environment.clear();
+  EXPECT_NE(MakeDeployment(function, "other", {}).hash, hash);
+}
+
+TEST(ReadingTest, UsageIsCountedByTheHourAndForgottenAfterWeeks) {
+  const WallTime start = WallTime(std::chrono::seconds(1'700'000'000));
+  UsageHours usage;
+  usage.Add("hello", {.calls = 1, .gpu_busy_seconds = 0.5}, start);
+  usage.Add("hello", {.calls = 2, .errors = 1}, start + hours(2));
+  EXPECT_EQ(usage.Since(start).at("hello").calls, 3U);
+  EXPECT_EQ(usage.Since(start + hours(2)).at("hello").calls, 2U);
+  const auto read = UsageHours::Parse(usage.Text());
+  ASSERT_OK(read);
+  EXPECT_EQ(read->Since(start), usage.Since(start));
+  usage.Add("hello", {.calls = 1}, start + UsageHours::kKept + hours(2));
+  EXPECT_EQ(usage.Since(start).at("hello").calls, 3U);
+  EXPECT_TRUE(usage.TakeChanged());
+  EXPECT_FALSE(usage.TakeChanged());
+  EXPECT_THAT(UsageHours::Parse("{\"hour\":-1}\n"), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(UsageHours::Parse("[]\n"), StatusIs(StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace kgpu::functions

@@ -1,0 +1,246 @@
+#include "src/functions/provider/reconciler.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "src/platform/base/log.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::functions {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kFirstRound{500};
+constexpr milliseconds kLongestRound = seconds(60);
+// What an earlier provider had asked for, a container or a loan, may come only after its end: there
+// is one more look, much later than either takes.
+constexpr milliseconds kLastLook = seconds(20);
+constexpr milliseconds kNoGrace{0};
+
+std::string HolderOf(const FoundContainer& container) {
+  return fmt::format("{}{}/{}", kHolderPrefix, container.function, container.replica);
+}
+
+// "fn/<function>/<replica>"; empty parts if it reads otherwise.
+std::pair<std::string, std::string> PartsOf(const std::string& holder) {
+  const std::vector<std::string_view> parts = Split(holder, '/');
+  return parts.size() == 3 ? std::pair(std::string(parts[1]), std::string(parts[2]))
+                           : std::pair<std::string, std::string>();
+}
+
+}  // namespace
+
+ReconcilePlan PlanReconcile(const std::vector<FoundContainer>& containers,
+                            const std::vector<Loan>& loans) {
+  std::map<std::string, const Loan*> by_id;
+  for (const Loan& loan : loans) {
+    by_id[loan.id] = &loan;
+  }
+  ReconcilePlan plan;
+  for (const FoundContainer& container : containers) {
+    const auto loan = by_id.find(container.loan);
+    const bool is_lent = loan != by_id.end() && loan->second->holder == HolderOf(container);
+    if (!container.is_running || (!container.loan.empty() && !is_lent)) {
+      plan.remove.push_back(container);
+    } else {
+      plan.adopt.push_back({container, is_lent ? *loan->second : Loan{}});
+    }
+  }
+  return plan;
+}
+
+Reconciler::Reconciler(EventLoop& loop, Podman& podman, LoanClient& loans, ProviderFolders folders,
+                       ReplicaOwner& owner)
+    : loop_(loop),
+      podman_(podman),
+      loans_(loans),
+      folders_(std::move(folders)),
+      owner_(owner),
+      pause_(kFirstRound),
+      is_alive_(std::make_shared<bool>(true)) {
+}
+
+Reconciler::~Reconciler() {
+  loop_.CancelTimer(timer_);
+}
+
+void Reconciler::Start(std::function<void()> looked) {
+  looked_ = std::move(looked);
+  Round();
+}
+
+// A `podman run` that an earlier provider started may still be in progress, for a loan that seems to
+// have no container. The order makes that safe: first the folders of replicas without a container
+// are removed, without which no container starts; only then are containers listed, so that one that
+// did get its folder is in the list, and is removed before its loan is returned.
+void Reconciler::Round() {
+  has_failed_ = false;
+  loans_.List([this, is_alive = std::weak_ptr<bool>(is_alive_)](auto loans) {
+    if (!is_alive.expired()) {
+      OnLoans(loans);
+    }
+  });
+}
+
+void Reconciler::OnLoans(const StatusOr<std::vector<Loan>>& loans) {
+  // An agent that lends nothing has no loans either.
+  has_ledger_ = loans.ok() || loans.status().code() == StatusCode::kFailedPrecondition;
+  found_loans_ = loans.ok() ? *loans : std::vector<Loan>();
+  const auto is_alive = std::weak_ptr<bool>(is_alive_);
+  podman_.List([this, is_alive](const StatusOr<std::vector<FoundContainer>>& first) {
+    if (is_alive.expired()) {
+      return;
+    }
+    if (!first.ok()) {
+      return TryAgain(first.status());
+    }
+    std::set<std::string> replicas;
+    for (const FoundContainer& container : *first) {
+      replicas.insert(container.replica);
+    }
+    if (!RemoveStaleFolders(replicas)) {
+      return OnContainers(first);
+    }
+    podman_.List([this, is_alive](const StatusOr<std::vector<FoundContainer>>& second) {
+      if (!is_alive.expired()) {
+        OnContainers(second);
+      }
+    });
+  });
+}
+
+// Whether there were any.
+bool Reconciler::RemoveStaleFolders(const std::set<std::string>& replicas) const {
+  std::map<std::string, std::string> functions;
+  for (const Loan& loan : found_loans_) {
+    const auto [function, replica] = PartsOf(loan.holder);
+    functions[replica] = function;
+  }
+  bool has_removed = false;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folders_.run, error)) {
+    const std::string replica = entry.path().filename();
+    if (!replicas.contains(replica) && !owner_.Owns(functions[replica], replica)) {
+      std::error_code ignored;
+      fs::remove_all(entry.path(), ignored);
+      has_removed = true;
+    }
+  }
+  return has_removed;
+}
+
+void Reconciler::OnContainers(const StatusOr<std::vector<FoundContainer>>& containers) {
+  if (!containers.ok()) {
+    return TryAgain(containers.status());
+  }
+  Act(*containers);
+}
+
+void Reconciler::Act(const std::vector<FoundContainer>& containers) {
+  std::vector<FoundContainer> foreign;
+  for (const FoundContainer& container : containers) {
+    // Without the ledger nobody knows whether a container may keep its GPUs.
+    const bool is_decided = has_ledger_ || container.loan.empty();
+    if (is_decided && !owner_.Owns(container.function, container.replica)) {
+      foreign.push_back(container);
+    }
+  }
+  ReconcilePlan plan = PlanReconcile(foreign, found_loans_);
+  std::error_code ignored;
+  for (const ReconcilePlan::Adoption& adoption : plan.adopt) {
+    // Nobody reaches a container whose folder was removed while it started.
+    const bool is_reachable =
+        fs::exists(ReplicaFolder(folders_, adoption.container.replica), ignored);
+    if (!is_reachable || !owner_.Adopt(adoption.container, adoption.loan)) {
+      plan.remove.push_back(adoption.container);
+    }
+  }
+  TellLooked();
+  ++pending_;  // until all removals are begun
+  for (const FoundContainer& container : plan.remove) {
+    KGPU_LOG(kInfo, "container removed", {"container", container.name},
+             {"running", container.is_running});
+    RemoveContainer(container);
+  }
+  Finished();
+}
+
+void Reconciler::RemoveContainer(const FoundContainer& container) {
+  ++pending_;
+  podman_.Remove(container.name, kNoGrace,
+                 [this, is_alive = std::weak_ptr<bool>(is_alive_), container](const Status& status) {
+                   if (is_alive.expired()) {
+                     return;
+                   }
+                   std::error_code ignored;
+                   if (status.ok() && !container.replica.empty()) {
+                     fs::remove_all(fs::path(folders_.run) / container.replica, ignored);
+                   }
+                   has_failed_ = has_failed_ || !status.ok();
+                   Finished();
+                 });
+}
+
+// One container or loan less; after the last container, the loans follow.
+void Reconciler::Finished() {
+  if (--pending_ > 0) {
+    return;
+  }
+  if (has_failed_) {
+    return TryAgain(Unavailable("not all containers and loans were removed"));
+  }
+  if (!found_loans_.empty()) {
+    return ReturnLoans();
+  }
+  if (!has_ledger_) {
+    return TryAgain(Unavailable("no agent answers"));
+  }
+  if (!std::exchange(has_looked_again_, true)) {
+    timer_ = loop_.After(kLastLook, [this] { Round(); });
+  }
+}
+
+void Reconciler::ReturnLoans() {
+  const std::vector<Loan> loans = std::exchange(found_loans_, {});
+  ++pending_;
+  for (const Loan& loan : loans) {
+    const auto [function, replica] = PartsOf(loan.holder);
+    if (!owner_.Owns(function, replica)) {
+      Return(loan);
+    }
+  }
+  Finished();
+}
+
+void Reconciler::Return(const Loan& loan) {
+  KGPU_LOG(kInfo, "loan returned", {"holder", loan.holder});
+  ++pending_;
+  loans_.Return(loan.id,
+                [this, is_alive = std::weak_ptr<bool>(is_alive_)](const Status& status) {
+                  if (!is_alive.expired()) {
+                    has_failed_ = has_failed_ || !status.ok();
+                    Finished();
+                  }
+                });
+}
+
+void Reconciler::TryAgain(const Status& status) {
+  KGPU_LOG(kWarning, "earlier replicas not looked at", {"reason", Message(status)});
+  TellLooked();
+  timer_ = loop_.After(pause_, [this] { Round(); });
+  pause_ = std::min(pause_ * 2, kLongestRound);
+}
+
+void Reconciler::TellLooked() {
+  if (const std::function<void()> looked = std::exchange(looked_, nullptr)) {
+    looked();
+  }
+}
+
+}  // namespace kgpu::functions

@@ -1,0 +1,89 @@
+// Finds the containers and loans that an earlier provider left, by what exists and not by what
+// anybody remembers: adopts what is alive and known, removes the rest, and returns loans that no
+// container has.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/functions/provider/container_command.h"
+#include "src/functions/provider/loan_client.h"
+#include "src/functions/provider/podman.h"
+#include "src/platform/base/event_loop.h"
+
+namespace kgpu::functions {
+
+class ReplicaOwner {
+ public:
+  virtual ~ReplicaOwner() = default;
+  // Whether a replica of this process has the id: it is left alone.
+  virtual bool Owns(const std::string& function, const std::string& replica) const = 0;
+  // Takes a container that runs; false: it is unknown or outdated. Its loan has no id if it has
+  // none.
+  virtual bool Adopt(const FoundContainer& container, const Loan& loan) = 0;
+};
+
+// What to do, as a value.
+struct ReconcilePlan {
+  struct Adoption {
+    FoundContainer container;
+    Loan loan;
+  };
+  std::vector<Adoption> adopt{};
+  std::vector<FoundContainer> remove{};
+};
+
+// A container is kept if it runs and the agent's ledger has its loan, by this container's holder.
+ReconcilePlan PlanReconcile(const std::vector<FoundContainer>& containers,
+                            const std::vector<Loan>& loans);
+
+// Lives on the loop's thread.
+class Reconciler {
+ public:
+  // What is passed must outlive this.
+  Reconciler(EventLoop& loop, Podman& podman, LoanClient& loans, ProviderFolders folders,
+             ReplicaOwner& owner);
+  ~Reconciler();
+  Reconciler(const Reconciler&) = delete;
+  Reconciler& operator=(const Reconciler&) = delete;
+
+  // `looked` is called once, from the loop, when all that can be adopted is, or when that cannot be
+  // known yet: no agent or no podman answers. Continues until everything is in order.
+  void Start(std::function<void()> looked);
+
+ private:
+  void Round();
+  void OnLoans(const StatusOr<std::vector<Loan>>& loans);
+  void OnContainers(const StatusOr<std::vector<FoundContainer>>& containers);
+  void Act(const std::vector<FoundContainer>& containers);
+  void RemoveContainer(const FoundContainer& container);
+  void ReturnLoans();
+  void Return(const Loan& loan);
+  void Finished();
+  void TryAgain(const Status& status);
+  void TellLooked();
+  bool RemoveStaleFolders(const std::set<std::string>& replicas) const;
+
+  EventLoop& loop_;
+  Podman& podman_;
+  LoanClient& loans_;
+  const ProviderFolders folders_;
+  ReplicaOwner& owner_;
+  std::function<void()> looked_;
+
+  std::vector<Loan> found_loans_;
+  bool has_ledger_ = false;        // the agent has answered
+  bool has_looked_again_ = false;
+  size_t pending_ = 0;       // containers and loans that are being removed
+  bool has_failed_ = false;
+  std::chrono::milliseconds pause_;
+  TimerId timer_ = TimerId::kNone;
+  std::shared_ptr<bool> is_alive_;
+};
+
+}  // namespace kgpu::functions

@@ -1,0 +1,370 @@
+#include "src/functions/provider/replica_runner.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "src/functions/provider/logs.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::functions {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+// How long a replica waits for GPUs that others have: for those of a replica that is ending.
+constexpr milliseconds kLoanPatience = seconds(5);
+// And for an agent that is starting again.
+constexpr milliseconds kAgentPatience = seconds(20);
+constexpr milliseconds kFirstPause{100};
+constexpr milliseconds kLongestPause = seconds(30);
+constexpr milliseconds kLoanPause{500};
+
+Status MakeFolder(const std::string& path, mode_t mode) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error || chmod(path.c_str(), mode) != 0) {
+    return ErrnoStatus(error ? error.value() : errno, "create " + path);
+  }
+  return OkStatus();
+}
+
+StatusOr<int64_t> ReadPid(const std::string& path) {
+  ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open("/"));
+  ASSIGN_OR_RETURN(const std::string text, root.ReadFile(path));
+  const std::optional<uint64_t> pid = ParseUint(Trim(text));
+  if (!pid || *pid == 0 || *pid > 0x7fffffff) {
+    return InvalidArgument("{}: must be the number of a process", path);
+  }
+  return static_cast<int64_t>(*pid);
+}
+
+}  // namespace
+
+template <typename Function>
+auto ReplicaRunner::Guarded(Function function) {
+  return [is_alive = std::weak_ptr<bool>(is_alive_),
+          function = std::move(function)](auto&&... args) {
+    if (!is_alive.expired()) {
+      function(std::forward<decltype(args)>(args)...);
+    }
+  };
+}
+
+ReplicaRunner::ReplicaRunner(const ReplicaDeps& deps, std::shared_ptr<const Deployment> deployment,
+                             std::string id, std::function<void()> changed)
+    : deps_(deps),
+      deployment_(std::move(deployment)),
+      id_(std::move(id)),
+      changed_(std::move(changed)),
+      since_(deps.loop.clock().WallNow()),
+      is_alive_(std::make_shared<bool>(true)) {
+}
+
+ReplicaRunner::~ReplicaRunner() {
+  CountGpuTime();
+  StopWatching();
+  deps_.loop.CancelTimer(retry_);
+}
+
+void ReplicaRunner::Start() {
+  started_ = deps_.loop.clock().Now();
+  On(ReplicaEvent::kNeeded);
+}
+
+void ReplicaRunner::Adopt(const FoundContainer& container, Loan loan) {
+  was_adopted_ = true;
+  loan_ = std::move(loan);
+  counted_ = deps_.loop.clock().Now();
+  started_ = *counted_;
+  On(ReplicaEvent::kAdopted);
+  if (const Status status = WatchPid(container.pid); !status.ok()) {
+    On(ReplicaEvent::kContainerEnded);
+  }
+}
+
+void ReplicaRunner::Stop() {
+  On(ReplicaEvent::kStopAsked);
+}
+
+void ReplicaRunner::On(ReplicaEvent event) {
+  const ReplicaState before = life_.state;
+  const ReplicaTransition transition = Next(life_, event);
+  const bool is_new = transition.next != life_;
+  life_ = transition.next;
+  if (life_.state != before) {
+    since_ = deps_.loop.clock().WallNow();
+    KGPU_LOG(kInfo, "replica changed", {"function", deployment_->function.name}, {"replica", id_},
+             {"state", NameOf(life_.state)}, {"problem", Message(problem_)});
+  }
+  for (const ReplicaAction action : transition.actions) {
+    Do(action);
+  }
+  if (is_new) {
+    deps_.loop.Post(Guarded([this] { changed_(); }));
+  }
+}
+
+void ReplicaRunner::Do(ReplicaAction action) {
+  switch (action) {
+    case ReplicaAction::kBorrow:
+      give_up_ = deps_.loop.clock().Now() + kLoanPatience;
+      return Borrow();
+    case ReplicaAction::kStartContainer:
+      return StartContainer();
+    case ReplicaAction::kAwaitReady:
+      return AwaitReady();
+    case ReplicaAction::kServe:
+      idle_since_ = deps_.loop.clock().Now();
+      return;
+    case ReplicaAction::kAwaitCalls:
+      return AwaitCalls();
+    case ReplicaAction::kRemoveContainer:
+      return RemoveContainer();
+    case ReplicaAction::kReturnLoan:
+      pause_ = kFirstPause;
+      return ReturnLoan();
+    case ReplicaAction::kForget:
+      StopWatching();
+      return;
+  }
+}
+
+void ReplicaRunner::Borrow() {
+  if (deployment_->function.gpu.count == 0) {
+    return On(ReplicaEvent::kLoanGranted);
+  }
+  deps_.loans.Borrow(fmt::format("{}{}/{}", kHolderPrefix, deployment_->function.name, id_), deployment_->function.gpu,
+                     Guarded([this](StatusOr<Loan> loan) { OnLoan(std::move(loan)); }));
+}
+
+void ReplicaRunner::OnLoan(StatusOr<Loan> loan) {
+  const SteadyTime now = deps_.loop.clock().Now();
+  if (loan.ok()) {
+    loan_ = *std::move(loan);
+    counted_ = now;
+    phases_[0] = now - started_;
+    return On(ReplicaEvent::kLoanGranted);
+  }
+  // The answer of an agent that was killed may be lost: what it lent is found by its holder when it
+  // is asked again. So a draining replica asks on, too.
+  const bool is_lost = loan.status().code() == StatusCode::kUnavailable;
+  const bool is_busy = loan.status().code() == StatusCode::kResourceExhausted;
+  const SteadyTime give_up = is_lost ? started_ + kAgentPatience : give_up_;
+  const bool may_be_lent = is_lost && life_.state == ReplicaState::kDraining;
+  if ((is_lost || is_busy) && (now < give_up || may_be_lent)) {
+    retry_ = deps_.loop.After(kLoanPause, [this] { Borrow(); });
+    return;
+  }
+  if (life_.state != ReplicaState::kDraining) {
+    Fail(StartFailure::kNoGpu, loan.status());
+  }
+  On(ReplicaEvent::kLoanRefused);
+}
+
+Status ReplicaRunner::PrepareFolders() const {
+  RETURN_IF_ERROR(CheckSecrets(deps_.folders, deployment_->function));
+  constexpr mode_t kOurs = 0700;
+  // The user of the image makes the socket; nobody else reaches the folder.
+  constexpr mode_t kContainers = 0777;
+  RETURN_IF_ERROR(MakeFolder(fmt::format("{}/{}", deps_.folders.run, id_), kOurs));
+  RETURN_IF_ERROR(MakeFolder(ReplicaFolder(deps_.folders, id_), kContainers));
+  return MakeFolder(fmt::format("{}/{}", deps_.folders.logs, deployment_->function.name), kOurs);
+}
+
+void ReplicaRunner::StartContainer() {
+  started_ = deps_.loop.clock().Now();
+  if (const Status status = PrepareFolders(); !status.ok()) {
+    Fail(StartFailure::kStart, status);
+    return On(ReplicaEvent::kContainerFailed);
+  }
+  deps_.podman.Run(deps_.folders,
+                   {.function = deployment_->function,
+                    .image = deployment_->image_id,
+                    .replica = id_,
+                    .loan = loan_,
+                    .hash = deployment_->hash},
+                   Guarded([this](const Status& status) { OnContainerStarted(status); }));
+}
+
+void ReplicaRunner::OnContainerStarted(const Status& status) {
+  Status problem = status;
+  if (status.ok()) {
+    const StatusOr<int64_t> pid = ReadPid(PidFile(deps_.folders, id_));
+    problem = pid.ok() ? WatchPid(*pid) : pid.status();
+  }
+  if (!problem.ok()) {
+    Fail(StartFailure::kStart, problem);
+    return On(ReplicaEvent::kContainerFailed);
+  }
+  On(ReplicaEvent::kContainerStarted);
+}
+
+// Errors: NotFound (it has ended).
+Status ReplicaRunner::WatchPid(int64_t pid) {
+  pidfd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0)));
+  if (!pidfd_.is_valid()) {
+    return errno == ESRCH ? NotFound("the container ended at once")
+                          : ErrnoStatus(errno, fmt::format("pidfd_open {}", pid));
+  }
+  ASSIGN_OR_RETURN(pid_watch_, deps_.loop.WatchReadable(pidfd_.get(), [this] {
+    StopWatching();
+    const bool was_starting = life_.state == ReplicaState::kStarting;
+    if (was_starting || life_.state == ReplicaState::kRunning) {
+      Fail(was_starting ? StartFailure::kStart : StartFailure::kNone,
+           Unavailable("the container ended"));
+    }
+    On(ReplicaEvent::kContainerEnded);
+  }));
+  return OkStatus();
+}
+
+void ReplicaRunner::AwaitReady() {
+  limit_ = deps_.loop.After(deps_.start_limit, [this] {
+    Fail(StartFailure::kStart,
+         DeadlineExceeded("not ready after {} ms{}{}", deps_.start_limit.count(),
+                          probe_->problem().empty() ? "" : ": ", probe_->problem()));
+    On(ReplicaEvent::kStartExpired);
+  });
+  probe_ = std::make_unique<ReadyProbe>(
+      deps_.loop, socket(), [this](const ReadyProbe::Ready& ready) { OnReady(ready); });
+}
+
+void ReplicaRunner::OnReady(const ReadyProbe::Ready& ready) {
+  probe_.reset();
+  deps_.loop.CancelTimer(std::exchange(limit_, TimerId::kNone));
+  if (!was_adopted_) {
+    const auto& status = ready.status;
+    phases_[1] = ready.answered - started_;
+    phases_[2] = status.worker_started;
+    phases_[3] = std::max(status.worker_ready - status.worker_started, milliseconds(0));
+    deps_.meter.OnColdStart(deployment_->function.name, phases_, deps_.loop.clock().WallNow());
+  }
+  On(ReplicaEvent::kReady);
+}
+
+void ReplicaRunner::BeginCall() {
+  CountGpuTime();
+  ++in_flight_;
+  idle_since_.reset();
+}
+
+void ReplicaRunner::EndCall() {
+  CountGpuTime();
+  --in_flight_;
+  if (in_flight_ > 0) {
+    return;
+  }
+  idle_since_ = deps_.loop.clock().Now();
+  if (life_.step == ReplicaStep::kCalls) {
+    On(ReplicaEvent::kCallsEnded);
+  }
+}
+
+void ReplicaRunner::AwaitCalls() {
+  if (in_flight_ == 0) {
+    On(ReplicaEvent::kCallsEnded);
+  }
+}
+
+void ReplicaRunner::RemoveContainer() {
+  const bool ended_by_itself = !problem_.ok();
+  StopWatching();
+  pause_ = kFirstPause;
+  if (ended_by_itself) {
+    return ExplainThenRemove();
+  }
+  RemoveNow();
+}
+
+void ReplicaRunner::ExplainThenRemove() {
+  deps_.podman.Explain(ContainerName(deployment_->function.name, id_),
+                       Guarded([this](const std::string& reason) {
+                         if (!reason.empty()) {
+                           problem_ = MakeStatus(problem_.code(),
+                                                 fmt::format("{}: {}", Message(problem_), reason));
+                         }
+                         RemoveNow();
+                       }));
+}
+
+void ReplicaRunner::RemoveNow() {
+  deps_.podman.Remove(ContainerName(deployment_->function.name, id_), deps_.grace,
+                      Guarded([this](const Status& status) {
+                        if (!status.ok()) {
+                          KGPU_LOG(kWarning, "container not removed",
+                                   {"function", deployment_->function.name}, {"replica", id_},
+                                   {"reason", Message(status)});
+                          return Retry(&ReplicaRunner::RemoveNow);
+                        }
+                        std::error_code ignored;
+                        fs::remove_all(fmt::format("{}/{}", deps_.folders.run, id_), ignored);
+                        PruneLogs(deps_.folders, deployment_->function.name);
+                        On(ReplicaEvent::kContainerRemoved);
+                      }));
+}
+
+void ReplicaRunner::ReturnLoan() {
+  if (loan_.id.empty()) {
+    return On(ReplicaEvent::kLoanReturned);
+  }
+  deps_.loans.Return(loan_.id, Guarded([this](const Status& status) {
+                       if (!status.ok()) {
+                         return Retry(&ReplicaRunner::ReturnLoan);
+                       }
+                       CountGpuTime();
+                       counted_.reset();
+                       loan_ = {};
+                       On(ReplicaEvent::kLoanReturned);
+                     }));
+}
+
+void ReplicaRunner::Retry(void (ReplicaRunner::*again)()) {
+  retry_ = deps_.loop.After(pause_, [this, again] { (this->*again)(); });
+  pause_ = std::min(pause_ * 2, kLongestPause);
+}
+
+void ReplicaRunner::Fail(StartFailure failure, Status problem) {
+  if (start_failure_ == StartFailure::kNone) {
+    start_failure_ = failure;
+  }
+  problem_ = std::move(problem);
+  if (failure != StartFailure::kNone) {
+    deps_.meter.OnStartFailed(deployment_->function.name, failure == StartFailure::kNoGpu ? "no-gpu" : "start");
+  }
+}
+
+void ReplicaRunner::CountGpuTime() {
+  if (!counted_ || loan_.devices.empty()) {
+    return;
+  }
+  const SteadyTime now = deps_.loop.clock().Now();
+  const double held = std::chrono::duration<double>(now - *counted_).count() *
+                      static_cast<double>(loan_.devices.size());
+  counted_ = now;
+  if (held > 0) {
+    deps_.meter.OnGpuTime(deployment_->function.name, in_flight_ > 0 ? held : 0, held,
+                          deps_.loop.clock().WallNow());
+  }
+}
+
+void ReplicaRunner::StopWatching() {
+  deps_.loop.Unwatch(std::exchange(pid_watch_, WatchId::kNone));
+  pidfd_.Reset();
+  probe_.reset();
+  deps_.loop.CancelTimer(std::exchange(limit_, TimerId::kNone));
+}
+
+}  // namespace kgpu::functions

@@ -1,0 +1,70 @@
+#include "src/functions/provider/scaler.h"
+
+#include <algorithm>
+
+namespace kgpu::functions {
+namespace {
+
+// The replicas that the calls of this moment need, within the limits.
+int64_t Needed(const ScaleInput& input) {
+  int64_t calls = input.waiting;
+  for (const ScaledReplica& replica : input.replicas) {
+    calls += replica.in_flight;
+  }
+  const int64_t places = std::max<int64_t>(input.concurrency, 1);
+  const int64_t needed = (calls + places - 1) / places;
+  return std::clamp(needed, input.scaling.min_replicas,
+                    std::max(input.scaling.min_replicas, input.scaling.max_replicas));
+}
+
+void Earlier(std::optional<SteadyTime>& next, SteadyTime time) {
+  next = next ? std::min(*next, time) : time;
+}
+
+}  // namespace
+
+ScaleDecision Scale(const ScaleInput& input, SteadyTime now) {
+  ScaleDecision decision;
+  const auto live = static_cast<int64_t>(input.replicas.size());
+  const int64_t needed = Needed(input);
+  if (needed > live) {
+    if (input.not_before && *input.not_before > now) {
+      decision.next = input.not_before;
+    } else {
+      decision.start = needed - live;
+    }
+    return decision;
+  }
+  int64_t spare = live - needed;
+  const int64_t over = live - std::max(input.scaling.min_replicas, input.scaling.max_replicas);
+  // The newest first: the oldest ones have what handlers keep in memory.
+  for (size_t i = input.replicas.size(); i-- > 0 && spare > 0;) {
+    const ScaledReplica& replica = input.replicas[i];
+    const bool is_over = static_cast<int64_t>(decision.stop.size()) < over;
+    if (!is_over && !replica.idle_since) {
+      continue;
+    }
+    if (!is_over && *replica.idle_since + input.scaling.idle > now) {
+      Earlier(decision.next, *replica.idle_since + input.scaling.idle);
+      continue;
+    }
+    decision.stop.push_back(i);
+    --spare;
+  }
+  return decision;
+}
+
+std::chrono::milliseconds RestartDelay(int64_t failures) {
+  constexpr std::chrono::milliseconds kLongest = std::chrono::minutes(5);
+  constexpr std::chrono::milliseconds kFirst = std::chrono::seconds(1);
+  if (failures <= 0) {
+    return {};
+  }
+  if (failures == 1) {
+    return {};
+  }
+  constexpr int64_t kMostDoublings = 10;
+  return std::min(kFirst * (int64_t{1} << std::min(failures - 2, kMostDoublings)), kLongest);
+}
+
+}  // namespace kgpu::functions

@@ -1,0 +1,422 @@
+#include "src/functions/provider/service.h"
+
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "src/functions/provider/views.h"
+#include "src/functions/spec/wire.h"
+#include "src/kube/api/time.h"
+#include "src/platform/base/duration.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/doc/json_reader.h"
+#include "src/platform/http/status_code.h"
+
+namespace kgpu::functions {
+namespace {
+
+constexpr std::string_view kFunctionPath = "/system/function/";
+constexpr std::string_view kLogPath = "/system/function-log/";
+constexpr std::string_view kCallPath = "/function/";
+constexpr std::string_view kAsyncPath = "/async-function/";
+constexpr std::string_view kRequestWhere = "request";
+
+http::ServerOptions OptionsOfServer() {
+  http::ServerOptions options;
+  options.limits = {.header = size_t{64} << 10, .body = size_t{16} << 20};
+  options.max_connections = 1'024;
+  // The watchdog bounds an answer; a slow caller may be all of it behind.
+  options.stream_buffer = size_t{80} << 20;
+  return options;
+}
+
+void SendJson(const http::Responder& responder, int code, const boost::json::value& value) {
+  responder.Send(http::JsonResponse(code, doc::PrintLine(value)));
+}
+
+void SendError(const http::Responder& responder, const Status& status) {
+  // The service is right to refuse what can never run here.
+  const int code = status.code() == StatusCode::kFailedPrecondition ? 422 : http::CodeOf(status);
+  SendJson(responder, code, ErrorView(status));
+}
+
+bool IsGet(const http::Request& request) {
+  return request.method == "GET" || request.method == "HEAD";
+}
+
+bool IsCallMethod(std::string_view method) {
+  static constexpr std::array<std::string_view, 5> kMethods = {"GET", "POST", "PUT", "PATCH",
+                                                               "DELETE"};
+  return std::ranges::find(kMethods, method) != kMethods.end();
+}
+
+struct CallTarget {
+  std::string name;
+  std::string target;  // what the watchdog gets: "/path?query"
+};
+
+// Of "/function/<name>[/path][?query]", as it came: escapes in the path are the handler's.
+CallTarget TargetOf(const http::Request& request, std::string_view prefix) {
+  std::string_view rest = request.path;
+  rest.remove_prefix(prefix.size());
+  CallTarget target;
+  target.name = rest.substr(0, rest.find('/'));
+  const size_t name = request.target.find(prefix);
+  std::string_view raw = request.target;
+  raw.remove_prefix(name == std::string_view::npos ? raw.size() : name + prefix.size());
+  raw.remove_prefix(std::min(raw.size(), raw.find_first_of("/?")));
+  target.target = raw.starts_with('/') ? std::string(raw) : "/" + std::string(raw);
+  return target;
+}
+
+struct ScaleRequest {
+  std::string name;
+  int64_t replicas = 0;
+};
+
+// uint64 comes quoted or bare.
+StatusOr<ScaleRequest> ParseScale(std::string_view text) {
+  ASSIGN_OR_RETURN(const boost::json::value root, doc::ParseJson(text, kRequestWhere, {}));
+  const boost::json::object* object = root.if_object();
+  if (object == nullptr) {
+    return InvalidArgument("{}: must be a map with ServiceName and Replicas", kRequestWhere);
+  }
+  const boost::json::value* name = object->if_contains("ServiceName");
+  const boost::json::value* replicas = object->if_contains("Replicas");
+  if (name == nullptr || !name->is_string()) {
+    return InvalidArgument("{}: ServiceName: must be a string", kRequestWhere);
+  }
+  std::optional<uint64_t> count;
+  if (replicas != nullptr && replicas->is_string()) {
+    const boost::json::string& digits = replicas->get_string();
+    count = ParseUint({digits.data(), digits.size()});
+  } else if (replicas != nullptr && replicas->is_int64() && replicas->get_int64() >= 0) {
+    count = static_cast<uint64_t>(replicas->get_int64());
+  }
+  constexpr uint64_t kMost = 1'000'000;
+  if (!count || *count > kMost) {
+    return InvalidArgument("{}: Replicas: must be a number from 0", kRequestWhere);
+  }
+  const boost::json::string& service = name->get_string();
+  return ScaleRequest{{service.data(), service.size()}, static_cast<int64_t>(*count)};
+}
+
+// "since" is how long ago, "15m", or a time of RFC 3339.
+StatusOr<LogRequest> ParseLogRequest(const http::Request& request, WallTime now) {
+  LogRequest log;
+  if (const auto since = request.QueryValue("since"); since && !since->empty()) {
+    if (StatusOr<WallTime> time = kube::ParseTime(*since); time.ok()) {
+      log.since = *time;
+    } else {
+      ASSIGN_OR_RETURN(const std::chrono::seconds ago, ParseSince("since", *since));
+      log.since = now - ago;
+    }
+  }
+  if (const auto tail = request.QueryValue("tail"); tail && !tail->empty()) {
+    const std::optional<uint64_t> lines = ParseUint(*tail);
+    if (!lines) {
+      return InvalidArgument("tail: {} must be a number of lines", Printable(*tail));
+    }
+    log.tail = static_cast<size_t>(*lines);
+  }
+  return log;
+}
+
+bool AcceptsText(const http::Request& request) {
+  const auto accept = request.headers.Find("Accept");
+  return accept && accept->find("text/plain") != std::string_view::npos;
+}
+
+}  // namespace
+
+Service::Service(EventLoop& loop, Provider& provider, uint64_t seed, ServiceOptions options)
+    : loop_(loop),
+      provider_(provider),
+      random_(seed),
+      options_(std::move(options)),
+      async_calls_(loop, [&provider](const std::string& name, FunctionCall& call) {
+        return provider.Take(name, call);
+      }),
+      server_(std::make_unique<http::Server>(
+          loop,
+          [this](const http::Request& request, const http::Responder& responder) {
+            Handle(request, responder);
+          },
+          OptionsOfServer())),
+      is_alive_(std::make_shared<bool>(true)) {
+}
+
+Service::~Service() {
+  server_->Stop();
+}
+
+StatusOr<std::string> Service::Listen(const std::string& address, mode_t mode) {
+  return server_->Listen(address, mode);
+}
+
+void Service::Handle(const http::Request& request, const http::Responder& responder) {
+  const std::string_view path = request.path;
+  if (path.starts_with(kCallPath)) {
+    return Call(request, responder, false);
+  }
+  if (path.starts_with(kAsyncPath)) {
+    return Call(request, responder, true);
+  }
+  if (path.starts_with("/system/")) {
+    return HandleSystem(request, responder);
+  }
+  HandleOwn(request, responder);
+}
+
+void Service::HandleSystem(const http::Request& request, const http::Responder& responder) {
+  const std::string& path = request.path;
+  if (path == "/system/functions") {
+    return HandleFunctions(request, responder);
+  }
+  if (path.starts_with(kFunctionPath)) {
+    return HandleFunction(request, responder, path.substr(kFunctionPath.size()));
+  }
+  if (path.starts_with(kLogPath)) {
+    return IsGet(request) ? Logs(request, responder, path.substr(kLogPath.size()))
+                          : responder.Send(http::WrongMethod(request, "GET"));
+  }
+  if (path == "/system/scale-function") {
+    return request.method == "PUT" ? Scale(request, responder)
+                                   : responder.Send(http::WrongMethod(request, "PUT"));
+  }
+  if (path == "/system/info" && IsGet(request)) {
+    return SendJson(responder, 200,
+                    boost::json::object{
+                        {"Msg", doc::PrintLine(boost::json::object{
+                                    {"provider", "local"}, {"version", options_.version}})}});
+  }
+  responder.Send(http::UnknownPath(request));
+}
+
+void Service::HandleFunctions(const http::Request& request, const http::Responder& responder) {
+  if (IsGet(request)) {
+    return List(responder);
+  }
+  if (request.method == "POST" || request.method == "PUT") {
+    return Deploy(request, responder);
+  }
+  responder.Send(http::WrongMethod(request, "GET, POST, PUT"));
+}
+
+void Service::HandleFunction(const http::Request& request, const http::Responder& responder,
+                             const std::string& name) {
+  if (request.method == "DELETE") {
+    return Delete(name, responder);
+  }
+  if (!IsGet(request)) {
+    return responder.Send(http::WrongMethod(request, "GET, DELETE"));
+  }
+  const Pool* pool = provider_.Find(name);
+  if (pool == nullptr) {
+    return SendError(responder, NotFound("function {}: is not deployed", Printable(name)));
+  }
+  SendJson(responder, 200, FunctionView(*pool, provider_.meter()));
+}
+
+void Service::HandleOwn(const http::Request& request, const http::Responder& responder) {
+  if (request.path == "/healthz" && IsGet(request)) {
+    return SendJson(responder, 200, MessageView("OK"));
+  }
+  if (request.path == "/metrics" && IsGet(request)) {
+    return Metrics(request, responder);
+  }
+  if (request.path == "/v1/usage" && IsGet(request)) {
+    return Usage(request, responder);
+  }
+  if (request.path == "/v1/stop") {
+    const bool may_stop = request.method == "POST" && request.is_from_unix_socket;
+    return may_stop ? Stop(responder) : responder.Send(http::WrongMethod(request, "POST"));
+  }
+  responder.Send(http::UnknownPath(request));
+}
+
+void Service::List(const http::Responder& responder) const {
+  boost::json::array list;
+  for (const auto& [name, pool] : provider_.pools()) {
+    list.push_back(FunctionView(*pool, provider_.meter()));
+  }
+  SendJson(responder, 200, boost::json::object{{"Functions", std::move(list)}});
+}
+
+void Service::Deploy(const http::Request& request, const http::Responder& responder) {
+  StatusOr<Function> function = ParseWire(request.body, kRequestWhere);
+  if (!function.ok()) {
+    return SendError(responder, function.status());
+  }
+  const bool replaces = request.QueryValue("replace") == "true";
+  const DeployMode mode = request.method == "POST"
+                              ? DeployMode::kCreate
+                              : (replaces ? DeployMode::kReplace : DeployMode::kUpdate);
+  provider_.Deploy(*std::move(function), mode,
+                   [responder](const StatusOr<Provider::Notes>& notes) {
+                     if (!notes.ok()) {
+                       return SendError(responder, notes.status());
+                     }
+                     boost::json::object answer = MessageView("OK");
+                     if (!notes->empty()) {
+                       boost::json::array texts;
+                       for (const std::string& note : *notes) {
+                         texts.emplace_back(note);
+                       }
+                       answer["Notes"] = std::move(texts);
+                     }
+                     SendJson(responder, 200, answer);
+                   });
+}
+
+void Service::Delete(const std::string& name, const http::Responder& responder) {
+  provider_.Delete(name, [responder](const Status& status) {
+    if (!status.ok()) {
+      return SendError(responder, status);
+    }
+    SendJson(responder, 200, MessageView("OK"));
+  });
+}
+
+void Service::Scale(const http::Request& request, const http::Responder& responder) {
+  const StatusOr<ScaleRequest> scale = ParseScale(request.body);
+  const Status status =
+      scale.ok() ? provider_.SetReplicas(scale->name, scale->replicas) : scale.status();
+  if (!status.ok()) {
+    return SendError(responder, status);
+  }
+  SendJson(responder, 200, MessageView("OK"));
+}
+
+void Service::Logs(const http::Request& request, const http::Responder& responder,
+                   const std::string& name) {
+  if (provider_.Find(name) == nullptr) {
+    return SendError(responder, NotFound("function {}: is not deployed", Printable(name)));
+  }
+  const StatusOr<LogRequest> log = ParseLogRequest(request, loop_.clock().WallNow());
+  if (!log.ok()) {
+    return SendError(responder, log.status());
+  }
+  std::string text = ReadLogs(provider_.folders(), name, *log);
+  if (request.QueryValue("follow") == "true") {
+    return Follow(responder, name, std::move(text));
+  }
+  if (AcceptsText(request)) {
+    http::Response response;
+    response.headers.Add("Content-Type", "text/plain; charset=utf-8");
+    response.body = std::move(text);
+    return responder.Send(std::move(response));
+  }
+  // As OpenFx has it for every pod.
+  SendJson(responder, 200, MessageView(fmt::format("---\nName: {}\nLog:\n{}", name, text)));
+}
+
+void Service::Follow(const http::Responder& responder, const std::string& name,
+                     std::string first) {
+  http::Response head;
+  head.headers.Add("Content-Type", "text/plain; charset=utf-8");
+  head.body = std::move(first);
+  const http::Stream stream = responder.Begin(std::move(head));
+  const uint64_t number = ++last_follower_;
+  // Its end comes from within itself.
+  auto ended = [this, number, is_alive = std::weak_ptr<bool>(is_alive_)] {
+    loop_.Post([this, number, is_alive] {
+      if (!is_alive.expired()) {
+        followers_.erase(number);
+      }
+    });
+  };
+  StatusOr<std::unique_ptr<LogFollower>> follower = LogFollower::Start(
+      loop_, provider_.folders(), name,
+      [stream](std::string_view text) { return stream.Write(text); }, std::move(ended));
+  if (follower.ok()) {
+    followers_[number] = *std::move(follower);
+  }
+}
+
+void Service::Usage(const http::Request& request, const http::Responder& responder) {
+  const StatusOr<std::chrono::seconds> since =
+      ParseSince("since", request.QueryValue("since").value_or("24h"));
+  if (!since.ok()) {
+    return SendError(responder, since.status());
+  }
+  SendJson(responder, 200, UsageView(provider_.UsageSince(loop_.clock().WallNow() - *since)));
+}
+
+void Service::Metrics(const http::Request& request, const http::Responder& responder) {
+  const auto accept = request.headers.Find("Accept");
+  const bool is_open = accept && accept->find("openmetrics") != std::string_view::npos;
+  http::Response response;
+  response.headers.Add("Content-Type", is_open
+                                           ? "application/openmetrics-text; version=1.0.0; "
+                                             "charset=utf-8"
+                                           : "text/plain; version=0.0.4; charset=utf-8");
+  response.body = provider_.MetricsPage(is_open ? metrics::Format::kOpenMetrics
+                                                : metrics::Format::kText);
+  if (is_open) {
+    response.body += metrics::Exposition::kEnd;
+  }
+  responder.Send(std::move(response));
+}
+
+void Service::Stop(const http::Responder& responder) {
+  provider_.StopAll([this, responder, is_alive = std::weak_ptr<bool>(is_alive_)] {
+    SendJson(responder, 200, MessageView("OK"));
+    if (!is_alive.expired() && options_.stopped) {
+      options_.stopped();
+    }
+  });
+}
+
+std::string Service::NewCallId() {
+  return fmt::format("{:016x}", random_.Next());
+}
+
+void Service::Call(const http::Request& request, const http::Responder& responder, bool is_async) {
+  if (!IsCallMethod(request.method)) {
+    return responder.Send(http::WrongMethod(request, "GET, POST, PUT, PATCH, DELETE"));
+  }
+  CallTarget target = TargetOf(request, is_async ? kAsyncPath : kCallPath);
+  const Pool* pool = provider_.Find(target.name);
+  if (pool == nullptr) {
+    return SendError(responder, NotFound("function {}: is not deployed", Printable(target.name)));
+  }
+  const auto given = request.headers.Find(kCallIdHeader);
+  if (given && !IsCallId(*given)) {
+    return SendError(responder, InvalidArgument("{}: must be up to 128 letters, digits, and any of "
+                                                "-_.:",
+                                                kCallIdHeader));
+  }
+  const std::string call_id = given ? std::string(*given) : NewCallId();
+  http::Request passed = PassedOn(request, std::move(target.target), call_id);
+  if (is_async || pool->deployment().function.calls.is_async) {
+    return CallAsync(target.name, std::move(passed), call_id, responder);
+  }
+  FunctionCall call{.request = std::move(passed),
+                    .call_id = call_id,
+                    .sink = std::make_unique<HttpSink>(responder, call_id),
+                    .arrived = loop_.clock().Now()};
+  (void)provider_.Take(target.name, call);
+}
+
+void Service::CallAsync(const std::string& name, http::Request request, const std::string& call_id,
+                        const http::Responder& responder) {
+  const Pool* pool = provider_.Find(name);
+  const int64_t retries = pool->deployment().function.calls.retries;
+  if (!async_calls_.Start(name, std::move(request), call_id, retries)) {
+    HttpSink(responder, call_id)
+        .Refuse({429, "overload", "too many asynchronous calls are under way",
+                 std::chrono::seconds(1)});
+    return;
+  }
+  http::Response response = http::TextResponse(202, "");
+  response.headers.Add(kCallIdHeader, call_id);
+  responder.Send(std::move(response));
+}
+
+}  // namespace kgpu::functions

@@ -1,0 +1,231 @@
+#include "src/functions/provider/service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/value.hpp>
+
+#include <string>
+
+#include "src/functions/provider/test_machine.h"
+#include "src/functions/spec/wire.h"
+#include "src/platform/doc/doc.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::functions {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+http::Request Json(const char* method, const char* target, std::string body) {
+  http::Request request{.method = method, .target = target};
+  request.body = std::move(body);
+  return request;
+}
+
+std::string WireText(const Function& function) {
+  return doc::PrintLine(ToWire(function));
+}
+
+TEST(ServiceTest, CreatesUpdatesShowsAndDeletes) {
+  TestMachine machine;
+  const std::string text = WireText(HelloFunction());
+  EXPECT_EQ(machine.Ask(Json("PUT", "/system/functions", text)).code, 404);
+  EXPECT_EQ(machine.Ask(Json("POST", "/system/functions", text)).code, 200);
+  EXPECT_EQ(machine.Ask(Json("POST", "/system/functions", text)).code, 409);
+  EXPECT_EQ(machine.Ask(Json("PUT", "/system/functions", text)).code, 200);
+  const http::Response list = machine.Ask({.target = "/system/functions"});
+  EXPECT_THAT(list.body, HasSubstr(R"("Name":"hello")"));
+  EXPECT_THAT(list.body, HasSubstr(R"("AvailableReplicas":"0")"));
+  EXPECT_THAT(machine.Ask({.target = "/system/function/hello"}).body,
+              HasSubstr(R"("state":"cold")"));
+  EXPECT_EQ(machine.Ask({.target = "/system/function/none"}).code, 404);
+  EXPECT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 200);
+  EXPECT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 404);
+}
+
+TEST(ServiceTest, RefusesWhatItDoesNotUnderstand) {
+  TestMachine machine;
+  EXPECT_EQ(machine.Ask(Json("POST", "/system/functions", "{")).code, 400);
+  EXPECT_EQ(machine.Ask(Json("POST", "/system/functions", R"({"Service":"A b"})")).code, 400);
+  EXPECT_EQ(machine.Ask({.method = "DELETE", .target = "/system/functions"}).code, 405);
+  EXPECT_EQ(machine.Ask({.target = "/nothing"}).code, 404);
+  EXPECT_EQ(machine.Ask({.target = "/function/none"}).code, 404);
+  EXPECT_EQ(machine.Ask(Json("PUT", "/system/scale-function", R"({"Replicas":1})")).code, 400);
+  EXPECT_EQ(machine.Ask({.method = "OPTIONS", .target = "/function/none"}).code, 405);
+}
+
+TEST(ServiceTest, ScalesUpToTheMaximumAndDownAtOnce) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  const auto scale = [&](const std::string& count) {
+    return machine
+        .Ask(Json("PUT", "/system/scale-function",
+                  R"({"ServiceName":"hello","Replicas":")" + count + "\"}"))
+        .code;
+  };
+  EXPECT_EQ(scale("2"), 200);
+  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 2; }));
+  EXPECT_EQ(scale("3"), 400);
+  EXPECT_EQ(scale("0"), 200);
+  ASSERT_TRUE(machine.Until([&] { return machine.podman.containers() == 0; }));
+}
+
+TEST(ServiceTest, PassesPathQueryHeadersAndMethodOn) {
+  TestMachine machine;
+  http::Request got;
+  machine.podman.handler = [&](const http::Request& request, const http::Responder& responder) {
+    got = request;
+    http::Response response = http::TextResponse(418, "short");
+    response.headers.Add("Kgpu-Fault", "handler");
+    responder.Send(std::move(response));
+  };
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  http::Request request{.method = "PATCH", .target = "/function/hello/a%20b/c?d=e%2F"};
+  request.headers.Add("traceparent", "00-1-2-01");
+  request.headers.Add("X-Call-Id", "mine");
+  request.body = std::string("\0\xff", 2);
+  const http::Response answer = machine.Ask(request);
+  EXPECT_EQ(got.method, "PATCH");
+  EXPECT_EQ(got.target, "/a%20b/c?d=e%2F");
+  EXPECT_EQ(got.headers.Find("traceparent"), "00-1-2-01");
+  EXPECT_EQ(got.headers.Find("X-Call-Id"), "mine");
+  EXPECT_EQ(got.body, request.body);
+  EXPECT_EQ(answer.code, 418);
+  EXPECT_EQ(answer.headers.Find("Kgpu-Fault"), "handler");
+  EXPECT_EQ(answer.headers.Find("X-Call-Id"), "mine");
+}
+
+TEST(ServiceTest, FieldsOfOneConnectionAreNotPassedOn) {
+  http::Request request{.method = "POST"};
+  request.headers = {{"Connection", "close, X-Drop"}, {"x-drop", "1"}, {"Content-Length", "3"},
+                     {"Kgpu-Fault", "handler"},       {"Accept", "a/b"}};
+  const http::Request passed = PassedOn(request, "/x", "id");
+  EXPECT_EQ(passed.headers, (http::Headers{{"Accept", "a/b"}, {"X-Call-Id", "id"}}));
+  EXPECT_EQ(passed.target, "/x");
+}
+
+TEST(ServiceTest, RefusesAnInvalidCallId) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  http::Request request{.target = "/function/hello"};
+  request.headers.Add("X-Call-Id", "a b");
+  EXPECT_EQ(machine.Ask(request).code, 400);
+}
+
+TEST(ServiceTest, AnswersAppearPieceByPiece) {
+  TestMachine machine;
+  std::optional<http::Stream> stream;
+  machine.podman.handler = [&](const http::Request&, const http::Responder& responder) {
+    http::Response head;
+    head.body = "first ";
+    stream = responder.Begin(std::move(head));
+  };
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  std::optional<http::Response> answer;
+  const auto call = machine.Begin({.target = "/function/hello"}, answer);
+  ASSERT_TRUE(machine.Until([&] { return stream.has_value(); }));
+  EXPECT_FALSE(answer.has_value());
+  EXPECT_TRUE(stream->Write("second"));
+  stream->End();
+  ASSERT_TRUE(machine.Until([&] { return answer.has_value(); }));
+  EXPECT_EQ(answer->body, "first second");
+}
+
+TEST(ServiceTest, AsynchronousCallsAreAnsweredAtOnceAndRepeatedIfTheyFail) {
+  TestMachine machine;
+  int calls = 0;
+  machine.podman.handler = [&](const http::Request&, const http::Responder& responder) {
+    ++calls;
+    responder.Send(http::TextResponse(calls < 3 ? 500 : 200, "x"));
+  };
+  Function function = HelloFunction();
+  function.calls.is_async = true;
+  function.calls.retries = 5;
+  ASSERT_OK(machine.Deploy(function));
+  EXPECT_EQ(machine.Call("hi").code, 202);
+  ASSERT_TRUE(machine.Until([&] { return calls == 3; }));
+  machine.Advance(std::chrono::minutes(10));
+  EXPECT_EQ(calls, 3);
+}
+
+TEST(ServiceTest, MetricsCountEveryCallUnderItsCode) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  ASSERT_EQ(machine.Call("hi").code, 200);
+  ASSERT_EQ(machine.Call("hi").code, 200);
+  const std::string page = machine.Ask({.target = "/metrics"}).body;
+  EXPECT_THAT(page, HasSubstr(
+                        R"(gateway_function_invocation_total{function_name="hello",code="200"} 2)"));
+  EXPECT_THAT(page, HasSubstr(R"(gateway_service_count{function_name="hello"} 1)"));
+  EXPECT_THAT(page, HasSubstr(R"(kgpu_function_cold_starts_total{function_name="hello"} 1)"));
+  EXPECT_THAT(page, HasSubstr(R"(phase="worker_ready",le="0.1"} 1)"));
+  EXPECT_THAT(page, HasSubstr(R"(kgpu_function_gpus{function_name="hello"} 1)"));
+}
+
+TEST(ServiceTest, GpuTimeIsBusyDuringCallsAndHeldAlways) {
+  TestMachine machine;
+  std::optional<http::Responder> held;
+  machine.podman.handler = [&](const http::Request&, const http::Responder& responder) {
+    held = responder;
+  };
+  Function function = HelloFunction();
+  function.gpu.count = 2;
+  ASSERT_OK(machine.Deploy(function));
+  std::optional<http::Response> answer;
+  const auto call = machine.Begin({.target = "/function/hello"}, answer);
+  ASSERT_TRUE(machine.Until([&] { return held.has_value(); }));
+  machine.Advance(seconds(10));
+  held->Send(http::TextResponse(200, "done"));
+  ASSERT_TRUE(machine.Until([&] { return answer.has_value(); }));
+  machine.Advance(seconds(100));
+  const FunctionUse use =
+      machine.provider->UsageSince(machine.loop.clock().WallNow() - std::chrono::hours(1))
+          .at("hello");
+  EXPECT_EQ(use.calls, 1U);
+  EXPECT_NEAR(use.gpu_busy_seconds, 20, 2);
+  EXPECT_NEAR(use.gpu_held_seconds, 220, 4);
+}
+
+TEST(ServiceTest, UsageSurvivesARestart) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  ASSERT_EQ(machine.Call("hi").code, 200);
+  machine.KillProvider();
+  machine.StartProvider();
+  EXPECT_THAT(machine.Ask({.target = "/v1/usage?since=1h"}).body,
+              HasSubstr(R"("function":"hello","calls":1,"errors":0,"coldStarts":1)"));
+  EXPECT_EQ(machine.Ask({.target = "/v1/usage?since=x"}).code, 400);
+}
+
+TEST(ServiceTest, LogsCanBeFollowed) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  machine.dir.WriteFile("state/functions/logs/hello/a.log",
+                        "2026-01-31T12:00:00Z stdout F one\n");
+  http::Request request{.target = "/system/function-log/hello"};
+  EXPECT_THAT(machine.Ask(request).body, HasSubstr(R"(---\nName: hello\nLog:\none\n)"));
+  request.headers.Add("Accept", "text/plain");
+  EXPECT_EQ(machine.Ask(request).body, "one\n");
+  EXPECT_EQ(machine.Ask({.target = "/system/function-log/none"}).code, 404);
+}
+
+TEST(ServiceTest, StoppingRemovesReplicasAndKeepsFunctions) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.scaling.min_replicas = 1;
+  ASSERT_OK(machine.Deploy(function));
+  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 1; }));
+  EXPECT_EQ(machine.Ask({.method = "POST", .target = "/v1/stop"}).code, 200);
+  EXPECT_TRUE(machine.was_stopped);
+  EXPECT_EQ(machine.podman.containers(), 0U);
+  EXPECT_EQ(machine.agent.free(), 2U);
+  machine.KillProvider();
+  machine.StartProvider();
+  EXPECT_TRUE(machine.Until([&] { return machine.Running() == 1; }));
+}
+
+}  // namespace
+}  // namespace kgpu::functions

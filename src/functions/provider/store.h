@@ -1,0 +1,35 @@
+// The functions that are deployed here, a file each: written and fsynced before a deployment is
+// acknowledged.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/functions/provider/deployment.h"
+#include "src/platform/base/status.h"
+
+namespace kgpu::functions {
+
+class Store {
+ public:
+  // `folder`: "/var/lib/kgpu/functions/deployed"; made by Open.
+  explicit Store(std::string folder) : folder_(std::move(folder)) {}
+
+  struct Found {
+    std::vector<Deployment> deployments{};
+    // Files that could not be read: each was renamed to "<name>.bad", and is not looked at again.
+    std::vector<std::string> problems{};
+  };
+  // Errors: those of making and listing the folder.
+  StatusOr<Found> Open();
+  // Errors: those of AtomicFile.
+  Status Save(const Deployment& deployment);
+  Status Remove(const std::string& name);
+
+ private:
+  std::string PathOf(const std::string& name) const { return folder_ + "/" + name + ".json"; }
+
+  const std::string folder_;
+};
+
+}  // namespace kgpu::functions

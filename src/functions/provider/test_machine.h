@@ -1,0 +1,131 @@
+// A machine for tests of the provider: an agent with a few GPUs, a container engine, and in every
+// container a watchdog, all of them fakes with state on the test's own loop.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/functions/provider/programs.h"
+#include "src/functions/provider/provider.h"
+#include "src/functions/provider/service.h"
+#include "src/platform/http/client.h"
+#include "src/platform/http/server.h"
+#include "src/platform/sys/child_process.h"
+#include "testing/fake_loop.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::functions {
+
+// The agent's ledger. Fails the test if a GPU is lent twice.
+class FakeAgent {
+ public:
+  FakeAgent(EventLoop& loop, std::string socket, std::vector<std::string> gpus);
+
+  void Start();
+  void Stop() { server_.reset(); }
+  std::set<std::string> Holders() const;
+  size_t free() const;
+  std::optional<http::Response> refusal{};  // of the next requests for loans
+
+ private:
+  struct Lent {
+    std::string holder;
+    std::vector<std::string> gpus;
+  };
+  http::Response Answer(const http::Request& request);
+  http::Response Borrow(const http::Request& request);
+  std::string LoanText(const std::string& id) const;
+
+  EventLoop& loop_;
+  const std::string socket_;
+  const std::vector<std::string> gpus_;
+  std::map<std::string, Lent> loans_;
+  int last_ = 0;
+  std::unique_ptr<http::Server> server_;
+};
+
+// podman, with containers that are a process and a watchdog's socket.
+class FakePodman final : public Programs {
+ public:
+  using Handler = std::function<void(const http::Request&, const http::Responder&)>;
+
+  explicit FakePodman(EventLoop& loop) : loop_(loop) {}
+
+  void Start(ProgramRequest request, Done done) override;
+
+  size_t containers() const { return containers_.size(); }
+  // The devices that containers have, of all: a device in two containers is there twice.
+  std::multiset<std::string> Devices() const;
+  // The last `podman run`.
+  const std::vector<std::string>& last_run() const { return last_run_; }
+  int runs() const { return runs_; }
+  // As if the container's first process had been killed.
+  void KillAll();
+  // What provider there was is gone: nobody waits for the answers of podman any more.
+  void Forget() { ++generation_; }
+
+  std::set<std::string> images = {"localhost/kgpu-fn/hello"};
+  std::string run_error{};        // not empty: podman run fails with it
+  bool makes_workers_ready = true;
+  Handler handler{};              // of calls; by default, they are answered with their input
+
+ private:
+  struct Container {
+    std::map<std::string, std::string> labels;
+    std::vector<std::string> devices;
+    std::unique_ptr<sys::ChildProcess> process;
+    std::unique_ptr<http::Server> watchdog;
+    bool is_running = true;
+  };
+  sys::RunResult Do(const std::vector<std::string>& argv);
+  sys::RunResult Run(const std::vector<std::string>& argv);
+  std::string List() const;
+  void Answer(const http::Request& request, const http::Responder& responder);
+
+  EventLoop& loop_;
+  std::map<std::string, Container> containers_;
+  std::vector<std::string> last_run_;
+  int runs_ = 0;
+  uint64_t generation_ = 0;
+};
+
+class TestMachine {
+ public:
+  explicit TestMachine(std::vector<std::string> gpus = {"GPU-a", "GPU-b"});
+  ~TestMachine();
+
+  // A new provider and service, as after a restart.
+  void StartProvider();
+  // As kill -9: nothing is ended in an orderly way.
+  void KillProvider();
+
+  // Lets time pass until `holds`; false if it does not within a minute.
+  bool Until(const std::function<bool()>& holds);
+  void Advance(std::chrono::nanoseconds time) { loop.Advance(time); }
+  // Through the service's socket.
+  http::Response Ask(http::Request request);
+  std::unique_ptr<http::Call> Begin(http::Request request, std::optional<http::Response>& answer);
+  // OK once the function is deployed.
+  Status Deploy(const Function& function, DeployMode mode = DeployMode::kCreate);
+  http::Response Call(const std::string& input, const std::string& name = "hello");
+  size_t Running() const;
+  std::string socket() const { return dir.At("run/functions.sock"); }
+
+  TempDir dir;
+  FakeLoop loop;
+  FakeAgent agent;
+  FakePodman podman;
+  std::unique_ptr<Provider> provider;
+  std::unique_ptr<Service> service;
+  bool was_stopped = false;
+};
+
+// One that has a GPU, no minimum, and an image.
+Function HelloFunction();
+
+}  // namespace kgpu::functions

@@ -1,0 +1,63 @@
+#include "src/functions/watchdog/call_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/status_matchers.h"
+
+namespace kgpu::watchdog {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string TextOf(const CallFacts& facts) {
+  return CallText(facts).value() + CallTextEnd(std::chrono::milliseconds(1500));
+}
+
+TEST(CallTextTest, TellsTheWholeCall) {
+  const http::Headers headers{{"X-A", "1"}, {"Traceparent", "00-ab"}, {"x-a", "2"}};
+  EXPECT_EQ(
+      TextOf({.id = "i", .method = "GET", .path = "/p%20q", .query = "a=b", .headers = headers}),
+      R"({"id":"i","method":"GET","path":"/p%20q","query":"a=b",)"
+      R"("headers":{"x-a":"1, 2","traceparent":"00-ab"},"deadlineMs":1500})");
+}
+
+TEST(CallTextTest, WritesAnyBytesAsText) {
+  const http::Headers headers;
+  EXPECT_EQ(
+      TextOf({.path = "/\"\\\x01\xc3\xa9\xff\xed\xa0\x80\xf0\x9f\x98\x80", .headers = headers}),
+      "{\"id\":\"\",\"method\":\"POST\",\"path\":\"/\\\"\\\\\\u0001\xc3\xa9\\u00ff\\u00ed"
+      "\\u00a0\\u0080\xf0\x9f\x98\x80\",\"query\":\"\",\"headers\":{},\"deadlineMs\":1500}");
+}
+
+TEST(CallTextTest, RefusesWhatDoesNotFitAFrame) {
+  const http::Headers headers{{"x", std::string(size_t{1} << 20, 'x')}};
+  EXPECT_THAT(CallText({.headers = headers}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("send fewer than")));
+}
+
+TEST(CallTextTest, ReadsWhatAWorkerSaysWhenItIsReady) {
+  const auto ready = ParseReady(R"({"concurrent":true,"runtime":"python 3.11","more":1})");
+  ASSERT_OK(ready);
+  EXPECT_TRUE(ready->is_concurrent);
+  EXPECT_EQ(ready->runtime, "python 3.11");
+  EXPECT_FALSE(ParseReady("{}").value().is_concurrent);
+  for (const char* bad : {"", "[]", R"({"concurrent":1})", "{} {}"}) {
+    EXPECT_THAT(ParseReady(bad), StatusIs(StatusCode::kInvalidArgument)) << bad;
+  }
+}
+
+TEST(CallTextTest, ReadsTheHeadOfAnAnswer) {
+  const auto head = ParseHead(R"({"status":404,"headers":{"Content-Type":"text/plain"}})");
+  ASSERT_OK(head);
+  EXPECT_EQ(head->status, 404);
+  EXPECT_EQ(head->headers.Find("content-type"), "text/plain");
+  EXPECT_EQ(ParseHead("{}").value().status, 200);
+  for (const char* bad : {R"({"status":99})", R"({"status":"200"})", R"({"headers":[]})",
+                          R"({"headers":{"a":1}})", R"({"status":1.5})"}) {
+    EXPECT_THAT(ParseHead(bad), StatusIs(StatusCode::kInvalidArgument)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace kgpu::watchdog

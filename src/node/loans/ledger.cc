@@ -1,0 +1,214 @@
+#include "src/node/loans/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "src/kube/api/time.h"
+#include "src/node/config/tree_reader.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/doc/located.h"
+
+namespace kgpu::loans {
+namespace {
+
+namespace json = boost::json;
+
+constexpr uint64_t kVersion = 1;
+constexpr size_t kMaxIdSize = 64;
+constexpr size_t kMaxModelSize = 128;
+constexpr uint64_t kMaxNext = 1'000'000'000'000;
+constexpr std::array<std::string_view, 3> kLedgerKeys = {"version", "next", "loans"};
+constexpr std::array<std::string_view, 5> kLoanKeys = {"id", "holder", "model", "gpus", "since"};
+
+bool IsLetterOrDigit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+bool IsHolderCharacter(char c) {
+  return IsLetterOrDigit(c) || std::string_view("-_.:/").find(c) != std::string_view::npos;
+}
+
+Status CheckId(std::string_view id) {
+  const bool is_valid =
+      !id.empty() && id.size() <= kMaxIdSize &&
+      std::ranges::all_of(id, [](char c) { return IsLetterOrDigit(c) || c == '-'; });
+  return is_valid ? OkStatus() : InvalidArgument("\"{}\" is no id of a loan", Printable(id));
+}
+
+Status CheckModel(std::string_view model) {
+  return !model.empty() && model.size() <= kMaxModelSize
+             ? OkStatus()
+             : InvalidArgument("\"{}\" is no model of a GPU", Printable(model));
+}
+
+WallTime WholeSeconds(WallTime time) {
+  return std::chrono::time_point_cast<std::chrono::seconds>(time);
+}
+
+// A time that the printer writes as it was read.
+StatusOr<WallTime> ParseSince(std::string_view text) {
+  ASSIGN_OR_RETURN(const WallTime time, kube::ParseTime(text));
+  if (kube::FormatTime(time) != text) {
+    return InvalidArgument("\"{}\" must be a time such as 2026-01-02T03:04:05Z", Printable(text));
+  }
+  return time;
+}
+
+Loan ReadLoan(const config::Node& node) {
+  Loan loan;
+  node.ForEachField(kLoanKeys, [&loan](std::string_view name, const config::Node& field) {
+    if (name == "id") {
+      config::Set(loan.id, field.CheckedString(&CheckId));
+    } else if (name == "holder") {
+      config::Set(loan.holder, field.CheckedString(&CheckHolder));
+    } else if (name == "model") {
+      config::Set(loan.model, field.CheckedString(&CheckModel));
+    } else if (name == "gpus") {
+      field.ForEachItem([&loan](const config::Node& item) {
+        const auto text = item.String();
+        if (auto gpu = text ? item.Accept(device::GpuUuid::Parse(*text)) : std::nullopt) {
+          loan.gpus.push_back(*std::move(gpu));
+        }
+      });
+    } else if (const auto text = field.String()) {
+      config::Set(loan.since, field.Accept(ParseSince(*text)));
+    }
+  });
+  if (loan.id.empty() || loan.model.empty() || loan.since == WallTime()) {
+    node.Error("a loan needs id, holder, model, gpus and since");
+  }
+  return loan;
+}
+
+}  // namespace
+
+Status CheckHolder(std::string_view holder) {
+  if (holder.empty() || holder.size() > kMaxHolderSize || !IsLetterOrDigit(holder.front()) ||
+      !std::ranges::all_of(holder, IsHolderCharacter)) {
+    return InvalidArgument(
+        "\"{}\" must be 1 to {} letters, digits, \"-\", \"_\", \".\", \":\" or \"/\", with a "
+        "letter "
+        "or digit first: fn/hello/4f1c",
+        Printable(holder), kMaxHolderSize);
+  }
+  return OkStatus();
+}
+
+const Loan* Ledger::FindById(std::string_view id) const {
+  const auto found = std::ranges::find(loans_, id, &Loan::id);
+  return found == loans_.end() ? nullptr : &*found;
+}
+
+const Loan* Ledger::FindByHolder(std::string_view holder) const {
+  const auto found = std::ranges::find(loans_, holder, &Loan::holder);
+  return found == loans_.end() ? nullptr : &*found;
+}
+
+const Loan* Ledger::FindByGpu(const device::GpuUuid& gpu) const {
+  const auto found = std::ranges::find_if(loans_, [&gpu](const Loan& loan) {
+    return std::ranges::find(loan.gpus, gpu) != loan.gpus.end();
+  });
+  return found == loans_.end() ? nullptr : &*found;
+}
+
+// Whether `loan` can be added, whatever its id.
+Status Ledger::Check(const Loan& loan) const {
+  RETURN_IF_ERROR(CheckHolder(loan.holder));
+  if (loans_.size() >= kMaxLoans) {
+    return ResourceExhausted("{} loans are the limit: end one", kMaxLoans);
+  }
+  if (loan.gpus.empty() || loan.gpus.size() > kMaxGpusOfLoan) {
+    return InvalidArgument("a loan has 1 to {} GPUs, not {}", kMaxGpusOfLoan, loan.gpus.size());
+  }
+  if (FindByHolder(loan.holder) != nullptr) {
+    return AlreadyExists("{} has a loan already", loan.holder);
+  }
+  for (auto gpu = loan.gpus.begin(); gpu != loan.gpus.end(); ++gpu) {
+    const Loan* other = FindByGpu(*gpu);
+    if (other != nullptr || std::find(loan.gpus.begin(), gpu, *gpu) != gpu) {
+      return AlreadyExists("{} is lent to {} already", gpu->str(),
+                           other != nullptr ? other->holder : loan.holder);
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<Loan> Ledger::Add(Loan loan, WallTime since) {
+  RETURN_IF_ERROR(Check(loan));
+  loan.since = WholeSeconds(since);
+  // With the time: a ledger that was lost does not give an id a second time.
+  loan.id = fmt::format(
+      "{:x}-{}", static_cast<uint64_t>(std::chrono::system_clock::to_time_t(loan.since)), next_);
+  next_ = next_ == kMaxNext ? 1 : next_ + 1;
+  return loans_.emplace_back(std::move(loan));
+}
+
+bool Ledger::Remove(std::string_view id) {
+  return std::erase_if(loans_, [id](const Loan& loan) { return loan.id == id; }) != 0;
+}
+
+std::string PrintLedger(const Ledger& ledger) {
+  json::array loans;
+  for (const Loan& loan : ledger.loans_) {
+    json::array gpus;
+    for (const device::GpuUuid& gpu : loan.gpus) {
+      gpus.emplace_back(gpu.str());
+    }
+    loans.push_back(json::object{{"id", loan.id},
+                                 {"holder", loan.holder},
+                                 {"model", loan.model},
+                                 {"gpus", std::move(gpus)},
+                                 {"since", kube::FormatTime(loan.since)}});
+  }
+  return doc::Print(
+      json::object{{"version", kVersion}, {"next", ledger.next_}, {"loans", std::move(loans)}},
+      doc::Format::kJson);
+}
+
+StatusOr<Ledger> ParseLedger(std::string_view text, std::string_view file) {
+  ASSIGN_OR_RETURN(
+      const doc::Located document,
+      doc::ParseLocated(text, doc::Format::kJson, file, doc::Limits{.bytes = kMaxLedgerBytes}));
+  config::Problems problems(file);
+  const config::Node root(document, problems);
+  Ledger ledger;
+  std::optional<uint64_t> version;
+  std::optional<uint64_t> next;
+  root.ForEachField(kLedgerKeys, [&](std::string_view name, const config::Node& field) {
+    if (name == "version") {
+      version = field.Number(kVersion, kVersion);
+    } else if (name == "next") {
+      next = field.Number(1, kMaxNext);
+    } else {
+      field.ForEachItem([&](const config::Node& item) {
+        Loan loan = ReadLoan(item);
+        const Status status = ledger.FindById(loan.id) != nullptr
+                                  ? AlreadyExists("{} is the id of two loans", loan.id)
+                                  : ledger.Check(loan);
+        if (!status.ok()) {
+          item.Error("{}", Message(status));
+        } else {
+          ledger.loans_.push_back(std::move(loan));
+        }
+      });
+    }
+  });
+  RETURN_IF_ERROR(problems.ToStatus());
+  if (!version || !next) {
+    return InvalidArgument("{}: this is no ledger of lent GPUs: version or next is missing", file);
+  }
+  ledger.next_ = *next;
+  return ledger;
+}
+
+}  // namespace kgpu::loans

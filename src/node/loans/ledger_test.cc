@@ -1,0 +1,126 @@
+#include "src/node/loans/ledger.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "src/node/loans/test_stock.h"
+
+namespace kgpu::loans {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr WallTime kNow{std::chrono::seconds(1'700'000'000)};
+
+Loan MakeLoan(const std::string& holder, std::vector<device::GpuUuid> gpus) {
+  return {.holder = holder, .model = "T4", .gpus = std::move(gpus)};
+}
+
+TEST(LedgerTest, FindsALoanByIdHolderAndGpu) {
+  Ledger ledger;
+  const auto loan = ledger.Add(MakeLoan("fn/a/1", TestGpus({0, 1})), kNow);
+  ASSERT_OK(loan);
+  EXPECT_EQ(*ledger.FindById(loan->id), *loan);
+  EXPECT_EQ(*ledger.FindByHolder("fn/a/1"), *loan);
+  EXPECT_EQ(*ledger.FindByGpu(TestGpu(1)), *loan);
+  EXPECT_EQ(ledger.FindByGpu(TestGpu(2)), nullptr);
+  EXPECT_EQ(ledger.FindById("x"), nullptr);
+  EXPECT_EQ(ledger.FindByHolder("fn/a/2"), nullptr);
+}
+
+TEST(LedgerTest, NeverLendsAGpuTwice) {
+  Ledger ledger;
+  ASSERT_OK(ledger.Add(MakeLoan("a", TestGpus({0})), kNow));
+  EXPECT_THAT(ledger.Add(MakeLoan("b", TestGpus({1, 0})), kNow),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("is lent to a already")));
+  EXPECT_THAT(ledger.Add(MakeLoan("c", TestGpus({2, 2})), kNow),
+              StatusIs(StatusCode::kAlreadyExists));
+  EXPECT_THAT(ledger.Add(MakeLoan("a", TestGpus({3})), kNow), StatusIs(StatusCode::kAlreadyExists));
+  EXPECT_THAT(ledger.loans(), SizeIs(1));
+}
+
+TEST(LedgerTest, AGpuOfALoanThatHasEndedIsFree) {
+  Ledger ledger;
+  const auto first = ledger.Add(MakeLoan("a", TestGpus({0})), kNow);
+  ASSERT_OK(first);
+  EXPECT_TRUE(ledger.Remove(first->id));
+  EXPECT_FALSE(ledger.Remove(first->id));
+  const auto second = ledger.Add(MakeLoan("b", TestGpus({0})), kNow);
+  ASSERT_OK(second);
+  EXPECT_NE(second->id, first->id);
+}
+
+TEST(LedgerTest, TheNumberOfLoansAndOfTheirGpusIsLimited) {
+  Ledger ledger;
+  for (unsigned i = 0; i < kMaxLoans; ++i) {
+    ASSERT_OK(ledger.Add(MakeLoan(fmt::format("h{}", i), TestGpus({i})), kNow));
+  }
+  EXPECT_THAT(ledger.Add(MakeLoan("more", {TestGpu(kMaxLoans)}), kNow),
+              StatusIs(StatusCode::kResourceExhausted));
+  EXPECT_OK(ParseLedger(PrintLedger(ledger), "loans.json"));
+  EXPECT_THAT(Ledger().Add(MakeLoan("none", {}), kNow), StatusIs(StatusCode::kInvalidArgument));
+}
+
+TEST(LedgerTest, ReadsWhatItPrints) {
+  Ledger ledger;
+  ASSERT_OK(ledger.Add(MakeLoan("fn/a/1", TestGpus({0, 1})), kNow + std::chrono::milliseconds(7)));
+  ASSERT_OK(ledger.Add(MakeLoan("fn/b/2", TestGpus({5})), kNow));
+  const auto again = ParseLedger(PrintLedger(ledger), "loans.json");
+  ASSERT_OK(again);
+  EXPECT_EQ(*again, ledger);
+  EXPECT_EQ(ParseLedger(PrintLedger(Ledger()), "loans.json").value(), Ledger());
+}
+
+TEST(LedgerTest, EveryTornTextIsRefused) {
+  Ledger ledger;
+  ASSERT_OK(ledger.Add(MakeLoan("fn/a/1", TestGpus({0})), kNow));
+  const std::string text = PrintLedger(ledger);
+  for (size_t size = 0; size + 1 < text.size(); ++size) {
+    const auto torn = ParseLedger(std::string_view(text).substr(0, size), "loans.json");
+    EXPECT_THAT(torn, StatusIs(StatusCode::kInvalidArgument)) << size;
+  }
+}
+
+TEST(LedgerTest, RefusesWhatBreaksAnInvariant) {
+  Ledger ledger;
+  ASSERT_OK(ledger.Add(MakeLoan("fn/a/1", TestGpus({0})), kNow));
+  const std::string text = PrintLedger(ledger);
+  const auto with = [&text](std::string_view from, std::string_view to) {
+    std::string changed = text;
+    const size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return ParseLedger(changed.replace(at, from.size(), to), "loans.json");
+  };
+  const std::string loan = text.substr(text.find('[') + 1, text.rfind(']') - text.find('[') - 1);
+  EXPECT_THAT(with(loan, loan + "," + loan),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("is the id of two loans")));
+  EXPECT_THAT(with("\"version\": 1", "\"version\": 2"), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(with("\"next\": 2", "\"next\": 0"), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(with("GPU-", "MIG-"), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(with("fn/a/1", "fn/a 1"), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(with("T4", ""), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(with("\"holder\"", "\"owner\""),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("owner")));
+  EXPECT_THAT(with("2023-11-14T22:13:20Z", "yesterday"), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(ParseLedger("{}", "loans.json"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no ledger of lent GPUs")));
+}
+
+TEST(CheckHolderTest, AllowsNamesOnly) {
+  for (const char* holder : {"a", "fn/hello/4f1c", "7:x_y-z.w", "A/B"}) {
+    EXPECT_OK(CheckHolder(holder)) << holder;
+  }
+  for (const std::string& holder :
+       {std::string(), std::string("/a"), std::string("a b"), std::string("a\n"), std::string("ä"),
+        std::string(kMaxHolderSize + 1, 'a')}) {
+    EXPECT_THAT(CheckHolder(holder), StatusIs(StatusCode::kInvalidArgument)) << holder;
+  }
+}
+
+}  // namespace
+}  // namespace kgpu::loans

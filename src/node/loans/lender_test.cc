@@ -1,0 +1,319 @@
+#include "src/node/loans/lender.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/node/loans/ledger_file.h"
+#include "src/node/loans/test_stock.h"
+#include "src/platform/base/log.h"
+#include "testing/fake_clock.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::loans {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Reply = std::optional<StatusOr<Lender::Lent>>;
+
+// A process with a lender, and a disk whose work waits until the test does it.
+class Process {
+ public:
+  Process(const Clock& clock, std::string path, const TestStock& stock)
+      : path_(std::move(path)),
+        lender_(
+            clock, LoadLedger(path_),
+            {.save =
+                 [this](const Ledger& ledger, std::function<void(const Status&)> done) {
+                   if (is_disk_full_) {
+                     done(ResourceExhausted("write {}: no space left on device", path_));
+                     return true;
+                   }
+                   EXPECT_FALSE(write_) << "two writes at a time";
+                   write_ = {ledger, std::move(done)};
+                   return true;
+                 },
+             .load =
+                 [this](const std::function<void(StatusOr<Ledger>)>& done) {
+                   done(LoadLedger(path_));
+                   return true;
+                 }},
+            [&stock](const LoanRequest& request, const Ledger& ledger) {
+              return stock.Choose(request, ledger);
+            },
+            [this] { ++changes_; }) {}
+
+  std::shared_ptr<Reply> Lend(const std::string& holder, size_t count = 1) {
+    auto reply = std::make_shared<Reply>();
+    lender_.Lend({.holder = holder, .count = count}, [reply](auto lent) { *reply = lent; });
+    return reply;
+  }
+  std::shared_ptr<std::optional<Status>> End(const std::string& id) {
+    auto reply = std::make_shared<std::optional<Status>>();
+    lender_.End(id, [reply](const Status& status) { *reply = status; });
+    return reply;
+  }
+  // The disk has the file, but nobody knows yet.
+  void Write() { ASSERT_OK(SaveLedger(path_, write_->first)); }
+  void Answer() {
+    const auto write = *std::exchange(write_, std::nullopt);
+    write.second(OkStatus());
+  }
+  void DoAll() {
+    while (write_) {
+      Write();
+      Answer();
+    }
+  }
+  bool writes() const { return write_.has_value(); }
+  void FillDisk(bool is_full) { is_disk_full_ = is_full; }
+  int changes() const { return changes_; }
+  Lender& lender() { return lender_; }
+
+ private:
+  const std::string path_;
+  std::optional<std::pair<Ledger, std::function<void(const Status&)>>> write_;
+  bool is_disk_full_ = false;
+  int changes_ = 0;
+  Lender lender_;
+};
+
+class LenderTest : public ::testing::Test {
+ protected:
+  // A kill -9: what waits is lost, the file stays.
+  void Restart() { process_ = std::make_unique<Process>(clock_, path(), stock_); }
+  void SetUp() override {
+    SetLogSink([](LogLevel, std::string_view) {});
+    Restart();
+  }
+  void TearDown() override { SetLogSink({}); }
+  std::string path() const { return dir_.At("state/loans.json"); }
+
+  TempDir dir_;
+  FakeClock clock_;
+  TestStock stock_{{"T4", "T4", "T4", "T4"}};
+  std::unique_ptr<Process> process_;
+};
+
+TEST_F(LenderTest, AnswersOnceTheLoanIsOnTheDisk) {
+  const auto reply = process_->Lend("a", 2);
+  EXPECT_FALSE(reply->has_value());
+  EXPECT_NE(process_->lender().LoanOf(TestGpu(0)), nullptr);
+  process_->Write();
+  EXPECT_FALSE(reply->has_value());
+  process_->Answer();
+  ASSERT_TRUE(reply->has_value());
+  ASSERT_OK(**reply);
+  EXPECT_EQ((**reply)->loan.gpus, TestGpus({0, 1}));
+  EXPECT_TRUE((**reply)->is_new);
+  EXPECT_THAT(LoadLedger(path()).value().loans(), SizeIs(1));
+}
+
+TEST_F(LenderTest, AHolderGetsTheSameLoanAgain) {
+  const auto first = process_->Lend("a");
+  const auto second = process_->Lend("a");  // while the disk is busy with the first
+  process_->DoAll();
+  ASSERT_OK(**first);
+  ASSERT_OK(**second);
+  EXPECT_EQ((**first)->loan, (**second)->loan);
+  EXPECT_FALSE((**second)->is_new);
+  Restart();
+  const auto third = process_->Lend("a");
+  ASSERT_TRUE(third->has_value());
+  EXPECT_EQ((**third)->loan, (**first)->loan);
+}
+
+TEST_F(LenderTest, TwoHoldersNeverGetTheSameGpu) {
+  const auto a = process_->Lend("a", 2);
+  const auto b = process_->Lend("b", 2);
+  const auto c = process_->Lend("c");
+  process_->DoAll();
+  EXPECT_EQ((**a)->loan.gpus, TestGpus({0, 1}));
+  EXPECT_EQ((**b)->loan.gpus, TestGpus({2, 3}));
+  EXPECT_THAT(**c, StatusIs(StatusCode::kUnavailable));
+}
+
+TEST_F(LenderTest, AGpuIsFreeOnceTheEndIsOnTheDisk) {
+  const auto a = process_->Lend("a", 4);
+  process_->DoAll();
+  const auto end = process_->End((**a)->loan.id);
+  EXPECT_NE(process_->lender().LoanOf(TestGpu(0)), nullptr);
+  EXPECT_FALSE(end->has_value());
+  process_->DoAll();
+  EXPECT_OK(**end);
+  EXPECT_EQ(process_->lender().LoanOf(TestGpu(0)), nullptr);
+  const auto again = process_->End((**a)->loan.id);
+  EXPECT_OK(**again);
+}
+
+TEST_F(LenderTest, AFullDiskLendsNothingAndEndsNothing) {
+  const auto a = process_->Lend("a");
+  process_->DoAll();
+  process_->FillDisk(true);
+  const auto b = process_->Lend("b");
+  EXPECT_THAT(**b, StatusIs(StatusCode::kDataLoss, HasSubstr("no space left")));
+  const auto end = process_->End((**a)->loan.id);
+  EXPECT_THAT(**end, StatusIs(StatusCode::kDataLoss));
+  EXPECT_THAT(process_->lender().ledger().loans(), SizeIs(1));
+  EXPECT_EQ(process_->lender().LoanOf(TestGpu(1)), nullptr);
+  EXPECT_THAT(process_->lender().problem(), HasSubstr("no space left"));
+  process_->FillDisk(false);
+  EXPECT_FALSE(process_->End((**a)->loan.id)->has_value());
+  process_->DoAll();
+  EXPECT_THAT(process_->lender().ledger().loans(), IsEmpty());
+  EXPECT_EQ(process_->lender().problem(), "");
+}
+
+TEST_F(LenderTest, AnUnreadableLedgerLendsAndEndsNothingUntilItIsRead) {
+  dir_.MakeDir("state");
+  dir_.WriteFile("state/loans.json", "?");
+  Restart();
+  EXPECT_FALSE(process_->lender().is_known());
+  EXPECT_THAT(**process_->Lend("a"), StatusIs(StatusCode::kDataLoss, HasSubstr("remove the file")));
+  EXPECT_THAT(**process_->End("x"), StatusIs(StatusCode::kDataLoss));
+  process_->lender().Reload();
+  EXPECT_FALSE(process_->lender().is_known());
+  EXPECT_EQ(dir_.ReadFile("state/loans.json"), "?");
+  ASSERT_OK(SaveLedger(path(), Ledger()));
+  process_->lender().Reload();
+  EXPECT_TRUE(process_->lender().is_known());
+  const auto a = process_->Lend("a");
+  process_->DoAll();
+  EXPECT_OK(**a);
+}
+
+TEST_F(LenderTest, RequestsThatWaitAreLimited) {
+  std::vector<std::shared_ptr<Reply>> replies;
+  for (int i = 0; i < 100; ++i) {
+    replies.push_back(process_->Lend(fmt::format("h{}", i)));
+  }
+  EXPECT_FALSE(replies.front()->has_value());
+  ASSERT_TRUE(replies.back()->has_value());
+  EXPECT_THAT(**replies.back(), StatusIs(StatusCode::kResourceExhausted));
+  process_->DoAll();
+  for (const auto& reply : replies) {
+    EXPECT_TRUE(reply->has_value());
+  }
+}
+
+// Each moment between two steps of a loan and of its end.
+TEST_F(LenderTest, AKillAtAnyPointLosesNoLoanThatSomebodyKnows) {
+  (void)process_->Lend("a");  // killed before the write
+  Restart();
+  EXPECT_THAT(process_->lender().ledger().loans(), IsEmpty());
+  (void)process_->Lend("a");
+  process_->Write();  // killed after it: the holder asks again
+  Restart();
+  const auto a = process_->Lend("a");
+  ASSERT_TRUE(a->has_value());
+  EXPECT_FALSE((**a)->is_new);
+  (void)process_->End((**a)->loan.id);
+  Restart();
+  EXPECT_NE(process_->lender().LoanOf((**a)->loan.gpus.front()), nullptr);
+  (void)process_->End((**a)->loan.id);
+  process_->Write();
+  Restart();
+  EXPECT_EQ(process_->lender().LoanOf((**a)->loan.gpus.front()), nullptr);
+  EXPECT_OK(**process_->End((**a)->loan.id));
+}
+
+// Holders that borrow and give back at random over a process that is killed at random.
+class Holders {
+ public:
+  explicit Holders(uint32_t seed) : random_(seed) {}
+
+  void Act(Process& process) {
+    const std::string holder = fmt::format("fn/f/{}", Random(6));
+    const auto held = loans_.find(holder);
+    if (held == loans_.end()) {
+      lending_[holder] = process.Lend(holder, 1 + Random(2));
+    } else {
+      ending_[holder] = process.End(held->second.id);
+    }
+    if (Random(3) != 0 && process.writes()) {
+      process.Write();
+      if (Random(3) != 0) {
+        process.Answer();
+      }
+    }
+    Hear();
+  }
+  // What was not answered is unknown to the holders, as after a kill.
+  void ForgetQuestions() {
+    lending_.clear();
+    ending_.clear();
+  }
+  void ExpectNothingLentTwice() const {
+    std::set<std::string> gpus;
+    for (const auto& [holder, loan] : loans_) {
+      for (const device::GpuUuid& gpu : loan.gpus) {
+        EXPECT_TRUE(gpus.insert(gpu.str()).second) << gpu.str() << " again to " << holder;
+      }
+    }
+  }
+  const std::map<std::string, Loan>& loans() const { return loans_; }
+  uint32_t Random(uint32_t below) { return random_() % below; }
+
+ private:
+  void Hear() {
+    for (const auto& [holder, reply] : std::exchange(lending_, {})) {
+      if (!reply->has_value()) {
+        lending_[holder] = reply;
+      } else if ((*reply)->ok()) {
+        loans_[holder] = (**reply)->loan;
+      }
+    }
+    // Whoever asks for the end no longer uses the GPUs.
+    for (const auto& [holder, reply] : ending_) {
+      loans_.erase(holder);
+    }
+  }
+
+  std::mt19937 random_;
+  std::map<std::string, Loan> loans_;  // as the holders know them
+  std::map<std::string, std::shared_ptr<Reply>> lending_;
+  std::map<std::string, std::shared_ptr<std::optional<Status>>> ending_;
+};
+
+TEST_F(LenderTest, KilledThreeHundredTimesItLendsNothingTwiceAndLeaksNothing) {
+  Holders holders(7);
+  for (int kill = 0; kill < 300; ++kill) {
+    for (uint32_t actions = 1 + holders.Random(5); actions > 0; --actions) {
+      holders.Act(*process_);
+      holders.ExpectNothingLentTwice();
+    }
+    holders.ForgetQuestions();
+    Restart();
+    for (const auto& [holder, loan] : holders.loans()) {
+      const Loan* kept = process_->lender().ledger().FindByHolder(holder);
+      ASSERT_NE(kept, nullptr) << holder;
+      EXPECT_EQ(*kept, loan);
+    }
+  }
+  // Whatever nobody knows of is in the list, where its holder's owner finds it.
+  const Ledger left = process_->lender().ledger();
+  for (const Loan& loan : left.loans()) {
+    (void)process_->End(loan.id);
+  }
+  process_->DoAll();
+  const auto all = process_->Lend("last", 4);
+  process_->DoAll();
+  ASSERT_OK(**all);
+  EXPECT_EQ((**all)->loan.gpus, TestGpus({0, 1, 2, 3}));
+}
+
+}  // namespace
+}  // namespace kgpu::loans

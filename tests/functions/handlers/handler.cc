@@ -1,0 +1,57 @@
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "kgpu/fn.h"
+
+namespace {
+
+std::string ValueOf(const kgpu::fn::Call& call, const std::string& name) {
+  const auto found = call.headers().find(name);
+  return found == call.headers().end() ? "" : found->second;
+}
+
+void Misbehave(const std::string& word) {
+  if (word == "throw") {
+    throw std::runtime_error("no such thing");
+  }
+  if (word == "exit") {
+    std::_Exit(3);
+  }
+  if (word == "crash") {
+    std::raise(SIGSEGV);
+  }
+  while (word == "hang") {
+    pause();
+  }
+}
+
+}  // namespace
+
+void StreamHandler(kgpu::fn::Call& call) {
+  const std::string& input = call.input();
+  const std::string word = input.substr(0, input.find_first_of(" \n"));
+  Misbehave(word);
+  while (word == "flood" && call.Write(std::string(65536, 'x'))) {
+  }
+  if (word == "head") {
+    call.SetStatus(418);
+    call.SetHeader("X-Pot", "tea");
+    call.Write(call.method() + " " + call.path() + " " + call.query() + " " +
+               ValueOf(call, "traceparent") + " " + call.id());
+  } else if (word == "stream") {
+    for (int i = 0; i < std::atoi(input.c_str() + word.size()); ++i) {
+      call.Write("piece " + std::to_string(i) + "\n");
+    }
+  } else {
+    if (word == "print") {
+      std::puts("a line of the log");
+      std::fputs("an error of the log\n", stderr);
+    }
+    call.Write(input);
+  }
+}

@@ -1,0 +1,219 @@
+// kgpu-fnwatch with the worker library of each runtime.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/functions/watchdog_run.h"
+#include "tests/functions/worker_kinds.h"
+
+namespace kgpu::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// Built when the first test asks for it.
+const WorkerKind& KindOf(const std::string& runtime) {
+  static std::map<std::string, std::unique_ptr<WorkerKind>>& kinds =
+      *new std::map<std::string, std::unique_ptr<WorkerKind>>();
+  std::unique_ptr<WorkerKind>& kind = kinds[runtime];
+  if (kind == nullptr) {
+    kind = std::make_unique<WorkerKind>(runtime);
+  }
+  return *kind;
+}
+
+std::string FaultOf(const http::Response& response) {
+  return std::string(response.headers.Find("Kgpu-Fault").value_or("none"));
+}
+
+class WorkerTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (const std::string& problem = KindOf(GetParam()).problem(); !problem.empty()) {
+      if (problem.ends_with("is not installed")) {
+        GTEST_SKIP() << problem;
+      }
+      FAIL() << problem;
+    }
+  }
+  void Run(std::vector<std::string> flags = {}) {
+    run_.emplace(KindOf(GetParam()).Settings(std::move(flags)));
+    ASSERT_EQ(run_->WaitUntilReady(), "");
+  }
+  // The last thing each test does with a worker that misbehaved.
+  void ExpectWorks() const {
+    const http::Response next = run_->Post("/", "echo again");
+    EXPECT_EQ(next.code, 200) << next.body << run_->Log();
+    EXPECT_EQ(next.body, "echo again");
+  }
+
+  std::optional<WatchdogRun> run_;
+};
+
+TEST_P(WorkerTest, PassesBytesUnchanged) {
+  Run();
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) {
+    bytes += static_cast<char>(i);
+  }
+  EXPECT_EQ(run_->Post("/", bytes).body, bytes);
+  std::string large = "echo ";
+  while (large.size() < (size_t{3} << 20) + 7) {
+    large += bytes;
+  }
+  const http::Response answer = run_->Post("/", large);
+  EXPECT_EQ(answer.code, 200) << answer.body.substr(0, 300);
+  EXPECT_TRUE(answer.body == large) << answer.body.size() << " bytes";
+  EXPECT_EQ(run_->Post("/", "").body, "");
+}
+
+TEST_P(WorkerTest, TellsAnExceptionAndGoesOn) {
+  Run();
+  const http::Response answer = run_->Post("/", "throw");
+  EXPECT_EQ(answer.code, 500);
+  EXPECT_EQ(FaultOf(answer), "handler");
+  EXPECT_THAT(answer.body, HasSubstr("no such thing"));
+  ExpectWorks();
+  EXPECT_EQ(run_->Status("restarts"), "0");
+}
+
+TEST_P(WorkerTest, RestartsAfterAnExitOrACrash) {
+  Run();
+  const http::Response exit = run_->Post("/", "exit");
+  EXPECT_EQ(exit.code, 502);
+  EXPECT_EQ(FaultOf(exit), "crash");
+  EXPECT_THAT(exit.body, HasSubstr("exit code 3"));
+  ExpectWorks();
+  const http::Response crash = run_->Post("/", "crash");
+  EXPECT_EQ(crash.code, 502);
+  EXPECT_EQ(FaultOf(crash), "crash");
+  ExpectWorks();
+  EXPECT_EQ(run_->Status("restarts"), "2");
+}
+
+TEST_P(WorkerTest, ReplacesAHandlerThatHangs) {
+  Run({"--timeout", "500ms"});
+  const http::Response answer = run_->Post("/", "hang");
+  EXPECT_EQ(answer.code, 504);
+  EXPECT_EQ(FaultOf(answer), "timeout");
+  ExpectWorks();
+}
+
+TEST_P(WorkerTest, BoundsAFloodOfOutput) {
+  Run({"--max-output", "3Mi"});
+  const http::Response answer = run_->Post("/", "flood");
+  // Its beginning was sent before the limit was reached, and cannot be taken back.
+  EXPECT_TRUE(answer.code == 0 || FaultOf(answer) == "output") << answer.code << answer.body.size();
+  EXPECT_LT(answer.body.size(), size_t{4} << 20);
+  ExpectWorks();
+}
+
+TEST_P(WorkerTest, PassesTheCallAndItsAnswersHead) {
+  Run();
+  const http::Response answer =
+      run_->Call({.method = "PUT",
+                  .target = "/a%20b?c=d&e",
+                  .headers = {{"Traceparent", "00-0af7-b7ad-01"}, {"X-Call-Id", "call-7"}},
+                  .body = "head"});
+  EXPECT_EQ(answer.code, 418);
+  EXPECT_EQ(answer.headers.Find("X-Pot"), "tea");
+  EXPECT_EQ(answer.headers.Find("X-Call-Id"), "call-7");
+  EXPECT_TRUE(answer.headers.Find("X-Duration-Seconds"));
+  EXPECT_EQ(answer.body, "PUT /a%20b c=d&e 00-0af7-b7ad-01 call-7");
+}
+
+TEST_P(WorkerTest, Streams) {
+  Run();
+  std::string expected;
+  for (int i = 0; i < 100; ++i) {
+    expected += fmt::format("piece {}\n", i);
+  }
+  EXPECT_EQ(run_->Post("/", "stream 100").body, expected);
+}
+
+TEST_P(WorkerTest, LogsWhatTheHandlerPrints) {
+  Run();
+  EXPECT_EQ(run_->Post("/", "print").body, "print");
+  EXPECT_THAT(run_->Log(), HasSubstr("a line of the log\n"));
+  EXPECT_THAT(run_->Log(), HasSubstr("an error of the log\n"));
+}
+
+TEST_P(WorkerTest, RunsCallsAtATime) {
+  Run({"--concurrency", "8", "--timeout", "1500ms"});
+  // Seven hang: only if they run beside it, the eighth has an answer.
+  std::vector<std::future<http::Response>> hung;
+  for (int i = 0; i < 7; ++i) {
+    hung.push_back(std::async(std::launch::async, [&] { return run_->Post("/", "hang"); }));
+  }
+  while (run_->Status("inFlight") != "7") {
+  }
+  EXPECT_EQ(run_->Post("/", "echo beside").body, "echo beside");
+  for (auto& call : hung) {
+    EXPECT_EQ(call.get().code, 504);
+  }
+  ExpectWorks();
+}
+
+TEST_P(WorkerTest, KeepsCallsApart) {
+  Run({"--concurrency", "8", "--queue", "100"});
+  std::vector<std::future<bool>> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.push_back(std::async(std::launch::async, [this, i] {
+      bool is_right = true;
+      for (int n = 0; n < 20; ++n) {
+        const std::string body = fmt::format("echo {} {} ", i, n) + std::string(i * 5000, 'x');
+        is_right = is_right && run_->Post("/", body).body == body;
+      }
+      return is_right;
+    }));
+  }
+  for (auto& caller : callers) {
+    EXPECT_TRUE(caller.get());
+  }
+}
+
+TEST_P(WorkerTest, DrainsOnSigterm) {
+  Run({"--timeout", "1500ms"});
+  auto hung = std::async(std::launch::async, [this] { return run_->Post("/", "hang"); });
+  while (run_->Status("inFlight") != "1") {
+  }
+  auto waiting = std::async(std::launch::async, [this] { return run_->Post("/", "echo waited"); });
+  while (run_->Status("waiting") != "1") {
+  }
+  run_->Signal(SIGTERM);
+  while (run_->Status("state") != "\"draining\"") {
+  }
+  const http::Response refused = run_->Post("/", "echo");
+  EXPECT_EQ(refused.code, 503);
+  EXPECT_EQ(FaultOf(refused), "stopping");
+  EXPECT_EQ(run_->Call({.target = "/_/ready"}).code, 503);
+  EXPECT_EQ(hung.get().code, 504);
+  EXPECT_EQ(waiting.get().body, "echo waited");
+  EXPECT_EQ(run_->Wait(), "exit code 0");
+}
+
+TEST_P(WorkerTest, EndsIdleWorkersOnSigterm) {
+  Run({"--grace", "60s"});
+  ExpectWorks();
+  run_->Signal(SIGTERM);
+  EXPECT_EQ(run_->Wait(), "exit code 0");
+  EXPECT_THAT(run_->Log(), HasSubstr("how=\"exit code 0\"")) << "the worker ended by itself";
+}
+
+INSTANTIATE_TEST_SUITE_P(Runtimes, WorkerTest,
+                         ::testing::Values("python3", "cpp", "nodejs", "go", "ruby", "java"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace kgpu::e2e
