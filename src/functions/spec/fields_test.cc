@@ -182,6 +182,7 @@ TEST(FunctionFieldsTest, AsyncAndRetries) {
   const Function function = Read("async: true, retries: 3");
   EXPECT_TRUE(function.calls.is_async);
   EXPECT_EQ(function.calls.retries, 3);
+  EXPECT_EQ(Read("retries: 3").calls.retries, 3) << "a single call may be asynchronous, too";
 }
 
 TEST(FunctionFieldsTest, Isolation) {

@@ -146,9 +146,6 @@ void AddCallConflicts(const Function& function, std::vector<std::string>& confli
         fmt::format("processes: {} must be at most concurrency, {}: the others would have no calls",
                     calls.processes, calls.concurrency));
   }
-  if (calls.retries > 0 && !calls.is_async) {
-    conflicts.emplace_back("retries: only asynchronous calls are retried: set async: true");
-  }
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST(FunctionsFileTest, EveryErrorNamesPlaceFieldValueAndFix) {
       {"timeout: 0", "timeout: \"0\" must be between 1ms and 24h"},
       {"idle: 10ms", "idle: \"10ms\" must be between 1s and 24h"},
       {"async: yes", "async: \"yes\" must be one of true, false"},
-      {"retries: 3", "retries: only asynchronous calls are retried: set async: true"},
+      {"retries: -1", "retries: \"-1\" must be an integer from 0 to 100"},
       {"pids: 1", "\"1\" must be an integer from 16 to 1000000"},
       {"network: host", "network: \"host\" must be one of default, none"},
       {"desc:", "functions.hello.desc: has no value: set one, or remove the key"},

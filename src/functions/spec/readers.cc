@@ -196,8 +196,11 @@ GivenGpus ReadGpus(const Node& node) {
 
 GivenGpus MergeGpus(GivenGpus first, const GivenGpus& second, std::string_view first_name,
                     Problems& problems) {
-  if (!first.request || !second.request) {
-    return first.request ? std::move(first) : second;
+  if (!second.request) {
+    return first;
+  }
+  if (!first.request) {
+    return second;
   }
   const bool differs = first.request->count != second.request->count ||
                        (first.is_map && second.is_map && *first.request != *second.request);
@@ -206,7 +209,10 @@ GivenGpus MergeGpus(GivenGpus first, const GivenGpus& second, std::string_view f
                  fmt::format("{}: {} must equal {}, since a GPU is not shared: remove one",
                              second.path, second.shown, first_name));
   }
-  return second.is_map && !first.is_map ? second : std::move(first);
+  if (second.is_map && !first.is_map) {
+    return second;
+  }
+  return first;
 }
 
 GivenResources ReadResources(const Node& node, const ResourceKeys& keys) {
