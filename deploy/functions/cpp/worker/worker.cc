@@ -48,7 +48,10 @@ namespace {
 constexpr int kInput = 3;
 constexpr int kOutput = 4;
 constexpr std::size_t kHead = 12;
-constexpr std::size_t kMaxPayload = std::size_t{1} << 20;
+// Of a frame: as much as the watchdog reads at a time.
+constexpr std::size_t kPiece = std::size_t{128} << 10;
+// Of what is written as it is, not copied into a batch.
+constexpr std::size_t kLarge = std::size_t{16} << 10;
 constexpr std::size_t kReadSize = std::size_t{256} << 10;
 constexpr std::size_t kMaxFailure = 16384;
 // Answers up to this size are put together and written when no more calls are at hand.
@@ -85,6 +88,10 @@ class Output {
   void Add(char type, std::uint32_t call, const char* bytes, std::size_t size) {
     const std::lock_guard<std::mutex> lock(mutex_);
     AppendHead(batch_, type, call, size);
+    if (size > kLarge) {
+      WriteBatch();
+      return Write(bytes, size);
+    }
     batch_.append(bytes, size);
     if (batch_.size() > kBatch) {
       WriteBatch();
@@ -97,8 +104,11 @@ class Output {
 
  private:
   void WriteBatch() {
-    const char* at = batch_.data();
-    std::size_t left = batch_.size();
+    Write(batch_.data(), batch_.size());
+    batch_.clear();
+  }
+
+  static void Write(const char* at, std::size_t left) {
     while (left > 0) {
       const ssize_t count = write(kOutput, at, left);
       if (count < 0 && errno == EINTR) {
@@ -110,7 +120,6 @@ class Output {
       at += count;
       left -= static_cast<std::size_t>(count);
     }
-    batch_.clear();
   }
 
   std::mutex mutex_;
@@ -163,7 +172,7 @@ class Call::Impl {
   void Data(const char* bytes, std::size_t size) {
     SendHead();
     while (size > 0) {
-      const std::size_t part = size < kMaxPayload ? size : kMaxPayload;
+      const std::size_t part = size < kPiece ? size : kPiece;
       output.Add('D', number, bytes, part);
       bytes += part;
       size -= part;
@@ -348,22 +357,24 @@ class Worker {
 
   // Only by the thread that reads.
   bool ReadMore() {
-    buffer_.erase(0, begin_);
+    std::memmove(&buffer_[0], &buffer_[begin_], end_ - begin_);
+    end_ -= begin_;
     begin_ = 0;
-    const std::size_t have = buffer_.size();
-    buffer_.resize(have + kReadSize);
+    if (buffer_.size() < end_ + kReadSize) {
+      buffer_.resize(end_ + kReadSize);
+    }
     ssize_t count = 0;
     do {
-      count = read(kInput, &buffer_[have], kReadSize);
+      count = read(kInput, &buffer_[end_], kReadSize);
     } while (count < 0 && errno == EINTR);
-    buffer_.resize(have + (count > 0 ? static_cast<std::size_t>(count) : 0));
+    end_ += count > 0 ? static_cast<std::size_t>(count) : 0;
     return count > 0;
   }
 
   void TakeFrames() {
     while (true) {
-      const char* at = buffer_.data() + begin_;
-      const std::size_t have = buffer_.size() - begin_;
+      const char* at = &buffer_[begin_];
+      const std::size_t have = end_ - begin_;
       if (have < kHead || have - kHead < ReadU32(at)) {
         return;
       }
@@ -397,8 +408,9 @@ class Worker {
 
   const std::size_t threads_;
   Output output_;
-  std::string buffer_;
-  std::size_t begin_ = 0;
+  std::string buffer_ = std::string(kReadSize, '\0');
+  std::size_t begin_ = 0;  // of what was read and not taken
+  std::size_t end_ = 0;
   std::mutex mutex_;
   std::condition_variable ready_;
   std::condition_variable done_;
