@@ -21,7 +21,12 @@ pid_t EndedChild() {
 
 class ReaperTest : public ::testing::Test {
  protected:
-  void SetUp() override { AdoptOrphans(); }
+  void SetUp() override {
+    // Other tests have killed theirs without waiting.
+    while (waitpid(-1, nullptr, 0) > 0) {
+    }
+    AdoptOrphans();
+  }
   void TearDown() override { (void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0); }
 };
 
