@@ -39,13 +39,16 @@ StatusOr<UniqueFd> Connect(const std::string& address) {
   return socket;
 }
 
-// Whether `input` is one whole response with a Content-Length.
+// Whether `input` is one whole response, of which the body has no line ends.
 bool IsComplete(std::string_view input) {
   constexpr std::string_view kLength = "Content-Length: ";
   const size_t end = input.find("\r\n\r\n");
   size_t at = input.find(kLength);
-  if (end == std::string_view::npos || at >= end) {
+  if (end == std::string_view::npos) {
     return false;
+  }
+  if (at >= end) {
+    return input.ends_with("\r\n0\r\n\r\n");  // in chunks
   }
   at += kLength.size();
   const auto length = ParseUint(input.substr(at, input.find('\r', at) - at));

@@ -5,6 +5,7 @@
 //   hang      never returns                 flood     output without end, until it is given up
 //   head      status 418, a header, and what the call was: method path query header
 //   stream n  n pieces "piece i\n", each sent before the next is made
+//   mesh …    the output of the function "other" for the rest of the input (not nodejs and java)
 //   print     writes to the standard output
 #pragma once
 

@@ -142,6 +142,24 @@ TEST_P(WorkerTest, Streams) {
   EXPECT_EQ(run_->Post("/", "stream 100").body, expected);
 }
 
+// Another watchdog is the rest of the mesh: its handler answers at any path.
+TEST_P(WorkerTest, CallsOtherFunctions) {
+  if (const std::string runtime = GetParam(); runtime == "nodejs" || runtime == "java") {
+    GTEST_SKIP() << "OpenFx has no mesh call for " << runtime;
+  }
+  WatchdogRun other(KindOf(GetParam()).Settings());
+  ASSERT_EQ(other.WaitUntilReady(), "");
+  WatchdogRun::Settings settings = KindOf(GetParam()).Settings();
+  settings.environment.push_back("KGPU_FN_MESH=" + other.At("s"));
+  run_.emplace(settings);
+  ASSERT_EQ(run_->WaitUntilReady(), "");
+  EXPECT_EQ(run_->Post("/", "mesh echo there").body, "echo there");
+  const http::Response failed = run_->Post("/", "mesh throw");
+  EXPECT_EQ(failed.code, 500);
+  EXPECT_THAT(failed.body, HasSubstr("other: status 500"));
+  ExpectWorks();
+}
+
 TEST_P(WorkerTest, LogsWhatTheHandlerPrints) {
   Run();
   EXPECT_EQ(run_->Post("/", "print").body, "print");

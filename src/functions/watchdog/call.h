@@ -66,7 +66,7 @@ class Caller {
   virtual void Fail(const Fault& fault) = 0;
   // Bytes that the caller has not accepted yet, and a task to run once it has, or is gone.
   virtual size_t pending() const { return 0; }
-  virtual void OnDrained(std::function<void()> task) { (void)task; }
+  virtual void OnDrained(std::function<void()> /*task*/) {}
 };
 
 }  // namespace kgpu::watchdog

@@ -7,7 +7,7 @@
 #include "src/functions/watchdog/frame.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/doc/doc.h"
+#include "src/platform/doc/json_reader.h"
 #include "src/platform/doc/utf8.h"
 
 namespace kgpu::watchdog {
@@ -93,7 +93,7 @@ void AppendHeaders(std::string& out, const http::Headers& headers) {
 }
 
 StatusOr<json::object> ParseObject(std::string_view text, std::string_view what) {
-  StatusOr<json::value> value = doc::Parse(text, doc::Format::kJson, what, kReplyLimits);
+  StatusOr<json::value> value = doc::ParseJson(text, what, kReplyLimits);
   RETURN_IF_ERROR(value.status());
   if (!value->is_object()) {
     return InvalidArgument("{}: must be a JSON object", what);

@@ -53,7 +53,7 @@ void Dispatcher::OnTime(SteadyTime now) {
     OnDeadline(deadlines_.begin()->second, now);
   }
   for (size_t i = 0; i < processes_.size(); ++i) {
-    if (processes_[i].due && *processes_[i].due <= now) {
+    if (processes_[i].due.value_or(SteadyTime::max()) <= now) {
       OnProcessDue(i, now);
     }
   }
@@ -249,15 +249,19 @@ void Dispatcher::FailHopeless() {
   }
 }
 
-void Dispatcher::OnEnd(CallId call, SteadyTime now) {
+std::optional<size_t> Dispatcher::ProcessOf(CallId call) const {
   const auto found = calls_.find(call);
-  if (found == calls_.end() || !found->second.process) {
+  return found == calls_.end() ? std::nullopt : found->second.process;
+}
+
+void Dispatcher::OnEnd(CallId call, SteadyTime now) {
+  const std::optional<size_t> process = ProcessOf(call);
+  if (!process) {
     return;
   }
-  const size_t process = *found->second.process;
-  processes_[process].failures = 0;
+  processes_[*process].failures = 0;
   Forget(call);
-  KillIfIdle(process);
+  KillIfIdle(*process);
   SendWaiting(now);
   QuitIfIdle(now);
 }
@@ -268,22 +272,22 @@ void Dispatcher::OnCallerGone(CallId call, SteadyTime now) {
     return;
   }
   found->second.has_caller = false;
-  if (!found->second.process) {
+  const std::optional<size_t> process = found->second.process;
+  if (!process) {
     return Forget(call);
   }
-  effects_.push_back({.action = Do::kGiveUp, .process = *found->second.process, .call = call});
+  effects_.push_back({.action = Do::kGiveUp, .process = *process, .call = call});
   QuitIfIdle(now);
 }
 
 void Dispatcher::OnFlood(CallId call, std::string_view why, SteadyTime now) {
-  const auto found = calls_.find(call);
-  if (found == calls_.end() || !found->second.process) {
+  const std::optional<size_t> process = ProcessOf(call);
+  if (!process) {
     return;
   }
-  const size_t process = *found->second.process;
-  effects_.push_back({.action = Do::kGiveUp, .process = process, .call = call});
+  effects_.push_back({.action = Do::kGiveUp, .process = *process, .call = call});
   Fail(call, FaultKind::kOutput, std::string(why));
-  Retire(process, why);
+  Retire(*process, why);
   QuitIfIdle(now);
 }
 
@@ -300,8 +304,8 @@ void Dispatcher::SetSlow(CallId call, bool is_slow) {
 
 void Dispatcher::OnDeadline(CallId id, SteadyTime now) {
   const Call& call = calls_.at(id);
-  if (call.process) {
-    return OnRunningDeadline(id, now);
+  if (const std::optional<size_t> process = call.process) {
+    return OnRunningDeadline(id, *process, now);
   }
   if (ready_processes() == 0) {
     return Fail(id, FaultKind::kStarting, "no process became ready in time");
@@ -314,9 +318,8 @@ void Dispatcher::OnDeadline(CallId id, SteadyTime now) {
        fmt::format("there was no free place within {}", FormatDuration(limits_.wait_timeout)));
 }
 
-void Dispatcher::OnRunningDeadline(CallId id, SteadyTime now) {
+void Dispatcher::OnRunningDeadline(CallId id, size_t process, SteadyTime now) {
   const Call& call = calls_.at(id);
-  const size_t process = *call.process;
   if (call.has_caller) {
     effects_.push_back({.action = Do::kGiveUp, .process = process, .call = id});
   }
@@ -413,14 +416,12 @@ size_t Dispatcher::ready_processes() const {
 }
 
 bool Dispatcher::IsAlone(CallId call) const {
-  const auto found = calls_.find(call);
-  return found != calls_.end() && found->second.process &&
-         processes_[*found->second.process].calls.size() == 1;
+  const std::optional<size_t> process = ProcessOf(call);
+  return process && processes_[*process].calls.size() == 1;
 }
 
 bool Dispatcher::IsRunningIn(CallId call, size_t process) const {
-  const auto found = calls_.find(call);
-  return found != calls_.end() && found->second.process == process;
+  return ProcessOf(call) == process;
 }
 
 }  // namespace kgpu::watchdog

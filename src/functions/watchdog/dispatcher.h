@@ -118,6 +118,8 @@ class Dispatcher {
     bool is_slow = false;
   };
 
+  // Nothing for a call that waits or is gone.
+  std::optional<size_t> ProcessOf(CallId call) const;
   void Spawn(size_t process, SteadyTime now);
   void SendWaiting(SteadyTime now);
   std::optional<size_t> FreeProcess() const;
@@ -130,7 +132,7 @@ class Dispatcher {
   void KillIfIdle(size_t process);
   void Kill(size_t process);
   void OnDeadline(CallId id, SteadyTime now);
-  void OnRunningDeadline(CallId id, SteadyTime now);
+  void OnRunningDeadline(CallId id, size_t process, SteadyTime now);
   void OnProcessDue(size_t process, SteadyTime now);
   // Why nothing can run now; empty while there is hope.
   std::string Hopeless() const;

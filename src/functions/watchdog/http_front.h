@@ -1,4 +1,4 @@
-// Calls by HTTP: every path but /_/…, which tells how the watchdog is. Lives on the loop's thread.
+// Calls by HTTP: every path but /_/…, which tells how the watchdog is. Lives on the loop thread.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 #include "src/platform/base/duration.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/doc/doc.h"
+#include "src/platform/doc/json_reader.h"
 
 namespace kgpu::watchdog {
 namespace {
@@ -26,7 +26,7 @@ constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 using Setter = Status (*)(Options& options, std::string_view where, std::string_view text);
 
 Status SetCommand(Options& options, std::string_view where, std::string_view text) {
-  const StatusOr<json::value> value = doc::Parse(text, doc::Format::kJson, where);
+  const StatusOr<json::value> value = doc::ParseJson(text, where, doc::Limits{});
   const auto is_text = [](const json::value& item) { return item.is_string(); };
   if (!value.ok() || !value->is_array() || value->as_array().empty() ||
       !std::ranges::all_of(value->as_array(), is_text)) {

@@ -238,17 +238,18 @@ bool Worker::ReadOnce() {
 
 void Worker::PassFrames() {
   while (true) {
-    const StatusOr<std::optional<Frame>> frame = decoder_.Next();
-    if (!frame.ok()) {
+    const StatusOr<std::optional<Frame>> next = decoder_.Next();
+    if (!next.ok()) {
       is_nonsense_ = true;
       loop_.Unwatch(std::exchange(readable_, WatchId::kNone));
-      handlers_.on_nonsense(Message(frame.status()));
+      handlers_.on_nonsense(Message(next.status()));
       return;
     }
-    if (!frame->has_value()) {
+    const std::optional<Frame>& frame = *next;
+    if (!frame) {
       return handlers_.on_batch();
     }
-    handlers_.on_frame(**frame);
+    handlers_.on_frame(*frame);
   }
 }
 

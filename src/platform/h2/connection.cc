@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/h2/peer_budget.h"
 #include "src/platform/h2/stream.h"
@@ -336,9 +337,7 @@ Connection::~Connection() = default;
 
 StatusOr<std::unique_ptr<Connection>> Connection::Create(const Limits& limits, Handlers handlers) {
   auto impl = std::make_unique<Impl>(limits, std::move(handlers));
-  if (const Status status = impl->Open(); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(impl->Open());
   return std::unique_ptr<Connection>(new Connection(std::move(impl)));
 }
 

@@ -24,11 +24,12 @@ constexpr std::chrono::minutes kNotifyAgain{1};
 
 class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
  public:
-  using TlsSource = Server::TlsSource;
+  // The next connection's session: null without an identity of ours.
+  using SessionSource = std::function<StatusOr<std::unique_ptr<tls::Session>>()>;
 
   explicit Impl(std::shared_ptr<const ServerSetup> setup) : setup_(std::move(setup)) {}
 
-  StatusOr<std::string> Listen(const std::string& address, mode_t mode, TlsSource tls) {
+  StatusOr<std::string> Listen(const std::string& address, mode_t mode, SessionSource tls) {
     const bool is_unix = address.find('/') != std::string::npos;
     ASSIGN_OR_RETURN(sys::Acceptor::Listener listener, Open(address, mode, is_unix));
     ASSIGN_OR_RETURN(std::unique_ptr<sys::Acceptor> acceptor,
@@ -70,22 +71,20 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     return sys::Acceptor::Listener(std::move(listener));
   }
 
-  void OnSocket(UniqueFd socket, bool is_unix, const TlsSource& tls) {
+  void OnSocket(UniqueFd socket, bool is_unix, const SessionSource& tls) {
     if (!tls) {
       return Add(std::move(socket), is_unix, nullptr);
     }
-    std::shared_ptr<const tls::Context> context = tls();
-    if (context == nullptr) {
-      if (setup_->options.takes_plain) {
-        Add(std::move(socket), is_unix, nullptr);
-      }
+    StatusOr<std::unique_ptr<tls::Session>> session = tls();
+    if (!session.ok()) {
       return;
     }
-    GiveUpOldHandshake();
-    StatusOr<std::unique_ptr<tls::Session>> session = tls::Session::ForServer(std::move(context));
-    if (session.ok()) {
-      Add(std::move(socket), is_unix, *std::move(session));
+    if (*session != nullptr) {
+      GiveUpOldHandshake();
+    } else if (!setup_->options.takes_plain) {
+      return;
     }
+    Add(std::move(socket), is_unix, *std::move(session));
   }
 
   // Clients that connect and say nothing must not keep others out: who means it is done in
@@ -175,7 +174,14 @@ StatusOr<std::string> Server::Listen(const std::string& address, mode_t mode) {
 }
 
 StatusOr<std::string> Server::ListenTls(const std::string& address, TlsSource tls) {
-  return impl_->Listen(address, 0600, std::move(tls));
+  return impl_->Listen(address, 0600,
+                       [source = std::move(tls)]() -> StatusOr<std::unique_ptr<tls::Session>> {
+                         std::shared_ptr<const tls::Context> context = source();
+                         if (context == nullptr) {
+                           return nullptr;
+                         }
+                         return tls::Session::ForServer(std::move(context));
+                       });
 }
 
 void Server::Stop() {

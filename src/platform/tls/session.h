@@ -19,7 +19,8 @@ struct PeerName {
   std::vector<std::string> organizations{};
 };
 
-// Used by one thread at a time.
+// Used by one thread at a time. Its functions are virtual so that a program that links a server,
+// and never asks it for TLS, contains no cryptography.
 class Session {
  public:
   // The client's side. The server's certificate must be valid now, come from the context's
@@ -29,29 +30,29 @@ class Session {
   static StatusOr<std::unique_ptr<Session>> ForClient(std::shared_ptr<const Context> context,
                                                       const std::string& server_name);
   static StatusOr<std::unique_ptr<Session>> ForServer(std::shared_ptr<const Context> context);
-  ~Session();
+  virtual ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   // Bytes received from the peer. Errors, which end the session: FailedPrecondition (the
   // certificate cannot be trusted, with the reason and the fix; or the peer does not trust ours),
   // Unavailable (no TLS, or broken). TakeOutput has what the peer must be told about it.
-  Status Feed(std::string_view bytes);
+  virtual Status Feed(std::string_view bytes);
   // What the peer has sent since the last call, decrypted.
-  std::string TakeInput();
+  virtual std::string TakeInput();
   // Sends `text` to the peer; buffered until the handshake is complete.
-  Status Write(std::string_view text);
+  virtual Status Write(std::string_view text);
   // Tells the peer that no more data follows.
-  void Close();
+  virtual void Close();
   // Bytes to send to the peer, added since the last call.
-  std::string TakeOutput();
+  virtual std::string TakeOutput();
 
   // Whether the handshake is complete: the peer's identity is verified.
-  bool is_open() const;
+  virtual bool is_open() const;
   // Whether the peer has said that no more data follows; without that, a connection was cut.
-  bool has_peer_closed() const;
+  virtual bool has_peer_closed() const;
   // The peer's name if it has a certificate, once the handshake is complete.
-  std::optional<PeerName> Peer() const;
+  virtual std::optional<PeerName> Peer() const;
 
  private:
   struct Impl;

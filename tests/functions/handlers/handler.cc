@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kgpu/fn.h"
+#include "kgpu/mesh.h"
 
 namespace {
 
@@ -43,6 +44,8 @@ void StreamHandler(kgpu::fn::Call& call) {
     call.SetHeader("X-Pot", "tea");
     call.Write(call.method() + " " + call.path() + " " + call.query() + " " +
                ValueOf(call, "traceparent") + " " + call.id());
+  } else if (word == "mesh") {
+    call.Write(MeshCall("other", input.substr(5)));
   } else if (word == "stream") {
     for (int i = 0; i < std::atoi(input.c_str() + word.size()); ++i) {
       call.Write("piece " + std::to_string(i) + "\n");

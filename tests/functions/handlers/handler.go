@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"function/mesh"
 	"function/sdk"
 )
 
@@ -38,6 +39,9 @@ func Handler(req sdk.Request, w io.Writer) error {
 		req.SetHeader("X-Pot", "tea")
 		_, err := fmt.Fprintf(w, "%s %s %s %s %s", req.Method, req.Path, req.Query,
 			req.Headers["traceparent"], req.CallID)
+		return err
+	case "mesh":
+		_, err := io.WriteString(w, mesh.MeshCall("other", req.Input[5:]))
 		return err
 	case "stream":
 		count, _ := strconv.Atoi(string(words[1]))

@@ -3,6 +3,8 @@ import os
 import sys
 import time
 
+import mesh
+
 
 def numbers(count):
     for number in range(count):
@@ -30,6 +32,8 @@ def Handler(req):
     if word == b"head":
         text = f"{req.method} {req.path} {req.query} {req.headers.get('traceparent')} {req.call_id}"
         return 418, {"X-Pot": "tea"}, text
+    if word == b"mesh":
+        return mesh.mesh_call("other", req.input[5:])
     if word == b"stream":
         return numbers(int(req.input.split()[1]))
     if word == b"print":

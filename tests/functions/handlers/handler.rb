@@ -13,6 +13,7 @@ module FxWatcher
       call.status = 418
       call.response_headers['X-Pot'] = 'tea'
       return "#{call.method} #{call.path} #{call.query} #{call.headers['traceparent']} #{call.id}"
+    when 'mesh' then return mesh_call('other', input.byteslice(5..))
     when 'stream' then return (0...argument.to_i).lazy.map { |number| "piece #{number}\n" }
     when 'print'
       puts 'a line of the log'

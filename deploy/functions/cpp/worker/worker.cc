@@ -22,6 +22,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "json_text.h"
@@ -47,16 +48,19 @@ namespace {
 constexpr int kInput = 3;
 constexpr int kOutput = 4;
 constexpr std::size_t kHead = 12;
-constexpr std::size_t kMaxPayload = std::size_t{1} << 20;
+// Of a frame: as much as the watchdog reads at a time.
+constexpr std::size_t kPiece = std::size_t{128} << 10;
+// Of what is written as it is, not copied into a batch.
+constexpr std::size_t kLarge = std::size_t{16} << 10;
 constexpr std::size_t kReadSize = std::size_t{256} << 10;
 constexpr std::size_t kMaxFailure = 16384;
 // Answers up to this size are put together and written when no more calls are at hand.
 constexpr std::size_t kBatch = std::size_t{128} << 10;
-// One that streams must see, meanwhile, that nobody waits any more.
+// A handler that streams must see, meanwhile, that nobody waits any more: it needs a second thread.
 #ifdef KGPU_FN_STREAM
-constexpr bool kHasThreads = true;
+constexpr bool kStreams = true;
 #else
-constexpr bool kHasThreads = false;
+constexpr bool kStreams = false;
 #endif
 
 std::uint32_t ReadU32(const char* at) {
@@ -84,6 +88,10 @@ class Output {
   void Add(char type, std::uint32_t call, const char* bytes, std::size_t size) {
     const std::lock_guard<std::mutex> lock(mutex_);
     AppendHead(batch_, type, call, size);
+    if (size > kLarge) {
+      WriteBatch();
+      return Write(bytes, size);
+    }
     batch_.append(bytes, size);
     if (batch_.size() > kBatch) {
       WriteBatch();
@@ -96,8 +104,11 @@ class Output {
 
  private:
   void WriteBatch() {
-    const char* at = batch_.data();
-    std::size_t left = batch_.size();
+    Write(batch_.data(), batch_.size());
+    batch_.clear();
+  }
+
+  static void Write(const char* at, std::size_t left) {
     while (left > 0) {
       const ssize_t count = write(kOutput, at, left);
       if (count < 0 && errno == EINTR) {
@@ -109,7 +120,6 @@ class Output {
       at += count;
       left -= static_cast<std::size_t>(count);
     }
-    batch_.clear();
   }
 
   std::mutex mutex_;
@@ -162,7 +172,7 @@ class Call::Impl {
   void Data(const char* bytes, std::size_t size) {
     SendHead();
     while (size > 0) {
-      const std::size_t part = size < kMaxPayload ? size : kMaxPayload;
+      const std::size_t part = size < kPiece ? size : kPiece;
       output.Add('D', number, bytes, part);
       bytes += part;
       size -= part;
@@ -253,23 +263,35 @@ void Answer(Call::Impl& call) {
   }
 }
 
+// Threads take turns at reading. Who has read calls wakes one other thread and then runs calls
+// until there are none: several fast calls cost one switch of threads, and a slow one keeps no
+// other waiting, since the thread that was woken takes the next call, or reads on. There is one
+// thread more than calls, so that one can always read, or send the answers that are put together.
 class Worker {
  public:
-  // With one, the handler runs on the thread that reads, unless it streams.
-  explicit Worker(std::size_t threads) : threads_(threads > 1 || kHasThreads ? threads : 0) {}
+  explicit Worker(std::size_t threads) : threads_(threads) {}
 
   // Takes calls until the watchdog is gone, or wants no more and all are done.
   void Run() {
     for (std::size_t i = 0; i < threads_; ++i) {
       std::thread([this] { Serve(); }).detach();
     }
+    std::unique_lock<std::mutex> lock(mutex_);
+    done_.wait(lock, [this] { return is_over_ || (wants_end_ && calls_.empty()); });
+    lock.unlock();
+    output_.Flush();
+  }
+  // The same with this thread alone, for one call at a time.
+  void RunAlone() {
     while (ReadMore()) {
-      while (TakeFrame()) {
+      TakeFrames();
+      while (!work_.empty()) {
+        const Shared call = NextCall();
+        Answer(*call);
+        calls_.erase(call->number);
       }
       output_.Flush();
-      if (wants_end_) {
-        std::unique_lock<std::mutex> lock(mutex_);
-        done_.wait(lock, [this] { return calls_.empty(); });
+      if (wants_end_ && calls_.empty()) {
         return;
       }
     }
@@ -280,33 +302,89 @@ class Worker {
  private:
   using Shared = std::shared_ptr<Call::Impl>;
 
+  void Serve() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!is_over_) {
+      if (!work_.empty()) {
+        const Shared call = NextCall();
+        WakeOne();  // for the next call, or to read
+        lock.unlock();
+        Answer(*call);
+        lock.lock();
+        calls_.erase(call->number);
+        if (wants_end_ && calls_.empty()) {
+          done_.notify_all();
+        }
+      } else if (!is_read_) {
+        is_read_ = true;
+        lock.unlock();
+        output_.Flush();
+        const bool is_there = ReadMore();
+        lock.lock();
+        is_read_ = false;
+        TakeFrames();
+        if (!is_there) {
+          is_over_ = true;
+        }
+        if (is_over_ || (wants_end_ && calls_.empty())) {
+          done_.notify_all();
+        }
+      } else {
+        // The one that reads may wait for long: it cannot send what was put together since.
+        lock.unlock();
+        output_.Flush();
+        lock.lock();
+        ready_.wait(lock, [this] { return !work_.empty() || !is_read_ || is_over_; });
+        is_waking_ = false;
+      }
+    }
+    ready_.notify_all();
+  }
+
+  // Unless another one reads, or is on its way.
+  void WakeOne() {
+    if (!is_read_ && !is_waking_) {
+      is_waking_ = true;
+      ready_.notify_one();
+    }
+  }
+
+  Shared NextCall() {
+    Shared call = work_.front();
+    work_.pop_front();
+    return call;
+  }
+
+  // Only by the thread that reads.
   bool ReadMore() {
-    buffer_.erase(0, begin_);
+    std::memmove(&buffer_[0], &buffer_[begin_], end_ - begin_);
+    end_ -= begin_;
     begin_ = 0;
-    const std::size_t have = buffer_.size();
-    buffer_.resize(have + kReadSize);
+    if (buffer_.size() < end_ + kReadSize) {
+      buffer_.resize(end_ + kReadSize);
+    }
     ssize_t count = 0;
     do {
-      count = read(kInput, &buffer_[have], kReadSize);
+      count = read(kInput, &buffer_[end_], kReadSize);
     } while (count < 0 && errno == EINTR);
-    buffer_.resize(have + (count > 0 ? static_cast<std::size_t>(count) : 0));
+    end_ += count > 0 ? static_cast<std::size_t>(count) : 0;
     return count > 0;
   }
 
-  bool TakeFrame() {
-    const char* at = buffer_.data() + begin_;
-    const std::size_t have = buffer_.size() - begin_;
-    if (have < kHead || have - kHead < ReadU32(at)) {
-      return false;
+  void TakeFrames() {
+    while (true) {
+      const char* at = &buffer_[begin_];
+      const std::size_t have = end_ - begin_;
+      if (have < kHead || have - kHead < ReadU32(at)) {
+        return;
+      }
+      const std::size_t size = ReadU32(at);
+      begin_ += kHead + size;
+      OnFrame(at[4], ReadU32(at + 8), at + kHead, size);
     }
-    const std::size_t size = ReadU32(at);
-    begin_ += kHead + size;
-    OnFrame(at[4], ReadU32(at + 8), at + kHead, size);
-    return true;
   }
 
   void OnFrame(char type, std::uint32_t number, const char* payload, std::size_t size) {
-    std::unique_lock<std::mutex> lock(mutex_);
     if (type == 'Q') {
       wants_end_ = true;
       return;
@@ -319,58 +397,32 @@ class Worker {
     if (found == calls_.end()) {
       return;
     }
-    const Shared call = found->second;
     if (type == 'D') {
-      call->input.append(payload, size);
+      found->second->input.append(payload, size);
     } else if (type == 'X') {
-      call->is_given_up = true;
-    } else if (type == 'E' && threads_ > 0) {
-      work_.push_back(call);
-      ready_.notify_one();
+      found->second->is_given_up = true;
     } else if (type == 'E') {
-      lock.unlock();
-      Answer(*call);
-      lock.lock();
-      calls_.erase(number);
-    }
-  }
-
-  void Serve() {
-    while (true) {
-      std::unique_lock<std::mutex> lock(mutex_);
-      if (work_.empty()) {
-        lock.unlock();
-        output_.Flush();
-        lock.lock();
-      }
-      ready_.wait(lock, [this] { return !work_.empty(); });
-      const Shared call = work_.front();
-      work_.pop_front();
-      lock.unlock();
-      Answer(*call);
-      // A call that takes long must not keep the answers of others.
-      output_.Flush();
-      lock.lock();
-      calls_.erase(call->number);
-      if (calls_.empty()) {
-        done_.notify_all();
-      }
+      work_.push_back(found->second);
     }
   }
 
   const std::size_t threads_;
   Output output_;
-  std::string buffer_;
-  std::size_t begin_ = 0;
-  bool wants_end_ = false;
+  std::string buffer_ = std::string(kReadSize, '\0');
+  std::size_t begin_ = 0;  // of what was read and not taken
+  std::size_t end_ = 0;
   std::mutex mutex_;
   std::condition_variable ready_;
   std::condition_variable done_;
-  std::map<std::uint32_t, Shared> calls_;
+  bool is_read_ = false;
+  bool is_waking_ = false;
+  bool is_over_ = false;
+  bool wants_end_ = false;
+  std::unordered_map<std::uint32_t, Shared> calls_;
   std::deque<Shared> work_;
 };
 
-std::size_t Threads() {
+std::size_t CallsAtATime() {
   const char* text = std::getenv("KGPU_FN_CONCURRENCY");
   const long number = text == nullptr ? 1 : std::atol(text);
   return number < 1 ? 1 : number > 1024 ? 1024 : static_cast<std::size_t>(number);
@@ -386,14 +438,18 @@ int main() {
   // What the handler starts must not hold the pipes.
   fcntl(kgpu::fn::kInput, F_SETFD, FD_CLOEXEC);
   fcntl(kgpu::fn::kOutput, F_SETFD, FD_CLOEXEC);
-  const std::size_t threads = kgpu::fn::Threads();
+  const std::size_t calls = kgpu::fn::CallsAtATime();
   // Threads may use it until the very end.
-  static Worker& worker = *new Worker(threads);
-  const std::string ready = std::string("{\"concurrent\":") + (threads > 1 ? "true" : "false") +
+  static Worker& worker = *new Worker(calls + 1);
+  const std::string ready = std::string("{\"concurrent\":") + (calls > 1 ? "true" : "false") +
                             ",\"runtime\":\"c++ " + std::to_string(__cplusplus) + "\"}";
   worker.output().Add('R', 0, ready.data(), ready.size());
   worker.output().Flush();
-  worker.Run();
+  if (calls > 1 || kgpu::fn::kStreams) {
+    worker.Run();
+  } else {
+    worker.RunAlone();
+  }
   std::fflush(stdout);
   std::_Exit(0);
 }

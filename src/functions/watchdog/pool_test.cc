@@ -1,0 +1,207 @@
+#include "src/functions/watchdog/pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "src/functions/watchdog/call_text.h"
+#include "testing/fake_loop.h"
+
+namespace kgpu::watchdog {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr milliseconds kPatience{30'000};
+
+// What a caller has seen: "201 data data." with a full stop at its end, or "timeout: …".
+struct Seen {
+  std::string text;
+  bool is_over = false;
+  bool is_gone = false;  // Flush says so
+  size_t pending = 0;
+  std::function<void()> drained;
+};
+
+class TestCaller final : public Caller {
+ public:
+  explicit TestCaller(Seen& seen) : seen_(seen) {}
+  void Head(CallHead head) override { seen_.text += fmt::format("{} ", head.status); }
+  void Data(std::string_view bytes) override {
+    seen_.text += bytes.size() > 100 ? fmt::format("[{}]", bytes.size()) : std::string(bytes);
+  }
+  bool Flush() override { return !seen_.is_gone; }
+  void End() override {
+    seen_.text += ".";
+    seen_.is_over = true;
+  }
+  void Fail(const Fault& fault) override {
+    seen_.text += fmt::format("{}: {}", FaultWord(fault.kind), fault.text);
+    seen_.is_over = true;
+  }
+  size_t pending() const override { return seen_.pending; }
+  void OnDrained(std::function<void()> task) override { seen_.drained = std::move(task); }
+
+ private:
+  Seen& seen_;
+};
+
+class PoolTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    // As the watchdog's main does.
+    ASSERT_NE(signal(SIGPIPE, SIG_IGN), SIG_ERR);
+  }
+  void Start(const DispatchLimits& limits, const char* kind = "one",
+             uint64_t max_output = 1 << 20) {
+    pool_ = std::make_unique<Pool>(
+        loop_, PoolOptions{.program = {.argv = {KGPU_TEST_WORKER, kind}, .environment = {}},
+                           .limits = limits,
+                           .max_output = max_output});
+    pool_->Start();
+    if (std::string_view(kind) != "broken") {
+      RunUntil([&] { return pool_->is_ready(); });
+    }
+  }
+  void Call(Seen& seen, std::string body) {
+    const http::Headers headers;
+    pool_->Call({.text = CallText({.headers = headers}).value(), .body = std::move(body)},
+                std::make_unique<TestCaller>(seen));
+  }
+  // The worker runs in real time, timeouts in the loop's.
+  template <typename Condition>
+  void RunUntil(Condition is_done) {
+    loop_.RunUntilIdle();
+    while (!is_done()) {
+      ASSERT_TRUE(loop_.WaitForDescriptor(kPatience)) << "nothing happens";
+    }
+  }
+  std::string AnswerTo(const std::string& body) {
+    Seen seen;
+    Call(seen, body);
+    RunUntil([&] { return seen.is_over; });
+    return seen.text;
+  }
+
+  FakeLoop loop_;
+  std::unique_ptr<Pool> pool_;
+};
+
+TEST_F(PoolTest, PassesAnswers) {
+  Start({});
+  EXPECT_EQ(AnswerTo("hdde"), "201 datadata.");
+  EXPECT_EQ(AnswerTo("e"), ".");
+  EXPECT_EQ(AnswerTo("df"), "datahandler: no such thing");
+  EXPECT_EQ(AnswerTo("oe"), ".") << "an end of another call is ignored";
+  EXPECT_EQ(pool_->status().calls, 4U);
+  EXPECT_EQ(pool_->status().restarts, 0U);
+}
+
+TEST_F(PoolTest, RestartsAProcessThatEnds) {
+  Start({});
+  EXPECT_THAT(AnswerTo("dx"), StartsWith("datacrash: the handler's process is gone: exit code 7"));
+  EXPECT_EQ(AnswerTo("de"), "data.");
+  EXPECT_EQ(pool_->status().restarts, 1U);
+}
+
+TEST_F(PoolTest, EndsAProcessThatBreaksTheProtocol) {
+  Start({});
+  EXPECT_THAT(AnswerTo("n"), HasSubstr("is no head of a frame"));
+  EXPECT_EQ(AnswerTo("e"), ".");
+  EXPECT_THAT(AnswerTo("dh"), HasSubstr("head: must precede data"));
+  EXPECT_EQ(pool_->status().restarts, 2U);
+}
+
+TEST_F(PoolTest, EndsAProcessThatClosesItsOutput) {
+  Start({});
+  Seen seen;
+  Call(seen, "c");
+  RunUntil([&] { return loop_.timers() >= 2; });  // the deadline, and the end of the process
+  loop_.Advance(seconds(1));
+  RunUntil([&] { return seen.is_over; });
+  EXPECT_THAT(seen.text, StartsWith("crash: "));
+}
+
+TEST_F(PoolTest, KillsAProcessThatHangs) {
+  Start({.timeout = seconds(5)});
+  Seen seen;
+  Call(seen, "d-");
+  RunUntil([&] { return seen.text == "data"; });
+  loop_.Advance(seconds(5));
+  EXPECT_THAT(seen.text, StartsWith("datatimeout: the handler did not finish within 5s"));
+  EXPECT_EQ(AnswerTo("e"), ".");
+  EXPECT_EQ(pool_->status().restarts, 1U);
+}
+
+TEST_F(PoolTest, LimitsOutput) {
+  Start({}, "one", 100'000);
+  EXPECT_THAT(AnswerTo("bb"), StartsWith("[65536]output: the handler's output exceeds"));
+  EXPECT_EQ(AnswerTo("be"), "[65536].");
+}
+
+TEST_F(PoolTest, GivesUpTheCallOfACallerThatIsGone) {
+  Start({.concurrency = 2}, "concurrent");
+  Seen gone;
+  gone.is_gone = true;
+  Call(gone, "d");
+  RunUntil([&] { return gone.text == "data"; });
+  EXPECT_EQ(pool_->status().running, 1U) << "the handler has not finished";
+  EXPECT_EQ(AnswerTo("e"), ".");
+  EXPECT_FALSE(gone.is_over);
+}
+
+TEST_F(PoolTest, StopsReadingForASlowCaller) {
+  Start({});
+  Seen slow;
+  slow.pending = size_t{1} << 20;
+  Call(slow, "bd-");
+  RunUntil([&] { return slow.drained != nullptr; });
+  const size_t watches = loop_.watches();
+  slow.pending = 0;
+  slow.drained();
+  EXPECT_EQ(loop_.watches(), watches + 1) << "it is read again";
+}
+
+TEST_F(PoolTest, ReportsAProgramThatDoesNotStart) {
+  Start({}, "broken");
+  Seen seen;
+  Call(seen, "e");
+  for (int i = 0; i < 3 && !seen.is_over; ++i) {
+    RunUntil([&] { return seen.is_over || pool_->status().workers == 0; });
+    loop_.Advance(seconds(1));
+  }
+  EXPECT_THAT(seen.text, StartsWith("starting: the handler's process does not start: exit code 5"));
+}
+
+TEST_F(PoolTest, Drains) {
+  Start({.concurrency = 1});
+  Seen first;
+  Call(first, "d-");
+  RunUntil([&] { return first.text == "data"; });
+  bool is_done = false;
+  pool_->Drain(seconds(3), [&] { is_done = true; });
+  EXPECT_THAT(AnswerTo("e"), StartsWith("stopping: "));
+  loop_.Advance(seconds(3));
+  EXPECT_THAT(first.text, StartsWith("datastopping: "));
+  RunUntil([&] { return is_done; });
+  EXPECT_EQ(pool_->status().workers, 0U);
+}
+
+TEST_F(PoolTest, AsksIdleProcessesToEnd) {
+  Start({.processes = 2});
+  bool is_done = false;
+  pool_->Drain(seconds(3), [&] { is_done = true; });
+  RunUntil([&] { return is_done; });
+  EXPECT_EQ(pool_->status().state, "draining");
+}
+
+}  // namespace
+}  // namespace kgpu::watchdog
