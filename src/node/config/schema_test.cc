@@ -109,7 +109,8 @@ std::string ReadExample(const std::filesystem::path& path) {
 std::vector<std::filesystem::path> Examples() {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(kExamples)) {
-    if (ReadExample(entry.path()).find("kind: NodeConfig") != std::string::npos) {
+    if (entry.is_regular_file() &&
+        ReadExample(entry.path()).find("kind: NodeConfig") != std::string::npos) {
       files.push_back(entry.path());
     }
   }
