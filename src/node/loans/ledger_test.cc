@@ -12,7 +12,6 @@ namespace kgpu::loans {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr WallTime kNow{std::chrono::seconds(1'700'000'000)};

@@ -36,13 +36,13 @@ Lender::Lender(const Clock& clock, StatusOr<Ledger> ledger, LenderDisk disk, Cho
   }
 }
 
-void Lender::Lend(LoanRequest request, std::function<void(StatusOr<Lent>)> done) {
+void Lender::Lend(LoanRequest request, const std::function<void(StatusOr<Lent>)>& done) {
   if (!Enqueue([this, request = std::move(request), done] { RunLend(request, done); })) {
     done(Busy());
   }
 }
 
-void Lender::End(std::string id, std::function<void(const Status&)> done) {
+void Lender::End(std::string id, const std::function<void(const Status&)>& done) {
   if (!Enqueue([this, id = std::move(id), done] { RunEnd(id, done); })) {
     done(Busy());
   }

@@ -72,6 +72,11 @@ TEST(ChainTest, EachFactBreaksItsOwnLink) {
       {"plugin/PluginNotRegistered", [](ChainFacts& f) { f.has_resources = false; }},
       {"plugin/PluginNotRegistered", [](ChainFacts& f) { f.resources[0].is_registered = false; }},
       {"plugin/NothingAdvertised", [](ChainFacts& f) { f.resources.clear(); }},
+      {"plugin/NothingAdvertised",
+       [](ChainFacts& f) {
+         f.resources.clear();
+         f.local_gpus = 8;
+       }},
       {"kubelet/KubeletCountDiffers",
        [](ChainFacts& f) { f.allocatable = Quantities{{"nvidia.com/gpu", "7"}}; }},
       {"kubelet/KubeletCountDiffers", [](ChainFacts& f) { f.allocatable = Quantities{}; }},
