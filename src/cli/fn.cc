@@ -9,7 +9,12 @@ namespace kgpu::cli {
 void AddFnCommands(CommandRegistrar& registrar) {
   CLI::App& group = registrar.AddGroup("fn", "Build and run functions that use GPUs");
   group.alias("function");
-  group.footer("  kgpu fn --help");
+  group.footer(
+      "  kgpu fn init hello -r python3 --gpus 1\n"
+      "  kgpu fn check -f hello/config.yaml");
+  AddFnInitCommand(registrar, group);
+  AddFnCheckCommands(registrar, group);
+  AddFnRuntimeCommands(registrar, group);
 }
 
 }  // namespace kgpu::cli

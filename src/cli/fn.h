@@ -4,4 +4,12 @@
 
 #include "src/cli/command_registrar.h"
 
-namespace kgpu::cli {}  // namespace kgpu::cli
+namespace kgpu::cli {
+
+void AddFnInitCommand(CommandRegistrar& registrar, CLI::App& group);
+// `kgpu fn check` and `schema`.
+void AddFnCheckCommands(CommandRegistrar& registrar, CLI::App& group);
+// `kgpu fn runtime list`.
+void AddFnRuntimeCommands(CommandRegistrar& registrar, CLI::App& group);
+
+}  // namespace kgpu::cli

@@ -78,6 +78,7 @@ TEST(InitTest, WrongRequestsNameTheFlag) {
   EXPECT_THAT(problem({.name = "Hello", .runtime = "go"}), HasSubstr("NAME: \"Hello\" must be"));
   EXPECT_THAT(problem({.name = "a/b", .runtime = "go"}), HasSubstr("NAME: \"a/b\" must be"));
   EXPECT_THAT(problem({.name = "a", .runtime = "rubi"}), HasSubstr("did you mean \"ruby\"?"));
+  EXPECT_THAT(problem({.name = "a", .runtime = "pyton"}), HasSubstr("did you mean \"python\"?"));
   EXPECT_THAT(problem({.name = "a", .runtime = "go", .dir = "../x"}), HasSubstr("--dir: \"../x\""));
   EXPECT_THAT(problem({.name = "a", .runtime = "go", .dir = "."}), HasSubstr("--dir: \".\" must"));
   EXPECT_THAT(problem({.name = "a", .runtime = "go", .gpus = 65}), HasSubstr("--gpus: 65 must be"));

@@ -120,7 +120,11 @@ Status CheckRuntimeName(std::string_view name) {
   for (const Runtime& runtime : Runtimes()) {
     names.push_back(runtime.name);
   }
-  const auto nearest = Nearest(name, names);
+  std::vector<std::string_view> all = names;
+  for (const Runtime& runtime : Runtimes()) {
+    all.push_back(runtime.alias);
+  }
+  const auto nearest = Nearest(name, all);
   return InvalidArgument("\"{}\" must be one of {}{}", Printable(name, 40), fmt::join(names, ", "),
                          nearest ? fmt::format("; did you mean \"{}\"?", *nearest) : "");
 }
