@@ -12,6 +12,8 @@
 #include "src/agent/health_handler.h"
 #include "src/agent/injector.h"
 #include "src/agent/kernel_watch.h"
+#include "src/agent/lend_rules.h"
+#include "src/agent/loan_handler.h"
 #include "src/agent/measurements.h"
 #include "src/agent/memory.h"
 #include "src/agent/memory_writer.h"
@@ -24,7 +26,6 @@
 #include "src/agent/views.h"
 #include "src/agent/web.h"
 #include "src/node/inventory/inventory.h"
-#include "src/node/plugin/delivery.h"
 #include "src/node/plugin/device_plugin.h"
 #include "src/node/pools/health_update.h"
 #include "src/node/pools/roster.h"
@@ -61,19 +62,25 @@ class AgentImpl final : public Agent {
                               responder.Send(usage_.Answer(request));
                               return true;
                             }
-                            return health_.Answer(request, [responder](http::Response response) {
+                            const auto send = [responder](http::Response response) {
                               responder.Send(std::move(response));
-                            });
+                            };
+                            return loans_.Answer(request, send) || health_.Answer(request, send);
                           },
                       .metrics =
                           [this](const http::Request& request) {
-                            return measurements_.AnswerAsked(request, ConfiguredNames());
+                            return measurements_.AnswerAsked(request, NameSetsOf(in_force_));
                           },
                       .version = options_.version}),
         injector_(std::move(injector)),
         config_(loop, ConfigSourceOptionsOf(options_), [this] { OnConfig(); }),
         disk_(loop),
         remembered_(Recall(options_, config_.config(), disk_)),
+        loans_(loop, disk_, fmt::format("{}/{}", options_.state_dir, kLoansFile),
+               remembered_.assignment,
+               {.stock = [this] { return Stock(); },
+                .changed = [this] { Assign(); },
+                .refused = [this] { measurements_.LookAtPods(); }}),
         health_(
             loop, disk_, HealthHandlerOptionsOf(options_),
             {.notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
@@ -87,9 +94,7 @@ class AgentImpl final : public Agent {
         inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),
         runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
         measurements_(loop, root.host, MeasurementsOptionsOf(options_, root.host),
-                      [this](DiskWorker::Job job, DiskWorker::Failed failed) {
-                        return disk_.Post(std::move(job), std::move(failed));
-                      },
+                      BackgroundOn(disk_),
                       {.own_series =
                            [this](metrics::Exposition& page) {
                              WriteOwnMetrics(state(), OwnUse(), options_.version, page);
@@ -113,18 +118,8 @@ class AgentImpl final : public Agent {
               return PrintMemory(KeyOf(options_, in_force_), assignment_, inventory_.health());
             },
             [this] { NotifySoon(); }),
-        kernels_(
-            loop, root.host,
-            [this](DiskWorker::Job job, DiskWorker::Failed failed) {
-              return disk_.Post(std::move(job), std::move(failed));
-            },
-            [this] { NotifySoon(); }),
-        privileges_(
-            loop, root.host, options_,
-            [this](DiskWorker::Job job, DiskWorker::Failed failed) {
-              return disk_.Post(std::move(job), std::move(failed));
-            },
-            [this] { NotifySoon(); }) {}
+        kernels_(loop, root.host, BackgroundOn(disk_), [this] { NotifySoon(); }),
+        privileges_(loop, root.host, options_, BackgroundOn(disk_), [this] { NotifySoon(); }) {}
 
   ~AgentImpl() override {
     const SteadyTime deadline = loop_.clock().Now() + kStopLimit;
@@ -178,13 +173,17 @@ class AgentImpl final : public Agent {
   void OnHealthEvent(const health::HealthEvent& health_event);
   void OnRuntime();
   void Assign();
+  loans::Stock Stock() const;
+  // Whose plugin serves this kubelet's GPUs; empty: ours.
+  std::string PluginOwner() const {
+    return std::string(stands_back_ ? node::TitleOf(node::Owner::kPlugin) : "");
+  }
   void ArmExpiry();
   void InjectSoon();
   void Inject();
   void Decide();
   void Show();
   void OnCluster();
-  telemetry::NameSets ConfiguredNames() const;
   void NotifySoon();
   void Notify();
 
@@ -196,6 +195,7 @@ class AgentImpl final : public Agent {
   ConfigSource config_;
   DiskWorker disk_;
   Remembered remembered_;
+  LoanHandler loans_;
   HealthHandler health_;
   UsageHandler usage_;
   inventory::Inventory inventory_;
@@ -203,6 +203,7 @@ class AgentImpl final : public Agent {
   ConfigPtr in_force_;  // null: no good configuration yet
   std::unique_ptr<plugin::DevicePlugin> plugin_;
   pools::Roster roster_{pools::Roster::Options{}};
+  LendRules lend_rules_;
   device::SnapshotPtr snapshot_;
   pools::Assignment assignment_;
   device::SnapshotPtr injected_;  // that answering_.injection was made of
@@ -236,9 +237,11 @@ void AgentImpl::MakePlugin() {
 // A restart of the agent is not a change of the GPUs: their list is shown before the driver is
 // heard, and corrected by what it says.
 void AgentImpl::ShowRemembered() {
+  lend_rules_.SetLocal(remembered_.assignment, SteadyTime());
   if (!plugin_ || remembered_.assignment.resources.empty()) {
     return;
   }
+  loans_.Withhold(remembered_.assignment);
   const auto nothing = std::make_shared<const device::Snapshot>();
   assignment_ = roster_.Update(std::move(remembered_.assignment), true, loop_.clock().Now());
   plugin_->Show(MakeViews(assignment_, nothing, *in_force_, {}));
@@ -256,11 +259,8 @@ void AgentImpl::Prepare() {
   if (!plugin_ || !assignment_.resources.empty()) {
     return;
   }
-  for (const config::Pool& pool : in_force_->pools) {
-    if (pool.resource.find('{') == std::string::npos) {
-      plugin_->Prepare(pool.resource.empty() ? std::string(config::kDefaultResource)
-                                             : pool.resource);
-    }
+  for (const std::string& resource : ResourcesToPrepare(*in_force_)) {
+    plugin_->Prepare(resource);
   }
 }
 
@@ -341,15 +341,33 @@ void AgentImpl::Assign() {
   if (!snapshot_ || !in_force_) {
     return;
   }
+  pools::Assignment fresh = pools::AssignDevices(*snapshot_, *in_force_);
+  loans_.Withhold(fresh);
   assignment_ =
-      roster_.Update(pools::AssignDevices(*snapshot_, *in_force_),
-                     snapshot_->driver.state == device::DriverState::kReady, loop_.clock().Now());
+      roster_.Update(std::move(fresh), snapshot_->driver.state == device::DriverState::kReady,
+                     loop_.clock().Now());
   ArmExpiry();
   if (!injected_ || !InjectsAlike(*injected_, *snapshot_)) {
     answering_.injection.reset();
     InjectSoon();
   }
   Show();
+  // After the kubelet has been shown its list: what it was given until then may be a pod's.
+  if (lend_rules_.SetLocal(assignment_, loop_.clock().Now())) {
+    measurements_.LookAtPods();
+  }
+}
+
+loans::Stock AgentImpl::Stock() const {
+  return {.config = in_force_.get(),
+          .snapshot = snapshot_.get(),
+          .assignment = assignment_,
+          .obstacle = [this](const device::GpuUuid& gpu) {
+            return lend_rules_.ObstacleTo(gpu, {.pods = *measurements_.pods(),
+                                                .list = measurements_.pod_list(),
+                                                .injection = answering_.injection.get(),
+                                                .plugin_owner = PluginOwner()});
+          }};
 }
 
 void AgentImpl::ArmExpiry() {
@@ -382,13 +400,7 @@ void AgentImpl::Decide() {
   if (!in_force_ || !answering_.injection || !facts) {
     return;
   }
-  plugin::Delivery delivery = plugin::DecideDelivery(
-      in_force_->plugin, *facts, answering_.injection->cdi, injector_->cdi_folder());
-  if (answering_.delivery != delivery) {
-    KGPU_LOG(kInfo, "device injection chosen", {"by", plugin::ToString(delivery.strategies)},
-             {"reason", delivery.reason});
-    answering_.delivery = std::move(delivery);
-  }
+  UpdateDelivery(in_force_->plugin, *facts, injector_->cdi_folder(), answering_);
 }
 
 void AgentImpl::Show() {
@@ -416,15 +428,6 @@ void AgentImpl::OnCluster() {
 void AgentImpl::OpenEndpoints() {
   const config::NodeConfig config = in_force_ ? *in_force_ : config::DefaultNodeConfig();
   endpoints_.SetConfig(options_.http_address.value_or(config.http.address), config.metrics);
-}
-
-telemetry::NameSets AgentImpl::ConfiguredNames() const {
-  telemetry::NameSets names;
-  for (const config::NameSet name :
-       in_force_ ? in_force_->metrics.names : config::MetricsConfig().names) {
-    names.Add(name);
-  }
-  return names;
 }
 
 void AgentImpl::NotifySoon() {
@@ -457,6 +460,8 @@ AgentState AgentImpl::state() const {
   state.config_report = config_.report();
   state.snapshot = snapshot_ ? snapshot_ : inventory_.current();
   state.assignment = assignment_;
+  state.loans = loans_.ledger().loans();
+  state.loan_problem = loans_.problem();
   if (plugin_) {
     state.endpoints = plugin_->status();
   }
@@ -476,9 +481,7 @@ AgentState AgentImpl::state() const {
     state.node.remarks.push_back(ToString(missing));
   }
   state.usage_problem = usage_.problem().empty() ? disk_.problem() : usage_.problem();
-  if (stands_back_) {
-    state.plugin_owner = node::TitleOf(node::Owner::kPlugin);
-  }
+  state.plugin_owner = PluginOwner();
   return state;
 }
 

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     health.kernel_log_position = remembered->kernel_log_position;
     const std::string again = kgpu::agent::PrintMemory(key, remembered->assignment, health);
     const auto second = kgpu::agent::ParseMemory(again, key);
-    if (!second.ok() || second->assignment.resources != remembered->assignment.resources ||
+    if (!second.ok() || second->assignment != remembered->assignment ||
         second->kernel_log_position != remembered->kernel_log_position) {
       __builtin_trap();
     }

@@ -62,6 +62,9 @@ void AddDelivery(const AgentState& state, node::ChainFacts& facts) {
 void AddResources(const AgentState& state, node::ChainFacts& facts) {
   facts.has_resources =
       state.has_config && facts.driver == device::DriverState::kReady && state.snapshot;
+  for (const pools::Resource& pool : state.assignment.local) {
+    facts.local_gpus += pool.slots.size();
+  }
   for (const pools::Resource& resource : state.assignment.resources) {
     node::ResourceFact fact{.name = resource.name};
     fact.allocatable = static_cast<uint64_t>(std::ranges::count_if(

@@ -60,6 +60,7 @@ class Measurements {
   http::Response AnswerAsked(const http::Request& request, telemetry::NameSets usual);
   // The device holders; never null.
   const pods::PodMapPtr& pods() const { return pods_.current(); }
+  pods::ListState pod_list() const { return pods_.list_state(); }
 
  private:
   void RenderSoon();

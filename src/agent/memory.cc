@@ -151,6 +151,28 @@ json::object SlotJson(const pools::Slot& slot) {
   return entry;
 }
 
+json::array ResourcesJson(const std::vector<pools::Resource>& resources) {
+  json::array array;
+  for (const pools::Resource& resource : resources) {
+    json::array slots;
+    for (const pools::Slot& slot : resource.slots) {
+      slots.push_back(SlotJson(slot));
+    }
+    array.push_back(json::object{{"resource", resource.name}, {"slots", std::move(slots)}});
+  }
+  return array;
+}
+
+std::vector<pools::Resource> ParseResources(const json::array& array) {
+  std::vector<pools::Resource> resources;
+  for (const json::value& entry : array) {
+    if (const json::object* resource = entry.if_object()) {
+      resources.push_back(ParseResource(*resource));
+    }
+  }
+  return resources;
+}
+
 }  // namespace
 
 std::string ReadBootId(const std::string& path) {
@@ -165,18 +187,11 @@ std::string ReadBootId(const std::string& path) {
 
 std::string PrintMemory(const MemoryKey& key, const pools::Assignment& assignment,
                         const health::Overview& health) {
-  json::array resources;
-  for (const pools::Resource& resource : assignment.resources) {
-    json::array slots;
-    for (const pools::Slot& slot : resource.slots) {
-      slots.push_back(SlotJson(slot));
-    }
-    resources.push_back(json::object{{"resource", resource.name}, {"slots", std::move(slots)}});
-  }
   json::object document{{"version", kVersion},
                         {"bootId", key.boot_id},
                         {"config", key.config},
-                        {"resources", std::move(resources)},
+                        {"resources", ResourcesJson(assignment.resources)},
+                        {"local", ResourcesJson(assignment.local)},
                         {"faults", FaultsJson(health.open)}};
   if (health.kernel_log_position) {
     document["kernelLogPosition"] = static_cast<int64_t>(*health.kernel_log_position);
@@ -195,12 +210,9 @@ StatusOr<Remembered> ParseMemory(std::string_view text, const MemoryKey& key) {
   }
   Remembered remembered;
   remembered.kernel_log_position = PositionIn(*object);
-  const bool is_same_config = Text(*object, "config") == key.config;
-  for (const json::value& entry : List(*object, "resources")) {
-    const json::object* resource = entry.if_object();
-    if (resource != nullptr && is_same_config) {
-      remembered.assignment.resources.push_back(ParseResource(*resource));
-    }
+  if (Text(*object, "config") == key.config) {
+    remembered.assignment.resources = ParseResources(List(*object, "resources"));
+    remembered.assignment.local = ParseResources(List(*object, "local"));
   }
   for (const json::value& entry : List(*object, "faults")) {
     const json::object* object_of_fault = entry.if_object();

@@ -17,7 +17,7 @@
 namespace kgpu::agent {
 
 struct Remembered {
-  pools::Assignment assignment;  // only its resources
+  pools::Assignment assignment;  // only its resources and local pools
   std::vector<health::OpenFault> faults;
   std::optional<uint64_t> kernel_log_position;
 };

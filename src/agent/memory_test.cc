@@ -41,6 +41,15 @@ TEST(MemoryTest, RemembersListsAndFaults) {
   EXPECT_EQ(remembered->kernel_log_position, 4711U);
 }
 
+TEST(MemoryTest, RemembersLocalPoolsApart) {
+  pools::Assignment assignment = TestState().assignment;
+  assignment.local.swap(assignment.resources);
+  const auto remembered = ParseMemory(PrintMemory(kKey, assignment, {}), kKey);
+  ASSERT_OK(remembered.status());
+  EXPECT_THAT(remembered->assignment.resources, SizeIs(0));
+  EXPECT_EQ(remembered->assignment.local, assignment.local);
+}
+
 TEST(MemoryTest, MayNotKnowWhereTheKernelsLogIs) {
   const auto remembered = ParseMemory(PrintMemory(kKey, {}, {}), kKey);
   ASSERT_OK(remembered.status());

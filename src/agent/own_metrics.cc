@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
+#include <string>
 #include <system_error>
 
+#include "src/agent/loan_view.h"
 #include "src/node/telemetry/own_series.h"
 #include "src/platform/sys/root.h"
 
@@ -65,6 +68,28 @@ void AddResources(const AgentState& state, Exposition& page) {
   page.Sample(static_cast<double>(state.assignment.unassigned.size()));
 }
 
+void AddLocal(const AgentState& state, Exposition& page) {
+  const std::map<std::string, std::string> holders = HoldersOf(state.loans);
+  Begin(telemetry::Own("kgpu_local_devices"), page);
+  for (const pools::Resource& pool : state.assignment.local) {
+    std::map<std::string_view, double> counts = {{"free", 0}, {"lent", 0}, {"unhealthy", 0}};
+    for (const pools::Slot& slot : pool.slots) {
+      ++counts[holders.contains(slot.device_uuid) ? "lent"
+               : slot.health.is_healthy           ? "free"
+                                                  : "unhealthy"];
+    }
+    for (const auto& [state_of_gpu, count] : counts) {
+      page.Sample({{"resource", pool.name}, {"state", state_of_gpu}}, count);
+    }
+  }
+  Begin(telemetry::Own("kgpu_loans"), page);
+  page.Sample(static_cast<double>(state.loans.size()));
+  Begin(telemetry::Own("kgpu_gpu_lent"), page);
+  for (const auto& [gpu, holder] : holders) {
+    page.Sample({{"uuid", gpu}, {"holder", holder}}, 1);
+  }
+}
+
 metrics::Histogram HistogramOf(const plugin::LatencyCounts& counts) {
   return {.bounds = plugin::kLatencyBounds, .samples = counts.calls, .sum = counts.seconds};
 }
@@ -112,6 +137,8 @@ void AddKept(const AgentState& state, Exposition& page) {
   page.Sample(state.journal_problem.empty() ? 1 : 0);
   Begin(telemetry::Own("kgpu_usage_ledger_ok"), page);
   page.Sample(state.usage_problem.empty() ? 1 : 0);
+  Begin(telemetry::Own("kgpu_loan_ledger_ok"), page);
+  page.Sample(state.loan_problem.empty() ? 1 : 0);
   Begin(telemetry::Own("kgpu_agent_memory_ok"), page);
   page.Sample(state.memory_problem.empty() ? 1 : 0);
   Begin(telemetry::Own("kgpu_next_kernel_ok"), page);
@@ -154,6 +181,7 @@ void WriteOwnMetrics(const AgentState& state, const ProcessUse& use, std::string
                      metrics::Exposition& page) {
   AddAgent(state, version, page);
   AddResources(state, page);
+  AddLocal(state, page);
   AddEndpoints(state, page);
   AddKept(state, page);
   AddProcess(state, use, page);

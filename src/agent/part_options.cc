@@ -6,6 +6,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <ranges>
 #include <utility>
 
 #include "src/container/cri/runtime_facts.h"
@@ -119,8 +120,10 @@ std::vector<health::JournalEntry> ReadJournal(const AgentOptions& options,
 
 // The list that is shown until the driver is heard may be older than the faults.
 void MarkFaulty(Remembered& remembered) {
-  for (pools::Resource& resource : remembered.assignment.resources) {
-    for (pools::Slot& slot : resource.slots) {
+  pools::Assignment& assignment = remembered.assignment;
+  for (std::vector<pools::Resource>* resources : {&assignment.resources, &assignment.local}) {
+    for (pools::Slot& slot :
+         *resources | std::views::transform(&pools::Resource::slots) | std::views::join) {
       const auto fault =
           std::ranges::find_if(remembered.faults, [&](const health::OpenFault& open) {
             return open.scope.gpu == slot.gpu && !open.scope.gpu_instance;
@@ -158,6 +161,26 @@ std::vector<std::string> RuntimeSockets(const AgentOptions& options, const sys::
   return sockets;
 }
 
+telemetry::NameSets NameSetsOf(const ConfigPtr& config) {
+  telemetry::NameSets names;
+  for (const config::NameSet name :
+       config ? config->metrics.names : config::MetricsConfig().names) {
+    names.Add(name);
+  }
+  return names;
+}
+
+std::vector<std::string> ResourcesToPrepare(const config::NodeConfig& config) {
+  std::vector<std::string> resources;
+  for (const config::Pool& pool : config.pools) {
+    const std::string_view name = config::ResourceOf(pool);
+    if (pool.provider == config::Provider::kKubelet && name.find('{') == std::string_view::npos) {
+      resources.emplace_back(name);
+    }
+  }
+  return resources;
+}
+
 inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config) {
   return inject::ParseCapabilities(config.plugin.capabilities)
       .value_or(inject::kDefaultCapabilities);
@@ -173,6 +196,12 @@ ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::
           .device_plugins = options.kubelet_dir + "/device-plugins",
           .run_dir = options.run_dir,
           .booted = node::BootTime(host).value_or(WallTime())};
+}
+
+pods::Background BackgroundOn(DiskWorker& disk) {
+  return [&disk](DiskWorker::Job job, DiskWorker::Failed failed) {
+    return disk.Post(std::move(job), std::move(failed));
+  };
 }
 
 MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys::Root& host) {

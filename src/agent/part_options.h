@@ -14,12 +14,15 @@
 #include "src/agent/options.h"
 #include "src/container/inject/capability.h"
 #include "src/node/inventory/inventory.h"
+#include "src/node/pods/watch.h"
+#include "src/node/telemetry/name_sets.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
 
 inline constexpr char kChoiceFile[] = "chosen-config.json";  // in the run folder
 inline constexpr char kMemoryFile[] = "agent-memory.json";   // in the run folder
+inline constexpr char kLoansFile[] = "loans.json";           // in the state folder
 
 ConfigSourceOptions ConfigSourceOptionsOf(const AgentOptions& options);
 // The configuration's settings, overridden by the command line and the environment.
@@ -33,8 +36,14 @@ MemoryKey KeyOf(const AgentOptions& options, const ConfigPtr& config);
 Remembered Recall(const AgentOptions& options, const ConfigPtr& config, DiskWorker& disk);
 // Possible sockets of a container runtime, most likely first.
 std::vector<std::string> RuntimeSockets(const AgentOptions& options, const sys::Root& host);
+// The sets of series of a configuration; null: the default ones.
+telemetry::NameSets NameSetsOf(const ConfigPtr& config);
+// The kubelet's resources whose names are known without the devices.
+std::vector<std::string> ResourcesToPrepare(const config::NodeConfig& config);
 inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config);
 ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::Root& host);
+// Runs work on the disk's thread; `disk` must outlive it.
+pods::Background BackgroundOn(DiskWorker& disk);
 MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys::Root& host);
 HealthHandlerOptions HealthHandlerOptionsOf(const AgentOptions& options);
 

@@ -11,6 +11,7 @@
 #include "src/agent/privileges.h"
 #include "src/container/cri/runtime_facts.h"
 #include "src/gpu/device/snapshot.h"
+#include "src/node/loans/ledger.h"
 #include "src/node/object/node_view.h"
 #include "src/node/plugin/answer_cache.h"
 #include "src/node/plugin/endpoint.h"
@@ -28,6 +29,7 @@ struct AgentState {
   choice::Report config_report;  // which it is, and why
   device::SnapshotPtr snapshot;
   pools::Assignment assignment;
+  std::vector<loans::Loan> loans;                 // oldest first
   std::vector<plugin::EndpointStatus> endpoints;  // by resource
   std::optional<plugin::Delivery> delivery;       // nothing: not decided yet
   std::string injection_problem;                  // why containers get nothing; empty: they do
@@ -37,6 +39,7 @@ struct AgentState {
   std::vector<std::string> label_problems;         // with the fix
   std::string journal_problem;                     // why health events are not kept; empty: ok
   std::string usage_problem;                       // the same for usage
+  std::string loan_problem;                        // why nothing can be lent; empty: it can
   std::string memory_problem;                      // the same for what a restart of the agent needs
   std::string kernel_problem;                      // what the next boot loses; empty: nothing
   MissingPrivileges missing_privileges;

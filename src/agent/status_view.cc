@@ -9,6 +9,7 @@
 #include <boost/json/value.hpp>
 #include <chrono>
 
+#include "src/agent/loan_view.h"
 #include "src/node/plugin/delivery.h"
 #include "src/node/report/causes.h"
 #include "src/node/report/table.h"
@@ -139,6 +140,9 @@ void AddHead(const AgentState& state, std::string_view version, std::string& tex
   if (!state.kernel_problem.empty()) {
     text += fmt::format("kernel    {}\n", state.kernel_problem);
   }
+  if (!state.loan_problem.empty()) {
+    text += fmt::format("loans     {}\n", state.loan_problem);
+  }
   if (!state.memory_problem.empty()) {
     text += fmt::format("state     {}\n", state.memory_problem);
   }
@@ -195,6 +199,9 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
     resources.push_back(ResourceJson(state, resource));
   }
   object["resources"] = std::move(resources);
+  object["local"] = LocalPoolsJson(state);
+  object["loans"] = LoansJson(state.loans, state.snapshot.get());
+  object["loanProblem"] = state.loan_problem;
   json::array unassigned;
   for (const pools::Unassigned& device : state.assignment.unassigned) {
     unassigned.push_back(json::object{{"device", device.device_uuid}, {"reason", device.reason}});
@@ -234,6 +241,7 @@ std::string StatusTable(const AgentState& state, std::string_view version) {
   if (!state.assignment.resources.empty()) {
     text += "\n" + resources.Render();
   }
+  text += LocalTable(state);
   for (const pools::Unassigned& device : state.assignment.unassigned) {
     reasons += fmt::format("{} unassigned: {}\n", device.device_uuid, device.reason);
   }

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "src/node/plugin/delivery.h"
 #include "src/node/plugin/preferred.h"
+#include "src/platform/base/log.h"
 
 namespace kgpu::agent {
 namespace {
@@ -30,6 +32,17 @@ plugin::Preference PreferenceOf(const pools::Resource& resource, const device::S
 Status Answering::Obstacle() const {
   const bool needs_files = !delivery || delivery->NeedsDriverFiles();
   return injection && needs_files ? injection->plan_status : OkStatus();
+}
+
+void UpdateDelivery(const config::PluginConfig& config, const StatusOr<cri::RuntimeFacts>& runtime,
+                    const std::string& cdi_folder, Answering& answering) {
+  plugin::Delivery delivery =
+      plugin::DecideDelivery(config, runtime, answering.injection->cdi, cdi_folder);
+  if (answering.delivery != delivery) {
+    KGPU_LOG(kInfo, "device injection chosen", {"by", plugin::ToString(delivery.strategies)},
+             {"reason", delivery.reason});
+    answering.delivery = std::move(delivery);
+  }
 }
 
 std::vector<plugin::ResourceViewPtr> MakeViews(const pools::Assignment& assignment,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "src/agent/injector.h"
+#include "src/container/cri/runtime_facts.h"
 #include "src/gpu/device/snapshot.h"
 #include "src/node/config/node_config.h"
 #include "src/node/plugin/answer_cache.h"
@@ -22,6 +24,10 @@ struct Answering {
   // Why containers get nothing: parts of the driver are missing that the answers need.
   Status Obstacle() const;
 };
+
+// Decides how containers get devices. Precondition: the injection is decided. Logs a change.
+void UpdateDelivery(const config::PluginConfig& config, const StatusOr<cri::RuntimeFacts>& runtime,
+                    const std::string& cdi_folder, Answering& answering);
 
 // One view per resource that has devices. `snapshot` is the one from which `assignment` was made.
 std::vector<plugin::ResourceViewPtr> MakeViews(const pools::Assignment& assignment,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/agent/config_view.h"
+#include "src/agent/loan_view.h"
 #include "src/agent/status_view.h"
 #include "src/node/report/devices_view.h"
 #include "src/node/report/format.h"
@@ -91,7 +92,9 @@ http::Response AnswerLocal(const http::Request& request, const AgentState& state
   if (request.path == "/v1/config") {
     return Shown(*format, ConfigJson(state), ConfigTable(state), state.config_problem.empty());
   }
-  return Shown(*format, report::DevicesJson(*state.snapshot), report::DevicesTable(*state.snapshot),
+  const report::Holders holders = HoldersOf(state.loans);
+  return Shown(*format, report::DevicesJson(*state.snapshot, holders),
+               report::DevicesTable(*state.snapshot, holders),
                report::IsAllHealthy(*state.snapshot));
 }
 

@@ -26,9 +26,10 @@ struct AssignmentFacts {
   device::Health health;
 };
 
-std::map<std::string, AssignmentFacts, std::less<>> AssignmentFactsOf(
-    const device::Snapshot& snapshot) {
-  std::map<std::string, AssignmentFacts, std::less<>> facts;
+using FactsByUuid = std::map<std::string, AssignmentFacts, std::less<>>;
+
+FactsByUuid AssignmentFactsOf(const device::Snapshot& snapshot) {
+  FactsByUuid facts;
   for (const device::Gpu& gpu : snapshot.gpus) {
     facts[gpu.uuid.str()] = {fmt::format("{}", gpu.index), gpu.model, gpu.health};
     for (const device::MigDevice& mig : gpu.mig_devices) {
@@ -60,6 +61,18 @@ std::string HealthWord(const device::Health& health) {
   return health.is_healthy ? "Healthy" : fmt::format("Unhealthy ({})", health.reason);
 }
 
+void AddRows(const pools::Resource& resource, const std::string& name, FactsByUuid& facts,
+             report::Table& table) {
+  if (resource.slots.empty()) {
+    table.AddRow({name, "", "", "", "0"});
+  }
+  for (const Row& row : RowsOf(resource)) {
+    const AssignmentFacts& fact = facts[row.slot->device_uuid];
+    table.AddRow({name, row.slot->device_uuid, fact.index, fact.model, fmt::format("{}", row.slots),
+                  HealthWord(row.slot->health), row.slot->health.message});
+  }
+}
+
 json::object DeviceJson(const std::string& uuid, const AssignmentFacts& facts) {
   return {{"device", uuid},
           {"index", facts.index},
@@ -78,21 +91,33 @@ json::value ShareJson(const config::Share& share) {
       {"multiple", share.multiple == config::MultipleSlots::kAllow ? "allow" : "refuse"}};
 }
 
+json::array ResourcesJson(const std::vector<pools::Resource>& resources, FactsByUuid& facts) {
+  json::array array;
+  for (const pools::Resource& resource : resources) {
+    json::array devices;
+    for (const Row& row : RowsOf(resource)) {
+      json::object device = DeviceJson(row.slot->device_uuid, facts[row.slot->device_uuid]);
+      device["slots"] = row.slots;
+      devices.push_back(std::move(device));
+    }
+    array.push_back(json::object{{"name", resource.name},
+                                 {"slots", resource.slots.size()},
+                                 {"share", ShareJson(resource.share)},
+                                 {"devices", std::move(devices)}});
+  }
+  return array;
+}
+
 }  // namespace
 
 std::string AssignmentTable(const pools::Assignment& assignment, const device::Snapshot& snapshot) {
   auto facts = AssignmentFactsOf(snapshot);
   report::Table table({"RESOURCE", "DEVICE", "INDEX", "MODEL", "SLOTS", "HEALTH", "REASON"});
   for (const pools::Resource& resource : assignment.resources) {
-    if (resource.slots.empty()) {
-      table.AddRow({resource.name, "", "", "", "0"});
-    }
-    for (const Row& row : RowsOf(resource)) {
-      const AssignmentFacts& fact = facts[row.slot->device_uuid];
-      table.AddRow({resource.name, row.slot->device_uuid, fact.index, fact.model,
-                    fmt::format("{}", row.slots), HealthWord(row.slot->health),
-                    row.slot->health.message});
-    }
+    AddRows(resource, resource.name, facts, table);
+  }
+  for (const pools::Resource& pool : assignment.local) {
+    AddRows(pool, pool.name + " (local)", facts, table);
   }
   for (const pools::Unassigned& device : assignment.unassigned) {
     const AssignmentFacts& fact = facts[device.device_uuid];
@@ -117,19 +142,6 @@ std::string AssignmentTable(const pools::Assignment& assignment, const device::S
 
 json::value AssignmentJson(const pools::Assignment& assignment, const device::Snapshot& snapshot) {
   auto facts = AssignmentFactsOf(snapshot);
-  json::array resources;
-  for (const pools::Resource& resource : assignment.resources) {
-    json::array devices;
-    for (const Row& row : RowsOf(resource)) {
-      json::object device = DeviceJson(row.slot->device_uuid, facts[row.slot->device_uuid]);
-      device["slots"] = row.slots;
-      devices.push_back(std::move(device));
-    }
-    resources.push_back(json::object{{"name", resource.name},
-                                     {"slots", resource.slots.size()},
-                                     {"share", ShareJson(resource.share)},
-                                     {"devices", std::move(devices)}});
-  }
   json::array unassigned;
   for (const pools::Unassigned& unlucky : assignment.unassigned) {
     json::object device = DeviceJson(unlucky.device_uuid, facts[unlucky.device_uuid]);
@@ -142,7 +154,8 @@ json::value AssignmentJson(const pools::Assignment& assignment, const device::Sn
   return json::object{
       {"driver", json::object{{"state", doc::View(device::ToString(snapshot.driver.state))},
                               {"reason", snapshot.driver.reason}}},
-      {"resources", std::move(resources)},
+      {"resources", ResourcesJson(assignment.resources, facts)},
+      {"local", ResourcesJson(assignment.local, facts)},
       {"unassigned", std::move(unassigned)},
       {"notes", json::array(assignment.notes.begin(), assignment.notes.end())}};
 }

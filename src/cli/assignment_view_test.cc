@@ -104,5 +104,20 @@ TEST(CapabilityWordsTest, AreTheSameInConfigurationAndInjection) {
   }
 }
 
+TEST(AssignmentViewTest, ALocalPoolIsMarked) {
+  const device::Snapshot snapshot = TestSnapshot();
+  const auto config = config::ParseNodeConfig(
+      "apiVersion: kgpu.dev/v1\nkind: NodeConfig\npools:\n- {devices: {index: 0}, provider: "
+      "local}\n",
+      "n.yaml");
+  ASSERT_OK(config);
+  const pools::Assignment assignment = pools::AssignDevices(snapshot, *config);
+  EXPECT_THAT(AssignmentTable(assignment, snapshot),
+              ::testing::HasSubstr("kgpu.dev/local (local)  GPU-5d5ba0d6"));
+  const boost::json::value json = AssignmentJson(assignment, snapshot);
+  EXPECT_TRUE(json.at("resources").as_array().empty());
+  EXPECT_EQ(json.at("local").at(0).at("name").as_string(), "kgpu.dev/local");
+}
+
 }  // namespace
 }  // namespace kgpu::cli

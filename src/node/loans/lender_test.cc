@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -27,7 +26,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-using Reply = std::optional<StatusOr<Lender::Lent>>;
+struct LendReply {
+  bool is_there = false;
+  StatusOr<Lender::Lent> lent = Unavailable("no reply");
+};
+
+struct EndReply {
+  bool is_there = false;
+  Status status;
+};
 
 // A process with a lender, and a disk whose work waits until the test does it.
 class Process {
@@ -42,8 +49,10 @@ class Process {
                      done(ResourceExhausted("write {}: no space left on device", path_));
                      return true;
                    }
-                   EXPECT_FALSE(write_) << "two writes at a time";
-                   write_ = {ledger, std::move(done)};
+                   EXPECT_FALSE(has_write_) << "two writes at a time";
+                   has_write_ = true;
+                   written_ = ledger;
+                   done_ = std::move(done);
                    return true;
                  },
              .load =
@@ -56,36 +65,41 @@ class Process {
             },
             [this] { ++changes_; }) {}
 
-  std::shared_ptr<Reply> Lend(const std::string& holder, size_t count = 1) {
-    auto reply = std::make_shared<Reply>();
-    lender_.Lend({.holder = holder, .count = count}, [reply](auto lent) { *reply = lent; });
+  std::shared_ptr<LendReply> Lend(const std::string& holder, size_t count = 1) {
+    auto reply = std::make_shared<LendReply>();
+    lender_.Lend({.holder = holder, .count = count},
+                 [reply](auto lent) { *reply = {.is_there = true, .lent = std::move(lent)}; });
     return reply;
   }
-  std::shared_ptr<std::optional<Status>> End(const std::string& id) {
-    auto reply = std::make_shared<std::optional<Status>>();
-    lender_.End(id, [reply](const Status& status) { *reply = status; });
+  std::shared_ptr<EndReply> End(const std::string& id) {
+    auto reply = std::make_shared<EndReply>();
+    lender_.End(id,
+                [reply](const Status& status) { *reply = {.is_there = true, .status = status}; });
     return reply;
   }
   // The disk has the file, but nobody knows yet.
-  void Write() { ASSERT_OK(SaveLedger(path_, write_->first)); }
+  void Write() { ASSERT_OK(SaveLedger(path_, written_)); }
   void Answer() {
-    const auto write = *std::exchange(write_, std::nullopt);
-    write.second(OkStatus());
+    has_write_ = false;
+    const auto done = std::exchange(done_, nullptr);
+    done(OkStatus());
   }
   void DoAll() {
-    while (write_) {
+    while (has_write_) {
       Write();
       Answer();
     }
   }
-  bool writes() const { return write_.has_value(); }
+  bool writes() const { return has_write_; }
   void FillDisk(bool is_full) { is_disk_full_ = is_full; }
   int changes() const { return changes_; }
   Lender& lender() { return lender_; }
 
  private:
   const std::string path_;
-  std::optional<std::pair<Ledger, std::function<void(const Status&)>>> write_;
+  bool has_write_ = false;
+  Ledger written_;
+  std::function<void(const Status&)> done_;
   bool is_disk_full_ = false;
   int changes_ = 0;
   Lender lender_;
@@ -110,15 +124,15 @@ class LenderTest : public ::testing::Test {
 
 TEST_F(LenderTest, AnswersOnceTheLoanIsOnTheDisk) {
   const auto reply = process_->Lend("a", 2);
-  EXPECT_FALSE(reply->has_value());
+  EXPECT_FALSE(reply->is_there);
   EXPECT_NE(process_->lender().LoanOf(TestGpu(0)), nullptr);
   process_->Write();
-  EXPECT_FALSE(reply->has_value());
+  EXPECT_FALSE(reply->is_there);
   process_->Answer();
-  ASSERT_TRUE(reply->has_value());
-  ASSERT_OK(**reply);
-  EXPECT_EQ((**reply)->loan.gpus, TestGpus({0, 1}));
-  EXPECT_TRUE((**reply)->is_new);
+  ASSERT_TRUE(reply->is_there);
+  ASSERT_OK(reply->lent);
+  EXPECT_EQ(reply->lent->loan.gpus, TestGpus({0, 1}));
+  EXPECT_TRUE(reply->lent->is_new);
   EXPECT_THAT(LoadLedger(path()).value().loans(), SizeIs(1));
 }
 
@@ -126,14 +140,14 @@ TEST_F(LenderTest, AHolderGetsTheSameLoanAgain) {
   const auto first = process_->Lend("a");
   const auto second = process_->Lend("a");  // while the disk is busy with the first
   process_->DoAll();
-  ASSERT_OK(**first);
-  ASSERT_OK(**second);
-  EXPECT_EQ((**first)->loan, (**second)->loan);
-  EXPECT_FALSE((**second)->is_new);
+  ASSERT_OK(first->lent);
+  ASSERT_OK(second->lent);
+  EXPECT_EQ(first->lent->loan, second->lent->loan);
+  EXPECT_FALSE(second->lent->is_new);
   Restart();
   const auto third = process_->Lend("a");
-  ASSERT_TRUE(third->has_value());
-  EXPECT_EQ((**third)->loan, (**first)->loan);
+  ASSERT_TRUE(third->is_there);
+  EXPECT_EQ(third->lent->loan, first->lent->loan);
 }
 
 TEST_F(LenderTest, TwoHoldersNeverGetTheSameGpu) {
@@ -141,22 +155,22 @@ TEST_F(LenderTest, TwoHoldersNeverGetTheSameGpu) {
   const auto b = process_->Lend("b", 2);
   const auto c = process_->Lend("c");
   process_->DoAll();
-  EXPECT_EQ((**a)->loan.gpus, TestGpus({0, 1}));
-  EXPECT_EQ((**b)->loan.gpus, TestGpus({2, 3}));
-  EXPECT_THAT(**c, StatusIs(StatusCode::kUnavailable));
+  EXPECT_EQ(a->lent->loan.gpus, TestGpus({0, 1}));
+  EXPECT_EQ(b->lent->loan.gpus, TestGpus({2, 3}));
+  EXPECT_THAT(c->lent, StatusIs(StatusCode::kUnavailable));
 }
 
 TEST_F(LenderTest, AGpuIsFreeOnceTheEndIsOnTheDisk) {
   const auto a = process_->Lend("a", 4);
   process_->DoAll();
-  const auto end = process_->End((**a)->loan.id);
+  const auto end = process_->End(a->lent->loan.id);
   EXPECT_NE(process_->lender().LoanOf(TestGpu(0)), nullptr);
-  EXPECT_FALSE(end->has_value());
+  EXPECT_FALSE(end->is_there);
   process_->DoAll();
-  EXPECT_OK(**end);
+  EXPECT_OK(end->status);
   EXPECT_EQ(process_->lender().LoanOf(TestGpu(0)), nullptr);
-  const auto again = process_->End((**a)->loan.id);
-  EXPECT_OK(**again);
+  const auto again = process_->End(a->lent->loan.id);
+  EXPECT_OK(again->status);
 }
 
 TEST_F(LenderTest, AFullDiskLendsNothingAndEndsNothing) {
@@ -164,14 +178,14 @@ TEST_F(LenderTest, AFullDiskLendsNothingAndEndsNothing) {
   process_->DoAll();
   process_->FillDisk(true);
   const auto b = process_->Lend("b");
-  EXPECT_THAT(**b, StatusIs(StatusCode::kDataLoss, HasSubstr("no space left")));
-  const auto end = process_->End((**a)->loan.id);
-  EXPECT_THAT(**end, StatusIs(StatusCode::kDataLoss));
+  EXPECT_THAT(b->lent, StatusIs(StatusCode::kDataLoss, HasSubstr("no space left")));
+  const auto end = process_->End(a->lent->loan.id);
+  EXPECT_THAT(end->status, StatusIs(StatusCode::kDataLoss));
   EXPECT_THAT(process_->lender().ledger().loans(), SizeIs(1));
   EXPECT_EQ(process_->lender().LoanOf(TestGpu(1)), nullptr);
   EXPECT_THAT(process_->lender().problem(), HasSubstr("no space left"));
   process_->FillDisk(false);
-  EXPECT_FALSE(process_->End((**a)->loan.id)->has_value());
+  EXPECT_FALSE(process_->End(a->lent->loan.id)->is_there);
   process_->DoAll();
   EXPECT_THAT(process_->lender().ledger().loans(), IsEmpty());
   EXPECT_EQ(process_->lender().problem(), "");
@@ -182,8 +196,9 @@ TEST_F(LenderTest, AnUnreadableLedgerLendsAndEndsNothingUntilItIsRead) {
   dir_.WriteFile("state/loans.json", "?");
   Restart();
   EXPECT_FALSE(process_->lender().is_known());
-  EXPECT_THAT(**process_->Lend("a"), StatusIs(StatusCode::kDataLoss, HasSubstr("remove the file")));
-  EXPECT_THAT(**process_->End("x"), StatusIs(StatusCode::kDataLoss));
+  EXPECT_THAT(process_->Lend("a")->lent,
+              StatusIs(StatusCode::kDataLoss, HasSubstr("remove the file")));
+  EXPECT_THAT(process_->End("x")->status, StatusIs(StatusCode::kDataLoss));
   process_->lender().Reload();
   EXPECT_FALSE(process_->lender().is_known());
   EXPECT_EQ(dir_.ReadFile("state/loans.json"), "?");
@@ -192,20 +207,20 @@ TEST_F(LenderTest, AnUnreadableLedgerLendsAndEndsNothingUntilItIsRead) {
   EXPECT_TRUE(process_->lender().is_known());
   const auto a = process_->Lend("a");
   process_->DoAll();
-  EXPECT_OK(**a);
+  EXPECT_OK(a->lent);
 }
 
 TEST_F(LenderTest, RequestsThatWaitAreLimited) {
-  std::vector<std::shared_ptr<Reply>> replies;
+  std::vector<std::shared_ptr<LendReply>> replies;
   for (int i = 0; i < 100; ++i) {
     replies.push_back(process_->Lend(fmt::format("h{}", i)));
   }
-  EXPECT_FALSE(replies.front()->has_value());
-  ASSERT_TRUE(replies.back()->has_value());
-  EXPECT_THAT(**replies.back(), StatusIs(StatusCode::kResourceExhausted));
+  EXPECT_FALSE(replies.front()->is_there);
+  ASSERT_TRUE(replies.back()->is_there);
+  EXPECT_THAT(replies.back()->lent, StatusIs(StatusCode::kResourceExhausted));
   process_->DoAll();
   for (const auto& reply : replies) {
-    EXPECT_TRUE(reply->has_value());
+    EXPECT_TRUE(reply->is_there);
   }
 }
 
@@ -218,16 +233,16 @@ TEST_F(LenderTest, AKillAtAnyPointLosesNoLoanThatSomebodyKnows) {
   process_->Write();  // killed after it: the holder asks again
   Restart();
   const auto a = process_->Lend("a");
-  ASSERT_TRUE(a->has_value());
-  EXPECT_FALSE((**a)->is_new);
-  (void)process_->End((**a)->loan.id);
+  ASSERT_TRUE(a->is_there);
+  EXPECT_FALSE(a->lent->is_new);
+  (void)process_->End(a->lent->loan.id);
   Restart();
-  EXPECT_NE(process_->lender().LoanOf((**a)->loan.gpus.front()), nullptr);
-  (void)process_->End((**a)->loan.id);
+  EXPECT_NE(process_->lender().LoanOf(a->lent->loan.gpus.front()), nullptr);
+  (void)process_->End(a->lent->loan.id);
   process_->Write();
   Restart();
-  EXPECT_EQ(process_->lender().LoanOf((**a)->loan.gpus.front()), nullptr);
-  EXPECT_OK(**process_->End((**a)->loan.id));
+  EXPECT_EQ(process_->lender().LoanOf(a->lent->loan.gpus.front()), nullptr);
+  EXPECT_OK(process_->End(a->lent->loan.id)->status);
 }
 
 // Holders that borrow and give back at random over a process that is killed at random.
@@ -270,10 +285,10 @@ class Holders {
  private:
   void Hear() {
     for (const auto& [holder, reply] : std::exchange(lending_, {})) {
-      if (!reply->has_value()) {
+      if (!reply->is_there) {
         lending_[holder] = reply;
-      } else if ((*reply)->ok()) {
-        loans_[holder] = (**reply)->loan;
+      } else if (reply->lent.ok()) {
+        loans_[holder] = reply->lent->loan;
       }
     }
     // Whoever asks for the end no longer uses the GPUs.
@@ -284,8 +299,8 @@ class Holders {
 
   std::mt19937 random_;
   std::map<std::string, Loan> loans_;  // as the holders know them
-  std::map<std::string, std::shared_ptr<Reply>> lending_;
-  std::map<std::string, std::shared_ptr<std::optional<Status>>> ending_;
+  std::map<std::string, std::shared_ptr<LendReply>> lending_;
+  std::map<std::string, std::shared_ptr<EndReply>> ending_;
 };
 
 TEST_F(LenderTest, KilledThreeHundredTimesItLendsNothingTwiceAndLeaksNothing) {
@@ -311,8 +326,8 @@ TEST_F(LenderTest, KilledThreeHundredTimesItLendsNothingTwiceAndLeaksNothing) {
   process_->DoAll();
   const auto all = process_->Lend("last", 4);
   process_->DoAll();
-  ASSERT_OK(**all);
-  EXPECT_EQ((**all)->loan.gpus, TestGpus({0, 1, 2, 3}));
+  ASSERT_OK(all->lent);
+  EXPECT_EQ(all->lent->loan.gpus, TestGpus({0, 1, 2, 3}));
 }
 
 }  // namespace

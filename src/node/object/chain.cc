@@ -96,7 +96,9 @@ Link PluginLink(const ChainFacts& facts) {
   }
   if (facts.resources.empty()) {
     return Bad("plugin", "NothingAdvertised",
-               "no pool of the configuration matches a GPU: see `kgpu config assign`");
+               facts.local_gpus > 0
+                   ? "pools with provider: local have every GPU: see `kgpu config assign`"
+                   : "no pool of the configuration matches a GPU: see `kgpu config assign`");
   }
   for (const ResourceFact& resource : facts.resources) {
     if (!resource.is_registered) {

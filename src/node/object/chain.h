@@ -62,6 +62,7 @@ struct ChainFacts {
   std::string cdi_problem{};
   bool has_resources = false;  // the configuration was applied to the driver's answer
   std::vector<ResourceFact> resources{};
+  size_t local_gpus = 0;  // in pools that lend them to programs of the host
   // Who serves GPUs to the kubelet instead of us ("NVIDIA's device plugin"); empty: we do.
   std::string plugin_owner{};
   // status.allocatable of the Node object; nothing: the API server has not answered yet, or is not

@@ -1,9 +1,12 @@
 #include "src/node/pods/watch.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <set>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "src/container/cri/containers.h"
@@ -24,6 +27,12 @@ constexpr milliseconds kLeastPause{1'000};
 // time in any case: another pod of the same name may follow a pod.
 constexpr milliseconds kRuntimeFirst{2'000};
 constexpr milliseconds kRuntimeLast{60'000};
+
+// Of the file `path`. True if that cannot be found out.
+bool HasFolder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(std::filesystem::path(path).parent_path(), error) || error;
+}
 
 }  // namespace
 
@@ -61,6 +70,7 @@ class Watch::Impl {
   void SetSnapshot(const device::SnapshotPtr& snapshot);
   void Refresh();
   const PodMapPtr& current() const { return current_; }
+  const ListState& list_state() const { return list_state_; }
 
  private:
   void PollAfter(milliseconds pause);
@@ -93,6 +103,7 @@ class Watch::Impl {
   std::vector<DeviceUse> claims_;  // as the kubelet lists them
   std::vector<DeviceUse> uses_;    // of devices that are known
   SteadyTime listed_{};
+  ListState list_state_;
   std::string list_problem_ = "the kubelet has not answered yet";
   unsigned failures_ = 0;
   SteadyTime polled_{};
@@ -144,6 +155,7 @@ void Watch::Impl::SetEvery(milliseconds every) {
     list_.reset();
     claims_.clear();
     uses_.clear();
+    list_state_ = {};
     list_problem_.clear();
     Notify();
   } else {
@@ -186,6 +198,7 @@ void Watch::Impl::OnList(StatusOr<std::vector<DeviceUse>> uses) {
     failures_ = 0;
     list_problem_.clear();
     listed_ = now;
+    list_state_ = {.asked = polled_, .has_no_kubelet = false};
     claims_.clear();
     std::ranges::copy_if(*uses, std::back_inserter(claims_), &DeviceUse::is_claimed);
     TakeUses(*std::move(uses));
@@ -194,9 +207,11 @@ void Watch::Impl::OnList(StatusOr<std::vector<DeviceUse>> uses) {
       KGPU_LOG(kWarning, "pod list not available", {"reason", Message(uses.status())});
     }
     list_problem_ = Message(uses.status());
+    list_state_.has_no_kubelet = !list_state_.asked && !HasFolder(options_.pod_resources_socket);
     if (now - listed_ > options_.every + options_.stale) {
       claims_.clear();
       uses_.clear();
+      list_state_.asked.reset();
     }
   }
   PollAfter(NextPause());
@@ -423,6 +438,10 @@ void Watch::SetSnapshot(const device::SnapshotPtr& snapshot) {
 
 void Watch::Refresh() {
   impl_->Refresh();
+}
+
+ListState Watch::list_state() const {
+  return impl_->list_state();
 }
 
 const PodMapPtr& Watch::current() const {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,15 @@ struct WatchOptions {
   // If the kubelet does not answer, a list stays valid for this long after its period; then nobody
   // is known to hold a device. Longer than a restart of the kubelet.
   std::chrono::milliseconds stale{60'000};
+};
+
+// How far the devices in PodMap can be trusted.
+struct ListState {
+  // When the kubelet was asked for the list that is in use; nothing: there is none.
+  std::optional<SteadyTime> asked{};
+  // No kubelet has ever run here: it would have made the folder of its socket, which stays when it
+  // stops. So nobody runs pods.
+  bool has_no_kubelet = false;
 };
 
 // Takes work that may wait for a disk or the kernel: runs `job` on another thread, and on the loop
@@ -62,6 +72,7 @@ class Watch {
   void Refresh();
   // Never null; empty with a problem until the kubelet has answered.
   const PodMapPtr& current() const;
+  ListState list_state() const;
 
  private:
   class Impl;

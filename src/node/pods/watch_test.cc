@@ -195,6 +195,26 @@ TEST_F(WatchTest, ShowsWhoHasWhichDevice) {
   EXPECT_THAT(watch_->current()->devices, ElementsAre(DeviceUse{kResource, kGpu, InMl("a")}));
 }
 
+TEST_F(WatchTest, SaysWhenTheKubeletWasAskedForItsList) {
+  ASSERT_OK(kubelet_->Start());
+  List({{"a", {kGpu}}});
+  StartRuntime();
+  const SteadyTime begin = loop_->clock().Now();
+  StartWatch({.stale = milliseconds(0)});
+  EXPECT_EQ(watch_->list_state().asked, std::nullopt);
+  ASSERT_TRUE(RunUntilDevices(1));
+  EXPECT_GE(watch_->list_state().asked, begin);
+  kubelet_->Stop();
+  EXPECT_TRUE(RunUntil([this] { return !watch_->list_state().asked; }));
+  EXPECT_FALSE(watch_->list_state().has_no_kubelet);
+}
+
+TEST_F(WatchTest, WithoutAFolderOfTheKubeletsNoKubeletHasEverRunHere) {
+  StartWatch();
+  EXPECT_FALSE(watch_->list_state().has_no_kubelet);
+  EXPECT_TRUE(RunUntil([this] { return watch_->list_state().has_no_kubelet; }));
+}
+
 // A GPU with one MIG device.
 device::SnapshotPtr SnapshotWithMig() {
   auto snapshot = std::make_shared<device::Snapshot>();

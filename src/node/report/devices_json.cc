@@ -155,10 +155,18 @@ json::object Json(const device::Driver& driver) {
 
 }  // namespace
 
-json::value DevicesJson(const device::Snapshot& snapshot) {
+json::value DevicesJson(const device::Snapshot& snapshot, const Holders& holders) {
+  json::array gpus;
+  for (const device::Gpu& gpu : snapshot.gpus) {
+    json::object object = Json(gpu);
+    if (const auto holder = holders.find(gpu.uuid.str()); holder != holders.end()) {
+      object["lentTo"] = holder->second;
+    }
+    gpus.push_back(std::move(object));
+  }
   return {{"version", snapshot.version},
           {"driver", Json(snapshot.driver)},
-          {"gpus", List(snapshot.gpus, &Json)},
+          {"gpus", std::move(gpus)},
           {"unmanaged", List(snapshot.unmanaged, &Json)}};
 }
 

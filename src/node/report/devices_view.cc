@@ -109,9 +109,17 @@ void AddReasons(const device::Snapshot& snapshot, std::string& out) {
   }
 }
 
+void AddHolders(const device::Snapshot& snapshot, const Holders& holders, std::string& out) {
+  for (const device::Gpu& gpu : snapshot.gpus) {
+    if (const auto holder = holders.find(gpu.uuid.str()); holder != holders.end()) {
+      fmt::format_to(std::back_inserter(out), "GPU {}: lent to {}\n", gpu.index, holder->second);
+    }
+  }
+}
+
 }  // namespace
 
-std::string DevicesTable(const device::Snapshot& snapshot) {
+std::string DevicesTable(const device::Snapshot& snapshot, const Holders& holders) {
   std::string out = DriverLine(snapshot.driver);
   if (!snapshot.gpus.empty()) {
     Table table({"GPU", "MODEL", "MEMORY", "PCI", "NUMA", "NVLINK", "MIG", "HEALTH", "UUID"});
@@ -121,6 +129,7 @@ std::string DevicesTable(const device::Snapshot& snapshot) {
     out += table.Render();
   }
   AddReasons(snapshot, out);
+  AddHolders(snapshot, holders, out);
   if (snapshot.gpus.empty() && snapshot.unmanaged.empty()) {
     out += "No NVIDIA GPU on this host.\n";
   }

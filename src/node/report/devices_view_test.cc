@@ -165,5 +165,14 @@ TEST(DevicesViewTest, ChangesAreDescribedOnceEach) {
                     HasSubstr("): added, Healthy\n"), Not(HasSubstr("Driver"))));
 }
 
+TEST(DevicesTest, ShowWhoHasBorrowedAGpu) {
+  const device::Snapshot snapshot = TwoGpus();
+  const Holders holders = {{snapshot.gpus[1].uuid.str(), "fn/hello/4f1c"}};
+  EXPECT_THAT(DevicesTable(snapshot, holders), HasSubstr("GPU 1: lent to fn/hello/4f1c\n"));
+  const boost::json::value json = DevicesJson(snapshot, holders);
+  EXPECT_EQ(json.at("gpus").at(1).at("lentTo").as_string(), "fn/hello/4f1c");
+  EXPECT_FALSE(json.at("gpus").at(0).as_object().contains("lentTo"));
+}
+
 }  // namespace
 }  // namespace kgpu::report

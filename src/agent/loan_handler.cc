@@ -1,0 +1,210 @@
+#include "src/agent/loan_handler.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <chrono>
+#include <future>
+#include <string_view>
+#include <utility>
+
+#include "src/agent/loan_view.h"
+#include "src/node/loans/ledger_file.h"
+#include "src/node/loans/loan_request.h"
+#include "src/node/loans/withhold.h"
+#include "src/platform/base/log.h"
+#include "src/platform/doc/doc.h"
+
+namespace kgpu::agent {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kPath = "/v1/loans";
+constexpr std::string_view kBelow = "/v1/loans/";
+// A disk that hangs does not keep the agent from starting.
+constexpr std::chrono::seconds kLedgerPatience{2};
+constexpr std::chrono::seconds kReloadEvery{10};
+
+http::Response LoanJsonResponse(int code, const json::value& value) {
+  return http::JsonResponse(code, doc::PrintLine(value) + "\n");
+}
+
+// 422 cannot succeed on this host, 409 may succeed later, 503 is our trouble.
+http::Response LoanRefused(const Status& status) {
+  const int code = status.code() == StatusCode::kInvalidArgument      ? 400
+                   : status.code() == StatusCode::kFailedPrecondition ? 422
+                   : status.code() == StatusCode::kUnavailable        ? 409
+                                                                      : 503;
+  return LoanJsonResponse(code, json::object{{"error", std::string(Message(status))}});
+}
+
+StatusOr<loans::Ledger> LoadSoon(DiskWorker& disk, const std::string& path) {
+  using Result = StatusOr<loans::Ledger>;
+  const auto answer = std::make_shared<std::promise<Result>>();
+  std::future<Result> future = answer->get_future();
+  const bool is_taken = disk.Post(
+      [answer, path] {
+        answer->set_value(loans::LoadLedger(path));
+        return DiskWorker::Done();
+      },
+      [](const Status&) {});
+  const bool is_there = is_taken && future.wait_for(kLedgerPatience) == std::future_status::ready;
+  return is_there ? future.get()
+                  : Result(DeadlineExceeded(
+                        "{}: it is not known which GPUs are lent: the disk does not respond: check "
+                        "dmesg",
+                        path));
+}
+
+loans::LenderDisk LenderDiskOn(DiskWorker& disk, const std::string& path) {
+  return {.save =
+              [&disk, path](loans::Ledger ledger, const std::function<void(const Status&)>& done) {
+                return disk.Post(
+                    [path, ledger = std::move(ledger), done]() -> DiskWorker::Done {
+                      return [status = loans::SaveLedger(path, ledger), done] { done(status); };
+                    },
+                    done);
+              },
+          .load =
+              [&disk, path](const std::function<void(StatusOr<loans::Ledger>)>& done) {
+                return disk.Post(
+                    [path, done]() -> DiskWorker::Done {
+                      return [ledger = loans::LoadLedger(path), done] { done(ledger); };
+                    },
+                    done);
+              }};
+}
+
+std::set<device::GpuUuid> GpusOf(const pools::Assignment& assignment) {
+  std::set<device::GpuUuid> gpus;
+  for (const pools::Resource& resource : assignment.resources) {
+    for (const pools::Slot& slot : resource.slots) {
+      gpus.insert(slot.gpu);
+    }
+  }
+  return gpus;
+}
+
+}  // namespace
+
+LoanHandler::LoanHandler(EventLoop& loop, DiskWorker& disk, std::string path,
+                         const pools::Assignment& offered, LoanHandlerPeers peers)
+    : loop_(loop),
+      peers_(std::move(peers)),
+      offered_(GpusOf(offered)),
+      lender_(
+          loop.clock(), LoadSoon(disk, path), LenderDiskOn(disk, path),
+          [this](const loans::LoanRequest& request, const loans::Ledger& ledger) {
+            return loans::ChooseGpus(request, ledger, peers_.stock());
+          },
+          [this] { peers_.changed(); }) {
+  ReloadLater();
+}
+
+LoanHandler::~LoanHandler() {
+  loop_.CancelTimer(reload_timer_);
+}
+
+void LoanHandler::ReloadLater() {
+  if (lender_.is_known()) {
+    return;
+  }
+  reload_timer_ = loop_.After(kReloadEvery, [this] {
+    reload_timer_ = TimerId::kNone;
+    lender_.Reload();
+    ReloadLater();
+  });
+}
+
+bool LoanHandler::Answer(const http::Request& request, const Send& send) {
+  if (request.path == kPath) {
+    if (request.method == "POST") {
+      Lend(request, send);
+    } else if (request.method == "GET" || request.method == "HEAD") {
+      send(List(request));
+    } else {
+      send(http::WrongMethod(request, "GET, HEAD, POST"));
+    }
+    return true;
+  }
+  if (!request.path.starts_with(kBelow)) {
+    return false;
+  }
+  if (request.method == "DELETE") {
+    End(request, send);
+  } else {
+    send(http::WrongMethod(request, "DELETE"));
+  }
+  return true;
+}
+
+void LoanHandler::Lend(const http::Request& request, const Send& send) {
+  auto parsed = loans::ParseLoanRequest(request.body);
+  if (!parsed.ok()) {
+    send(LoanRefused(parsed.status()));
+    return;
+  }
+  lender_.Lend(*std::move(parsed), [this, send](const StatusOr<loans::Lender::Lent>& lent) {
+    if (!lent.ok()) {
+      send(LoanRefused(lent.status()));
+      if (lent.status().code() == StatusCode::kUnavailable) {
+        peers_.refused();
+      }
+      return;
+    }
+    if (lent->is_new) {
+      KGPU_LOG(kInfo, "GPUs lent", {"holder", lent->loan.holder}, {"loan", lent->loan.id},
+               {"gpus", lent->loan.gpus.size()});
+    }
+    send(LoanJsonResponse(lent->is_new ? 201 : 200, LoanJson(lent->loan)));
+  });
+}
+
+void LoanHandler::End(const http::Request& request, const Send& send) {
+  lender_.End(request.path.substr(kBelow.size()),
+              [send, path = request.path](const Status& status) {
+                if (!status.ok()) {
+                  send(LoanRefused(status));
+                  return;
+                }
+                KGPU_LOG(kInfo, "loan ended", {"loan", path.substr(kBelow.size())});
+                http::Response response;
+                response.code = 204;
+                send(std::move(response));
+              });
+}
+
+http::Response LoanHandler::List(const http::Request& request) const {
+  if (!lender_.is_known()) {
+    return LoanRefused(Internal("{}", lender_.problem()));
+  }
+  const loans::Stock stock = peers_.stock();
+  const std::string holder = request.QueryValue("holder").value_or("");
+  std::vector<loans::Loan> shown;
+  for (const loans::Loan& loan : lender_.ledger().loans()) {
+    if (loan.holder.starts_with(holder)) {
+      shown.push_back(loan);
+    }
+  }
+  return LoanJsonResponse(200, json::object{{"loans", LoansJson(shown, stock.snapshot)}});
+}
+
+void LoanHandler::Withhold(pools::Assignment& assignment) const {
+  loans::Withhold(
+      [this](const device::GpuUuid& gpu) -> std::string {
+        if (!lender_.is_known()) {
+          return offered_.contains(gpu)
+                     ? ""
+                     : fmt::format("it is not known whether it is lent: {}", lender_.problem());
+        }
+        const loans::Loan* loan = lender_.LoanOf(gpu);
+        return loan == nullptr ? ""
+                               : fmt::format("lent to {}: no pod can get it before the loan ends",
+                                             loan->holder);
+      },
+      assignment);
+}
+
+}  // namespace kgpu::agent

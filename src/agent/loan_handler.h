@@ -1,0 +1,60 @@
+// Lends GPUs of local pools to programs of this host: /v1/loans of agent.sock.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "src/agent/disk_worker.h"
+#include "src/node/loans/choose.h"
+#include "src/node/loans/lender.h"
+#include "src/node/pools/assignment.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/http/message.h"
+
+namespace kgpu::agent {
+
+struct LoanHandlerPeers {
+  std::function<loans::Stock()> stock;
+  std::function<void()> changed;  // what is lent, or problem(), has changed
+  std::function<void()> refused;  // nothing is free now: look whether pods still hold what they had
+};
+
+// Lives on the loop's thread.
+class LoanHandler {
+ public:
+  // Keeps the ledger at `path`, and waits at most two seconds for its first reading: nothing may be
+  // shown to the kubelet before. `offered` is what the kubelet was shown before a restart: surely
+  // not lent, even if the ledger is not readable. `loop` and `disk` must outlive the handler.
+  LoanHandler(EventLoop& loop, DiskWorker& disk, std::string path, const pools::Assignment& offered,
+              LoanHandlerPeers peers);
+  ~LoanHandler();
+  LoanHandler(const LoanHandler&) = delete;
+  LoanHandler& operator=(const LoanHandler&) = delete;
+
+  using Send = std::function<void(http::Response)>;
+  // Answers /v1/loans and what is below, now or later; false: another path.
+  bool Answer(const http::Request& request, const Send& send);
+  // Takes what is lent from the kubelet's resources; while the ledger is not readable, all that was
+  // not `offered`.
+  void Withhold(pools::Assignment& assignment) const;
+
+  const loans::Ledger& ledger() const { return lender_.ledger(); }
+  // Why the ledger is not readable or writable, with the fix; empty: it is.
+  std::string problem() const { return lender_.problem(); }
+
+ private:
+  void Lend(const http::Request& request, const Send& send);
+  void End(const http::Request& request, const Send& send);
+  http::Response List(const http::Request& request) const;
+  void ReloadLater();
+
+  EventLoop& loop_;
+  const LoanHandlerPeers peers_;
+  std::set<device::GpuUuid> offered_;
+  loans::Lender lender_;
+  TimerId reload_timer_ = TimerId::kNone;
+};
+
+}  // namespace kgpu::agent
