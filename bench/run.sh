@@ -18,6 +18,7 @@ build/release/bench/controller-bench
 build/release/bench/rules-bench
 build/release/bench/explain-bench
 build/release/bench/shim-bench
+build/release/bench/fnwatch-bench
 build/release/bench/agent-bench 11 30
 build/release/bench/change-bench 7
 build/release/bench/features-bench
@@ -25,4 +26,4 @@ build/release/bench/doctor-bench "${1:-20}"
 build/release/bench/labels-bench "${1:-20}"
 build/release/bench/metrics-bench
 build/release/bench/validate-bench "${1:-20}"
-du -bh build/release/bin/kgpu build/release/bin/kgpu-cuda build/release/bin/kgpu-probe build/release/bin/kgpu-runtime
+du -bh build/release/bin/kgpu build/release/bin/kgpu-cuda build/release/bin/kgpu-fnwatch build/release/bin/kgpu-probe build/release/bin/kgpu-runtime

@@ -57,6 +57,11 @@ add_library(kgpu_openssl INTERFACE)
 add_library(kgpu::openssl ALIAS kgpu_openssl)
 target_link_libraries(kgpu_openssl INTERFACE -l:libssl.a -l:libcrypto.a Threads::Threads)
 
+# HTTP/2's frames and header compression.
+add_library(kgpu_nghttp2 INTERFACE)
+add_library(kgpu::nghttp2 ALIAS kgpu_nghttp2)
+target_link_libraries(kgpu_nghttp2 INTERFACE -l:libnghttp2.a)
+
 # Names to addresses, without the system's resolver, which a static program cannot use.
 add_library(kgpu_cares INTERFACE)
 add_library(kgpu::cares ALIAS kgpu_cares)

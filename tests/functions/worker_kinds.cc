@@ -107,7 +107,9 @@ void WorkerKind::MakeGo() {
   }
   Copy(std::string(kWorkers) + "go/worker", dir_.At("build"));
   Copy(std::string(kHandlers) + "handler.go", dir_.At("build/handler.go"));
-  Build({program_, "build", "-C", dir_.At("build"), "-o", dir_.At("handler"), "."});
+  // Debian's Go has no flag for the folder.
+  Build({"/bin/sh", "-c",
+         fmt::format("cd {} && {} build -o {} .", dir_.At("build"), program_, dir_.At("handler"))});
   command_ = {dir_.At("handler")};
 }
 

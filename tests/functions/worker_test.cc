@@ -211,7 +211,8 @@ TEST_P(WorkerTest, EndsIdleWorkersOnSigterm) {
   EXPECT_THAT(run_->Log(), HasSubstr("how=\"exit code 0\"")) << "the worker ended by itself";
 }
 
-INSTANTIATE_TEST_SUITE_P(Runtimes, WorkerTest, ::testing::Values("python3", "cpp"),
+INSTANTIATE_TEST_SUITE_P(Runtimes, WorkerTest,
+                         ::testing::Values("python3", "cpp", "nodejs", "go", "ruby", "java"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

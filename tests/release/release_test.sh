@@ -199,7 +199,7 @@ aarch64() {
   release "$work/out" --machine aarch64
   mkdir "$work/root"
   tar -C "$work/root" --strip-components=1 -xf "$work/out/kgpu-$version-linux-aarch64.tar.gz"
-  for name in kgpu kgpu-probe kgpu-cuda kgpu-runtime; do
+  for name in kgpu kgpu-probe kgpu-cuda kgpu-fnwatch kgpu-runtime; do
     readelf -h "$work/root/bin/$name" | grep -q 'Machine: *AArch64' || fail "$name is for another machine"
     newest=$(readelf -V "$work/root/bin/$name" | grep -o 'GLIBC_2\.[0-9.]*' | sort -uV | tail -n1)
     [ "${newest:-GLIBC_2.17}" = GLIBC_2.17 ] || fail "$name needs $newest"

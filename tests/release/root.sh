@@ -40,7 +40,7 @@ files() {
 has_files() {
   local prefix=$1/$2 name
   shift 2
-  for name in kgpu kgpu-probe kgpu-cuda kgpu-runtime; do
+  for name in kgpu kgpu-probe kgpu-cuda kgpu-fnwatch kgpu-runtime; do
     [ -x "$prefix/bin/$name" ] || fail "$prefix/bin/$name is missing"
   done
   for name in bash-completion/completions/kgpu fish/vendor_completions.d/kgpu.fish \

@@ -3,13 +3,12 @@
 #include <boost/json.hpp>
 
 #include <algorithm>
-#include <map>
 
 #include "src/functions/watchdog/frame.h"
-#include "src/platform/base/ascii.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
+#include "src/platform/doc/utf8.h"
 
 namespace kgpu::watchdog {
 namespace {
@@ -21,54 +20,41 @@ constexpr doc::Limits kReplyLimits{.bytes = size_t{64} << 10, .depth = 4, .value
 // Of CallTextEnd.
 constexpr size_t kMaxEnd = 64;
 
-bool IsPlain(unsigned char c) {
-  return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+bool IsPlain(char c) {
+  return static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\';
 }
 
-// How many bytes the UTF-8 character at the front has; 0 if there is none. Source: RFC 3629.
-size_t CharacterSize(std::string_view text) {
-  const auto at = [&](size_t i) { return i < text.size() ? uint8_t(text[i]) : uint8_t{0}; };
-  const uint8_t lead = at(0);
-  const size_t size = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  if (lead > 0xf4 || text.size() < size) {
-    return 0;
-  }
-  for (size_t i = 1; i < size; ++i) {
-    if ((at(i) & 0xc0) != 0x80) {
-      return 0;
-    }
-  }
-  const bool is_overlong = (lead == 0xe0 && at(1) < 0xa0) || (lead == 0xf0 && at(1) < 0x90);
-  const bool is_outside = (lead == 0xed && at(1) >= 0xa0) || (lead == 0xf4 && at(1) >= 0x90);
-  return is_overlong || is_outside ? 0 : size;
+void AppendCode(std::string& out, char c) {
+  fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(c));
 }
 
-void AppendSpecial(std::string& out, std::string_view& text) {
-  const auto c = static_cast<unsigned char>(text.front());
-  const size_t size = CharacterSize(text);
-  if (c == '"' || c == '\\') {
-    out += '\\';
-    out += text.front();
-  } else if (c < 0x20 || size == 0) {
-    // A control character, or Latin-1.
-    fmt::format_to(std::back_inserter(out), "\\u{:04x}", c);
-  } else {
-    out += text.substr(0, size);
-    text.remove_prefix(size - 1);
-  }
-  text.remove_prefix(1);
-}
-
-void AppendText(std::string& out, std::string_view text) {
-  out += '"';
+// Of UTF-8.
+void AppendEscaped(std::string& out, std::string_view text) {
   while (!text.empty()) {
     const auto plain = std::ranges::find_if_not(text, IsPlain);
     out.append(text.begin(), plain);
     text.remove_prefix(static_cast<size_t>(plain - text.begin()));
-    if (!text.empty()) {
-      AppendSpecial(out, text);
+    if (text.empty()) {
+      return;
     }
+    if (static_cast<unsigned char>(text.front()) < 0x20) {
+      AppendCode(out, text.front());
+    } else {
+      out += '\\';
+      out += text.front();
+    }
+    text.remove_prefix(1);
   }
+}
+
+void AppendText(std::string& out, std::string_view text) {
+  out += '"';
+  for (auto bad = doc::FindInvalidUtf8(text); bad; bad = doc::FindInvalidUtf8(text)) {
+    AppendEscaped(out, text.substr(0, *bad));
+    AppendCode(out, text[*bad]);
+    text.remove_prefix(*bad + 1);
+  }
+  AppendEscaped(out, text);
   out += '"';
 }
 

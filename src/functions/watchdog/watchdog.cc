@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/functions/watchdog/grpc_front.h"
 #include "src/functions/watchdog/http_front.h"
 #include "src/functions/watchdog/options.h"
 #include "src/functions/watchdog/pool.h"
@@ -108,7 +109,8 @@ class Watchdog {
                                 .wait_timeout = 2 * options.timeout,
                                 .start_timeout = options.start_timeout},
                      .max_output = options.max_output}),
-        http_(loop, pool_, {.max_body = options.max_body, .max_output = options.max_output}) {}
+        http_(loop, pool_, {.max_body = options.max_body, .max_output = options.max_output}),
+        grpc_(loop, pool_, options.max_body) {}
   ~Watchdog() { loop_.Unwatch(watch_); }
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -118,6 +120,10 @@ class Watchdog {
     for (const std::string& address : options_.listen) {
       ASSIGN_OR_RETURN(const std::string bound, http_.Listen(address));
       KGPU_LOG(kInfo, "listening", {"protocol", "http"}, {"address", bound});
+    }
+    for (const std::string& address : options_.grpc) {
+      ASSIGN_OR_RETURN(const std::string bound, grpc_.Listen(address));
+      KGPU_LOG(kInfo, "listening", {"protocol", "grpc"}, {"address", bound});
     }
     pool_.OnWorkerGone([this] { Reap(); });
     pool_.Start();
@@ -142,7 +148,7 @@ class Watchdog {
   }
 
   void OnDrained(SteadyTime deadline) {
-    if (!http_.is_busy() || loop_.clock().Now() >= deadline) {
+    if ((!http_.is_busy() && !grpc_.is_busy()) || loop_.clock().Now() >= deadline) {
       return loop_.Quit();
     }
     loop_.After(kLastBytesLook, [this, deadline] { OnDrained(deadline); });
@@ -153,6 +159,7 @@ class Watchdog {
   const Options options_;
   Pool pool_;
   HttpFront http_;
+  GrpcFront grpc_;
   WatchId watch_ = WatchId::kNone;
 };
 

@@ -1,0 +1,3 @@
+module function
+
+go 1.19

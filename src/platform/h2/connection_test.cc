@@ -1,0 +1,364 @@
+#include "src/platform/h2/connection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nghttp2/nghttp2.h>
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "testing/status_matchers.h"
+
+namespace kgpu::h2 {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+std::string FrameOf(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload) {
+  std::string frame;
+  for (int shift = 16; shift >= 0; shift -= 8) {
+    frame += static_cast<char>(payload.size() >> shift);
+  }
+  frame += static_cast<char>(type);
+  frame += static_cast<char>(flags);
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    frame += static_cast<char>(stream >> shift);
+  }
+  return frame.append(payload);
+}
+
+// The other end, by the same library.
+class TestClient {
+ public:
+  struct Answer {
+    std::map<std::string, std::string> fields;  // of head and trailers
+    std::string body;
+    std::optional<uint32_t> closed;  // with this error code
+  };
+
+  TestClient() {
+    nghttp2_session_callbacks* callbacks = nullptr;
+    nghttp2_session_callbacks_new(&callbacks);
+    nghttp2_session_callbacks_set_on_header_callback(
+        callbacks,
+        [](nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
+           const uint8_t* value, size_t value_size, uint8_t, void* user) {
+          Of(user).answers[frame->hd.stream_id].fields[Text(name, name_size)] =
+              Text(value, value_size);
+          return 0;
+        });
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
+        callbacks, [](nghttp2_session*, uint8_t, int32_t stream, const uint8_t* bytes, size_t size,
+                      void* user) {
+          Of(user).answers[stream].body += Text(bytes, size);
+          return 0;
+        });
+    nghttp2_session_callbacks_set_on_stream_close_callback(
+        callbacks, [](nghttp2_session*, int32_t stream, uint32_t code, void* user) {
+          Of(user).answers[stream].closed = code;
+          return 0;
+        });
+    nghttp2_session_client_new(&session_, callbacks, this);
+    nghttp2_session_callbacks_del(callbacks);
+    nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, nullptr, 0);
+  }
+  ~TestClient() { nghttp2_session_del(session_); }
+  TestClient(const TestClient&) = delete;
+  TestClient& operator=(const TestClient&) = delete;
+
+  StreamId Request(std::string path, std::string body = "", const http::Headers& headers = {}) {
+    bodies_.push_back(std::make_unique<std::string>(std::move(body)));
+    std::vector<nghttp2_nv> fields{Field(":method", "POST"), Field(":path", path),
+                                   Field(":scheme", "http"), Field(":authority", "host")};
+    for (const auto& [name, value] : headers.fields()) {
+      fields.push_back(Field(name, value));
+    }
+    nghttp2_data_provider provider{};
+    provider.source.ptr = bodies_.back().get();
+    provider.read_callback = [](nghttp2_session*, int32_t, uint8_t* to, size_t room,
+                                uint32_t* flags, nghttp2_data_source* source, void*) {
+      auto& rest = *static_cast<std::string*>(source->ptr);
+      const size_t count = std::min(room, rest.size());
+      rest.copy(reinterpret_cast<char*>(to), count);
+      rest.erase(0, count);
+      *flags |= rest.empty() ? uint32_t{NGHTTP2_DATA_FLAG_EOF} : 0U;
+      return static_cast<ssize_t>(count);
+    };
+    return nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(), &provider,
+                                  nullptr);
+  }
+  void Cancel(StreamId stream) {
+    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
+  }
+
+  std::string Send() {
+    std::string bytes;
+    const uint8_t* part = nullptr;
+    for (ssize_t size = nghttp2_session_mem_send(session_, &part); size > 0;
+         size = nghttp2_session_mem_send(session_, &part)) {
+      bytes += Text(part, static_cast<size_t>(size));
+    }
+    return bytes;
+  }
+  void Receive(std::string_view bytes) {
+    nghttp2_session_mem_recv(session_, reinterpret_cast<const uint8_t*>(bytes.data()),
+                             bytes.size());
+  }
+
+  std::map<StreamId, Answer> answers;
+
+ private:
+  static TestClient& Of(void* user) { return *static_cast<TestClient*>(user); }
+  static std::string Text(const uint8_t* bytes, size_t size) {
+    return {reinterpret_cast<const char*>(bytes), size};
+  }
+  static nghttp2_nv Field(std::string_view name, std::string_view value) {
+    return {.name = reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
+            .value = reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())),
+            .namelen = name.size(),
+            .valuelen = value.size(),
+            .flags = NGHTTP2_NV_FLAG_NONE};
+  }
+
+  nghttp2_session* session_ = nullptr;
+  std::vector<std::unique_ptr<std::string>> bodies_;
+};
+
+class ConnectionTest : public ::testing::Test {
+ protected:
+  void Open(const Limits& limits = {}) {
+    connection_ = Connection::Create(
+                      limits, {.on_request =
+                                   [this](StreamId stream, http::Request request) {
+                                     requests_.emplace_back(stream, std::move(request));
+                                   },
+                               .on_reset = [this](StreamId stream) { resets_.push_back(stream); }})
+                      .value();
+  }
+  // Passes bytes both ways until neither has more to say.
+  Status Talk() {
+    Status status;
+    for (int i = 0; i < 1000 && status.ok(); ++i) {
+      const std::string bytes = client_.Send();
+      status = bytes.empty() ? OkStatus() : connection_->Receive(bytes, now_);
+      const std::string output(connection_->Output());
+      connection_->Consume(output.size());
+      client_.Receive(output);
+      if (bytes.empty() && output.empty()) {
+        break;
+      }
+    }
+    return status;
+  }
+  Status ReceiveRaw(std::string_view bytes) {
+    const Status status = connection_->Receive(bytes, now_);
+    connection_->Consume(connection_->Output().size());
+    return status;
+  }
+
+  SteadyTime now_{};
+  TestClient client_;
+  std::unique_ptr<Connection> connection_;
+  std::vector<std::pair<StreamId, http::Request>> requests_;
+  std::vector<StreamId> resets_;
+};
+
+TEST_F(ConnectionTest, TakesARequestAndResponds) {
+  Open();
+  const StreamId stream = client_.Request("/a%20b?c=d", "body", {{"x-a", "1"}});
+  ASSERT_OK(Talk());
+  ASSERT_EQ(requests_.size(), 1U);
+  const http::Request& request = requests_[0].second;
+  EXPECT_EQ(request.method, "POST");
+  EXPECT_EQ(request.path, "/a b");
+  EXPECT_EQ(request.query, "c=d");
+  EXPECT_EQ(request.body, "body");
+  EXPECT_EQ(request.headers.Find("host"), "host");
+  EXPECT_EQ(request.headers.Find("x-a"), "1");
+  EXPECT_TRUE(connection_->IsOpen(stream));
+  connection_->Respond(
+      stream, {.code = 201, .headers = {{"X-B", "2"}, {"Connection", "close"}}, .body = "answer"},
+      {{"Trailer-C", "3"}});
+  ASSERT_OK(Talk());
+  const TestClient::Answer& answer = client_.answers[stream];
+  EXPECT_THAT(answer.fields,
+              ElementsAre(Pair(":status", "201"), Pair("trailer-c", "3"), Pair("x-b", "2")));
+  EXPECT_EQ(answer.body, "answer");
+  EXPECT_EQ(answer.closed, 0U);
+  EXPECT_FALSE(connection_->IsOpen(stream));
+  EXPECT_EQ(connection_->streams(), 0U);
+}
+
+TEST_F(ConnectionTest, StreamsAResponse) {
+  Open();
+  const StreamId stream = client_.Request("/");
+  ASSERT_OK(Talk());
+  connection_->Begin(stream, {.code = 200});
+  ASSERT_OK(Talk());
+  EXPECT_EQ(client_.answers[stream].fields.at(":status"), "200");
+  EXPECT_TRUE(connection_->Write(stream, "one "));
+  ASSERT_OK(Talk());
+  EXPECT_EQ(client_.answers[stream].body, "one ");
+  EXPECT_TRUE(connection_->Write(stream, "two"));
+  connection_->End(stream);
+  ASSERT_OK(Talk());
+  EXPECT_EQ(client_.answers[stream].body, "one two");
+  EXPECT_EQ(client_.answers[stream].closed, 0U);
+  EXPECT_FALSE(connection_->Write(stream, "three"));
+}
+
+TEST_F(ConnectionTest, SendsLargeBodiesBothWays) {
+  Open();
+  const std::string large(size_t{3} << 20, 'x');
+  const StreamId stream = client_.Request("/", large);
+  ASSERT_OK(Talk());
+  ASSERT_EQ(requests_.size(), 1U);
+  EXPECT_TRUE(requests_[0].second.body == large);
+  connection_->Respond(stream, {.body = large});
+  EXPECT_LE(connection_->Output().size(), size_t{300} << 10) << "the output is bounded";
+  EXPECT_GT(connection_->Pending(stream), 0U);
+  ASSERT_OK(Talk());
+  // The client's window is opened by nghttp2 as it takes the bytes.
+  EXPECT_TRUE(client_.answers[stream].body == large);
+}
+
+TEST_F(ConnectionTest, TellsOfCallsThatThePeerGivesUp) {
+  Open();
+  const StreamId stream = client_.Request("/");
+  ASSERT_OK(Talk());
+  client_.Cancel(stream);
+  ASSERT_OK(Talk());
+  EXPECT_THAT(resets_, ElementsAre(stream));
+  EXPECT_FALSE(connection_->Write(stream, "x"));
+  connection_->Respond(stream, {});
+}
+
+TEST_F(ConnectionTest, ResetsARequestThatIsTooLarge) {
+  Open({.body = 10});
+  const StreamId large = client_.Request("/", "01234567890");
+  const StreamId small = client_.Request("/", "0123456789");
+  ASSERT_OK(Talk());
+  EXPECT_EQ(client_.answers[large].closed, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  ASSERT_EQ(requests_.size(), 1U);
+  EXPECT_EQ(requests_[0].first, small);
+  EXPECT_THAT(resets_, IsEmpty());
+}
+
+TEST_F(ConnectionTest, LimitsTheMemoryOfIncompleteRequests) {
+  Open({.body = 1000, .bodies = 15});
+  const StreamId stream = client_.Request("/", std::string(16, 'x'));
+  ASSERT_OK(Talk());
+  EXPECT_EQ(client_.answers[stream].closed, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  const StreamId next = client_.Request("/", std::string(15, 'x'));
+  ASSERT_OK(Talk());
+  ASSERT_EQ(requests_.size(), 1U);
+  EXPECT_EQ(requests_[0].first, next);
+}
+
+TEST_F(ConnectionTest, LimitsAHeaderAfterDecompression) {
+  Open({.header = 1000});
+  http::Headers headers;
+  for (int i = 0; i < 20; ++i) {
+    headers.Add("a", std::string(50, 'x'));  // one byte each on the wire after the first
+  }
+  const StreamId stream = client_.Request("/", "", headers);
+  ASSERT_OK(Talk());
+  EXPECT_TRUE(client_.answers[stream].closed.value_or(0) != 0);
+  EXPECT_THAT(requests_, IsEmpty());
+}
+
+TEST_F(ConnectionTest, RefusesWhatIsNotHttp2) {
+  Open();
+  EXPECT_THAT(ReceiveRaw("GET / HTTP/1.1\r\nHost: h\r\n\r\n"),
+              StatusIs(StatusCode::kInvalidArgument));
+}
+
+TEST_F(ConnectionTest, EndsConnectionsThatFloodWithPings) {
+  Open();
+  ASSERT_OK(ReceiveRaw(std::string(kPreface) + FrameOf(NGHTTP2_SETTINGS, 0, 0, "")));
+  Status status;
+  int pings = 0;
+  for (; pings < 10'000 && status.ok(); ++pings) {
+    status = ReceiveRaw(FrameOf(NGHTTP2_PING, 0, 0, "12345678"));
+  }
+  EXPECT_THAT(status, StatusIs(StatusCode::kOutOfRange));
+  EXPECT_LT(pings, 600);
+  EXPECT_TRUE(connection_->is_finished());
+}
+
+TEST_F(ConnectionTest, KeepsClientsThatPingNowAndThen) {
+  Open();
+  ASSERT_OK(ReceiveRaw(std::string(kPreface) + FrameOf(NGHTTP2_SETTINGS, 0, 0, "")));
+  for (int i = 0; i < 10'000; ++i) {
+    now_ += std::chrono::milliseconds(100);
+    ASSERT_OK(ReceiveRaw(FrameOf(NGHTTP2_PING, 0, 0, "12345678")));
+  }
+}
+
+TEST_F(ConnectionTest, EndsConnectionsThatResetTheirStreams) {
+  Open();
+  Status status;
+  int calls = 0;
+  for (; calls < 10'000 && status.ok(); ++calls) {
+    const StreamId stream = client_.Request("/");
+    std::string bytes = client_.Send();
+    bytes +=
+        FrameOf(NGHTTP2_RST_STREAM, 0, static_cast<uint32_t>(stream), std::string("\0\0\0\x08", 4));
+    status = ReceiveRaw(bytes);
+    client_.Cancel(stream);
+  }
+  EXPECT_FALSE(status.ok());
+  EXPECT_LT(calls, 1000);
+}
+
+TEST_F(ConnectionTest, EndsConnectionsThatContinueAHeaderForEver) {
+  Open();
+  ASSERT_OK(ReceiveRaw(std::string(kPreface) + FrameOf(NGHTTP2_SETTINGS, 0, 0, "") +
+                       FrameOf(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, "\x83")));
+  Status status;
+  for (int i = 0; i < 1000 && status.ok(); ++i) {
+    status = ReceiveRaw(FrameOf(NGHTTP2_CONTINUATION, 0, 1, ""));
+  }
+  EXPECT_FALSE(status.ok());
+}
+
+TEST_F(ConnectionTest, AllowsOnlySoManyStreams) {
+  Open({.streams = 2});
+  ASSERT_OK(Talk());  // the client learns of the limit
+  for (int i = 0; i < 5; ++i) {
+    client_.Request("/");
+  }
+  ASSERT_OK(Talk());
+  EXPECT_EQ(requests_.size(), 2U) << "the client keeps the others back";
+  EXPECT_LE(connection_->streams(), 2U);
+}
+
+TEST_F(ConnectionTest, ResetsRequestsThatDoNotComeToAnEnd) {
+  Open();
+  ASSERT_OK(
+      ReceiveRaw(std::string(kPreface) + FrameOf(NGHTTP2_SETTINGS, 0, 0, "") +
+                 FrameOf(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, "\x83\x86\x84\x41\x01h")));
+  EXPECT_EQ(connection_->streams(), 1U);
+  connection_->ResetOlderThan(now_ + std::chrono::seconds(1));
+  (void)connection_->Output();
+  EXPECT_EQ(connection_->streams(), 0U);
+}
+
+TEST_F(ConnectionTest, FinishesStreamsAfterAShutdown) {
+  Open();
+  const StreamId stream = client_.Request("/");
+  ASSERT_OK(Talk());
+  connection_->Shutdown();
+  connection_->Respond(stream, {.body = "last"});
+  ASSERT_OK(Talk());
+  EXPECT_EQ(client_.answers[stream].body, "last");
+  EXPECT_TRUE(connection_->is_finished());
+}
+
+}  // namespace
+}  // namespace kgpu::h2

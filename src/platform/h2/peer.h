@@ -1,0 +1,101 @@
+// One HTTP/2 connection of a server: a Connection with its socket, its watches and its timer.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/h2/connection.h"
+#include "src/platform/http/message.h"
+
+namespace kgpu::h2 {
+
+struct PeerOptions {
+  Limits limits;
+  std::chrono::milliseconds first_timeout{10'000};    // until the first request
+  std::chrono::milliseconds request_timeout{60'000};  // for each whole request
+  std::chrono::milliseconds write_timeout{60'000};    // for the peer to take any bytes
+  std::chrono::milliseconds idle_timeout{300'000};    // without a stream
+};
+
+class Peer;
+
+// Sends the response to one request, now or later. A handle: copies share one responder. If the
+// last one is destroyed before the response is complete, the stream is reset.
+class Responder {
+ public:
+  Responder(std::weak_ptr<Peer> peer, StreamId stream);
+
+  // See Connection.
+  void Send(http::Response response, const http::Headers& trailers = {}) const;
+  void Begin(http::Response head) const;
+  bool Write(std::string_view bytes) const;
+  void End(const http::Headers& trailers = {}) const;
+  bool is_open() const;
+  size_t pending() const;
+
+ private:
+  struct Link;
+  std::shared_ptr<Link> link_;
+};
+
+// Held by shared_ptr, since a handler may drop it. Lives on the loop's thread.
+class Peer : public std::enable_shared_from_this<Peer> {
+ public:
+  using Handler = std::function<void(const http::Request&, Responder)>;
+
+  // `socket` is connected and non-blocking; `loop` must outlive the peer. Errors:
+  // ResourceExhausted.
+  static StatusOr<std::shared_ptr<Peer>> Create(EventLoop& loop, UniqueFd socket,
+                                                std::shared_ptr<const Handler> handler,
+                                                const PeerOptions& options);
+  ~Peer();
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  // `received`: bytes that were read already, to find out which protocol this is. `closed` is
+  // called once, unless Close is called.
+  Status Start(std::string_view received, std::function<void()> closed);
+  // Idempotent; calls no callback.
+  void Close();
+  // No new requests; closes once those in progress have their responses.
+  void Shutdown();
+  // Whether requests or responses are in progress.
+  bool is_busy() const;
+
+ private:
+  friend class Responder;
+  Peer(EventLoop& loop, UniqueFd socket, std::shared_ptr<const Handler> handler,
+       const PeerOptions& options);
+  void OnReadable();
+  void Receive(std::string_view bytes);
+  // Sends until the socket is full, then sets the watches.
+  void Pump();
+  bool SendSome();
+  void SettleWatches();
+  bool Settle(bool wants, WatchId& watch, bool is_read);
+  void OnTick();
+  void ArmTick();
+  void CloseAndNotify();
+
+  EventLoop& loop_;
+  UniqueFd socket_;
+  const std::shared_ptr<const Handler> handler_;
+  const PeerOptions options_;
+  std::unique_ptr<Connection> connection_;
+  std::function<void()> closed_;
+  bool is_receiving_ = false;
+  bool is_full_ = false;    // the socket takes no more for now
+  bool is_broken_ = false;  // closes once the output is sent
+  SteadyTime started_;
+  SteadyTime active_;  // when bytes last moved
+  WatchId readable_ = WatchId::kNone;
+  WatchId writable_ = WatchId::kNone;
+  TimerId tick_ = TimerId::kNone;
+};
+
+}  // namespace kgpu::h2
