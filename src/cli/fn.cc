@@ -11,8 +11,11 @@ void AddFnCommands(CommandRegistrar& registrar) {
   group.alias("function");
   group.footer(
       "  kgpu fn init hello -r python3 --gpus 1\n"
-      "  kgpu fn check -f hello/config.yaml");
+      "  kgpu fn build -f hello/config.yaml\n"
+      "  echo hi | kgpu fn run -f hello/config.yaml");
   AddFnInitCommand(registrar, group);
+  AddFnBuildCommand(registrar, group);
+  AddFnRunCommand(registrar, group);
   AddFnCheckCommands(registrar, group);
   AddFnRuntimeCommands(registrar, group);
 }

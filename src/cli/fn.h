@@ -6,9 +6,11 @@
 
 namespace kgpu::cli {
 
+void AddFnBuildCommand(CommandRegistrar& registrar, CLI::App& group);
 void AddFnInitCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu fn check` and `schema`.
 void AddFnCheckCommands(CommandRegistrar& registrar, CLI::App& group);
+void AddFnRunCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu fn runtime list`.
 void AddFnRuntimeCommands(CommandRegistrar& registrar, CLI::App& group);
 

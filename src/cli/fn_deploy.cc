@@ -70,9 +70,8 @@ StatusOr<std::vector<functions::Function>> FunctionsToDeploy(const FnDeployOptio
     functions::Scaling& scaling = function.scaling;
     scaling.min_replicas = options.min.value_or(scaling.min_replicas);
     // A higher minimum alone means that many.
-    scaling.max_replicas =
-        options.max.value_or(options.min ? std::max(scaling.max_replicas, *options.min)
-                                         : scaling.max_replicas);
+    scaling.max_replicas = options.max.value_or(
+        options.min ? std::max(scaling.max_replicas, *options.min) : scaling.max_replicas);
     RETURN_IF_ERROR(functions::CheckFunction(function));
   }
   return chosen;
@@ -220,7 +219,8 @@ void AddFnDeployCommand(CommandRegistrar& registrar, CLI::App& group) {
       group, "deploy", "Deploy the functions of a config.yaml", &RunFnDeploy);
   command.footer(
       "Updates functions that are deployed and creates the others. Calls wait while replicas are\n"
-      "replaced; none fails. A function that can never run here, since no such GPU is lent, say, is\n"
+      "replaced; none fails. A function that can never run here, since no such GPU is lent, say, "
+      "is\n"
       "refused with the reason. Images must have been built, or be in a registry.\n"
       "\n"
       "  kgpu fn deploy -f hello/config.yaml\n"
@@ -228,8 +228,8 @@ void AddFnDeployCommand(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu fn deploy -f hello/config.yaml --replace");
   command.add_option("NAME", options.name, "Only this function of the file");
   AddFunctionsFileOption(command, options.file, "File with the functions")->required();
-  CLI::Option* replace =
-      command.add_flag("--replace", options.replaces, "Replace replicas that have not changed, too");
+  CLI::Option* replace = command.add_flag("--replace", options.replaces,
+                                          "Replace replicas that have not changed, too");
   command
       .add_flag("--update,!--no-update", options.updates,
                 "Update functions that are deployed (default); --no-update refuses them")

@@ -83,15 +83,14 @@ class Exchange {
     } else {
       ASSIGN_OR_RETURN(const sys::TcpAddress tcp, sys::TcpAddress::Parse(address));
       ASSIGN_OR_RETURN(socket_, sys::StartConnectTcp(tcp));
-      ASSIGN_OR_RETURN(connected_, loop_.WatchWritable(
-                                       socket_.get(), [this, tcp, address] {
-                                         loop_.Unwatch(connected_);
-                                         Status status = sys::ConnectResult(socket_, tcp);
-                                         status = status.ok() ? Send(address) : status;
-                                         if (!status.ok()) {
-                                           End(status);
-                                         }
-                                       }));
+      ASSIGN_OR_RETURN(connected_, loop_.WatchWritable(socket_.get(), [this, tcp, address] {
+        loop_.Unwatch(connected_);
+        Status status = sys::ConnectResult(socket_, tcp);
+        status = status.ok() ? Send(address) : status;
+        if (!status.ok()) {
+          End(status);
+        }
+      }));
     }
     loop_.Run();
     return result_;
@@ -99,10 +98,9 @@ class Exchange {
 
  private:
   Status Send(const std::string& address) {
-    ASSIGN_OR_RETURN(connection_,
-                     http::ClientConnection::Open(loop_, std::move(socket_), nullptr, address,
-                                                  {.header = size_t{64} << 10,
-                                                   .body = size_t{1} << 40}));
+    ASSIGN_OR_RETURN(connection_, http::ClientConnection::Open(
+                                      loop_, std::move(socket_), nullptr, address,
+                                      {.header = size_t{64} << 10, .body = size_t{1} << 40}));
     connection_->Send(std::move(text_), false,
                       {.on_head = handlers_.on_head,
                        .on_data =
@@ -136,8 +134,9 @@ class Exchange {
 
 void AddGatewayOptions(CLI::App& command, GatewayOptions& options) {
   options.run_dir = kRunDir;
-  AddValue(command, "-g,--gateway", options.gateway, "HOST:PORT",
-           "Gateway (default: the file's, $KGPU_GATEWAY, $OPENFX_URL, else this machine's service)");
+  AddValue(
+      command, "-g,--gateway", options.gateway, "HOST:PORT",
+      "Gateway (default: the file's, $KGPU_GATEWAY, $OPENFX_URL, else this machine's service)");
   AddRunDirOption(command, options.run_dir, "Folder of the service's socket");
   AddHostRootOption(command, options.host_root);
 }

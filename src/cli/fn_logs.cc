@@ -40,21 +40,20 @@ StatusOr<std::string> LogQuery(const FnLogsOptions& options) {
 StatusOr<ExitCode> RunFnLogs(const FnLogsOptions& options) {
   ASSIGN_OR_RETURN(const std::string address, GatewayAddress(options.gateway));
   ASSIGN_OR_RETURN(const std::string query, LogQuery(options));
-  http::Request request{
-      .target = fmt::format("/system/function-log/{}{}", options.name, query)};
+  http::Request request{.target = fmt::format("/system/function-log/{}{}", options.name, query)};
   request.headers.Add("Accept", "text/plain");
   http::Response refusal{.code = 0};
-  RETURN_IF_ERROR(StreamFromGateway(
-      address, request,
-      {.on_head = [&](int code, const http::Headers&) { refusal.code = code; },
-       .on_data =
-           [&](std::string_view bytes) {
-             if (refusal.code == 200) {
-               return PrintOut(bytes);
-             }
-             refusal.body += bytes;
-             return OkStatus();
-           }}));
+  RETURN_IF_ERROR(
+      StreamFromGateway(address, request,
+                        {.on_head = [&](int code, const http::Headers&) { refusal.code = code; },
+                         .on_data =
+                             [&](std::string_view bytes) {
+                               if (refusal.code == 200) {
+                                 return PrintOut(bytes);
+                               }
+                               refusal.body += bytes;
+                               return OkStatus();
+                             }}));
   return refusal.code == 200 ? StatusOr<ExitCode>(ExitCode::kOk) : GatewayRefusal(refusal);
 }
 

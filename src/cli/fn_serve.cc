@@ -1,9 +1,7 @@
 // `kgpu fn serve`: the daemon that runs functions as containers on this machine.
-#include <sys/resource.h>
 #include <sys/utsname.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <csignal>
 #include <memory>
 #include <string>
@@ -12,6 +10,7 @@
 
 #include "src/cli/environment.h"
 #include "src/cli/fn.h"
+#include "src/cli/fn_engine.h"
 #include "src/cli/host_options.h"
 #include "src/cli/node_name.h"
 #include "src/cli/options.h"
@@ -39,19 +38,6 @@ struct FnServeOptions {
   std::string start_limit = "2m";
   std::vector<std::string> labels;
 };
-
-// podman asks for more than some machines allow, and may not ask for as many processes as allowed.
-void SetProcessLimits(functions::EngineSettings& engine) {
-  rlimit files{};
-  rlimit processes{};
-  constexpr rlim_t kMaxProcesses = 4096;
-  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max != RLIM_INFINITY) {
-    engine.max_open_files = files.rlim_max;
-  }
-  if (getrlimit(RLIMIT_NPROC, &processes) == 0 && processes.rlim_max != RLIM_INFINITY) {
-    engine.max_processes = std::min(kMaxProcesses, processes.rlim_max / 2);
-  }
-}
 
 StatusOr<std::string> FindPodman(const std::string& given) {
   if (!given.empty()) {
@@ -104,9 +90,8 @@ StatusOr<ExitCode> RunFnServe(const FnServeOptions& given) {
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   constexpr size_t kProgramsAtATime = 4;
   functions::ChildPrograms programs(*loop, Environment(), kProgramsAtATime);
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<functions::Provider> provider,
-      functions::Provider::Open(*loop, programs, options, Random::SeedFromKernel()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<functions::Provider> provider,
+                   functions::Provider::Open(*loop, programs, options, Random::SeedFromKernel()));
   functions::Service service(*loop, *provider, Random::SeedFromKernel(),
                              {.version = VersionNumber(), .stopped = [&] {
                                 // After its answer has been sent.

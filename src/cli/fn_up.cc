@@ -38,7 +38,8 @@ constexpr milliseconds kStopLimit = seconds(30);
 constexpr milliseconds kDrainLimit = std::chrono::hours(1);
 
 // All GPUs of the machine for functions. Used only where there is no configuration.
-constexpr const char* kLocalConfig = R"(# Written by `kgpu fn up`, since this machine had no configuration.
+constexpr const char* kLocalConfig =
+    R"(# Written by `kgpu fn up`, since this machine had no configuration.
 apiVersion: kgpu.dev/v1
 kind: NodeConfig
 pools:
@@ -124,8 +125,8 @@ StatusOr<UpPlan> PlanUp(const FnUpOptions& options) {
   ASSIGN_OR_RETURN(const pid_t agent, ListenerOf(plan.agent_socket));
   if (agent == 0) {
     ChooseConfig(options, plan);
-    plan.agent = {kgpu,          "agent",       "--config",    plan.config,
-                  "--run-dir",   plan.run_dir,  "--state-dir", plan.state_dir};
+    plan.agent = {kgpu,        "agent",      "--config",    plan.config,
+                  "--run-dir", plan.run_dir, "--state-dir", plan.state_dir};
     if (is_simulated) {
       plan.agent.insert(plan.agent.end(),
                         {"--host-root", options.host_root, "--http-address", "off"});
@@ -137,9 +138,9 @@ StatusOr<UpPlan> PlanUp(const FnUpOptions& options) {
       plan.service = {"/usr/bin/unshare", "--mount", "--propagation", "private",
                       "/bin/sh",          "-c",      kOnHost,         options.host_root};
     }
-    plan.service.insert(plan.service.end(), {kgpu, "fn", "serve", "--run-dir", plan.run_dir,
-                                             "--state-dir", plan.state_dir, "--http-address",
-                                             options.http_address});
+    plan.service.insert(plan.service.end(),
+                        {kgpu, "fn", "serve", "--run-dir", plan.run_dir, "--state-dir",
+                         plan.state_dir, "--http-address", options.http_address});
     if (!options.podman.empty()) {
       plan.service.insert(plan.service.end(), {"--podman", options.podman});
     }
@@ -205,8 +206,8 @@ StatusOr<ExitCode> RunFnUp(const FnUpOptions& options) {
   }
   if (!plan.service.empty()) {
     RETURN_IF_ERROR(StartService(plan));
-    RETURN_IF_ERROR(
-        PrintOut(fmt::format("started the function service, which logs to {}\n", plan.service_log)));
+    RETURN_IF_ERROR(PrintOut(
+        fmt::format("started the function service, which logs to {}\n", plan.service_log)));
   }
   return OkOr(PrintOut("functions can be deployed: kgpu fn deploy -f FILE\n"));
 }
@@ -217,9 +218,9 @@ Status StopService(const UpPlan& plan) {
   if (service == 0) {
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const http::Response response,
-                   AskGateway(plan.service_socket, {.method = "POST", .target = "/v1/stop"},
-                              kDrainLimit));
+  ASSIGN_OR_RETURN(
+      const http::Response response,
+      AskGateway(plan.service_socket, {.method = "POST", .target = "/v1/stop"}, kDrainLimit));
   if (response.code != 200) {
     return GatewayRefusal(response);
   }
@@ -275,9 +276,8 @@ StatusOr<ExitCode> RunFnStatus(const FnUpOptions& options) {
   const std::string table = line("agent", agent, "kgpu fn up, or kgpu agent") +
                             line("function service", service, "kgpu fn up") +
                             FunctionsTable(functions);
-  const boost::json::object json{{"agent", agent},
-                                 {"service", service},
-                                 {"functions", functions.at("Functions")}};
+  const boost::json::object json{
+      {"agent", agent}, {"service", service}, {"functions", functions.at("Functions")}};
   RETURN_IF_ERROR(PrintAs(format, table, json));
   return agent != 0 && service != 0 ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
@@ -290,10 +290,13 @@ void AddPlaces(CLI::App& command, FnUpOptions& options) {
 
 void AddUp(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] = registrar.Add<FnUpOptions>(
-      group, "up", "Start what functions need on this machine: the agent and the service", &RunFnUp);
+      group, "up", "Start what functions need on this machine: the agent and the service",
+      &RunFnUp);
   command.footer(
-      "What answers already is left alone. Without a configuration of the node, all GPUs are given\n"
-      "to functions (a pool with `provider: local`). Daemons are started in the background and log\n"
+      "What answers already is left alone. Without a configuration of the node, all GPUs are "
+      "given\n"
+      "to functions (a pool with `provider: local`). Daemons are started in the background and "
+      "log\n"
       "to the state folder; under systemd, run `kgpu agent` and `kgpu fn serve` as units instead.\n"
       "\n"
       "  kgpu fn up --dry-run\n"

@@ -62,11 +62,11 @@ std::string FunctionsTable(const boost::json::value& list) {
   for (const boost::json::value& function : ListIn(list, "Functions")) {
     const boost::json::value* found = FnMember(function, "Kgpu");
     const boost::json::value& kgpu = found == nullptr ? kNothing : *found;
-    table.AddRow({FnText(function, "Name"), FnText(kgpu, "state"),
-                  fmt::format("{}/{}", FnText(function, "AvailableReplicas"),
-                              FnText(function, "Replicas")),
-                  std::to_string(GpusOf(kgpu)), FnText(function, "InvocationCount"),
-                  FnText(function, "Image"), FnText(kgpu, "problem")});
+    table.AddRow(
+        {FnText(function, "Name"), FnText(kgpu, "state"),
+         fmt::format("{}/{}", FnText(function, "AvailableReplicas"), FnText(function, "Replicas")),
+         std::to_string(GpusOf(kgpu)), FnText(function, "InvocationCount"),
+         FnText(function, "Image"), FnText(kgpu, "problem")});
   }
   return table.Render();
 }

@@ -88,6 +88,21 @@ void AddMounts(Argv& words, const ProviderFolders& folders, const ReplicaContain
   }
 }
 
+// The command with all that containers of `container`'s function get.
+Argv Finished(Argv words, const EngineSettings& engine, const ProviderFolders& folders,
+              const ReplicaContainer& container) {
+  AddConfinement(words, container.function);
+  AddLimits(words, engine, container.function);
+  AddEnvironment(words, container.function);
+  AddMounts(words, folders, container);
+  for (const std::string& device : container.loan.devices) {
+    words.push_back("--device=" + device);
+  }
+  Add(words, engine.run_flags);
+  words.push_back(container.image);
+  return Command(engine, words);
+}
+
 }  // namespace
 
 std::string ContainerName(std::string_view function, std::string_view replica) {
@@ -130,16 +145,16 @@ std::vector<std::string> RunCommand(const EngineSettings& engine, const Provider
                              LogFile(folders, function.name, container.replica)),
                  fmt::format("--log-opt=max-size={}", kLogSize),
                  "--pidfile=" + PidFile(folders, container.replica)};
-  AddConfinement(words, function);
-  AddLimits(words, engine, function);
-  AddEnvironment(words, function);
-  AddMounts(words, folders, container);
-  for (const std::string& device : container.loan.devices) {
-    words.push_back("--device=" + device);
-  }
-  Add(words, engine.run_flags);
-  words.push_back(container.image);
-  return Command(engine, words);
+  return Finished(std::move(words), engine, folders, container);
+}
+
+std::vector<std::string> TrialCommand(const EngineSettings& engine, const ProviderFolders& folders,
+                                      const ReplicaContainer& container) {
+  const Function& function = container.function;
+  return Finished({"run", "--rm", "--pull=never",
+                   "--name=" + ContainerName(function.name, container.replica),
+                   "--hostname=" + function.name, "--log-driver=none"},
+                  engine, folders, container);
 }
 
 std::vector<std::string> RemoveCommand(const EngineSettings& engine, const std::string& name,
