@@ -3,8 +3,8 @@
 #   scripts/setup.sh            to build, and for the demo
 #   scripts/setup.sh --test     and the programs that tests run: container engines, kubectl, shells,
 #                               curl, jq, rpm; on a host with systemd the engines' packages start their
-#                               services. Prometheus is only unpacked, into build/prometheus: nobody
-#                               wants its service
+#                               services. Prometheus and docker-registry are only unpacked, into
+#                               build: nobody wants their services
 #   scripts/setup.sh --slow     what builds kgpu, and debootstrap for the tests of scripts/test.sh --slow
 #   scripts/setup.sh --ci       with --test's, and what .ci/run needs besides: clang 19, git, shellcheck
 # Idempotent and quick when nothing is missing. Never changes apt's sources.
@@ -40,28 +40,32 @@ case ${1:-} in
   *) die "usage: scripts/setup.sh [--test | --slow | --ci]" ;;
 esac
 
-# The archive's programs, without installing them: as an installed package it would run at once, and
-# with every boot.
-unpack_prometheus() {
-  local top=$kgpu_top/build/prometheus
-  if [ -x /usr/bin/prometheus ] && [ -x /usr/bin/promtool ]; then return; fi
-  if [ -x "$top/usr/bin/prometheus" ]; then return; fi
-  step "unpacking prometheus into build/prometheus"
+# Programs of the archive, without installing them: as an installed package, each would run at once, and
+# with every boot. $1: the package, which is unpacked into build/$1; then the programs.
+unpack_service() {
+  local package=$1 top=$kgpu_top/build/$1 program is_installed=true
+  shift
+  for program in "$@"; do [ -x "/usr/bin/$program" ] || is_installed=false; done
+  if $is_installed || [ -x "$top/usr/bin/$1" ]; then return; fi
+  step "unpacking $package into build/$package"
   rm -rf "$top.new"
   mkdir -p "$top.new"
   (
     cd "$top.new"
-    apt-get download -q -o APT::Sandbox::User=root prometheus >&2 || {
+    apt-get download -q -o APT::Sandbox::User=root "$package" >&2 || {
       as_root apt-get update -q >&2
-      apt-get download -q -o APT::Sandbox::User=root prometheus >&2
+      apt-get download -q -o APT::Sandbox::User=root "$package" >&2
     }
-    dpkg-deb -x prometheus_*.deb .
-    rm -f prometheus_*.deb
+    dpkg-deb -x "$package"_*.deb .
+    rm -f "$package"_*.deb
   )
   rm -rf "$top"
   mv "$top.new" "$top"
 }
-[ "${1:---slow}" = --slow ] || unpack_prometheus
+if [ "${1:---slow}" != --slow ]; then
+  unpack_service prometheus prometheus promtool
+  unpack_service docker-registry docker-registry
+fi
 
 # Packages that dpkg does not know at all are not in its answer: they are missing too.
 # shellcheck disable=SC2016  # dpkg-query expands it, not the shell

@@ -11,8 +11,8 @@ cd "$kgpu_top"
 if [ "${1:-}" = --slow ]; then
   shift
   scripts/setup.sh --slow
-  scripts/build.sh release
-  exec scripts/run_tests.sh release -C Slow -L driver-install "$@"
+  scripts/build.sh release programs e2e_fn_images_test
+  exec scripts/run_tests.sh release -C Slow -L 'driver-install|fn-images' "$@"
 fi
 scripts/setup.sh --test
 tests/engines/fetch_suites.sh ||

@@ -72,7 +72,7 @@ void FunctionMachine::Up() {
       "kgpu",        "fn",         "up",
       "--host-root", host_.path(), "--run-flag=--cgroup-parent=" + box_.cgroup_parent()};
   for (const std::string& flag : PodmanFlags()) {
-    argv.push_back("--podman-flag=" + flag);
+    argv.push_back("--engine-flag=" + flag);
   }
   MustRun(box_.Enter(argv, kLimit));
 }
