@@ -131,21 +131,21 @@ std::string LogFile(const ProviderFolders& folders, std::string_view function,
 std::vector<std::string> RunCommand(const EngineSettings& engine, const ProviderFolders& folders,
                                     const ReplicaContainer& container) {
   const Function& function = container.function;
-  Argv words = {
-      "run",
-      "--detach",
-      "--pull=never",
-      "--name=" + ContainerName(function.name, container.replica),
-      "--hostname=" + function.name,
-      fmt::format("--label={}={}", kFunctionLabel, function.name),
-      fmt::format("--label={}={}", kReplicaLabel, container.replica),
-      fmt::format("--label={}={}", kLoanLabel, container.loan.id),
-      fmt::format("--label={}={}", kHashLabel, container.hash),
-      "--restart=no",
-      "--log-driver=k8s-file",
-      fmt::format("--log-opt=path={}", LogFile(folders, function.name, container.replica)),
-      fmt::format("--log-opt=max-size={}", kLogSize),
-      "--pidfile=" + PidFile(folders, container.replica)};
+  Argv words = {"run", "--detach", "--pull=never",
+                "--name=" + ContainerName(function.name, container.replica),
+                "--hostname=" + function.name};
+  for (const auto& [key, value] : function.labels) {
+    words.push_back(fmt::format("--label={}={}", key, value));
+  }
+  // After the author's: the last one of a name counts.
+  Add(words, {fmt::format("--label={}={}", kFunctionLabel, function.name),
+              fmt::format("--label={}={}", kReplicaLabel, container.replica),
+              fmt::format("--label={}={}", kLoanLabel, container.loan.id),
+              fmt::format("--label={}={}", kHashLabel, container.hash), "--restart=no",
+              "--log-driver=k8s-file",
+              fmt::format("--log-opt=path={}", LogFile(folders, function.name, container.replica)),
+              fmt::format("--log-opt=max-size={}", kLogSize),
+              "--pidfile=" + PidFile(folders, container.replica)});
   return Finished(std::move(words), engine, folders, container);
 }
 

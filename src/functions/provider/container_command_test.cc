@@ -57,6 +57,7 @@ TEST(ContainerCommandTest, APlainFunctionIsConfined) {
 TEST(ContainerCommandTest, EveryFieldOfAFunctionTakesEffect) {
   Function function = Plain();
   function.environment = {{"LEVEL", "a b=c"}};
+  function.labels = {{"team", "vision"}};
   function.secrets = {"token"};
   function.limits = {.memory = int64_t{1} << 30, .cpu_millis = 1'500};
   function.requests = {.memory = int64_t{50} << 20, .cpu_millis = 50};
@@ -67,10 +68,10 @@ TEST(ContainerCommandTest, EveryFieldOfAFunctionTakesEffect) {
   const Loan loan{.id = "l1", .devices = {"kgpu.dev/gpu=GPU-a", "kgpu.dev/gpu=GPU-b"}};
   const std::vector<std::string> argv = Command(function, loan);
   for (const char* word :
-       {"--env=LEVEL=a b=c", "--memory=1073741824b", "--memory-swap=1073741824b",
-        "--memory-reservation=52428800b", "--cpus=1.500", "--cpu-shares=51", "--pids-limit=64",
-        "--read-only", "--network=none", "--env=KGPU_FN_CONCURRENCY=8", "--env=KGPU_FN_PROCESSES=2",
-        "--env=KGPU_FN_TIMEOUT=1500ms",
+       {"--label=team=vision", "--env=LEVEL=a b=c", "--memory=1073741824b",
+        "--memory-swap=1073741824b", "--memory-reservation=52428800b", "--cpus=1.500",
+        "--cpu-shares=51", "--pids-limit=64", "--read-only", "--network=none",
+        "--env=KGPU_FN_CONCURRENCY=8", "--env=KGPU_FN_PROCESSES=2", "--env=KGPU_FN_TIMEOUT=1500ms",
         "--mount=type=bind,readonly,source=/var/lib/kgpu/functions/secrets/token,target=/etc/"
         "openfx/token",
         "--device=kgpu.dev/gpu=GPU-a", "--device=kgpu.dev/gpu=GPU-b", "--label=kgpu.dev/loan=l1"}) {
