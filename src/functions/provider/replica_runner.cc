@@ -172,6 +172,12 @@ void ReplicaRunner::OnLoan(StatusOr<Loan> loan) {
   if (life_.state != ReplicaState::kDraining) {
     Fail(StartFailure::kNoGpu, loan.status());
   }
+  if (is_lost) {
+    // Nobody waits for it any longer, but it must be returned if it was lent.
+    On(ReplicaEvent::kStopAsked);
+    retry_ = deps_.loop.After(kLoanPause, [this] { Borrow(); });
+    return;
+  }
   On(ReplicaEvent::kLoanRefused);
 }
 

@@ -249,7 +249,7 @@ void TestMachine::StartProvider() {
   options.run_dir = dir.At("run");
   options.state_dir = dir.At("state");
   options.node_labels = {{"kubernetes.io/os", "linux"}};
-  StatusOr<std::unique_ptr<Provider>> opened = Provider::Open(loop, podman, options, 1);
+  StatusOr<std::unique_ptr<Provider>> opened = Provider::Open(loop, podman, options, ++starts_);
   ASSERT_TRUE(opened.ok()) << opened.status();
   provider = *std::move(opened);
   service = std::make_unique<Service>(

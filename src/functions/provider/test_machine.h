@@ -123,6 +123,9 @@ class TestMachine {
   std::unique_ptr<Provider> provider;
   std::unique_ptr<Service> service;
   bool was_stopped = false;
+
+ private:
+  uint64_t starts_ = 0;  // seeds: two providers must not give replicas the same names
 };
 
 // One that has a GPU, no minimum, and an image.
