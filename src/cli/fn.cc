@@ -12,10 +12,20 @@ void AddFnCommands(CommandRegistrar& registrar) {
   group.footer(
       "  kgpu fn init hello -r python3 --gpus 1\n"
       "  kgpu fn build -f hello/config.yaml\n"
-      "  echo hi | kgpu fn run -f hello/config.yaml");
+      "  kgpu fn up && kgpu fn deploy -f hello/config.yaml\n"
+      "  echo hi | kgpu fn call hello");
   AddFnInitCommand(registrar, group);
   AddFnBuildCommand(registrar, group);
   AddFnRunCommand(registrar, group);
+  AddFnUpCommands(registrar, group);
+  AddFnDeployCommand(registrar, group);
+  AddFnCallCommand(registrar, group);
+  AddFnListCommands(registrar, group);
+  AddFnLogsCommand(registrar, group);
+  AddFnScaleCommand(registrar, group);
+  AddFnDeleteCommand(registrar, group);
+  AddFnUsageCommands(registrar, group);
+  AddFnServeCommand(registrar, group);
   AddFnCheckCommands(registrar, group);
   AddFnRuntimeCommands(registrar, group);
 }

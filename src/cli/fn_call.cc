@@ -6,6 +6,7 @@
 #include "src/cli/fn_answer.h"
 #include "src/cli/fn_gateway.h"
 #include "src/cli/options.h"
+#include "src/functions/spec/checks.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
@@ -13,16 +14,19 @@ namespace {
 
 struct FnCallOptions {
   GatewayOptions gateway;
+  CallSettings call;
   std::string name;
-  CallSettings settings;
   bool is_async = false;
 };
 
 StatusOr<ExitCode> RunFnCall(const FnCallOptions& options) {
+  RETURN_IF_ERROR(functions::CheckFunctionName(options.name));
   ASSIGN_OR_RETURN(const std::string address, GatewayAddress(options.gateway));
-  ASSIGN_OR_RETURN(http::Request request, CallRequest(options.settings));
-  request.target = fmt::format("/{}/{}{}", options.is_async ? "async-function" : "function",
-                               options.name, request.target);
+  CallSettings settings = options.call;
+  settings.path =
+      fmt::format("/{}/{}{}{}", options.is_async ? "async-function" : "function", options.name,
+                  settings.path.starts_with('/') ? "" : "/", settings.path);
+  ASSIGN_OR_RETURN(const http::Request request, CallRequest(settings));
   return PrintAnswer(options.name, address, request);
 }
 
@@ -44,11 +48,10 @@ void AddFnCallCommand(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu fn call classify --header 'Content-Type: image/png' < cat.png\n"
       "  kgpu fn call report --method GET --path '/week?n=3'");
   command.add_option("NAME", options.name, "Function")->required();
-  AddValue(command, "--method", options.settings.method, "GET|POST|PUT|PATCH|DELETE",
+  AddValue(command, "--method", options.call.method, "GET|POST|PUT|PATCH|DELETE",
            "Method of the call");
-  AddValue(command, "--path", options.settings.path, "PATH",
-           "Path and query that the handler sees");
-  AddValue(command, "--header", options.settings.headers, "NAME:VALUE",
+  AddValue(command, "--path", options.call.path, "PATH", "Path and query that the handler sees");
+  AddValue(command, "--header", options.call.headers, "NAME:VALUE",
            "Header of the call (repeatable)");
   command.add_flag("--async", options.is_async, "Do not wait for the answer");
   AddGatewayOptions(command, options.gateway);

@@ -1,4 +1,5 @@
-// Daemons of this program that a command starts in the background, finds by their sockets, and ends.
+// Daemons of this program that a command starts in the background, finds by their sockets, and
+// ends.
 #pragma once
 
 #include <sys/types.h>
@@ -15,8 +16,8 @@ namespace kgpu::cli {
 // Returns the number of its process. Errors: those of starting it.
 StatusOr<pid_t> StartDaemon(const std::vector<std::string>& argv, const std::string& log);
 
-// Waits until somebody listens on `socket`. Errors: Unavailable (the daemon has ended, with the last
-// lines of `log`; or it took longer than `limit`).
+// Waits until somebody listens on `socket`. Errors: Unavailable (the daemon has ended, with the
+// last lines of `log`; or it took longer than `limit`).
 Status AwaitSocket(const std::string& socket, pid_t daemon, const std::string& log,
                    std::chrono::milliseconds limit);
 

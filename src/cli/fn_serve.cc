@@ -24,7 +24,6 @@
 #include "src/platform/base/log_format.h"
 #include "src/platform/base/random.h"
 #include "src/platform/base/status_macros.h"
-#include "src/platform/sys/find_program.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::cli {
@@ -34,23 +33,11 @@ struct FnServeOptions {
   functions::ProviderOptions provider;
   std::string host_root;
   std::string podman;
+  FnEngineOptions engine;
   std::string http_address = "off";
   std::string start_limit = "2m";
   std::vector<std::string> labels;
 };
-
-StatusOr<std::string> FindPodman(const std::string& given) {
-  if (!given.empty()) {
-    return given;
-  }
-  ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open("/"));
-  std::string path = sys::FindProgram(root, "podman");
-  if (path.empty()) {
-    return FailedPrecondition(
-        "podman: not found: install it (apt-get install podman), or name it with --podman");
-  }
-  return path;
-}
 
 Status SetLabels(const std::vector<std::string>& given, functions::ProviderOptions& options) {
   utsname system{};
@@ -71,14 +58,25 @@ Status SetLabels(const std::vector<std::string>& given, functions::ProviderOptio
   return OkStatus();
 }
 
+StatusOr<functions::EngineSettings> ServeEngine(const FnServeOptions& given) {
+  functions::EngineSettings engine{.podman = given.podman, .flags = given.engine.flags};
+  if (given.podman.empty()) {
+    ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open("/"));
+    ASSIGN_OR_RETURN(engine, ContainerEngine(given.engine, root));
+  } else {
+    SetProcessLimits(engine);
+  }
+  engine.run_flags = given.provider.engine.run_flags;
+  return engine;
+}
+
 StatusOr<functions::ProviderOptions> ProviderOptionsOf(const FnServeOptions& given) {
   functions::ProviderOptions options = given.provider;
   options.run_dir = BelowHostRoot(options.run_dir, kRunDir, given.host_root);
   options.state_dir = BelowHostRoot(options.state_dir, kStateDir, given.host_root);
-  ASSIGN_OR_RETURN(options.engine.podman, FindPodman(given.podman));
+  ASSIGN_OR_RETURN(options.engine, ServeEngine(given));
   ASSIGN_OR_RETURN(options.start_limit, ParseDuration("--start-limit", given.start_limit));
   RETURN_IF_ERROR(SetLabels(given.labels, options));
-  SetProcessLimits(options.engine);
   return options;
 }
 
@@ -126,15 +124,14 @@ void AddFnServeCommand(CommandRegistrar& registrar, CLI::App& group) {
       "\n"
       "  kgpu fn serve\n"
       "  kgpu fn serve --http-address 127.0.0.1:8080 --label nodetype=gpunode\n"
-      "  kgpu fn serve --podman-flag=--root=/data/containers");
+      "  kgpu fn serve --engine-flag=--root=/data/containers");
   AddRunDirOption(command, options.provider.run_dir, "Folder of functions.sock and agent.sock");
   AddStateDirOption(command, options.provider.state_dir);
   AddHostRootOption(command, options.host_root);
   AddValue(command, "--http-address", options.http_address, "ADDRESS",
            "Also listen here, without TLS and without authentication; \"off\": only on the socket");
   AddValue(command, "--podman", options.podman, "FILE", "The program podman (default: found)");
-  AddValue(command, "--podman-flag", options.provider.engine.flags, "FLAG",
-           "Flag before podman's command, as --podman-flag=--root=DIR (repeatable)");
+  AddEngineOptions(command, options.engine);
   AddValue(command, "--run-flag", options.provider.engine.run_flags, "FLAG",
            "Flag of every `podman run` (repeatable)");
   AddValue(command, "--label", options.labels, "KEY=VALUE",

@@ -13,6 +13,7 @@
 #include "src/cli/ask_agent.h"
 #include "src/cli/fn.h"
 #include "src/cli/fn_daemons.h"
+#include "src/cli/fn_engine.h"
 #include "src/cli/fn_gateway.h"
 #include "src/cli/fn_view.h"
 #include "src/cli/host_options.h"
@@ -59,7 +60,7 @@ struct FnUpOptions {
   std::string config;
   std::string http_address = "off";
   std::string podman;
-  std::vector<std::string> podman_flags;
+  FnEngineOptions engine;
   std::vector<std::string> run_flags;
   std::vector<std::string> labels;
   std::string output = "table";
@@ -144,7 +145,7 @@ StatusOr<UpPlan> PlanUp(const FnUpOptions& options) {
     if (!options.podman.empty()) {
       plan.service.insert(plan.service.end(), {"--podman", options.podman});
     }
-    AddFlags(plan.service, "--podman-flag", options.podman_flags);
+    AddFlags(plan.service, "--engine-flag", options.engine.flags);
     AddFlags(plan.service, "--run-flag", options.run_flags);
     AddFlags(plan.service, "--label", options.labels);
   }
@@ -307,8 +308,7 @@ void AddUp(CommandRegistrar& registrar, CLI::App& group) {
   AddValue(command, "--http-address", options.http_address, "ADDRESS",
            "Address on which the service listens too; \"off\": none");
   AddValue(command, "--podman", options.podman, "FILE", "The program podman (default: found)");
-  AddValue(command, "--podman-flag", options.podman_flags, "FLAG",
-           "Flag before podman's command (repeatable)");
+  AddEngineOptions(command, options.engine);
   AddValue(command, "--run-flag", options.run_flags, "FLAG",
            "Flag of every `podman run` (repeatable)");
   AddValue(command, "--label", options.labels, "KEY=VALUE", "Label of this machine (repeatable)");

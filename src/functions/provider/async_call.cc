@@ -98,8 +98,8 @@ void AsyncCalls::Try(const std::shared_ptr<Job>& job) {
 void AsyncCalls::OnEnd(const std::shared_ptr<Job>& job, int code) {
   const bool may_succeed = std::ranges::find(kRetriedCodes, code) != kRetriedCodes.end();
   if (!may_succeed || job->retries_left == 0) {
-    KGPU_LOG(kInfo, "asynchronous call ended", {"function", job->function},
-             {"call", job->call_id}, {"code", code});
+    KGPU_LOG(kInfo, "asynchronous call ended", {"function", job->function}, {"call", job->call_id},
+             {"code", code});
     return;
   }
   --job->retries_left;

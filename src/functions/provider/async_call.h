@@ -1,5 +1,5 @@
-// Asynchronous calls: their callers have left with code 202, and nobody gets the answer. A call that
-// fails is made again, as often as the function allows.
+// Asynchronous calls: their callers have left with code 202, and nobody gets the answer. A call
+// that fails is made again, as often as the function allows.
 #pragma once
 
 #include <cstdint>

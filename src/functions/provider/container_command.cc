@@ -33,7 +33,8 @@ void AddLimits(Argv& words, const EngineSettings& engine, const Function& functi
   words.push_back(fmt::format("--pids-limit={}", function.pids));
   if (const int64_t memory = MemoryOf(function); memory > 0) {
     words.push_back(fmt::format("--memory={}b", memory));
-    // The same for memory and swap together: the limit is one of memory, not of how much is swapped.
+    // The same for memory and swap together: the limit is one of memory, not of how much is
+    // swapped.
     words.push_back(fmt::format("--memory-swap={}b", memory));
   }
   if (const int64_t memory = function.requests.memory.value_or(0); memory > 0) {
@@ -71,12 +72,12 @@ void AddEnvironment(Argv& words, const Function& function) {
   }
   const Calls& calls = function.calls;
   // After the author's: they are the provider's to set.
-  Add(words, {fmt::format("--env=KGPU_FN_LISTEN={}/fn.sock", kWatchdogFolder),
-              "--env=KGPU_FN_GRPC=off",
-              fmt::format("--env=KGPU_FN_CONCURRENCY={}", calls.concurrency),
-              fmt::format("--env=KGPU_FN_PROCESSES={}", calls.processes),
-              fmt::format("--env=KGPU_FN_TIMEOUT={}", FormatDuration(calls.timeout)),
-              fmt::format("--env=KGPU_FN_NAME={}", function.name)});
+  Add(words,
+      {fmt::format("--env=KGPU_FN_LISTEN={}/fn.sock", kWatchdogFolder), "--env=KGPU_FN_GRPC=off",
+       fmt::format("--env=KGPU_FN_CONCURRENCY={}", calls.concurrency),
+       fmt::format("--env=KGPU_FN_PROCESSES={}", calls.processes),
+       fmt::format("--env=KGPU_FN_TIMEOUT={}", FormatDuration(calls.timeout)),
+       fmt::format("--env=KGPU_FN_NAME={}", function.name)});
 }
 
 void AddMounts(Argv& words, const ProviderFolders& folders, const ReplicaContainer& container) {
@@ -130,31 +131,31 @@ std::string LogFile(const ProviderFolders& folders, std::string_view function,
 std::vector<std::string> RunCommand(const EngineSettings& engine, const ProviderFolders& folders,
                                     const ReplicaContainer& container) {
   const Function& function = container.function;
-  Argv words = {"run",
-                 "--detach",
-                 "--pull=never",
-                 "--name=" + ContainerName(function.name, container.replica),
-                 "--hostname=" + function.name,
-                 fmt::format("--label={}={}", kFunctionLabel, function.name),
-                 fmt::format("--label={}={}", kReplicaLabel, container.replica),
-                 fmt::format("--label={}={}", kLoanLabel, container.loan.id),
-                 fmt::format("--label={}={}", kHashLabel, container.hash),
-                 "--restart=no",
-                 "--log-driver=k8s-file",
-                 fmt::format("--log-opt=path={}",
-                             LogFile(folders, function.name, container.replica)),
-                 fmt::format("--log-opt=max-size={}", kLogSize),
-                 "--pidfile=" + PidFile(folders, container.replica)};
+  Argv words = {"run", "--detach", "--pull=never",
+                "--name=" + ContainerName(function.name, container.replica),
+                "--hostname=" + function.name};
+  for (const auto& [key, value] : function.labels) {
+    words.push_back(fmt::format("--label={}={}", key, value));
+  }
+  // After the author's: the last one of a name counts.
+  Add(words, {fmt::format("--label={}={}", kFunctionLabel, function.name),
+              fmt::format("--label={}={}", kReplicaLabel, container.replica),
+              fmt::format("--label={}={}", kLoanLabel, container.loan.id),
+              fmt::format("--label={}={}", kHashLabel, container.hash), "--restart=no",
+              "--log-driver=k8s-file",
+              fmt::format("--log-opt=path={}", LogFile(folders, function.name, container.replica)),
+              fmt::format("--log-opt=max-size={}", kLogSize),
+              "--pidfile=" + PidFile(folders, container.replica)});
   return Finished(std::move(words), engine, folders, container);
 }
 
 std::vector<std::string> TrialCommand(const EngineSettings& engine, const ProviderFolders& folders,
                                       const ReplicaContainer& container) {
   const Function& function = container.function;
-  return Finished({"run", "--rm", "--pull=never",
-                   "--name=" + ContainerName(function.name, container.replica),
-                   "--hostname=" + function.name, "--log-driver=none"},
-                  engine, folders, container);
+  return Finished(
+      {"run", "--rm", "--pull=never", "--name=" + ContainerName(function.name, container.replica),
+       "--hostname=" + function.name, "--log-driver=none"},
+      engine, folders, container);
 }
 
 std::vector<std::string> RemoveCommand(const EngineSettings& engine, const std::string& name,
@@ -164,13 +165,13 @@ std::vector<std::string> RemoveCommand(const EngineSettings& engine, const std::
 }
 
 std::vector<std::string> ListCommand(const EngineSettings& engine) {
-  return Command(engine, {"ps", "--all", fmt::format("--filter=label={}", kFunctionLabel),
-                         "--format=json"});
+  return Command(
+      engine, {"ps", "--all", fmt::format("--filter=label={}", kFunctionLabel), "--format=json"});
 }
 
 std::vector<std::string> InspectCommand(const EngineSettings& engine, const std::string& name) {
-  return Command(engine, {"container", "inspect",
-                         "--format={{.State.ExitCode}} {{.State.OOMKilled}}", name});
+  return Command(
+      engine, {"container", "inspect", "--format={{.State.ExitCode}} {{.State.OOMKilled}}", name});
 }
 
 std::vector<std::string> ImageIdCommand(const EngineSettings& engine, const std::string& image) {
@@ -190,7 +191,7 @@ std::vector<std::string> PullCommand(const EngineSettings& engine, const std::st
 Status CheckSecrets(const ProviderFolders& folders, const Function& function) {
   for (const std::string& secret : function.secrets) {
     const std::string path = fmt::format("{}/{}", folders.secrets, secret);
-    struct stat info {};
+    struct stat info{};
     if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
       return NotFound("{}: secret {}: {} is no file: write the secret to it", function.name, secret,
                       path);

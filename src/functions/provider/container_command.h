@@ -58,8 +58,8 @@ std::string LogFile(const ProviderFolders& folders, std::string_view function,
 // `folders.secrets`; that they exist is CheckSecrets'.
 std::vector<std::string> RunCommand(const EngineSettings& engine, const ProviderFolders& folders,
                                     const ReplicaContainer& container);
-// `podman run --rm …` for one call, in the foreground: without the labels by which the service finds
-// its containers.
+// `podman run --rm …` for one call, in the foreground: without the labels by which the service
+// finds its containers.
 std::vector<std::string> TrialCommand(const EngineSettings& engine, const ProviderFolders& folders,
                                       const ReplicaContainer& container);
 // Ends the container within `grace` and removes it; succeeds if there is none.

@@ -33,31 +33,31 @@ Function Plain() {
 
 std::vector<std::string> Command(const Function& function, const Loan& loan = {},
                                  const EngineSettings& engine = {}) {
-  return RunCommand(engine, Folders(),
-                    {.function = function, .image = "id1", .replica = "4f1c", .loan = loan,
-                     .hash = "00ff"});
+  return RunCommand(
+      engine, Folders(),
+      {.function = function, .image = "id1", .replica = "4f1c", .loan = loan, .hash = "00ff"});
 }
 
 TEST(ContainerCommandTest, APlainFunctionIsConfined) {
   EXPECT_THAT(
       Command(Plain()),
-      ElementsAre("/usr/bin/podman", "run", "--detach", "--pull=never", "--name=kgpu-fn-hello-4f1c",
-                  "--hostname=hello", "--label=kgpu.dev/function=hello",
-                  "--label=kgpu.dev/replica=4f1c", "--label=kgpu.dev/loan=",
-                  "--label=kgpu.dev/config-hash=00ff", "--restart=no", "--log-driver=k8s-file",
-                  "--log-opt=path=/var/lib/kgpu/functions/logs/hello/4f1c.log",
-                  "--log-opt=max-size=10mb", "--pidfile=/run/kgpu/functions/4f1c/pid",
-                  "--cap-drop=all", "--security-opt=no-new-privileges", "--pids-limit=512",
-                  "--env=KGPU_FN_LISTEN=/run/kgpu-fn/fn.sock", "--env=KGPU_FN_GRPC=off",
-                  "--env=KGPU_FN_CONCURRENCY=1", "--env=KGPU_FN_PROCESSES=1",
-                  "--env=KGPU_FN_TIMEOUT=1m", "--env=KGPU_FN_NAME=hello",
-                  "--mount=type=bind,source=/run/kgpu/functions/4f1c/socket,target=/run/kgpu-fn",
-                  "id1"));
+      ElementsAre(
+          "/usr/bin/podman", "run", "--detach", "--pull=never", "--name=kgpu-fn-hello-4f1c",
+          "--hostname=hello", "--label=kgpu.dev/function=hello", "--label=kgpu.dev/replica=4f1c",
+          "--label=kgpu.dev/loan=", "--label=kgpu.dev/config-hash=00ff", "--restart=no",
+          "--log-driver=k8s-file", "--log-opt=path=/var/lib/kgpu/functions/logs/hello/4f1c.log",
+          "--log-opt=max-size=10mb", "--pidfile=/run/kgpu/functions/4f1c/pid", "--cap-drop=all",
+          "--security-opt=no-new-privileges", "--pids-limit=512",
+          "--env=KGPU_FN_LISTEN=/run/kgpu-fn/fn.sock", "--env=KGPU_FN_GRPC=off",
+          "--env=KGPU_FN_CONCURRENCY=1", "--env=KGPU_FN_PROCESSES=1", "--env=KGPU_FN_TIMEOUT=1m",
+          "--env=KGPU_FN_NAME=hello",
+          "--mount=type=bind,source=/run/kgpu/functions/4f1c/socket,target=/run/kgpu-fn", "id1"));
 }
 
 TEST(ContainerCommandTest, EveryFieldOfAFunctionTakesEffect) {
   Function function = Plain();
   function.environment = {{"LEVEL", "a b=c"}};
+  function.labels = {{"team", "vision"}};
   function.secrets = {"token"};
   function.limits = {.memory = int64_t{1} << 30, .cpu_millis = 1'500};
   function.requests = {.memory = int64_t{50} << 20, .cpu_millis = 50};
@@ -68,14 +68,13 @@ TEST(ContainerCommandTest, EveryFieldOfAFunctionTakesEffect) {
   const Loan loan{.id = "l1", .devices = {"kgpu.dev/gpu=GPU-a", "kgpu.dev/gpu=GPU-b"}};
   const std::vector<std::string> argv = Command(function, loan);
   for (const char* word :
-       {"--env=LEVEL=a b=c", "--memory=1073741824b", "--memory-swap=1073741824b",
-        "--memory-reservation=52428800b", "--cpus=1.500", "--cpu-shares=51", "--pids-limit=64",
-        "--read-only", "--network=none", "--env=KGPU_FN_CONCURRENCY=8",
-        "--env=KGPU_FN_PROCESSES=2", "--env=KGPU_FN_TIMEOUT=1500ms",
+       {"--label=team=vision", "--env=LEVEL=a b=c", "--memory=1073741824b",
+        "--memory-swap=1073741824b", "--memory-reservation=52428800b", "--cpus=1.500",
+        "--cpu-shares=51", "--pids-limit=64", "--read-only", "--network=none",
+        "--env=KGPU_FN_CONCURRENCY=8", "--env=KGPU_FN_PROCESSES=2", "--env=KGPU_FN_TIMEOUT=1500ms",
         "--mount=type=bind,readonly,source=/var/lib/kgpu/functions/secrets/token,target=/etc/"
         "openfx/token",
-        "--device=kgpu.dev/gpu=GPU-a", "--device=kgpu.dev/gpu=GPU-b",
-        "--label=kgpu.dev/loan=l1"}) {
+        "--device=kgpu.dev/gpu=GPU-a", "--device=kgpu.dev/gpu=GPU-b", "--label=kgpu.dev/loan=l1"}) {
     EXPECT_THAT(argv, Contains(word));
   }
 }
@@ -100,8 +99,8 @@ TEST(ContainerCommandTest, SettingsOfTheHostComeWhereTheyBelong) {
   EXPECT_EQ(argv[1], "--root=/data");
   EXPECT_EQ(argv[3], "run");
   EXPECT_EQ(argv[argv.size() - 2], "--cgroup-parent=/tests");
-  EXPECT_THAT(argv, AllOf(Contains("--ulimit=nofile=20000:20000"),
-                          Contains("--ulimit=nproc=4096:4096")));
+  EXPECT_THAT(argv,
+              AllOf(Contains("--ulimit=nofile=20000:20000"), Contains("--ulimit=nproc=4096:4096")));
   EXPECT_THAT(RemoveCommand(engine, "x", milliseconds(1'500)),
               ElementsAre("/opt/podman", "--root=/data", "--runtime=runc", "rm", "--force",
                           "--ignore", "--time=2", "x"));

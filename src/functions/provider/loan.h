@@ -7,8 +7,8 @@
 namespace kgpu::functions {
 
 struct Loan {
-  std::string id{};      // empty: no loan, since no GPU is needed
-  std::string holder{};  // "fn/<function>/<replica>"
+  std::string id{};                    // empty: no loan, since no GPU is needed
+  std::string holder{};                // "fn/<function>/<replica>"
   std::vector<std::string> devices{};  // CDI names: "kgpu.dev/gpu=GPU-…"
   std::vector<std::string> uuids{};
   std::string problem{};  // why a GPU of it is unhealthy, for people

@@ -118,8 +118,7 @@ void LoanClient::Borrow(const std::string& holder, const GpuRequest& gpus,
 }
 
 void LoanClient::Return(const std::string& id, std::function<void(Status)> done) {
-  const http::Request request{.method = "DELETE",
-                              .target = fmt::format("{}/{}", kLoansPath, id)};
+  const http::Request request{.method = "DELETE", .target = fmt::format("{}/{}", kLoansPath, id)};
   Send(request, [this, done = std::move(done)](StatusOr<http::Response> response) {
     if (!response.ok()) {
       return done(Unreached(response.status(), socket_));
@@ -143,16 +142,17 @@ void LoanClient::List(std::function<void(StatusOr<std::vector<Loan>>)> done) {
 
 void LoanClient::Send(const http::Request& request, http::Call::Done done) {
   const uint64_t number = ++last_;
-  calls_[number] = http::Call::Start(
-      loop_, socket_, request,
-      [this, number, done = std::move(done)](StatusOr<http::Response> response) {
-        // Destroys the call, which holds this function: what it needs is copied first.
-        const http::Call::Done copy = done;
-        const std::unique_ptr<http::Call> call = std::move(calls_[number]);
-        calls_.erase(number);
-        copy(std::move(response));
-      },
-      {.timeout = std::chrono::seconds(10)});
+  calls_[number] =
+      http::Call::Start(loop_, socket_, request,
+                        [this, number, done = std::move(done)](StatusOr<http::Response> response) {
+                          // Destroys the call, which holds this function: what it needs is copied
+                          // first.
+                          const http::Call::Done copy = done;
+                          const std::unique_ptr<http::Call> call = std::move(calls_[number]);
+                          calls_.erase(number);
+                          copy(std::move(response));
+                        },
+                        {.timeout = std::chrono::seconds(10)});
 }
 
 }  // namespace kgpu::functions

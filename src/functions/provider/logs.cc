@@ -102,8 +102,8 @@ std::string ReadLogs(const ProviderFolders& folders, const std::string& function
     std::ranges::move(more, std::back_inserter(lines));
   }
   std::ranges::stable_sort(lines, {}, &LogLine::time);
-  const auto since = std::ranges::lower_bound(lines, request.since.value_or(WallTime::min()), {},
-                                              &LogLine::time);
+  const auto since =
+      std::ranges::lower_bound(lines, request.since.value_or(WallTime::min()), {}, &LogLine::time);
   auto from = static_cast<size_t>(since - lines.begin());
   if (request.tail && lines.size() - from > *request.tail) {
     from = lines.size() - *request.tail;
@@ -140,10 +140,9 @@ StatusOr<std::unique_ptr<LogFollower>> LogFollower::Start(
   fs::create_directories(folder, error);
   std::unique_ptr<LogFollower> follower(
       new LogFollower(folder, std::move(write), std::move(ended)));
-  ASSIGN_OR_RETURN(follower->watch_,
-                   sys::Inotify::Create(loop, [self = follower.get()](const auto&) {
-                     self->OnChange();
-                   }));
+  ASSIGN_OR_RETURN(
+      follower->watch_,
+      sys::Inotify::Create(loop, [self = follower.get()](const auto&) { self->OnChange(); }));
   RETURN_IF_ERROR(follower->watch_->Watch(folder, kChanges).status());
   follower->GoToEnd();
   return follower;
@@ -171,7 +170,7 @@ void LogFollower::OnChange() {
 std::string LogFollower::TakeNew() {
   std::vector<LogLine> lines;
   for (const fs::path& path : LogFilesIn(folder_)) {
-    struct stat info {};
+    struct stat info{};
     if (stat(path.c_str(), &info) != 0) {
       continue;
     }

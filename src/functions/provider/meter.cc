@@ -40,9 +40,8 @@ void Meter::OnCallEnded(const std::string& function, int code, std::chrono::nano
   --counters.in_flight;
   ++counters.calls[code];
   counters.seconds[code].Add(Seconds(time));
-  hours_.Add(function, {.calls = 1,
-                        .errors = code >= kFirstFailure ? 1U : 0U,
-                        .call_seconds = Seconds(time)},
+  hours_.Add(function,
+             {.calls = 1, .errors = code >= kFirstFailure ? 1U : 0U, .call_seconds = Seconds(time)},
              now);
 }
 
@@ -69,8 +68,7 @@ void Meter::OnGpuTime(const std::string& function, double busy_seconds, double h
   hours_.Add(function, {.gpu_busy_seconds = busy_seconds, .gpu_held_seconds = held_seconds}, now);
 }
 
-void Meter::SetReplicas(const std::string& function, const ReplicaCounts& counts,
-                        int64_t waiting) {
+void Meter::SetReplicas(const std::string& function, const ReplicaCounts& counts, int64_t waiting) {
   Counters& counters = functions_[function];
   counters.replicas = counts;
   counters.waiting = waiting;

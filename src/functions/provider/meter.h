@@ -1,5 +1,5 @@
-// What functions did and what they used: counters since the start for Prometheus, and hours that are
-// kept on disk for `kgpu fn usage`. Lives on the loop's thread.
+// What functions did and what they used: counters since the start for Prometheus, and hours that
+// are kept on disk for `kgpu fn usage`. Lives on the loop's thread.
 #pragma once
 
 #include <array>
@@ -26,9 +26,8 @@ enum class StartPhase : uint8_t {
 inline constexpr size_t kStartPhases = 4;
 std::string_view NameOf(StartPhase phase);
 
-inline constexpr std::array<double, 16> kCallBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
-                                                       0.1,   0.25,   0.5,   1,    2.5,   5,
-                                                       10,    30,     60,    300};
+inline constexpr std::array<double, 16> kCallBounds = {
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300};
 
 struct BucketCounts {
   std::array<uint64_t, kCallBounds.size() + 1> samples{};
@@ -69,8 +68,8 @@ class Meter {
 
  private:
   struct Counters {
-    std::map<int, uint64_t> calls{};         // ended, by code
-    std::map<int, BucketCounts> seconds{};   // by code
+    std::map<int, uint64_t> calls{};        // ended, by code
+    std::map<int, BucketCounts> seconds{};  // by code
     uint64_t started = 0;
     int64_t in_flight = 0;
     uint64_t cold_starts = 0;

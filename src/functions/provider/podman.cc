@@ -133,18 +133,18 @@ void Podman::List(std::function<void(StatusOr<std::vector<FoundContainer>>)> don
 }
 
 void Podman::Explain(const std::string& name, std::function<void(std::string)> done) {
-  programs_.Start({.argv = InspectCommand(settings_, name), .limit = kQuick},
-                  [done = std::move(done)](const StatusOr<sys::RunResult>& result) {
-                    if (!result.ok() || !result->IsSuccess()) {
-                      return done("");
-                    }
-                    const std::vector<std::string_view> words = Words(Trim(result->out));
-                    if (words.size() != 2) {
-                      return done("");
-                    }
-                    done(fmt::format("exit code {}{}", words[0],
-                                     words[1] == "true" ? ", out of memory" : ""));
-                  });
+  programs_.Start(
+      {.argv = InspectCommand(settings_, name), .limit = kQuick},
+      [done = std::move(done)](const StatusOr<sys::RunResult>& result) {
+        if (!result.ok() || !result->IsSuccess()) {
+          return done("");
+        }
+        const std::vector<std::string_view> words = Words(Trim(result->out));
+        if (words.size() != 2) {
+          return done("");
+        }
+        done(fmt::format("exit code {}{}", words[0], words[1] == "true" ? ", out of memory" : ""));
+      });
 }
 
 void Podman::FetchImage(const std::string& image, const std::string& auth_file,
@@ -159,27 +159,28 @@ void Podman::FetchImage(const std::string& image, const std::string& auth_file,
                       if (refusal.ok()) {
                         return FindImage(image, done);
                       }
-                      done(NotFound("image {}: {}: build it with kgpu fn build, or push it to its "
-                                    "registry",
-                                    image, Message(refusal)));
+                      done(
+                          NotFound("image {}: {}: build it with kgpu fn build, or push it to its "
+                                   "registry",
+                                   image, Message(refusal)));
                     });
   });
 }
 
 void Podman::FindImage(const std::string& image, ImageDone done) {
-  programs_.Start({.argv = ImageIdCommand(settings_, image), .limit = kQuick},
-                  [image, done = std::move(done)](const StatusOr<sys::RunResult>& result) {
-                    if (!result.ok()) {
-                      return done(result.status());
-                    }
-                    const std::string_view id = Trim(result->out);
-                    if (!result->IsSuccess() || id.empty()) {
-                      return done(NotFound(
-                          "image {}: not found on this machine: build it with kgpu fn build",
-                          image));
-                    }
-                    done(std::string(id));
-                  });
+  programs_.Start(
+      {.argv = ImageIdCommand(settings_, image), .limit = kQuick},
+      [image, done = std::move(done)](const StatusOr<sys::RunResult>& result) {
+        if (!result.ok()) {
+          return done(result.status());
+        }
+        const std::string_view id = Trim(result->out);
+        if (!result->IsSuccess() || id.empty()) {
+          return done(
+              NotFound("image {}: not found on this machine: build it with kgpu fn build", image));
+        }
+        done(std::string(id));
+      });
 }
 
 }  // namespace kgpu::functions

@@ -36,7 +36,8 @@ class Podman {
   using Done = std::function<void(Status)>;
 
   // `programs` must outlive this.
-  Podman(Programs& programs, EngineSettings settings) : programs_(programs), settings_(std::move(settings)) {}
+  Podman(Programs& programs, EngineSettings settings)
+      : programs_(programs), settings_(std::move(settings)) {}
 
   const EngineSettings& settings() const { return settings_; }
 

@@ -125,8 +125,7 @@ void Pool::Stop(std::function<void()> done) {
 
 ReplicaRunner& Pool::AddReplica() {
   auto changed = [this] { ScheduleSettle(); };
-  replicas_.push_back(
-      std::make_unique<ReplicaRunner>(deps_, deployment_, NewId(random_), changed));
+  replicas_.push_back(std::make_unique<ReplicaRunner>(deps_, deployment_, NewId(random_), changed));
   return *replicas_.back();
 }
 
@@ -313,16 +312,16 @@ void Pool::RefuseHopeless() {
   if (waiting_.empty() || !LiveReplicas().empty() || problem_.ok()) {
     return;
   }
-  const bool is_hopeless = failure_ == StartFailure::kNoGpu || IsDelayed() ||
-                           failures_ >= kFailuresOfACall;
+  const bool is_hopeless =
+      failure_ == StartFailure::kNoGpu || IsDelayed() || failures_ >= kFailuresOfACall;
   if (is_hopeless && failures_ > 0) {
     RefuseAll(StartFault());
   }
 }
 
 CallFault Pool::StartFault() const {
-  const auto left = std::chrono::duration_cast<seconds>(
-      not_before_.value_or(SteadyTime()) - deps_.loop.clock().Now());
+  const auto left = std::chrono::duration_cast<seconds>(not_before_.value_or(SteadyTime()) -
+                                                        deps_.loop.clock().Now());
   return {kUnavailable, failure_ == StartFailure::kNoGpu ? "no-gpu" : "start", problem(),
           std::max(left, seconds(1))};
 }
@@ -385,9 +384,8 @@ std::vector<ReplicaView> Pool::replicas() const {
 }
 
 int64_t Pool::running() const {
-  return std::ranges::count_if(replicas_, [](const auto& replica) {
-    return replica->state() == ReplicaState::kRunning;
-  });
+  return std::ranges::count_if(
+      replicas_, [](const auto& replica) { return replica->state() == ReplicaState::kRunning; });
 }
 
 std::string_view Pool::state() const {

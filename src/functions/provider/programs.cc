@@ -169,11 +169,11 @@ void ChildPrograms::StartNext() {
     waiting_.pop_front();
     // The address of what runs is known only afterwards.
     auto self = std::make_shared<const Running*>(nullptr);
-    StatusOr<std::unique_ptr<Running>> running = Running::Start(
-        loop_, next.request, environment_,
-        [this, self, done = next.done](StatusOr<sys::RunResult> result) {
-          OnEnd(*self, done, std::move(result));
-        });
+    StatusOr<std::unique_ptr<Running>> running =
+        Running::Start(loop_, next.request, environment_,
+                       [this, self, done = next.done](StatusOr<sys::RunResult> result) {
+                         OnEnd(*self, done, std::move(result));
+                       });
     if (!running.ok()) {
       next.done(running.status());
       continue;

@@ -1,5 +1,5 @@
-// Runs other programs as children that the event loop watches: nothing blocks, and only a few run at
-// a time.
+// Runs other programs as children that the event loop watches: nothing blocks, and only a few run
+// at a time.
 #pragma once
 
 #include <chrono>

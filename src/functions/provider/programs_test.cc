@@ -18,7 +18,8 @@ class ProgramsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     loop_ = *EpollLoop::Create();
-    programs_ = std::make_unique<ChildPrograms>(*loop_, std::vector<std::string>{"PATH=/usr/bin:/bin"}, 2);
+    programs_ =
+        std::make_unique<ChildPrograms>(*loop_, std::vector<std::string>{"PATH=/usr/bin:/bin"}, 2);
   }
   StatusOr<sys::RunResult> Run(const char* script, milliseconds limit = seconds(60)) {
     std::optional<StatusOr<sys::RunResult>> result;

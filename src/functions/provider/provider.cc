@@ -145,8 +145,8 @@ void Provider::WriteUsage() {
     return;
   }
   const std::string path = UsageFile(options_);
-  const Status status = sys::WriteFileAtomically(path, usage_.Text(), kSecretMode,
-                                                 sys::Durability::kMemory);
+  const Status status =
+      sys::WriteFileAtomically(path, usage_.Text(), kSecretMode, sys::Durability::kMemory);
   if (!status.ok()) {
     KGPU_LOG(kWarning, "usage not written", {"file", path}, {"reason", Message(status)});
   }
@@ -220,13 +220,15 @@ Status Provider::CheckConstraints(const Function& function, Notes& notes) const 
     const std::string key = constraint.substr(0, equals);
     const auto label = options_.node_labels.find(key);
     if (label == options_.node_labels.end()) {
-      notes.push_back(fmt::format("constraint {}: this machine has no label {}: not considered; "
-                                  "kgpu fn serve --label sets labels",
-                                  constraint, key));
+      notes.push_back(
+          fmt::format("constraint {}: this machine has no label {}: not considered; "
+                      "kgpu fn serve --label sets labels",
+                      constraint, key));
     } else if (label->second != constraint.substr(equals + 1)) {
-      return FailedPrecondition("constraint {}: this machine has {}={}: change the constraint, or "
-                                "deploy on another machine",
-                                constraint, key, label->second);
+      return FailedPrecondition(
+          "constraint {}: this machine has {}={}: change the constraint, or "
+          "deploy on another machine",
+          constraint, key, label->second);
     }
   }
   return OkStatus();
@@ -234,8 +236,8 @@ Status Provider::CheckConstraints(const Function& function, Notes& notes) const 
 
 void Provider::Deploy(Function function, DeployMode mode,
                       std::function<void(StatusOr<Notes>)> done) {
-  auto deploying = std::make_shared<Deploying>(
-      Deploying{.function = std::move(function), .mode = mode, .notes = {}, .done = std::move(done)});
+  auto deploying = std::make_shared<Deploying>(Deploying{
+      .function = std::move(function), .mode = mode, .notes = {}, .done = std::move(done)});
   const Function& asked = deploying->function;
   Status status = CheckMode(asked.name, mode);
   if (status.ok()) {
@@ -274,8 +276,8 @@ void Provider::CheckGpus(const std::shared_ptr<Deploying>& deploying) {
                                       deploying->function.name, deploying->function.gpu.count,
                                       deploying->function.gpu.count == 1 ? "" : "s"));
     }
-    deploying->notes.push_back(fmt::format("its GPUs are not free now: {}",
-                                           Message(loan.status())));
+    deploying->notes.push_back(
+        fmt::format("its GPUs are not free now: {}", Message(loan.status())));
     FetchImage(deploying);
   });
 }
@@ -284,8 +286,7 @@ StatusOr<std::string> Provider::WriteAuthFile(const Function& function) const {
   if (function.registry_auth.empty()) {
     return std::string();
   }
-  const std::string path =
-      fmt::format("{}/auth-{}.json", FunctionsFolder(options_), function.name);
+  const std::string path = fmt::format("{}/auth-{}.json", FunctionsFolder(options_), function.name);
   const std::string text = fmt::format(R"({{"auths":{{"{}":{{"auth":"{}"}}}}}})",
                                        RegistryOf(ImageOf(function)), function.registry_auth);
   RETURN_IF_ERROR(sys::WriteFileAtomically(path, text, kSecretMode, sys::Durability::kMemory));
@@ -297,19 +298,18 @@ void Provider::FetchImage(const std::shared_ptr<Deploying>& deploying) {
   if (!auth_file.ok()) {
     return deploying->done(auth_file.status());
   }
-  podman_.FetchImage(
-      ImageOf(deploying->function), *auth_file,
-      [this, deploying, auth_file = *auth_file](const StatusOr<std::string>& id) {
-        if (!auth_file.empty()) {
-          (void)std::remove(auth_file.c_str());
-        }
-        if (!id.ok()) {
-          return deploying->done(id.status().code() == StatusCode::kNotFound
-                                     ? FailedPrecondition("{}", Message(id.status()))
-                                     : id.status());
-        }
-        Commit(deploying, *id);
-      });
+  podman_.FetchImage(ImageOf(deploying->function), *auth_file,
+                     [this, deploying, auth_file = *auth_file](const StatusOr<std::string>& id) {
+                       if (!auth_file.empty()) {
+                         (void)std::remove(auth_file.c_str());
+                       }
+                       if (!id.ok()) {
+                         return deploying->done(id.status().code() == StatusCode::kNotFound
+                                                    ? FailedPrecondition("{}", Message(id.status()))
+                                                    : id.status());
+                       }
+                       Commit(deploying, *id);
+                     });
 }
 
 void Provider::Commit(const std::shared_ptr<Deploying>& deploying, const std::string& image_id) {
@@ -364,9 +364,10 @@ Status Provider::SetReplicas(const std::string& name, int64_t replicas) {
   Deployment deployment = found->second->deployment();
   const int64_t most = deployment.function.scaling.max_replicas;
   if (replicas < 0 || replicas > most) {
-    return InvalidArgument("function {}: replicas: {} must be at most its maximum, {}: deploy it "
-                           "with a higher one",
-                           name, replicas, most);
+    return InvalidArgument(
+        "function {}: replicas: {} must be at most its maximum, {}: deploy it "
+        "with a higher one",
+        name, replicas, most);
   }
   deployment.function.scaling.min_replicas = replicas;
   RETURN_IF_ERROR(store_.Save(deployment));

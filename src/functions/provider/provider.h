@@ -59,8 +59,9 @@ class Provider final : private ReplicaOwner {
   Provider(const Provider&) = delete;
   Provider& operator=(const Provider&) = delete;
 
-  // `done` comes once, perhaps before Deploy returns, when the function is on disk. Errors: AlreadyExists, NotFound;
-  // FailedPrecondition (it can never run here: no such GPU, image, secret or label).
+  // `done` comes once, perhaps before Deploy returns, when the function is on disk. Errors:
+  // AlreadyExists, NotFound; FailedPrecondition (it can never run here: no such GPU, image, secret
+  // or label).
   void Deploy(Function function, DeployMode mode, std::function<void(StatusOr<Notes>)> done);
   // `done` comes when nothing of it is left. Errors: NotFound.
   void Delete(const std::string& name, std::function<void(Status)> done);

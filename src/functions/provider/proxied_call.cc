@@ -23,9 +23,8 @@ StatusOr<std::unique_ptr<ProxiedCall>> ProxiedCall::Start(EventLoop& loop,
                                                           Done done) {
   ASSIGN_OR_RETURN(std::string text, http::RequestText(call.request, "localhost"));
   ASSIGN_OR_RETURN(UniqueFd connected, sys::ConnectUnix(socket));
-  ASSIGN_OR_RETURN(auto connection,
-                   http::ClientConnection::Open(loop, std::move(connected), nullptr, socket,
-                                                kAnswerLimits));
+  ASSIGN_OR_RETURN(auto connection, http::ClientConnection::Open(loop, std::move(connected),
+                                                                 nullptr, socket, kAnswerLimits));
   // From here on it counts as handed over.
   call.request = {};
   std::unique_ptr<ProxiedCall> proxied(

@@ -74,8 +74,8 @@ TEST(ReadingTest, LoansOfTheAgent) {
 }
 
 TEST(ReadingTest, StatusOfAWatchdog) {
-  const auto status = ParseWatchdogStatus(
-      R"({"state":"ready","phases":{"workerStarted":12,"workerReady":340}})");
+  const auto status =
+      ParseWatchdogStatus(R"({"state":"ready","phases":{"workerStarted":12,"workerReady":340}})");
   ASSERT_OK(status);
   EXPECT_TRUE(status->is_ready);
   EXPECT_EQ(status->worker_ready, milliseconds(340));

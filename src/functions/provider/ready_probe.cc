@@ -48,8 +48,7 @@ StatusOr<WatchdogStatus> ParseWatchdogStatus(std::string_view json) {
   return status;
 }
 
-ReadyProbe::ReadyProbe(EventLoop& loop, std::string socket,
-                       std::function<void(const Ready&)> ready)
+ReadyProbe::ReadyProbe(EventLoop& loop, std::string socket, std::function<void(const Ready&)> ready)
     : loop_(loop), socket_(std::move(socket)), ready_(std::move(ready)), pause_(kFirstQuestion) {
   Ask();
 }
@@ -59,10 +58,10 @@ ReadyProbe::~ReadyProbe() {
 }
 
 void ReadyProbe::Ask() {
-  call_ = http::Call::Start(
-      loop_, socket_, {.target = "/_/status"},
-      [this](const StatusOr<http::Response>& response) { OnAnswer(response); },
-      {.timeout = std::chrono::seconds(2), .max_body = size_t{64} << 10});
+  call_ =
+      http::Call::Start(loop_, socket_, {.target = "/_/status"},
+                        [this](const StatusOr<http::Response>& response) { OnAnswer(response); },
+                        {.timeout = std::chrono::seconds(2), .max_body = size_t{64} << 10});
 }
 
 void ReadyProbe::OnAnswer(const StatusOr<http::Response>& response) {

@@ -75,10 +75,10 @@ void Reconciler::Start(std::function<void()> looked) {
   Round();
 }
 
-// A `podman run` that an earlier provider started may still be in progress, for a loan that seems to
-// have no container. The order makes that safe: first the folders of replicas without a container
-// are removed, without which no container starts; only then are containers listed, so that one that
-// did get its folder is in the list, and is removed before its loan is returned.
+// A `podman run` that an earlier provider started may still be in progress, for a loan that seems
+// to have no container. The order makes that safe: first the folders of replicas without a
+// container are removed, without which no container starts; only then are containers listed, so
+// that one that did get its folder is in the list, and is removed before its loan is returned.
 void Reconciler::Round() {
   has_failed_ = false;
   loans_.List([this, is_alive = std::weak_ptr<bool>(is_alive_)](auto loans) {
@@ -173,18 +173,19 @@ void Reconciler::Act(const std::vector<FoundContainer>& containers) {
 
 void Reconciler::RemoveContainer(const FoundContainer& container) {
   ++pending_;
-  podman_.Remove(container.name, kNoGrace,
-                 [this, is_alive = std::weak_ptr<bool>(is_alive_), container](const Status& status) {
-                   if (is_alive.expired()) {
-                     return;
-                   }
-                   std::error_code ignored;
-                   if (status.ok() && !container.replica.empty()) {
-                     fs::remove_all(fs::path(folders_.run) / container.replica, ignored);
-                   }
-                   has_failed_ = has_failed_ || !status.ok();
-                   Finished();
-                 });
+  podman_.Remove(
+      container.name, kNoGrace,
+      [this, is_alive = std::weak_ptr<bool>(is_alive_), container](const Status& status) {
+        if (is_alive.expired()) {
+          return;
+        }
+        std::error_code ignored;
+        if (status.ok() && !container.replica.empty()) {
+          fs::remove_all(fs::path(folders_.run) / container.replica, ignored);
+        }
+        has_failed_ = has_failed_ || !status.ok();
+        Finished();
+      });
 }
 
 // One container or loan less; after the last container, the loans follow.
@@ -221,13 +222,12 @@ void Reconciler::ReturnLoans() {
 void Reconciler::Return(const Loan& loan) {
   KGPU_LOG(kInfo, "loan returned", {"holder", loan.holder});
   ++pending_;
-  loans_.Return(loan.id,
-                [this, is_alive = std::weak_ptr<bool>(is_alive_)](const Status& status) {
-                  if (!is_alive.expired()) {
-                    has_failed_ = has_failed_ || !status.ok();
-                    Finished();
-                  }
-                });
+  loans_.Return(loan.id, [this, is_alive = std::weak_ptr<bool>(is_alive_)](const Status& status) {
+    if (!is_alive.expired()) {
+      has_failed_ = has_failed_ || !status.ok();
+      Finished();
+    }
+  });
 }
 
 void Reconciler::TryAgain(const Status& status) {

@@ -77,9 +77,9 @@ class Reconciler {
   std::function<void()> looked_;
 
   std::vector<Loan> found_loans_;
-  bool has_ledger_ = false;        // the agent has answered
+  bool has_ledger_ = false;  // the agent has answered
   bool has_looked_again_ = false;
-  size_t pending_ = 0;       // containers and loans that are being removed
+  size_t pending_ = 0;  // containers and loans that are being removed
   bool has_failed_ = false;
   std::chrono::milliseconds pause_;
   TimerId timer_ = TimerId::kNone;

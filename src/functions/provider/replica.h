@@ -18,17 +18,17 @@ enum class ReplicaState : uint8_t {
 };
 
 enum class ReplicaEvent : uint8_t {
-  kNeeded,            // a call waits, or there are fewer replicas than the minimum
-  kAdopted,           // its container and loan were found after a restart of the provider
-  kLoanGranted,       // or no GPU is needed
+  kNeeded,       // a call waits, or there are fewer replicas than the minimum
+  kAdopted,      // its container and loan were found after a restart of the provider
+  kLoanGranted,  // or no GPU is needed
   kLoanRefused,
   kContainerStarted,
-  kContainerFailed,   // the engine did not start it, or not completely
-  kReady,             // the watchdog has a worker
-  kContainerEnded,    // it was running, and is not any more
-  kStartExpired,      // it took longer than allowed to become ready
-  kStopAsked,         // idle, too many, replaced or deleted
-  kCallsEnded,        // no call is in flight
+  kContainerFailed,  // the engine did not start it, or not completely
+  kReady,            // the watchdog has a worker
+  kContainerEnded,   // it was running, and is not any more
+  kStartExpired,     // it took longer than allowed to become ready
+  kStopAsked,        // idle, too many, replaced or deleted
+  kCallsEnded,       // no call is in flight
   kContainerRemoved,
   kLoanReturned,
 };

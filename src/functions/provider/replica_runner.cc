@@ -55,12 +55,12 @@ StatusOr<int64_t> ReadPid(const std::string& path) {
 
 template <typename Function>
 auto ReplicaRunner::Guarded(Function function) {
-  return [is_alive = std::weak_ptr<bool>(is_alive_),
-          function = std::move(function)](auto&&... args) {
-    if (!is_alive.expired()) {
-      function(std::forward<decltype(args)>(args)...);
-    }
-  };
+  return
+      [is_alive = std::weak_ptr<bool>(is_alive_), function = std::move(function)](auto&&... args) {
+        if (!is_alive.expired()) {
+          function(std::forward<decltype(args)>(args)...);
+        }
+      };
 }
 
 ReplicaRunner::ReplicaRunner(const ReplicaDeps& deps, std::shared_ptr<const Deployment> deployment,
@@ -146,7 +146,8 @@ void ReplicaRunner::Borrow() {
   if (deployment_->function.gpu.count == 0) {
     return On(ReplicaEvent::kLoanGranted);
   }
-  deps_.loans.Borrow(fmt::format("{}{}/{}", kHolderPrefix, deployment_->function.name, id_), deployment_->function.gpu,
+  deps_.loans.Borrow(fmt::format("{}{}/{}", kHolderPrefix, deployment_->function.name, id_),
+                     deployment_->function.gpu,
                      Guarded([this](StatusOr<Loan> loan) { OnLoan(std::move(loan)); }));
 }
 
@@ -170,6 +171,12 @@ void ReplicaRunner::OnLoan(StatusOr<Loan> loan) {
   }
   if (life_.state != ReplicaState::kDraining) {
     Fail(StartFailure::kNoGpu, loan.status());
+  }
+  if (is_lost) {
+    // Nobody waits for it any longer, but it must be returned if it was lent.
+    On(ReplicaEvent::kStopAsked);
+    retry_ = deps_.loop.After(kLoanPause, [this] { Borrow(); });
+    return;
   }
   On(ReplicaEvent::kLoanRefused);
 }
@@ -238,8 +245,8 @@ void ReplicaRunner::AwaitReady() {
                           probe_->problem().empty() ? "" : ": ", probe_->problem()));
     On(ReplicaEvent::kStartExpired);
   });
-  probe_ = std::make_unique<ReadyProbe>(
-      deps_.loop, socket(), [this](const ReadyProbe::Ready& ready) { OnReady(ready); });
+  probe_ = std::make_unique<ReadyProbe>(deps_.loop, socket(),
+                                        [this](const ReadyProbe::Ready& ready) { OnReady(ready); });
 }
 
 void ReplicaRunner::OnReady(const ReadyProbe::Ready& ready) {
@@ -290,14 +297,13 @@ void ReplicaRunner::RemoveContainer() {
 }
 
 void ReplicaRunner::ExplainThenRemove() {
-  deps_.podman.Explain(ContainerName(deployment_->function.name, id_),
-                       Guarded([this](const std::string& reason) {
-                         if (!reason.empty()) {
-                           problem_ = MakeStatus(problem_.code(),
-                                                 fmt::format("{}: {}", Message(problem_), reason));
-                         }
-                         RemoveNow();
-                       }));
+  deps_.podman.Explain(
+      ContainerName(deployment_->function.name, id_), Guarded([this](const std::string& reason) {
+        if (!reason.empty()) {
+          problem_ = MakeStatus(problem_.code(), fmt::format("{}: {}", Message(problem_), reason));
+        }
+        RemoveNow();
+      }));
 }
 
 void ReplicaRunner::RemoveNow() {
@@ -342,7 +348,8 @@ void ReplicaRunner::Fail(StartFailure failure, Status problem) {
   }
   problem_ = std::move(problem);
   if (failure != StartFailure::kNone) {
-    deps_.meter.OnStartFailed(deployment_->function.name, failure == StartFailure::kNoGpu ? "no-gpu" : "start");
+    deps_.meter.OnStartFailed(deployment_->function.name,
+                              failure == StartFailure::kNoGpu ? "no-gpu" : "start");
   }
 }
 

@@ -1,5 +1,5 @@
-// One replica of a function: carries out the actions of its state machine with podman and the agent.
-// Owned by its pool; lives on the loop's thread.
+// One replica of a function: carries out the actions of its state machine with podman and the
+// agent. Owned by its pool; lives on the loop's thread.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@
 #include <utility>
 
 #include "src/functions/provider/container_command.h"
+#include "src/functions/provider/deployment.h"
 #include "src/functions/provider/loan.h"
 #include "src/functions/provider/loan_client.h"
 #include "src/functions/provider/meter.h"
 #include "src/functions/provider/podman.h"
 #include "src/functions/provider/ready_probe.h"
 #include "src/functions/provider/replica.h"
-#include "src/functions/provider/deployment.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/unique_fd.h"
 
@@ -116,8 +116,8 @@ class ReplicaRunner {
   std::optional<SteadyTime> idle_since_;
   std::optional<SteadyTime> counted_;  // GPU time is counted up to here
 
-  SteadyTime started_;   // of the phase in progress
-  SteadyTime give_up_;   // when the loan is not waited for any longer
+  SteadyTime started_;  // of the phase in progress
+  SteadyTime give_up_;  // when the loan is not waited for any longer
   std::array<std::chrono::nanoseconds, kStartPhases> phases_{};
 
   UniqueFd pidfd_;

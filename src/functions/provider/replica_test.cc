@@ -43,9 +43,10 @@ std::vector<ReplicaLife> AllLives() {
 }
 
 std::vector<ReplicaEvent> AllEvents() {
-  return {kNeeded,         kAdopted, kLoanGranted,    kLoanRefused,  kContainerStarted,
-          kContainerFailed, kReady,   kContainerEnded, kStartExpired, kStopAsked,
-          kCallsEnded,     kContainerRemoved, kLoanReturned};
+  return {kNeeded,           kAdopted,         kLoanGranted, kLoanRefused,
+          kContainerStarted, kContainerFailed, kReady,       kContainerEnded,
+          kStartExpired,     kStopAsked,       kCallsEnded,  kContainerRemoved,
+          kLoanReturned};
 }
 
 struct Row {

@@ -13,7 +13,7 @@ namespace kgpu::functions {
 
 // The replicas that are not draining, in the order of their start.
 struct ScaledReplica {
-  bool is_running = false;              // false: starting
+  bool is_running = false;  // false: starting
   int64_t in_flight = 0;
   std::optional<SteadyTime> idle_since{};  // nothing: it has calls, or is starting
 };
@@ -28,8 +28,8 @@ struct ScaleInput {
 };
 
 struct ScaleDecision {
-  int64_t start = 0;              // replicas to start now
-  std::vector<size_t> stop{};     // indices of replicas to stop
+  int64_t start = 0;                 // replicas to start now
+  std::vector<size_t> stop{};        // indices of replicas to stop
   std::optional<SteadyTime> next{};  // when to decide again, if nothing happens before
   bool operator==(const ScaleDecision&) const = default;
 };

@@ -139,9 +139,8 @@ Service::Service(EventLoop& loop, Provider& provider, uint64_t seed, ServiceOpti
       provider_(provider),
       random_(seed),
       options_(std::move(options)),
-      async_calls_(loop, [&provider](const std::string& name, FunctionCall& call) {
-        return provider.Take(name, call);
-      }),
+      async_calls_(loop, [&provider](const std::string& name,
+                                     FunctionCall& call) { return provider.Take(name, call); }),
       server_(std::make_unique<http::Server>(
           loop,
           [this](const http::Request& request, const http::Responder& responder) {
@@ -190,10 +189,10 @@ void Service::HandleSystem(const http::Request& request, const http::Responder& 
                                    : responder.Send(http::WrongMethod(request, "PUT"));
   }
   if (path == "/system/info" && IsGet(request)) {
-    return SendJson(responder, 200,
-                    boost::json::object{
-                        {"Msg", doc::PrintLine(boost::json::object{
-                                    {"provider", "local"}, {"version", options_.version}})}});
+    return SendJson(
+        responder, 200,
+        boost::json::object{{"Msg", doc::PrintLine(boost::json::object{
+                                        {"provider", "local"}, {"version", options_.version}})}});
   }
   responder.Send(http::UnknownPath(request));
 }
@@ -257,21 +256,20 @@ void Service::Deploy(const http::Request& request, const http::Responder& respon
   const DeployMode mode = request.method == "POST"
                               ? DeployMode::kCreate
                               : (replaces ? DeployMode::kReplace : DeployMode::kUpdate);
-  provider_.Deploy(*std::move(function), mode,
-                   [responder](const StatusOr<Provider::Notes>& notes) {
-                     if (!notes.ok()) {
-                       return SendError(responder, notes.status());
-                     }
-                     boost::json::object answer = MessageView("OK");
-                     if (!notes->empty()) {
-                       boost::json::array texts;
-                       for (const std::string& note : *notes) {
-                         texts.emplace_back(note);
-                       }
-                       answer["Notes"] = std::move(texts);
-                     }
-                     SendJson(responder, 200, answer);
-                   });
+  provider_.Deploy(*std::move(function), mode, [responder](const StatusOr<Provider::Notes>& notes) {
+    if (!notes.ok()) {
+      return SendError(responder, notes.status());
+    }
+    boost::json::object answer = MessageView("OK");
+    if (!notes->empty()) {
+      boost::json::array texts;
+      for (const std::string& note : *notes) {
+        texts.emplace_back(note);
+      }
+      answer["Notes"] = std::move(texts);
+    }
+    SendJson(responder, 200, answer);
+  });
 }
 
 void Service::Delete(const std::string& name, const http::Responder& responder) {
@@ -316,8 +314,7 @@ void Service::Logs(const http::Request& request, const http::Responder& responde
   SendJson(responder, 200, MessageView(fmt::format("---\nName: {}\nLog:\n{}", name, text)));
 }
 
-void Service::Follow(const http::Responder& responder, const std::string& name,
-                     std::string first) {
+void Service::Follow(const http::Responder& responder, const std::string& name, std::string first) {
   http::Response head;
   head.headers.Add("Content-Type", "text/plain; charset=utf-8");
   head.body = std::move(first);
@@ -352,12 +349,11 @@ void Service::Metrics(const http::Request& request, const http::Responder& respo
   const auto accept = request.headers.Find("Accept");
   const bool is_open = accept && accept->find("openmetrics") != std::string_view::npos;
   http::Response response;
-  response.headers.Add("Content-Type", is_open
-                                           ? "application/openmetrics-text; version=1.0.0; "
-                                             "charset=utf-8"
-                                           : "text/plain; version=0.0.4; charset=utf-8");
-  response.body = provider_.MetricsPage(is_open ? metrics::Format::kOpenMetrics
-                                                : metrics::Format::kText);
+  response.headers.Add("Content-Type", is_open ? "application/openmetrics-text; version=1.0.0; "
+                                                 "charset=utf-8"
+                                               : "text/plain; version=0.0.4; charset=utf-8");
+  response.body =
+      provider_.MetricsPage(is_open ? metrics::Format::kOpenMetrics : metrics::Format::kText);
   if (is_open) {
     response.body += metrics::Exposition::kEnd;
   }

@@ -100,8 +100,11 @@ TEST(ServiceTest, PassesPathQueryHeadersAndMethodOn) {
 
 TEST(ServiceTest, FieldsOfOneConnectionAreNotPassedOn) {
   http::Request request{.method = "POST"};
-  request.headers = {{"Connection", "close, X-Drop"}, {"x-drop", "1"}, {"Content-Length", "3"},
-                     {"Kgpu-Fault", "handler"},       {"Accept", "a/b"}};
+  request.headers = {{"Connection", "close, X-Drop"},
+                     {"x-drop", "1"},
+                     {"Content-Length", "3"},
+                     {"Kgpu-Fault", "handler"},
+                     {"Accept", "a/b"}};
   const http::Request passed = PassedOn(request, "/x", "id");
   EXPECT_EQ(passed.headers, (http::Headers{{"Accept", "a/b"}, {"X-Call-Id", "id"}}));
   EXPECT_EQ(passed.target, "/x");
@@ -157,8 +160,8 @@ TEST(ServiceTest, MetricsCountEveryCallUnderItsCode) {
   ASSERT_EQ(machine.Call("hi").code, 200);
   ASSERT_EQ(machine.Call("hi").code, 200);
   const std::string page = machine.Ask({.target = "/metrics"}).body;
-  EXPECT_THAT(page, HasSubstr(
-                        R"(gateway_function_invocation_total{function_name="hello",code="200"} 2)"));
+  EXPECT_THAT(
+      page, HasSubstr(R"(gateway_function_invocation_total{function_name="hello",code="200"} 2)"));
   EXPECT_THAT(page, HasSubstr(R"(gateway_service_count{function_name="hello"} 1)"));
   EXPECT_THAT(page, HasSubstr(R"(kgpu_function_cold_starts_total{function_name="hello"} 1)"));
   EXPECT_THAT(page, HasSubstr(R"(phase="worker_ready",le="0.1"} 1)"));
@@ -203,8 +206,7 @@ TEST(ServiceTest, UsageSurvivesARestart) {
 TEST(ServiceTest, LogsCanBeFollowed) {
   TestMachine machine;
   ASSERT_OK(machine.Deploy(HelloFunction()));
-  machine.dir.WriteFile("state/functions/logs/hello/a.log",
-                        "2026-01-31T12:00:00Z stdout F one\n");
+  machine.dir.WriteFile("state/functions/logs/hello/a.log", "2026-01-31T12:00:00Z stdout F one\n");
   http::Request request{.target = "/system/function-log/hello"};
   EXPECT_THAT(machine.Ask(request).body, HasSubstr(R"(---\nName: hello\nLog:\none\n)"));
   request.headers.Add("Accept", "text/plain");

@@ -120,13 +120,13 @@ http::Response FakeAgent::Borrow(const http::Request& request) {
 
 void FakePodman::Start(ProgramRequest request, Done done) {
   // The program runs whatever becomes of who started it.
-  loop_.Post([this, request = std::move(request), done = std::move(done),
-              generation = generation_] {
-    sys::RunResult result = Do(request.argv);
-    if (generation == generation_) {
-      done(std::move(result));
-    }
-  });
+  loop_.Post(
+      [this, request = std::move(request), done = std::move(done), generation = generation_] {
+        sys::RunResult result = Do(request.argv);
+        if (generation == generation_) {
+          done(std::move(result));
+        }
+      });
 }
 
 sys::RunResult FakePodman::Do(const std::vector<std::string>& argv) {
@@ -208,12 +208,11 @@ std::string FakePodman::List() const {
     for (const auto& [key, value] : container.labels) {
       labels[key] = value;
     }
-    list.push_back(boost::json::object{
-        {"Names", boost::json::array{boost::json::value(name)}},
-        {"State", container.is_running ? "running" : "exited"},
-        {"Pid", container.is_running ? container.process->pid() : 0},
-        {"ExitCode", 137},
-        {"Labels", std::move(labels)}});
+    list.push_back(boost::json::object{{"Names", boost::json::array{boost::json::value(name)}},
+                                       {"State", container.is_running ? "running" : "exited"},
+                                       {"Pid", container.is_running ? container.process->pid() : 0},
+                                       {"ExitCode", 137},
+                                       {"Labels", std::move(labels)}});
   }
   return doc::PrintLine(list);
 }
@@ -250,13 +249,12 @@ void TestMachine::StartProvider() {
   options.run_dir = dir.At("run");
   options.state_dir = dir.At("state");
   options.node_labels = {{"kubernetes.io/os", "linux"}};
-  StatusOr<std::unique_ptr<Provider>> opened = Provider::Open(loop, podman, options, 1);
+  StatusOr<std::unique_ptr<Provider>> opened = Provider::Open(loop, podman, options, ++starts_);
   ASSERT_TRUE(opened.ok()) << opened.status();
   provider = *std::move(opened);
   service = std::make_unique<Service>(
-      loop, *provider, 2, ServiceOptions{.version = "test", .stopped = [this] {
-                                           was_stopped = true;
-                                         }});
+      loop, *provider, 2,
+      ServiceOptions{.version = "test", .stopped = [this] { was_stopped = true; }});
   ASSERT_TRUE(service->Listen(socket()).ok());
 }
 
@@ -281,12 +279,11 @@ bool TestMachine::Until(const std::function<bool()>& holds) {
 
 std::unique_ptr<http::Call> TestMachine::Begin(http::Request request,
                                                std::optional<http::Response>& answer) {
-  return http::Call::Start(
-      loop, socket(), request,
-      [&answer](const StatusOr<http::Response>& response) {
-        answer = response.ok() ? *response : http::Response{.code = 0};
-      },
-      {.timeout = std::chrono::hours(1)});
+  return http::Call::Start(loop, socket(), request,
+                           [&answer](const StatusOr<http::Response>& response) {
+                             answer = response.ok() ? *response : http::Response{.code = 0};
+                           },
+                           {.timeout = std::chrono::hours(1)});
 }
 
 http::Response TestMachine::Ask(http::Request request) {
@@ -298,9 +295,8 @@ http::Response TestMachine::Ask(http::Request request) {
 
 Status TestMachine::Deploy(const Function& function, DeployMode mode) {
   std::optional<Status> deployed;
-  provider->Deploy(function, mode, [&](const StatusOr<Provider::Notes>& notes) {
-    deployed = notes.status();
-  });
+  provider->Deploy(function, mode,
+                   [&](const StatusOr<Provider::Notes>& notes) { deployed = notes.status(); });
   EXPECT_TRUE(Until([&] { return deployed.has_value(); }));
   return deployed.value_or(Internal("no end"));
 }

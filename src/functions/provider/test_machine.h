@@ -70,9 +70,9 @@ class FakePodman final : public Programs {
   void Forget() { ++generation_; }
 
   std::set<std::string> images = {"localhost/kgpu-fn/hello"};
-  std::string run_error{};        // not empty: podman run fails with it
+  std::string run_error{};  // not empty: podman run fails with it
   bool makes_workers_ready = true;
-  Handler handler{};              // of calls; by default, they are answered with their input
+  Handler handler{};  // of calls; by default, they are answered with their input
 
  private:
   struct Container {
@@ -123,6 +123,9 @@ class TestMachine {
   std::unique_ptr<Provider> provider;
   std::unique_ptr<Service> service;
   bool was_stopped = false;
+
+ private:
+  uint64_t starts_ = 0;  // seeds: two providers must not give replicas the same names
 };
 
 // One that has a GPU, no minimum, and an image.

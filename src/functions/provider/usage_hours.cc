@@ -99,7 +99,9 @@ StatusOr<UsageHours> UsageHours::Parse(std::string_view text) {
     if (!reader.is_valid() || hour > static_cast<uint64_t>(kLastHour)) {
       return InvalidArgument("{}: invalid line: {}", kUsageWhere, Printable(line));
     }
-    usage.hours_[Hour(std::chrono::hours(hour))][function] += use;
+    if (!usage.hours_[Hour(std::chrono::hours(hour))].emplace(function, use).second) {
+      return InvalidArgument("{}: appears twice: {}", kUsageWhere, Printable(line));
+    }
   }
   return usage;
 }

@@ -24,8 +24,7 @@ array TextList(const std::vector<std::string>& texts) {
 
 double Milliseconds(std::chrono::nanoseconds time) {
   constexpr double kMicrosAMilli = 1000;
-  return static_cast<double>(
-             std::chrono::duration_cast<std::chrono::microseconds>(time).count()) /
+  return static_cast<double>(std::chrono::duration_cast<std::chrono::microseconds>(time).count()) /
          kMicrosAMilli;
 }
 

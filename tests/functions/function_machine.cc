@@ -1,0 +1,146 @@
+#include "tests/functions/function_machine.h"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "src/platform/base/strings.h"
+#include "src/platform/doc/json_reader.h"
+#include "tests/e2e/program.h"
+
+namespace kgpu::engines {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+
+constexpr const char* kImage = "localhost/kgpu-fn/hello";
+constexpr seconds kLimit{180};
+
+void MustRun(const e2e::Result& result) {
+  ASSERT_EQ(result.code, 0) << result.out << result.err;
+}
+
+}  // namespace
+
+FunctionMachine::FunctionMachine(const std::string& profile) : host_(profile) {
+  box_.ShareRun(host_.path());
+  box_.ShareDevices(host_.path());
+  // Everything else enters its namespaces, and ends with it.
+  box_.StartDaemon({"/bin/sleep", "infinity"});
+  MakeImage();
+}
+
+std::vector<std::string> FunctionMachine::PodmanFlags() const {
+  return {"--cgroup-manager=cgroupfs",
+          "--events-backend=none",
+          "--runtime=runc",
+          "--root=" + box_.At("storage"),
+          "--runroot=" + box_.At("containers"),
+          "--tmpdir=" + box_.At("podman")};
+}
+
+e2e::Result FunctionMachine::Podman(std::vector<std::string> words) const {
+  std::vector<std::string> argv = {"/usr/bin/podman"};
+  const std::vector<std::string> flags = PodmanFlags();
+  argv.insert(argv.end(), flags.begin(), flags.end());
+  argv.insert(argv.end(), words.begin(), words.end());
+  return box_.Enter(argv, kLimit);
+}
+
+void FunctionMachine::MakeImage() {
+  const TempDir& dir = box_.dir();
+  for (const char* folder : {"image/usr/local/bin", "image/function", "image/tmp", "image/dev",
+                             "image/run/kgpu-fn", "image/etc"}) {
+    dir.MakeDir(folder);
+  }
+  fs::copy_file(e2e::ProgramPath("kgpu-fnwatch"), dir.At("image/usr/local/bin/kgpu-fnwatch"));
+  fs::copy_file(KGPU_REPORT_WORKER, dir.At("image/function/worker"));
+  MustRun(e2e::RunProgram({"/bin/tar", "-C", dir.At("image"), "-cf", dir.At("image.tar"), "."}));
+  MustRun(Podman({"import", "--quiet", "--change=ENTRYPOINT [\"/usr/local/bin/kgpu-fnwatch\"]",
+                  "--change=ENV KGPU_FN_COMMAND=[\"/function/worker\"]", "--change=USER 65532",
+                  dir.At("image.tar"), kImage}));
+}
+
+void FunctionMachine::Up() {
+  std::vector<std::string> argv = {
+      "kgpu",        "fn",         "up",
+      "--host-root", host_.path(), "--run-flag=--cgroup-parent=" + box_.cgroup_parent()};
+  for (const std::string& flag : PodmanFlags()) {
+    argv.push_back("--engine-flag=" + flag);
+  }
+  MustRun(box_.Enter(argv, kLimit));
+}
+
+e2e::Result FunctionMachine::Fn(std::vector<std::string> words, const std::string& input) {
+  box_.dir().WriteFile("input", input);
+  std::vector<std::string> argv = {
+      "/bin/sh", "-c", "exec \"$@\" <" + box_.At("input"), "sh", e2e::ProgramPath("kgpu"), "fn"};
+  argv.insert(argv.end(), words.begin(), words.end());
+  argv.insert(argv.end(), {"--host-root", host_.path()});
+  return box_.Enter(argv, kLimit);
+}
+
+std::string FunctionMachine::WriteConfig(const std::string& lines) {
+  box_.dir().WriteFile("config.yaml",
+                       fmt::format("functions:\n  hello:\n    runtime: cpp\n    image: {}\n"
+                                   "    network: none\n{}",
+                                   kImage, lines));
+  return box_.At("config.yaml");
+}
+
+void FunctionMachine::KillContainer() {
+  const e2e::Result list = Podman({"ps", "--filter=label=kgpu.dev/function", "--format={{.Pid}}"});
+  const std::vector<std::string_view> pids = Split(Trim(list.out), '\n');
+  if (!pids.empty() && !pids.front().empty()) {
+    (void)box_.Enter({"/bin/kill", "-9", std::string(pids.front())});
+  }
+}
+
+void FunctionMachine::KillDaemon(const std::string& what) {
+  const e2e::Result status = Fn({"status", "--output=json"});
+  const auto json = doc::ParseJson(status.out, "kgpu fn status", {});
+  if (json.ok() && json->at(what).to_number<int64_t>() > 0) {
+    (void)box_.Enter({"/bin/kill", "-9", std::to_string(json->at(what).to_number<int64_t>())});
+  }
+}
+
+std::vector<std::string> FunctionMachine::RunningLoans() const {
+  const e2e::Result list = Podman(
+      {"ps", "--filter=label=kgpu.dev/function", "--format={{index .Labels \"kgpu.dev/loan\"}}"});
+  std::vector<std::string> loans;
+  for (const std::string_view line : Split(Trim(list.out), '\n')) {
+    if (!line.empty()) {
+      loans.emplace_back(line);
+    }
+  }
+  return loans;
+}
+
+std::vector<std::string> FunctionMachine::LedgerLoans() const {
+  std::vector<std::string> loans;
+  const TempDir& dir = host_.dir();
+  const auto json = doc::ParseJson(dir.ReadFile("host/var/lib/kgpu/loans.json"), "loans.json", {});
+  if (json.ok() && json->is_object() && json->get_object().contains("loans")) {
+    for (const auto& loan : json->at("loans").as_array()) {
+      loans.emplace_back(loan.at("id").as_string().c_str());
+    }
+  }
+  return loans;
+}
+
+std::vector<std::string> FunctionMachine::ReplicaFolders() const {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(host_.path() + "/run/kgpu/functions", error)) {
+    names.push_back(entry.path().filename());
+  }
+  return names;
+}
+
+}  // namespace kgpu::engines

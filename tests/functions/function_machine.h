@@ -1,0 +1,59 @@
+// A simulated GPU host on which functions run for real: the built agent and function service,
+// podman with storage of its own, runc, and an image with the built watchdog and a C++ handler.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/sim_host.h"
+#include "tests/engines/box.h"
+
+namespace kgpu::engines {
+
+class FunctionMachine {
+ public:
+  explicit FunctionMachine(const std::string& profile);
+
+  // `kgpu fn up`; also after a daemon was killed.
+  void Up();
+  // `kgpu fn WORDS…`; `input` is its standard input.
+  e2e::Result Fn(std::vector<std::string> words, const std::string& input = "");
+  // A config.yaml with the function "hello", which has these lines besides its name and image.
+  // Gives the file's path.
+  std::string WriteConfig(const std::string& lines);
+
+  // Kills with SIGKILL: the first process of some container, or the daemon behind a socket.
+  void KillContainer();
+  void KillAgent() { KillDaemon("agent"); }
+  void KillService() { KillDaemon("service"); }
+
+  e2e::Result Podman(std::vector<std::string> words) const;
+  // Of the functions' containers that run: the id of the loan in each one's labels.
+  std::vector<std::string> RunningLoans() const;
+  // The ids in the agent's ledger.
+  std::vector<std::string> LedgerLoans() const;
+  // Folders of replicas that exist.
+  std::vector<std::string> ReplicaFolders() const;
+  // Until `holds`, by asking again and again: the daemons tell nobody when they are done.
+  template <typename Condition>
+  bool Until(Condition holds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > end) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  void MakeImage();
+  void KillDaemon(const std::string& what);
+  std::vector<std::string> PodmanFlags() const;
+
+  e2e::SimHost host_;
+  EngineBox box_;
+};
+
+}  // namespace kgpu::engines

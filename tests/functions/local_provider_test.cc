@@ -1,0 +1,129 @@
+// Functions in real containers of podman and runc on a simulated GPU host, with the built agent,
+// function service and watchdog.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/platform/base/random.h"
+#include "tests/engines/programs.h"
+#include "tests/functions/function_machine.h"
+
+namespace kgpu::engines {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class LocalProviderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0 || !e2e::CanMakeDevices()) {
+      GTEST_SKIP() << "needs root, and the right to make devices";
+    }
+    if (const std::string reason = WhyNot({"podman", "runc"}); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+  }
+  static void Deploy(FunctionMachine& machine, const std::string& lines) {
+    const e2e::Result deployed =
+        machine.Fn({"deploy", "-f", machine.WriteConfig(lines), "--replace"});
+    ASSERT_EQ(deployed.code, 0) << deployed.err;
+  }
+  static void ExpectNothingLeft(FunctionMachine& machine) {
+    EXPECT_TRUE(machine.Until([&] { return machine.LedgerLoans().empty(); }));
+    EXPECT_THAT(machine.RunningLoans(), IsEmpty());
+    EXPECT_THAT(machine.ReplicaFolders(), IsEmpty());
+    EXPECT_THAT(machine.Podman({"ps", "--all", "--quiet"}).out, IsEmpty());
+  }
+};
+
+TEST_F(LocalProviderTest, AFunctionSeesExactlyTheGpusItsFileRequests) {
+  FunctionMachine machine("4xT4");
+  ASSERT_NO_FATAL_FAILURE(machine.Up());
+  ASSERT_NO_FATAL_FAILURE(Deploy(machine, "    requests:\n      gpu: 2\n"));
+  const e2e::Result gpus = machine.Fn({"call", "hello"}, "gpus");
+  EXPECT_EQ(gpus.code, 0) << gpus.err;
+  EXPECT_THAT(gpus.out, SizeIs(3)) << gpus.out;  // two numbers and a blank
+  const std::string bytes("hi\0\xff\n", 5);
+  EXPECT_EQ(machine.Fn({"call", "hello"}, bytes).out, bytes);
+  EXPECT_EQ(machine.Fn({"call", "hello"}, "crash").code, 7);
+  EXPECT_EQ(machine.Fn({"call", "hello"}, "again").out, "again");
+  EXPECT_EQ(machine.Fn({"call", "none"}, "hi").code, 3);
+  EXPECT_EQ(machine.Fn({"call", "hello"}, "print to the log").code, 0);
+  EXPECT_THAT(machine.Fn({"logs", "hello"}).out, HasSubstr("to the log\n"));
+  EXPECT_THAT(machine.Fn({"list"}).out, HasSubstr("running"));
+  EXPECT_THAT(machine.Fn({"metrics"}).out,
+              HasSubstr("gateway_function_invocation_total{function_name=\"hello\",code=\"502\"}"));
+  EXPECT_THAT(machine.LedgerLoans(), SizeIs(1));
+  EXPECT_EQ(machine.Fn({"delete", "hello"}).code, 0);
+  ExpectNothingLeft(machine);
+}
+
+TEST_F(LocalProviderTest, AFunctionWithoutAGpuSeesNoneAndOneThatCannotHaveItsGpusIsRefused) {
+  FunctionMachine machine("4xT4");
+  ASSERT_NO_FATAL_FAILURE(machine.Up());
+  ASSERT_NO_FATAL_FAILURE(Deploy(machine, ""));
+  EXPECT_EQ(machine.Fn({"call", "hello"}, "gpus").out, "");
+  const e2e::Result refused =
+      machine.Fn({"deploy", "-f", machine.WriteConfig("    requests:\n      gpu: 5\n")});
+  EXPECT_EQ(refused.code, 6) << refused.out;
+  EXPECT_THAT(refused.err, HasSubstr("5 GPUs cannot be provided"));
+  EXPECT_EQ(machine.Fn({"down"}).code, 0);
+  ExpectNothingLeft(machine);
+}
+
+TEST_F(LocalProviderTest, ScalesToZeroAndBackByACall) {
+  FunctionMachine machine("4xT4");
+  ASSERT_NO_FATAL_FAILURE(machine.Up());
+  ASSERT_NO_FATAL_FAILURE(
+      Deploy(machine,
+             "    requests:\n      gpu: 1\n    replicas:\n      min: 0\n      max: 2\n"
+             "    idle: 1s\n"));
+  EXPECT_EQ(machine.Fn({"call", "hello"}, "one").out, "one");
+  ExpectNothingLeft(machine);
+  EXPECT_EQ(machine.Fn({"call", "hello"}, "two").out, "two");
+}
+
+// KGPU_FN_KILLS: how many; few in CI.
+TEST_F(LocalProviderTest, KillsAtRandomNeitherLendAGpuTwiceNorLeakOne) {
+  const char* setting = std::getenv("KGPU_FN_KILLS");  // NOLINT(concurrency-mt-unsafe)
+  const int kills = setting == nullptr ? 6 : std::atoi(setting);
+  FunctionMachine machine("4xT4");
+  ASSERT_NO_FATAL_FAILURE(machine.Up());
+  ASSERT_NO_FATAL_FAILURE(
+      Deploy(machine, "    requests:\n      gpu: 1\n    replicas:\n      min: 2\n      max: 3\n"));
+  Random random(11);
+  for (int i = 0; i < kills; ++i) {
+    switch (random.Next() % 3) {
+      case 0:
+        machine.KillAgent();
+        break;
+      case 1:
+        machine.KillService();
+        break;
+      default:
+        machine.KillContainer();
+    }
+    ASSERT_NO_FATAL_FAILURE(machine.Up());
+    EXPECT_EQ(machine.Fn({"call", "hello"}, "hi").out, "hi") << "after kill " << i;
+    const std::vector<std::string> running = machine.RunningLoans();
+    EXPECT_EQ(std::set<std::string>(running.begin(), running.end()).size(), running.size());
+    const std::vector<std::string> ledger = machine.LedgerLoans();
+    for (const std::string& loan : machine.RunningLoans()) {
+      EXPECT_THAT(ledger, Contains(loan)) << "a container has GPUs that are not lent to it";
+    }
+  }
+  EXPECT_EQ(machine.Fn({"delete", "hello"}).code, 0);
+  ExpectNothingLeft(machine);
+}
+
+}  // namespace
+}  // namespace kgpu::engines
