@@ -66,6 +66,7 @@ class Caller {
   virtual void Fail(const Fault& fault) = 0;
   // Bytes that the caller has not accepted yet, and a task to run once it has, or is gone.
   virtual size_t pending() const { return 0; }
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): who overrides it keeps the task
   virtual void OnDrained(std::function<void()> /*task*/) {}
 };
 
