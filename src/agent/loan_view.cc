@@ -124,6 +124,7 @@ std::string LocalTable(const AgentState& state) {
     report::Table loans({"LENT TO", "GPUS", "SINCE", "PROBLEM"});
     for (const loans::Loan& loan : state.loans) {
       std::vector<std::string> gpus;
+      gpus.reserve(loan.gpus.size());
       for (const device::GpuUuid& gpu : loan.gpus) {
         gpus.push_back(gpu.str());
       }

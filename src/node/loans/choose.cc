@@ -142,6 +142,7 @@ class Chooser {
 
   std::string Everything() const {
     std::vector<std::string> counts;
+    counts.reserve(models_.size());
     for (const ModelStock& model : models_) {
       counts.push_back(fmt::format("{} × {}", model.gpus.slots.size(), model.sample->model));
     }
