@@ -38,7 +38,7 @@ StatusOr<std::string> ReadInput() {
 }
 
 // Whose failure it was: the header says so, if it was one that the handler did not answer itself.
-StatusOr<ExitCode> Outcome(const std::string& name, int code, const std::string& fault,
+StatusOr<ExitCode> OutcomeOfCall(const std::string& name, int code, const std::string& fault,
                            const std::string& text) {
   constexpr int kFirstFailure = 400;
   if (code < kFirstFailure) {
@@ -109,7 +109,7 @@ StatusOr<ExitCode> PrintAnswer(const std::string& name, const std::string& addre
                       fmt::format("{}: the answer was cut off: {}", name, Message(status)));
   }
   RETURN_IF_ERROR(status);
-  return Outcome(name, code, fault, text);
+  return OutcomeOfCall(name, code, fault, text);
 }
 
 }  // namespace kgpu::cli

@@ -17,6 +17,7 @@
 #include "src/cli/progress.h"
 #include "src/functions/spec/function_check.h"
 #include "src/functions/spec/functions_file.h"
+#include "src/functions/spec/image_name.h"
 #include "src/functions/spec/wire.h"
 #include "src/platform/base/duration.h"
 #include "src/platform/base/status_macros.h"
@@ -72,6 +73,8 @@ StatusOr<std::vector<functions::Function>> FunctionsToDeploy(const FnDeployOptio
     // A higher minimum alone means that many.
     scaling.max_replicas = options.max.value_or(
         options.min ? std::max(scaling.max_replicas, *options.min) : scaling.max_replicas);
+    // The service does not know `docker_registry`.
+    function.image = functions::ImageNameOf(function);
     RETURN_IF_ERROR(functions::CheckFunction(function));
   }
   return chosen;

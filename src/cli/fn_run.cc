@@ -12,7 +12,7 @@
 #include "src/cli/options.h"
 #include "src/cli/progress.h"
 #include "src/functions/build/build.h"
-#include "src/functions/build/image_name.h"
+#include "src/functions/spec/image_name.h"
 #include "src/functions/spec/functions_file.h"
 #include "src/functions/trial/trial.h"
 #include "src/platform/base/duration.h"

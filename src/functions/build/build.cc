@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/functions/build/digest.h"
-#include "src/functions/build/image_name.h"
+#include "src/functions/spec/image_name.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/sys/atomic_file.h"
 #include "src/platform/sys/scratch_folder.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "src/functions/build/digest.h"
-#include "src/functions/build/image_name.h"
+#include "src/functions/spec/image_name.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 

@@ -200,10 +200,6 @@ Status CheckSecrets(const ProviderFolders& folders, const Function& function) {
   return OkStatus();
 }
 
-std::string ImageOf(const Function& function) {
-  return function.image.empty() ? "localhost/kgpu-fn/" + function.name : function.image;
-}
-
 bool IsInRegistry(std::string_view image) {
   return !image.starts_with("localhost/");
 }

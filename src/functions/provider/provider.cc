@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/functions/provider/logs.h"
+#include "src/functions/spec/image_name.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/sys/atomic_file.h"
@@ -40,14 +41,6 @@ Status MakePrivateFolder(const std::string& path) {
     return ErrnoStatus(error ? error.value() : errno, "create " + path);
   }
   return OkStatus();
-}
-
-// "registry:5000" of "registry:5000/team/hello:1".
-std::string RegistryOf(const std::string& image) {
-  const std::string first = image.substr(0, image.find('/'));
-  const bool is_host = image.find('/') != std::string::npos &&
-                       (first.find_first_of(".:") != std::string::npos || first == "localhost");
-  return is_host ? first : "docker.io";
 }
 
 }  // namespace
@@ -288,7 +281,7 @@ StatusOr<std::string> Provider::WriteAuthFile(const Function& function) const {
   }
   const std::string path = fmt::format("{}/auth-{}.json", FunctionsFolder(options_), function.name);
   const std::string text = fmt::format(R"({{"auths":{{"{}":{{"auth":"{}"}}}}}})",
-                                       RegistryOf(ImageOf(function)), function.registry_auth);
+                                       RegistryOf(ImageNameOf(function)), function.registry_auth);
   RETURN_IF_ERROR(sys::WriteFileAtomically(path, text, kSecretMode, sys::Durability::kMemory));
   return path;
 }
@@ -298,7 +291,7 @@ void Provider::FetchImage(const std::shared_ptr<Deploying>& deploying) {
   if (!auth_file.ok()) {
     return deploying->done(auth_file.status());
   }
-  podman_.FetchImage(ImageOf(deploying->function), *auth_file,
+  podman_.FetchImage(ImageNameOf(deploying->function), *auth_file,
                      [this, deploying, auth_file = *auth_file](const StatusOr<std::string>& id) {
                        if (!auth_file.empty()) {
                          (void)std::remove(auth_file.c_str());

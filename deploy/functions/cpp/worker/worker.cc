@@ -130,8 +130,8 @@ class Output {
 
 class Call::Impl {
  public:
-  Impl(Output& output, std::uint32_t number, std::string about)
-      : output(output), number(number), about(std::move(about)) {}
+  Impl(Output& its_output, std::uint32_t its_number, std::string its_about)
+      : output(its_output), number(its_number), about(std::move(its_about)) {}
 
   // Most handlers never ask.
   void ReadAbout() {

@@ -1,4 +1,4 @@
-#include "src/functions/build/image_name.h"
+#include "src/functions/spec/image_name.h"
 
 namespace kgpu::functions {
 namespace {
