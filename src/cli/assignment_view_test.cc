@@ -88,7 +88,7 @@ TEST(AssignmentViewTest, ProgramsReadTheSame) {
       R"("share":{"by":"time","replicas":2,"multiple":"allow"},)"
       R"("devices":[{"device":"MIG-7c1d4bd0-85a5-5d5a-b9c5-d4ee4f2b0001","index":"1:0",)"
       R"("model":"1g.10gb","healthy":false,"healthReason":"Xid79","slots":2}]},)"
-      R"({"name":"x/none","slots":0,"share":null,"devices":[]}],)"
+      R"({"name":"x/none","slots":0,"share":null,"devices":[]}],"local":[],)"
       R"("unassigned":[{"device":"GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b0002","index":"2",)"
       R"("model":"A100-SXM4-80GB","healthy":true,"healthReason":"",)"
       R"j("reason":"excluded by exclude[0] (index=2)"}],)j"

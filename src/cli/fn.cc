@@ -12,7 +12,8 @@ void AddFnCommands(CommandRegistrar& registrar) {
   group.footer(
       "  kgpu fn init hello -r python3 --gpus 1\n"
       "  kgpu fn build -f hello/config.yaml\n"
-      "  kgpu fn up && kgpu fn deploy -f hello/config.yaml\n"
+      "  kgpu fn up\n"
+      "  kgpu fn deploy -f hello/config.yaml\n"
       "  echo hi | kgpu fn call hello");
   AddFnInitCommand(registrar, group);
   AddFnBuildCommand(registrar, group);

@@ -125,6 +125,7 @@ constexpr auto kWithoutHost = std::to_array<std::string_view>({
     "kgpu controller",
     "kgpu doctor manifest",
     "kgpu explain reasons",
+    "kgpu fn build",
     "kgpu fn check",
     "kgpu fn init",
     "kgpu fn runtime list",

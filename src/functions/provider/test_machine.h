@@ -69,7 +69,7 @@ class FakePodman final : public Programs {
   // What provider there was is gone: nobody waits for the answers of podman any more.
   void Forget() { ++generation_; }
 
-  std::set<std::string> images = {"localhost/kgpu-fn/hello"};
+  std::set<std::string> images = {"localhost/kgpu-fn/hello:latest"};
   std::string run_error{};  // not empty: podman run fails with it
   bool makes_workers_ready = true;
   Handler handler{};  // of calls; by default, they are answered with their input
