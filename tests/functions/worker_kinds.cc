@@ -78,7 +78,7 @@ void WorkerKind::MakePython() {
   }
   file_ = "handler.py";
   Copy(std::string(kHandlers) + file_, dir_.At(file_));
-  command_ = {program_, std::string(kWorkers) + "python3/worker/kgpu_worker.py"};
+  command_ = {program_, "-B", std::string(kWorkers) + "python3/worker/kgpu_worker.py"};
 }
 
 void WorkerKind::MakeCpp() {

@@ -226,6 +226,12 @@ def bad_links(path, top):
                 yield f"{where}: {goal.relative_to(top)} has no heading for #{anchor}"
 
 
+def is_of_a_function(shown, name, top):
+    """Whether a source about functions names a file of one, whose folder has a src of its own."""
+    return (shown.startswith(("src/functions/", "tests/functions/")) and name.startswith("src/")
+            and not (top / "src" / name.split("/")[1]).is_dir())
+
+
 def bad_mentions(path, top):
     """Lines that name a file of the project that does not exist."""
     shown = str(path.relative_to(top))
@@ -238,5 +244,7 @@ def bad_mentions(path, top):
     for number, line in enumerate(text.split("\n"), 1):
         for found in MENTION.findall(line):
             name = found.rstrip(".")
-            if name not in FOREIGN and not (top / name).exists():
+            if name in FOREIGN or is_of_a_function(shown, name, top):
+                continue
+            if not (top / name).exists():
                 yield f"{shown}:{number}: there is no {name}"

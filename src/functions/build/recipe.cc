@@ -20,8 +20,10 @@ constexpr std::array<Names, 1> kNode = {"nodejs"};
 constexpr std::array<Names, 3> kNpm = {"npm", "ca-certificates", "dash"};
 constexpr std::array<Names, 1> kRuby = {"ruby"};
 constexpr std::array<Names, 2> kGem = {"ca-certificates", "dash"};
-constexpr std::array<Names, 3> kJavaCompiler = {"default-jdk-headless", "dash", "coreutils"};
-constexpr std::array<Names, 1> kJava = {"default-jre-headless"};
+// OpenFx's handlers take a ByteString of protobuf's.
+constexpr std::array<Names, 4> kJavaCompiler = {"default-jdk-headless", "libprotobuf-java", "dash",
+                                                "coreutils"};
+constexpr std::array<Names, 2> kJava = {"default-jre-headless", "libprotobuf-java"};
 
 constexpr std::array<Names, 1> kProgram = {"/opt/kgpu-fn/bin/worker"};
 constexpr std::array<Names, 2> kPythonWorker = {"python3", "/opt/kgpu-fn/kgpu_worker.py"};
@@ -29,7 +31,8 @@ constexpr std::array<Names, 2> kNodeWorker = {"node", "/opt/kgpu-fn/kgpu_worker.
 constexpr std::array<Names, 2> kRubyWorker = {"ruby", "/opt/kgpu-fn/kgpu_worker.rb"};
 // The path that Debian's packages have without the alternatives system.
 constexpr std::array<Names, 4> kJavaWorker = {"/usr/lib/jvm/default-java/bin/java", "-cp",
-                                              "/opt/kgpu-fn/bin", "io.grpc.fxwatcher.KgpuWorker"};
+                                              "/opt/kgpu-fn/bin:/usr/share/java/protobuf.jar",
+                                              "io.grpc.fxwatcher.KgpuWorker"};
 
 // Paths are relative to /function, so that a compiler's messages name files as their author does.
 // Another CXX, such as nvcc of a CUDA image, takes the same flags.
@@ -72,7 +75,8 @@ go build -ldflags="-s -w" -o /opt/kgpu-fn/bin/worker .
 constexpr Names kCompileJava = R"(set -eu
 dir=.${HANDLER_DIR#/function}
 mkdir -p /opt/kgpu-fn/bin
-/usr/lib/jvm/default-java/bin/javac -d /opt/kgpu-fn/bin /opt/kgpu-fn/*.java "$dir"/*.java
+/usr/lib/jvm/default-java/bin/javac -cp /usr/share/java/protobuf.jar -d /opt/kgpu-fn/bin \
+  /opt/kgpu-fn/*.java "$dir"/*.java
 )";
 
 constexpr Names kInstallPip =

@@ -86,6 +86,7 @@ void ReplicaRunner::Start() {
 
 void ReplicaRunner::Adopt(const FoundContainer& container, Loan loan) {
   was_adopted_ = true;
+  has_run_ = true;
   loan_ = std::move(loan);
   counted_ = deps_.loop.clock().Now();
   started_ = *counted_;
@@ -216,6 +217,7 @@ void ReplicaRunner::OnContainerStarted(const Status& status) {
     Fail(StartFailure::kStart, problem);
     return On(ReplicaEvent::kContainerFailed);
   }
+  has_run_ = true;
   On(ReplicaEvent::kContainerStarted);
 }
 
@@ -287,7 +289,7 @@ void ReplicaRunner::AwaitCalls() {
 }
 
 void ReplicaRunner::RemoveContainer() {
-  const bool ended_by_itself = !problem_.ok();
+  const bool ended_by_itself = has_run_ && !problem_.ok();
   StopWatching();
   pause_ = kFirstPause;
   if (ended_by_itself) {

@@ -111,6 +111,7 @@ class ReplicaRunner {
   StartFailure start_failure_ = StartFailure::kNone;
   bool is_failure_taken_ = false;
   bool was_adopted_ = false;
+  bool has_run_ = false;  // its container was started, so that its exit code says something
 
   int64_t in_flight_ = 0;
   std::optional<SteadyTime> idle_since_;

@@ -52,7 +52,7 @@ json::value FunctionsFileSchema() {
   for (const std::string_view texts : {"environment", "labels", "annotations"}) {
     AllowNumber(Below(function, texts)["additionalProperties"].as_object());
   }
-  schema["required"] = {"functions"};
+  schema["required"] = json::array{"functions"};
   return schema;
 }
 

@@ -1,8 +1,10 @@
 // The worker of Java functions: answers the calls of kgpu-fnwatch with io.grpc.fxwatcher.Handler.
 // The protocol is on descriptors 3 (to us) and 4 (from us): docs/how-it-works/function-watchdog.md.
-// What the handler prints is its log. No libraries besides the JDK's.
+// What the handler prints is its log. Needs no library besides the JDK's; protobuf's ByteString is
+// found at run time, if a handler takes one.
 //
 // The handler has one of these methods; the name is HANDLER_NAME, or reply:
+//   static String reply(ByteString input)    as in OpenFx
 //   static String reply(byte[] input)
 //   static byte[] reply(byte[] input)
 //   static void reply(KgpuWorker.Call call) throws Exception    sees headers, and may stream
@@ -177,8 +179,7 @@ public final class KgpuWorker {
 
   private void answer(Call call) throws Throwable {
     try {
-      boolean takesCall = handler.getParameterTypes()[0] == Call.class;
-      Object result = handler.invoke(null, takesCall ? call : call.input);
+      Object result = handler.invoke(null, argumentOf(call));
       if (result instanceof String) {
         call.write((String) result);
       } else if (result instanceof byte[]) {
@@ -188,6 +189,22 @@ public final class KgpuWorker {
     } catch (InvocationTargetException thrown) {
       throw thrown.getCause();
     }
+  }
+
+  private Object argumentOf(Call call) throws ReflectiveOperationException {
+    Class<?> type = handler.getParameterTypes()[0];
+    if (type == Call.class) {
+      return call;
+    }
+    if (type == byte[].class) {
+      return call.input;
+    }
+    return type.getMethod("copyFrom", byte[].class).invoke(null, (Object) call.input);
+  }
+
+  private static boolean canTake(Class<?> type) {
+    return type == byte[].class || type == Call.class
+        || type.getName().equals("com.google.protobuf.ByteString");
   }
 
   private static String quoted(String text) {
@@ -262,15 +279,14 @@ public final class KgpuWorker {
     for (String candidate : new String[] {name, "reply"}) {
       for (Method method : type.getDeclaredMethods()) {
         Class<?>[] takes = method.getParameterTypes();
-        if (method.getName().equals(candidate) && takes.length == 1
-            && (takes[0] == byte[].class || takes[0] == Call.class)) {
+        if (method.getName().equals(candidate) && takes.length == 1 && canTake(takes[0])) {
           method.setAccessible(true);
           return method;
         }
       }
     }
-    throw new NoSuchMethodException("Handler: no method reply(byte[]) or reply(KgpuWorker.Call): "
-        + "check handler.name in config.yaml");
+    throw new NoSuchMethodException("Handler: no method reply(ByteString), reply(byte[]) or "
+        + "reply(KgpuWorker.Call): check handler.name in config.yaml");
   }
 
   public static void main(String[] arguments) throws Exception {
