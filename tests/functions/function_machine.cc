@@ -12,6 +12,7 @@
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/json_reader.h"
 #include "tests/e2e/program.h"
+#include "tests/integration/wait_for_file.h"
 
 namespace kgpu::engines {
 namespace {
@@ -31,8 +32,11 @@ void MustRun(const e2e::Result& result) {
 FunctionMachine::FunctionMachine(const std::string& profile) : host_(profile) {
   box_.ShareRun(host_.path());
   box_.ShareDevices(host_.path());
-  // Everything else enters its namespaces, and ends with it.
-  box_.StartDaemon({"/bin/sleep", "infinity"});
+  // Everything else enters its namespaces, once they are as they should be, and ends with it.
+  box_.StartDaemon({"/bin/sh", "-c", "touch " + box_.At("open") + "; exec sleep infinity"});
+  EXPECT_TRUE(integration::WaitInFolder(
+      box_.dir().path(), [this] { return fs::exists(box_.At("open")); }, kLimit))
+      << box_.log();
   MakeImage();
 }
 
