@@ -39,7 +39,7 @@ StatusOr<std::string> ReadInput() {
 
 // Whose failure it was: the header says so, if it was one that the handler did not answer itself.
 StatusOr<ExitCode> OutcomeOfCall(const std::string& name, int code, const std::string& fault,
-                           const std::string& text) {
+                                 const std::string& text) {
   constexpr int kFirstFailure = 400;
   if (code < kFirstFailure) {
     return ExitCode::kOk;
