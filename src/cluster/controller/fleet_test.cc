@@ -188,7 +188,7 @@ upgrade: {1}
 // KGPU_FLEET_NODES of the environment: more than the ordinary suite has time for.
 size_t NodesOfTheFleet() {
   const char* text = std::getenv("KGPU_FLEET_NODES");  // NOLINT(concurrency-mt-unsafe): one thread
-  return ParseUint(text == nullptr ? "" : text).value_or(1'000);
+  return ParseUint(text == nullptr ? "" : text).value_or(KGPU_FLEET_SIZE);
 }
 
 TEST_F(FleetTest, NodesConvergeWithinTheBudgetWhateverFails) {
