@@ -14,9 +14,9 @@
 #include "src/cli/output.h"
 #include "src/cli/progress_runner.h"
 #include "src/functions/build/build.h"
-#include "src/functions/spec/image_name.h"
 #include "src/functions/runtimes/runtimes.h"
 #include "src/functions/spec/functions_file.h"
+#include "src/functions/spec/image_name.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/sys/find_program.h"
 

@@ -129,9 +129,8 @@ StatusOr<UpPlan> PlanUp(const FnUpOptions& options) {
     plan.agent = {kgpu,        "agent",      "--config",    plan.config,
                   "--run-dir", plan.run_dir, "--state-dir", plan.state_dir};
     if (is_simulated) {
-      plan.agent.insert(plan.agent.end(),
-                        {"--host-root", options.host_root, "--engine-root", "/", "--http-address",
-                         "off"});
+      plan.agent.insert(plan.agent.end(), {"--host-root", options.host_root, "--engine-root", "/",
+                                           "--http-address", "off"});
     }
   }
   ASSIGN_OR_RETURN(const pid_t service, ListenerOf(plan.service_socket));
