@@ -1,5 +1,5 @@
-// The worker library of every runtime, each with a handler of the same behaviour: which one is told
-// by the input's first word.
+// The worker library of every runtime, each with a handler of the same behaviour. The input's first
+// word chooses what it does.
 //   echo …    the input, as bytes           throw     an exception with the text "no such thing"
 //   exit      ends the process with code 3  crash     SIGSEGV
 //   hang      never returns                 flood     output without end, until it is given up

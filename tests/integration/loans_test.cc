@@ -193,7 +193,7 @@ TEST_P(Loans, AGpuThatBecomesUnhealthyIsReportedAndNotTakenAway) {
   EXPECT_EQ(client().Lend("fn/b/1", 1).gpus, healthy);
 }
 
-// Three programs that borrow and give back until the agent is gone, each with what it was told.
+// Three programs that borrow and give back until the agent is gone, each with its last answer.
 class Borrower {
  public:
   Borrower(LoanClient client, std::string name, uint32_t seed)

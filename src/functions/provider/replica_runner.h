@@ -71,7 +71,7 @@ class ReplicaRunner {
   // Why it failed, for people; empty if it did not. `start_failure`: before it was ready.
   const Status& problem() const { return problem_; }
   StartFailure start_failure() const { return start_failure_; }
-  // Whether it has failed, and nobody was told yet.
+  // Whether it has failed and the failure is not yet reported.
   bool TakeFailure() { return !problem_.ok() && !std::exchange(is_failure_taken_, true); }
   // Counts the GPU time until now.
   void CountGpuTime();

@@ -1,4 +1,4 @@
-// The JSON in frames: what a worker is told about a call, and what it says about itself and its
+// The JSON in frames: the description of a call, and what a worker reports about itself and its
 // answers.
 #pragma once
 

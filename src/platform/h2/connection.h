@@ -61,7 +61,7 @@ class Connection {
   // Bytes written that are not in the output yet: the peer's window, or Limits::output, is full.
   size_t Pending(StreamId stream) const;
 
-  // No new streams; the peer is told. Those that are open may finish.
+  // Sends GOAWAY: no new streams. Those that are open may finish.
   void Shutdown();
   // Resets streams whose request is incomplete since before `time`.
   void ResetOlderThan(SteadyTime time);

@@ -29,7 +29,7 @@ class Server {
 
   // As http::Server's.
   StatusOr<std::string> Listen(const std::string& address, mode_t mode = 0600);
-  // Peers are told to send no more requests.
+  // Sends GOAWAY to all peers: no more requests.
   void Shutdown();
   bool is_busy() const;
 
