@@ -219,9 +219,8 @@ void AddControllerCommand(CommandRegistrar& registrar) {
       &RunController);
   command.footer(
       "Runs until SIGTERM. Of several, the one that holds the Lease kgpu-controller acts. With\n"
-      "--dry-run it reads the cluster once and shows, node by node, which driver is replaced, "
-      "what\n"
-      "happens next, and which pods are evicted before that.\n"
+      "--dry-run it reads the cluster once and shows, node by node, which driver is replaced,\n"
+      "what happens next, and which pods are evicted before that.\n"
       "\n"
       "  kgpu controller --dry-run\n"
       "  kgpu controller --dry-run --output json | jq -r '.nodes[].evicts[]'\n"

@@ -38,11 +38,9 @@ void AddFnCallCommand(CommandRegistrar& registrar, CLI::App& group) {
   command.alias("invoke");
   command.footer(
       "Input and output are passed on byte for byte; output appears as the handler writes it.\n"
-      "Exits 0 for an answer, 7 when the handler failed, crashed, took too long or answered with "
-      "a\n"
-      "code from 400, 4 when no replica could take the call (the text says why), 3 when there is "
-      "no\n"
-      "such function, 1 when the answer was cut off.\n"
+      "Exits 0 for an answer, 7 when the handler failed, crashed, took too long or answered with\n"
+      "a code from 400, 4 when no replica could take the call (the text says why), 3 when there\n"
+      "is no such function, 1 when the answer was cut off.\n"
       "\n"
       "  echo hi | kgpu fn call hello\n"
       "  kgpu fn call classify --header 'Content-Type: image/png' < cat.png\n"

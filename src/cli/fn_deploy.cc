@@ -222,9 +222,8 @@ void AddFnDeployCommand(CommandRegistrar& registrar, CLI::App& group) {
       group, "deploy", "Deploy the functions of a config.yaml", &RunFnDeploy);
   command.footer(
       "Updates functions that are deployed and creates the others. Calls wait while replicas are\n"
-      "replaced; none fails. A function that can never run here, since no such GPU is lent, say, "
-      "is\n"
-      "refused with the reason. Images must have been built, or be in a registry.\n"
+      "replaced; none fails. A function that can never run here, since no such GPU is lent, say,\n"
+      "is refused with the reason. Images must have been built, or be in a registry.\n"
       "\n"
       "  kgpu fn deploy -f hello/config.yaml\n"
       "  kgpu fn deploy -f hello/config.yaml hello --min 0 --max 4\n"

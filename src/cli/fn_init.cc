@@ -74,10 +74,9 @@ void AddFnInitCommand(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] = registrar.Add<FnInitOptions>(
       group, "init", "Create the folder of a new function", &RunFnInit);
   command.footer(
-      "Creates NAME/config.yaml and NAME/src with a handler that returns its input. Existing "
-      "files\n"
-      "and folders are never changed, except that -f adds an entry to the file it names; the\n"
-      "folder is then created beside that file.\n"
+      "Creates NAME/config.yaml and NAME/src with a handler that returns its input. Existing\n"
+      "files and folders are never changed, except that -f adds an entry to the file it names;\n"
+      "the folder is then created beside that file.\n"
       "\n"
       "  kgpu fn init hello -r cpp\n"
       "  kgpu fn init embed -r python3 --gpus 2\n"

@@ -294,11 +294,10 @@ void AddUp(CommandRegistrar& registrar, CLI::App& group) {
       group, "up", "Start what functions need on this machine: the agent and the service",
       &RunFnUp);
   command.footer(
-      "What answers already is left alone. Without a configuration of the node, all GPUs are "
-      "given\n"
-      "to functions (a pool with `provider: local`). Daemons are started in the background and "
-      "log\n"
-      "to the state folder; under systemd, run `kgpu agent` and `kgpu fn serve` as units instead.\n"
+      "What answers already is left alone. Without a configuration of the node, all GPUs are\n"
+      "given to functions (a pool with `provider: local`). Daemons are started in the background\n"
+      "and log to the state folder; under systemd, run `kgpu agent` and `kgpu fn serve`\n"
+      "as units instead.\n"
       "\n"
       "  kgpu fn up --dry-run\n"
       "  kgpu fn up\n"

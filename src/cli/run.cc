@@ -321,9 +321,8 @@ void AddJupyter(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] = registrar.Add<RunOptions>(
       group, "jupyter", "Start a Jupyter server with TensorFlow on GPUs", &RunJupyter);
   command.footer(
-      "Creates a Deployment, a Service with a port on every node, a Secret with a random token "
-      "and\n"
-      "a volume, waits until the server answers, and prints its URL.\n"
+      "Creates a Deployment, a Service with a port on every node, a Secret with a random token\n"
+      "and a volume, waits until the server answers, and prints its URL.\n"
       "\n"
       "  kgpu run jupyter\n"
       "  kgpu run jupyter --name lab --volume notebooks --node-port 0\n"
