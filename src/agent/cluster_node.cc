@@ -30,7 +30,6 @@ constexpr size_t kMaxProblems = 100;
 // configuration, the node waits for its labels.
 constexpr std::chrono::milliseconds kUsualJitter{5'000};
 constexpr std::chrono::milliseconds kGateOnlyJitter{2'000};
-// Below the run folder, which a reboot empties.
 constexpr const char* kOurs = "kgpu\n";
 constexpr const char* kOther = "other\n";
 

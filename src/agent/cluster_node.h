@@ -26,7 +26,7 @@
 
 namespace kgpu::agent {
 
-// The last decision about other plugins, in the run folder.
+// The last decision about other plugins, in the run folder, which a reboot empties.
 inline constexpr char kDecisionFile[] = "plugin-owner";
 
 struct ClusterNodeOptions {

@@ -99,7 +99,7 @@ TEST_F(FnInitTest, ErrorsOfAFileAreAllShown) {
   EXPECT_EQ(Fn({"check", "-f", dir_.At("none.yaml")}).code, 2);
 }
 
-TEST_F(FnInitTest, TheSchemaIsTheOneOfTheDocumentation) {
+TEST_F(FnInitTest, TheSchemaIsPrinted) {
   const Result result = RunProgram({"kgpu", "function", "schema"});
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, HasSubstr("\"title\": \"Functions of kgpu\""));

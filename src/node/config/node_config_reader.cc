@@ -117,8 +117,7 @@ class Reader {
 
   void ReadPool(const Node& node) {
     Pool pool;
-    PoolPlaces places{.pool = node.position(),
-                      .resource = node.position(),
+    PoolPlaces places{.resource = node.position(),
                       .devices = node.position(),
                       .mig = node.position(),
                       .share = node.position()};

@@ -11,7 +11,6 @@ namespace kgpu::config {
 
 // Where a pool's fields are, for errors; a field that is missing is where the pool is.
 struct PoolPlaces {
-  doc::Position pool;
   doc::Position resource;
   doc::Position devices;
   doc::Position mig;

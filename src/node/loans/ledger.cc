@@ -13,6 +13,7 @@
 
 #include "src/kube/api/time.h"
 #include "src/node/config/tree_reader.h"
+#include "src/platform/base/ascii.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
@@ -30,25 +31,21 @@ constexpr uint64_t kMaxNext = 1'000'000'000'000;
 constexpr std::array<std::string_view, 3> kLedgerKeys = {"version", "next", "loans"};
 constexpr std::array<std::string_view, 5> kLoanKeys = {"id", "holder", "model", "gpus", "since"};
 
-bool IsLetterOrDigit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 bool IsHolderCharacter(char c) {
-  return IsLetterOrDigit(c) || std::string_view("-_.:/").find(c) != std::string_view::npos;
+  return IsAlphanumeric(c) || std::string_view("-_.:/").find(c) != std::string_view::npos;
 }
 
 Status CheckId(std::string_view id) {
   const bool is_valid =
       !id.empty() && id.size() <= kMaxIdSize &&
-      std::ranges::all_of(id, [](char c) { return IsLetterOrDigit(c) || c == '-'; });
-  return is_valid ? OkStatus() : InvalidArgument("\"{}\" is no id of a loan", Printable(id));
+      std::ranges::all_of(id, [](char c) { return IsAlphanumeric(c) || c == '-'; });
+  return is_valid ? OkStatus() : InvalidArgument("\"{}\" is not the id of a loan", Printable(id));
 }
 
 Status CheckModel(std::string_view model) {
   return !model.empty() && model.size() <= kMaxModelSize
              ? OkStatus()
-             : InvalidArgument("\"{}\" is no model of a GPU", Printable(model));
+             : InvalidArgument("\"{}\" is not a GPU model", Printable(model));
 }
 
 WallTime WholeSeconds(WallTime time) {
@@ -93,12 +90,11 @@ Loan ReadLoan(const config::Node& node) {
 }  // namespace
 
 Status CheckHolder(std::string_view holder) {
-  if (holder.empty() || holder.size() > kMaxHolderSize || !IsLetterOrDigit(holder.front()) ||
+  if (holder.empty() || holder.size() > kMaxHolderSize || !IsAlphanumeric(holder.front()) ||
       !std::ranges::all_of(holder, IsHolderCharacter)) {
     return InvalidArgument(
         "\"{}\" must be 1 to {} letters, digits, \"-\", \"_\", \".\", \":\" or \"/\", with a "
-        "letter "
-        "or digit first: fn/hello/4f1c",
+        "letter or digit first: fn/hello/4f1c",
         Printable(holder), kMaxHolderSize);
   }
   return OkStatus();

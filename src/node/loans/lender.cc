@@ -115,11 +115,11 @@ void Lender::RunLend(const LoanRequest& request, const std::function<void(Status
 }
 
 void Lender::RunEnd(const std::string& id, const std::function<void(const Status&)>& done) {
-  Ledger next = ledger_;
   if (!load_status_.ok()) {
     done(LedgerFault(load_status_));
     return Next();
   }
+  Ledger next = ledger_;
   if (!next.Remove(id)) {
     done(OkStatus());
     return Next();
