@@ -334,8 +334,10 @@ class Worker {
         lock.unlock();
         output_.Flush();
         lock.lock();
-        ready_.wait(lock, [this] { return !work_.empty() || !is_read_ || is_over_; });
-        is_waking_ = false;
+        ready_.wait(lock, [this] {
+          is_waking_ = false;  // also where it was woken too late, and sleeps on
+          return !work_.empty() || !is_read_ || is_over_;
+        });
       }
     }
     ready_.notify_all();
