@@ -168,9 +168,11 @@ module KgpuWorker
     require path
     return FxWatcher.method(name) if FxWatcher.respond_to?(name)
 
-    Object.send(:method, name)
-  rescue NameError
-    abort "#{path}: no method FxWatcher.#{name}: check handler.name in config.yaml"
+    begin
+      Object.send(:method, name)
+    rescue NameError
+      abort "#{path}: no method FxWatcher.#{name}: check handler.name in config.yaml"
+    end
   end
 
   def self.main
