@@ -2,7 +2,7 @@
 # GPU functions from start to end, on a fresh Debian 12: a host with GPUs, `kgpu fn up`, and for each
 # runtime init, build, deploy and call in real containers; at last a function that computes on a GPU.
 #   scripts/demo_functions.sh                      C++ and Python, on a simulated host with 8 A100
-#   scripts/demo_functions.sh --runtime NAME …     other ones: cpp, go, java, nodejs, python3, ruby
+#   scripts/demo_functions.sh --runtime NAME       another one, may be repeated: cpp, go, java, nodejs, python3, ruby
 # Base images are made of Debian's packages, which are fetched: C++ takes half a minute, Go and Java
 # longer. Needs root: device nodes and containers do. Leaves nothing behind but the build.
 set -euo pipefail
@@ -13,7 +13,7 @@ runtimes=()
 while [ $# -gt 0 ]; do
   case $1 in
     --runtime) runtimes+=("${2:?--runtime needs a name}") && shift ;;
-    *) die "usage: scripts/demo_functions.sh [--runtime NAME …]" ;;
+    *) die "usage: scripts/demo_functions.sh [--runtime NAME]…" ;;
   esac
   shift
 done
@@ -22,6 +22,8 @@ done
 
 cd "$kgpu_top"
 scripts/setup.sh
+# Base images come from apt's sources; images of Debian often lack its lists.
+apt-cache show libstdc++6 >/dev/null 2>&1 || apt-get update -q >&2
 scripts/build.sh
 kgpu=$kgpu_top/build/release/bin/kgpu
 milliseconds() { echo $((($(date +%s%N) - $1) / 1000000)); }
@@ -57,8 +59,8 @@ number=1
 for runtime in "${runtimes[@]}"; do
   number=$((number + 1))
   step "$number. $runtime: init, build, deploy, call"
-  name=hello-$runtime
-  "$kgpu" fn init "$name" -r "$runtime" --gpus "$number"
+  name=hello-$runtime wanted=$((number == 2 ? 2 : 1)) # eight GPUs suffice for all six runtimes
+  "$kgpu" fn init "$name" -r "$runtime" --gpus "$wanted"
   build "$name/config.yaml"
   mark=$(date +%s%N)
   fn deploy -f "$name/config.yaml"
@@ -71,7 +73,7 @@ for runtime in "${runtimes[@]}"; do
   printf '  deployed and running after %s ms; a call, the command included: %s ms\n' \
     "$deploy_ms" "$(milliseconds "$mark")"
   gpus=$(fn info "$name" | grep -c '^ *- GPU-' || true)
-  [ "$gpus" = "$number" ] || die "$name has $gpus GPUs, not the $number of its file"
+  [ "$gpus" = "$wanted" ] || die "$name has $gpus GPUs, not the $wanted of its file"
 done
 
 number=$((number + 1))
