@@ -27,8 +27,12 @@ struct AsyncCalls::Job {
   std::string call_id;
   int64_t retries_left = 0;
   milliseconds pause = kFirstRetry;
-  std::shared_ptr<size_t> under_way;
+  std::shared_ptr<size_t> under_way;  // counts this one until it is gone
+
+  explicit Job(std::shared_ptr<size_t> counter) : under_way(std::move(counter)) { ++*under_way; }
   ~Job() { --*under_way; }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
 };
 
 // Drops the answer and remembers its code; reports at its destruction, whatever has happened.
@@ -65,12 +69,12 @@ bool AsyncCalls::Start(const std::string& function, http::Request request,
   if (*under_way_ >= kMaxUnderWay) {
     return false;
   }
-  ++*under_way_;
-  Try(std::make_shared<Job>(Job{.function = function,
-                                .request = std::move(request),
-                                .call_id = call_id,
-                                .retries_left = retries,
-                                .under_way = under_way_}));
+  const auto job = std::make_shared<Job>(under_way_);
+  job->function = function;
+  job->request = std::move(request);
+  job->call_id = call_id;
+  job->retries_left = retries;
+  Try(job);
   return true;
 }
 

@@ -152,6 +152,8 @@ TEST(ServiceTest, AsynchronousCallsAreAnsweredAtOnceAndRepeatedIfTheyFail) {
   ASSERT_TRUE(machine.Until([&] { return calls == 3; }));
   machine.Advance(std::chrono::minutes(10));
   EXPECT_EQ(calls, 3);
+  EXPECT_EQ(machine.Call("again").code, 202);
+  ASSERT_TRUE(machine.Until([&] { return calls == 4; }));
 }
 
 TEST(ServiceTest, MetricsCountEveryCallUnderItsCode) {
