@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/functions/build/digest.h"
 #include "src/functions/spec/image_name.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/sys/atomic_file.h"
@@ -41,18 +40,16 @@ Status FillContext(const BuildPlan& plan, const std::string& content, const std:
   return WriteContextFile(folder + "/Containerfile", LabelledContainerfile(plan, content));
 }
 
-// The sources as they were copied: the name of the image must tell what is in it.
-Status CheckUnchanged(const BuildPlan& plan, const std::string& folder) {
-  Sources copied = plan.sources;
-  copied.folder = fmt::format("{}/{}", folder, kContextFunction);
-  Digest before;
-  Digest after;
-  RETURN_IF_ERROR(AddTo(before, plan.sources));
-  RETURN_IF_ERROR(AddTo(after, copied));
-  return before.Hex() == after.Hex()
-             ? OkStatus()
-             : Unavailable("functions.{}: a file of {} changed meanwhile: build again",
-                           plan.function.name, plan.sources.folder);
+// What was copied is what the image is named after: a file may be saved at any time.
+Status CheckUnchanged(const BuildPlan& plan, const std::vector<std::string>& packages,
+                      const std::string& content, const std::string& folder) {
+  BuildPlan copied = plan;
+  copied.sources.folder = fmt::format("{}/{}", folder, kContextFunction);
+  copied.watchdog = fmt::format("{}/{}", folder, kContextWatchdog);
+  ASSIGN_OR_RETURN(const std::string found, ContentOf(copied, packages));
+  return found == content ? OkStatus()
+                          : Unavailable("functions.{}: a file of {} changed meanwhile: build again",
+                                        plan.function.name, plan.sources.folder);
 }
 
 // Others exist on this host only, or not at all.
@@ -91,13 +88,14 @@ StatusOr<std::vector<std::string>> EnsureBases(const BuildPlan& plan, const Buil
   return packages;
 }
 
-Status BuildNow(const BuildPlan& plan, const BuiltImage& image, const std::string& content,
+Status BuildNow(const BuildPlan& plan, const BuiltImage& image,
+                const std::vector<std::string>& packages, const std::string& content,
                 const BuildDependencies& deps) {
   sys::ScratchFolder::RemoveAbandoned(deps.host, deps.scratch, kBuildFolderName);
   ASSIGN_OR_RETURN(const std::unique_ptr<sys::ScratchFolder> folder,
                    sys::ScratchFolder::Make(deps.host, deps.scratch, kBuildFolderName));
   RETURN_IF_ERROR(FillContext(plan, content, folder->path()));
-  RETURN_IF_ERROR(CheckUnchanged(plan, folder->path()));
+  RETURN_IF_ERROR(CheckUnchanged(plan, packages, content, folder->path()));
   return deps.builder.Build({.what = fmt::format("function {}", plan.function.name),
                              .folder = folder->path(),
                              .names = {image.content_name, image.name}});
@@ -130,7 +128,7 @@ StatusOr<BuiltImage> BuildFunction(const BuildPlan& plan, const BuildDependencie
     }
   }
   deps.on_step(fmt::format("building {}", image.content_name));
-  RETURN_IF_ERROR(BuildNow(plan, image, content, deps));
+  RETURN_IF_ERROR(BuildNow(plan, image, packages, content, deps));
   image.is_new = true;
   return image;
 }

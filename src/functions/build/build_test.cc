@@ -196,6 +196,21 @@ TEST_F(BuildTest, ExplainsWhyAPushFailed) {
               StatusIs(StatusCode::kUnavailable, HasSubstr("registry:5000/hello")));
 }
 
+TEST_F(BuildTest, AFileThatIsSavedMeanwhileIsNotBuiltUnderTheOldDigest) {
+  const auto plan = Plan();
+  ASSERT_OK(plan);
+  BuildDependencies deps = Deps();
+  deps.on_step = [this](std::string_view step) {
+    if (step.starts_with("building")) {
+      dir_.WriteFile("hello/src/handler.cc",
+                     "std::string Handler(const std::string) { return {}; }");
+    }
+  };
+  EXPECT_THAT(BuildFunction(*plan, deps, false),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("changed meanwhile: build again")));
+  EXPECT_EQ(images_.Count("buildah", "registry:5000/hello:v1"), 0U);
+}
+
 TEST_F(BuildTest, PrintsWhatItWouldDo) {
   const auto plan = Plan();
   ASSERT_OK(plan);
