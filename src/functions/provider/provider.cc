@@ -381,9 +381,10 @@ void Provider::StopAll(std::function<void()> done) {
   loop_.Post(one_less);
 }
 
-bool Provider::Owns(const std::string& function, const std::string& replica) const {
-  const Pool* pool = Find(function);
-  return checks_.contains(replica) || (pool != nullptr && pool->HasReplica(replica));
+bool Provider::Owns(const std::string& replica) const {
+  return checks_.contains(replica) || std::ranges::any_of(pools_, [&replica](const auto& named) {
+           return named.second->HasReplica(replica);
+         });
 }
 
 bool Provider::Adopt(const FoundContainer& container, const Loan& loan) {

@@ -104,7 +104,7 @@ class Provider final : private ReplicaOwner {
   StatusOr<std::string> WriteAuthFile(const Function& function) const;
   void Commit(const std::shared_ptr<Deploying>& deploying, const std::string& image_id);
 
-  bool Owns(const std::string& function, const std::string& replica) const override;
+  bool Owns(const std::string& replica) const override;
   bool Adopt(const FoundContainer& container, const Loan& loan) override;
 
   EventLoop& loop_;

@@ -244,6 +244,25 @@ TEST(ProviderTest, TheNextProviderAdoptsWhatRuns) {
   EXPECT_EQ(machine.podman.runs(), 1);
 }
 
+TEST(ProviderTest, AReplicaThatStartsKeepsItsFolderWhileThereIsNoAgent) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.gpu.count = 0;
+  ASSERT_OK(machine.Deploy(function));
+  machine.KillProvider();
+  machine.agent.Stop();
+  machine.StartProvider();
+  machine.podman.holds_runs = true;
+  std::optional<http::Response> answer;
+  const auto call =
+      machine.Begin({.method = "POST", .target = "/function/hello", .body = "hi"}, answer);
+  machine.Advance(seconds(70));  // it looks for an agent again at least every minute
+  EXPECT_FALSE(std::filesystem::is_empty(machine.dir.At("run/functions")));
+  machine.podman.Release();
+  ASSERT_TRUE(machine.Until([&] { return answer.has_value(); }));
+  EXPECT_EQ(answer->body, "hi");
+}
+
 TEST(ProviderTest, TheNextProviderRemovesWhatIsUnknownAndReturnsItsGpus) {
   TestMachine machine;
   ASSERT_OK(machine.Deploy(HelloFunction()));

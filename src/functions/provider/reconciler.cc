@@ -117,16 +117,11 @@ void Reconciler::OnLoans(const StatusOr<std::vector<Loan>>& loans) {
 
 // Whether there were any.
 bool Reconciler::RemoveStaleFolders(const std::set<std::string>& replicas) const {
-  std::map<std::string, std::string> functions;
-  for (const Loan& loan : found_loans_) {
-    const auto [function, replica] = PartsOf(loan.holder);
-    functions[replica] = function;
-  }
   bool has_removed = false;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folders_.run, error)) {
     const std::string replica = entry.path().filename();
-    if (!replicas.contains(replica) && !owner_.Owns(functions[replica], replica)) {
+    if (!replicas.contains(replica) && !owner_.Owns(replica)) {
       std::error_code ignored;
       fs::remove_all(entry.path(), ignored);
       has_removed = true;
@@ -147,7 +142,7 @@ void Reconciler::Act(const std::vector<FoundContainer>& containers) {
   for (const FoundContainer& container : containers) {
     // Without the ledger nobody knows whether a container may keep its GPUs.
     const bool is_decided = has_ledger_ || container.loan.empty();
-    if (is_decided && !owner_.Owns(container.function, container.replica)) {
+    if (is_decided && !owner_.Owns(container.replica)) {
       foreign.push_back(container);
     }
   }
@@ -211,8 +206,7 @@ void Reconciler::ReturnLoans() {
   const std::vector<Loan> loans = std::exchange(found_loans_, {});
   ++pending_;
   for (const Loan& loan : loans) {
-    const auto [function, replica] = PartsOf(loan.holder);
-    if (!owner_.Owns(function, replica)) {
+    if (!owner_.Owns(PartsOf(loan.holder).second)) {
       Return(loan);
     }
   }

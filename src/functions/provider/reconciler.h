@@ -22,7 +22,7 @@ class ReplicaOwner {
  public:
   virtual ~ReplicaOwner() = default;
   // Whether a replica of this process has the id: it is left alone.
-  virtual bool Owns(const std::string& function, const std::string& replica) const = 0;
+  virtual bool Owns(const std::string& replica) const = 0;
   // Takes a container that runs; false: it is unknown or outdated. Its loan has no id if it has
   // none.
   virtual bool Adopt(const FoundContainer& container, const Loan& loan) = 0;

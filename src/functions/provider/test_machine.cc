@@ -120,13 +120,26 @@ http::Response FakeAgent::Borrow(const http::Request& request) {
 
 void FakePodman::Start(ProgramRequest request, Done done) {
   // The program runs whatever becomes of who started it.
-  loop_.Post(
-      [this, request = std::move(request), done = std::move(done), generation = generation_] {
-        sys::RunResult result = Do(request.argv);
-        if (generation == generation_) {
-          done(std::move(result));
-        }
-      });
+  const bool is_held = holds_runs && request.argv.at(1) == "run";
+  std::function<void()> program = [this, request = std::move(request), done = std::move(done),
+                                   generation = generation_] {
+    sys::RunResult result = Do(request.argv);
+    if (generation == generation_) {
+      done(std::move(result));
+    }
+  };
+  if (is_held) {
+    held_.push_back(std::move(program));
+  } else {
+    loop_.Post(std::move(program));
+  }
+}
+
+void FakePodman::Release() {
+  holds_runs = false;
+  for (std::function<void()>& program : std::exchange(held_, {})) {
+    loop_.Post(std::move(program));
+  }
 }
 
 sys::RunResult FakePodman::Do(const std::vector<std::string>& argv) {

@@ -72,6 +72,8 @@ class FakePodman final : public Programs {
   std::set<std::string> images = {"localhost/kgpu-fn/hello:latest"};
   std::string run_error{};  // not empty: podman run fails with it
   bool makes_workers_ready = true;
+  bool holds_runs = false;  // podman run does not end until Release
+  void Release();
   Handler handler{};  // of calls; by default, they are answered with their input
 
  private:
@@ -90,6 +92,7 @@ class FakePodman final : public Programs {
   EventLoop& loop_;
   std::map<std::string, Container> containers_;
   std::vector<std::string> last_run_;
+  std::vector<std::function<void()>> held_;
   int runs_ = 0;
   uint64_t generation_ = 0;
 };
