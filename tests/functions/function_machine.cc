@@ -126,13 +126,16 @@ std::vector<std::string> FunctionMachine::RunningLoans() const {
   return loans;
 }
 
-std::vector<std::string> FunctionMachine::LedgerLoans() const {
-  std::vector<std::string> loans;
+std::map<std::string, std::vector<std::string>> FunctionMachine::LedgerLoans() const {
+  std::map<std::string, std::vector<std::string>> loans;
   const TempDir& dir = host_.dir();
   const auto json = doc::ParseJson(dir.ReadFile("host/var/lib/kgpu/loans.json"), "loans.json", {});
   if (json.ok() && json->is_object() && json->get_object().contains("loans")) {
     for (const auto& loan : json->at("loans").as_array()) {
-      loans.emplace_back(loan.at("id").as_string().c_str());
+      std::vector<std::string>& gpus = loans[loan.at("id").as_string().c_str()];
+      for (const auto& gpu : loan.at("gpus").as_array()) {
+        gpus.emplace_back(gpu.as_string().c_str());
+      }
     }
   }
   return loans;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,8 @@ class FunctionMachine {
   e2e::Result Podman(std::vector<std::string> words) const;
   // Of the functions' containers that run: the id of the loan in each one's labels.
   std::vector<std::string> RunningLoans() const;
-  // The ids in the agent's ledger.
-  std::vector<std::string> LedgerLoans() const;
+  // The agent's ledger: ids, and the GPUs of each.
+  std::map<std::string, std::vector<std::string>> LedgerLoans() const;
   // Folders of replicas that exist.
   std::vector<std::string> ReplicaFolders() const;
   // Until `holds`, by asking again and again: the daemons tell nobody when they are done.
