@@ -147,7 +147,7 @@ std::vector<float> NumbersIn(const std::string& line) {
     numbers.push_back(number);
   }
   if (!text.eof()) {
-    throw std::runtime_error("\"" + line + "\" must be numbers with blanks between them");
+    throw std::runtime_error("\"" + line + "\" must be numbers separated by spaces");
   }
   return numbers;
 }
@@ -176,7 +176,7 @@ std::string Handler(const std::string req) {
   const std::vector<float> a = NumbersIn(lines[0]);
   const std::vector<float> b = NumbersIn(lines[1]);
   if (a.empty() || a.size() != b.size()) {
-    throw std::runtime_error("the input must be two lines with as many numbers each");
+    throw std::runtime_error("the input must be two lines with the same number of numbers");
   }
   static const Gpu gpu;
   std::ostringstream output;
