@@ -106,11 +106,18 @@ void FunctionMachine::KillContainer() {
   }
 }
 
-void FunctionMachine::KillDaemon(const std::string& what) {
+int64_t FunctionMachine::ProcessOf(const std::string& what) {
   const e2e::Result status = Fn({"status", "--output=json"});
   const auto json = doc::ParseJson(status.out, "kgpu fn status", {});
-  if (json.ok() && json->at(what).to_number<int64_t>() > 0) {
-    (void)box_.Enter({"/bin/kill", "-9", std::to_string(json->at(what).to_number<int64_t>())});
+  return json.ok() ? json->at(what).to_number<int64_t>() : 0;
+}
+
+void FunctionMachine::KillDaemon(const std::string& what) {
+  const int64_t process = ProcessOf(what);
+  if (process > 0) {
+    (void)box_.Enter({"/bin/kill", "-9", std::to_string(process)});
+    // Until then its socket may still take connections.
+    EXPECT_TRUE(Until([&] { return ProcessOf(what) != process; }));
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -50,6 +51,8 @@ class FunctionMachine {
 
  private:
   void MakeImage();
+  // "agent" or "service"; 0: none answers.
+  int64_t ProcessOf(const std::string& what);
   void KillDaemon(const std::string& what);
   std::vector<std::string> PodmanFlags() const;
 
