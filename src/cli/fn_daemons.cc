@@ -20,6 +20,7 @@
 #include "src/platform/base/strings.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/child_process.h"
+#include "src/platform/sys/read_fd.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/sys/unix_socket.h"
 
@@ -31,21 +32,7 @@ using std::chrono::milliseconds;
 // A shell leaves it to init: a child of ours would end with us.
 constexpr const char* kDetach = R"(log=$1; shift; "$@" </dev/null >>"$log" 2>&1 & echo $!)";
 constexpr milliseconds kLook{50};
-
-StatusOr<std::string> ReadAll(int fd) {
-  std::string text;
-  std::array<char, 256> bytes{};
-  for (;;) {
-    const ssize_t count = read(fd, bytes.data(), bytes.size());
-    if (count == 0) {
-      return text;
-    }
-    if (count < 0 && errno != EINTR) {
-      return ErrnoStatus(errno, "read");
-    }
-    text.append(bytes.data(), static_cast<size_t>(count > 0 ? count : 0));
-  }
-}
+constexpr size_t kMaxShellOutput = size_t{4} << 10;  // the shell prints a number
 
 std::string LastLines(const std::string& path) {
   const StatusOr<sys::Root> root = sys::Root::Open("/");
@@ -80,7 +67,7 @@ StatusOr<pid_t> StartDaemon(const std::vector<std::string>& argv, const std::str
                                              .fds = {{write_end.get(), STDOUT_FILENO}},
                                              .leads_session = true}));
   write_end.Reset();
-  ASSIGN_OR_RETURN(const std::string text, ReadAll(read_end.get()));
+  ASSIGN_OR_RETURN(const std::string text, sys::ReadAll(read_end.get(), kMaxShellOutput));
   // The shell has written its only line, and ends.
   constexpr milliseconds kShellEnds{10'000};
   pollfd ended = {.fd = child.pidfd(), .events = POLLIN, .revents = 0};

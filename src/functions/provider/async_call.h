@@ -26,7 +26,6 @@ class AsyncCalls {
   // False if too many are under way.
   bool Start(const std::string& function, http::Request request, const std::string& call_id,
              int64_t retries);
-  size_t under_way() const { return *under_way_; }
 
  private:
   struct Job;

@@ -9,6 +9,7 @@
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/fields.h"
 #include "src/platform/doc/json_reader.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::functions {
 namespace {
@@ -67,11 +68,7 @@ Status Unreached(const Status& status, const std::string& socket) {
 
 std::string BorrowText(const std::string& holder, const GpuRequest& gpus) {
   boost::json::object body{{"holder", holder}, {"count", gpus.count}};
-  boost::json::array models;
-  for (const std::string& model : gpus.models) {
-    models.emplace_back(model);
-  }
-  body["models"] = std::move(models);
+  body["models"] = doc::Texts(gpus.models);
   if (gpus.memory) {
     body["memory"] = *gpus.memory;
   }

@@ -66,8 +66,7 @@ Provider::Provider(EventLoop& loop, Programs& programs, ProviderOptions options,
       podman_(programs, options_.engine),
       loans_(loop, options_.run_dir + "/agent.sock"),
       store_(FunctionsFolder(options_) + "/deployed"),
-      meter_(usage_),
-      is_alive_(std::make_shared<bool>(true)) {
+      meter_(usage_) {
 }
 
 Provider::~Provider() {
@@ -84,8 +83,7 @@ Status Provider::Start() {
     RETURN_IF_ERROR(MakePrivateFolder(folder));
   }
   ASSIGN_OR_RETURN(Store::Found found, store_.Open());
-  problems_ = std::move(found.problems);
-  for (const std::string& problem : problems_) {
+  for (const std::string& problem : found.problems) {
     KGPU_LOG(kError, "function not read", {"problem", problem});
   }
   for (Deployment& deployment : found.deployments) {

@@ -79,8 +79,6 @@ class Provider final : private ReplicaOwner {
   // With the GPU time until now.
   std::map<std::string, FunctionUse> UsageSince(WallTime from);
   std::string MetricsPage(metrics::Format format);
-  // Files that could not be read at the start.
-  const std::vector<std::string>& problems() const { return problems_; }
 
  private:
   struct Deploying {
@@ -116,14 +114,12 @@ class Provider final : private ReplicaOwner {
   Store store_;
   UsageHours usage_;
   Meter meter_;
-  std::vector<std::string> problems_;
   std::map<std::string, std::unique_ptr<Pool>> pools_;
   std::set<std::string> deleting_;
   std::set<std::string> checks_;  // of loans that test whether GPUs can be lent
   std::unique_ptr<Reconciler> reconciler_;
   bool has_looked_ = false;
   TimerId usage_timer_ = TimerId::kNone;
-  std::shared_ptr<bool> is_alive_;
 };
 
 }  // namespace kgpu::functions

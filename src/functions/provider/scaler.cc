@@ -57,10 +57,7 @@ ScaleDecision Scale(const ScaleInput& input, SteadyTime now) {
 std::chrono::milliseconds RestartDelay(int64_t failures) {
   constexpr std::chrono::milliseconds kLongest = std::chrono::minutes(5);
   constexpr std::chrono::milliseconds kFirst = std::chrono::seconds(1);
-  if (failures <= 0) {
-    return {};
-  }
-  if (failures == 1) {
+  if (failures <= 1) {
     return {};
   }
   constexpr int64_t kMostDoublings = 10;

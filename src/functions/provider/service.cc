@@ -15,6 +15,7 @@
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/json_reader.h"
+#include "src/platform/doc/json_texts.h"
 #include "src/platform/http/status_code.h"
 
 namespace kgpu::functions {
@@ -262,11 +263,7 @@ void Service::Deploy(const http::Request& request, const http::Responder& respon
     }
     boost::json::object answer = MessageView("OK");
     if (!notes->empty()) {
-      boost::json::array texts;
-      for (const std::string& note : *notes) {
-        texts.emplace_back(note);
-      }
-      answer["Notes"] = std::move(texts);
+      answer["Notes"] = doc::Texts(*notes);
     }
     SendJson(responder, 200, answer);
   });

@@ -7,20 +7,13 @@
 #include "src/functions/spec/wire.h"
 #include "src/kube/api/time.h"
 #include "src/platform/base/duration.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::functions {
 namespace {
 
 using boost::json::array;
 using boost::json::object;
-
-array TextList(const std::vector<std::string>& texts) {
-  array list;
-  for (const std::string& text : texts) {
-    list.emplace_back(text);
-  }
-  return list;
-}
 
 double Milliseconds(std::chrono::nanoseconds time) {
   constexpr double kMicrosAMilli = 1000;
@@ -36,8 +29,8 @@ object ReplicaObject(const ReplicaView& replica) {
   }
   const std::string_view state = NameOf(replica.state);
   return {{"id", replica.id},
-          {"state", boost::json::string(state.data(), state.size())},
-          {"gpus", TextList(replica.gpus)},
+          {"state", doc::View(state)},
+          {"gpus", doc::Texts(replica.gpus)},
           {"since", kube::FormatTime(replica.since)},
           {"inFlight", replica.in_flight},
           {"phases", std::move(phases)},
@@ -59,7 +52,7 @@ object KgpuObject(const Pool& pool, const Meter& meter) {
     kgpu = given->get_object();
   }
   const std::string_view state = pool.state();
-  kgpu["state"] = boost::json::string(state.data(), state.size());
+  kgpu["state"] = doc::View(state);
   kgpu["problem"] = pool.problem();
   kgpu["deployed"] = kube::FormatTime(pool.deployment().deployed);
   kgpu["imageId"] = pool.deployment().image_id;
@@ -67,14 +60,6 @@ object KgpuObject(const Pool& pool, const Meter& meter) {
   kgpu["waiting"] = pool.waiting();
   kgpu["replicaList"] = std::move(replicas);
   return kgpu;
-}
-
-object TextMap(const std::map<std::string, std::string>& texts) {
-  object map;
-  for (const auto& [key, value] : texts) {
-    map[key] = value;
-  }
-  return map;
 }
 
 }  // namespace
@@ -93,7 +78,7 @@ object FunctionView(const Pool& pool, const Meter& meter) {
           {"Replicas", std::to_string(pool.replicas().size())},
           {"AvailableReplicas", std::to_string(pool.running())},
           {"Annotations", part("Annotations")},
-          {"Labels", TextMap(function.labels)},
+          {"Labels", doc::TextMap(function.labels)},
           {"Kgpu", KgpuObject(pool, meter)}};
 }
 
@@ -116,12 +101,12 @@ object UsageView(const std::map<std::string, FunctionUse>& usage) {
 object ErrorView(const Status& status) {
   const std::string_view text = Message(status);
   return {{"code", static_cast<int>(status.code())},
-          {"message", boost::json::string(text.data(), text.size())},
+          {"message", doc::View(text)},
           {"details", array()}};
 }
 
 object MessageView(std::string_view text) {
-  return {{"Msg", boost::json::string(text.data(), text.size())}};
+  return {{"Msg", doc::View(text)}};
 }
 
 }  // namespace kgpu::functions
