@@ -69,7 +69,7 @@ TEST_F(VectorAddTest, SaysWhatIsWrong) {
   const auto uneven = Run({"1 2\n3\n"});
   ASSERT_OK(uneven);
   EXPECT_EQ(uneven->exit.code, 1);
-  EXPECT_THAT(uneven->err, HasSubstr("two lines with as many numbers"));
+  EXPECT_THAT(uneven->err, HasSubstr("two lines with the same number of numbers"));
   std::filesystem::remove(root_.At("usr/lib64/libcuda.so.1"));
   const auto without = Run({"1\n1\n"});
   ASSERT_OK(without);
