@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <set>
@@ -160,6 +161,7 @@ upgrade: {1}
       }
       sim_->RetryFailed();
       const size_t done = sim_->CountDriver(driver_);
+      ReportProgress(loop_.clock().Now() - begun, done);
       if (!is_calm && driver_ == "560" && done > nodes_ * 9 / 10) {
         is_calm = true;
         is_paused_ = false;
@@ -173,6 +175,15 @@ upgrade: {1}
     return std::chrono::duration_cast<hours>(loop_.clock().Now() - begun);
   }
 
+  // A large fleet takes long: somebody may wait for it.
+  void ReportProgress(SteadyTime::duration simulated, size_t done) {
+    if (nodes_ > KGPU_FLEET_SIZE && ++reports_ % 12 == 0) {
+      std::fprintf(stderr, "%ld simulated minutes: %zu of %zu nodes have driver %s\n",
+                   std::chrono::duration_cast<minutes>(simulated).count(), done, nodes_,
+                   driver_.c_str());
+    }
+  }
+
   FakeLoop loop_;
   apiserver::Api api_{loop_};
   Random random_{11};
@@ -182,6 +193,7 @@ upgrade: {1}
   uint64_t started_ = 0;
   std::string driver_ = "550";
   bool is_paused_ = false;
+  size_t reports_ = 0;
   std::set<size_t> busy_;  // nodes to which something happens
 };
 
