@@ -37,14 +37,22 @@ StatusOr<std::string> ReadInput() {
   }
 }
 
+constexpr int kFirstFailure = 400;
+
+struct Answer {
+  int code = 0;
+  std::string fault{};  // of the header Kgpu-Fault
+  bool is_of_call = false;
+  std::string text{};  // of a failure that is not the handler's answer
+};
+
 // Whose failure it was: the header says so, if it was one that the handler did not answer itself.
-StatusOr<ExitCode> OutcomeOfCall(const std::string& name, int code, const std::string& fault,
-                                 const std::string& text) {
-  constexpr int kFirstFailure = 400;
+StatusOr<ExitCode> OutcomeOfCall(const std::string& name, const Answer& answer) {
+  const auto& [code, fault, is_of_call, text] = answer;
   if (code < kFirstFailure) {
     return ExitCode::kOk;
   }
-  if (fault.empty() && code == 404 && !text.empty()) {
+  if (fault.empty() && !is_of_call) {
     return GatewayRefusal({.code = code, .body = text});
   }
   if (fault.empty()) {
@@ -83,33 +91,32 @@ StatusOr<http::Request> CallRequest(const CallSettings& settings) {
 
 StatusOr<ExitCode> PrintAnswer(const std::string& name, const std::string& address,
                                const http::Request& request) {
-  int code = 0;
-  std::string fault;
+  Answer answer;
   bool is_output = true;
-  std::string text;  // of a failure
-  const Status status =
-      StreamFromGateway(address, request,
-                        {.on_head =
-                             [&](int answered, const http::Headers& headers) {
-                               code = answered;
-                               fault = headers.Find("Kgpu-Fault").value_or("");
-                               // An answer of the gateway itself has no call's id.
-                               is_output = fault.empty() && headers.Find("X-Call-Id").has_value();
-                             },
-                         .on_data =
-                             [&](std::string_view bytes) {
-                               if (is_output) {
-                                 return PrintOut(bytes);
-                               }
-                               text += bytes;
-                               return OkStatus();
-                             }});
-  if (!status.ok() && code != 0) {
+  const Status status = StreamFromGateway(
+      address, request,
+      {.on_head =
+           [&](int answered, const http::Headers& headers) {
+             answer.code = answered;
+             answer.fault = headers.Find("Kgpu-Fault").value_or("");
+             // A refusal of the gateway itself has no call's id.
+             answer.is_of_call = headers.Find("X-Call-Id").has_value();
+             is_output = answer.fault.empty() && (answer.is_of_call || answered < kFirstFailure);
+           },
+       .on_data =
+           [&](std::string_view bytes) {
+             if (is_output) {
+               return PrintOut(bytes);
+             }
+             answer.text += bytes;
+             return OkStatus();
+           }});
+  if (!status.ok() && answer.code != 0) {
     return MakeStatus(StatusCode::kInternal,
                       fmt::format("{}: the answer was cut off: {}", name, Message(status)));
   }
   RETURN_IF_ERROR(status);
-  return OutcomeOfCall(name, code, fault, text);
+  return OutcomeOfCall(name, answer);
 }
 
 }  // namespace kgpu::cli

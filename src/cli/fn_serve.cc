@@ -97,6 +97,7 @@ StatusOr<ExitCode> RunFnServe(const FnServeOptions& given) {
                               }});
   ASSIGN_OR_RETURN(const std::string socket, service.Listen(options.run_dir + "/functions.sock"));
   KGPU_LOG(kInfo, "function service started", {"address", socket});
+  RETURN_IF_ERROR(service.ListenForFunctions());
   if (given.http_address != "off") {
     ASSIGN_OR_RETURN(const std::string address, service.Listen(given.http_address));
     KGPU_LOG(kInfo, "function service started", {"address", address});

@@ -179,8 +179,9 @@ Status StartAgent(const UpPlan& plan) {
   }
   const Progress progress("starting the agent");
   ASSIGN_OR_RETURN(const pid_t daemon, StartDaemon(plan.agent, plan.agent_log));
-  RETURN_IF_ERROR(AwaitSocket(plan.agent_socket, daemon, plan.agent_log, kStartLimit));
-  return sys::WriteFileAtomically(StartedAgentFile(plan), std::to_string(daemon));
+  // First of all: whoever interrupts us finds in it what to stop.
+  RETURN_IF_ERROR(sys::WriteFileAtomically(StartedAgentFile(plan), std::to_string(daemon)));
+  return AwaitSocket(plan.agent_socket, daemon, plan.agent_log, kStartLimit);
 }
 
 Status StartService(const UpPlan& plan) {
@@ -213,11 +214,22 @@ StatusOr<ExitCode> RunFnUp(const FnUpOptions& options) {
   return OkOr(PrintOut("functions can be deployed: kgpu fn deploy -f FILE\n"));
 }
 
+// A folder for each replica, until the service has removed it: some are left when it has crashed.
+bool HasReplicas(const UpPlan& plan) {
+  std::error_code error;
+  const fs::directory_iterator folders(plan.run_dir + "/functions", error);
+  return !error && folders != fs::directory_iterator();
+}
+
 Status StopService(const UpPlan& plan) {
   const Progress progress("removing replicas");
   ASSIGN_OR_RETURN(const pid_t service, ListenerOf(plan.service_socket));
   if (service == 0) {
-    return OkStatus();
+    return HasReplicas(plan) ? FailedPrecondition(
+                                   "{}: nobody answers, but replicas are left: run "
+                                   "kgpu fn up, then kgpu fn down again",
+                                   plan.service_socket)
+                             : OkStatus();
   }
   ASSIGN_OR_RETURN(
       const http::Response response,

@@ -14,6 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr size_t kMaxUnderWay = 1'000;
+constexpr size_t kMaxBytes = size_t{256} << 20;
 constexpr milliseconds kFirstRetry = seconds(1);
 constexpr milliseconds kLongestRetry = std::chrono::minutes(2);
 // What may succeed when it is tried again; as in OpenFaaS.
@@ -27,10 +28,17 @@ struct AsyncCalls::Job {
   std::string call_id;
   int64_t retries_left = 0;
   milliseconds pause = kFirstRetry;
-  std::shared_ptr<size_t> under_way;  // counts this one until it is gone
+  std::shared_ptr<Load> load;  // has this one until it is gone
 
-  explicit Job(std::shared_ptr<size_t> counter) : under_way(std::move(counter)) { ++*under_way; }
-  ~Job() { --*under_way; }
+  Job(std::shared_ptr<Load> counted, http::Request sent)
+      : request(std::move(sent)), load(std::move(counted)) {
+    ++load->calls;
+    load->bytes += request.body.size();
+  }
+  ~Job() {
+    --load->calls;
+    load->bytes -= request.body.size();
+  }
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 };
@@ -60,18 +68,17 @@ class AsyncCalls::Sink final : public CallSink {
 AsyncCalls::AsyncCalls(EventLoop& loop, Take take)
     : loop_(loop),
       take_(std::move(take)),
-      under_way_(std::make_shared<size_t>(0)),
+      load_(std::make_shared<Load>()),
       is_alive_(std::make_shared<bool>(true)) {
 }
 
 bool AsyncCalls::Start(const std::string& function, http::Request request,
                        const std::string& call_id, int64_t retries) {
-  if (*under_way_ >= kMaxUnderWay) {
+  if (load_->calls >= kMaxUnderWay || load_->bytes + request.body.size() > kMaxBytes) {
     return false;
   }
-  const auto job = std::make_shared<Job>(under_way_);
+  const auto job = std::make_shared<Job>(load_, std::move(request));
   job->function = function;
-  job->request = std::move(request);
   job->call_id = call_id;
   job->retries_left = retries;
   Try(job);

@@ -23,11 +23,16 @@ class AsyncCalls {
   AsyncCalls(const AsyncCalls&) = delete;
   AsyncCalls& operator=(const AsyncCalls&) = delete;
 
-  // False if too many are under way.
+  // False if too many are under way, or too large ones.
   bool Start(const std::string& function, http::Request request, const std::string& call_id,
              int64_t retries);
 
  private:
+  // What is under way.
+  struct Load {
+    size_t calls = 0;
+    size_t bytes = 0;  // of their inputs
+  };
   struct Job;
   class Sink;
   void Try(const std::shared_ptr<Job>& job);
@@ -35,7 +40,7 @@ class AsyncCalls {
 
   EventLoop& loop_;
   const Take take_;
-  std::shared_ptr<size_t> under_way_;
+  std::shared_ptr<Load> load_;
   std::shared_ptr<bool> is_alive_;
 };
 

@@ -15,6 +15,7 @@ namespace {
 using Argv = std::vector<std::string>;
 
 constexpr char kWatchdogFolder[] = "/run/kgpu-fn";
+constexpr char kMeshFolder[] = "/run/kgpu-mesh";
 constexpr char kSecretFolder[] = "/etc/openfx";
 constexpr char kLogSize[] = "10mb";
 
@@ -66,7 +67,12 @@ void AddConfinement(Argv& words, const Function& function) {
   }
 }
 
-void AddEnvironment(Argv& words, const Function& function) {
+// A function without a network reaches nobody, other functions included.
+bool CanCallOthers(const ProviderFolders& folders, const Function& function) {
+  return !folders.mesh.empty() && function.network != NetworkAccess::kNone;
+}
+
+void AddEnvironment(Argv& words, const ProviderFolders& folders, const Function& function) {
   for (const auto& [name, value] : function.environment) {
     words.push_back(fmt::format("--env={}={}", name, value));
   }
@@ -78,11 +84,18 @@ void AddEnvironment(Argv& words, const Function& function) {
        fmt::format("--env=KGPU_FN_PROCESSES={}", calls.processes),
        fmt::format("--env=KGPU_FN_TIMEOUT={}", FormatDuration(calls.timeout)),
        fmt::format("--env=KGPU_FN_NAME={}", function.name)});
+  if (CanCallOthers(folders, function)) {
+    words.push_back("--env=KGPU_FN_MESH=" + MeshSocket(kMeshFolder));
+  }
 }
 
 void AddMounts(Argv& words, const ProviderFolders& folders, const ReplicaContainer& container) {
   words.push_back(fmt::format("--mount=type=bind,source={},target={}",
                               ReplicaFolder(folders, container.replica), kWatchdogFolder));
+  if (CanCallOthers(folders, container.function)) {
+    words.push_back(fmt::format("--mount=type=bind,readonly,source={},target={}",
+                                MeshFolder(folders), kMeshFolder));
+  }
   for (const std::string& secret : container.function.secrets) {
     words.push_back(fmt::format("--mount=type=bind,readonly,source={}/{},target={}/{}",
                                 folders.secrets, secret, kSecretFolder, secret));
@@ -94,7 +107,7 @@ Argv Finished(Argv words, const EngineSettings& engine, const ProviderFolders& f
               const ReplicaContainer& container) {
   AddConfinement(words, container.function);
   AddLimits(words, engine, container.function);
-  AddEnvironment(words, container.function);
+  AddEnvironment(words, folders, container.function);
   AddMounts(words, folders, container);
   for (const std::string& device : container.loan.devices) {
     words.push_back("--device=" + device);
@@ -116,6 +129,14 @@ std::string ReplicaFolder(const ProviderFolders& folders, std::string_view repli
 
 std::string WatchdogSocket(const ProviderFolders& folders, std::string_view replica) {
   return fmt::format("{}/fn.sock", ReplicaFolder(folders, replica));
+}
+
+std::string MeshFolder(const ProviderFolders& folders) {
+  return folders.mesh + "/socket";
+}
+
+std::string MeshSocket(std::string_view folder) {
+  return fmt::format("{}/fn.sock", folder);
 }
 
 // Beside the folder that the container can write to.

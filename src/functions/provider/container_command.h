@@ -33,6 +33,7 @@ struct ProviderFolders {
   std::string run;      // "/run/kgpu/functions": a folder per replica, with the watchdog's socket
   std::string secrets;  // "/var/lib/kgpu/functions/secrets"
   std::string logs;     // "/var/lib/kgpu/functions/logs"
+  std::string mesh{};   // "/run/kgpu/functions-mesh"; empty: functions cannot call others
 };
 
 // One container to start.
@@ -53,6 +54,11 @@ std::string WatchdogSocket(const ProviderFolders& folders, std::string_view repl
 std::string PidFile(const ProviderFolders& folders, std::string_view replica);
 std::string LogFile(const ProviderFolders& folders, std::string_view function,
                     std::string_view replica);
+
+// The folder that containers see as /run/kgpu-mesh, and the socket in it, on which the service
+// takes calls from functions.
+std::string MeshFolder(const ProviderFolders& folders);
+std::string MeshSocket(std::string_view folder);
 
 // `podman run --detach …`, with everything that `function` requests. Secrets are mounted from
 // `folders.secrets`; that they exist is CheckSecrets'.

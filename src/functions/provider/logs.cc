@@ -39,16 +39,15 @@ std::vector<fs::path> LogFilesIn(const std::string& folder) {
   return files;
 }
 
-// The last kMaxText bytes from `offset` on.
-std::string ReadFrom(const fs::path& path, size_t offset) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file.tellg();
-  if (!file || size <= static_cast<std::streamoff>(offset)) {
+// The last kMaxText bytes of [from, to).
+std::string ReadRange(const fs::path& path, size_t from, size_t to) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file || to <= from) {
     return "";
   }
-  const size_t length = std::min(static_cast<size_t>(size) - offset, kMaxText);
+  const size_t length = std::min(to - from, kMaxText);
   std::string text(length, '\0');
-  file.seekg(size - static_cast<std::streamoff>(length));
+  file.seekg(static_cast<std::streamoff>(to - length));
   file.read(text.data(), static_cast<std::streamsize>(length));
   text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
   return text;
@@ -98,7 +97,9 @@ std::string ReadLogs(const ProviderFolders& folders, const std::string& function
                      const LogRequest& request) {
   std::vector<LogLine> lines;
   for (const fs::path& path : LogFilesIn(FolderOf(folders, function))) {
-    std::vector<LogLine> more = ParseLogLines(ReadFrom(path, 0));
+    std::error_code error;
+    const uintmax_t size = fs::file_size(path, error);
+    std::vector<LogLine> more = ParseLogLines(ReadRange(path, 0, error ? 0 : size));
     std::ranges::move(more, std::back_inserter(lines));
   }
   std::ranges::stable_sort(lines, {}, &LogLine::time);
@@ -119,6 +120,10 @@ void PruneLogs(const ProviderFolders& folders, const std::string& function) {
   std::vector<std::pair<fs::file_time_type, fs::path>> files;
   std::error_code error;
   for (const fs::path& path : LogFilesIn(FolderOf(folders, function))) {
+    // A replica that is quiet is not one that has ended.
+    if (fs::exists(ReplicaFolder(folders, path.stem().string()), error)) {
+      continue;
+    }
     files.emplace_back(fs::last_write_time(path, error), path);
   }
   std::ranges::sort(files, std::greater<>());
@@ -179,12 +184,14 @@ std::string LogFollower::TakeNew() {
     if (position.inode != info.st_ino || position.offset > static_cast<size_t>(info.st_size)) {
       position = {.inode = info.st_ino};
     }
-    const std::string text = ReadFrom(path, position.offset);
+    // Not what is written meanwhile: it would be read again.
+    const auto size = static_cast<size_t>(info.st_size);
+    const std::string text = ReadRange(path, position.offset, size);
     const size_t end = text.rfind('\n');
     if (end == std::string::npos) {
       continue;
     }
-    position.offset = static_cast<size_t>(info.st_size) - (text.size() - end - 1);
+    position.offset = size - (text.size() - end - 1);
     std::vector<LogLine> more = ParseLogLines(std::string_view(text).substr(0, end + 1));
     std::ranges::move(more, std::back_inserter(lines));
   }

@@ -108,7 +108,7 @@ void Pool::Take(FunctionCall call) {
   }
 }
 
-void Pool::Stop(std::function<void()> done) {
+void Pool::Stop(std::function<void()> done, bool needs_agent) {
   if (stopped_) {
     done = [first = std::move(stopped_), second = std::move(done)] {
       first();
@@ -118,7 +118,7 @@ void Pool::Stop(std::function<void()> done) {
   stopped_ = std::move(done);
   RefuseAll({kUnavailable, "stopping", "the function is being removed"});
   for (const auto& replica : replicas_) {
-    replica->Stop();
+    needs_agent ? replica->Stop() : replica->StopWithoutAgent();
   }
   ScheduleSettle();
 }
@@ -228,7 +228,7 @@ bool Pool::HandOver(ReplicaRunner& replica, FunctionCall& call) {
   const uint64_t number = ++last_call_;
   StatusOr<std::unique_ptr<ProxiedCall>> proxied = ProxiedCall::Start(
       deps_.loop, replica.socket(), call, deployment_->function.calls.timeout + kDeadlineMargin,
-      [this, number](int code, bool) { OnCallEnded(number, code); });
+      [this, number](int code) { OnCallEnded(number, code); });
   if (proxied.ok()) {
     replica.BeginCall();
     in_flight_.emplace_back(number, InFlight{*std::move(proxied), &replica});

@@ -59,7 +59,8 @@ class Pool {
   // Answers the call now or later.
   void Take(FunctionCall call);
   // Ends all replicas; from then on, calls are refused. `done` is called once, from the loop.
-  void Stop(std::function<void()> done);
+  // `needs_agent` false: loans that cannot be returned are left to the next provider.
+  void Stop(std::function<void()> done, bool needs_agent = true);
 
   std::vector<ReplicaView> replicas() const;
   // "cold", "starting", "running", "draining"; "failing" while a restart is delayed.

@@ -1,14 +1,10 @@
 #include "src/functions/provider/provider.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
+#include "src/functions/provider/folders.h"
 #include "src/functions/provider/logs.h"
 #include "src/functions/spec/image_name.h"
 #include "src/platform/base/log.h"
@@ -18,8 +14,6 @@
 
 namespace kgpu::functions {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::chrono::minutes kUsageEvery{1};
 constexpr size_t kMaxUsageBytes = size_t{256} << 20;
@@ -33,22 +27,13 @@ std::string UsageFile(const ProviderOptions& options) {
   return FunctionsFolder(options) + "/usage.jsonl";
 }
 
-Status MakePrivateFolder(const std::string& path) {
-  constexpr mode_t kOurs = 0700;
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error || chmod(path.c_str(), kOurs) != 0) {
-    return ErrnoStatus(error ? error.value() : errno, "create " + path);
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 ProviderFolders FoldersOf(const ProviderOptions& options) {
   return {.run = options.run_dir + "/functions",
           .secrets = FunctionsFolder(options) + "/secrets",
-          .logs = FunctionsFolder(options) + "/logs"};
+          .logs = FunctionsFolder(options) + "/logs",
+          .mesh = options.run_dir + "/functions-mesh"};
 }
 
 StatusOr<std::unique_ptr<Provider>> Provider::Open(EventLoop& loop, Programs& programs,
@@ -80,7 +65,7 @@ Provider::~Provider() {
 
 Status Provider::Start() {
   for (const std::string& folder : {folders_.run, folders_.secrets, folders_.logs}) {
-    RETURN_IF_ERROR(MakePrivateFolder(folder));
+    RETURN_IF_ERROR(MakeFolder(folder, kOursAlone));
   }
   ASSIGN_OR_RETURN(Store::Found found, store_.Open());
   for (const std::string& problem : found.problems) {
@@ -191,6 +176,9 @@ std::string Provider::MetricsPage(metrics::Format format) {
 }
 
 Status Provider::CheckMode(const std::string& name, DeployMode mode) const {
+  if (is_stopping_) {
+    return Unavailable("function {}: the service is stopping", name);
+  }
   if (deleting_.contains(name)) {
     return FailedPrecondition("function {}: is being removed: try again when that is done", name);
   }
@@ -366,15 +354,16 @@ Status Provider::SetReplicas(const std::string& name, int64_t replicas) {
   return OkStatus();
 }
 
-void Provider::StopAll(std::function<void()> done) {
+void Provider::StopAll(const std::function<void(Status)>& done) {
+  is_stopping_ = true;
   auto left = std::make_shared<size_t>(pools_.size() + 1);
-  auto one_less = [left, done = std::move(done)] {
+  auto one_less = [this, left, done] {
     if (--*left == 0) {
-      done();
+      reconciler_->Finish(done);
     }
   };
   for (const auto& [name, pool] : pools_) {
-    pool->Stop(one_less);
+    pool->Stop(one_less, false);
   }
   loop_.Post(one_less);
 }
@@ -387,7 +376,7 @@ bool Provider::Owns(const std::string& replica) const {
 
 bool Provider::Adopt(const FoundContainer& container, const Loan& loan) {
   const auto found = pools_.find(container.function);
-  if (found == pools_.end() || deleting_.contains(container.function) ||
+  if (is_stopping_ || found == pools_.end() || deleting_.contains(container.function) ||
       found->second->deployment().hash != container.hash) {
     return false;
   }

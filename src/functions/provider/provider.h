@@ -69,8 +69,9 @@ class Provider final : private ReplicaOwner {
   Status SetReplicas(const std::string& name, int64_t replicas);
   // False if there is no such function; `call` is then as before.
   bool Take(const std::string& name, FunctionCall& call);
-  // Ends all replicas and returns their loans; the functions stay deployed.
-  void StopAll(std::function<void()> done);
+  // Ends all replicas, those of earlier providers too, and returns their loans; the functions stay
+  // deployed. Errors: those of podman and of the agent.
+  void StopAll(const std::function<void(Status)>& done);
 
   const std::map<std::string, std::unique_ptr<Pool>>& pools() const { return pools_; }
   const Pool* Find(const std::string& name) const;
@@ -119,6 +120,7 @@ class Provider final : private ReplicaOwner {
   std::set<std::string> checks_;  // of loans that test whether GPUs can be lent
   std::unique_ptr<Reconciler> reconciler_;
   bool has_looked_ = false;
+  bool is_stopping_ = false;
   TimerId usage_timer_ = TimerId::kNone;
 };
 

@@ -82,7 +82,7 @@ void ProxiedCall::Finish(int code, bool is_lost) {
   }
   // Destroys this.
   if (const Done done = std::exchange(done_, nullptr)) {
-    done(code, is_lost);
+    done(code);
   }
 }
 

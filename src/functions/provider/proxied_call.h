@@ -17,8 +17,8 @@ namespace kgpu::functions {
 // Owned by the pool; lives on the loop's thread.
 class ProxiedCall {
  public:
-  // `code`: what the caller got; `is_lost`: the watchdog did not answer properly.
-  using Done = std::function<void(int code, bool is_lost)>;
+  // `code`: what the caller got.
+  using Done = std::function<void(int code)>;
 
   // On an error, nothing was handed over and `call` is as before. `done` is called once, from the
   // loop and never from within Start; it may destroy this. Errors: those of connecting; and

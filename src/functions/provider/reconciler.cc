@@ -75,12 +75,23 @@ void Reconciler::Start(std::function<void()> looked) {
   Round();
 }
 
+// A round that is in progress may have listed what was there before the owner stopped.
+void Reconciler::Finish(std::function<void(Status)> done) {
+  finishing_.push_back(std::move(done));
+  if (!is_in_round_) {
+    Round();
+  }
+}
+
 // A `podman run` that an earlier provider started may still be in progress, for a loan that seems
 // to have no container. The order makes that safe: first the folders of replicas without a
 // container are removed, without which no container starts; only then are containers listed, so
 // that one that did get its folder is in the list, and is removed before its loan is returned.
 void Reconciler::Round() {
+  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
   has_failed_ = false;
+  is_in_round_ = true;
+  finished_ = std::exchange(finishing_, {});
   loans_.List([this, is_alive = std::weak_ptr<bool>(is_alive_)](auto loans) {
     if (!is_alive.expired()) {
       OnLoans(loans);
@@ -141,7 +152,7 @@ void Reconciler::Act(const std::vector<FoundContainer>& containers) {
   std::vector<FoundContainer> foreign;
   for (const FoundContainer& container : containers) {
     // Without the ledger nobody knows whether a container may keep its GPUs.
-    const bool is_decided = has_ledger_ || container.loan.empty();
+    const bool is_decided = has_ledger_ || container.loan.empty() || !finished_.empty();
     if (is_decided && !owner_.Owns(container.replica)) {
       foreign.push_back(container);
     }
@@ -195,11 +206,14 @@ void Reconciler::Finished() {
     return ReturnLoans();
   }
   if (!has_ledger_) {
-    return TryAgain(Unavailable("no agent answers"));
+    // What it has lent waits for it, and for the next provider.
+    ScheduleAgain(Unavailable("no agent answers"));
+    return EndRound(OkStatus());
   }
   if (!std::exchange(has_looked_again_, true)) {
     timer_ = loop_.After(kLastLook, [this] { Round(); });
   }
+  EndRound(OkStatus());
 }
 
 void Reconciler::ReturnLoans() {
@@ -225,10 +239,25 @@ void Reconciler::Return(const Loan& loan) {
 }
 
 void Reconciler::TryAgain(const Status& status) {
+  ScheduleAgain(status);
+  EndRound(status);
+}
+
+void Reconciler::ScheduleAgain(const Status& status) {
   KGPU_LOG(kWarning, "earlier replicas not looked at", {"reason", Message(status)});
   TellLooked();
   timer_ = loop_.After(pause_, [this] { Round(); });
   pause_ = std::min(pause_ * 2, kLongestRound);
+}
+
+void Reconciler::EndRound(const Status& status) {
+  is_in_round_ = false;
+  for (const auto& done : std::exchange(finished_, {})) {
+    loop_.Post([done, status] { done(status); });
+  }
+  if (!finishing_.empty()) {
+    Round();
+  }
 }
 
 void Reconciler::TellLooked() {

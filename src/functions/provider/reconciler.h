@@ -55,6 +55,10 @@ class Reconciler {
   // `looked` is called once, from the loop, when all that can be adopted is, or when that cannot be
   // known yet: no agent or no podman answers. Continues until everything is in order.
   void Start(std::function<void()> looked);
+  // Looks once more, for an owner that adopts nothing any longer: `done` is called, from the loop,
+  // when no container is left, and no loan unless no agent answers. Errors: those of podman and of
+  // the agent; what failed is tried again until this is destroyed.
+  void Finish(std::function<void(Status)> done);
 
  private:
   void Round();
@@ -66,6 +70,8 @@ class Reconciler {
   void Return(const Loan& loan);
   void Finished();
   void TryAgain(const Status& status);
+  void ScheduleAgain(const Status& status);
+  void EndRound(const Status& status);
   void TellLooked();
   bool RemoveStaleFolders(const std::set<std::string>& replicas) const;
 
@@ -81,6 +87,9 @@ class Reconciler {
   bool has_looked_again_ = false;
   size_t pending_ = 0;  // containers and loans that are being removed
   bool has_failed_ = false;
+  bool is_in_round_ = false;
+  std::vector<std::function<void(Status)>> finishing_;  // wait for the round after this one
+  std::vector<std::function<void(Status)>> finished_;   // wait for this one
   std::chrono::milliseconds pause_;
   TimerId timer_ = TimerId::kNone;
   std::shared_ptr<bool> is_alive_;

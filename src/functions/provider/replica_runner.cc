@@ -1,6 +1,5 @@
 #include "src/functions/provider/replica_runner.h"
 
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "src/functions/provider/folders.h"
 #include "src/functions/provider/logs.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
@@ -31,15 +31,6 @@ constexpr milliseconds kAgentPatience = seconds(20);
 constexpr milliseconds kFirstPause{100};
 constexpr milliseconds kLongestPause = seconds(30);
 constexpr milliseconds kLoanPause{500};
-
-Status MakeFolder(const std::string& path, mode_t mode) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error || chmod(path.c_str(), mode) != 0) {
-    return ErrnoStatus(error ? error.value() : errno, "create " + path);
-  }
-  return OkStatus();
-}
 
 StatusOr<int64_t> ReadPid(const std::string& path) {
   ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open("/"));
@@ -86,7 +77,6 @@ void ReplicaRunner::Start() {
 
 void ReplicaRunner::Adopt(const FoundContainer& container, Loan loan) {
   was_adopted_ = true;
-  has_run_ = true;
   loan_ = std::move(loan);
   counted_ = deps_.loop.clock().Now();
   started_ = *counted_;
@@ -98,6 +88,11 @@ void ReplicaRunner::Adopt(const FoundContainer& container, Loan loan) {
 
 void ReplicaRunner::Stop() {
   On(ReplicaEvent::kStopAsked);
+}
+
+void ReplicaRunner::StopWithoutAgent() {
+  leaves_loan_ = true;
+  Stop();
 }
 
 void ReplicaRunner::On(ReplicaEvent event) {
@@ -165,15 +160,15 @@ void ReplicaRunner::OnLoan(StatusOr<Loan> loan) {
   const bool is_lost = loan.status().code() == StatusCode::kUnavailable;
   const bool is_busy = loan.status().code() == StatusCode::kResourceExhausted;
   const SteadyTime give_up = is_lost ? started_ + kAgentPatience : give_up_;
-  const bool may_be_lent = is_lost && life_.state == ReplicaState::kDraining;
-  if ((is_lost || is_busy) && (now < give_up || may_be_lent)) {
+  const bool may_be_lent = is_lost && life_.state == ReplicaState::kDraining && !leaves_loan_;
+  if ((is_lost || is_busy) && (now < give_up || may_be_lent) && !leaves_loan_) {
     retry_ = deps_.loop.After(kLoanPause, [this] { Borrow(); });
     return;
   }
   if (life_.state != ReplicaState::kDraining) {
     Fail(StartFailure::kNoGpu, loan.status());
   }
-  if (is_lost) {
+  if (is_lost && !leaves_loan_) {
     // Nobody waits for it any longer, but it must be returned if it was lent.
     On(ReplicaEvent::kStopAsked);
     retry_ = deps_.loop.After(kLoanPause, [this] { Borrow(); });
@@ -184,12 +179,12 @@ void ReplicaRunner::OnLoan(StatusOr<Loan> loan) {
 
 Status ReplicaRunner::PrepareFolders() const {
   RETURN_IF_ERROR(CheckSecrets(deps_.folders, deployment_->function));
-  constexpr mode_t kOurs = 0700;
   // The user of the image makes the socket; nobody else reaches the folder.
   constexpr mode_t kContainers = 0777;
-  RETURN_IF_ERROR(MakeFolder(fmt::format("{}/{}", deps_.folders.run, id_), kOurs));
+  RETURN_IF_ERROR(MakeFolder(fmt::format("{}/{}", deps_.folders.run, id_), kOursAlone));
   RETURN_IF_ERROR(MakeFolder(ReplicaFolder(deps_.folders, id_), kContainers));
-  return MakeFolder(fmt::format("{}/{}", deps_.folders.logs, deployment_->function.name), kOurs);
+  return MakeFolder(fmt::format("{}/{}", deps_.folders.logs, deployment_->function.name),
+                    kOursAlone);
 }
 
 void ReplicaRunner::StartContainer() {
@@ -217,7 +212,6 @@ void ReplicaRunner::OnContainerStarted(const Status& status) {
     Fail(StartFailure::kStart, problem);
     return On(ReplicaEvent::kContainerFailed);
   }
-  has_run_ = true;
   On(ReplicaEvent::kContainerStarted);
 }
 
@@ -225,11 +219,13 @@ void ReplicaRunner::OnContainerStarted(const Status& status) {
 Status ReplicaRunner::WatchPid(int64_t pid) {
   pidfd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0)));
   if (!pidfd_.is_valid()) {
-    return errno == ESRCH ? NotFound("the container ended at once")
-                          : ErrnoStatus(errno, fmt::format("pidfd_open {}", pid));
+    has_ended_ = errno == ESRCH;
+    return has_ended_ ? NotFound("the container ended at once")
+                      : ErrnoStatus(errno, fmt::format("pidfd_open {}", pid));
   }
   ASSIGN_OR_RETURN(pid_watch_, deps_.loop.WatchReadable(pidfd_.get(), [this] {
     StopWatching();
+    has_ended_ = true;
     const bool was_starting = life_.state == ReplicaState::kStarting;
     if (was_starting || life_.state == ReplicaState::kRunning) {
       Fail(was_starting ? StartFailure::kStart : StartFailure::kNone,
@@ -289,10 +285,9 @@ void ReplicaRunner::AwaitCalls() {
 }
 
 void ReplicaRunner::RemoveContainer() {
-  const bool ended_by_itself = has_run_ && !problem_.ok();
   StopWatching();
   pause_ = kFirstPause;
-  if (ended_by_itself) {
+  if (has_ended_ && !problem_.ok()) {
     return ExplainThenRemove();
   }
   RemoveNow();
@@ -329,7 +324,7 @@ void ReplicaRunner::ReturnLoan() {
     return On(ReplicaEvent::kLoanReturned);
   }
   deps_.loans.Return(loan_.id, Guarded([this](const Status& status) {
-                       if (!status.ok()) {
+                       if (!status.ok() && !leaves_loan_) {
                          return Retry(&ReplicaRunner::ReturnLoan);
                        }
                        CountGpuTime();

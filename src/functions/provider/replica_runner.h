@@ -52,6 +52,8 @@ class ReplicaRunner {
   // A container of an earlier provider, with its loan.
   void Adopt(const FoundContainer& container, Loan loan);
   void Stop();
+  // As Stop. If no agent answers, the loan is left to the next provider.
+  void StopWithoutAgent();
 
   const std::string& id() const { return id_; }
   const Deployment& deployment() const { return *deployment_; }
@@ -111,7 +113,8 @@ class ReplicaRunner {
   StartFailure start_failure_ = StartFailure::kNone;
   bool is_failure_taken_ = false;
   bool was_adopted_ = false;
-  bool has_run_ = false;  // its container was started, so that its exit code says something
+  bool leaves_loan_ = false;
+  bool has_ended_ = false;  // its container, by itself: its exit code says something
 
   int64_t in_flight_ = 0;
   std::optional<SteadyTime> idle_since_;

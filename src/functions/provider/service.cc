@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
+#include "src/functions/provider/folders.h"
 #include "src/functions/provider/views.h"
 #include "src/functions/spec/wire.h"
 #include "src/kube/api/time.h"
@@ -21,11 +23,16 @@
 namespace kgpu::functions {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::string_view kFunctionPath = "/system/function/";
 constexpr std::string_view kLogPath = "/system/function-log/";
 constexpr std::string_view kCallPath = "/function/";
 constexpr std::string_view kAsyncPath = "/async-function/";
 constexpr std::string_view kRequestWhere = "request";
+constexpr size_t kMaxFollowers = 64;
+constexpr mode_t kReadableByAll = 0755;
+constexpr mode_t kWritableByAll = 0666;
 
 http::ServerOptions OptionsOfServer() {
   http::ServerOptions options;
@@ -153,10 +160,36 @@ Service::Service(EventLoop& loop, Provider& provider, uint64_t seed, ServiceOpti
 
 Service::~Service() {
   server_->Stop();
+  if (mesh_ != nullptr) {
+    mesh_->Stop();
+  }
 }
 
 StatusOr<std::string> Service::Listen(const std::string& address, mode_t mode) {
   return server_->Listen(address, mode);
+}
+
+// The folder is closed to all but root; containers see the one in it.
+Status Service::ListenForFunctions() {
+  const std::string folder = MeshFolder(provider_.folders());
+  RETURN_IF_ERROR(MakeFolder(fs::path(folder).parent_path(), kOursAlone));
+  RETURN_IF_ERROR(MakeFolder(folder, kReadableByAll));
+  mesh_ = std::make_unique<http::Server>(
+      loop_,
+      [this](const http::Request& request, const http::Responder& responder) {
+        HandleMesh(request, responder);
+      },
+      OptionsOfServer());
+  return mesh_->Listen(MeshSocket(folder), kWritableByAll).status();
+}
+
+// What runs as a function may call functions, and nothing else.
+void Service::HandleMesh(const http::Request& request, const http::Responder& responder) {
+  const bool is_async = request.path.starts_with(kAsyncPath);
+  if (is_async || request.path.starts_with(kCallPath)) {
+    return Call(request, responder, is_async);
+  }
+  responder.Send(http::UnknownPath(request));
 }
 
 void Service::Handle(const http::Request& request, const http::Responder& responder) {
@@ -270,9 +303,13 @@ void Service::Deploy(const http::Request& request, const http::Responder& respon
 }
 
 void Service::Delete(const std::string& name, const http::Responder& responder) {
-  provider_.Delete(name, [responder](const Status& status) {
+  provider_.Delete(name, [this, name, responder,
+                          is_alive = std::weak_ptr<bool>(is_alive_)](const Status& status) {
     if (!status.ok()) {
       return SendError(responder, status);
+    }
+    if (!is_alive.expired()) {
+      EndFollowers(name);
     }
     SendJson(responder, 200, MessageView("OK"));
   });
@@ -312,11 +349,17 @@ void Service::Logs(const http::Request& request, const http::Responder& responde
 }
 
 void Service::Follow(const http::Responder& responder, const std::string& name, std::string first) {
+  // Who has left is noticed when something is written, which may be never.
+  std::erase_if(followers_, [](const auto& numbered) { return !numbered.second.stream.is_open(); });
+  if (followers_.size() >= kMaxFollowers) {
+    return SendError(responder, ResourceExhausted("logs: {} are followed already: end one first",
+                                                  kMaxFollowers));
+  }
   http::Response head;
   head.headers.Add("Content-Type", "text/plain; charset=utf-8");
   head.body = std::move(first);
-  const http::Stream stream = responder.Begin(std::move(head));
   const uint64_t number = ++last_follower_;
+  auto stream = std::make_shared<std::optional<http::Stream>>();
   // Its end comes from within itself.
   auto ended = [this, number, is_alive = std::weak_ptr<bool>(is_alive_)] {
     loop_.Post([this, number, is_alive] {
@@ -327,10 +370,22 @@ void Service::Follow(const http::Responder& responder, const std::string& name, 
   };
   StatusOr<std::unique_ptr<LogFollower>> follower = LogFollower::Start(
       loop_, provider_.folders(), name,
-      [stream](std::string_view text) { return stream.Write(text); }, std::move(ended));
-  if (follower.ok()) {
-    followers_[number] = *std::move(follower);
+      [stream](std::string_view text) { return (*stream)->Write(text); }, std::move(ended));
+  if (!follower.ok()) {
+    return SendError(responder, follower.status());
   }
+  *stream = responder.Begin(std::move(head));
+  followers_.emplace(number, Follower{name, **stream, *std::move(follower)});
+}
+
+void Service::EndFollowers(const std::string& function) {
+  std::erase_if(followers_, [&function](const auto& numbered) {
+    if (numbered.second.function != function) {
+      return false;
+    }
+    numbered.second.stream.End();
+    return true;
+  });
 }
 
 void Service::Usage(const http::Request& request, const http::Responder& responder) {
@@ -358,12 +413,16 @@ void Service::Metrics(const http::Request& request, const http::Responder& respo
 }
 
 void Service::Stop(const http::Responder& responder) {
-  provider_.StopAll([this, responder, is_alive = std::weak_ptr<bool>(is_alive_)] {
-    SendJson(responder, 200, MessageView("OK"));
-    if (!is_alive.expired() && options_.stopped) {
-      options_.stopped();
-    }
-  });
+  provider_.StopAll(
+      [this, responder, is_alive = std::weak_ptr<bool>(is_alive_)](const Status& status) {
+        if (!status.ok()) {
+          return SendError(responder, status);
+        }
+        SendJson(responder, 200, MessageView("OK"));
+        if (!is_alive.expired() && options_.stopped) {
+          options_.stopped();
+        }
+      });
 }
 
 std::string Service::NewCallId() {

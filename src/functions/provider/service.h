@@ -34,9 +34,18 @@ class Service {
 
   // As http::Server::Listen.
   StatusOr<std::string> Listen(const std::string& address, mode_t mode = 0600);
+  // On the socket that the containers of functions reach, for calls alone. Errors: those of the
+  // folder and of the socket.
+  Status ListenForFunctions();
 
  private:
+  struct Follower {
+    std::string function;
+    http::Stream stream;
+    std::unique_ptr<LogFollower> follower;
+  };
   void Handle(const http::Request& request, const http::Responder& responder);
+  void HandleMesh(const http::Request& request, const http::Responder& responder);
   void HandleSystem(const http::Request& request, const http::Responder& responder);
   void HandleFunctions(const http::Request& request, const http::Responder& responder);
   void HandleFunction(const http::Request& request, const http::Responder& responder,
@@ -49,6 +58,7 @@ class Service {
   void Logs(const http::Request& request, const http::Responder& responder,
             const std::string& name);
   void Follow(const http::Responder& responder, const std::string& name, std::string first);
+  void EndFollowers(const std::string& function);
   void Usage(const http::Request& request, const http::Responder& responder);
   void Metrics(const http::Request& request, const http::Responder& responder);
   void Stop(const http::Responder& responder);
@@ -63,8 +73,9 @@ class Service {
   const ServiceOptions options_;
   AsyncCalls async_calls_;
   uint64_t last_follower_ = 0;
-  std::map<uint64_t, std::unique_ptr<LogFollower>> followers_;
+  std::map<uint64_t, Follower> followers_;
   std::unique_ptr<http::Server> server_;
+  std::unique_ptr<http::Server> mesh_;  // for functions that call others
   std::shared_ptr<bool> is_alive_;
 };
 

@@ -5,16 +5,22 @@
 
 #include <boost/json/value.hpp>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "src/functions/provider/test_machine.h"
 #include "src/functions/spec/wire.h"
 #include "src/platform/doc/doc.h"
+#include "src/platform/http/client_connection.h"
+#include "src/platform/http/writer.h"
+#include "src/platform/sys/unix_socket.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::functions {
 namespace {
 
+namespace fs = std::filesystem;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -214,6 +220,88 @@ TEST(ServiceTest, LogsCanBeFollowed) {
   request.headers.Add("Accept", "text/plain");
   EXPECT_EQ(machine.Ask(request).body, "one\n");
   EXPECT_EQ(machine.Ask({.target = "/system/function-log/none"}).code, 404);
+}
+
+// `lines` are appended to the log of the replica "a".
+void AppendToLog(const TestMachine& machine, std::string_view lines) {
+  std::ofstream(machine.dir.At("state/functions/logs/hello/a.log"), std::ios::app) << lines;
+}
+
+TEST(ServiceTest, WhatIsLoggedLaterIsFollowedOnceUntilTheFunctionIsDeleted) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  machine.dir.WriteFile("state/functions/logs/hello/a.log", "");
+  AppendToLog(machine, "2026-01-31T12:00:00Z stdout F one\n");
+  std::string followed;
+  bool has_ended = false;
+  http::Request request{.target = "/system/function-log/hello?follow=true"};
+  StatusOr<UniqueFd> connected = sys::ConnectUnix(machine.socket());
+  ASSERT_OK(connected);
+  const auto connection = http::ClientConnection::Open(machine.loop, *std::move(connected), nullptr,
+                                                       machine.socket(), {});
+  ASSERT_OK(connection);
+  const auto text = http::RequestText(request, "localhost");
+  ASSERT_OK(text);
+  (*connection)
+      ->Send(*text, false,
+             {.on_data = [&](std::string_view bytes) { followed += bytes; },
+              .on_end = [&](const Status&) { has_ended = true; }});
+  ASSERT_TRUE(machine.Until([&] { return followed == "one\n"; })) << followed;
+  AppendToLog(machine, "2026-01-31T12:00:01Z stdout F two\n2026-01-31T12:00:02Z stdout F th");
+  ASSERT_TRUE(machine.Until([&] { return followed == "one\ntwo\n"; })) << followed;
+  AppendToLog(machine, "ree\n");
+  ASSERT_TRUE(machine.Until([&] { return followed == "one\ntwo\nthree\n"; })) << followed;
+  machine.Advance(std::chrono::seconds(5));
+  EXPECT_EQ(followed, "one\ntwo\nthree\n");
+  EXPECT_FALSE(has_ended);
+  EXPECT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 200);
+  EXPECT_TRUE(machine.Until([&] { return has_ended; }));
+}
+
+TEST(ServiceTest, FunctionsReachCallsAndNothingElse) {
+  TestMachine machine;
+  ASSERT_OK(machine.service->ListenForFunctions());
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  const std::string socket = MeshSocket(MeshFolder(machine.provider->folders()));
+  EXPECT_EQ(
+      machine.AskAt(socket, {.method = "POST", .target = "/function/hello", .body = "hi"}).body,
+      "hi");
+  EXPECT_EQ(machine.AskAt(socket, {.method = "POST", .target = "/async-function/hello"}).code, 202);
+  for (const char* path : {"/system/functions", "/v1/usage", "/v1/stop", "/metrics", "/healthz"}) {
+    EXPECT_EQ(machine.AskAt(socket, {.method = "POST", .target = path}).code, 404) << path;
+  }
+  const fs::path folder = MeshFolder(machine.provider->folders());
+  EXPECT_EQ(fs::status(folder.parent_path()).permissions(), fs::perms::owner_all);
+}
+
+TEST(ServiceTest, StoppingJustAfterARestartRemovesWhatWasLeft) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.scaling.min_replicas = 2;
+  ASSERT_OK(machine.Deploy(function));
+  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 2; }));
+  machine.KillProvider();
+  machine.StartProvider();
+  EXPECT_EQ(machine.Ask({.method = "POST", .target = "/v1/stop"}).code, 200);
+  EXPECT_EQ(machine.podman.containers(), 0U);
+  EXPECT_EQ(machine.agent.free(), 2U);
+  machine.Advance(std::chrono::minutes(2));
+  EXPECT_EQ(machine.podman.containers(), 0U);
+}
+
+TEST(ServiceTest, StoppingWithoutAnAgentRemovesTheContainers) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.scaling.min_replicas = 1;
+  ASSERT_OK(machine.Deploy(function));
+  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 1; }));
+  machine.KillProvider();
+  machine.agent.Stop();
+  machine.StartProvider();
+  machine.Advance(std::chrono::seconds(10));
+  EXPECT_EQ(machine.Ask({.method = "POST", .target = "/v1/stop"}).code, 200);
+  EXPECT_EQ(machine.podman.containers(), 0U);
+  EXPECT_EQ(machine.agent.free(), 1U);  // its ledger waits for the next provider
 }
 
 TEST(ServiceTest, StoppingRemovesReplicasAndKeepsFunctions) {

@@ -290,18 +290,19 @@ bool TestMachine::Until(const std::function<bool()>& holds) {
   return false;
 }
 
-std::unique_ptr<http::Call> TestMachine::Begin(http::Request request,
-                                               std::optional<http::Response>& answer) {
-  return http::Call::Start(loop, socket(), request,
+std::unique_ptr<http::Call> TestMachine::BeginAt(const std::string& socket,
+                                                 const http::Request& request,
+                                                 std::optional<http::Response>& answer) {
+  return http::Call::Start(loop, socket, request,
                            [&answer](const StatusOr<http::Response>& response) {
                              answer = response.ok() ? *response : http::Response{.code = 0};
                            },
                            {.timeout = std::chrono::hours(1)});
 }
 
-http::Response TestMachine::Ask(http::Request request) {
+http::Response TestMachine::AskAt(const std::string& socket, const http::Request& request) {
   std::optional<http::Response> answer;
-  const std::unique_ptr<http::Call> call = Begin(std::move(request), answer);
+  const std::unique_ptr<http::Call> call = BeginAt(socket, request, answer);
   EXPECT_TRUE(Until([&] { return answer.has_value(); })) << "no answer";
   return answer.value_or(http::Response{.code = 0});
 }

@@ -111,8 +111,12 @@ class TestMachine {
   bool Until(const std::function<bool()>& holds);
   void Advance(std::chrono::nanoseconds time) { loop.Advance(time); }
   // Through the service's socket.
-  http::Response Ask(http::Request request);
-  std::unique_ptr<http::Call> Begin(http::Request request, std::optional<http::Response>& answer);
+  http::Response Ask(const http::Request& request) { return AskAt(socket(), request); }
+  http::Response AskAt(const std::string& socket, const http::Request& request);
+  std::unique_ptr<http::Call> Begin(const http::Request& request,
+                                    std::optional<http::Response>& answer) {
+    return BeginAt(socket(), request, answer);
+  }
   // OK once the function is deployed.
   Status Deploy(const Function& function, DeployMode mode = DeployMode::kCreate);
   http::Response Call(const std::string& input, const std::string& name = "hello");
@@ -128,6 +132,9 @@ class TestMachine {
   bool was_stopped = false;
 
  private:
+  std::unique_ptr<http::Call> BeginAt(const std::string& socket, const http::Request& request,
+                                      std::optional<http::Response>& answer);
+
   uint64_t starts_ = 0;  // seeds: two providers must not give replicas the same names
 };
 
