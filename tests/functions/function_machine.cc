@@ -71,12 +71,15 @@ void FunctionMachine::MakeImage() {
                   dir.At("image.tar"), kImage}));
 }
 
-void FunctionMachine::Up() {
+void FunctionMachine::Up(const std::vector<std::string>& run_flags) {
   std::vector<std::string> argv = {
       "kgpu",        "fn",         "up",
       "--host-root", host_.path(), "--run-flag=--cgroup-parent=" + box_.cgroup_parent()};
   for (const std::string& flag : PodmanFlags()) {
     argv.push_back("--engine-flag=" + flag);
+  }
+  for (const std::string& flag : run_flags) {
+    argv.push_back("--run-flag=" + flag);
   }
   MustRun(box_.Enter(argv, kLimit));
 }
@@ -90,11 +93,11 @@ e2e::Result FunctionMachine::Fn(std::vector<std::string> words, const std::strin
   return box_.Enter(argv, kLimit);
 }
 
-std::string FunctionMachine::WriteConfig(const std::string& lines) {
+std::string FunctionMachine::WriteConfig(const std::string& lines, const std::string& network) {
   box_.dir().WriteFile("config.yaml",
                        fmt::format("functions:\n  hello:\n    runtime: cpp\n    image: {}\n"
-                                   "    network: none\n{}",
-                                   kImage, lines));
+                                   "    network: {}\n{}",
+                                   kImage, network, lines));
   return box_.At("config.yaml");
 }
 

@@ -17,13 +17,13 @@ class FunctionMachine {
  public:
   explicit FunctionMachine(const std::string& profile);
 
-  // `kgpu fn up`; also after a daemon was killed.
-  void Up();
+  // `kgpu fn up`; also after a daemon was killed. `run_flags`: of every `podman run`.
+  void Up(const std::vector<std::string>& run_flags = {});
   // `kgpu fn WORDS…`; `input` is its standard input.
   e2e::Result Fn(std::vector<std::string> words, const std::string& input = "");
   // A config.yaml with the function "hello", which has these lines besides its name and image.
   // Gives the file's path.
-  std::string WriteConfig(const std::string& lines);
+  std::string WriteConfig(const std::string& lines, const std::string& network = "none");
 
   // Kills with SIGKILL: the first process of some container, or the daemon behind a socket.
   void KillContainer();

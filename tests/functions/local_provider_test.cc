@@ -80,6 +80,20 @@ TEST_F(LocalProviderTest, AFunctionWithoutAGpuSeesNoneAndOneThatCannotHaveItsGpu
   ExpectNothingLeft(machine);
 }
 
+// The network of the box in place of one that podman would make.
+TEST_F(LocalProviderTest, FunctionsCallEachOtherUnlessTheyHaveNoNetwork) {
+  FunctionMachine machine("4xT4");
+  ASSERT_NO_FATAL_FAILURE(machine.Up({"--network=host"}));
+  const auto deployed =
+      machine.Fn({"deploy", "-f",
+                  machine.WriteConfig("    replicas:\n      min: 2\n      max: 2\n", "default")});
+  ASSERT_EQ(deployed.code, 0) << deployed.err;
+  const e2e::Result called = machine.Fn({"call", "hello"}, "mesh there");
+  EXPECT_EQ(called.code, 0) << called.err;
+  EXPECT_EQ(called.out, "there");
+  EXPECT_THAT(machine.Fn({"call", "hello"}, "mesh crash").err, HasSubstr("hello: status 502"));
+}
+
 TEST_F(LocalProviderTest, ScalesToZeroAndBackByACall) {
   FunctionMachine machine("4xT4");
   ASSERT_NO_FATAL_FAILURE(machine.Up());

@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 
+#include "deploy/functions/cpp/worker/kgpu/mesh.h"
+
 namespace {
 
 // "0 3": the numbers of the GPU nodes in /dev.
@@ -49,6 +51,9 @@ std::string Handler(const std::string input) {
   }
   if (word == "read") {
     return ReadText(rest);
+  }
+  if (word == "mesh") {
+    return MeshCall("hello", rest);
   }
   if (word == "crash") {
     std::raise(SIGKILL);

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/functions/watchdog_run.h"
@@ -50,6 +51,14 @@ class WorkerTest : public ::testing::TestWithParam<const char*> {
   void Run(std::vector<std::string> flags = {}) {
     run_.emplace(KindOf(GetParam()).Settings(std::move(flags)));
     ASSERT_EQ(run_->WaitUntilReady(), "");
+  }
+  // Until the watchdog's status has `value` under `key`: nothing reports that it has changed.
+  void Await(const std::string& key, const std::string& value) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (run_->Status(key) != value) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << key << " is not " << value;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
   // The last thing each test does with a worker that misbehaved.
   void ExpectWorks() const {
@@ -174,8 +183,7 @@ TEST_P(WorkerTest, RunsCallsAtATime) {
   for (int i = 0; i < 7; ++i) {
     hung.push_back(std::async(std::launch::async, [&] { return run_->Post("/", "hang"); }));
   }
-  while (run_->Status("inFlight") != "7") {
-  }
+  Await("inFlight", "7");
   EXPECT_EQ(run_->Post("/", "echo beside").body, "echo beside");
   for (auto& call : hung) {
     EXPECT_EQ(call.get().code, 504);
@@ -204,14 +212,11 @@ TEST_P(WorkerTest, KeepsCallsApart) {
 TEST_P(WorkerTest, DrainsOnSigterm) {
   Run({"--timeout", "1500ms"});
   auto hung = std::async(std::launch::async, [this] { return run_->Post("/", "hang"); });
-  while (run_->Status("inFlight") != "1") {
-  }
+  Await("inFlight", "1");
   auto waiting = std::async(std::launch::async, [this] { return run_->Post("/", "echo waited"); });
-  while (run_->Status("waiting") != "1") {
-  }
+  Await("waiting", "1");
   run_->Signal(SIGTERM);
-  while (run_->Status("state") != "\"draining\"") {
-  }
+  Await("state", "\"draining\"");
   const http::Response refused = run_->Post("/", "echo");
   EXPECT_EQ(refused.code, 503);
   EXPECT_EQ(FaultOf(refused), "stopping");

@@ -56,18 +56,19 @@ ${CXX:-g++} -std=c++${CXX_STANDARD:-20} -O2 ${CXXFLAGS:-} -I/opt/kgpu-fn -I"$dir
   ${LDFLAGS:-} ${LIBS:-} -ldl -lpthread
 )";
 
-// The handler's files, the library's main.go and its package sdk are one module. Debian's go brings
-// no packages of others: a handler that needs some has them in vendor, or a go.mod and a proxy
-// within reach. OpenFx's handlers import its own package, which ours takes the place of.
+// The handler's files, the library's main.go and its packages sdk and mesh are one module. Debian's
+// go brings no packages of others: a handler that needs some has them in vendor, or a go.mod and a
+// proxy within reach. OpenFx's handlers import its own package, which ours takes the place of.
 constexpr Names kCompileGo = R"(set -eu
 dir=.${HANDLER_DIR#/function}
 mkdir -p /opt/kgpu-fn/bin /opt/kgpu-fn/module
 cp -R "$dir"/. /opt/kgpu-fn/module
 cd /opt/kgpu-fn/module
-cp -R /opt/kgpu-fn/sdk .
+cp -R /opt/kgpu-fn/sdk /opt/kgpu-fn/mesh .
 sed "s/(Handler)/($HANDLER_NAME)/" /opt/kgpu-fn/main.go >kgpu_fn_main.go
 [ -e go.mod ] || cp /opt/kgpu-fn/go.mod .
-sed -i 's|"github.com/keti-openfx/openfx/executor/go/pb"|"function/sdk"|' ./*.go
+sed -i -e 's|"github.com/keti-openfx/openfx/executor/go/pb"|"function/sdk"|' \
+  -e 's|"github.com/keti-openfx/openfx/executor/go/mesh"|"function/mesh"|' ./*.go
 export GOPATH=/tmp/go GOCACHE=/tmp/go-cache GOFLAGS="-trimpath ${GOFLAGS:-}" CGO_ENABLED=0
 go build -ldflags="-s -w" -o /opt/kgpu-fn/bin/worker .
 )";

@@ -54,6 +54,21 @@ TEST(ContainerCommandTest, APlainFunctionIsConfined) {
           "--mount=type=bind,source=/run/kgpu/functions/4f1c/socket,target=/run/kgpu-fn", "id1"));
 }
 
+TEST(ContainerCommandTest, AFunctionWithANetworkReachesOthers) {
+  ProviderFolders folders = Folders();
+  folders.mesh = "/run/kgpu/functions-mesh";
+  const std::string variable = "--env=KGPU_FN_MESH=/run/kgpu-mesh/fn.sock";
+  Function function = Plain();
+  const ReplicaContainer container{
+      .function = function, .image = "id1", .replica = "4f1c", .loan = {}, .hash = "00ff"};
+  EXPECT_THAT(RunCommand({}, folders, container),
+              AllOf(Contains(variable),
+                    Contains("--mount=type=bind,readonly,source=/run/kgpu/functions-mesh/socket,"
+                             "target=/run/kgpu-mesh")));
+  function.network = NetworkAccess::kNone;
+  EXPECT_THAT(RunCommand({}, folders, container), Not(Contains(variable)));
+}
+
 TEST(ContainerCommandTest, EveryFieldOfAFunctionTakesEffect) {
   Function function = Plain();
   function.environment = {{"LEVEL", "a b=c"}};

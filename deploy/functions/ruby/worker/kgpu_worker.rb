@@ -5,6 +5,7 @@
 # What the handler prints is its log. Standard library only.
 require 'json'
 require 'socket'
+require 'timeout'
 
 module FxWatcher
   # One call: FxWatcher.call tells the one of this thread.
@@ -22,10 +23,16 @@ module FxWatcher
 
     socket = where.include?('/') ? UNIXSocket.new(where) : TCPSocket.new(*where.split(/:(?=\d+\z)/))
     # In HTTP/1.0 the answer ends with the connection.
-    socket.write("POST /function/#{name} HTTP/1.0\r\nHost: mesh\r\nContent-Length: #{input.bytesize}\r\n\r\n".b + input.b)
-    head, output = socket.read.split("\r\n\r\n", 2)
+    answer = Timeout.timeout(60) do
+      socket.write("POST /function/#{name} HTTP/1.0\r\nHost: mesh\r\nContent-Length: #{input.bytesize}\r\n\r\n".b + input.b)
+      socket.read
+    end
+    head, output = answer.split("\r\n\r\n", 2)
     status = head.to_s.split[1].to_i
     raise "#{name}: status #{status}: #{output.to_s.byteslice(0, 300)}" unless status.between?(200, 399)
+
+    length = head[/\r\nContent-Length: (\d+)/i, 1]
+    raise "#{name}: the answer was cut off" if length && length.to_i != output.bytesize
 
     output
   ensure

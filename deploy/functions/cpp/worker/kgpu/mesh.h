@@ -3,6 +3,7 @@
 
 #include <netdb.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -45,11 +46,16 @@ class MeshConnection {
     }
     std::string answer;
     char bytes[65536];
-    for (ssize_t count = recv(fd_, bytes, sizeof(bytes), 0); count > 0;
-         count = recv(fd_, bytes, sizeof(bytes), 0)) {
+    for (;;) {
+      const ssize_t count = recv(fd_, bytes, sizeof(bytes), 0);
+      if (count < 0) {
+        throw std::runtime_error("the other function did not answer in time");
+      }
+      if (count == 0) {
+        return answer;
+      }
       answer.append(bytes, static_cast<std::size_t>(count));
     }
-    return answer;
   }
 
  private:
@@ -78,6 +84,9 @@ class MeshConnection {
   }
   void Connect(int family, const sockaddr* address, socklen_t size) {
     const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const timeval limit = {/*seconds*/ 60, 0};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     if (fd >= 0 && connect(fd, address, size) == 0) {
       fd_ = fd;
     } else if (fd >= 0) {
@@ -115,5 +124,10 @@ inline std::string MeshCall(std::string name, std::string input) {
     throw std::runtime_error(name + ": status " + answer.substr(code + 1, 3) + ": " +
                              answer.substr(head + 4, 300));
   }
-  return answer.substr(head + 4);
+  const std::string output = answer.substr(head + 4);
+  const std::size_t length = answer.find("\r\nContent-Length: ");
+  if (length < head && std::stoull(answer.substr(length + 18)) != output.size()) {
+    throw std::runtime_error(name + ": the answer was cut off");
+  }
+  return output;
 }
