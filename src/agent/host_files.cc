@@ -15,6 +15,7 @@
 #include "src/agent/part_options.h"
 #include "src/container/inject/index.h"
 #include "src/gpu/health/journal.h"
+#include "src/node/loans/ledger.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::agent {
@@ -43,8 +44,21 @@ std::vector<OwnFolder> KubeletFolders(const std::string& kubelet) {
           {kubelet + "/plugins_registry", {std::string(kKgpuNames)}}};
 }
 
+// A ledger with loans stays: containers may have those GPUs, which the next agent must not lend.
+bool LendsNothing(const sys::Root& host) {
+  const std::string file = fmt::format("/var/lib/kgpu/{}", kLoansFile);
+  const StatusOr<std::string> text = host.ReadFile(file);
+  const StatusOr<loans::Ledger> ledger =
+      text.ok() ? loans::ParseLedger(*text, file) : text.status();
+  return ledger.ok() && ledger->loans().empty();
+}
+
 // Folders within others come first.
-std::vector<OwnFolder> OwnFolders() {
+std::vector<OwnFolder> OwnFolders(const sys::Root& host) {
+  std::vector<std::string> state = {fmt::format("{}*", health::kJournalFile)};
+  if (LendsNothing(host)) {
+    state.emplace_back(kLoansFile);
+  }
   std::vector<OwnFolder> folders = {
       {"/run/kgpu",
        {kSocketFile, kMemoryFile, kChoiceFile, kDecisionFile,
@@ -54,7 +68,7 @@ std::vector<OwnFolder> OwnFolders() {
       {"/run/cdi", {std::string(kKgpuNames)}, false, true},
       {"/var/run/cdi", {std::string(kKgpuNames)}, false, true},
       {"/var/lib/kgpu/usage", {std::string(kAnyName)}, true, true},
-      {"/var/lib/kgpu", {fmt::format("{}*", health::kJournalFile)}, true, true},
+      {"/var/lib/kgpu", std::move(state), true, true},
   };
   for (OwnFolder& folder : KubeletFolders(std::string(kUsualKubelet))) {
     folders.push_back(std::move(folder));
@@ -136,7 +150,7 @@ Status RemoveHostFiles(const sys::Root& host, const std::string& kubelet_dir, bo
                        HostFiles& files) {
   Remover remover(host, is_dry_run, files);
   Status first;
-  for (const OwnFolder& folder : OwnFolders()) {
+  for (const OwnFolder& folder : OwnFolders(host)) {
     first.Update(remover.Folder(folder));
   }
   if (kubelet_dir.empty()) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/node/loans/ledger.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -58,6 +59,17 @@ TEST_F(HostFilesTest, WhatIsNotTheAgentsStaysAndIsNamed) {
   EXPECT_THAT(Remove().stays, ElementsAre("/var/lib/kgpu/driver.json"));
   EXPECT_TRUE(Exists("var/lib/kgpu/driver.json"));
   EXPECT_FALSE(Exists("var/lib/kgpu/usage"));
+}
+
+TEST_F(HostFilesTest, ALedgerStaysWhileSomethingIsLent) {
+  dir_.WriteFile("var/lib/kgpu/loans.json", loans::PrintLedger({}));
+  EXPECT_THAT(Remove().stays, IsEmpty());
+  EXPECT_FALSE(Exists("var/lib/kgpu/loans.json"));
+  loans::Ledger ledger;
+  ASSERT_OK(ledger.Add({.holder = "fn/a/1", .gpus = {*device::GpuUuid::Parse("GPU-00000000-0000-0000-0000-00000000000a")}}, WallTime()));
+  dir_.WriteFile("var/lib/kgpu/loans.json", loans::PrintLedger(ledger));
+  EXPECT_THAT(Remove().stays, ElementsAre("/var/lib/kgpu/loans.json"));
+  EXPECT_TRUE(Exists("var/lib/kgpu/loans.json"));
 }
 
 TEST_F(HostFilesTest, ADryRunNamesTheSameAndRemovesNothing) {

@@ -64,8 +64,9 @@ bool IsRepository(std::string_view text) {
   const auto parts = Split(text, '/');
   for (size_t i = 0; i < parts.size(); ++i) {
     const bool is_host = i == 0 && parts.size() > 1;
-    const bool is_legal = is_host ? !parts[i].empty() && IsHostPort(parts[i], false)
-                                  : IsLowerName(parts[i], "._-", kWordLimit);
+    const bool is_legal =
+        is_host ? !parts[i].empty() && parts[i].front() != ':' && IsHostPort(parts[i], false)
+                : IsLowerName(parts[i], "._-", kWordLimit);
     if (!is_legal) {
       return false;
     }
@@ -135,7 +136,7 @@ Status CheckHandlerDir(std::string_view path) {
                         std::ranges::find(parts, std::string_view("..")) == parts.end();
   return is_below && path.size() <= kPathLimit && CheckText(path).ok()
              ? OkStatus()
-             : Refuse(path, "a folder below that of this file, without ..: ./src");
+             : Refuse(path, "a folder below this file's own, without \"..\": ./src");
 }
 
 Status CheckHandlerFile(std::string_view name) {
@@ -166,7 +167,9 @@ Status CheckRegistry(std::string_view registry) {
 
 Status CheckVariableName(std::string_view name) {
   if (name.empty() || name.size() > kWordLimit || IsDigit(name.front()) || !HasOnly(name, "_.-")) {
-    return Refuse(name, "the name of a variable: letters, digits, _, - and ., no digit first");
+    return Refuse(
+        name,
+        "the name of a variable: letters, digits, \"_\", \"-\" and \".\"; the first is no digit");
   }
   if (std::ranges::find(kReservedVariables, name) != kReservedVariables.end() ||
       name.starts_with(kReservedPrefix)) {
@@ -227,6 +230,7 @@ Status CheckGateway(std::string_view gateway) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (address.starts_with(scheme)) {
       address.remove_prefix(scheme.size());
+      break;
     }
   }
   return IsHostPort(address, true) ? OkStatus() : Refuse(gateway, "host:port: 10.0.0.5:31113");

@@ -94,7 +94,7 @@ TEST(CheckFunctionTest, NamesTheFunctionAndEachField) {
                AllOf(HasSubstr("function a: secrets: \"../x\" must be"),
                      HasSubstr("function a: environment: \"NVIDIA_VISIBLE_DEVICES\" is set by"),
                      HasSubstr("function a: pids: 0 must be an integer from 16 to 1000000"),
-                     HasSubstr("function a: limits.gpu.count: 0 GPUs have no model"),
+                     HasSubstr("function a: limits.gpu: count is 0"),
                      HasSubstr("function a: replicas.min: 5 must be at most replicas.max, 1"))));
 }
 

@@ -115,7 +115,8 @@ class FunctionChecker {
 
 void AddGpuConflicts(const GpuRequest& gpu, std::vector<std::string>& conflicts) {
   if (gpu.count == 0 && (!gpu.models.empty() || gpu.memory)) {
-    conflicts.emplace_back("limits.gpu.count: 0 GPUs have no model and no memory: set count");
+    conflicts.emplace_back(
+        "limits.gpu: count is 0, but a model or memory is set: set count, or remove them");
   }
 }
 

@@ -229,9 +229,12 @@ StatusOr<Function> SelectFunction(const FunctionsFile& file, std::string_view na
   if (const Function* found = FindFunction(file, name); found != nullptr) {
     return *found;
   }
-  if (!name.empty() || names.empty()) {
+  if (names.empty()) {
+    return NotFound("the file has no functions");
+  }
+  if (!name.empty()) {
     return NotFound("no function \"{}\" in the file: it has {}", Printable(name, 80),
-                    names.empty() ? "none" : Join(names, ", "));
+                    Join(names, ", "));
   }
   if (names.size() > 1) {
     return InvalidArgument("the file has several functions: name one of {}", Join(names, ", "));

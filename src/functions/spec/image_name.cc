@@ -60,6 +60,12 @@ Status CheckCanPush(const Function& function) {
         "functions.{}.image: \"{}\" names no registry: write registry.example:5000/{}",
         function.name, function.image, function.name);
   }
+  if (name.find('@') != std::string::npos) {
+    return InvalidArgument(
+        "functions.{}.image: \"{}\" names one image by its digest, which no build can produce: "
+        "name it by a tag",
+        function.name, function.image);
+  }
   return OkStatus();
 }
 

@@ -25,6 +25,8 @@ class GrpcFront {
 
   // See h2::Server. Everybody who can reach a unix socket's folder may connect.
   StatusOr<std::string> Listen(const std::string& address);
+  // Tells all clients to send their next calls elsewhere.
+  void Drain() { server_.Shutdown(); }
   bool is_busy() const { return server_.is_busy(); }
 
  private:

@@ -138,6 +138,7 @@ class Watchdog {
         Reap();
       } else if (!pool_.is_draining()) {
         KGPU_LOG(kInfo, "drain started", {"grace", FormatDuration(options_.grace)});
+        grpc_.Drain();
         pool_.Drain(options_.grace, [this] { OnDrained(loop_.clock().Now() + kLastBytesTime); });
       }
     }

@@ -49,9 +49,10 @@ class Chooser {
       reasons.push_back(fmt::format("{} that the driver no longer reports", gone_));
     }
     const std::string wanted = fmt::format(
-        "{} × {}", request_.count,
+        "{} × {}{}", request_.count,
         request_.models.empty() ? "any GPU"
-                                : Printable(fmt::format("{}", fmt::join(request_.models, " or "))));
+                                : Printable(fmt::format("{}", fmt::join(request_.models, " or "))),
+        request_.count > 1 ? " of one model" : "");
     if (could_later) {
       return Unavailable("no free GPU for {} now: {}", wanted, fmt::join(reasons, "; "));
     }

@@ -61,9 +61,10 @@ TEST(ChooseGpusTest, TheFirstModelWithEnoughFreeGpusWins) {
 
 TEST(ChooseGpusTest, ALoanHasOneModel) {
   const TestStock stock({"T4", kA100});
-  EXPECT_THAT(stock.Choose(Request(2)), StatusIs(StatusCode::kFailedPrecondition,
-                                                 AllOf(HasSubstr("2 × any GPU cannot be lent here"),
-                                                       HasSubstr("1 × T4, 1 × A100-SXM4-80GB"))));
+  EXPECT_THAT(stock.Choose(Request(2)),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("2 × any GPU of one model cannot be lent here"),
+                             HasSubstr("1 × T4, 1 × A100-SXM4-80GB"))));
 }
 
 TEST(ChooseGpusTest, TellsWhatCanNeverBeLentFromWhatCannotNow) {

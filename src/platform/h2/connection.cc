@@ -289,12 +289,14 @@ void Connection::Impl::OnStreamEnd(StreamId id) {
   if (!stream.is_complete) {
     bodies -= stream.request.body.size();
   }
-  const bool is_reset = stream.is_complete && (!stream.has_ended || stream.pending() > 0);
+  const bool is_answered = stream.is_complete && stream.has_ended && stream.pending() == 0;
+  const bool is_reset = stream.is_complete && !is_answered;
   streams.erase(found);
   std::erase_if(complete, [id](const auto& request) { return request.first == id; });
-  if (!is_reset) {
+  if (is_answered) {
     budget.AddAnswer();
-  } else if (handlers.on_reset) {
+  }
+  if (is_reset && handlers.on_reset) {
     handlers.on_reset(id);
   }
 }

@@ -316,6 +316,19 @@ TEST_F(ConnectionTest, EndsConnectionsThatResetTheirStreams) {
   EXPECT_LT(calls, 1000);
 }
 
+TEST_F(ConnectionTest, EndsConnectionsThatResetStreamsBeforeTheirEnd) {
+  Open();
+  ASSERT_OK(ReceiveRaw(std::string(kPreface) + FrameOf(NGHTTP2_SETTINGS, 0, 0, "")));
+  Status status;
+  uint32_t stream = 1;
+  for (; stream < 10'000 && status.ok() && !connection_->is_finished(); stream += 2) {
+    status = ReceiveRaw(
+        FrameOf(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, stream, "\x83\x86\x84\x41\x01h") +
+        FrameOf(NGHTTP2_RST_STREAM, 0, stream, std::string("\0\0\0\x08", 4)));
+  }
+  EXPECT_LT(stream, 1000U) << status;
+}
+
 TEST_F(ConnectionTest, EndsConnectionsThatContinueAHeaderForEver) {
   Open();
   ASSERT_OK(ReceiveRaw(std::string(kPreface) + FrameOf(NGHTTP2_SETTINGS, 0, 0, "") +
