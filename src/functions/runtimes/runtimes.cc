@@ -49,7 +49,7 @@ constexpr std::array<Runtime, 6> kRuntimes = {{
      .title = "Java",
      .handler_file = "Handler.java",
      .handler_name = "Handler",
-     .signature = "public static String reply(ByteString input)"},
+     .signature = "public static byte[] reply(byte[] input)"},
 }};
 
 // Those below a folder, with paths relative to it.

@@ -1,11 +1,10 @@
 package io.grpc.fxwatcher;
 
-import com.google.protobuf.ByteString;
-
 public class Handler {
   // Called once for each call of the function, with the caller's bytes. The process lives on between
-  // calls: what is expensive to make can stay in a static field.
-  public static String reply(ByteString input) {
-    return input.toStringUtf8();
+  // calls: what is expensive to make can stay in a static field. For text, OpenFx's
+  // `static String reply(ByteString input)` works as well.
+  public static byte[] reply(byte[] input) {
+    return input;
   }
 }
