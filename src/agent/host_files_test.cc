@@ -66,7 +66,10 @@ TEST_F(HostFilesTest, ALedgerStaysWhileSomethingIsLent) {
   EXPECT_THAT(Remove().stays, IsEmpty());
   EXPECT_FALSE(Exists("var/lib/kgpu/loans.json"));
   loans::Ledger ledger;
-  ASSERT_OK(ledger.Add({.holder = "fn/a/1", .gpus = {*device::GpuUuid::Parse("GPU-00000000-0000-0000-0000-00000000000a")}}, WallTime()));
+  ASSERT_OK(
+      ledger.Add({.holder = "fn/a/1",
+                  .gpus = {*device::GpuUuid::Parse("GPU-00000000-0000-0000-0000-00000000000a")}},
+                 WallTime()));
   dir_.WriteFile("var/lib/kgpu/loans.json", loans::PrintLedger(ledger));
   EXPECT_THAT(Remove().stays, ElementsAre("/var/lib/kgpu/loans.json"));
   EXPECT_TRUE(Exists("var/lib/kgpu/loans.json"));

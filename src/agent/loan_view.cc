@@ -9,8 +9,8 @@
 #include <boost/json/value.hpp>
 
 #include "src/container/inject/build_specs.h"
-#include "src/kube/api/time.h"
 #include "src/node/report/table.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::agent {
 namespace {
@@ -62,7 +62,7 @@ json::object LoanJson(const loans::Loan& loan) {
           {"model", loan.model},
           {"devices", std::move(devices)},
           {"uuids", std::move(uuids)},
-          {"since", kube::FormatTime(loan.since)}};
+          {"since", FormatTime(loan.since)}};
 }
 
 json::array LoansJson(const std::vector<loans::Loan>& loans, const device::Snapshot* snapshot) {
@@ -128,8 +128,8 @@ std::string LocalTable(const AgentState& state) {
       for (const device::GpuUuid& gpu : loan.gpus) {
         gpus.push_back(gpu.str());
       }
-      loans.AddRow({loan.holder, fmt::format("{}", fmt::join(gpus, ", ")),
-                    kube::FormatTime(loan.since), ProblemOf(loan, state.snapshot.get())});
+      loans.AddRow({loan.holder, fmt::format("{}", fmt::join(gpus, ", ")), FormatTime(loan.since),
+                    ProblemOf(loan, state.snapshot.get())});
     }
     text += "\n" + loans.Render();
   }

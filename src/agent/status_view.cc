@@ -13,17 +13,13 @@
 #include "src/node/plugin/delivery.h"
 #include "src/node/report/causes.h"
 #include "src/node/report/table.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/doc/json_texts.h"
 
 namespace kgpu::agent {
 namespace {
 
 namespace json = boost::json;
-
-std::string Iso(WallTime time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
-}
 
 size_t Healthy(const pools::Resource& resource) {
   return static_cast<size_t>(std::ranges::count_if(
@@ -161,7 +157,7 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
   object["ready"] = IsReady(state, &why);
   object["obstacle"] = why;
   object["version"] = std::string(version);
-  object["startedAt"] = Iso(state.started);
+  object["startedAt"] = FormatTime(state.started);
   json::object config = choice::ReportJson(state.config_report).as_object();
   config["file"] = state.config_file;
   config["problem"] = state.config_problem;

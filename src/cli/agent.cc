@@ -16,13 +16,13 @@
 #include "src/cli/host_options.h"
 #include "src/cli/node_name.h"
 #include "src/cli/options.h"
-#include "src/cli/signals.h"
 #include "src/cli/version.h"
 #include "src/node/config/values.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/log_format.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/sys/program_pages.h"
+#include "src/platform/sys/signals.h"
 
 namespace kgpu::cli {
 namespace {
@@ -65,7 +65,7 @@ StatusOr<ExitCode> RunAgent(const AgentCommandOptions& given) {
   SetLogLevel(LogLevel::kInfo);
   SetLogFormat(LogFormat::kKeyValue);
   // Before gRPC starts threads, which inherit the mask.
-  ASSIGN_OR_RETURN(const UniqueFd signals, TakeSignals({SIGINT, SIGTERM, SIGHUP}));
+  ASSIGN_OR_RETURN(const UniqueFd signals, sys::TakeSignals({SIGINT, SIGTERM, SIGHUP}));
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   options.agent.environment = Environment();
   ASSIGN_OR_RETURN(options.agent, agent::BelowHostRoot(options.agent, root.host));
@@ -77,7 +77,7 @@ StatusOr<ExitCode> RunAgent(const AgentCommandOptions& given) {
   ASSIGN_OR_RETURN(std::unique_ptr<agent::Agent> agent,
                    agent::Agent::Start(*loop, root, options.agent));
   ASSIGN_OR_RETURN(const WatchId watch, loop->WatchReadable(signals.get(), [&] {
-    while (const int signal = NextSignal(signals.get())) {
+    while (const int signal = sys::NextSignal(signals.get())) {
       if (signal == SIGHUP) {
         agent->Reload();
       } else {

@@ -17,7 +17,6 @@
 #include "src/cli/node_api.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
-#include "src/cli/signals.h"
 #include "src/cli/version.h"
 #include "src/cluster/controller/controller.h"
 #include "src/cluster/controller/preview.h"
@@ -31,6 +30,7 @@
 #include "src/platform/base/strings.h"
 #include "src/platform/http/server.h"
 #include "src/platform/sys/root.h"
+#include "src/platform/sys/signals.h"
 
 namespace kgpu::cli {
 namespace {
@@ -184,7 +184,7 @@ StatusOr<ExitCode> Lead(Connection& connection, const ControllerCommandOptions& 
   KGPU_LOG(kInfo, "controller started", {"version", VersionNumber()},
            {"server", connection.cluster->server()}, {"namespace", options.pods.space});
   ASSIGN_OR_RETURN(const WatchId watch, loop.WatchReadable(signals.get(), [&] {
-    while (NextSignal(signals.get()) != 0) {
+    while (sys::NextSignal(signals.get()) != 0) {
       controller->Release([&loop] { loop.Quit(); });
       loop.After(kReleaseLimit, [&loop] { loop.Quit(); });
     }
@@ -205,7 +205,7 @@ StatusOr<ExitCode> RunController(const ControllerCommandOptions& given) {
     return ShowPreview(*connection, options, format);
   }
   SetLogLevel(LogLevel::kInfo);
-  ASSIGN_OR_RETURN(const UniqueFd signals, TakeSignals({SIGINT, SIGTERM}));
+  ASSIGN_OR_RETURN(const UniqueFd signals, sys::TakeSignals({SIGINT, SIGTERM}));
   ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection, Connect(options));
   return Lead(*connection, options, signals);
 }

@@ -1,4 +1,5 @@
 #include "src/cli/commands.h"
+#include "src/platform/base/time_text.h"
 
 #include <unistd.h>
 
@@ -105,7 +106,7 @@ StatusOr<explain::Dump> ReadCluster(const ExplainOptions& options, PodName& pod)
   ASSIGN_OR_RETURN(pod, ParsePodName(options.pod, options.space, api->Space()));
   const explain::Ask ask = [&](kube::ApiRequest request) { return api->Send(std::move(request)); };
   ASSIGN_OR_RETURN(explain::Dump dump, explain::Gather(ask, pod.space, pod.name));
-  dump.taken = report::FormatTime(RealClock().WallNow());
+  dump.taken = FormatTime(RealClock().WallNow());
   AddHeld(options, pod, dump);
   return dump;
 }

@@ -1,6 +1,5 @@
 #include "src/cli/fn_daemons.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -8,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <optional>
@@ -20,6 +18,7 @@
 #include "src/platform/base/strings.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/child_process.h"
+#include "src/platform/sys/pipe.h"
 #include "src/platform/sys/read_fd.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/sys/unix_socket.h"
@@ -53,21 +52,16 @@ bool HasEnded(const UniqueFd& pidfd, milliseconds limit) {
 }  // namespace
 
 StatusOr<pid_t> StartDaemon(const std::vector<std::string>& argv, const std::string& log) {
-  std::array<int, 2> pipe = {-1, -1};
-  if (pipe2(pipe.data(), O_CLOEXEC) != 0) {
-    return ErrnoStatus(errno, "pipe2");
-  }
-  const UniqueFd read_end(pipe[0]);
-  UniqueFd write_end(pipe[1]);
+  ASSIGN_OR_RETURN(sys::Pipe pipe, sys::MakePipe());
   std::vector<std::string> shell = {"/bin/sh", "-c", kDetach, "sh", log};
   shell.insert(shell.end(), argv.begin(), argv.end());
   ASSIGN_OR_RETURN(sys::ChildProcess child,
                    sys::ChildProcess::Spawn({.argv = std::move(shell),
                                              .environment = Environment(),
-                                             .fds = {{write_end.get(), STDOUT_FILENO}},
+                                             .fds = {{pipe.write.get(), STDOUT_FILENO}},
                                              .leads_session = true}));
-  write_end.Reset();
-  ASSIGN_OR_RETURN(const std::string text, sys::ReadAll(read_end.get(), kMaxShellOutput));
+  pipe.write.Reset();
+  ASSIGN_OR_RETURN(const std::string text, sys::ReadAll(pipe.read.get(), kMaxShellOutput));
   // The shell has written its only line, and ends.
   constexpr milliseconds kShellEnds{10'000};
   pollfd ended = {.fd = child.pidfd(), .events = POLLIN, .revents = 0};

@@ -14,7 +14,6 @@
 #include "src/cli/host_options.h"
 #include "src/cli/node_name.h"
 #include "src/cli/options.h"
-#include "src/cli/signals.h"
 #include "src/cli/version.h"
 #include "src/functions/provider/provider.h"
 #include "src/functions/provider/service.h"
@@ -25,6 +24,7 @@
 #include "src/platform/base/random.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/sys/root.h"
+#include "src/platform/sys/signals.h"
 
 namespace kgpu::cli {
 namespace {
@@ -84,7 +84,7 @@ StatusOr<ExitCode> RunFnServe(const FnServeOptions& given) {
   ASSIGN_OR_RETURN(const functions::ProviderOptions options, ProviderOptionsOf(given));
   SetLogLevel(LogLevel::kInfo);
   SetLogFormat(LogFormat::kKeyValue);
-  ASSIGN_OR_RETURN(const UniqueFd signals, TakeSignals({SIGINT, SIGTERM}));
+  ASSIGN_OR_RETURN(const UniqueFd signals, sys::TakeSignals({SIGINT, SIGTERM}));
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   constexpr size_t kProgramsAtATime = 4;
   functions::ChildPrograms programs(*loop, Environment(), kProgramsAtATime);
@@ -103,7 +103,7 @@ StatusOr<ExitCode> RunFnServe(const FnServeOptions& given) {
     KGPU_LOG(kInfo, "function service started", {"address", address});
   }
   ASSIGN_OR_RETURN(const WatchId watch, loop->WatchReadable(signals.get(), [&] {
-    while (NextSignal(signals.get()) != 0) {
+    while (sys::NextSignal(signals.get()) != 0) {
       loop->Quit();
     }
   }));

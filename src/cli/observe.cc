@@ -9,12 +9,12 @@
 
 #include "src/cli/output.h"
 #include "src/cli/progress.h"
-#include "src/cli/signals.h"
 #include "src/node/inventory/driver_status.h"
 #include "src/node/inventory/inventory.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/signals.h"
 
 namespace kgpu::cli {
 namespace {
@@ -62,12 +62,13 @@ StatusOr<End> RunInventory(const HostOptions& options, const host::DriverRoot& r
   inventory_options.nvml_library = options.nvml_library;
   inventory_options.health.hold_down = watch.hold_down;
   inventory_options.is_live = watch.is_live;
-  const RestoredSignalMask restored;
+  const sys::RestoredSignalMask restored;
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
-  ASSIGN_OR_RETURN(const UniqueFd stop, TakeSignals({SIGINT, SIGTERM}));
+  ASSIGN_OR_RETURN(const UniqueFd stop, sys::TakeSignals({SIGINT, SIGTERM}));
   End end = End::kDone;
   ASSIGN_OR_RETURN(const WatchId stop_watch, loop->WatchReadable(stop.get(), [&] {
-    (void)NextSignal(stop.get());  // taken: it must not end the process when the mask is restored
+    (void)sys::NextSignal(
+        stop.get());  // taken: it must not end the process when the mask is restored
     end = End::kSignal;
     loop->Quit();
   }));

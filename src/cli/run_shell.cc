@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "src/cli/environment.h"
-#include "src/cli/signals.h"
 #include "src/platform/base/shell.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/child_process.h"
+#include "src/platform/sys/signals.h"
 
 namespace kgpu::cli {
 
@@ -58,8 +58,8 @@ std::string FindKubectl(const std::string& path) {
 }
 
 StatusOr<int> RunInForeground(std::vector<std::string> argv) {
-  const RestoredSignalMask mask;
-  ASSIGN_OR_RETURN(const UniqueFd signals, TakeSignals({SIGINT, SIGQUIT}));
+  const sys::RestoredSignalMask mask;
+  ASSIGN_OR_RETURN(const UniqueFd signals, sys::TakeSignals({SIGINT, SIGQUIT}));
   ASSIGN_OR_RETURN(sys::ChildProcess child,
                    sys::ChildProcess::Spawn({.argv = std::move(argv),
                                              .environment = Environment(),
@@ -75,7 +75,7 @@ StatusOr<int> RunInForeground(std::vector<std::string> argv) {
     exit = child.TryReap();
   }
   // Those that arrived meanwhile were meant for the child, and must not end us afterwards.
-  while (NextSignal(signals.get()) != 0) {
+  while (sys::NextSignal(signals.get()) != 0) {
   }
   return exit->code ? *exit->code : 128 + exit->signal.value_or(0);
 }

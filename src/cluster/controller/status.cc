@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "src/kube/api/json.h"
-#include "src/kube/api/time.h"
 #include "src/kube/api/writes.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::controller {
 namespace {
@@ -74,7 +74,7 @@ std::string TimeOf(const json::value* before, std::string_view status, WallTime 
       }
     }
   }
-  return kube::FormatTime(now);
+  return FormatTime(now);
 }
 
 json::array Conditions(const Verdict& verdict, int64_t generation, const json::value* before,

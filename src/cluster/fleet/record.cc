@@ -8,8 +8,8 @@
 #include <array>
 
 #include "src/kube/api/json.h"
-#include "src/kube/api/time.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::fleet {
 namespace {
@@ -60,8 +60,7 @@ std::string_view NameOf(UpgradeState state) {
 }
 
 std::string PrintRecord(const UpgradeRecord& record) {
-  json::object object = {{"state", NameOf(record.state)},
-                         {"since", kube::FormatTime(record.since)}};
+  json::object object = {{"state", NameOf(record.state)}, {"since", FormatTime(record.since)}};
   Put(object, "from", record.from);
   object["to"] = record.to;
   object["source"] = policy::NameOf(record.source);
@@ -86,7 +85,7 @@ StatusOr<UpgradeRecord> ParseUpgradeRecord(std::string_view text) {
   ASSIGN_OR_RETURN(const size_t source, IndexOf(kSources, "source", TextField(value, {"source"})));
   record.state = static_cast<UpgradeState>(state);
   record.source = static_cast<policy::DriverSource>(source);
-  ASSIGN_OR_RETURN(record.since, kube::ParseTime(TextField(value, {"since"})));
+  ASSIGN_OR_RETURN(record.since, ParseTime(TextField(value, {"since"})));
   if (record.state == UpgradeState::kFailed) {
     ASSIGN_OR_RETURN(const size_t before,
                      IndexOf(kStates, "failedIn", TextField(value, {"failedIn"})));
@@ -110,7 +109,7 @@ StatusOr<UpgradeRecord> ParseUpgradeRecord(std::string_view text) {
 
 std::string PrintRecord(const FenceRecord& record) {
   json::object object = {{"state", record.is_validating ? "validating" : "fenced"},
-                         {"since", kube::FormatTime(record.since)}};
+                         {"since", FormatTime(record.since)}};
   Put(object, "reason", record.reason);
   Put(object, "message", record.message);
   object["policy"] = record.policy;
@@ -124,7 +123,7 @@ StatusOr<FenceRecord> ParseFenceRecord(std::string_view text) {
   ASSIGN_OR_RETURN(const json::value value, kube::ParseObject(text, "quarantine record"));
   FenceRecord record;
   record.is_validating = TextField(value, {"state"}) == "validating";
-  ASSIGN_OR_RETURN(record.since, kube::ParseTime(TextField(value, {"since"})));
+  ASSIGN_OR_RETURN(record.since, ParseTime(TextField(value, {"since"})));
   record.reason = TextField(value, {"reason"});
   record.message = TextField(value, {"message"});
   record.policy = TextField(value, {"policy"});
@@ -138,8 +137,7 @@ std::string PodName(std::string_view role, std::string_view node_uid, WallTime s
                     uint32_t attempt) {
   // FNV-1a, 64 bits: stable over versions and processes, unlike std::hash.
   uint64_t hash = 0xcbf29ce484222325;
-  for (const char c :
-       fmt::format("{}/{}/{}/{}", role, node_uid, kube::FormatTime(since), attempt)) {
+  for (const char c : fmt::format("{}/{}/{}/{}", role, node_uid, FormatTime(since), attempt)) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
   return fmt::format("kgpu-{}-{:016x}", role, hash);

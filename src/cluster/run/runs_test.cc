@@ -2,7 +2,7 @@
 
 #include "src/cluster/run/test_runs.h"
 #include "src/cluster/run/view.h"
-#include "src/kube/api/time.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::run {
 namespace {
@@ -86,7 +86,7 @@ TEST_F(RunsTest, ObjectsOfOthersAreNoRuns) {
 }
 
 TEST_F(RunsTest, TableHasALineForEachRun) {
-  const auto now = *kube::ParseTime("2026-01-01T03:00:00Z");
+  const auto now = *ParseTime("2026-01-01T03:00:00Z");
   const std::string text =
       RunsText({{.run = {.name = "nb",
                          .space = "default",

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "src/kube/api/json.h"
-#include "src/kube/api/time.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/doc/doc.h"
 
 namespace kgpu::run {
@@ -17,7 +17,7 @@ namespace json = boost::json;
 using Row = std::array<std::string, 8>;
 
 std::string AgeText(const std::string& created, WallTime now) {
-  const auto time = kube::ParseTime(created);
+  const auto time = ParseTime(created);
   if (!time.ok()) {
     return "-";
   }

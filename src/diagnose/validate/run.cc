@@ -1,6 +1,5 @@
 #include "src/diagnose/validate/run.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/child_process.h"
+#include "src/platform/sys/pipe.h"
 
 namespace kgpu::validate {
 namespace {
@@ -57,18 +57,13 @@ struct Helper {
 StatusOr<Helper> Start(const RunOptions& options) {
   ASSIGN_OR_RETURN(const UniqueFd input,
                    FileOf(options.ptx.empty() ? kKernels : std::string_view(options.ptx)));
-  std::array<int, 2> ends{-1, -1};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return ErrnoStatus(errno, "create a pipe");
-  }
-  UniqueFd output(ends[0]);
-  const UniqueFd written(ends[1]);
+  ASSIGN_OR_RETURN(sys::Pipe output, sys::MakePipe());
   ASSIGN_OR_RETURN(sys::ChildProcess process,
-                   sys::ChildProcess::Spawn(
-                       {.argv = CommandOf(options),
-                        .environment = options.environment,
-                        .fds = {{input.get(), STDIN_FILENO}, {written.get(), STDOUT_FILENO}}}));
-  return Helper{std::move(process), std::move(output)};
+                   sys::ChildProcess::Spawn({.argv = CommandOf(options),
+                                             .environment = options.environment,
+                                             .fds = {{input.get(), STDIN_FILENO},
+                                                     {output.write.get(), STDOUT_FILENO}}}));
+  return Helper{std::move(process), std::move(output.read)};
 }
 
 // Whether `fd` is readable before `left` is over.

@@ -32,7 +32,7 @@ void Add(Argv& words, const Argv& more) {
 
 void AddLimits(Argv& words, const EngineSettings& engine, const Function& function) {
   words.push_back(fmt::format("--pids-limit={}", function.pids));
-  if (const int64_t memory = MemoryOf(function); memory > 0) {
+  if (const int64_t memory = function.limits.memory.value_or(0); memory > 0) {
     words.push_back(fmt::format("--memory={}b", memory));
     // The same for memory and swap together: the limit is one of memory, not of how much is
     // swapped.
@@ -41,7 +41,7 @@ void AddLimits(Argv& words, const EngineSettings& engine, const Function& functi
   if (const int64_t memory = function.requests.memory.value_or(0); memory > 0) {
     words.push_back(fmt::format("--memory-reservation={}b", memory));
   }
-  if (const int64_t millis = CpuMillisOf(function); millis > 0) {
+  if (const int64_t millis = function.limits.cpu_millis.value_or(0); millis > 0) {
     words.push_back(fmt::format("--cpus={}.{:03}", millis / 1000, millis % 1000));
   }
   if (const int64_t millis = function.requests.cpu_millis.value_or(0); millis > 0) {
@@ -223,14 +223,6 @@ Status CheckSecrets(const ProviderFolders& folders, const Function& function) {
 
 bool IsInRegistry(std::string_view image) {
   return !image.starts_with("localhost/");
-}
-
-int64_t MemoryOf(const Function& function) {
-  return function.limits.memory.value_or(0);
-}
-
-int64_t CpuMillisOf(const Function& function) {
-  return function.limits.cpu_millis.value_or(0);
 }
 
 }  // namespace kgpu::functions

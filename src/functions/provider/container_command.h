@@ -86,8 +86,4 @@ bool IsInRegistry(std::string_view image);
 // Errors: NotFound (a secret has no file: the text says where to put it).
 Status CheckSecrets(const ProviderFolders& folders, const Function& function);
 
-// The limits of the container; 0: none.
-int64_t MemoryOf(const Function& function);
-int64_t CpuMillisOf(const Function& function);
-
 }  // namespace kgpu::functions

@@ -9,9 +9,9 @@
 #include <system_error>
 #include <utility>
 
-#include "src/kube/api/time.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::functions {
 namespace {
@@ -60,7 +60,7 @@ std::optional<LogLine> ParseLogLine(std::string_view line) {
   if (text == std::string_view::npos || text != tag + 2) {
     return std::nullopt;
   }
-  const StatusOr<WallTime> time = kube::ParseTime(line.substr(0, stream));
+  const StatusOr<WallTime> time = ParseTime(line.substr(0, stream));
   if (!time.ok()) {
     return std::nullopt;
   }

@@ -49,9 +49,6 @@ FoundContainer ReadContainer(const boost::json::object& object) {
   found.name = FirstText(object, "Names");
   found.is_running = TextAt(object, "State") == "running";
   found.pid = found.is_running ? NumberAt(object, "Pid") : 0;
-  if (TextAt(object, "State") == "exited") {
-    found.exit_code = NumberAt(object, "ExitCode");
-  }
   if (const boost::json::object* labels = ObjectAt(object, "Labels")) {
     found.function = TextAt(*labels, kFunctionLabel);
     found.replica = TextAt(*labels, kReplicaLabel);

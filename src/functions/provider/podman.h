@@ -24,7 +24,6 @@ struct FoundContainer {
   std::string hash{};
   bool is_running = false;
   int64_t pid = 0;  // of its first process; 0: it does not run
-  std::optional<int64_t> exit_code{};
   bool operator==(const FoundContainer&) const = default;
 };
 

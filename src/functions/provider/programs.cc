@@ -1,6 +1,5 @@
 #include "src/functions/provider/programs.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,29 +10,12 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/child_process.h"
+#include "src/platform/sys/pipe.h"
 
 namespace kgpu::functions {
 namespace {
 
 constexpr size_t kOutputLimit = size_t{4} << 20;
-
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-// Our end does not block; the child's does.
-StatusOr<Pipe> MakePipe() {
-  std::array<int, 2> fds = {-1, -1};
-  if (pipe2(fds.data(), O_CLOEXEC) != 0) {
-    return ErrnoStatus(errno, "pipe2");
-  }
-  Pipe made{UniqueFd(fds[0]), UniqueFd(fds[1])};
-  if (fcntl(made.read.get(), F_SETFL, O_NONBLOCK) != 0) {
-    return ErrnoStatus(errno, "fcntl");
-  }
-  return made;
-}
 
 // False at the end of the output.
 bool ReadSome(int fd, std::string& text) {
@@ -63,8 +45,8 @@ class ChildPrograms::Running {
   static StatusOr<std::unique_ptr<Running>> Start(EventLoop& loop, const ProgramRequest& request,
                                                   const std::vector<std::string>& environment,
                                                   Ended ended) {
-    ASSIGN_OR_RETURN(Pipe out, MakePipe());
-    ASSIGN_OR_RETURN(Pipe err, MakePipe());
+    ASSIGN_OR_RETURN(sys::Pipe out, sys::MakeOutputPipe());
+    ASSIGN_OR_RETURN(sys::Pipe err, sys::MakeOutputPipe());
     ASSIGN_OR_RETURN(sys::ChildProcess child,
                      sys::ChildProcess::Spawn({.argv = request.argv,
                                                .environment = environment,

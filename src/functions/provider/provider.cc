@@ -57,9 +57,7 @@ Provider::Provider(EventLoop& loop, Programs& programs, ProviderOptions options,
 Provider::~Provider() {
   loop_.CancelTimer(usage_timer_);
   reconciler_.reset();
-  for (const auto& [name, pool] : pools_) {
-    pool->CountGpuTime();
-  }
+  CountGpuTime();
   WriteUsage();
 }
 
@@ -131,9 +129,7 @@ void Provider::WriteUsage() {
 // Only while something can change.
 void Provider::ArmUsageTimer() {
   usage_timer_ = loop_.After(kUsageEvery, [this] {
-    for (const auto& [name, pool] : pools_) {
-      pool->CountGpuTime();
-    }
+    CountGpuTime();
     WriteUsage();
     usage_timer_ = TimerId::kNone;
     const bool has_replicas = std::ranges::any_of(
@@ -161,17 +157,19 @@ const Pool* Provider::Find(const std::string& name) const {
   return found == pools_.end() ? nullptr : found->second.get();
 }
 
-std::map<std::string, FunctionUse> Provider::UsageSince(WallTime from) {
+void Provider::CountGpuTime() {
   for (const auto& [name, pool] : pools_) {
     pool->CountGpuTime();
   }
+}
+
+std::map<std::string, FunctionUse> Provider::UsageSince(WallTime from) {
+  CountGpuTime();
   return usage_.Since(from);
 }
 
 std::string Provider::MetricsPage(metrics::Format format) {
-  for (const auto& [name, pool] : pools_) {
-    pool->CountGpuTime();
-  }
+  CountGpuTime();
   return meter_.Page(format);
 }
 

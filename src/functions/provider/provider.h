@@ -92,6 +92,8 @@ class Provider final : private ReplicaOwner {
   Provider(EventLoop& loop, Programs& programs, ProviderOptions options, uint64_t seed);
   Status Start();
   void ReadUsage();
+  // The GPU time until now.
+  void CountGpuTime();
   void WriteUsage();
   void ArmUsageTimer();
   ReplicaDeps PoolDeps();

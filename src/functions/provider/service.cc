@@ -11,10 +11,10 @@
 #include "src/functions/provider/folders.h"
 #include "src/functions/provider/views.h"
 #include "src/functions/spec/wire.h"
-#include "src/kube/api/time.h"
 #include "src/platform/base/duration.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/json_reader.h"
 #include "src/platform/doc/json_texts.h"
@@ -118,7 +118,7 @@ StatusOr<ScaleRequest> ParseScale(std::string_view text) {
 StatusOr<LogRequest> ParseLogRequest(const http::Request& request, WallTime now) {
   LogRequest log;
   if (const auto since = request.QueryValue("since"); since && !since->empty()) {
-    if (StatusOr<WallTime> time = kube::ParseTime(*since); time.ok()) {
+    if (StatusOr<WallTime> time = ParseTime(*since); time.ok()) {
       log.since = *time;
     } else {
       ASSIGN_OR_RETURN(const std::chrono::seconds ago, ParseSince("since", *since));

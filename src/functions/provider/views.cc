@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "src/functions/spec/wire.h"
-#include "src/kube/api/time.h"
 #include "src/platform/base/duration.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/doc/json_texts.h"
 
 namespace kgpu::functions {
@@ -31,7 +31,7 @@ object ReplicaObject(const ReplicaView& replica) {
   return {{"id", replica.id},
           {"state", doc::View(state)},
           {"gpus", doc::Texts(replica.gpus)},
-          {"since", kube::FormatTime(replica.since)},
+          {"since", FormatTime(replica.since)},
           {"inFlight", replica.in_flight},
           {"phases", std::move(phases)},
           {"outdated", replica.is_outdated},
@@ -54,7 +54,7 @@ object KgpuObject(const Pool& pool, const Meter& meter) {
   const std::string_view state = pool.state();
   kgpu["state"] = doc::View(state);
   kgpu["problem"] = pool.problem();
-  kgpu["deployed"] = kube::FormatTime(pool.deployment().deployed);
+  kgpu["deployed"] = FormatTime(pool.deployment().deployed);
   kgpu["imageId"] = pool.deployment().image_id;
   kgpu["inFlight"] = meter.in_flight(function.name);
   kgpu["waiting"] = pool.waiting();

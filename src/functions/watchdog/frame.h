@@ -52,8 +52,6 @@ class FrameDecoder {
   // The next complete frame; nothing if more bytes are needed. Errors: InvalidArgument (not a frame
   // that a worker sends); every later call returns the same.
   StatusOr<std::optional<Frame>> Next();
-  // Whether a frame is incomplete.
-  bool has_rest() const { return begin_ != end_; }
 
  private:
   std::string buffer_;

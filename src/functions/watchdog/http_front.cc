@@ -11,6 +11,7 @@
 #include "src/functions/watchdog/call_text.h"
 #include "src/functions/watchdog/http_caller.h"
 #include "src/platform/base/ascii.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/doc/doc.h"
 
 namespace kgpu::watchdog {
@@ -156,19 +157,17 @@ http::Response HttpFront::StatusPage() const {
   const auto milliseconds_or_null = [](const std::optional<std::chrono::milliseconds>& time) {
     return time ? boost::json::value(time->count()) : boost::json::value(nullptr);
   };
-  const boost::json::value page{
-      {"state", status.state},
-      {"workers", status.workers},
-      {"readyWorkers", status.ready_workers},
-      {"inFlight", status.running},
-      {"waiting", status.waiting},
-      {"calls", status.calls},
-      {"restarts", status.restarts},
-      {"startedAt", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                                std::chrono::time_point_cast<std::chrono::milliseconds>(started_))},
-      {"phases",
-       {{"workerStarted", milliseconds_or_null(status.worker_started)},
-        {"workerReady", milliseconds_or_null(status.worker_ready)}}}};
+  const boost::json::value page{{"state", status.state},
+                                {"workers", status.workers},
+                                {"readyWorkers", status.ready_workers},
+                                {"inFlight", status.running},
+                                {"waiting", status.waiting},
+                                {"calls", status.calls},
+                                {"restarts", status.restarts},
+                                {"startedAt", FormatTime(started_)},
+                                {"phases",
+                                 {{"workerStarted", milliseconds_or_null(status.worker_started)},
+                                  {"workerReady", milliseconds_or_null(status.worker_ready)}}}};
   return http::JsonResponse(200, doc::PrintLine(page));
 }
 

@@ -1,7 +1,5 @@
 #include "src/functions/watchdog/watchdog.h"
 
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -24,6 +22,7 @@
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/find_program.h"
 #include "src/platform/sys/root.h"
+#include "src/platform/sys/signals.h"
 
 namespace kgpu::watchdog {
 namespace {
@@ -33,27 +32,6 @@ using std::chrono::milliseconds;
 // After the last call: for its caller to take the rest of its answer.
 constexpr milliseconds kLastBytesTime{2000};
 constexpr milliseconds kLastBytesLook{5};
-
-// Blocks the signals that a loop takes from the descriptor.
-StatusOr<UniqueFd> TakeSignals() {
-  // A worker that is gone shows as an error of the write.
-  if (signal(SIGPIPE, SIG_IGN) == SIG_ERR) {
-    return ErrnoStatus(errno, "ignore SIGPIPE");
-  }
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : {SIGTERM, SIGINT, SIGCHLD}) {
-    sigaddset(&set, number);
-  }
-  if (sigprocmask(SIG_BLOCK, &set, nullptr) != 0) {
-    return ErrnoStatus(errno, "block signals");
-  }
-  UniqueFd fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!fd.is_valid()) {
-    return ErrnoStatus(errno, "make a signal descriptor");
-  }
-  return fd;
-}
 
 // The path of a command that may be a bare name.
 StatusOr<std::string> PathOf(const std::string& program) {
@@ -132,9 +110,8 @@ class Watchdog {
 
  private:
   void OnSignal() {
-    signalfd_siginfo info{};
-    while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
-      if (info.ssi_signo == SIGCHLD) {
+    while (const int signal = sys::NextSignal(signals_.get())) {
+      if (signal == SIGCHLD) {
         Reap();
       } else if (!pool_.is_draining()) {
         KGPU_LOG(kInfo, "drain started", {"grace", FormatDuration(options_.grace)});
@@ -165,7 +142,11 @@ class Watchdog {
 };
 
 Status Run(const Options& options, std::vector<std::string> variables) {
-  ASSIGN_OR_RETURN(UniqueFd signals, TakeSignals());
+  // A worker that is gone shows as an error of the write.
+  if (signal(SIGPIPE, SIG_IGN) == SIG_ERR) {
+    return ErrnoStatus(errno, "ignore SIGPIPE");
+  }
+  ASSIGN_OR_RETURN(UniqueFd signals, sys::TakeSignals({SIGTERM, SIGINT, SIGCHLD}));
   AdoptOrphans();
   SetWorkerConcurrency(variables, options);
   WorkerProgram program{.argv = options.command, .environment = std::move(variables)};

@@ -12,6 +12,7 @@
 
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/sys/pipe.h"
 #include "src/platform/sys/run.h"
 
 namespace kgpu::watchdog {
@@ -31,11 +32,6 @@ constexpr int kMaxLastReads = 256;
 // A process that has closed its pipe is about to end. One that is not would never be noticed.
 constexpr std::chrono::milliseconds kEndTime{1000};
 
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
 StatusOr<UniqueFd> MoveUp(int fd) {
   UniqueFd moved(fcntl(fd, F_DUPFD_CLOEXEC, kFirstOwnFd));
   if (!moved.is_valid()) {
@@ -44,35 +40,24 @@ StatusOr<UniqueFd> MoveUp(int fd) {
   return moved;
 }
 
-StatusOr<Pipe> MakePipe() {
-  std::array<int, 2> fds{-1, -1};
-  if (pipe2(fds.data(), O_CLOEXEC) != 0) {
-    return ErrnoStatus(errno, "make a pipe");
-  }
-  const Pipe low{.read = UniqueFd(fds[0]), .write = UniqueFd(fds[1])};
+StatusOr<sys::Pipe> MakeLargePipe() {
+  ASSIGN_OR_RETURN(const sys::Pipe low, sys::MakePipe());
   (void)fcntl(low.write.get(), F_SETPIPE_SZ, kPipeSize);  // else it works with the default size
-  Pipe pipe;
+  sys::Pipe pipe;
   ASSIGN_OR_RETURN(pipe.read, MoveUp(low.read.get()));
   ASSIGN_OR_RETURN(pipe.write, MoveUp(low.write.get()));
   return pipe;
-}
-
-// Of our end only: the worker's end blocks.
-Status SetNonBlocking(const UniqueFd& fd) {
-  if (fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) {
-    return ErrnoStatus(errno, "set a pipe to non-blocking");
-  }
-  return OkStatus();
 }
 
 }  // namespace
 
 StatusOr<std::unique_ptr<Worker>> Worker::Spawn(EventLoop& loop, const WorkerProgram& program,
                                                 WorkerHandlers handlers) {
-  ASSIGN_OR_RETURN(Pipe input, MakePipe());
-  ASSIGN_OR_RETURN(Pipe output, MakePipe());
-  RETURN_IF_ERROR(SetNonBlocking(input.write));
-  RETURN_IF_ERROR(SetNonBlocking(output.read));
+  ASSIGN_OR_RETURN(sys::Pipe input, MakeLargePipe());
+  ASSIGN_OR_RETURN(sys::Pipe output, MakeLargePipe());
+  // Our ends only.
+  RETURN_IF_ERROR(sys::SetNonBlocking(input.write.get()));
+  RETURN_IF_ERROR(sys::SetNonBlocking(output.read.get()));
   StatusOr<sys::ChildProcess> process =
       sys::ChildProcess::Spawn({.argv = program.argv,
                                 .environment = program.environment,

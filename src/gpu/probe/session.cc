@@ -1,6 +1,5 @@
 #include "src/gpu/probe/session.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "src/platform/base/status_macros.h"
+#include "src/platform/sys/pipe.h"
 
 namespace kgpu::probe {
 namespace {
@@ -51,19 +51,6 @@ StatusOr<std::pair<UniqueFd, UniqueFd>> SocketPair() {
   return std::pair{UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 
-// The end to read from does not block.
-StatusOr<std::pair<UniqueFd, UniqueFd>> ErrorPipe() {
-  std::array<int, 2> fds{};
-  if (pipe2(fds.data(), O_CLOEXEC) != 0) {
-    return ErrnoStatus(errno, "create a pipe");
-  }
-  std::pair pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
-  if (fcntl(pipe.first.get(), F_SETFL, O_NONBLOCK) != 0) {
-    return ErrnoStatus(errno, "set a pipe to not block");
-  }
-  return pipe;
-}
-
 std::string ExitText(const sys::ExitState& state) {
   if (state.signal) {
     const char* name = sigdescr_np(*state.signal);
@@ -89,19 +76,19 @@ Status ExplainSpawnError(const Status& error, const std::string& program) {
 StatusOr<std::unique_ptr<Session>> Session::Start(EventLoop& loop, const SessionOptions& options,
                                                   Listener listener) {
   ASSIGN_OR_RETURN(auto sockets, SocketPair());
-  ASSIGN_OR_RETURN(auto errors, ErrorPipe());
+  ASSIGN_OR_RETURN(sys::Pipe errors, sys::MakeOutputPipe());
   sys::SpawnOptions spawn;
   spawn.argv = {options.program, "--nvml-library", options.library, "--fd",
                 fmt::format("{}", kProbeFd)};
   spawn.environment = options.environment;
-  spawn.fds = {{errors.second.get(), STDERR_FILENO}, {sockets.second.get(), kProbeFd}};
+  spawn.fds = {{errors.write.get(), STDERR_FILENO}, {sockets.second.get(), kProbeFd}};
   spawn.leads_group = true;  // what NVIDIA's library starts ends with the probe
   auto child = sys::ChildProcess::Spawn(spawn);
   if (!child.ok()) {
     return ExplainSpawnError(child.status(), options.program);
   }
   std::unique_ptr<Session> session(new Session(loop, options, std::move(listener),
-                                               std::move(sockets.first), std::move(errors.first),
+                                               std::move(sockets.first), std::move(errors.read),
                                                *std::move(child)));
   RETURN_IF_ERROR(session->Watch(options.start_deadline));
   return session;

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "src/kube/api/json.h"
-#include "src/kube/api/time.h"
 #include "src/platform/base/ascii.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::kube {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "src/kube/api/test_run.h"
-#include "src/kube/api/time.h"
 #include "src/platform/base/log.h"
+#include "src/platform/base/time_text.h"
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"

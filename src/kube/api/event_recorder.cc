@@ -11,10 +11,10 @@
 #include "src/kube/api/backoff.h"
 #include "src/kube/api/json.h"
 #include "src/kube/api/resource.h"
-#include "src/kube/api/time.h"
 #include "src/kube/api/writes.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/base/utf8.h"
 
 namespace kgpu::kube {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "src/kube/api/json.h"
-#include "src/kube/api/time.h"
 #include "src/platform/base/base64.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::kube {
 namespace {

@@ -1,6 +1,5 @@
 #include "src/kube/api/exec_plugin.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,6 +12,7 @@
 #include "src/platform/base/strings.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/child_process.h"
+#include "src/platform/sys/pipe.h"
 
 namespace kgpu::kube {
 namespace {
@@ -111,18 +111,11 @@ class ExecRun::Impl : public std::enable_shared_from_this<ExecRun::Impl> {
     if (!program.ok()) {
       return program.status();
     }
-    std::array<int, 2> ends{-1, -1};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-      return ErrnoStatus(errno, "make a pipe");
-    }
-    output_.Reset(ends[0]);
-    const UniqueFd write(ends[1]);
-    if (fcntl(output_.get(), F_SETFL, O_NONBLOCK) != 0) {
-      return ErrnoStatus(errno, "make a pipe");
-    }
+    ASSIGN_OR_RETURN(sys::Pipe pipe, sys::MakeOutputPipe());
+    output_ = std::move(pipe.read);
     sys::SpawnOptions options{.argv = {*program},
                               .environment = EnvironmentOf(request_),
-                              .fds = {{write.get(), STDOUT_FILENO}}};
+                              .fds = {{pipe.write.get(), STDOUT_FILENO}}};
     options.argv.insert(options.argv.end(), request_.spec.args.begin(), request_.spec.args.end());
     StatusOr<sys::ChildProcess> child = sys::ChildProcess::Spawn(options);
     if (!child.ok()) {

@@ -9,8 +9,8 @@
 #include "src/kube/api/api_error.h"
 #include "src/kube/api/json.h"
 #include "src/kube/api/resource.h"
-#include "src/kube/api/time.h"
 #include "src/kube/api/writes.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::kube {
 namespace {

@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <utility>
 
-#include "src/kube/api/time.h"
 #include "src/node/labels/names.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/sys/atomic_file.h"
 
 namespace kgpu::labels {
@@ -83,7 +83,7 @@ class FileReader {
       Complain("must be \"# +expiry-time=2030-01-02T03:04:05Z\"");
       return;
     }
-    const auto time = kube::ParseTime(Trim(directive.substr(equals + 1)));
+    const auto time = ParseTime(Trim(directive.substr(equals + 1)));
     if (time.ok()) {
       expiry_ = *time;
     } else {

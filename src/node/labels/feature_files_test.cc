@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "src/kube/api/time.h"
+#include "src/platform/base/time_text.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -20,7 +20,7 @@ using testing::Pair;
 using testing::SizeIs;
 
 WallTime TimeOf(std::string_view text) {
-  const auto time = kube::ParseTime(text);
+  const auto time = ParseTime(text);
   EXPECT_OK(time);
   return time.value_or(WallTime());
 }

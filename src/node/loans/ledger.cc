@@ -11,11 +11,11 @@
 #include <optional>
 #include <utility>
 
-#include "src/kube/api/time.h"
 #include "src/node/config/tree_reader.h"
 #include "src/platform/base/ascii.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/located.h"
 
@@ -54,8 +54,8 @@ WallTime WholeSeconds(WallTime time) {
 
 // A time that the printer writes as it was read.
 StatusOr<WallTime> ParseSince(std::string_view text) {
-  ASSIGN_OR_RETURN(const WallTime time, kube::ParseTime(text));
-  if (kube::FormatTime(time) != text) {
+  ASSIGN_OR_RETURN(const WallTime time, ParseTime(text));
+  if (FormatTime(time) != text) {
     return InvalidArgument("\"{}\" must be a time such as 2026-01-02T03:04:05Z", Printable(text));
   }
   return time;
@@ -164,7 +164,7 @@ std::string PrintLedger(const Ledger& ledger) {
                                  {"holder", loan.holder},
                                  {"model", loan.model},
                                  {"gpus", std::move(gpus)},
-                                 {"since", kube::FormatTime(loan.since)}});
+                                 {"since", FormatTime(loan.since)}});
   }
   return doc::Print(
       json::object{{"version", kVersion}, {"next", ledger.next_}, {"loans", std::move(loans)}},

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "src/kube/api/resource.h"
-#include "src/kube/api/time.h"
 #include "src/kube/api/writes.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/doc/json_texts.h"
 
 namespace kgpu::node {
@@ -85,7 +85,7 @@ kube::ApiRequest ApplyCondition(const SeenNode& node, const ConditionKind& kind,
                                       {"status", condition->status},
                                       {"reason", condition->reason},
                                       {"message", condition->message},
-                                      {"lastTransitionTime", kube::FormatTime(condition->since)}});
+                                      {"lastTransitionTime", FormatTime(condition->since)}});
   }
   json::object status;
   if (!conditions.empty()) {

@@ -7,9 +7,9 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "src/kube/api/time.h"
 #include "src/node/report/table.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/doc/json_texts.h"
 
 namespace kgpu::node {
@@ -72,7 +72,7 @@ json::value ConditionJson(const SeenCondition* condition) {
   return json::object{{"status", condition->status},
                       {"reason", condition->reason},
                       {"message", condition->message},
-                      {"since", kube::FormatTime(condition->since)}};
+                      {"since", FormatTime(condition->since)}};
 }
 
 json::object TaintJson(const NodeReport& report) {
@@ -146,7 +146,7 @@ std::string ConditionLine(std::string_view type, const SeenCondition* condition,
     return is_known ? "none" : "unknown";
   }
   return fmt::format("{}={} {} since {}", type, condition->status, condition->reason,
-                     kube::FormatTime(condition->since));
+                     FormatTime(condition->since));
 }
 
 std::string ApiLine(const NodeReport& report) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "src/kube/api/json.h"
-#include "src/kube/api/time.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::node {
 namespace {
@@ -108,8 +108,7 @@ std::optional<SeenCondition> ReadCondition(const json::value& node, std::string_
     return std::nullopt;
   }
   SeenCondition condition{Text(*found, "status"), Text(*found, "reason"), Text(*found, "message")};
-  condition.since =
-      kube::ParseTime(kube::TextField(*found, {"lastTransitionTime"})).value_or(WallTime{});
+  condition.since = ParseTime(kube::TextField(*found, {"lastTransitionTime"})).value_or(WallTime{});
   return condition;
 }
 

@@ -27,9 +27,4 @@ std::string Render(const boost::json::value& value, OutputFormat format) {
   return doc::Print(value, format == OutputFormat::kJson ? doc::Format::kJson : doc::Format::kYaml);
 }
 
-std::string FormatTime(WallTime time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                     fmt::gmtime(std::chrono::floor<std::chrono::seconds>(time)));
-}
-
 }  // namespace kgpu::report

@@ -20,6 +20,5 @@ StatusOr<OutputFormat> ParseOutputFormat(std::string_view text);
 std::string Render(const boost::json::value& value, OutputFormat format);
 
 // "2026-01-02T03:04:05Z".
-std::string FormatTime(WallTime time);
 
 }  // namespace kgpu::report

@@ -7,6 +7,7 @@
 #include "src/gpu/health/xid_counts.h"
 #include "src/node/report/format.h"
 #include "src/node/report/health_view.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/doc/json_texts.h"
 
 namespace kgpu::report {

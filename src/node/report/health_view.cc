@@ -10,6 +10,7 @@
 #include "src/node/report/causes.h"
 #include "src/node/report/format.h"
 #include "src/node/report/table.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::report {
 namespace {

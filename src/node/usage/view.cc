@@ -7,10 +7,10 @@
 #include <map>
 #include <utility>
 
-#include "src/kube/api/time.h"
 #include "src/node/report/table.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::usage {
 namespace {
@@ -63,7 +63,7 @@ json::object AmountsJson(const Amounts& amounts) {
 }
 
 std::string TimeText(Hour hour) {
-  return kube::FormatTime(hour);
+  return FormatTime(hour);
 }
 
 }  // namespace

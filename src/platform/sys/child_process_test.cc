@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
+
 #include <csignal>
 
-#include <array>
-
+#include "src/platform/sys/pipe.h"
 #include "src/platform/sys/read_fd.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
@@ -28,19 +28,10 @@ ExitState WaitFor(ChildProcess& child) {
   return state.value_or(ExitState{});
 }
 
-struct Pipe {
-  Pipe() {
-    std::array<int, 2> fds{};
-    EXPECT_EQ(pipe2(fds.data(), O_CLOEXEC), 0);
-    read.Reset(fds[0]);
-    write.Reset(fds[1]);
-  }
-  UniqueFd read;
-  UniqueFd write;
-};
-
 std::string OutputOf(std::vector<std::string> argv, std::vector<std::string> environment = {}) {
-  Pipe pipe;
+  StatusOr<Pipe> made = MakePipe();
+  EXPECT_TRUE(made.ok());
+  Pipe pipe = *std::move(made);
   auto child = ChildProcess::Spawn({.argv = std::move(argv),
                                     .environment = std::move(environment),
                                     .fds = {{pipe.write.get(), STDOUT_FILENO}}});
@@ -88,7 +79,9 @@ TEST(ChildProcessTest, NoDescriptorLeaksOverExec) {
 }
 
 TEST(ChildProcessTest, ADescriptorIsPassedUnderTheNumberAsked) {
-  Pipe pipe;
+  StatusOr<Pipe> made = MakePipe();
+  EXPECT_TRUE(made.ok());
+  Pipe pipe = *std::move(made);
   ASSERT_OK(WriteAll(pipe.write.get(), "hello\n"));
   auto child = ChildProcess::Spawn({.argv = {"/bin/sh", "-c", "read x <&9 && [ \"$x\" = hello ]"},
                                     .environment = {},

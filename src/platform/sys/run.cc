@@ -1,6 +1,5 @@
 #include "src/platform/sys/run.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 #include <csignal>
@@ -15,30 +14,13 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/end_signals.h"
+#include "src/platform/sys/pipe.h"
 #include "src/platform/sys/session.h"
 
 namespace kgpu::sys {
 namespace {
 
 using Deadline = std::chrono::steady_clock::time_point;
-
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-StatusOr<Pipe> MakePipe() {
-  std::array<int, 2> ends{-1, -1};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return ErrnoStatus(errno, "create a pipe");
-  }
-  Pipe made{UniqueFd(ends[0]), UniqueFd(ends[1])};
-  // Only our end: a program may not expect a standard output that does not block.
-  if (fcntl(made.read.get(), F_SETFL, O_NONBLOCK) != 0) {
-    return ErrnoStatus(errno, "create a pipe");
-  }
-  return made;
-}
 
 constexpr size_t kLongestLine = 4096;
 
@@ -229,8 +211,8 @@ StatusOr<RunResult> RealRunner::Run(const RunRequest& request) {
   if (request.argv.empty()) {
     return InvalidArgument("run: no program given");
   }
-  ASSIGN_OR_RETURN(Pipe out, MakePipe());
-  ASSIGN_OR_RETURN(Pipe err, MakePipe());
+  ASSIGN_OR_RETURN(Pipe out, MakeOutputPipe());
+  ASSIGN_OR_RETURN(Pipe err, MakeOutputPipe());
   SpawnOptions options;
   ASSIGN_OR_RETURN(options.argv, InRoot(request));
   options.environment = request.environment;

@@ -1,4 +1,4 @@
-#include "src/kube/api/time.h"
+#include "src/platform/base/time_text.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,7 +6,7 @@
 
 #include "src/platform/base/strings.h"
 
-namespace kgpu::kube {
+namespace kgpu {
 namespace {
 
 using std::chrono::microseconds;
@@ -128,4 +128,4 @@ StatusOr<WallTime> ParseTime(std::string_view text) {
   return WallTime(std::chrono::sys_days(date) + clock + fraction - offset);
 }
 
-}  // namespace kgpu::kube
+}  // namespace kgpu

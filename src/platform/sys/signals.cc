@@ -1,4 +1,4 @@
-#include "src/cli/signals.h"
+#include "src/platform/sys/signals.h"
 
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <csignal>
 
-namespace kgpu::cli {
+namespace kgpu::sys {
 
 StatusOr<UniqueFd> TakeSignals(std::initializer_list<int> signals) {
   sigset_t set;
@@ -37,4 +37,4 @@ int NextSignal(int fd) {
   return read(fd, &info, sizeof(info)) == sizeof(info) ? static_cast<int>(info.ssi_signo) : 0;
 }
 
-}  // namespace kgpu::cli
+}  // namespace kgpu::sys

@@ -7,7 +7,7 @@
 #include "src/platform/base/status.h"
 #include "src/platform/base/unique_fd.h"
 
-namespace kgpu::cli {
+namespace kgpu::sys {
 
 // Blocks `signals` for this thread and those it starts later, and returns their descriptor. Call it
 // before creating the first thread. Source: signalfd(2). Errors: ResourceExhausted.
@@ -29,4 +29,4 @@ class RestoredSignalMask {
 // The number of the next signal; 0 if none is pending.
 int NextSignal(int fd);
 
-}  // namespace kgpu::cli
+}  // namespace kgpu::sys

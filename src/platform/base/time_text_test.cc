@@ -1,4 +1,4 @@
-#include "src/kube/api/time.h"
+#include "src/platform/base/time_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "testing/status_matchers.h"
 
-namespace kgpu::kube {
+namespace kgpu {
 namespace {
 
 using std::chrono::microseconds;
@@ -53,4 +53,4 @@ TEST(KubeTimeTest, RefusesWhatIsNoTime) {
 }
 
 }  // namespace
-}  // namespace kgpu::kube
+}  // namespace kgpu

@@ -7,7 +7,7 @@
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status.h"
 
-namespace kgpu::kube {
+namespace kgpu {
 
 // metav1.Time: "2026-01-02T03:04:05Z".
 std::string FormatTime(WallTime time);
@@ -18,4 +18,4 @@ std::string FormatMicroTime(WallTime time);
 // naming the text.
 StatusOr<WallTime> ParseTime(std::string_view text);
 
-}  // namespace kgpu::kube
+}  // namespace kgpu
