@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "bench/http_load.h"
@@ -121,6 +122,7 @@ bool WaitUntilReady(const std::string& address) {
     if (answer.ok() && answer->code == 200) {
       return true;
     }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return false;
 }
