@@ -224,6 +224,9 @@ TEST_F(FleetTest, NodesConvergeWithinTheBudgetWhateverFails) {
       fmt::format("{} simulated hours, {} changes of nodes checked, {} replicas, most taken {}",
                   took.count(), sim_->checked(), started_, sim_->most_unavailable());
   RecordProperty("figures", figures);
+  if (nodes_ > KGPU_FLEET_SIZE) {
+    std::fprintf(stderr, "%s\n", figures.c_str());
+  }
   EXPECT_THAT(sim_->violations(), IsEmpty()) << figures;
   EXPECT_EQ(driver_, "560");
   EXPECT_EQ(sim_->CountDriver("560"), nodes_) << figures;
