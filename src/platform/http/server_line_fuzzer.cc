@@ -47,7 +47,7 @@ const Contexts& TheContexts() {
 class Server {
  public:
   explicit Server(std::unique_ptr<Session> session, bool takes_plain = false)
-      : line_(http_, std::move(session), takes_plain) {}
+      : line_(http_, std::move(session), {.takes_plain = takes_plain}) {}
 
   void Receive(std::string_view bytes) {
     if (!bytes.empty() && (http_.wants_input() || line_.is_shaking_hands())) {
