@@ -468,6 +468,17 @@ size_t Connection::streams() const {
   return impl_->streams.size();
 }
 
+bool Connection::is_handling() const {
+  return std::ranges::any_of(impl_->streams, [](const auto& entry) {
+    return entry.second.is_complete && !entry.second.has_ended;
+  });
+}
+
+bool Connection::is_answering() const {
+  return std::ranges::any_of(impl_->streams,
+                             [](const auto& entry) { return entry.second.pending() > 0; });
+}
+
 bool Connection::has_had_request() const {
   return impl_->has_had_request;
 }

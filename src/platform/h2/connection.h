@@ -71,6 +71,10 @@ class Connection {
   void Consume(size_t count);
 
   size_t streams() const;
+  // Whether a complete request waits for its response, or for more of it.
+  bool is_handling() const;
+  // Whether a complete response waits for the peer to take it.
+  bool is_answering() const;
   // Whether a request has been received at all.
   bool has_had_request() const;
   // Nothing more will be received or sent.
