@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/strings.h"
 #include "src/platform/h2/grpc_message.h"
 #include "src/platform/port/port.h"
 #include "src/platform/tls/context.h"
@@ -122,6 +123,32 @@ TEST_F(PortClientsTest, CurlSendsAndGetsLargeBodies) {
         Curl(flags + " --data-binary @" + dir_.At("body") + " https://" + secret_ + "/");
     EXPECT_EQ(outcome.code, 0) << flags;
     EXPECT_TRUE(outcome.text == body + "|/|tls") << flags << ": " << outcome.text.size();
+  }
+}
+
+TEST_F(PortClientsTest, CurlIsToldThatItsBodyIsTooLarge) {
+  if (!HasCurl()) {
+    GTEST_SKIP() << "curl is not installed";
+  }
+  std::ofstream(dir_.At("body")) << std::string(kMaxBody + 1, 'x');
+  for (const std::string flags : {"--http1.1", "--http2"}) {
+    EXPECT_THAT(Curl("--write-out %{http_code} --data-binary @" + dir_.At("body") + " " + flags +
+                     " https://" + secret_ + "/")
+                    .text,
+                EndsWith("413"))
+        << flags;
+  }
+}
+
+TEST_F(PortClientsTest, CurlAsksForTheHeadOnly) {
+  if (!HasCurl()) {
+    GTEST_SKIP() << "curl is not installed";
+  }
+  for (const std::string flags : {"--http1.1", "--http2"}) {
+    const Outcome outcome = Curl("--head " + flags + " https://" + secret_ + "/a");
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    EXPECT_THAT(ToLower(outcome.text), HasSubstr("content-length: 7"));
+    EXPECT_THAT(ToLower(outcome.text), HasSubstr("date: "));
   }
 }
 

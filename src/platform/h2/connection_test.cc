@@ -151,20 +151,70 @@ TEST_F(ConnectionTest, TellsOfCallsThatThePeerGivesUp) {
 
 TEST_F(ConnectionTest, ResetsARequestThatIsTooLarge) {
   Open({.body = 10});
+  const http::Headers grpc{{"content-type", "application/grpc"}};
+  const StreamId call = client_.Request("/", "01234567890", grpc);
   const StreamId large = client_.Request("/", "01234567890");
   const StreamId small = client_.Request("/", "0123456789");
   ASSERT_OK(Talk());
-  EXPECT_EQ(client_.answers[large].closed, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  EXPECT_EQ(client_.answers[call].closed, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  EXPECT_EQ(client_.answers[large].fields[":status"], "413");
+  EXPECT_EQ(client_.answers[large].body, "the body is larger than 10 bytes\n");
+  EXPECT_EQ(client_.answers[large].closed, uint32_t{NGHTTP2_NO_ERROR});
   ASSERT_EQ(requests_.size(), 1U);
   EXPECT_EQ(requests_[0].first, small);
   EXPECT_THAT(resets_, IsEmpty());
+}
+
+TEST_F(ConnectionTest, EndsAnUploadThatIsTooLarge) {
+  Open({.body = 10});
+  const StreamId stream = client_.Request("/", std::string(size_t{8} << 20, 'x'));
+  ASSERT_OK(Talk());
+  EXPECT_EQ(client_.answers[stream].fields[":status"], "413");
+  EXPECT_EQ(client_.answers[stream].closed, uint32_t{NGHTTP2_NO_ERROR}) << "nothing more may come";
+  EXPECT_EQ(connection_->streams(), 0U);
+}
+
+TEST_F(ConnectionTest, SendsNoBodyWhereNoneMayBe) {
+  Open();
+  const StreamId head = client_.Request("/", "", {}, "HEAD");
+  const StreamId head_in_pieces = client_.Request("/", "", {}, "HEAD");
+  const StreamId nothing = client_.Request("/");
+  ASSERT_OK(Talk());
+  connection_->Respond(head, {.body = "12345"});
+  connection_->Begin(head_in_pieces, {.body = "12345"});
+  EXPECT_FALSE(connection_->Write(head_in_pieces, "more"));
+  connection_->End(head_in_pieces);
+  connection_->Respond(nothing, {.code = 204, .body = "12345"});
+  ASSERT_OK(Talk());
+  for (const StreamId stream : {head, head_in_pieces, nothing}) {
+    EXPECT_EQ(client_.answers[stream].closed, uint32_t{NGHTTP2_NO_ERROR}) << stream;
+    EXPECT_EQ(client_.answers[stream].body, "") << stream;
+  }
+  EXPECT_EQ(client_.answers[head].fields["content-length"], "5");
+  EXPECT_EQ(client_.answers[nothing].fields.count("content-length"), 0U);
+  EXPECT_EQ(connection_->streams(), 0U);
+}
+
+TEST_F(ConnectionTest, TellsTheLengthOfAWholeBody) {
+  Open();
+  const StreamId stream = client_.Request("/");
+  const StreamId given = client_.Request("/");
+  ASSERT_OK(Talk());
+  connection_->Respond(stream,
+                       {.shared_front = std::make_shared<std::string>("123"), .body = "45"});
+  connection_->Respond(given, {.headers = {{"Content-Length", "2"}}, .body = "45"});
+  ASSERT_OK(Talk());
+  EXPECT_EQ(client_.answers[stream].fields["content-length"], "5");
+  EXPECT_EQ(client_.answers[stream].body, "12345");
+  EXPECT_EQ(client_.answers[given].body, "45");
+  EXPECT_EQ(client_.answers[given].closed, uint32_t{NGHTTP2_NO_ERROR});
 }
 
 TEST_F(ConnectionTest, LimitsTheMemoryOfIncompleteRequests) {
   Open({.body = 1000, .bodies = 15});
   const StreamId stream = client_.Request("/", std::string(16, 'x'));
   ASSERT_OK(Talk());
-  EXPECT_EQ(client_.answers[stream].closed, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  EXPECT_EQ(client_.answers[stream].fields[":status"], "503");
   const StreamId next = client_.Request("/", std::string(15, 'x'));
   ASSERT_OK(Talk());
   ASSERT_EQ(requests_.size(), 1U);

@@ -9,6 +9,7 @@
 
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/http/writer.h"
 
 namespace kgpu::h2 {
 namespace {
@@ -50,14 +51,14 @@ Responder::Responder(std::weak_ptr<Peer> peer, StreamId stream)
 
 void Responder::Send(http::Response response, const http::Headers& trailers) const {
   if (const auto peer = link_->Open()) {
-    peer->connection_->Respond(link_->stream, std::move(response), trailers);
+    peer->connection_->Respond(link_->stream, peer->Dated(std::move(response)), trailers);
     peer->Pump();
   }
 }
 
 void Responder::Begin(http::Response head) const {
   if (const auto peer = link_->Open()) {
-    peer->connection_->Begin(link_->stream, std::move(head));
+    peer->connection_->Begin(link_->stream, peer->Dated(std::move(head)));
     peer->Pump();
   }
 }
@@ -87,6 +88,14 @@ size_t Responder::pending() const {
   return peer ? peer->connection_->Pending(link_->stream) : 0;
 }
 
+// Source: RFC 9110, 6.6.1.
+http::Response Peer::Dated(http::Response response) const {
+  if (!response.headers.Find("date")) {
+    response.headers.Add("date", http::HttpDate(loop_.clock().WallNow()));
+  }
+  return response;
+}
+
 StatusOr<std::shared_ptr<Peer>> Peer::Create(EventLoop& loop, http::Http2Socket socket,
                                              std::shared_ptr<const Handler> handler,
                                              const PeerOptions& options) {
@@ -109,7 +118,7 @@ Status Peer::Open(std::unique_ptr<tls::Session> session, bool is_unix) {
     }
   };
   ASSIGN_OR_RETURN(connection_, Connection::Create(options_.limits, {.on_request = handle}));
-  line_.emplace(*connection_, std::move(session));
+  line_ = std::make_unique<PeerLine>(*connection_, std::move(session));
   return OkStatus();
 }
 

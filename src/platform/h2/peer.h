@@ -75,6 +75,7 @@ class Peer final : public http::ConnectedPeer, public std::enable_shared_from_th
   // Whether it still responds: it has not ended, nor does it wait for the peer to see the end.
   bool is_serving() const { return socket_.is_valid() && !lingers_since_; }
   Status Open(std::unique_ptr<tls::Session> session, bool is_unix);
+  http::Response Dated(http::Response response) const;
   void OnReadable();
   void OnReceived(const Status& status);
   // Sends until the socket is full, then sets the watches.
@@ -93,7 +94,7 @@ class Peer final : public http::ConnectedPeer, public std::enable_shared_from_th
   const std::shared_ptr<const Handler> handler_;
   const PeerOptions options_;
   std::unique_ptr<Connection> connection_;
-  std::optional<PeerLine> line_;
+  std::unique_ptr<PeerLine> line_;
   std::function<void()> closed_;
   bool is_receiving_ = false;
   bool is_full_ = false;    // the socket takes no more for now

@@ -12,10 +12,10 @@ Status PeerLine::Receive(std::string_view bytes, SteadyTime now) {
   if (session_ == nullptr) {
     return connection_.Receive(bytes, now);
   }
-  const Status fed = session_->Feed(bytes);
+  Status fed = session_->Feed(bytes);
   // What came before the broken part is valid.
   const std::string text = session_->TakeInput();
-  const Status received = text.empty() ? OkStatus() : connection_.Receive(text, now);
+  Status received = text.empty() ? OkStatus() : connection_.Receive(text, now);
   TakeSealed();
   if (!fed.ok()) {
     has_ended_ = true;

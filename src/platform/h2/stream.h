@@ -14,7 +14,8 @@ struct StreamState {
   http::Request request{.method = "", .target = ""};
   SteadyTime began{};
   size_t header_size = 0;     // as HTTP/2 counts it
-  bool is_complete = false;   // the request has been handed out
+  bool is_head = false;       // so its response has no body
+  bool is_complete = false;   // the request has been handed out, or refused
   bool has_response = false;  // its head has been submitted
   bool has_ended = false;     // nothing will be written after `output`
   bool is_deferred = false;   // nghttp2 waits for more output

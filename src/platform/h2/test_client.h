@@ -77,9 +77,10 @@ class TestClient {
   TestClient(const TestClient&) = delete;
   TestClient& operator=(const TestClient&) = delete;
 
-  StreamId Request(std::string path, std::string body = "", const http::Headers& headers = {}) {
+  StreamId Request(std::string path, std::string body = "", const http::Headers& headers = {},
+                   std::string method = "POST") {
     bodies_.push_back(std::make_unique<std::string>(std::move(body)));
-    std::vector<nghttp2_nv> fields{Field(":method", "POST"), Field(":path", path),
+    std::vector<nghttp2_nv> fields{Field(":method", method), Field(":path", path),
                                    Field(":scheme", "http"), Field(":authority", "host")};
     for (const auto& [name, value] : headers.fields()) {
       fields.push_back(Field(name, value));
