@@ -95,7 +95,7 @@ void ServerConnection::BeginStream(Response head, WallTime now) {
   if (head.shared_front) {
     AppendPiece(*head.shared_front);
   }
-  AppendPiece(head.body);
+  AppendPiece(std::move(head.body));
   if (has_input_ended_) {
     phase_ = Phase::kClosing;
   }
@@ -103,12 +103,12 @@ void ServerConnection::BeginStream(Response head, WallTime now) {
 
 void ServerConnection::Write(std::string_view bytes) {
   if (phase_ == Phase::kStreaming) {
-    AppendPiece(bytes);
+    output_.Append(is_http11_ ? Chunk(bytes) : std::string(bytes));
   }
 }
 
-void ServerConnection::AppendPiece(std::string_view bytes) {
-  output_.Append(is_http11_ ? Chunk(bytes) : std::string(bytes));
+void ServerConnection::AppendPiece(std::string bytes) {
+  output_.Append(is_http11_ ? Chunk(bytes) : std::move(bytes));
 }
 
 void ServerConnection::EndStream(WallTime now) {

@@ -61,7 +61,7 @@ class ServerConnection {
 
  private:
   void Parse(WallTime now);
-  void AppendPiece(std::string_view bytes);
+  void AppendPiece(std::string bytes);
   void FinishAnswer(WallTime now);
 
   const ParserLimits limits_;
