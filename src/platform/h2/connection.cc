@@ -426,6 +426,14 @@ void Connection::ResetOlderThan(SteadyTime time) {
   }
 }
 
+void Connection::ResetStuck(SteadyTime now, std::chrono::nanoseconds limit) {
+  for (auto& [id, stream] : impl_->streams) {
+    if (stream.LookAtWait(now) >= limit) {
+      (void)nghttp2_submit_rst_stream(impl_->session.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+    }
+  }
+}
+
 std::string_view Connection::Output() {
   while (impl_->output.size() - impl_->sent < impl_->limits.output) {
     const uint8_t* bytes = nullptr;

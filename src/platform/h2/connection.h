@@ -66,6 +66,9 @@ class Connection {
   void Shutdown();
   // Resets streams whose request is incomplete since before `time`.
   void ResetOlderThan(SteadyTime time);
+  // Resets streams of which the peer has taken nothing for `limit`, although bytes wait: it opens
+  // no window. To be called again and again; it compares with the time before.
+  void ResetStuck(SteadyTime now, std::chrono::nanoseconds limit);
 
   // What is to be sent; fills up to Limits::output. Remove what was sent with Consume.
   std::string_view Output();

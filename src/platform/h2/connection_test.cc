@@ -323,6 +323,44 @@ TEST_F(ConnectionTest, ResetsRequestsThatDoNotComeToAnEnd) {
   EXPECT_EQ(connection_->streams(), 0U);
 }
 
+TEST_F(ConnectionTest, ResetsResponsesThatNobodyTakes) {
+  Open();
+  ASSERT_OK(ReceiveRaw(std::string(kPreface) + FrameOf(NGHTTP2_SETTINGS, 0, 0, "") +
+                       FrameOf(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM,
+                               1, "\x83\x86\x84\x41\x01h")));
+  connection_->Respond(1, {.body = std::string(size_t{200} << 10, 'x')});
+  const auto wait = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      now_ += std::chrono::seconds(1);
+      connection_->ResetStuck(now_, std::chrono::seconds(10));
+      connection_->Consume(connection_->Output().size());
+    }
+  };
+  wait(10);
+  EXPECT_EQ(connection_->streams(), 1U);
+  // One byte more, and it has as long again.
+  const std::string window("\0\0\0\1", 4);
+  ASSERT_OK(ReceiveRaw(FrameOf(NGHTTP2_WINDOW_UPDATE, 0, 0, window) +
+                       FrameOf(NGHTTP2_WINDOW_UPDATE, 0, 1, window)));
+  wait(10);
+  EXPECT_EQ(connection_->streams(), 1U);
+  wait(1);
+  EXPECT_EQ(connection_->streams(), 0U);
+}
+
+TEST_F(ConnectionTest, AHandlerMayTakeItsTime) {
+  Open();
+  const StreamId stream = client_.Request("/");
+  ASSERT_OK(Talk());
+  connection_->Begin(stream, {.body = "first"});
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_OK(Talk());
+    now_ += std::chrono::seconds(1);
+    connection_->ResetStuck(now_, std::chrono::seconds(10));
+  }
+  EXPECT_TRUE(connection_->IsOpen(stream)) << "nothing waits for the client";
+}
+
 TEST_F(ConnectionTest, FinishesStreamsAfterAShutdown) {
   Open();
   const StreamId stream = client_.Request("/");

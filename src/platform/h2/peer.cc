@@ -306,6 +306,7 @@ void Peer::OnTick() {
     return CloseAndNotify();
   }
   connection_->ResetOlderThan(now - options_.request_timeout);
+  connection_->ResetStuck(now, options_.write_timeout);
   ArmTick();
   Pump();
 }

@@ -21,8 +21,8 @@ struct PeerOptions {
   Limits limits;
   std::chrono::milliseconds first_timeout{10'000};    // until the first request
   std::chrono::milliseconds request_timeout{60'000};  // for each whole request
-  std::chrono::milliseconds write_timeout{60'000};    // for the peer to take any bytes
-  std::chrono::milliseconds idle_timeout{300'000};    // without a stream
+  std::chrono::milliseconds write_timeout{60'000};  // for the peer to take any bytes of a response
+  std::chrono::milliseconds idle_timeout{300'000};  // without a stream
 };
 
 class Peer;

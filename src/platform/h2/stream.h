@@ -1,7 +1,9 @@
 // What a connection knows of one stream.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -22,10 +24,17 @@ struct StreamState {
   http::Headers trailers{};
   std::string output{};
   size_t sent = 0;  // of `output`
+  // Of the output as a whole: how much was taken, how much of that when somebody last looked, and
+  // since when what is left waits without any more being taken.
+  uint64_t taken = 0;
+  uint64_t taken_before = 0;
+  std::optional<SteadyTime> waits_since{};
 
   size_t pending() const { return output.size() - sent; }
   // Copies up to `room` bytes out.
   size_t Take(char* to, size_t room);
+  // How long bytes have been waiting while none were taken, as far as these calls have seen.
+  std::chrono::nanoseconds LookAtWait(SteadyTime now);
   void Append(std::string_view bytes);
 };
 

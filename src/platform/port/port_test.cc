@@ -6,7 +6,7 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -540,6 +540,62 @@ TEST_F(PortTest, ClosesAReaderThatStopsWithinTls) {
   loop_.Advance(seconds(62));
   EXPECT_EQ(port_->connections(), 0U);
   EXPECT_EQ(loop_.timers(), 0U);
+}
+
+TEST_F(PortTest, EndsResponsesThatNobodyTakes) {
+  Serve();
+  const auto caller = Connect();  // opens no window, but reads what comes
+  caller->Send(std::string(http::kHttp2Preface) + h2::FrameOf(NGHTTP2_SETTINGS, 0, 0, "") +
+               h2::FrameOf(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1,
+                           "\x83\x86\x44\x05/wait\x41\x01h"));
+  ASSERT_TRUE(RunUntil([&] { return !waiting2_.empty(); }));
+  waiting2_.at(0).Begin({.body = std::string(size_t{1} << 20, 'x')});
+  ASSERT_TRUE(RunUntil([&] { return caller->text().size() > 65'535; }));
+  loop_.Advance(seconds(59));
+  EXPECT_TRUE(waiting2_.at(0).is_open());
+  loop_.Advance(seconds(4));
+  EXPECT_FALSE(waiting2_.at(0).is_open());
+  EXPECT_FALSE(port_->is_busy());
+}
+
+// Callers of all kinds that stop anywhere leave nothing behind.
+TEST_F(PortTest, ForgetsCallersThatStopAnywhere) {
+  Make();
+  address_ = port_->Listen("127.0.0.1:0").value();
+  const std::string plain = address_;
+  address_ = port_->ListenTls("127.0.0.1:0", [this] { return server_context_; }).value();
+  const std::string secret = address_;
+  std::string both(http::kHttp2Preface);
+  both += h2::FrameOf(NGHTTP2_SETTINGS, 0, 0, "") +
+          h2::FrameOf(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1,
+                      "\x83\x86\x84\x41\x01h");
+  std::mt19937 random(1);  // the same each time
+  for (int i = 0; i < 300; ++i) {
+    const std::string text = random() % 2 == 0 ? both : std::string(kGet);
+    const bool has_tls = random() % 2 == 0;
+    address_ = has_tls ? secret : plain;
+    auto caller = has_tls ? ConnectTls(random() % 2 == 0 ? std::vector<std::string>{"h2"}
+                                                         : std::vector<std::string>{})
+                          : Connect();
+    if (has_tls && random() % 4 != 0) {
+      loop_.Advance(std::chrono::milliseconds(200));  // so that handshakes are not too many
+      ASSERT_TRUE(RunUntil([&] { return caller->session().is_open() || caller->is_closed(); }));
+    }
+    caller->Send(std::string_view(text).substr(0, random() % (text.size() + 1)));
+    if (random() % 2 == 0) {
+      loop_.RunUntilIdle();
+    }
+    if (random() % 3 == 0) {
+      caller->EndSending();
+      loop_.RunUntilIdle();
+    }
+  }
+  loop_.RunUntilIdle();
+  loop_.Advance(std::chrono::minutes(10));
+  EXPECT_EQ(port_->connections(), 0U);
+  EXPECT_FALSE(port_->is_busy());
+  EXPECT_EQ(loop_.timers(), 0U);
+  EXPECT_EQ(loop_.watches(), 2U) << "of the addresses";
 }
 
 TEST_F(PortTest, EndsAConnectionWhoseBytesWereChanged) {
