@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
       },
       options);
   if (arguments.size() == 2) {
-    std::cout << port.Listen(arguments[1]).value() << std::endl;
+    std::cout << port.Listen(arguments[1]).value() << '\n' << std::flush;
     loop->Run();
     return 0;
   }
@@ -49,7 +49,8 @@ int main(int argc, char** argv) {
           {.certificate_pem = leaf.certificate_pem, .key_pem = leaf.key_pem})
           .value();
   std::ofstream(arguments[2]) << authority.certificate_pem();
-  std::cout << port.ListenTls(arguments[1], [context] { return context; }).value() << std::endl;
+  std::cout << port.ListenTls(arguments[1], [&context] { return context; }).value() << '\n'
+            << std::flush;
   loop->Run();
   return 0;
 }

@@ -236,6 +236,9 @@ void Peer::Pump() {
 void Peer::Linger() {
   lingers_since_ = loop_.clock().Now();
   (void)shutdown(socket_.get(), SHUT_WR);
+  // Its requests, of which a peer that is cut off may have sent many, need not wait that long.
+  line_.reset();
+  connection_.reset();
 }
 
 // Until the socket is full. False: the peer is gone.
@@ -298,11 +301,13 @@ void Peer::ArmTick() {
 
 void Peer::OnTick() {
   const SteadyTime now = loop_.clock().Now();
+  if (lingers_since_) {
+    return now - *lingers_since_ >= kLingerTime ? CloseAndNotify() : ArmTick();
+  }
   const bool is_late = !connection_->has_had_request() && now - started_ >= options_.first_timeout;
   const bool is_idle = connection_->streams() == 0 && now - active_ >= options_.idle_timeout;
   const bool is_stuck = is_full_ && now - active_ >= options_.write_timeout;
-  const bool has_lingered = lingers_since_ && now - *lingers_since_ >= kLingerTime;
-  if (is_late || is_idle || is_stuck || has_lingered) {
+  if (is_late || is_idle || is_stuck) {
     return CloseAndNotify();
   }
   connection_->ResetOlderThan(now - options_.request_timeout);

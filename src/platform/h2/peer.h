@@ -93,6 +93,7 @@ class Peer final : public http::ConnectedPeer, public std::enable_shared_from_th
   UniqueFd socket_;
   const std::shared_ptr<const Handler> handler_;
   const PeerOptions options_;
+  // Null once it waits for the peer to see the end.
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<PeerLine> line_;
   std::function<void()> closed_;

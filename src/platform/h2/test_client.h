@@ -77,8 +77,8 @@ class TestClient {
   TestClient(const TestClient&) = delete;
   TestClient& operator=(const TestClient&) = delete;
 
-  StreamId Request(std::string path, std::string body = "", const http::Headers& headers = {},
-                   std::string method = "POST") {
+  StreamId Request(const std::string& path, std::string body = "",
+                   const http::Headers& headers = {}, const std::string& method = "POST") {
     bodies_.push_back(std::make_unique<std::string>(std::move(body)));
     std::vector<nghttp2_nv> fields{Field(":method", method), Field(":path", path),
                                    Field(":scheme", "http"), Field(":authority", "host")};
