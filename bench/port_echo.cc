@@ -4,7 +4,6 @@
 // Prints the address, and runs until it is killed.
 #include <fstream>
 #include <iostream>
-#include <memory>
 #include <span>
 
 #include "src/platform/port/port.h"
@@ -44,13 +43,13 @@ int main(int argc, char** argv) {
   }
   const kgpu::TestAuthority authority;
   const kgpu::TestCertificate leaf = authority.Issue({.names = {"127.0.0.1", "localhost"}});
-  const std::shared_ptr<const kgpu::tls::Context> context =
-      kgpu::tls::Context::ForServer(
-          {.certificate_pem = leaf.certificate_pem, .key_pem = leaf.key_pem})
-          .value();
+  const auto context = [&leaf] {
+    return kgpu::tls::Context::ForServer(
+               {.certificate_pem = leaf.certificate_pem, .key_pem = leaf.key_pem})
+        .value();
+  };
   std::ofstream(arguments[2]) << authority.certificate_pem();
-  std::cout << port.ListenTls(arguments[1], [&context] { return context; }).value() << '\n'
-            << std::flush;
+  std::cout << port.ListenTls(arguments[1], context).value() << '\n' << std::flush;
   loop->Run();
   return 0;
 }
