@@ -20,6 +20,7 @@ build/release/bench/explain-bench
 build/release/bench/shim-bench
 build/release/bench/fnwatch-bench
 bench/fn_cold_start "${1:-20}"
+bench/port_load
 build/release/bench/agent-bench 11 30
 build/release/bench/change-bench 7
 build/release/bench/features-bench

@@ -1,17 +1,18 @@
-// The one file that knows nghttp2.
+// The one source that knows nghttp2.
 #include "src/platform/h2/connection.h"
 
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/h2/grpc_message.h"
+#include "src/platform/h2/nghttp2_types.h"
 #include "src/platform/h2/peer_budget.h"
 #include "src/platform/h2/stream.h"
 
@@ -25,71 +26,23 @@ constexpr uint64_t kResetBurst = 200;
 constexpr uint64_t kResetRate = 50;
 constexpr size_t kMaxSettings = 16;
 constexpr size_t kMaxUnsentAcks = 200;
+constexpr int kTooLarge = 413;
+constexpr int kUnavailable = 503;
 // Of a field in a header list, besides its text. Source: RFC 9113, 6.5.2.
 constexpr size_t kFieldCost = 32;
 // Of the whole connection; one stream has a quarter, so that four upload at full speed.
 constexpr int32_t kConnectionWindow = int32_t{4} << 20;
 constexpr uint32_t kStreamWindow = uint32_t{1} << 20;
 
-struct SessionDeleter {
-  void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
-};
-struct CallbacksDeleter {
-  void operator()(nghttp2_session_callbacks* callbacks) const {
-    nghttp2_session_callbacks_del(callbacks);
-  }
-};
-struct OptionDeleter {
-  void operator()(nghttp2_option* option) const { nghttp2_option_del(option); }
-};
-
-uint8_t* BytesOf(std::string_view text) {
-  // nghttp2 copies them and never writes.
-  return reinterpret_cast<uint8_t*>(const_cast<char*>(text.data()));
+std::string BodyOf(http::Response& response) {
+  return response.shared_front ? *response.shared_front + response.body : std::move(response.body);
 }
 
-std::string_view TextOf(const uint8_t* bytes, size_t size) {
-  return {reinterpret_cast<const char*>(bytes), size};
+bool HasBody(int code) {
+  constexpr int kNoContent = 204;
+  constexpr int kNotModified = 304;
+  return code != kNoContent && code != kNotModified;
 }
-
-// HTTP/1's fields for connections are errors in HTTP/2.
-bool IsForStreams(std::string_view name) {
-  static constexpr std::array<std::string_view, 5> kOfConnections{
-      "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"};
-  return std::ranges::find(kOfConnections, name) == kOfConnections.end();
-}
-
-// Owns lower-case names for as long as nghttp2 looks at them.
-class Fields {
- public:
-  explicit Fields(const http::Headers& headers) {
-    names_.reserve(headers.fields().size());
-    for (const auto& [name, value] : headers.fields()) {
-      names_.push_back(ToLower(name));
-      if (IsForStreams(names_.back())) {
-        Add(names_.back(), value);
-      }
-    }
-  }
-  void AddFirst(std::string_view name, std::string_view value) {
-    values_.insert(values_.begin(), Pair(name, value));
-  }
-  const nghttp2_nv* data() const { return values_.data(); }
-  size_t size() const { return values_.size(); }
-
- private:
-  static nghttp2_nv Pair(std::string_view name, std::string_view value) {
-    return {.name = BytesOf(name),
-            .value = BytesOf(value),
-            .namelen = name.size(),
-            .valuelen = value.size(),
-            .flags = NGHTTP2_NV_FLAG_NONE};
-  }
-  void Add(std::string_view name, std::string_view value) { values_.push_back(Pair(name, value)); }
-
-  std::vector<std::string> names_;
-  std::vector<nghttp2_nv> values_;
-};
 
 }  // namespace
 
@@ -117,6 +70,7 @@ struct Connection::Impl {
   int OnField(const nghttp2_frame& frame, std::string_view name, std::string_view value);
   void OnFrame(const nghttp2_frame& frame);
   void OnData(StreamId id, std::string_view bytes);
+  void Refuse(StreamId id, StreamState& stream, int code, std::string_view text);
   void OnStreamEnd(StreamId id);
 
   static Impl& Of(void* user) { return *static_cast<Impl*>(user); }
@@ -252,6 +206,7 @@ void Connection::Impl::OnFrame(const nghttp2_frame& frame) {
 void Connection::Impl::Complete(StreamId id, StreamState& stream) {
   bodies -= stream.request.body.size();
   stream.is_complete = true;
+  stream.is_head = stream.request.method == "HEAD";
   has_had_request = true;
   if (!CompleteRequest(stream.request)) {
     (void)nghttp2_submit_rst_stream(session.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_PROTOCOL_ERROR);
@@ -267,17 +222,33 @@ void Connection::Impl::OnData(StreamId id, std::string_view bytes) {
   if (stream == nullptr || stream->is_complete) {
     return;
   }
-  if (stream->request.body.size() + bytes.size() > limits.body ||
-      bodies + bytes.size() > limits.bodies) {
-    (void)nghttp2_submit_rst_stream(session.get(), NGHTTP2_FLAG_NONE, id,
-                                    NGHTTP2_ENHANCE_YOUR_CALM);
-    bodies -= stream->request.body.size();
-    stream->is_complete = true;
-    stream->has_ended = true;
-    return;
+  if (stream->request.body.size() + bytes.size() > limits.body) {
+    return Refuse(id, *stream, kTooLarge,
+                  fmt::format("the body is larger than {} bytes", limits.body));
+  }
+  if (bodies + bytes.size() > limits.bodies) {
+    return Refuse(id, *stream, kUnavailable, "too many large requests at a time: try again later");
   }
   stream->request.body += bytes;
   bodies += bytes.size();
+}
+
+// Before the request is complete. A gRPC client understands the reset: ResourceExhausted.
+void Connection::Impl::Refuse(StreamId id, StreamState& stream, int code, std::string_view text) {
+  bodies -= stream.request.body.size();
+  stream.request.body = std::string();
+  stream.is_complete = true;
+  stream.has_ended = true;
+  has_had_request = true;
+  if (IsGrpc(stream.request)) {
+    (void)nghttp2_submit_rst_stream(session.get(), NGHTTP2_FLAG_NONE, id,
+                                    NGHTTP2_ENHANCE_YOUR_CALM);
+    return;
+  }
+  http::Response response = http::TextResponse(code, text);
+  stream.has_response = true;
+  stream.output = std::exchange(response.body, {});
+  Submit(id, response, true);
 }
 
 void Connection::Impl::OnStreamEnd(StreamId id) {
@@ -316,6 +287,10 @@ ssize_t Connection::Impl::ReadBody(nghttp2_session* session, int32_t id, uint8_t
     return count > 0 ? static_cast<ssize_t>(count) : ssize_t{NGHTTP2_ERR_DEFERRED};
   }
   *flags |= NGHTTP2_DATA_FLAG_EOF;
+  if (nghttp2_session_get_stream_remote_close(session, id) == 0) {
+    // Refused: the rest of the request need not come. Source: RFC 9113, 8.1.
+    (void)nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+  }
   if (!stream->trailers.fields().empty()) {
     *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
     const Fields fields(stream->trailers);
@@ -365,18 +340,21 @@ Status Connection::Receive(std::string_view bytes, SteadyTime now) {
 }
 
 void Connection::Respond(StreamId stream, http::Response response, const http::Headers& trailers) {
-  std::string body =
-      response.shared_front ? *response.shared_front + response.body : std::move(response.body);
-  response.body.clear();
-  response.shared_front.reset();
   StreamState* state = impl_->FindWaiting(stream);
   if (state == nullptr || state->has_response) {
     return;
   }
+  const bool has_body = HasBody(response.code);
+  // Where trailers follow, the client knows the end by them: gRPC's has no length.
+  if (has_body && trailers.fields().empty() && !response.headers.Find("content-length")) {
+    response.headers.Add("content-length", fmt::format("{}", response.body_size()));
+  }
   state->has_response = true;
   state->has_ended = true;
-  state->output = std::move(body);
   state->trailers = trailers;
+  if (has_body && !state->is_head) {
+    state->output = BodyOf(response);
+  }
   impl_->Submit(stream, response, !state->output.empty() || !trailers.fields().empty());
 }
 
@@ -386,8 +364,13 @@ void Connection::Begin(StreamId stream, http::Response head) {
     return;
   }
   state->has_response = true;
-  state->output = head.shared_front ? *head.shared_front + head.body : std::move(head.body);
-  impl_->Submit(stream, head, true);
+  const bool may_have_body = HasBody(head.code) && !state->is_head;
+  if (may_have_body) {
+    state->output = BodyOf(head);
+  } else {
+    state->has_ended = true;
+  }
+  impl_->Submit(stream, head, may_have_body);
 }
 
 bool Connection::Write(StreamId stream, std::string_view bytes) {
@@ -443,6 +426,14 @@ void Connection::ResetOlderThan(SteadyTime time) {
   }
 }
 
+void Connection::ResetStuck(SteadyTime now, std::chrono::nanoseconds limit) {
+  for (auto& [id, stream] : impl_->streams) {
+    if (stream.LookAtWait(now) >= limit) {
+      (void)nghttp2_submit_rst_stream(impl_->session.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+    }
+  }
+}
+
 std::string_view Connection::Output() {
   while (impl_->output.size() - impl_->sent < impl_->limits.output) {
     const uint8_t* bytes = nullptr;
@@ -466,6 +457,17 @@ void Connection::Consume(size_t count) {
 
 size_t Connection::streams() const {
   return impl_->streams.size();
+}
+
+bool Connection::is_handling() const {
+  return std::ranges::any_of(impl_->streams, [](const auto& entry) {
+    return entry.second.is_complete && !entry.second.has_ended;
+  });
+}
+
+bool Connection::is_answering() const {
+  return std::ranges::any_of(impl_->streams,
+                             [](const auto& entry) { return entry.second.pending() > 0; });
 }
 
 bool Connection::has_had_request() const {

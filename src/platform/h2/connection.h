@@ -21,8 +21,8 @@ using StreamId = int32_t;
 struct Limits {
   uint32_t streams = 100;                // at a time
   uint32_t header = uint32_t{64} << 10;  // of one request, as HTTP/2 counts it
-  size_t body = size_t{4} << 20;         // of one request
-  size_t bodies = size_t{32} << 20;      // of all requests that are incomplete
+  size_t body = size_t{4} << 20;         // of one request; over it: 413, or a reset for gRPC
+  size_t bodies = size_t{32} << 20;      // of all that are incomplete; 503, or a reset for gRPC
   size_t output = size_t{256} << 10;     // bytes for the peer that may be ready at a time
 };
 
@@ -48,9 +48,10 @@ class Connection {
   Status Receive(std::string_view bytes, SteadyTime now);
 
   // The response: status and headers, then a body, then trailers if there are any. Ignored for a
-  // stream that is gone.
+  // stream that is gone. A response to HEAD, or with code 204 or 304, is sent without its body.
   void Respond(StreamId stream, http::Response response, const http::Headers& trailers = {});
-  // The same in pieces: Begin, Write …, End. Write is false if the stream is gone.
+  // The same in pieces: Begin, Write …, End. Write is false if the stream is gone, or its response
+  // has no body.
   void Begin(StreamId stream, http::Response head);
   bool Write(StreamId stream, std::string_view bytes);
   void End(StreamId stream, const http::Headers& trailers = {});
@@ -65,12 +66,19 @@ class Connection {
   void Shutdown();
   // Resets streams whose request is incomplete since before `time`.
   void ResetOlderThan(SteadyTime time);
+  // Resets streams of which the peer has taken nothing for `limit`, although bytes wait: it opens
+  // no window. To be called again and again; it compares with the time before.
+  void ResetStuck(SteadyTime now, std::chrono::nanoseconds limit);
 
   // What is to be sent; fills up to Limits::output. Remove what was sent with Consume.
   std::string_view Output();
   void Consume(size_t count);
 
   size_t streams() const;
+  // Whether a complete request waits for its response, or for more of it.
+  bool is_handling() const;
+  // Whether a complete response waits for the peer to take it.
+  bool is_answering() const;
   // Whether a request has been received at all.
   bool has_had_request() const;
   // Nothing more will be received or sent.

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 #include <nghttp2/nghttp2.h>
 
-#include <map>
 #include <optional>
 #include <vector>
 
+#include "src/platform/h2/test_client.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::h2 {
@@ -18,116 +18,6 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-std::string FrameOf(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload) {
-  std::string frame;
-  for (int shift = 16; shift >= 0; shift -= 8) {
-    frame += static_cast<char>(payload.size() >> shift);
-  }
-  frame += static_cast<char>(type);
-  frame += static_cast<char>(flags);
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    frame += static_cast<char>(stream >> shift);
-  }
-  return frame.append(payload);
-}
-
-// The other end, by the same library.
-class TestClient {
- public:
-  struct Answer {
-    std::map<std::string, std::string> fields;  // of head and trailers
-    std::string body;
-    std::optional<uint32_t> closed;  // with this error code
-  };
-
-  TestClient() {
-    nghttp2_session_callbacks* callbacks = nullptr;
-    nghttp2_session_callbacks_new(&callbacks);
-    nghttp2_session_callbacks_set_on_header_callback(
-        callbacks,
-        [](nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
-           const uint8_t* value, size_t value_size, uint8_t, void* user) {
-          Of(user).answers[frame->hd.stream_id].fields[Text(name, name_size)] =
-              Text(value, value_size);
-          return 0;
-        });
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
-        callbacks, [](nghttp2_session*, uint8_t, int32_t stream, const uint8_t* bytes, size_t size,
-                      void* user) {
-          Of(user).answers[stream].body += Text(bytes, size);
-          return 0;
-        });
-    nghttp2_session_callbacks_set_on_stream_close_callback(
-        callbacks, [](nghttp2_session*, int32_t stream, uint32_t code, void* user) {
-          Of(user).answers[stream].closed = code;
-          return 0;
-        });
-    nghttp2_session_client_new(&session_, callbacks, this);
-    nghttp2_session_callbacks_del(callbacks);
-    nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, nullptr, 0);
-  }
-  ~TestClient() { nghttp2_session_del(session_); }
-  TestClient(const TestClient&) = delete;
-  TestClient& operator=(const TestClient&) = delete;
-
-  StreamId Request(std::string path, std::string body = "", const http::Headers& headers = {}) {
-    bodies_.push_back(std::make_unique<std::string>(std::move(body)));
-    std::vector<nghttp2_nv> fields{Field(":method", "POST"), Field(":path", path),
-                                   Field(":scheme", "http"), Field(":authority", "host")};
-    for (const auto& [name, value] : headers.fields()) {
-      fields.push_back(Field(name, value));
-    }
-    nghttp2_data_provider provider{};
-    provider.source.ptr = bodies_.back().get();
-    provider.read_callback = [](nghttp2_session*, int32_t, uint8_t* to, size_t room,
-                                uint32_t* flags, nghttp2_data_source* source, void*) {
-      auto& rest = *static_cast<std::string*>(source->ptr);
-      const size_t count = std::min(room, rest.size());
-      rest.copy(reinterpret_cast<char*>(to), count);
-      rest.erase(0, count);
-      *flags |= rest.empty() ? uint32_t{NGHTTP2_DATA_FLAG_EOF} : 0U;
-      return static_cast<ssize_t>(count);
-    };
-    return nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(), &provider,
-                                  nullptr);
-  }
-  void Cancel(StreamId stream) {
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
-  }
-
-  std::string Send() {
-    std::string bytes;
-    const uint8_t* part = nullptr;
-    for (ssize_t size = nghttp2_session_mem_send(session_, &part); size > 0;
-         size = nghttp2_session_mem_send(session_, &part)) {
-      bytes += Text(part, static_cast<size_t>(size));
-    }
-    return bytes;
-  }
-  void Receive(std::string_view bytes) {
-    nghttp2_session_mem_recv(session_, reinterpret_cast<const uint8_t*>(bytes.data()),
-                             bytes.size());
-  }
-
-  std::map<StreamId, Answer> answers;
-
- private:
-  static TestClient& Of(void* user) { return *static_cast<TestClient*>(user); }
-  static std::string Text(const uint8_t* bytes, size_t size) {
-    return {reinterpret_cast<const char*>(bytes), size};
-  }
-  static nghttp2_nv Field(std::string_view name, std::string_view value) {
-    return {.name = reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
-            .value = reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())),
-            .namelen = name.size(),
-            .valuelen = value.size(),
-            .flags = NGHTTP2_NV_FLAG_NONE};
-  }
-
-  nghttp2_session* session_ = nullptr;
-  std::vector<std::unique_ptr<std::string>> bodies_;
-};
 
 class ConnectionTest : public ::testing::Test {
  protected:
@@ -194,6 +84,27 @@ TEST_F(ConnectionTest, TakesARequestAndResponds) {
   EXPECT_EQ(connection_->streams(), 0U);
 }
 
+TEST_F(ConnectionTest, TellsHowFarItsRequestsAre) {
+  Open();
+  ASSERT_OK(
+      ReceiveRaw(std::string(kPreface) + FrameOf(NGHTTP2_SETTINGS, 0, 0, "") +
+                 FrameOf(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, "\x83\x86\x84\x41\x01h")));
+  EXPECT_EQ(connection_->streams(), 1U);
+  EXPECT_FALSE(connection_->is_handling()) << "the request is incomplete";
+  ASSERT_OK(ReceiveRaw(FrameOf(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1, "x")));
+  EXPECT_TRUE(connection_->is_handling());
+  EXPECT_FALSE(connection_->is_answering());
+  connection_->Respond(1, {.body = std::string(size_t{100} << 10, 'x')});
+  EXPECT_FALSE(connection_->is_handling());
+  connection_->Consume(connection_->Output().size());
+  EXPECT_TRUE(connection_->is_answering()) << "more than the client's window";
+  const std::string window("\0\x0f\0\0", 4);
+  ASSERT_OK(ReceiveRaw(FrameOf(NGHTTP2_WINDOW_UPDATE, 0, 0, window) +
+                       FrameOf(NGHTTP2_WINDOW_UPDATE, 0, 1, window)));
+  EXPECT_FALSE(connection_->is_answering());
+  EXPECT_EQ(connection_->streams(), 0U);
+}
+
 TEST_F(ConnectionTest, StreamsAResponse) {
   Open();
   const StreamId stream = client_.Request("/");
@@ -240,20 +151,70 @@ TEST_F(ConnectionTest, TellsOfCallsThatThePeerGivesUp) {
 
 TEST_F(ConnectionTest, ResetsARequestThatIsTooLarge) {
   Open({.body = 10});
+  const http::Headers grpc{{"content-type", "application/grpc"}};
+  const StreamId call = client_.Request("/", "01234567890", grpc);
   const StreamId large = client_.Request("/", "01234567890");
   const StreamId small = client_.Request("/", "0123456789");
   ASSERT_OK(Talk());
-  EXPECT_EQ(client_.answers[large].closed, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  EXPECT_EQ(client_.answers[call].closed, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  EXPECT_EQ(client_.answers[large].fields[":status"], "413");
+  EXPECT_EQ(client_.answers[large].body, "the body is larger than 10 bytes\n");
+  EXPECT_EQ(client_.answers[large].closed, uint32_t{NGHTTP2_NO_ERROR});
   ASSERT_EQ(requests_.size(), 1U);
   EXPECT_EQ(requests_[0].first, small);
   EXPECT_THAT(resets_, IsEmpty());
+}
+
+TEST_F(ConnectionTest, EndsAnUploadThatIsTooLarge) {
+  Open({.body = 10});
+  const StreamId stream = client_.Request("/", std::string(size_t{8} << 20, 'x'));
+  ASSERT_OK(Talk());
+  EXPECT_EQ(client_.answers[stream].fields[":status"], "413");
+  EXPECT_EQ(client_.answers[stream].closed, uint32_t{NGHTTP2_NO_ERROR}) << "nothing more may come";
+  EXPECT_EQ(connection_->streams(), 0U);
+}
+
+TEST_F(ConnectionTest, SendsNoBodyWhereNoneMayBe) {
+  Open();
+  const StreamId head = client_.Request("/", "", {}, "HEAD");
+  const StreamId head_in_pieces = client_.Request("/", "", {}, "HEAD");
+  const StreamId nothing = client_.Request("/");
+  ASSERT_OK(Talk());
+  connection_->Respond(head, {.body = "12345"});
+  connection_->Begin(head_in_pieces, {.body = "12345"});
+  EXPECT_FALSE(connection_->Write(head_in_pieces, "more"));
+  connection_->End(head_in_pieces);
+  connection_->Respond(nothing, {.code = 204, .body = "12345"});
+  ASSERT_OK(Talk());
+  for (const StreamId stream : {head, head_in_pieces, nothing}) {
+    EXPECT_EQ(client_.answers[stream].closed, uint32_t{NGHTTP2_NO_ERROR}) << stream;
+    EXPECT_EQ(client_.answers[stream].body, "") << stream;
+  }
+  EXPECT_EQ(client_.answers[head].fields["content-length"], "5");
+  EXPECT_EQ(client_.answers[nothing].fields.count("content-length"), 0U);
+  EXPECT_EQ(connection_->streams(), 0U);
+}
+
+TEST_F(ConnectionTest, TellsTheLengthOfAWholeBody) {
+  Open();
+  const StreamId stream = client_.Request("/");
+  const StreamId given = client_.Request("/");
+  ASSERT_OK(Talk());
+  connection_->Respond(stream,
+                       {.shared_front = std::make_shared<std::string>("123"), .body = "45"});
+  connection_->Respond(given, {.headers = {{"Content-Length", "2"}}, .body = "45"});
+  ASSERT_OK(Talk());
+  EXPECT_EQ(client_.answers[stream].fields["content-length"], "5");
+  EXPECT_EQ(client_.answers[stream].body, "12345");
+  EXPECT_EQ(client_.answers[given].body, "45");
+  EXPECT_EQ(client_.answers[given].closed, uint32_t{NGHTTP2_NO_ERROR});
 }
 
 TEST_F(ConnectionTest, LimitsTheMemoryOfIncompleteRequests) {
   Open({.body = 1000, .bodies = 15});
   const StreamId stream = client_.Request("/", std::string(16, 'x'));
   ASSERT_OK(Talk());
-  EXPECT_EQ(client_.answers[stream].closed, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  EXPECT_EQ(client_.answers[stream].fields[":status"], "503");
   const StreamId next = client_.Request("/", std::string(15, 'x'));
   ASSERT_OK(Talk());
   ASSERT_EQ(requests_.size(), 1U);
@@ -360,6 +321,44 @@ TEST_F(ConnectionTest, ResetsRequestsThatDoNotComeToAnEnd) {
   connection_->ResetOlderThan(now_ + std::chrono::seconds(1));
   (void)connection_->Output();
   EXPECT_EQ(connection_->streams(), 0U);
+}
+
+TEST_F(ConnectionTest, ResetsResponsesThatNobodyTakes) {
+  Open();
+  ASSERT_OK(ReceiveRaw(std::string(kPreface) + FrameOf(NGHTTP2_SETTINGS, 0, 0, "") +
+                       FrameOf(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM,
+                               1, "\x83\x86\x84\x41\x01h")));
+  connection_->Respond(1, {.body = std::string(size_t{200} << 10, 'x')});
+  const auto wait = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      now_ += std::chrono::seconds(1);
+      connection_->ResetStuck(now_, std::chrono::seconds(10));
+      connection_->Consume(connection_->Output().size());
+    }
+  };
+  wait(10);
+  EXPECT_EQ(connection_->streams(), 1U);
+  // One byte more, and it has as long again.
+  const std::string window("\0\0\0\1", 4);
+  ASSERT_OK(ReceiveRaw(FrameOf(NGHTTP2_WINDOW_UPDATE, 0, 0, window) +
+                       FrameOf(NGHTTP2_WINDOW_UPDATE, 0, 1, window)));
+  wait(10);
+  EXPECT_EQ(connection_->streams(), 1U);
+  wait(1);
+  EXPECT_EQ(connection_->streams(), 0U);
+}
+
+TEST_F(ConnectionTest, AHandlerMayTakeItsTime) {
+  Open();
+  const StreamId stream = client_.Request("/");
+  ASSERT_OK(Talk());
+  connection_->Begin(stream, {.body = "first"});
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_OK(Talk());
+    now_ += std::chrono::seconds(1);
+    connection_->ResetStuck(now_, std::chrono::seconds(10));
+  }
+  EXPECT_TRUE(connection_->IsOpen(stream)) << "nothing waits for the client";
 }
 
 TEST_F(ConnectionTest, FinishesStreamsAfterAShutdown) {

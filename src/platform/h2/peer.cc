@@ -9,6 +9,7 @@
 
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/http/writer.h"
 
 namespace kgpu::h2 {
 namespace {
@@ -16,6 +17,9 @@ namespace {
 constexpr size_t kReceiveSize = size_t{64} << 10;
 // How exact the timeouts are.
 constexpr std::chrono::milliseconds kTick{1'000};
+// A socket that is closed with unread bytes takes what it has sent back from the peer, the reason
+// for the end among it: so the rest is read, for this long.
+constexpr std::chrono::milliseconds kLingerTime{1'000};
 
 }  // namespace
 
@@ -34,7 +38,7 @@ struct Responder::Link {
   // The peer, if the stream still waits for the rest of its response.
   std::shared_ptr<Peer> Open() const {
     std::shared_ptr<Peer> live = peer.lock();
-    return live && live->socket_.is_valid() && live->connection_->IsOpen(stream) ? live : nullptr;
+    return live && live->is_serving() && live->connection_->IsOpen(stream) ? live : nullptr;
   }
 
   const std::weak_ptr<Peer> peer;
@@ -47,14 +51,14 @@ Responder::Responder(std::weak_ptr<Peer> peer, StreamId stream)
 
 void Responder::Send(http::Response response, const http::Headers& trailers) const {
   if (const auto peer = link_->Open()) {
-    peer->connection_->Respond(link_->stream, std::move(response), trailers);
+    peer->connection_->Respond(link_->stream, peer->Dated(std::move(response)), trailers);
     peer->Pump();
   }
 }
 
 void Responder::Begin(http::Response head) const {
   if (const auto peer = link_->Open()) {
-    peer->connection_->Begin(link_->stream, std::move(head));
+    peer->connection_->Begin(link_->stream, peer->Dated(std::move(head)));
     peer->Pump();
   }
 }
@@ -84,23 +88,38 @@ size_t Responder::pending() const {
   return peer ? peer->connection_->Pending(link_->stream) : 0;
 }
 
-StatusOr<std::shared_ptr<Peer>> Peer::Create(EventLoop& loop, UniqueFd socket,
+// Source: RFC 9110, 6.6.1.
+http::Response Peer::Dated(http::Response response) const {
+  if (!response.headers.Find("date")) {
+    response.headers.Add("date", http::HttpDate(loop_.clock().WallNow()));
+  }
+  return response;
+}
+
+StatusOr<std::shared_ptr<Peer>> Peer::Create(EventLoop& loop, http::Http2Socket socket,
                                              std::shared_ptr<const Handler> handler,
                                              const PeerOptions& options) {
-  std::shared_ptr<Peer> peer(new Peer(loop, std::move(socket), std::move(handler), options));
-  ASSIGN_OR_RETURN(peer->connection_,
-                   Connection::Create(
-                       options.limits,
-                       {.on_request = [self = peer.get()](StreamId stream, http::Request request) {
-                         const Responder responder(self->weak_from_this(), stream);
-                         try {
-                           (*self->handler_)(request, responder);
-                         } catch (const std::exception& e) {
-                           KGPU_LOG(kError, "HTTP/2 handler threw an exception",
-                                    {"path", request.path}, {"what", e.what()});
-                         }
-                       }}));
+  std::shared_ptr<Peer> peer(new Peer(loop, std::move(socket.socket), std::move(handler), options));
+  RETURN_IF_ERROR(peer->Open(std::move(socket.session), socket.is_unix));
   return peer;
+}
+
+Status Peer::Open(std::unique_ptr<tls::Session> session, bool is_unix) {
+  const bool has_tls = session != nullptr;
+  const auto handle = [this, has_tls, is_unix](StreamId stream, http::Request request) {
+    request.has_tls = has_tls;
+    request.is_from_unix_socket = is_unix;
+    const Responder responder(weak_from_this(), stream);
+    try {
+      (*handler_)(request, responder);
+    } catch (const std::exception& e) {
+      KGPU_LOG(kError, "HTTP/2 handler threw an exception", {"path", request.path},
+               {"what", e.what()});
+    }
+  };
+  ASSIGN_OR_RETURN(connection_, Connection::Create(options_.limits, {.on_request = handle}));
+  line_ = std::make_unique<PeerLine>(*connection_, std::move(session));
+  return OkStatus();
 }
 
 Peer::Peer(EventLoop& loop, UniqueFd socket, std::shared_ptr<const Handler> handler,
@@ -122,7 +141,8 @@ Status Peer::Start(std::string_view received, std::function<void()> closed) {
   closed_ = std::move(closed);
   ArmTick();
   const auto self = shared_from_this();
-  Receive(received);
+  is_receiving_ = true;
+  OnReceived(connection_->Receive(received, active_));
   return OkStatus();
 }
 
@@ -143,63 +163,101 @@ void Peer::CloseAndNotify() {
 }
 
 void Peer::Shutdown() {
+  if (!is_serving()) {
+    return;
+  }
   const auto self = shared_from_this();
   connection_->Shutdown();
   Pump();
 }
 
 bool Peer::is_busy() const {
-  return socket_.is_valid() && connection_->streams() > 0;
+  return is_serving() && connection_->streams() > 0;
+}
+
+http::Claim Peer::claim() const {
+  if (!is_serving()) {
+    return http::Claim::kNone;
+  }
+  if (connection_->is_handling()) {
+    return http::Claim::kHandling;
+  }
+  return connection_->is_answering() || is_full_ ? http::Claim::kAnswer : http::Claim::kNone;
 }
 
 void Peer::OnReadable() {
   const auto self = shared_from_this();
   std::array<char, kReceiveSize> bytes;  // NOLINT(cppcoreguidelines-init-variables): recv fills it
   const ssize_t count = recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-  if (count > 0) {
-    return Receive({bytes.data(), static_cast<size_t>(count)});
+  if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) {
+    return CloseAndNotify();
   }
-  if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
-    CloseAndNotify();
+  if (count < 0 || lingers_since_) {
+    return;
   }
-}
-
-void Peer::Receive(std::string_view bytes) {
   active_ = loop_.clock().Now();
   is_receiving_ = true;
-  const Status status = connection_->Receive(bytes, active_);
+  OnReceived(line_->Receive({bytes.data(), static_cast<size_t>(count)}, active_));
+}
+
+void Peer::OnReceived(const Status& status) {
   is_receiving_ = false;
   if (!status.ok()) {
     is_broken_ = true;
     KGPU_LOG(kDebug, "HTTP/2 connection ended", {"reason", Message(status)});
+  }
+  if (line_->has_peer_closed()) {
+    return CloseAndNotify();
   }
   Pump();
 }
 
 void Peer::Pump() {
   // What responses from within Receive add is sent once, after it.
-  if (is_receiving_ || !socket_.is_valid()) {
+  if (is_receiving_ || !is_serving()) {
     return;
   }
   const auto self = shared_from_this();
-  while (!is_full_ && !connection_->Output().empty()) {
-    if (!SendSome()) {
+  if (!Flush()) {
+    return CloseAndNotify();
+  }
+  if (!is_full_ && (is_broken_ || line_->has_ended() || connection_->is_finished())) {
+    line_->End();
+    if (!Flush()) {
       return CloseAndNotify();
     }
-  }
-  if (!is_full_ && (is_broken_ || connection_->is_finished())) {
-    return CloseAndNotify();
+    if (!is_full_) {
+      Linger();
+    }
   }
   SettleWatches();
 }
 
+void Peer::Linger() {
+  lingers_since_ = loop_.clock().Now();
+  (void)shutdown(socket_.get(), SHUT_WR);
+  // Its requests, of which a peer that is cut off may have sent many, need not wait that long.
+  line_.reset();
+  connection_.reset();
+}
+
+// Until the socket is full. False: the peer is gone.
+bool Peer::Flush() {
+  while (!is_full_ && !line_->Output().empty()) {
+    if (!SendSome()) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // False: the peer is gone.
 bool Peer::SendSome() {
-  const std::string_view output = connection_->Output();
+  const std::string_view output = line_->Output();
   const ssize_t count =
       send(socket_.get(), output.data(), output.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (count >= 0) {
-    connection_->Consume(static_cast<size_t>(count));
+    line_->Consume(static_cast<size_t>(count));
     active_ = loop_.clock().Now();
     return true;
   }
@@ -209,7 +267,7 @@ bool Peer::SendSome() {
 
 void Peer::SettleWatches() {
   // A peer that does not read our answers may not ask for more.
-  if (!Settle(!is_full_ && !is_broken_, readable_, true) || !Settle(is_full_, writable_, false)) {
+  if (!Settle(!is_full_, readable_, true) || !Settle(is_full_, writable_, false)) {
     CloseAndNotify();
   }
 }
@@ -243,6 +301,9 @@ void Peer::ArmTick() {
 
 void Peer::OnTick() {
   const SteadyTime now = loop_.clock().Now();
+  if (lingers_since_) {
+    return now - *lingers_since_ >= kLingerTime ? CloseAndNotify() : ArmTick();
+  }
   const bool is_late = !connection_->has_had_request() && now - started_ >= options_.first_timeout;
   const bool is_idle = connection_->streams() == 0 && now - active_ >= options_.idle_timeout;
   const bool is_stuck = is_full_ && now - active_ >= options_.write_timeout;
@@ -250,6 +311,7 @@ void Peer::OnTick() {
     return CloseAndNotify();
   }
   connection_->ResetOlderThan(now - options_.request_timeout);
+  connection_->ResetStuck(now, options_.write_timeout);
   ArmTick();
   Pump();
 }

@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/h2/connection.h"
+#include "src/platform/h2/peer_line.h"
+#include "src/platform/http/connected_peer.h"
 #include "src/platform/http/message.h"
 
 namespace kgpu::h2 {
@@ -18,8 +21,8 @@ struct PeerOptions {
   Limits limits;
   std::chrono::milliseconds first_timeout{10'000};    // until the first request
   std::chrono::milliseconds request_timeout{60'000};  // for each whole request
-  std::chrono::milliseconds write_timeout{60'000};    // for the peer to take any bytes
-  std::chrono::milliseconds idle_timeout{300'000};    // without a stream
+  std::chrono::milliseconds write_timeout{60'000};  // for the peer to take any bytes of a response
+  std::chrono::milliseconds idle_timeout{300'000};  // without a stream
 };
 
 class Peer;
@@ -44,26 +47,24 @@ class Responder {
 };
 
 // Held by shared_ptr, since a handler may drop it. Lives on the loop's thread.
-class Peer : public std::enable_shared_from_this<Peer> {
+class Peer final : public http::ConnectedPeer, public std::enable_shared_from_this<Peer> {
  public:
   using Handler = std::function<void(const http::Request&, Responder)>;
 
-  // `socket` is connected and non-blocking; `loop` must outlive the peer. Errors:
-  // ResourceExhausted.
-  static StatusOr<std::shared_ptr<Peer>> Create(EventLoop& loop, UniqueFd socket,
+  // `loop` must outlive the peer. Errors: ResourceExhausted.
+  static StatusOr<std::shared_ptr<Peer>> Create(EventLoop& loop, http::Http2Socket socket,
                                                 std::shared_ptr<const Handler> handler,
                                                 const PeerOptions& options);
-  ~Peer();
+  ~Peer() override;
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  // `received`: bytes that were read already, to find out which protocol this is. `closed` is
-  // called once, unless Close is called.
-  Status Start(std::string_view received, std::function<void()> closed);
-  // Idempotent; calls no callback.
-  void Close();
-  // No new requests; closes once those in progress have their responses.
-  void Shutdown();
+  // See ConnectedPeer; `received` is without TLS.
+  Status Start(std::string_view received, std::function<void()> closed) override;
+  void Close() override;
+  void Shutdown() override;
+  http::Claim claim() const override;
+  bool is_active() const override { return !lingers_since_; }
   // Whether requests or responses are in progress.
   bool is_busy() const;
 
@@ -71,11 +72,17 @@ class Peer : public std::enable_shared_from_this<Peer> {
   friend class Responder;
   Peer(EventLoop& loop, UniqueFd socket, std::shared_ptr<const Handler> handler,
        const PeerOptions& options);
+  // Whether it still responds: it has not ended, nor does it wait for the peer to see the end.
+  bool is_serving() const { return socket_.is_valid() && !lingers_since_; }
+  Status Open(std::unique_ptr<tls::Session> session, bool is_unix);
+  http::Response Dated(http::Response response) const;
   void OnReadable();
-  void Receive(std::string_view bytes);
+  void OnReceived(const Status& status);
   // Sends until the socket is full, then sets the watches.
   void Pump();
+  bool Flush();
   bool SendSome();
+  void Linger();
   void SettleWatches();
   bool Settle(bool wants, WatchId& watch, bool is_read);
   void OnTick();
@@ -86,11 +93,14 @@ class Peer : public std::enable_shared_from_this<Peer> {
   UniqueFd socket_;
   const std::shared_ptr<const Handler> handler_;
   const PeerOptions options_;
+  // Null once it waits for the peer to see the end.
   std::unique_ptr<Connection> connection_;
+  std::unique_ptr<PeerLine> line_;
   std::function<void()> closed_;
   bool is_receiving_ = false;
   bool is_full_ = false;    // the socket takes no more for now
   bool is_broken_ = false;  // closes once the output is sent
+  std::optional<SteadyTime> lingers_since_;
   SteadyTime started_;
   SteadyTime active_;  // when bytes last moved
   WatchId readable_ = WatchId::kNone;

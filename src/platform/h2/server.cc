@@ -56,7 +56,8 @@ void Server::OnSocket(UniqueFd socket) {
     KGPU_LOG(kDebug, "too many HTTP/2 connections", {"limit", max_connections_});
     return;
   }
-  StatusOr<std::shared_ptr<Peer>> peer = Peer::Create(loop_, std::move(socket), handler_, options_);
+  StatusOr<std::shared_ptr<Peer>> peer =
+      Peer::Create(loop_, {.socket = std::move(socket)}, handler_, options_);
   if (!peer.ok()) {
     KGPU_LOG(kWarning, "HTTP/2 connection refused", {"reason", Message(peer.status())});
     return;

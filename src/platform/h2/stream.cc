@@ -15,6 +15,7 @@ size_t StreamState::Take(char* to, size_t room) {
   const size_t count = std::min(room, pending());
   std::memcpy(to, output.data() + sent, count);
   sent += count;
+  taken += count;
   if (sent == output.size()) {
     output.clear();
     sent = 0;
@@ -23,6 +24,16 @@ size_t StreamState::Take(char* to, size_t room) {
     sent = 0;
   }
   return count;
+}
+
+std::chrono::nanoseconds StreamState::LookAtWait(SteadyTime now) {
+  if (pending() == 0) {
+    waits_since.reset();
+  } else if (!waits_since || taken != taken_before) {
+    waits_since = now;
+  }
+  taken_before = taken;
+  return waits_since ? now - *waits_since : std::chrono::nanoseconds(0);
 }
 
 void StreamState::Append(std::string_view bytes) {

@@ -47,6 +47,17 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     }
   }
 
+  void Shutdown() {
+    is_shut_down_ = true;
+    acceptors_.clear();
+    // Copies: a peer may close meanwhile.
+    for (const auto& [number, peer] : std::map(peers_)) {
+      peer->Shutdown();
+    }
+  }
+
+  bool may_be_http2() const { return setup_->http2 != nullptr; }
+
   size_t connections() const {
     return static_cast<size_t>(
         std::ranges::count_if(peers_, [](const auto& entry) { return entry.second->is_active(); }));
@@ -54,7 +65,7 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
 
   bool is_busy() const {
     return std::ranges::any_of(peers_, [](const auto& entry) {
-      return entry.second->is_active() && entry.second->claim() != ServerPeer::Claim::kNone;
+      return entry.second->is_active() && entry.second->claim() != Claim::kNone;
     });
   }
 
@@ -105,8 +116,8 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     ReportFull();
     auto least = peers_.end();
     for (auto at = peers_.begin(); at != peers_.end(); ++at) {
-      const ServerPeer& peer = *at->second;
-      if (peer.is_active() && peer.claim() != ServerPeer::Claim::kHandling &&
+      const ConnectedPeer& peer = *at->second;
+      if (peer.is_active() && peer.claim() != Claim::kHandling &&
           (least == peers_.end() || peer.claim() < least->second->claim())) {
         least = at;
       }
@@ -134,35 +145,63 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
       return;
     }
     const uint64_t number = ++last_peer_;
-    const auto peer =
-        std::make_shared<ServerPeer>(setup_, std::move(socket), is_unix, std::move(session));
-    peers_.emplace(number, peer);
     // Weak: a peer may outlive us in a callback.
-    const auto closed = [weak = weak_from_this(), number] {
+    const auto on_http2 = [weak = weak_from_this(), number](Http2Socket http2,
+                                                            std::string_view received) {
+      if (const auto self = weak.lock()) {
+        self->Replace(number, std::move(http2), received);
+      }
+    };
+    const auto peer = std::make_shared<ServerPeer>(setup_, std::move(socket), is_unix,
+                                                   std::move(session), on_http2);
+    if (is_full) {
+      peer->Refuse(503, "too many connections: try again later");
+    }
+    Start(number, peer, {});
+  }
+
+  // Puts one that speaks HTTP/2 in the place of the peer with this number.
+  void Replace(uint64_t number, Http2Socket socket, std::string_view received) {
+    peers_.erase(number);
+    StatusOr<std::shared_ptr<ConnectedPeer>> peer = setup_->http2(std::move(socket));
+    if (!peer.ok()) {
+      KGPU_LOG(kWarning, "HTTP/2 connection refused", {"reason", Message(peer.status())});
+      return;
+    }
+    Start(number, *peer, received);
+    if (is_shut_down_) {
+      (*peer)->Shutdown();
+    }
+  }
+
+  void Start(uint64_t number, const std::shared_ptr<ConnectedPeer>& peer,
+             std::string_view received) {
+    peers_.emplace(number, peer);
+    const Status started = peer->Start(received, [weak = weak_from_this(), number] {
       if (const auto self = weak.lock()) {
         self->peers_.erase(number);
       }
-    };
-    if (is_full) {
-      peer->StartAndRefuse(503, "too many connections: try again later", closed);
-    } else {
-      peer->Start(closed);
+    });
+    if (!started.ok()) {
+      peers_.erase(number);
     }
   }
 
   const std::shared_ptr<const ServerSetup> setup_;
   std::vector<std::unique_ptr<sys::Acceptor>> acceptors_;
-  std::map<uint64_t, std::shared_ptr<ServerPeer>> peers_;
+  std::map<uint64_t, std::shared_ptr<ConnectedPeer>> peers_;
   uint64_t last_peer_ = 0;
+  bool is_shut_down_ = false;
   std::optional<SteadyTime> reported_full_;
 };
 
-Server::Server(EventLoop& loop, Handler handler, ServerOptions options)
-    : impl_(std::make_shared<Impl>(std::make_shared<const ServerSetup>(ServerSetup{
-          .loop = loop,
-          .options = options,
-          .handler = std::move(handler),
-          .handshakes = std::make_shared<HandshakeBudget>(options.max_new_handshakes)}))) {
+Server::Server(EventLoop& loop, Handler handler, ServerOptions options, Http2Maker http2)
+    : impl_(std::make_shared<Impl>(std::make_shared<const ServerSetup>(
+          ServerSetup{.loop = loop,
+                      .options = options,
+                      .handler = std::move(handler),
+                      .handshakes = std::make_shared<HandshakeBudget>(options.max_new_handshakes),
+                      .http2 = std::move(http2)}))) {
 }
 
 Server::~Server() {
@@ -174,14 +213,24 @@ StatusOr<std::string> Server::Listen(const std::string& address, mode_t mode) {
 }
 
 StatusOr<std::string> Server::ListenTls(const std::string& address, TlsSource tls) {
-  return impl_->Listen(address, 0600,
-                       [source = std::move(tls)]() -> StatusOr<std::unique_ptr<tls::Session>> {
-                         std::shared_ptr<const tls::Context> context = source();
-                         if (context == nullptr) {
-                           return nullptr;
-                         }
-                         return tls::Session::ForServer(std::move(context));
-                       });
+  std::vector<std::string> protocols;
+  if (impl_->may_be_http2()) {
+    protocols = {"h2", "http/1.1", "http/1.0"};
+  }
+  return impl_->Listen(
+      address, 0600,
+      [source = std::move(tls),
+       protocols = std::move(protocols)]() -> StatusOr<std::unique_ptr<tls::Session>> {
+        std::shared_ptr<const tls::Context> context = source();
+        if (context == nullptr) {
+          return nullptr;
+        }
+        return tls::Session::ForServer(std::move(context), protocols);
+      });
+}
+
+void Server::Shutdown() {
+  impl_->Shutdown();
 }
 
 void Server::Stop() {

@@ -13,6 +13,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/http/connected_peer.h"
 #include "src/platform/http/message.h"
 #include "src/platform/http/parser.h"
 
@@ -89,8 +90,9 @@ class Server {
   // without TLS.
   using TlsSource = std::function<std::shared_ptr<const tls::Context>()>;
 
-  // `loop` must outlive the server.
-  Server(EventLoop& loop, Handler handler, ServerOptions options = {});
+  // `loop` must outlive the server. `http2`: serves the connections that speak HTTP/2, which count
+  // toward max_connections; null: they are refused.
+  Server(EventLoop& loop, Handler handler, ServerOptions options = {}, Http2Maker http2 = nullptr);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -103,6 +105,9 @@ class Server {
   // The same with TLS at a TCP address.
   StatusOr<std::string> ListenTls(const std::string& address, TlsSource tls);
 
+  // No new connections. Those that are open close once they have the response to their request in
+  // progress, or to their first one.
+  void Shutdown();
   // Closes everything: requests in progress get no response, responders do nothing. Idempotent.
   void Stop();
 

@@ -60,7 +60,7 @@ void ServerConnection::Parse(WallTime now) {
 
 Request ServerConnection::TakeRequest() {
   phase_ = Phase::kHandling;
-  keeps_alive_ = parser_->keeps_alive();
+  keeps_alive_ = parser_->keeps_alive() && !is_shut_down_;
   is_http11_ = parser_->is_http11();
   Request request = parser_->Take();
   is_head_ = request.method == "HEAD";
@@ -95,7 +95,7 @@ void ServerConnection::BeginStream(Response head, WallTime now) {
   if (head.shared_front) {
     AppendPiece(*head.shared_front);
   }
-  AppendPiece(head.body);
+  AppendPiece(std::move(head.body));
   if (has_input_ended_) {
     phase_ = Phase::kClosing;
   }
@@ -103,12 +103,12 @@ void ServerConnection::BeginStream(Response head, WallTime now) {
 
 void ServerConnection::Write(std::string_view bytes) {
   if (phase_ == Phase::kStreaming) {
-    AppendPiece(bytes);
+    output_.Append(is_http11_ ? Chunk(bytes) : std::string(bytes));
   }
 }
 
-void ServerConnection::AppendPiece(std::string_view bytes) {
-  output_.Append(is_http11_ ? Chunk(bytes) : std::string(bytes));
+void ServerConnection::AppendPiece(std::string bytes) {
+  output_.Append(is_http11_ ? Chunk(bytes) : std::move(bytes));
 }
 
 void ServerConnection::EndStream(WallTime now) {
@@ -122,6 +122,7 @@ void ServerConnection::EndStream(WallTime now) {
 }
 
 void ServerConnection::FinishAnswer(WallTime now) {
+  has_responded_ = true;
   if (!keeps_alive_) {
     phase_ = Phase::kClosing;
     return;
@@ -139,6 +140,14 @@ void ServerConnection::Refuse(int code, std::string_view reason, WallTime now) {
   output_.Append(response.body);
   input_.clear();
   phase_ = Phase::kClosing;
+}
+
+void ServerConnection::Shutdown() {
+  is_shut_down_ = true;
+  keeps_alive_ = false;
+  if (phase_ == Phase::kIdle && has_responded_) {
+    phase_ = Phase::kClosing;
+  }
 }
 
 void ServerConnection::Abort() {

@@ -50,6 +50,9 @@ class ServerConnection {
   void EndStream(WallTime now);
   // In any phase except kStreaming: sends `code` and closes.
   void Refuse(int code, std::string_view reason, WallTime now);
+  // In any phase: closes after the response to the request in progress, which is the last one. A
+  // peer that has had no response yet may still send its request, as it knows nothing of our end.
+  void Shutdown();
   // In any phase: closes, and drops unsent output.
   void Abort();
 
@@ -58,13 +61,15 @@ class ServerConnection {
 
  private:
   void Parse(WallTime now);
-  void AppendPiece(std::string_view bytes);
+  void AppendPiece(std::string bytes);
   void FinishAnswer(WallTime now);
 
   const ParserLimits limits_;
   Phase phase_ = Phase::kIdle;
   std::string input_;
   bool has_input_ended_ = false;
+  bool has_responded_ = false;
+  bool is_shut_down_ = false;
   std::unique_ptr<RequestParser> parser_;
   bool has_continued_ = false;  // "100 Continue" was sent for this request
   // Of the request in progress:

@@ -113,6 +113,47 @@ TEST_F(ServerConnectionTest, PermitsABodyThatIsWaitedFor) {
   EXPECT_EQ(Sent(http_), "HTTP/1.1 100 Continue\r\n\r\n") << "of the next request too";
 }
 
+TEST_F(ServerConnectionTest, EndsAfterTheRequestInProgress) {
+  Receive(kPlainGet);
+  (void)http_.TakeRequest();
+  http_.Shutdown();
+  Receive(kPlainGet);
+  http_.Respond(TextResponse(200, "last"), kConnectionNow);
+  EXPECT_EQ(http_.phase(), Phase::kClosing) << "the next request is too late";
+  const std::string sent = Sent(http_);
+  EXPECT_THAT(sent, HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_THAT(sent, EndsWith("last\n"));
+}
+
+TEST_F(ServerConnectionTest, AStreamInProgressGoesOnToItsEnd) {
+  Receive(kPlainGet);
+  (void)http_.TakeRequest();
+  http_.BeginStream({}, kConnectionNow);
+  http_.Shutdown();
+  ASSERT_EQ(http_.phase(), Phase::kStreaming);
+  http_.Write("more");
+  http_.EndStream(kConnectionNow);
+  EXPECT_EQ(http_.phase(), Phase::kClosing);
+  EXPECT_THAT(Sent(http_), EndsWith("more\r\n0\r\n\r\n"));
+}
+
+TEST_F(ServerConnectionTest, TheFirstRequestMayComeAfterAShutdown) {
+  http_.Shutdown();
+  Receive(kPlainGet);
+  ASSERT_EQ(http_.phase(), Phase::kReady);
+  (void)http_.TakeRequest();
+  http_.Respond(TextResponse(200, "ok"), kConnectionNow);
+  EXPECT_EQ(http_.phase(), Phase::kClosing);
+}
+
+TEST_F(ServerConnectionTest, AnIdleConnectionEndsAtAShutdown) {
+  Receive(kPlainGet);
+  (void)http_.TakeRequest();
+  http_.Respond(TextResponse(200, "ok"), kConnectionNow);
+  http_.Shutdown();
+  EXPECT_EQ(http_.phase(), Phase::kClosing);
+}
+
 TEST_F(ServerConnectionTest, SendsNoBodyForHead) {
   Receive("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
   (void)http_.TakeRequest();

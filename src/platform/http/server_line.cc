@@ -32,12 +32,10 @@ void ServerLine::Receive(std::string_view bytes, WallTime now) {
     }
   }
   if (session_ == nullptr) {
-    return http_.Receive(bytes, now);
+    return Pass(bytes, now);
   }
   const Status status = session_->Feed(bytes);
-  if (const std::string input = session_->TakeInput(); !input.empty()) {
-    http_.Receive(input, now);
-  }
+  Pass(session_->TakeInput(), now);
   if (!status.ok()) {
     return Break(status);
   }
@@ -45,6 +43,32 @@ void ServerLine::Receive(std::string_view bytes, WallTime now) {
     http_.ReceiveEnd();
   }
   wire_.Append(session_->TakeOutput());
+}
+
+void ServerLine::Pass(std::string_view text, WallTime now) {
+  if (protocol_ == Protocol::kUnknown) {
+    first_bytes_ += text;
+    SettleProtocol();
+    if (protocol_ == Protocol::kHttp1) {
+      http_.Receive(TakeFirstBytes(), now);
+    }
+  } else if (protocol_ == Protocol::kHttp2) {
+    first_bytes_ += text;
+  } else if (!text.empty()) {
+    http_.Receive(text, now);
+  }
+}
+
+void ServerLine::SettleProtocol() {
+  const std::string agreed = session_ == nullptr ? "" : session_->Protocol();
+  const std::string_view front = std::string_view(first_bytes_).substr(0, kHttp2Preface.size());
+  // A connection that was refused already is told so in HTTP/1.1.
+  if (http_.phase() == Phase::kClosing || (!agreed.empty() && agreed != "h2") ||
+      (agreed.empty() && !kHttp2Preface.starts_with(front))) {
+    protocol_ = Protocol::kHttp1;
+  } else if (agreed == "h2" || front == kHttp2Preface) {
+    protocol_ = Protocol::kHttp2;
+  }
 }
 
 void ServerLine::Fill() {

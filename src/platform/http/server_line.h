@@ -1,7 +1,9 @@
 // The bytes of a server's connection on the wire: plain, or inside TLS.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -13,14 +15,27 @@
 
 namespace kgpu::http {
 
+// What a client of HTTP/2 sends first. Source: RFC 9113, 3.4.
+inline constexpr std::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+struct LineOptions {
+  // With a session: also accept a peer that speaks plain HTTP from its first byte.
+  bool takes_plain = false;
+  // Find out whether the peer speaks HTTP/2: by the protocol that TLS agreed on, else by its first
+  // bytes.
+  bool may_be_http2 = false;
+};
+
 // Owned by the connection's peer; `http` must outlive it.
 class ServerLine {
  public:
-  // Without a session, bytes pass unchanged. `takes_plain`: also accept a peer that speaks plain
-  // HTTP from its first byte.
+  // Without a session, bytes pass unchanged.
   ServerLine(ServerConnection& http, std::unique_ptr<tls::Session> session,
-             bool takes_plain = false)
-      : http_(http), session_(std::move(session)), takes_plain_(takes_plain) {}
+             const LineOptions& options = {})
+      : http_(http),
+        session_(std::move(session)),
+        takes_plain_(options.takes_plain),
+        protocol_(options.may_be_http2 ? Protocol::kUnknown : Protocol::kHttp1) {}
 
   // Whether the next bytes start a handshake, which is expensive.
   bool BeginsHandshake(std::string_view bytes) const;
@@ -38,14 +53,28 @@ class ServerLine {
   bool is_shaking_hands() const {
     return session_ != nullptr && !has_ended_ && !session_->is_open();
   }
+  // Whether the peer speaks HTTP/2. Then the connection has received nothing; once all output has
+  // been sent, somebody else continues, with the session and with the peer's bytes so far.
+  bool is_http2() const {
+    return protocol_ == Protocol::kHttp2 && http_.phase() != Phase::kClosing;
+  }
+  std::unique_ptr<tls::Session> TakeSession() { return std::move(session_); }
+  std::string TakeFirstBytes() { return std::exchange(first_bytes_, {}); }
 
  private:
+  enum class Protocol : uint8_t { kUnknown, kHttp1, kHttp2 };
+
+  // Bytes of the peer without TLS.
+  void Pass(std::string_view text, WallTime now);
+  void SettleProtocol();
   void Seal();
   void Break(const Status& status);
 
   ServerConnection& http_;
   std::unique_ptr<tls::Session> session_;
   const bool takes_plain_;
+  Protocol protocol_;
+  std::string first_bytes_;  // until the protocol is known
   OutputQueue wire_;
   bool has_begun_ = false;  // the peer has sent a byte
   bool has_ended_ = false;

@@ -17,6 +17,8 @@
 namespace {
 
 using kgpu::WallTime;
+using kgpu::http::kHttp2Preface;
+using kgpu::http::LineOptions;
 using kgpu::http::OutputQueue;
 using kgpu::http::Phase;
 using kgpu::http::ServerConnection;
@@ -46,8 +48,8 @@ const Contexts& TheContexts() {
 // One end of a connection that answers each request with its path.
 class Server {
  public:
-  explicit Server(std::unique_ptr<Session> session, bool takes_plain = false)
-      : line_(http_, std::move(session), takes_plain) {}
+  explicit Server(std::unique_ptr<Session> session, const LineOptions& options = {})
+      : line_(http_, std::move(session), options) {}
 
   void Receive(std::string_view bytes) {
     if (!bytes.empty() && (http_.wants_input() || line_.is_shaking_hands())) {
@@ -67,6 +69,8 @@ class Server {
     return sent;
   }
   bool is_shaking_hands() const { return line_.is_shaking_hands(); }
+  bool is_http2() const { return line_.is_http2(); }
+  std::string TakeFirstBytes() { return line_.TakeFirstBytes(); }
 
  private:
   void TakeWire(std::string& sent) {
@@ -125,6 +129,20 @@ std::string AskPlainly(Server& server, std::string_view text, size_t piece) {
   return answer;
 }
 
+// Where HTTP/2 may come too, only its preface makes a difference.
+void CheckThatOnlyThePrefaceMatters(std::string_view text, size_t piece,
+                                    std::string_view answer_of_http1) {
+  Server server(nullptr, {.may_be_http2 = true});
+  const std::string answer = AskPlainly(server, text, piece);
+  if (text.starts_with(kHttp2Preface)) {
+    if (!server.is_http2() || !answer.empty() || server.TakeFirstBytes() != text) {
+      std::abort();
+    }
+  } else if (server.is_http2() || (!kHttp2Preface.starts_with(text) && answer != answer_of_http1)) {
+    std::abort();
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -148,10 +166,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   // Where both are taken, a method's first letter tells.
   if (text.front() >= 'A' && text.front() <= 'Z') {
-    Server both(NewServerSession(), true);
+    Server both(NewServerSession(), {.takes_plain = true});
     if (AskPlainly(both, text, piece) != answer) {
       std::abort();
     }
   }
+  CheckThatOnlyThePrefaceMatters(text, piece, answer);
   return 0;
 }

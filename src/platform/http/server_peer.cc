@@ -19,37 +19,51 @@ constexpr std::chrono::milliseconds kLingerTime{1000};
 }  // namespace
 
 ServerPeer::ServerPeer(std::shared_ptr<const ServerSetup> setup, UniqueFd socket, bool is_unix,
-                       std::unique_ptr<tls::Session> session)
+                       std::unique_ptr<tls::Session> session, Http2Handler on_http2)
     : setup_(std::move(setup)),
       socket_(std::move(socket)),
       is_unix_(is_unix),
       http_(setup_->options.limits),
-      line_(http_, std::move(session), setup_->options.takes_plain) {
+      line_(http_, std::move(session),
+            {.takes_plain = setup_->options.takes_plain, .may_be_http2 = setup_->http2 != nullptr}),
+      on_http2_(std::move(on_http2)) {
 }
 
 ServerPeer::~ServerPeer() {
   Close();
 }
 
-void ServerPeer::Start(std::function<void()> closed) {
+Status ServerPeer::Start(std::string_view received, std::function<void()> closed) {
   closed_ = std::move(closed);
+  if (!received.empty()) {
+    line_.Receive(received, WallNow());
+  }
   Pump();
+  return OkStatus();
 }
 
-void ServerPeer::StartAndRefuse(int code, std::string_view reason, std::function<void()> closed) {
+void ServerPeer::Refuse(int code, std::string_view reason) {
   is_refused_ = true;
   http_.Refuse(code, reason, WallNow());
-  Start(std::move(closed));
 }
 
 void ServerPeer::Close() {
   closed_ = nullptr;
   drained_ = nullptr;
+  StopWatching();
+  socket_.Reset();
+}
+
+void ServerPeer::StopWatching() {
   EventLoop& loop = setup_->loop;
   loop.Unwatch(std::exchange(readable_, WatchId::kNone));
   loop.Unwatch(std::exchange(writable_, WatchId::kNone));
   loop.CancelTimer(std::exchange(timer_, TimerId::kNone));
-  socket_.Reset();
+}
+
+void ServerPeer::Shutdown() {
+  http_.Shutdown();
+  Pump();
 }
 
 void ServerPeer::CloseAndNotify() {
@@ -64,7 +78,7 @@ void ServerPeer::CloseAndNotify() {
   }
 }
 
-ServerPeer::Claim ServerPeer::claim() const {
+Claim ServerPeer::claim() const {
   const Phase phase = http_.phase();
   if (phase == Phase::kReady || phase == Phase::kHandling || phase == Phase::kStreaming) {
     return Claim::kHandling;
@@ -205,9 +219,22 @@ void ServerPeer::Pump() {
     Handle();
   }
   is_pumping_ = false;
-  if (socket_.is_valid()) {
-    Settle();
+  if (!socket_.is_valid()) {
+    return;
   }
+  if (line_.is_http2() && line_.is_flushed()) {
+    return HandOver();
+  }
+  Settle();
+}
+
+void ServerPeer::HandOver() {
+  StopWatching();
+  closed_ = nullptr;
+  const std::string received = line_.TakeFirstBytes();
+  std::exchange(on_http2_, nullptr)(
+      {.socket = std::move(socket_), .session = line_.TakeSession(), .is_unix = is_unix_},
+      received);
 }
 
 void ServerPeer::Handle() {
@@ -269,7 +296,8 @@ void ServerPeer::Linger() {
 
 void ServerPeer::SettleWatches() {
   EventLoop& loop = setup_->loop;
-  const bool wants_read = http_.wants_input() || is_lingering_ || line_.is_shaking_hands();
+  const bool wants_read =
+      !line_.is_http2() && (http_.wants_input() || is_lingering_ || line_.is_shaking_hands());
   const bool wants_write = !line_.wire().empty();
   const auto settle = [&](bool wants, WatchId& watch, auto&& start) {
     if (!wants) {

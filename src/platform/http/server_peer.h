@@ -12,6 +12,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/unique_fd.h"
+#include "src/platform/http/connected_peer.h"
 #include "src/platform/http/server.h"
 #include "src/platform/http/server_connection.h"
 #include "src/platform/http/server_line.h"
@@ -42,33 +43,29 @@ struct ServerSetup {
   ServerOptions options;
   Server::Handler handler;
   std::shared_ptr<HandshakeBudget> handshakes = nullptr;
+  Http2Maker http2 = nullptr;  // null: HTTP/1.1 only
 };
 
-// Owned by the server, and by itself during a callback.
-class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
+class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_this<ServerPeer> {
  public:
+  // Called instead of `closed` for a peer that speaks HTTP/2; with its bytes so far.
+  using Http2Handler = std::function<void(Http2Socket, std::string_view received)>;
+
   // `session`: null without TLS.
   ServerPeer(std::shared_ptr<const ServerSetup> setup, UniqueFd socket, bool is_unix,
-             std::unique_ptr<tls::Session> session);
-  ~ServerPeer();
+             std::unique_ptr<tls::Session> session, Http2Handler on_http2);
+  ~ServerPeer() override;
   ServerPeer(const ServerPeer&) = delete;
   ServerPeer& operator=(const ServerPeer&) = delete;
 
-  // `closed` is called once, unless Close is called.
-  void Start(std::function<void()> closed);
-  void StartAndRefuse(int code, std::string_view reason, std::function<void()> closed);
-  // Idempotent; calls no callback.
-  void Close();
-  // False for a connection that only waits for its peer to see the end.
-  bool is_active() const { return !is_lingering_ && !is_refused_; }
-  // Which connection is closed first when there are too many: the one with the lowest claim.
-  enum class Claim : uint8_t {
-    kNone,      // no request, or no new one
-    kAnswer,    // its response is being sent
-    kHandling,  // its request is being handled: cannot be closed
-  };
-  Claim claim() const;
-  bool is_shaking_hands() const { return line_.is_shaking_hands(); }
+  Status Start(std::string_view received, std::function<void()> closed) override;
+  // Answers no request, and closes.
+  void Refuse(int code, std::string_view reason);
+  void Close() override;
+  void Shutdown() override;
+  bool is_active() const override { return !is_lingering_ && !is_refused_; }
+  Claim claim() const override;
+  bool is_shaking_hands() const override { return line_.is_shaking_hands(); }
 
   // For the request with this number; false for any other.
   bool IsWaiting(uint64_t request) const;
@@ -95,6 +92,8 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   void Handle();
   bool Flush();
   void Settle();
+  void HandOver();
+  void StopWatching();
   void Linger();
   void SettleWatches();
   void SettleTimer();
@@ -110,6 +109,7 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   const bool is_unix_;
   ServerConnection http_;
   ServerLine line_;
+  Http2Handler on_http2_;
   std::function<void()> closed_;
   std::function<void()> drained_;  // of a stream
   uint64_t request_ = 0;           // number of the last request handed out

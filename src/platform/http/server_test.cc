@@ -524,6 +524,28 @@ TEST_F(HttpServerTest, StopsDuringARequest) {
   EXPECT_THAT(sys::ConnectUnix(path_), StatusIs(StatusCode::kNotFound));
 }
 
+TEST_F(HttpServerTest, FinishesItsRequestsAfterAShutdown) {
+  ServeLater();
+  Client idle = Connect();
+  Ask(idle, kGet);
+  waiting_.at(0).Send(TextResponse(200, "ok"));
+  EXPECT_NE(idle.Receive(), "");
+  Client busy = Connect();
+  Ask(busy, kGet);
+  server_->Shutdown();
+  EXPECT_THAT(sys::ConnectUnix(path_), StatusIs(StatusCode::kNotFound));
+  EXPECT_EQ(idle.Receive(), "");
+  EXPECT_TRUE(idle.is_closed());
+  EXPECT_TRUE(server_->is_busy());
+  waiting_.at(1).Send(TextResponse(200, "last"));
+  EXPECT_EQ(BodyOf(busy.Receive()), "last\n");
+  EXPECT_TRUE(busy.is_closed());
+  EXPECT_FALSE(server_->is_busy());
+  loop_.Advance(seconds(2));
+  EXPECT_EQ(loop_.watches(), 0U);
+  EXPECT_EQ(loop_.timers(), 0U);
+}
+
 TEST_F(HttpServerTest, MayBeDestroyedByItsHandler) {
   Serve([this](const Request&, const Responder& responder) {
     server_.reset();

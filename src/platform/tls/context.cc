@@ -10,6 +10,7 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/tls/context_impl.h"
 #include "src/platform/tls/memory_bio.h"
+#include "src/platform/tls/protocols.h"
 
 namespace kgpu::tls {
 namespace {
@@ -157,6 +158,7 @@ StatusOr<std::shared_ptr<const Context>> Context::ForServer(const ServerOptions&
         SSL_VERIFY_PEER | (options.is_client_optional ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT),
         nullptr);
   }
+  AnswerOffers(impl->ssl.get());
   // Sessions are never resumed: tickets would only be work.
   (void)SSL_CTX_set_num_tickets(impl->ssl.get(), 0);
   SSL_CTX_set_options(impl->ssl.get(), SSL_OP_NO_TICKET);

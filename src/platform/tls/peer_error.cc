@@ -114,6 +114,9 @@ Status AlertError(int reason) {
       return FailedPrecondition("the peer does not support TLS 1.2 or later");
     case SSL_R_TLSV1_UNRECOGNIZED_NAME:
       return FailedPrecondition("the peer does not know the requested server name");
+    case SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL:
+      return FailedPrecondition(
+          "the peer speaks none of the protocols that we offer inside TLS (ALPN)");
     case SSL_R_HTTP_REQUEST:
     case SSL_R_HTTPS_PROXY_REQUEST:
       return Unavailable("the peer speaks HTTP without TLS");

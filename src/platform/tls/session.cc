@@ -13,6 +13,7 @@
 #include "src/platform/tls/memory_bio.h"
 #include "src/platform/tls/openssl.h"
 #include "src/platform/tls/peer_error.h"
+#include "src/platform/tls/protocols.h"
 
 namespace kgpu::tls {
 namespace {
@@ -145,9 +146,10 @@ struct Session::Impl {
   Status FlushPending() { return WriteNow(std::exchange(pending, {})); }
 
   const std::shared_ptr<const Context> context;
-  // Both outlive ssl.
+  // These outlive ssl.
   MemoryBio memory;
   Verification verification;
+  std::string protocols;  // what a server accepts
   SslPtr ssl;
   std::string input;
   std::string pending;  // written before the handshake was over
@@ -157,19 +159,27 @@ struct Session::Impl {
 };
 
 StatusOr<std::unique_ptr<Session>> Session::ForClient(std::shared_ptr<const Context> context,
-                                                      const std::string& server_name) {
+                                                      const std::string& server_name,
+                                                      const std::vector<std::string>& protocols) {
   auto impl = std::make_unique<Impl>(std::move(context));
   RETURN_IF_ERROR(impl->Open());
   RETURN_IF_ERROR(Expect(impl->ssl.get(), server_name));
   impl->verification.server_name = server_name;
+  if (!protocols.empty()) {
+    ASSIGN_OR_RETURN(const std::string list, ProtocolList(protocols));
+    RETURN_IF_ERROR(OfferProtocols(impl->ssl.get(), list));
+  }
   SSL_set_connect_state(impl->ssl.get());
   RETURN_IF_ERROR(impl->Advance());
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 
-StatusOr<std::unique_ptr<Session>> Session::ForServer(std::shared_ptr<const Context> context) {
+StatusOr<std::unique_ptr<Session>> Session::ForServer(std::shared_ptr<const Context> context,
+                                                      const std::vector<std::string>& protocols) {
   auto impl = std::make_unique<Impl>(std::move(context));
   RETURN_IF_ERROR(impl->Open());
+  ASSIGN_OR_RETURN(impl->protocols, ProtocolList(protocols));
+  AcceptProtocols(impl->ssl.get(), impl->protocols);
   SSL_set_accept_state(impl->ssl.get());
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
@@ -222,6 +232,10 @@ bool Session::is_open() const {
 
 bool Session::has_peer_closed() const {
   return impl_->has_peer_closed;
+}
+
+std::string Session::Protocol() const {
+  return impl_->is_open ? AgreedProtocol(impl_->ssl.get()) : "";
 }
 
 std::optional<PeerName> Session::Peer() const {

@@ -25,11 +25,16 @@ class Session {
  public:
   // The client's side. The server's certificate must be valid now, come from the context's
   // authorities and list `server_name`, a DNS name or an IP address, among its alternative names;
-  // its common name is ignored. The first bytes for the server are available immediately. Errors:
-  // InvalidArgument (invalid name).
-  static StatusOr<std::unique_ptr<Session>> ForClient(std::shared_ptr<const Context> context,
-                                                      const std::string& server_name);
-  static StatusOr<std::unique_ptr<Session>> ForServer(std::shared_ptr<const Context> context);
+  // its common name is ignored. The first bytes for the server are available immediately.
+  // `protocols`: those that the client speaks inside TLS, best first; empty: it offers none.
+  // Errors: InvalidArgument (invalid name).
+  static StatusOr<std::unique_ptr<Session>> ForClient(
+      std::shared_ptr<const Context> context, const std::string& server_name,
+      const std::vector<std::string>& protocols = {});
+  // `protocols`: those that the server speaks, best first: a client that offers only others is
+  // refused. Empty: offers are ignored. Errors: InvalidArgument (invalid name).
+  static StatusOr<std::unique_ptr<Session>> ForServer(
+      std::shared_ptr<const Context> context, const std::vector<std::string>& protocols = {});
   virtual ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -51,6 +56,9 @@ class Session {
   virtual bool is_open() const;
   // Whether the peer has said that no more data follows; without that, a connection was cut.
   virtual bool has_peer_closed() const;
+  // The protocol that both sides agreed on ("h2"), once the handshake is complete; empty if the
+  // client offered none. Source: RFC 7301 (ALPN).
+  virtual std::string Protocol() const;
   // The peer's name if it has a certificate, once the handshake is complete.
   virtual std::optional<PeerName> Peer() const;
 

@@ -91,6 +91,60 @@ TEST_F(TlsSessionTest, PiecesMakeNoDifference) {
   EXPECT_EQ(server_->TakeInput(), "early");
 }
 
+class TlsProtocolTest : public TlsSessionTest {
+ protected:
+  void Agree(const std::vector<std::string>& offered, const std::vector<std::string>& accepted) {
+    const TestCertificate leaf = authority_.Issue({.names = {"api.test"}});
+    server_ =
+        Session::ForServer(
+            Context::ForServer({.certificate_pem = leaf.certificate_pem, .key_pem = leaf.key_pem})
+                .value(),
+            accepted)
+            .value();
+    client_ =
+        Session::ForClient(Context::ForClient({.ca_pem = authority_.certificate_pem()}).value(),
+                           "api.test", offered)
+            .value();
+    EXPECT_EQ(server_->Protocol(), "");
+    Exchange();
+  }
+};
+
+TEST_F(TlsProtocolTest, TheServerPicksWhatItLikesBest) {
+  Agree({"http/1.1", "other", "h2"}, {"h2", "http/1.1"});
+  EXPECT_EQ(server_->Protocol(), "h2");
+  EXPECT_EQ(client_->Protocol(), "h2");
+  Agree({"http/1.1"}, {"h2", "http/1.1"});
+  EXPECT_EQ(server_->Protocol(), "http/1.1");
+  EXPECT_EQ(client_->Protocol(), "http/1.1");
+}
+
+TEST_F(TlsProtocolTest, NobodyHasToOfferOne) {
+  Agree({}, {"h2"});
+  EXPECT_TRUE(server_->is_open());
+  EXPECT_EQ(server_->Protocol(), "");
+  Agree({"h2"}, {});
+  EXPECT_TRUE(client_->is_open());
+  EXPECT_EQ(client_->Protocol(), "");
+}
+
+TEST_F(TlsProtocolTest, RefusesAClientThatOffersOnlyOthers) {
+  Agree({"other"}, {"h2", "http/1.1"});
+  EXPECT_EQ(server_status_.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(client_status_.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(client_status_, StatusIs(StatusCode::kFailedPrecondition, HasSubstr("ALPN")));
+  EXPECT_FALSE(client_->is_open());
+}
+
+TEST_F(TlsProtocolTest, RefusesNamesThatFitNoHandshake) {
+  const auto context = Context::ForClient({.ca_pem = authority_.certificate_pem()}).value();
+  for (const std::string& name : {std::string(), std::string(256, 'x')}) {
+    EXPECT_EQ(Session::ForClient(context, "api.test", {name}).status().code(),
+              StatusCode::kInvalidArgument);
+  }
+  EXPECT_OK(Session::ForClient(context, "api.test", {std::string(255, 'x')}));
+}
+
 TEST_F(TlsSessionTest, TheServerMayBeAnAddress) {
   for (const std::string address : {"127.0.0.1", "::1", "2001:db8::7"}) {
     Join({.names = {"127.0.0.1", "::1", "2001:db8::7"}}, address);
