@@ -73,6 +73,13 @@ class QueueService {
     return true;
   }
 
+  void Deploy() const {
+    http::Request deploy{.method = "POST", .target = "/system/functions"};
+    deploy.body = R"({"Service":"hello","Image":"localhost/kgpu-fn/hello"})";
+    const http::Response deployed = Ask(deploy);
+    ASSERT_EQ(deployed.code, 200) << deployed.body;
+  }
+
  private:
   TempDir dir_;
   std::optional<Background> service_;
@@ -81,10 +88,7 @@ class QueueService {
 TEST(QueueServiceTest, ACallOutlivesItsServiceAndCanBePurged) {
   QueueService service;
   service.Start();
-  http::Request deploy{.method = "POST", .target = "/system/functions"};
-  deploy.body = R"({"Service":"hello","Image":"localhost/kgpu-fn/hello"})";
-  const http::Response deployed = service.Ask(deploy);
-  ASSERT_EQ(deployed.code, 200) << deployed.body;
+  service.Deploy();
   http::Request call{.method = "POST", .target = "/async-function/hello"};
   call.headers.Add("X-Call-Id", "order-1");
   ASSERT_EQ(service.Ask(call).code, 202);

@@ -192,7 +192,12 @@ void CallQueue::Put(CallRecord call, Accepted accepted) {
           NoteDisk(status);
         }
         if (!status.ok()) {
-          return accepted(Annotate(status, "the call was not queued"));
+          const bool is_full = status.code() == StatusCode::kResourceExhausted;
+          return accepted(
+              is_full ? ResourceExhausted("the call was not queued: {}: {}: free space there, "
+                                          "or purge calls with kgpu fn queue purge",
+                                          options_.folder, Message(status))
+                      : Annotate(status, "the call was not queued"));
         }
         if (stored->number != 0) {
           kept->number = stored->number;

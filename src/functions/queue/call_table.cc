@@ -134,12 +134,13 @@ StatusOr<CallTable::Opened> CallTable::OpenFile(const std::string& path,
 
 Status CallTable::SetUp() {
   // Nobody else reads the file: the exclusive lock also spares SQLite the memory that it would
-  // share. auto_vacuum must come before the first table.
-  RETURN_IF_ERROR(
-      database_.Run("PRAGMA locking_mode=EXCLUSIVE; PRAGMA auto_vacuum=INCREMENTAL;"
-                    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
-                    "PRAGMA journal_size_limit=67108864; PRAGMA cache_size=-8192;"
-                    "PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF;"));
+  // share. auto_vacuum must come before the first table. Debian's SQLite overwrites what is removed
+  // with zeros unless it is told not to: on a full disk, nothing could be removed.
+  RETURN_IF_ERROR(database_.Run(
+      "PRAGMA locking_mode=EXCLUSIVE; PRAGMA auto_vacuum=INCREMENTAL;"
+      "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+      "PRAGMA journal_size_limit=67108864; PRAGMA cache_size=-8192;"
+      "PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF; PRAGMA secure_delete=OFF;"));
   ASSIGN_OR_RETURN(Statement limit, database_.Prepare(fmt::format(
                                         "PRAGMA max_page_count={}",
                                         static_cast<int64_t>(limits_.file_bytes) / kPageSize)));
@@ -305,6 +306,11 @@ Status CallTable::Visit(const CallSelection& selection, const std::set<int64_t>&
       return OkStatus();
     }
   }
+}
+
+void CallTable::Compact() {
+  (void)database_.Run("PRAGMA incremental_vacuum");
+  (void)database_.Run("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
 Status CallTable::CleanUp(WallTime now) {

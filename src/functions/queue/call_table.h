@@ -59,6 +59,9 @@ class CallTable {
   // under way. Ends when `visit` returns false.
   Status Visit(const CallSelection& selection, const std::set<int64_t>& running,
                const std::function<bool(const CallRecord&, CallState)>& visit);
+  // Gives the space of removed calls back to the file system, as far as there is room to do so.
+  // Outside of a transaction.
+  void Compact();
   // Drops old idempotency keys, and gives space back to the file system.
   Status CleanUp(WallTime now);
 

@@ -22,6 +22,7 @@ namespace {
 
 constexpr size_t kMostAtOnce = 256;  // operations of one transaction
 constexpr std::chrono::seconds kStopLimit{10};
+constexpr std::chrono::seconds kCompactEvery{1};
 constexpr int kStuckExitCode = 1;
 
 struct TableTask {
@@ -58,9 +59,14 @@ Status RunTogether(CallTable& table, Iterator first, Iterator last) {
   return status;
 }
 
-void RunAll(CallTable& table, std::vector<TableTask>& tasks) {
-  if (RunTogether(table, tasks.begin(), tasks.end()).ok()) {
-    return;
+// `may_compact`: whether a full disk is worth the time.
+Status RunAll(CallTable& table, std::vector<TableTask>& tasks, bool may_compact) {
+  Status together = RunTogether(table, tasks.begin(), tasks.end());
+  if (together.ok()) {
+    return together;
+  }
+  if (together.code() == StatusCode::kResourceExhausted && may_compact) {
+    table.Compact();
   }
   for (auto task = tasks.begin(); task != tasks.end(); ++task) {
     const Status status = RunTogether(table, task, std::next(task));
@@ -68,6 +74,7 @@ void RunAll(CallTable& table, std::vector<TableTask>& tasks) {
       task->result = status;
     }
   }
+  return together;
 }
 
 }  // namespace
@@ -153,11 +160,20 @@ class TableWorker::Impl {
     return OkStatus();
   }
 
+  void RunTasks(std::vector<TableTask>& tasks) {
+    const SteadyTime now = loop_.clock().Now();
+    const bool may_compact = !compacted_ || now - *compacted_ >= kCompactEvery;
+    const Status status = RunAll(*table_, tasks, may_compact);
+    if (may_compact && status.code() == StatusCode::kResourceExhausted) {
+      compacted_ = now;
+    }
+  }
+
   void Work() {
     for (std::vector<TableTask> tasks = Next(); !tasks.empty(); tasks = Next()) {
       const Status status = OpenTable();
       if (status.ok()) {
-        RunAll(*table_, tasks);
+        RunTasks(tasks);
       } else {
         for (TableTask& task : tasks) {
           task.result = status;
@@ -213,7 +229,8 @@ class TableWorker::Impl {
   const UniqueFd done_wake_;
   WatchId watch_ = WatchId::kNone;
   std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
-  std::optional<CallTable> table_;  // of the worker's thread
+  std::optional<CallTable> table_;       // of the worker's thread
+  std::optional<SteadyTime> compacted_;  // of the worker's thread: for a full disk
 
   Mutex mutex_;
   Condition wake_;
