@@ -62,6 +62,11 @@ add_library(kgpu_nghttp2 INTERFACE)
 add_library(kgpu::nghttp2 ALIAS kgpu_nghttp2)
 target_link_libraries(kgpu_nghttp2 INTERFACE -l:libnghttp2.a)
 
+# The queue of asynchronous calls on disk.
+add_library(kgpu_sqlite INTERFACE)
+add_library(kgpu::sqlite ALIAS kgpu_sqlite)
+target_link_libraries(kgpu_sqlite INTERFACE -l:libsqlite3.a -lm -ldl Threads::Threads)
+
 # Names to addresses, without the system's resolver, which a static program cannot use.
 add_library(kgpu_cares INTERFACE)
 add_library(kgpu::cares ALIAS kgpu_cares)

@@ -13,7 +13,7 @@ compiler=(g++-12-aarch64-linux-gnu gcc-12-aarch64-linux-gnu cpp-12-aarch64-linux
 libraries=(libabsl-dev libfmt-dev libfmt9 libyaml-cpp-dev libtomlplusplus-dev libcli11-dev
   libgrpc++-dev libgrpc-dev libprotobuf-dev libupb-dev libboost1.81-dev libboost-json1.81-dev
   libboost-container1.81-dev zlib1g-dev libzstd-dev libssl-dev libc-ares-dev libre2-dev libnghttp2-dev
-  libc6-dev libc6 linux-libc-dev libgcc-s1)
+  libsqlite3-dev libc6-dev libc6 linux-libc-dev libgcc-s1)
 
 top=$kgpu_top/build/cross/aarch64
 mkdir -p "$top"

@@ -20,7 +20,7 @@ packages=(
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libboost1.81-dev libboost-json1.81-dev libboost-container1.81-dev zlib1g-dev
   libzstd-dev
-  libssl-dev libc-ares-dev libre2-dev libnghttp2-dev
+  libssl-dev libc-ares-dev libre2-dev libnghttp2-dev libsqlite3-dev
   # tests and benchmarks
   libgtest-dev libgmock-dev libbenchmark-dev binutils
   # what the demo and the image run

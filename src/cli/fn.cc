@@ -21,6 +21,7 @@ void AddFnCommands(CommandRegistrar& registrar) {
   AddFnUpCommands(registrar, group);
   AddFnDeployCommand(registrar, group);
   AddFnCallCommand(registrar, group);
+  AddFnQueueCommands(registrar, group);
   AddFnListCommands(registrar, group);
   AddFnLogsCommand(registrar, group);
   AddFnScaleCommand(registrar, group);

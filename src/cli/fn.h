@@ -23,6 +23,8 @@ void AddFnDeleteCommand(CommandRegistrar& registrar, CLI::App& group);
 void AddFnListCommands(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu fn usage` and `metrics`.
 void AddFnUsageCommands(CommandRegistrar& registrar, CLI::App& group);
+// `kgpu fn queue list`, `retry` and `purge`.
+void AddFnQueueCommands(CommandRegistrar& registrar, CLI::App& group);
 void AddFnCallCommand(CommandRegistrar& registrar, CLI::App& group);
 void AddFnLogsCommand(CommandRegistrar& registrar, CLI::App& group);
 

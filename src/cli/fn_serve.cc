@@ -90,16 +90,18 @@ StatusOr<ExitCode> RunFnServe(const FnServeOptions& given) {
   functions::ChildPrograms programs(*loop, Environment(), kProgramsAtATime);
   ASSIGN_OR_RETURN(const std::unique_ptr<functions::Provider> provider,
                    functions::Provider::Open(*loop, programs, options, Random::SeedFromKernel()));
-  functions::Service service(*loop, *provider, Random::SeedFromKernel(),
-                             {.version = VersionNumber(), .stopped = [&] {
-                                // After its answer has been sent.
-                                loop->After(std::chrono::milliseconds(100), [&] { loop->Quit(); });
-                              }});
-  ASSIGN_OR_RETURN(const std::string socket, service.Listen(options.run_dir + "/functions.sock"));
+  ASSIGN_OR_RETURN(const std::unique_ptr<functions::Service> service,
+                   functions::Service::Start(*loop, *provider, Random::SeedFromKernel(),
+                                             {.version = VersionNumber(), .stopped = [&] {
+                                                // After its answer has been sent.
+                                                loop->After(std::chrono::milliseconds(100),
+                                                            [&] { loop->Quit(); });
+                                              }}));
+  ASSIGN_OR_RETURN(const std::string socket, service->Listen(options.run_dir + "/functions.sock"));
   KGPU_LOG(kInfo, "function service started", {"address", socket});
-  RETURN_IF_ERROR(service.ListenForFunctions());
+  RETURN_IF_ERROR(service->ListenForFunctions());
   if (given.http_address != "off") {
-    ASSIGN_OR_RETURN(const std::string address, service.Listen(given.http_address));
+    ASSIGN_OR_RETURN(const std::string address, service->Listen(given.http_address));
     KGPU_LOG(kInfo, "function service started", {"address", address});
   }
   ASSIGN_OR_RETURN(const WatchId watch, loop->WatchReadable(signals.get(), [&] {

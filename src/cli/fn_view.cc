@@ -71,6 +71,18 @@ std::string FunctionsTable(const boost::json::value& list) {
   return table.Render();
 }
 
+std::string FunctionQueueTable(const boost::json::value& list) {
+  report::Table table(
+      {"ID", "FUNCTION", "STATE", "ARRIVED", "ATTEMPTS", "NEXT", "CODE", "PROBLEM"});
+  for (const boost::json::value& call : ListIn(list, "calls")) {
+    const std::string code = FnText(call, "code");
+    table.AddRow({FnText(call, "id"), FnText(call, "function"), FnText(call, "state"),
+                  FnText(call, "arrived"), FnText(call, "attempts"), FnText(call, "notBefore"),
+                  code == "0" ? "" : code, FnText(call, "problem")});
+  }
+  return table.Render();
+}
+
 std::string FunctionUsageTable(const boost::json::value& usage) {
   report::Table table({"FUNCTION", "CALLS", "ERRORS", "COLD STARTS", "CALL TIME", "GPU BUSY",
                        "GPU HELD", "GPU PER CALL"});

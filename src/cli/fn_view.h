@@ -12,4 +12,7 @@ std::string FunctionsTable(const boost::json::value& list);
 // Of {"usage": […]}.
 std::string FunctionUsageTable(const boost::json::value& usage);
 
+// Of {"calls": […]}, the asynchronous ones.
+std::string FunctionQueueTable(const boost::json::value& list);
+
 }  // namespace kgpu::cli

@@ -2,124 +2,152 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <string_view>
 #include <utility>
 
-#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::functions {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+constexpr size_t kMaxAnswer = size_t{16} << 20;
+constexpr size_t kMaxAnswers = size_t{256} << 20;  // of all calls under way
+constexpr size_t kMaxKey = 255;
+constexpr size_t kMaxProblem = 1'000;
+constexpr int kNoFunction = 404;
+constexpr int kCutOff = 502;
 
-constexpr size_t kMaxUnderWay = 1'000;
-constexpr size_t kMaxBytes = size_t{256} << 20;
-constexpr milliseconds kFirstRetry = seconds(1);
-constexpr milliseconds kLongestRetry = std::chrono::minutes(2);
-// What may succeed when it is tried again; as in OpenFaaS.
-constexpr std::array<int, 7> kRetriedCodes = {408, 429, 500, 502, 503, 504, kCallerLeft};
+// No replica got the call: another attempt cannot repeat anything.
+bool WasRefusedUntaken(std::string_view fault) {
+  static constexpr std::array<std::string_view, 5> kUntaken = {"no-gpu", "no-replica", "overload",
+                                                               "start", "stopping"};
+  return std::ranges::find(kUntaken, fault) != kUntaken.end();
+}
+
+Status CheckKey(std::string_view key) {
+  const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
+  if (key.empty() || key.size() > kMaxKey || !std::ranges::all_of(key, is_printable)) {
+    return InvalidArgument("{}: must be 1 to {} printable characters", kIdempotencyHeader, kMaxKey);
+  }
+  return OkStatus();
+}
 
 }  // namespace
 
-struct AsyncCalls::Job {
-  std::string function;
-  http::Request request;
-  std::string call_id;
-  int64_t retries_left = 0;
-  milliseconds pause = kFirstRetry;
-  std::shared_ptr<Load> load;  // has this one until it is gone
-
-  Job(std::shared_ptr<Load> counted, http::Request sent)
-      : request(std::move(sent)), load(std::move(counted)) {
-    ++load->calls;
-    load->bytes += request.body.size();
-  }
-  ~Job() {
-    --load->calls;
-    load->bytes -= request.body.size();
-  }
-  Job(const Job&) = delete;
-  Job& operator=(const Job&) = delete;
-};
-
-// Drops the answer and remembers its code; reports at its destruction, whatever has happened.
+// Keeps the answer for a callback, else its code alone. Reports at its destruction, whatever has
+// happened.
 class AsyncCalls::Sink final : public CallSink {
  public:
-  explicit Sink(std::function<void(int code)> ended) : ended_(std::move(ended)) {}
-  ~Sink() override { ended_(has_ended_ ? code_ : std::max(code_, kCutOff)); }
+  Sink(bool keeps_body, std::shared_ptr<size_t> all_bytes, std::function<void(CallOutcome)> ended)
+      : keeps_body_(keeps_body), all_bytes_(std::move(all_bytes)), ended_(std::move(ended)) {}
+  ~Sink() override {
+    *all_bytes_ -= outcome_.body.size();
+    if (!has_ended_) {
+      outcome_.code = std::max(outcome_.code, kCutOff);
+      outcome_.problem = "the answer was cut off";
+    }
+    ended_(std::move(outcome_));
+  }
 
   bool is_open() const override { return true; }
   void Refuse(const CallFault& fault) override {
-    code_ = fault.code;
+    outcome_.code = fault.code;
+    outcome_.problem = fault.text;
+    outcome_.was_taken = !WasRefusedUntaken(fault.fault);
+    outcome_.headers.Add(kFaultHeader, fault.fault);
     has_ended_ = true;
   }
-  void Head(int code, const http::Headers&) override { code_ = code; }
-  bool Data(std::string_view) override { return true; }
+  void Head(int code, const http::Headers& headers) override {
+    outcome_.code = code;
+    outcome_.headers = headers;
+  }
+  // Of a failure, people read the start.
+  bool Data(std::string_view bytes) override {
+    constexpr int kFirstFailure = 400;
+    if (outcome_.code >= kFirstFailure && outcome_.problem.size() < kMaxProblem) {
+      outcome_.problem += bytes.substr(0, kMaxProblem - outcome_.problem.size());
+    }
+    if (!keeps_body_ || is_too_large_) {
+      return true;
+    }
+    if (outcome_.body.size() + bytes.size() > kMaxAnswer ||
+        *all_bytes_ + bytes.size() > kMaxAnswers) {
+      is_too_large_ = true;
+      *all_bytes_ -= outcome_.body.size();
+      outcome_.body = {};
+      outcome_.headers.Add(kFaultHeader, "output");
+      return true;
+    }
+    *all_bytes_ += bytes.size();
+    outcome_.body += bytes;
+    return true;
+  }
   void End() override { has_ended_ = true; }
 
  private:
-  static constexpr int kCutOff = 502;
-  const std::function<void(int)> ended_;
-  int code_ = 0;
+  const bool keeps_body_;
+  const std::shared_ptr<size_t> all_bytes_;
+  const std::function<void(CallOutcome)> ended_;
+  CallOutcome outcome_;
   bool has_ended_ = false;
+  bool is_too_large_ = false;
 };
 
 AsyncCalls::AsyncCalls(EventLoop& loop, Take take)
-    : loop_(loop),
-      take_(std::move(take)),
-      load_(std::make_shared<Load>()),
-      is_alive_(std::make_shared<bool>(true)) {
+    : loop_(loop), take_(std::move(take)), answer_bytes_(std::make_shared<size_t>(0)) {
 }
 
-bool AsyncCalls::Start(const std::string& function, http::Request request,
-                       const std::string& call_id, int64_t retries) {
-  if (load_->calls >= kMaxUnderWay || load_->bytes + request.body.size() > kMaxBytes) {
-    return false;
+StatusOr<std::unique_ptr<AsyncCalls>> AsyncCalls::Start(EventLoop& loop, QueueOptions options,
+                                                        Take take) {
+  std::unique_ptr<AsyncCalls> calls(new AsyncCalls(loop, std::move(take)));
+  AsyncCalls* self = calls.get();
+  ASSIGN_OR_RETURN(calls->queue_,
+                   CallQueue::Start(loop, std::move(options),
+                                    [self](CallRecord call, const CallQueue::Ended& ended) {
+                                      self->Try(std::move(call), ended);
+                                    }));
+  return calls;
+}
+
+void AsyncCalls::Start(const std::string& function, http::Request request,
+                       const std::string& call_id, int64_t retries, CallQueue::Accepted accepted) {
+  CallRecord call{.call_id = call_id, .function = function, .retries = retries};
+  if (const auto callback = request.headers.Find(kCallbackHeader)) {
+    if (const auto url = ParseCallbackUrl(*callback); !url.ok()) {
+      return accepted(InvalidArgument("{}: {}", kCallbackHeader, Message(url.status())));
+    }
+    call.callback = *callback;
   }
-  const auto job = std::make_shared<Job>(load_, std::move(request));
-  job->function = function;
-  job->call_id = call_id;
-  job->retries_left = retries;
-  Try(job);
-  return true;
+  if (const auto key = request.headers.Find(kIdempotencyHeader)) {
+    if (const Status status = CheckKey(*key); !status.ok()) {
+      return accepted(status);
+    }
+    call.idempotency_key = *key;
+  }
+  call.method = std::move(request.method);
+  call.target = std::move(request.target);
+  call.headers = std::move(request.headers);
+  call.body = std::move(request.body);
+  queue_->Put(std::move(call), std::move(accepted));
 }
 
-void AsyncCalls::Try(const std::shared_ptr<Job>& job) {
+void AsyncCalls::Try(CallRecord call, const CallQueue::Ended& ended) {
   // The sink ends within a pool: what follows is done from the loop.
-  auto ended = [this, job, is_alive = std::weak_ptr<bool>(is_alive_)](int code) {
-    if (is_alive.expired()) {
-      return;
-    }
-    loop_.Post([this, job, is_alive, code] {
-      if (!is_alive.expired()) {
-        OnEnd(job, code);
-      }
-    });
+  auto report = [&loop = loop_, ended](CallOutcome outcome) {
+    loop.Post([ended, outcome = std::move(outcome)] { ended(outcome); });
   };
-  FunctionCall call{.request = job->request,
-                    .call_id = job->call_id,
-                    .sink = std::make_unique<Sink>(std::move(ended)),
-                    .arrived = loop_.clock().Now()};
-  if (!take_(job->function, call)) {
-    job->retries_left = 0;  // it was deleted
+  http::Request request{.method = std::move(call.method), .target = std::move(call.target)};
+  request.headers = std::move(call.headers);
+  request.body = std::move(call.body);
+  FunctionCall made{
+      .request = std::move(request),
+      .call_id = call.call_id,
+      .sink = std::make_unique<Sink>(!call.callback.empty(), answer_bytes_, std::move(report)),
+      .arrived = loop_.clock().Now()};
+  if (!take_(call.function, made)) {
+    made.sink->Refuse({kNoFunction, "input", "the function is not deployed"});
   }
-}
-
-void AsyncCalls::OnEnd(const std::shared_ptr<Job>& job, int code) {
-  const bool may_succeed = std::ranges::find(kRetriedCodes, code) != kRetriedCodes.end();
-  if (!may_succeed || job->retries_left == 0) {
-    KGPU_LOG(kInfo, "asynchronous call ended", {"function", job->function}, {"call", job->call_id},
-             {"code", code});
-    return;
-  }
-  --job->retries_left;
-  loop_.After(job->pause, [this, job, is_alive = std::weak_ptr<bool>(is_alive_)] {
-    if (!is_alive.expired()) {
-      Try(job);
-    }
-  });
-  job->pause = std::min(job->pause * 2, kLongestRetry);
 }
 
 }  // namespace kgpu::functions

@@ -1,16 +1,21 @@
-// Asynchronous calls: their callers have left with code 202, and nobody gets the answer. A call
-// that fails is made again, as often as the function allows.
+// Asynchronous calls: their callers have left with code 202. The queue keeps each of them on disk
+// until its function has answered; a callback gets the answer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "src/functions/provider/function_call.h"
+#include "src/functions/queue/call_queue.h"
 #include "src/platform/base/event_loop.h"
 
 namespace kgpu::functions {
+
+inline constexpr char kCallbackHeader[] = "X-Callback-Url";
+inline constexpr char kIdempotencyHeader[] = "Idempotency-Key";
 
 // Lives on the loop's thread.
 class AsyncCalls {
@@ -18,30 +23,28 @@ class AsyncCalls {
   // Gives a call to its function; false if there is none.
   using Take = std::function<bool(const std::string& function, FunctionCall& call)>;
 
-  // `loop` must outlive this.
-  AsyncCalls(EventLoop& loop, Take take);
+  // `loop` must outlive this. Errors: those of CallQueue::Start.
+  static StatusOr<std::unique_ptr<AsyncCalls>> Start(EventLoop& loop, QueueOptions options,
+                                                     Take take);
   AsyncCalls(const AsyncCalls&) = delete;
   AsyncCalls& operator=(const AsyncCalls&) = delete;
 
-  // False if too many are under way, or too large ones.
-  bool Start(const std::string& function, http::Request request, const std::string& call_id,
-             int64_t retries);
+  // `accepted` is called when the call is on the disk, or refused: with InvalidArgument for a
+  // callback or an idempotency key that cannot be used, else as CallQueue::Put. `retries`: how
+  // often a call that failed is made again.
+  void Start(const std::string& function, http::Request request, const std::string& call_id,
+             int64_t retries, CallQueue::Accepted accepted);
+  CallQueue& queue() { return *queue_; }
 
  private:
-  // What is under way.
-  struct Load {
-    size_t calls = 0;
-    size_t bytes = 0;  // of their inputs
-  };
-  struct Job;
   class Sink;
-  void Try(const std::shared_ptr<Job>& job);
-  void OnEnd(const std::shared_ptr<Job>& job, int code);
+  AsyncCalls(EventLoop& loop, Take take);
+  void Try(CallRecord call, const CallQueue::Ended& ended);
 
   EventLoop& loop_;
   const Take take_;
-  std::shared_ptr<Load> load_;
-  std::shared_ptr<bool> is_alive_;
+  std::shared_ptr<size_t> answer_bytes_;  // that callbacks will get, of all calls
+  std::unique_ptr<CallQueue> queue_;
 };
 
 }  // namespace kgpu::functions

@@ -34,6 +34,7 @@ struct ProviderFolders {
   std::string secrets;  // "/var/lib/kgpu/functions/secrets"
   std::string logs;     // "/var/lib/kgpu/functions/logs"
   std::string mesh{};   // "/run/kgpu/functions-mesh"; empty: functions cannot call others
+  std::string queue{};  // "/var/lib/kgpu/functions/queue": asynchronous calls
 };
 
 // One container to start.

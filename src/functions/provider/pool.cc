@@ -183,7 +183,8 @@ void Pool::NoteFailures() {
       continue;
     }
     ++failures_;
-    not_before_ = deps_.loop.clock().Now() + RestartDelay(failures_);
+    failed_ = deps_.loop.clock().Now();
+    not_before_ = failed_ + RestartDelay(failures_);
     failure_ = replica->start_failure();
     KGPU_LOG(kWarning, "replica failed", {"function", deployment_->function.name},
              {"replica", replica->id()}, {"reason", Message(problem_)}, {"failures", failures_});
@@ -307,15 +308,16 @@ bool Pool::IsDelayed() const {
   return not_before_ && *not_before_ > deps_.loop.clock().Now();
 }
 
-// Calls do not wait for a replica that is known not to come soon.
+// Calls do not wait for a replica that is known not to come soon. One that has arrived after the
+// last failure has the next replica started: what was missing may be there by now.
 void Pool::RefuseHopeless() {
-  if (waiting_.empty() || !LiveReplicas().empty() || problem_.ok()) {
+  if (waiting_.empty() || !LiveReplicas().empty() || problem_.ok() || failures_ == 0) {
     return;
   }
-  const bool is_hopeless =
-      failure_ == StartFailure::kNoGpu || IsDelayed() || failures_ >= kFailuresOfACall;
-  if (is_hopeless && failures_ > 0) {
+  if (IsDelayed()) {
     RefuseAll(StartFault());
+  } else if (failure_ == StartFailure::kNoGpu || failures_ >= kFailuresOfACall) {
+    RefuseUntil(failed_, StartFault());
   }
 }
 
@@ -324,6 +326,15 @@ CallFault Pool::StartFault() const {
                                                         deps_.loop.clock().Now());
   return {kUnavailable, failure_ == StartFailure::kNoGpu ? "no-gpu" : "start", problem(),
           std::max(left, seconds(1))};
+}
+
+void Pool::RefuseUntil(SteadyTime arrived, const CallFault& fault) {
+  while (!waiting_.empty() && waiting_.front().call.arrived <= arrived) {
+    Waiting refused = std::move(waiting_.front());
+    waiting_.pop_front();
+    waiting_bytes_ -= refused.bytes;
+    Refuse(refused.call, fault);
+  }
 }
 
 void Pool::RefuseAll(const CallFault& fault) {

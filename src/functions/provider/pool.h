@@ -98,6 +98,7 @@ class Pool {
   void RefuseExpired();
   void RefuseHopeless();
   void RefuseAll(const CallFault& fault);
+  void RefuseUntil(SteadyTime arrived, const CallFault& fault);
   void Refuse(FunctionCall& call, const CallFault& fault);
   CallFault StartFault() const;
   bool IsDelayed() const;
@@ -115,6 +116,7 @@ class Pool {
 
   int64_t failures_ = 0;  // in a row
   std::optional<SteadyTime> not_before_;
+  SteadyTime failed_{};  // when the last replica failed
   Status problem_;
   StartFailure failure_ = StartFailure::kNone;
 

@@ -33,7 +33,8 @@ ProviderFolders FoldersOf(const ProviderOptions& options) {
   return {.run = options.run_dir + "/functions",
           .secrets = FunctionsFolder(options) + "/secrets",
           .logs = FunctionsFolder(options) + "/logs",
-          .mesh = options.run_dir + "/functions-mesh"};
+          .mesh = options.run_dir + "/functions-mesh",
+          .queue = FunctionsFolder(options) + "/queue"};
 }
 
 StatusOr<std::unique_ptr<Provider>> Provider::Open(EventLoop& loop, Programs& programs,

@@ -116,6 +116,27 @@ TEST(ProviderTest, ACallWithoutAFreeGpuGetsTheReason) {
   EXPECT_EQ(machine.podman.containers(), 0U);
 }
 
+TEST(ProviderTest, ACallAfterAShortageOfGpusStartsAReplica) {
+  TestMachine machine({"GPU-a"});
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  machine.agent.refusal = http::JsonResponse(409, R"({"error":"no GPU is free"})");
+  ASSERT_EQ(machine.Call("hi").code, 503);
+  machine.agent.refusal.reset();
+  machine.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(machine.Call("hi").code, 200);
+}
+
+TEST(ProviderTest, ACallAfterContainersThatDidNotStartStartsTheNextOne) {
+  TestMachine machine;
+  machine.podman.run_error = "Error: crun: no such program";
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  ASSERT_EQ(machine.Call("hi").code, 503);
+  EXPECT_EQ(machine.Call("hi").code, 503) << "not before its pause is over";
+  machine.podman.run_error.clear();
+  machine.Advance(minutes(5));
+  EXPECT_EQ(machine.Call("hi").code, 200);
+}
+
 TEST(ProviderTest, AContainerThatDoesNotStartIsReportedAndRetriedLaterAndLater) {
   TestMachine machine;
   machine.podman.run_error = "Error: crun: no such program";

@@ -8,7 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "src/functions/provider/answers.h"
 #include "src/functions/provider/folders.h"
+#include "src/functions/provider/queue_handler.h"
 #include "src/functions/provider/views.h"
 #include "src/functions/spec/wire.h"
 #include "src/platform/base/duration.h"
@@ -41,20 +43,6 @@ http::ServerOptions OptionsOfServer() {
   // The watchdog bounds an answer; a slow caller may be all of it behind.
   options.stream_buffer = size_t{80} << 20;
   return options;
-}
-
-void SendJson(const http::Responder& responder, int code, const boost::json::value& value) {
-  responder.Send(http::JsonResponse(code, doc::PrintLine(value)));
-}
-
-void SendError(const http::Responder& responder, const Status& status) {
-  // The service is right to refuse what can never run here.
-  const int code = status.code() == StatusCode::kFailedPrecondition ? 422 : http::CodeOf(status);
-  SendJson(responder, code, ErrorView(status));
-}
-
-bool IsGet(const http::Request& request) {
-  return request.method == "GET" || request.method == "HEAD";
 }
 
 bool IsCallMethod(std::string_view method) {
@@ -147,8 +135,6 @@ Service::Service(EventLoop& loop, Provider& provider, uint64_t seed, ServiceOpti
       provider_(provider),
       random_(seed),
       options_(std::move(options)),
-      async_calls_(loop, [&provider](const std::string& name,
-                                     FunctionCall& call) { return provider.Take(name, call); }),
       server_(std::make_unique<http::Server>(
           loop,
           [this](const http::Request& request, const http::Responder& responder) {
@@ -156,6 +142,19 @@ Service::Service(EventLoop& loop, Provider& provider, uint64_t seed, ServiceOpti
           },
           OptionsOfServer())),
       is_alive_(std::make_shared<bool>(true)) {
+}
+
+StatusOr<std::unique_ptr<Service>> Service::Start(EventLoop& loop, Provider& provider,
+                                                  uint64_t seed, ServiceOptions options) {
+  QueueOptions queue = options.queue;
+  queue.folder = provider.folders().queue;
+  std::unique_ptr<Service> service(new Service(loop, provider, seed, std::move(options)));
+  ASSIGN_OR_RETURN(service->async_calls_,
+                   AsyncCalls::Start(loop, std::move(queue),
+                                     [&provider](const std::string& name, FunctionCall& call) {
+                                       return provider.Take(name, call);
+                                     }));
+  return service;
 }
 
 Service::~Service() {
@@ -185,20 +184,16 @@ Status Service::ListenForFunctions() {
 
 // What runs as a function may call functions, and nothing else.
 void Service::HandleMesh(const http::Request& request, const http::Responder& responder) {
-  const bool is_async = request.path.starts_with(kAsyncPath);
-  if (is_async || request.path.starts_with(kCallPath)) {
-    return Call(request, responder, is_async);
+  if (request.path.starts_with(kAsyncPath) || request.path.starts_with(kCallPath)) {
+    return Call(request, responder, Caller::kFunction);
   }
   responder.Send(http::UnknownPath(request));
 }
 
 void Service::Handle(const http::Request& request, const http::Responder& responder) {
   const std::string_view path = request.path;
-  if (path.starts_with(kCallPath)) {
-    return Call(request, responder, false);
-  }
-  if (path.starts_with(kAsyncPath)) {
-    return Call(request, responder, true);
+  if (path.starts_with(kCallPath) || path.starts_with(kAsyncPath)) {
+    return Call(request, responder, Caller::kHost);
   }
   if (path.starts_with("/system/")) {
     return HandleSystem(request, responder);
@@ -266,6 +261,9 @@ void Service::HandleOwn(const http::Request& request, const http::Responder& res
   if (request.path == "/v1/usage" && IsGet(request)) {
     return Usage(request, responder);
   }
+  if (request.path.starts_with("/v1/queue")) {
+    return HandleQueue(async_calls_->queue(), request, responder);
+  }
   if (request.path == "/v1/stop") {
     const bool may_stop = request.method == "POST" && request.is_from_unix_socket;
     return may_stop ? Stop(responder) : responder.Send(http::WrongMethod(request, "POST"));
@@ -310,6 +308,7 @@ void Service::Delete(const std::string& name, const http::Responder& responder) 
     }
     if (!is_alive.expired()) {
       EndFollowers(name);
+      async_calls_->queue().RemoveFunction(name);
     }
     SendJson(responder, 200, MessageView("OK"));
   });
@@ -404,8 +403,8 @@ void Service::Metrics(const http::Request& request, const http::Responder& respo
   response.headers.Add("Content-Type", is_open ? "application/openmetrics-text; version=1.0.0; "
                                                  "charset=utf-8"
                                                : "text/plain; version=0.0.4; charset=utf-8");
-  response.body =
-      provider_.MetricsPage(is_open ? metrics::Format::kOpenMetrics : metrics::Format::kText);
+  const metrics::Format format = is_open ? metrics::Format::kOpenMetrics : metrics::Format::kText;
+  response.body = provider_.MetricsPage(format) + async_calls_->queue().MetricsPage(format);
   if (is_open) {
     response.body += metrics::Exposition::kEnd;
   }
@@ -429,7 +428,8 @@ std::string Service::NewCallId() {
   return fmt::format("{:016x}", random_.Next());
 }
 
-void Service::Call(const http::Request& request, const http::Responder& responder, bool is_async) {
+void Service::Call(const http::Request& request, const http::Responder& responder, Caller caller) {
+  const bool is_async = request.path.starts_with(kAsyncPath);
   if (!IsCallMethod(request.method)) {
     return responder.Send(http::WrongMethod(request, "GET, POST, PUT, PATCH, DELETE"));
   }
@@ -447,6 +447,12 @@ void Service::Call(const http::Request& request, const http::Responder& responde
   const std::string call_id = given ? std::string(*given) : NewCallId();
   http::Request passed = PassedOn(request, std::move(target.target), call_id);
   if (is_async || pool->deployment().function.calls.is_async) {
+    if (caller == Caller::kFunction && request.headers.Find(kCallbackHeader)) {
+      // The callback would be made from the host's network.
+      return SendError(responder, PermissionDenied("{}: functions cannot set it: the function "
+                                                   "that is called can call another one",
+                                                   kCallbackHeader));
+    }
     return CallAsync(target.name, std::move(passed), call_id, responder);
   }
   FunctionCall call{.request = std::move(passed),
@@ -460,15 +466,15 @@ void Service::CallAsync(const std::string& name, http::Request request, const st
                         const http::Responder& responder) {
   const Pool* pool = provider_.Find(name);
   const int64_t retries = pool->deployment().function.calls.retries;
-  if (!async_calls_.Start(name, std::move(request), call_id, retries)) {
-    HttpSink(responder, call_id)
-        .Refuse({429, "overload", "too many asynchronous calls are under way",
-                 std::chrono::seconds(1)});
-    return;
-  }
-  http::Response response = http::TextResponse(202, "");
-  response.headers.Add(kCallIdHeader, call_id);
-  responder.Send(std::move(response));
+  async_calls_->Start(name, std::move(request), call_id, retries,
+                      [responder, call_id](const StatusOr<std::string>& accepted) {
+                        if (!accepted.ok()) {
+                          return RefuseAsync(responder, call_id, accepted.status());
+                        }
+                        http::Response response = http::TextResponse(202, "");
+                        response.headers.Add(kCallIdHeader, *accepted);
+                        responder.Send(std::move(response));
+                      });
 }
 
 }  // namespace kgpu::functions

@@ -20,14 +20,17 @@ namespace kgpu::functions {
 
 struct ServiceOptions {
   std::string version{};
+  QueueOptions queue{};             // its folder is the provider's
   std::function<void()> stopped{};  // after POST /v1/stop: all replicas are gone
 };
 
 // Lives on the loop's thread.
 class Service {
  public:
-  // `loop` and `provider` must outlive the service.
-  Service(EventLoop& loop, Provider& provider, uint64_t seed, ServiceOptions options);
+  // Reads the asynchronous calls that an earlier service has left, and goes on with them. `loop`
+  // and `provider` must outlive the service. Errors: ResourceExhausted (no descriptors left).
+  static StatusOr<std::unique_ptr<Service>> Start(EventLoop& loop, Provider& provider,
+                                                  uint64_t seed, ServiceOptions options);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -39,6 +42,7 @@ class Service {
   Status ListenForFunctions();
 
  private:
+  Service(EventLoop& loop, Provider& provider, uint64_t seed, ServiceOptions options);
   struct Follower {
     std::string function;
     http::Stream stream;
@@ -62,7 +66,8 @@ class Service {
   void Usage(const http::Request& request, const http::Responder& responder);
   void Metrics(const http::Request& request, const http::Responder& responder);
   void Stop(const http::Responder& responder);
-  void Call(const http::Request& request, const http::Responder& responder, bool is_async);
+  enum class Caller : uint8_t { kHost, kFunction };
+  void Call(const http::Request& request, const http::Responder& responder, Caller caller);
   void CallAsync(const std::string& name, http::Request request, const std::string& call_id,
                  const http::Responder& responder);
   std::string NewCallId();
@@ -71,7 +76,7 @@ class Service {
   Provider& provider_;
   Random random_;
   const ServiceOptions options_;
-  AsyncCalls async_calls_;
+  std::unique_ptr<AsyncCalls> async_calls_;
   uint64_t last_follower_ = 0;
   std::map<uint64_t, Follower> followers_;
   std::unique_ptr<http::Server> server_;

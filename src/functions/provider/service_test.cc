@@ -162,6 +162,173 @@ TEST(ServiceTest, AsynchronousCallsAreAnsweredAtOnceAndRepeatedIfTheyFail) {
   ASSERT_TRUE(machine.Until([&] { return calls == 4; }));
 }
 
+// "hello: waiting 1 running 0 dead 2", from the service's own list.
+std::string QueueCounts(TestMachine& machine) {
+  const http::Response list = machine.Ask({.target = "/v1/queue"});
+  EXPECT_EQ(list.code, 200);
+  std::string text;
+  const auto root = doc::Parse(list.body, doc::Format::kJson, "list");
+  EXPECT_TRUE(root.ok()) << root.status();
+  for (const boost::json::value& counts : root->at("functions").as_array()) {
+    text += fmt::format("{}: waiting {} running {} dead {}",
+                        counts.at("function").as_string().c_str(), counts.at("waiting").as_int64(),
+                        counts.at("running").as_int64(), counts.at("dead").as_int64());
+  }
+  return text;
+}
+
+TEST(ServiceTest, AnAsynchronousCallSurvivesAKillOfTheService) {
+  TestMachine machine;
+  std::vector<std::string> got;
+  std::vector<http::Responder> held;
+  machine.podman.handler = [&](const http::Request& request, const http::Responder& responder) {
+    got.push_back(request.body);
+    held.push_back(responder);
+  };
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  http::Request request{.method = "POST", .target = "/async-function/hello/a?b"};
+  request.body = "kept";
+  ASSERT_EQ(machine.Ask(request).code, 202);
+  ASSERT_TRUE(machine.Until([&] { return got.size() == 1; }));
+  machine.KillProvider();
+  machine.StartProvider();
+  ASSERT_TRUE(machine.Until([&] { return got.size() == 2; }));
+  EXPECT_EQ(got[1], "kept");
+  held[1].Send(http::TextResponse(200, "done"));
+  EXPECT_TRUE(
+      machine.Until([&] { return QueueCounts(machine) == "hello: waiting 0 running 0 dead 0"; }));
+}
+
+TEST(ServiceTest, ACallThatFailedForGoodIsListedRetriedAndPurged) {
+  TestMachine machine;
+  int calls = 0;
+  machine.podman.handler = [&](const http::Request&, const http::Responder& responder) {
+    ++calls;
+    responder.Send(http::TextResponse(500, "the handler's reason"));
+  };
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  http::Request request{.method = "POST", .target = "/async-function/hello"};
+  request.headers.Add("X-Call-Id", "mine");
+  ASSERT_EQ(machine.Ask(request).code, 202);
+  const auto is_dead = [&] { return QueueCounts(machine) == "hello: waiting 0 running 0 dead 1"; };
+  ASSERT_TRUE(machine.Until(is_dead));
+  const std::string list = machine.Ask({.target = "/v1/queue?function=hello&state=dead"}).body;
+  EXPECT_THAT(list, HasSubstr(R"("id":"mine")"));
+  EXPECT_THAT(list, HasSubstr("the handler's reason"));
+  EXPECT_THAT(machine.Ask({.target = "/metrics"}).body,
+              HasSubstr(R"(kgpu_function_queue_dead{function_name="hello"} 1)"));
+  EXPECT_EQ(machine.Ask(Json("POST", "/v1/queue/retry", R"({"ids":["mine"]})")).body,
+            "{\"retried\":1}");
+  ASSERT_TRUE(machine.Until([&] { return calls == 2 && is_dead(); }));
+  EXPECT_EQ(machine.Ask(Json("POST", "/v1/queue/purge", R"({"dryRun":true})")).body,
+            "{\"purged\":1}");
+  EXPECT_TRUE(is_dead());
+  EXPECT_EQ(machine.Ask(Json("POST", "/v1/queue/purge", "{}")).body, "{\"purged\":1}");
+  EXPECT_EQ(QueueCounts(machine), "hello: waiting 0 running 0 dead 0");
+  EXPECT_EQ(machine.Ask(Json("POST", "/v1/queue/purge", "{")).code, 400);
+  EXPECT_EQ(machine.Ask({.target = "/v1/queue/purge"}).code, 405);
+  EXPECT_EQ(machine.Ask({.target = "/v1/queue?state=x"}).code, 400);
+  EXPECT_EQ(machine.Ask({.target = "/v1/queue/none"}).code, 404);
+}
+
+TEST(ServiceTest, CallsWaitForGpusWithoutUsingTheirRetries) {
+  TestMachine machine;
+  int calls = 0;
+  machine.podman.handler = [&](const http::Request&, const http::Responder& responder) {
+    ++calls;
+    responder.Send(http::TextResponse(200, ""));
+  };
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  machine.agent.refusal = http::JsonResponse(409, R"({"error":"no GPU is free"})");
+  ASSERT_EQ(machine.Ask({.method = "POST", .target = "/async-function/hello"}).code, 202);
+  ASSERT_TRUE(machine.Until([&] {
+    return machine.Ask({.target = "/v1/queue?state=waiting"}).body.find("no GPU is free") !=
+           std::string::npos;
+  }));
+  EXPECT_EQ(calls, 0);
+  machine.agent.refusal.reset();
+  machine.Advance(std::chrono::minutes(5));  // the longest pause of both, call and replica
+  EXPECT_TRUE(machine.Until([&] { return calls == 1; }));
+}
+
+TEST(ServiceTest, AKeyMakesACallOnceAndABadOneIsRefused) {
+  TestMachine machine;
+  int calls = 0;
+  machine.podman.handler = [&](const http::Request&, const http::Responder& responder) {
+    ++calls;
+    responder.Send(http::TextResponse(200, ""));
+  };
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  http::Request request{.method = "POST", .target = "/async-function/hello"};
+  request.headers.Add("Idempotency-Key", "order-1");
+  const http::Response first = machine.Ask(request);
+  const http::Response second = machine.Ask(request);
+  EXPECT_EQ(first.code, 202);
+  EXPECT_EQ(second.code, 202);
+  EXPECT_EQ(first.headers.Find("X-Call-Id"), second.headers.Find("X-Call-Id"));
+  machine.Advance(std::chrono::minutes(1));
+  EXPECT_EQ(calls, 1);
+  http::Request bad{.method = "POST", .target = "/async-function/hello"};
+  bad.headers.Add("Idempotency-Key", std::string(256, 'x'));
+  EXPECT_EQ(machine.Ask(bad).code, 400);
+  http::Request other{.method = "POST", .target = "/async-function/hello"};
+  other.headers.Add("X-Callback-Url", "https://example.com");
+  EXPECT_EQ(machine.Ask(other).code, 400);
+}
+
+TEST(ServiceTest, ACallbackGetsTheAnswerAndFunctionsCannotAskForOne) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  std::optional<http::Request> told;
+  http::Server caller(machine.loop,
+                      [&](const http::Request& request, const http::Responder& responder) {
+                        told = request;
+                        responder.Send(http::TextResponse(204, ""));
+                      });
+  const auto address = caller.Listen("127.0.0.1:0");
+  ASSERT_OK(address);
+  http::Request request{.method = "POST", .target = "/async-function/hello"};
+  request.headers.Add("X-Callback-Url", "http://" + *address + "/told");
+  request.body = "echo";
+  ASSERT_EQ(machine.Ask(request).code, 202);
+  ASSERT_TRUE(machine.Until([&] { return told.has_value(); }));
+  EXPECT_EQ(told->target, "/told");
+  EXPECT_EQ(told->body, "echo");
+  EXPECT_EQ(told->headers.Find("X-Function-Status"), "200");
+  ASSERT_OK(machine.service->ListenForFunctions());
+  const std::string mesh = MeshSocket(MeshFolder(machine.provider->folders()));
+  EXPECT_EQ(machine.AskAt(mesh, request).code, 403);
+  EXPECT_EQ(machine.AskAt(mesh, {.target = "/v1/queue"}).code, 404);
+}
+
+TEST(ServiceTest, ADeletedFunctionsCallsGo) {
+  TestMachine machine;
+  machine.podman.handler = [&](const http::Request&, const http::Responder& responder) {
+    responder.Send(http::TextResponse(500, ""));
+  };
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  ASSERT_EQ(machine.Ask({.method = "POST", .target = "/async-function/hello"}).code, 202);
+  ASSERT_TRUE(
+      machine.Until([&] { return QueueCounts(machine) == "hello: waiting 0 running 0 dead 1"; }));
+  ASSERT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 200);
+  EXPECT_EQ(QueueCounts(machine), "");
+}
+
+TEST(ServiceTest, AFullDiskRefusesAsynchronousCallsAlone) {
+  TestMachine machine;
+  machine.KillProvider();
+  machine.queue.table.file_bytes = size_t{512} << 10;
+  machine.StartProvider();
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  http::Request request{.method = "POST", .target = "/async-function/hello"};
+  request.body = std::string(size_t{2} << 20, 'x');
+  const http::Response refused = machine.Ask(request);
+  EXPECT_EQ(refused.code, 507);
+  EXPECT_EQ(refused.headers.Find("Kgpu-Fault"), "queue");
+  EXPECT_THAT(refused.body, HasSubstr("full"));
+  EXPECT_EQ(machine.Call("hi").code, 200);
+}
+
 TEST(ServiceTest, MetricsCountEveryCallUnderItsCode) {
   TestMachine machine;
   ASSERT_OK(machine.Deploy(HelloFunction()));

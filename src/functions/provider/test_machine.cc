@@ -265,9 +265,11 @@ void TestMachine::StartProvider() {
   StatusOr<std::unique_ptr<Provider>> opened = Provider::Open(loop, podman, options, ++starts_);
   ASSERT_TRUE(opened.ok()) << opened.status();
   provider = *std::move(opened);
-  service = std::make_unique<Service>(
+  StatusOr<std::unique_ptr<Service>> started = Service::Start(
       loop, *provider, 2,
-      ServiceOptions{.version = "test", .stopped = [this] { was_stopped = true; }});
+      ServiceOptions{.version = "test", .queue = queue, .stopped = [this] { was_stopped = true; }});
+  ASSERT_TRUE(started.ok()) << started.status();
+  service = *std::move(started);
   ASSERT_TRUE(service->Listen(socket()).ok());
 }
 

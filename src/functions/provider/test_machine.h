@@ -130,6 +130,7 @@ class TestMachine {
   std::unique_ptr<Provider> provider;
   std::unique_ptr<Service> service;
   bool was_stopped = false;
+  QueueOptions queue{};  // of the next service
 
  private:
   std::unique_ptr<http::Call> BeginAt(const std::string& socket, const http::Request& request,

@@ -11,8 +11,8 @@ struct Name {
   std::string_view phrase;
 };
 
-// Source: RFC 9110, section 15; RFC 6585.
-constexpr std::array<Name, 30> kNames = {{
+// Source: RFC 9110, section 15; RFC 6585; RFC 4918, section 11.5.
+constexpr std::array<Name, 32> kNames = {{
     {100, "Continue"},
     {200, "OK"},
     {201, "Created"},
@@ -40,9 +40,11 @@ constexpr std::array<Name, 30> kNames = {{
     {431, "Request Header Fields Too Large"},
     {500, "Internal Server Error"},
     {501, "Not Implemented"},
+    {502, "Bad Gateway"},
     {503, "Service Unavailable"},
     {504, "Gateway Timeout"},
     {505, "HTTP Version Not Supported"},
+    {507, "Insufficient Storage"},
 }};
 
 struct Meaning {

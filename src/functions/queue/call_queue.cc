@@ -1,0 +1,500 @@
+#include "src/functions/queue/call_queue.h"
+
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "src/functions/queue/queue_metrics.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::functions {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kFirstRetry = seconds(1);
+constexpr milliseconds kLongestRetry = std::chrono::minutes(2);
+constexpr seconds kDiskRetry{10};
+constexpr std::chrono::minutes kCleanUpEvery{10};
+constexpr size_t kPutsBeforeCleanUp = 10'000;
+constexpr size_t kMaxListed = 1'000;
+constexpr int kFirstFailure = 400;
+// What may succeed when it is tried again; as in OpenFaaS, and 499: the caller left.
+constexpr std::array<int, 7> kRetriedCodes = {408, 429, 499, 500, 502, 503, 504};
+
+milliseconds PauseAfter(int64_t attempts) {
+  milliseconds pause = kFirstRetry;
+  for (int64_t i = 1; i < attempts && pause < kLongestRetry; ++i) {
+    pause *= 2;
+  }
+  return std::min(pause, kLongestRetry);
+}
+
+size_t BytesOf(const CallRecord& call) {
+  size_t bytes = call.target.size() + call.body.size();
+  for (const auto& [name, value] : call.headers.fields()) {
+    bytes += name.size() + value.size();
+  }
+  return bytes;
+}
+
+bool IsSuccess(int code) {
+  return code > 0 && code < kFirstFailure;
+}
+
+// What the answer's headers say of the connection or of its coding is not true of the callback.
+http::Headers CallbackHeaders(const CallRecord& call, const CallOutcome& outcome) {
+  http::Headers headers;
+  if (const auto type = outcome.headers.Find("Content-Type")) {
+    headers.Add("Content-Type", *type);
+  }
+  headers.Add("X-Call-Id", call.call_id);
+  headers.Add("X-Function-Name", call.function);
+  headers.Add("X-Function-Status", std::to_string(outcome.code));
+  if (const auto fault = outcome.headers.Find("Kgpu-Fault")) {
+    headers.Add("Kgpu-Fault", *fault);
+  }
+  return headers;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<CallQueue>> CallQueue::Start(EventLoop& loop, QueueOptions options,
+                                                      Attempt attempt) {
+  std::unique_ptr<CallQueue> queue(new CallQueue(loop, std::move(options), std::move(attempt)));
+  CallQueue* self = queue.get();
+  ASSIGN_OR_RETURN(
+      queue->worker_,
+      TableWorker::Start(loop, self->options_.folder, self->options_.table,
+                         [self](const std::vector<CallRecord>& calls, const std::string& note) {
+                           self->OnOpened(calls, note);
+                         }));
+  queue->Open();
+  return queue;
+}
+
+CallQueue::CallQueue(EventLoop& loop, QueueOptions options, Attempt attempt)
+    : loop_(loop),
+      options_(std::move(options)),
+      attempt_(std::move(attempt)),
+      index_(options_.index),
+      is_alive_(std::make_shared<bool>(true)) {
+}
+
+CallQueue::~CallQueue() {
+  for (const TimerId timer : {timer_, open_timer_, clean_timer_}) {
+    loop_.CancelTimer(timer);
+  }
+}
+
+void CallQueue::Open() {
+  open_timer_ = TimerId::kNone;
+  worker_->Post([](CallTable&) { return OkStatus(); },
+                [this](const Status& status) {
+                  NoteDisk(status);
+                  if (!status.ok()) {
+                    open_timer_ = loop_.After(kDiskRetry, [this] { Open(); });
+                  }
+                });
+}
+
+// One line when it stops working, and one when it works again: not more of them than somebody reads
+// on a disk where large calls fail and small ones do not.
+void CallQueue::NoteDisk(const Status& status) {
+  const std::string problem(Message(status));
+  const SteadyTime now = loop_.clock().Now();
+  if (problem == problem_ || (logged_ && now - *logged_ < kDiskRetry)) {
+    return;
+  }
+  problem_ = problem;
+  logged_ = now;
+  if (status.ok()) {
+    KGPU_LOG(kInfo, "queue of calls works again");
+  } else {
+    KGPU_LOG(kError, "queue of calls does not work", {"reason", problem_});
+  }
+}
+
+void CallQueue::OnOpened(const std::vector<CallRecord>& calls, const std::string& note) {
+  if (!note.empty()) {
+    KGPU_LOG(kError, "queue of calls not read", {"problem", note});
+  }
+  const WallTime wall = loop_.clock().WallNow();
+  const SteadyTime now = loop_.clock().Now();
+  for (const CallRecord& call : calls) {
+    // The wall clock may have been anywhere when it was written.
+    const auto pause =
+        std::clamp<WallTime::duration>(call.not_before - wall, milliseconds(0), kLongestRetry);
+    index_.Add(call.number, {.function = call.function,
+                             .state = call.is_dead ? CallState::kDead : CallState::kWaiting,
+                             .bytes = call.bytes,
+                             .arrived = call.arrived,
+                             .due = now + pause});
+  }
+  for (const int64_t number : index_.DropOldDead()) {
+    RemoveFromDisk(number);
+  }
+  if (!calls.empty()) {
+    KGPU_LOG(kInfo, "queue of calls read", {"waiting", index_.live()}, {"dead", index_.dead()});
+  }
+  ArmCleanUp();
+  StartDue();
+}
+
+Status CallQueue::CheckBounds(const CallRecord& call) const {
+  if (call.body.size() > options_.max_body) {
+    return InvalidArgument("the input of an asynchronous call must be at most {} bytes",
+                           options_.max_body);
+  }
+  if (arriving_ >= options_.max_arriving ||
+      arriving_bytes_ + call.bytes > options_.max_arriving_bytes) {
+    return OutOfRange("too many asynchronous calls arrive at once: try again");
+  }
+  if (index_.live() + arriving_ >= options_.max_calls) {
+    return OutOfRange("{} asynchronous calls are queued already: kgpu fn queue list shows them",
+                      index_.live());
+  }
+  if (index_.live_bytes() + arriving_bytes_ + call.bytes > options_.max_bytes) {
+    return OutOfRange(
+        "{} bytes of asynchronous calls are queued already: kgpu fn queue list shows "
+        "them",
+        index_.live_bytes());
+  }
+  return OkStatus();
+}
+
+void CallQueue::Put(CallRecord call, Accepted accepted) {
+  call.bytes = BytesOf(call);
+  call.arrived = loop_.clock().WallNow();
+  call.not_before = call.arrived;
+  call.retries_left = call.retries;
+  if (const Status status = CheckBounds(call); !status.ok()) {
+    return accepted(status);
+  }
+  ++arriving_;
+  arriving_bytes_ += call.bytes;
+  auto stored = std::make_shared<CallTable::Stored>();
+  auto kept = std::make_shared<CallRecord>(std::move(call));
+  worker_->Post(
+      [kept, stored](CallTable& table) {
+        ASSIGN_OR_RETURN(*stored, table.Put(*kept));
+        return OkStatus();
+      },
+      [this, kept, stored, accepted = std::move(accepted)](const Status& status) {
+        --arriving_;
+        arriving_bytes_ -= kept->bytes;
+        if (status.code() != StatusCode::kInvalidArgument) {
+          NoteDisk(status);
+        }
+        if (!status.ok()) {
+          const bool is_full = status.code() == StatusCode::kResourceExhausted;
+          return accepted(
+              is_full ? ResourceExhausted("the call was not queued: {}: {}: free space there, "
+                                          "or purge calls with kgpu fn queue purge",
+                                          options_.folder, Message(status))
+                      : Annotate(status, "the call was not queued"));
+        }
+        if (stored->number != 0) {
+          kept->number = stored->number;
+          OnStored(*kept);
+        }
+        accepted(stored->call_id);
+      });
+}
+
+void CallQueue::OnStored(const CallRecord& call) {
+  index_.Add(call.number, {.function = call.function,
+                           .bytes = call.bytes,
+                           .arrived = call.arrived,
+                           .due = loop_.clock().Now()});
+  if (++puts_ >= kPutsBeforeCleanUp) {
+    CleanUp();
+  }
+  ArmCleanUp();
+  // Once for all calls of a transaction.
+  if (!is_start_posted_) {
+    is_start_posted_ = true;
+    loop_.Post([this, is_alive = std::weak_ptr<bool>(is_alive_)] {
+      if (!is_alive.expired()) {
+        is_start_posted_ = false;
+        StartDue();
+      }
+    });
+  }
+}
+
+void CallQueue::RemoveFunction(const std::string& function) {
+  index_.RemoveFunction(function);
+  worker_->Post([function](CallTable& table) { return table.RemoveFunction(function); },
+                [this, function](const Status& status) {
+                  // Also what was on its way to the disk.
+                  index_.RemoveFunction(function);
+                  if (!status.ok()) {
+                    KGPU_LOG(kError, "calls of a deleted function not removed",
+                             {"function", function}, {"reason", Message(status)});
+                  }
+                });
+}
+
+void CallQueue::StartDue() {
+  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  const SteadyTime now = loop_.clock().Now();
+  while (const std::optional<int64_t> number = index_.StartNext(now)) {
+    Read(*number);
+  }
+  if (const std::optional<SteadyTime> next = index_.NextDue()) {
+    timer_ = loop_.After(*next - now, [this] { StartDue(); });
+  }
+}
+
+void CallQueue::Read(int64_t number) {
+  auto call = std::make_shared<CallRecord>();
+  worker_->Post(
+      [number, call](CallTable& table) {
+        ASSIGN_OR_RETURN(*call, table.Read(number));
+        return OkStatus();
+      },
+      [this, number, call](const Status& status) {
+        if (status.ok() && index_.Find(number) != nullptr) {
+          return Begin(std::move(*call));
+        }
+        if (status.ok() || status.code() == StatusCode::kNotFound) {
+          index_.Remove(number);  // it was purged
+        } else {
+          NoteDisk(status);
+          index_.Wait(number, loop_.clock().Now() + kDiskRetry);
+        }
+        StartDue();
+      });
+}
+
+void CallQueue::Begin(CallRecord call) {
+  CallRecord known = call;
+  known.body = {};
+  known.headers = {};
+  attempt_(std::move(call), [this, known = std::move(known),
+                             is_alive = std::weak_ptr<bool>(is_alive_)](CallOutcome outcome) {
+    if (!is_alive.expired()) {
+      OnEnded(known, std::move(outcome));
+    }
+  });
+}
+
+void CallQueue::OnEnded(CallRecord call, CallOutcome outcome) {
+  if (index_.Find(call.number) == nullptr) {
+    return StartDue();  // its function was deleted
+  }
+  ++call.attempts;
+  call.code = outcome.code;
+  call.problem = Printable(outcome.problem, 1'000);
+  if (IsSuccess(outcome.code)) {
+    return TellCaller(std::move(call), std::move(outcome));
+  }
+  const WallTime now = loop_.clock().WallNow();
+  if (!outcome.was_taken && now - call.arrived < options_.patience) {
+    return TryAgain(std::move(call));
+  }
+  const bool may_succeed = std::ranges::find(kRetriedCodes, outcome.code) != kRetriedCodes.end();
+  if (may_succeed && call.retries_left > 0) {
+    --call.retries_left;
+    return TryAgain(std::move(call));
+  }
+  call.is_dead = true;
+  TellCaller(std::move(call), std::move(outcome));
+}
+
+void CallQueue::TryAgain(CallRecord call) {
+  const milliseconds pause = PauseAfter(call.attempts);
+  call.not_before = loop_.clock().WallNow() + pause;
+  index_.CountRetry(call.number);
+  index_.Wait(call.number, loop_.clock().Now() + pause);
+  Update(call);
+  StartDue();
+}
+
+// Until the callback has ended the call counts as running: a crash makes it again.
+void CallQueue::TellCaller(CallRecord call, CallOutcome outcome) {
+  if (call.callback.empty()) {
+    return Settle(std::move(call));
+  }
+  const StatusOr<CallbackUrl> url = ParseCallbackUrl(call.callback);
+  if (!url.ok()) {
+    call.is_dead = true;
+    call.problem = Message(url.status());
+    return Settle(std::move(call));
+  }
+  http::Headers headers = CallbackHeaders(call, outcome);
+  const int64_t number = call.number;
+  callbacks_[number] = Callback::Start(loop_, *url, std::move(headers), std::move(outcome.body),
+                                       [this, call = std::move(call)](const Status& status) {
+                                         CallRecord told = call;
+                                         if (!status.ok()) {
+                                           told.is_dead = true;
+                                           told.problem = Message(status);
+                                         }
+                                         auto ended = callbacks_.extract(told.number);
+                                         Settle(std::move(told));
+                                       });
+}
+
+void CallQueue::Settle(CallRecord call) {
+  KGPU_LOG(kInfo, "asynchronous call ended", {"function", call.function}, {"call", call.call_id},
+           {"code", call.code}, {"attempts", call.attempts}, {"problem", call.problem});
+  if (index_.Find(call.number) == nullptr) {
+    return StartDue();
+  }
+  if (call.is_dead) {
+    Update(call);
+    for (const int64_t oldest : index_.Bury(call.number)) {
+      RemoveFromDisk(oldest);
+    }
+  } else {
+    index_.Remove(call.number);
+    RemoveFromDisk(call.number);
+  }
+  StartDue();
+}
+
+// A failure costs no call: after a crash, the attempt is made again.
+void CallQueue::Update(const CallRecord& call) {
+  worker_->Post([call](CallTable& table) { return table.Update(call); },
+                [this](const Status& status) { NoteDisk(status); });
+}
+
+void CallQueue::RemoveFromDisk(int64_t number) {
+  worker_->Post([number](CallTable& table) { return table.Remove(number); },
+                [this, number](const Status& status) {
+                  NoteDisk(status);
+                  if (status.ok()) {
+                    return;
+                  }
+                  loop_.After(kDiskRetry,
+                              [this, number, is_alive = std::weak_ptr<bool>(is_alive_)] {
+                                if (!is_alive.expired()) {
+                                  RemoveFromDisk(number);
+                                }
+                              });
+                });
+}
+
+void CallQueue::ArmCleanUp() {
+  if (clean_timer_ == TimerId::kNone) {
+    clean_timer_ = loop_.After(kCleanUpEvery, [this] {
+      clean_timer_ = TimerId::kNone;
+      CleanUp();
+      if (index_.live() > 0) {
+        ArmCleanUp();
+      }
+    });
+  }
+}
+
+void CallQueue::CleanUp() {
+  puts_ = 0;
+  worker_->Post([now = loop_.clock().WallNow()](CallTable& table) { return table.CleanUp(now); },
+                [this](const Status& status) { NoteDisk(status); });
+}
+
+void CallQueue::List(const CallSelection& selection,
+                     std::function<void(StatusOr<boost::json::object>)> done) {
+  struct Found {
+    std::vector<std::pair<CallRecord, CallState>> calls;
+    size_t left = 0;
+  };
+  auto found = std::make_shared<Found>();
+  worker_->Post(
+      [found, selection, running = index_.Running()](CallTable& table) {
+        *found = {};
+        return table.Visit(selection, running, [&](const CallRecord& call, CallState state) {
+          if (found->calls.size() < kMaxListed) {
+            found->calls.emplace_back(call, state);
+          } else {
+            ++found->left;
+          }
+          return true;
+        });
+      },
+      [this, found, done = std::move(done)](const Status& status) {
+        if (!status.ok()) {
+          return done(status);
+        }
+        boost::json::array calls;
+        for (const auto& [call, state] : found->calls) {
+          calls.push_back(CallView(call, state));
+        }
+        done(
+            boost::json::object{{"functions", CountsView(index_.Counts(), loop_.clock().WallNow())},
+                                {"calls", std::move(calls)},
+                                {"left", found->left}});
+      });
+}
+
+void CallQueue::Retry(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) {
+  Change(request, true, std::move(done));
+}
+
+void CallQueue::Purge(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) {
+  Change(request, false, std::move(done));
+}
+
+void CallQueue::Change(const ChangeRequest& request, bool is_retry,
+                       std::function<void(StatusOr<size_t>)> done) {
+  auto changed = std::make_shared<std::vector<CallRecord>>();
+  const WallTime now = loop_.clock().WallNow();
+  worker_->Post(
+      [changed, request, is_retry, now, running = index_.Running()](CallTable& table) {
+        changed->clear();
+        RETURN_IF_ERROR(
+            table.Visit(request.selection, running, [&](const CallRecord& call, CallState state) {
+              if (state != CallState::kRunning) {
+                changed->push_back(call);
+              }
+              return true;
+            }));
+        for (CallRecord& call : *changed) {
+          call.target = {};
+          call.arrived = now;
+          call.not_before = now;
+          call.attempts = 0;
+          call.retries_left = call.retries;
+          call.is_dead = false;
+          if (!request.is_dry_run) {
+            RETURN_IF_ERROR(is_retry ? table.Update(call) : table.Remove(call.number));
+          }
+        }
+        return OkStatus();
+      },
+      [this, changed, is_retry, is_dry_run = request.is_dry_run,
+       done = std::move(done)](const Status& status) {
+        if (!status.ok()) {
+          return done(status);
+        }
+        for (const CallRecord& call : *changed) {
+          const IndexedCall* known = index_.Find(call.number);
+          // One that began meanwhile goes on; if it is purged, it is not found on the disk.
+          if (is_dry_run || known == nullptr || known->state == CallState::kRunning) {
+            continue;
+          }
+          index_.Remove(call.number);
+          if (is_retry) {
+            index_.Add(call.number, {.function = call.function,
+                                     .bytes = call.bytes,
+                                     .arrived = call.arrived,
+                                     .due = loop_.clock().Now()});
+          }
+        }
+        StartDue();
+        done(changed->size());
+      });
+}
+
+std::string CallQueue::MetricsPage(metrics::Format format) const {
+  return QueueMetrics(index_.Counts(), loop_.clock().WallNow(), format);
+}
+
+}  // namespace kgpu::functions

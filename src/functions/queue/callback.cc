@@ -1,0 +1,159 @@
+#include "src/functions/queue/callback.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "src/kube/api/resolver.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/http/client.h"
+
+namespace kgpu::functions {
+namespace {
+
+constexpr std::string_view kScheme = "http://";
+constexpr size_t kMaxUrl = 2'048;
+constexpr size_t kMaxHost = 253;  // of a DNS name
+constexpr int kAttempts = 3;
+constexpr std::chrono::seconds kFirstPause{1};
+constexpr std::chrono::seconds kTimeLimit{10};
+constexpr size_t kMaxAnswer = size_t{64} << 10;  // nobody reads it
+constexpr std::string_view kHostLetters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+constexpr std::string_view kIpv6Letters = "0123456789abcdefABCDEF:.";
+
+std::string AddressOf(const std::string& ip, uint16_t port) {
+  return ip.find(':') == std::string::npos ? fmt::format("{}:{}", ip, port)
+                                           : fmt::format("[{}]:{}", ip, port);
+}
+
+bool IsPrintable(std::string_view text) {
+  for (const char c : text) {
+    if (c <= ' ' || c > '~') {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+StatusOr<CallbackUrl> ParseCallbackUrl(std::string_view text) {
+  const auto invalid = [text](std::string_view why) {
+    return InvalidArgument("callback {}: {}: use http://host:port/path", Printable(text), why);
+  };
+  if (text.starts_with("https://")) {
+    return Unimplemented("callback {}: https is not supported: use http://", Printable(text));
+  }
+  if (!text.starts_with(kScheme) || text.size() > kMaxUrl || !IsPrintable(text)) {
+    return invalid("is no http URL of up to 2,048 characters");
+  }
+  std::string_view rest = text.substr(kScheme.size());
+  rest = rest.substr(0, rest.find('#'));
+  const size_t host_end = std::min(rest.find_first_of("/?"), rest.size());
+  std::string_view authority = rest.substr(0, host_end);
+  const std::string_view target = rest.substr(host_end);
+  CallbackUrl url;
+  url.target = target.starts_with('/') ? std::string(target) : "/" + std::string(target);
+  std::string_view letters = kHostLetters;
+  size_t port_at = authority.rfind(':');
+  if (authority.starts_with('[')) {
+    const size_t close = authority.find(']');
+    if (close == std::string_view::npos) {
+      return invalid("has no ]");
+    }
+    letters = kIpv6Letters;
+    url.host = authority.substr(1, close - 1);
+    authority.remove_prefix(close + 1);
+    port_at = authority.empty() ? std::string_view::npos : 0;
+    if (port_at == 0 && authority.front() != ':') {
+      return invalid("has something between ] and the port");
+    }
+  } else {
+    url.host = authority.substr(0, port_at);
+  }
+  if (url.host.empty() || url.host.size() > kMaxHost ||
+      url.host.find_first_not_of(letters) != std::string::npos) {
+    return invalid("has no valid host");
+  }
+  if (port_at != std::string_view::npos) {
+    const std::optional<uint64_t> port = ParseUint(authority.substr(port_at + 1));
+    if (!port || *port == 0 || *port > UINT16_MAX) {
+      return invalid("has no valid port");
+    }
+    url.port = static_cast<uint16_t>(*port);
+  }
+  return url;
+}
+
+class Callback::Impl {
+ public:
+  Impl(EventLoop& loop, CallbackUrl url, http::Headers headers, std::string body, Done done)
+      : loop_(loop), url_(std::move(url)), done_(std::move(done)) {
+    request_.method = "POST";
+    request_.target = url_.target;
+    request_.headers = std::move(headers);
+    request_.headers.Add("Host", AddressOf(url_.host, url_.port));
+    request_.body = std::move(body);
+  }
+  ~Impl() { loop_.CancelTimer(timer_); }
+
+  void Try() {
+    timer_ = TimerId::kNone;
+    ++attempts_;
+    lookup_ = kube::Lookup::Start(
+        loop_, url_.host, [this](const StatusOr<std::vector<std::string>>& addresses) {
+          if (!addresses.ok()) {
+            return OnEnd(addresses.status());
+          }
+          addresses->empty() ? OnEnd(NotFound("has no address")) : Send(addresses->front());
+        });
+  }
+
+ private:
+  void Send(const std::string& ip) {
+    call_ =
+        http::Call::Start(loop_, AddressOf(ip, url_.port), request_,
+                          [this](const StatusOr<http::Response>& response) {
+                            constexpr int kFirstUnsuccessful = 300;
+                            if (response.ok() && response->code >= kFirstUnsuccessful) {
+                              return OnEnd(Unavailable("answered with code {}", response->code));
+                            }
+                            OnEnd(response.status());
+                          },
+                          {.timeout = kTimeLimit, .max_body = kMaxAnswer});
+  }
+
+  // May destroy this.
+  void OnEnd(const Status& status) {
+    if (status.ok() || attempts_ == kAttempts) {
+      const Done done = std::move(done_);
+      return done(Annotate(status, "callback {}:{}", url_.host, url_.port));
+    }
+    timer_ = loop_.After(kFirstPause * attempts_, [this] { Try(); });
+  }
+
+  EventLoop& loop_;
+  const CallbackUrl url_;
+  http::Request request_;
+  Done done_;
+  int attempts_ = 0;
+  TimerId timer_ = TimerId::kNone;
+  std::unique_ptr<kube::Lookup> lookup_;
+  std::unique_ptr<http::Call> call_;
+};
+
+std::unique_ptr<Callback> Callback::Start(EventLoop& loop, const CallbackUrl& url,
+                                          http::Headers headers, std::string body, Done done) {
+  auto impl =
+      std::make_unique<Impl>(loop, url, std::move(headers), std::move(body), std::move(done));
+  impl->Try();
+  return std::unique_ptr<Callback>(new Callback(std::move(impl)));
+}
+
+Callback::Callback(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+}
+
+Callback::~Callback() = default;
+
+}  // namespace kgpu::functions
