@@ -9,6 +9,7 @@
 
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/sys/tcp_socket.h"
 
 namespace kgpu::h2 {
 namespace {
@@ -93,6 +94,7 @@ StatusOr<std::shared_ptr<Peer>> Peer::Create(EventLoop& loop, UniqueFd socket,
                        options.limits,
                        {.on_request = [self = peer.get()](StreamId stream, http::Request request) {
                          const Responder responder(self->weak_from_this(), stream);
+                         request.peer = self->address_;
                          try {
                            (*self->handler_)(request, responder);
                          } catch (const std::exception& e) {
@@ -107,6 +109,7 @@ Peer::Peer(EventLoop& loop, UniqueFd socket, std::shared_ptr<const Handler> hand
            const PeerOptions& options)
     : loop_(loop),
       socket_(std::move(socket)),
+      address_(sys::PeerAddress(socket_.get())),
       handler_(std::move(handler)),
       options_(options),
       started_(loop.clock().Now()),

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "src/platform/base/event_loop.h"
@@ -84,6 +85,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   EventLoop& loop_;
   UniqueFd socket_;
+  const std::string address_;  // of the client: see http::Request::peer
   const std::shared_ptr<const Handler> handler_;
   const PeerOptions options_;
   std::unique_ptr<Connection> connection_;

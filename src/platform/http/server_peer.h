@@ -108,6 +108,7 @@ class ServerPeer : public std::enable_shared_from_this<ServerPeer> {
   const std::shared_ptr<const ServerSetup> setup_;
   UniqueFd socket_;
   const bool is_unix_;
+  const std::string peer_;  // its IP address
   ServerConnection http_;
   ServerLine line_;
   std::function<void()> closed_;
