@@ -5,7 +5,7 @@
 namespace kgpu::gateway {
 namespace {
 
-constexpr size_t kMaxHttp2Connections = 1'024;
+constexpr size_t kMaxHttp2Connections = 256;
 
 }  // namespace
 

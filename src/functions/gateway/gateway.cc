@@ -113,7 +113,7 @@ http::ServerOptions Http1Options() {
 h2::PeerOptions Http2Options() {
   h2::PeerOptions options;
   options.limits.body = kMaxRequestBody + kRoomForFields;
-  options.limits.bodies = 4 * options.limits.body;
+  options.limits.bodies = 2 * options.limits.body;
   return options;
 }
 
