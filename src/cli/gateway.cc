@@ -116,6 +116,7 @@ class GatewayDrain {
       return loop_.Quit();
     }
     has_begun_ = true;
+    KGPU_LOG(kInfo, "gateway stopping", {"requests_in_progress", gateway_.is_busy()});
     until_ = loop_.clock().Now() + kGatewayDrainLimit;
     gateway_.Drain();
     endpoints_.Shutdown();

@@ -7,14 +7,17 @@
 #include <poll.h>
 
 #include <csignal>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/http/client.h"
 #include "src/platform/http/server.h"
 #include "src/platform/rpc/channel.h"
 #include "src/platform/sys/tcp_socket.h"
@@ -47,6 +50,16 @@ class FakeService {
     loop_->Quit();
     thread_.join();
   }
+  // Answers what came to /function/held.
+  void Release() {
+    loop_->Post([this] {
+      for (const http::Responder& responder : std::exchange(held_, {})) {
+        responder.Send(http::TextResponse(200, "released"));
+      }
+    });
+  }
+  // Waits until a request is held.
+  void AwaitHeld() { is_held_.get_future().wait(); }
   FakeService(const FakeService&) = delete;
   FakeService& operator=(const FakeService&) = delete;
 
@@ -66,10 +79,16 @@ class FakeService {
       stream.Write(request.body);
       return stream.End();
     }
+    if (request.path == "/function/held") {
+      held_.push_back(responder);
+      return is_held_.set_value();
+    }
     responder.Send(http::JsonResponse(404, R"({"code":5,"message":"no such function"})"));
   }
 
   const std::unique_ptr<EpollLoop> loop_;
+  std::vector<http::Responder> held_;
+  std::promise<void> is_held_;
   http::Server server_;
   std::thread thread_;
 };
@@ -236,6 +255,19 @@ TEST_F(GatewayEndToEndTest, StartsForOtherHostsOnlyWithTokens) {
 
 TEST_F(GatewayEndToEndTest, EndsAfterTheRequestsInProgress) {
   Run();
+  auto answer = std::async(std::launch::async,
+                           [this] { return http::Fetch(http1_, {.target = "/function/held"}); });
+  service_->AwaitHeld();
+  ASSERT_EQ(kill(gateway_->pid(), SIGTERM), 0);
+  ASSERT_TRUE(gateway_->WaitFor("gateway stopping"));
+  const auto refused = http::Fetch(http1_, {.target = "/function/hello"});
+  ASSERT_OK(refused);
+  EXPECT_EQ(refused->code, 503);
+  service_->Release();
+  const auto released = answer.get();
+  ASSERT_OK(released);
+  EXPECT_EQ(released->body, "released\n");
+  EXPECT_FALSE(gateway_->RunsFor(std::chrono::seconds(30)));
   EXPECT_EQ(gateway_->Stop().code, 0);
 }
 
