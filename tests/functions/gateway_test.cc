@@ -79,6 +79,11 @@ class FakeService {
       stream.Write(request.body);
       return stream.End();
     }
+    if (request.path == "/function/cut") {
+      // Once half of it has left, the stream goes before its end.
+      const auto stream = std::make_shared<http::Stream>(responder.Begin({.body = "half"}));
+      return stream->OnDrained([stream] {});
+    }
     if (request.path == "/function/held") {
       held_.push_back(responder);
       return is_held_.set_value();
@@ -152,6 +157,19 @@ TEST_F(GatewayEndToEndTest, ServesCurl) {
   const Result http2 = Curl({"--http2-prior-knowledge", "-d", "input", "-w", " %{http_version}",
                              fmt::format("http://{}/function/hello", http2_)});
   EXPECT_EQ(http2.out, "POST /function/hello input 2") << http2.err;
+}
+
+TEST_F(GatewayEndToEndTest, CurlSeesThatAnAnswerWasCutOff) {
+  if (!HasCurl()) {
+    GTEST_SKIP() << "curl is not installed";
+  }
+  Run();
+  const Result http1 = Curl({fmt::format("http://{}/function/cut", http1_)});
+  EXPECT_EQ(http1.code, 18) << "CURLE_PARTIAL_FILE, not " << http1.err;
+  EXPECT_EQ(http1.out, "half");
+  const Result http2 =
+      Curl({"--http2-prior-knowledge", fmt::format("http://{}/function/cut", http2_)});
+  EXPECT_EQ(http2.code, 92) << "CURLE_HTTP2_STREAM, not " << http2.err;
 }
 
 TEST_F(GatewayEndToEndTest, ServesAGrpcClient) {

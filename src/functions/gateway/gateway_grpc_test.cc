@@ -47,7 +47,6 @@ class GatewayGrpcTest : public ::testing::Test {
     stub_.reset();
     loop_->Quit();
     thread_.join();
-    kept_.clear();
     endpoints_.reset();
     gateway_.reset();
     service_.reset();
@@ -69,9 +68,8 @@ class GatewayGrpcTest : public ::testing::Test {
       return stream.End();
     }
     if (request.path == "/function/cut") {
-      kept_.push_back(responder.Begin({.body = "half"}));
-      kept_.clear();
-      return;
+      const auto stream = std::make_shared<http::Stream>(responder.Begin({.body = "half"}));
+      return stream->OnDrained([stream] {});
     }
     if (request.path == "/function/slow") {
       has_deadline_ = request.headers.Find("X-Deadline-Ms").has_value();
@@ -103,7 +101,6 @@ class GatewayGrpcTest : public ::testing::Test {
   std::optional<http::Server> service_;
   std::optional<Gateway> gateway_;
   std::optional<Endpoints> endpoints_;
-  std::vector<http::Stream> kept_;
   std::vector<http::Responder> waiting_;
   std::atomic<bool> has_deadline_ = false;
   std::thread thread_;
