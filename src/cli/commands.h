@@ -17,6 +17,7 @@ void AddDoctorCommand(CommandRegistrar& registrar);
 void AddDriverCommands(CommandRegistrar& registrar);
 void AddExplainCommands(CommandRegistrar& registrar);
 void AddFnCommands(CommandRegistrar& registrar);
+void AddGatewayCommand(CommandRegistrar& registrar);
 void AddHealthCommands(CommandRegistrar& registrar);
 void AddHelpCommand(CommandRegistrar& registrar);
 void AddLabelsCommand(CommandRegistrar& registrar);

@@ -20,6 +20,7 @@ ExitCode ExitCodeOf(const Status& status) {
     case StatusCode::kResourceExhausted:
       return ExitCode::kUnavailable;
     case StatusCode::kPermissionDenied:
+    case StatusCode::kUnauthenticated:
       return ExitCode::kPermission;
     case StatusCode::kFailedPrecondition:
       return ExitCode::kPrecondition;

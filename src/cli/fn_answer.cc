@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <string_view>
 
-#include "src/cli/fn_gateway.h"
 #include "src/cli/output.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -89,12 +88,12 @@ StatusOr<http::Request> CallRequest(const CallSettings& settings) {
   return request;
 }
 
-StatusOr<ExitCode> PrintAnswer(const std::string& name, const std::string& address,
+StatusOr<ExitCode> PrintAnswer(const std::string& name, const GatewayTarget& target,
                                const http::Request& request) {
   Answer answer;
   bool is_output = true;
   const Status status = StreamFromGateway(
-      address, request,
+      target, request,
       {.on_head =
            [&](int answered, const http::Headers& headers) {
              answer.code = answered;

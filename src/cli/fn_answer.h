@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/cli/exit_code.h"
+#include "src/cli/fn_gateway.h"
 #include "src/platform/base/status.h"
 #include "src/platform/http/message.h"
 
@@ -20,9 +21,9 @@ struct CallSettings {
 // OutOfRange (more than a call can take).
 StatusOr<http::Request> CallRequest(const CallSettings& settings);
 
-// Sends it to `address` and prints the answer as it comes. Gives kUnhealthy, after a note, if the
+// Sends it to `target` and prints the answer as it comes. Gives kUnhealthy, after a note, if the
 // handler failed. Errors: Unavailable (nothing took the call), Internal (the answer was cut off).
-StatusOr<ExitCode> PrintAnswer(const std::string& name, const std::string& address,
+StatusOr<ExitCode> PrintAnswer(const std::string& name, const GatewayTarget& target,
                                const http::Request& request);
 
 }  // namespace kgpu::cli

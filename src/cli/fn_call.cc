@@ -21,13 +21,13 @@ struct FnCallOptions {
 
 StatusOr<ExitCode> RunFnCall(const FnCallOptions& options) {
   RETURN_IF_ERROR(functions::CheckFunctionName(options.name));
-  ASSIGN_OR_RETURN(const std::string address, GatewayAddress(options.gateway));
+  ASSIGN_OR_RETURN(const GatewayTarget target, FindGateway(options.gateway));
   CallSettings settings = options.call;
   settings.path =
       fmt::format("/{}/{}{}{}", options.is_async ? "async-function" : "function", options.name,
                   settings.path.starts_with('/') ? "" : "/", settings.path);
   ASSIGN_OR_RETURN(const http::Request request, CallRequest(settings));
-  return PrintAnswer(options.name, address, request);
+  return PrintAnswer(options.name, target, request);
 }
 
 }  // namespace

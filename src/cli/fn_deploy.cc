@@ -81,7 +81,7 @@ StatusOr<std::vector<functions::Function>> FunctionsToDeploy(const FnDeployOptio
 }
 
 // Only a function that does not exist yet is created: any other error is the user's to see.
-StatusOr<http::Response> SendDeployment(const std::string& address,
+StatusOr<http::Response> SendDeployment(const GatewayTarget& target,
                                         const functions::Function& function,
                                         const FnDeployOptions& options) {
   http::Request request{.method = "PUT", .target = "/system/functions"};
@@ -91,14 +91,14 @@ StatusOr<http::Response> SendDeployment(const std::string& address,
     request.target += "?replace=true";
   }
   if (options.updates || options.replaces) {
-    ASSIGN_OR_RETURN(http::Response response, AskGateway(address, request, kDeployLimit));
+    ASSIGN_OR_RETURN(http::Response response, AskGateway(target, request, kDeployLimit));
     if (response.code != 404) {
       return response;
     }
   }
   request.method = "POST";
   request.target = "/system/functions";
-  return AskGateway(address, request, kDeployLimit);
+  return AskGateway(target, request, kDeployLimit);
 }
 
 void PrintDeployNotes(const std::string& name, const http::Response& response) {
@@ -124,7 +124,7 @@ std::string TextIn(const boost::json::value& value, const char* key) {
 }
 
 // Until a replica takes calls, if the function keeps any.
-Status AwaitReplica(const std::string& address, const functions::Function& function,
+Status AwaitReplica(const GatewayTarget& target, const functions::Function& function,
                     milliseconds limit) {
   if (function.scaling.min_replicas == 0 || limit == milliseconds(0)) {
     return OkStatus();
@@ -135,7 +135,7 @@ Status AwaitReplica(const std::string& address, const functions::Function& funct
   std::string problem;
   while (std::chrono::steady_clock::now() < until) {
     ASSIGN_OR_RETURN(const boost::json::value view,
-                     AskGatewayForJson(address, {.target = "/system/function/" + function.name}));
+                     AskGatewayForJson(target, {.target = "/system/function/" + function.name}));
     if (TextIn(view, "AvailableReplicas") != "0") {
       return OkStatus();
     }
@@ -156,33 +156,33 @@ StatusOr<ExitCode> RunFnDeploy(const FnDeployOptions& options) {
   std::string gateway;
   ASSIGN_OR_RETURN(const std::vector<functions::Function> chosen,
                    FunctionsToDeploy(options, gateway));
-  ASSIGN_OR_RETURN(const std::string address, GatewayAddress(options.gateway, gateway));
+  ASSIGN_OR_RETURN(const GatewayTarget target, FindGateway(options.gateway, gateway));
   for (const functions::Function& function : chosen) {
     if (options.is_verbose) {
       PrintNote(doc::Print(functions::ToWire(function), doc::Format::kYaml));
     }
     {
       const Progress progress(fmt::format("deploying {}", function.name));
-      ASSIGN_OR_RETURN(const http::Response response, SendDeployment(address, function, options));
+      ASSIGN_OR_RETURN(const http::Response response, SendDeployment(target, function, options));
       if (response.code != 200) {
         return GatewayRefusal(response);
       }
       PrintDeployNotes(function.name, response);
     }
-    RETURN_IF_ERROR(AwaitReplica(address, function, wait));
+    RETURN_IF_ERROR(AwaitReplica(target, function, wait));
     RETURN_IF_ERROR(PrintOut(fmt::format("deployed {}\n", function.name)));
   }
   return ExitCode::kOk;
 }
 
 StatusOr<ExitCode> RunFnScale(const FnScaleOptions& options) {
-  ASSIGN_OR_RETURN(const std::string address, GatewayAddress(options.gateway));
+  ASSIGN_OR_RETURN(const GatewayTarget target, FindGateway(options.gateway));
   const boost::json::object body{{"ServiceName", options.name},
                                  {"Replicas", std::to_string(options.replicas)}};
   http::Request request{.method = "PUT", .target = "/system/scale-function"};
   request.headers.Add("Content-Type", "application/json");
   request.body = doc::PrintLine(body);
-  RETURN_IF_ERROR(AskGatewayForJson(address, request).status());
+  RETURN_IF_ERROR(AskGatewayForJson(target, request).status());
   return OkOr(PrintOut(fmt::format("scaled {} to {}\n", options.name, options.replicas)));
 }
 
@@ -203,10 +203,10 @@ StatusOr<ExitCode> RunFnDelete(const FnDeleteOptions& options) {
   if (names.empty()) {
     return InvalidArgument("nothing to delete: give NAME, or -f FILE with functions");
   }
-  ASSIGN_OR_RETURN(const std::string address, GatewayAddress(options.gateway, gateway));
+  ASSIGN_OR_RETURN(const GatewayTarget target, FindGateway(options.gateway, gateway));
   for (const std::string& name : names) {
     const Progress progress(fmt::format("deleting {}", name));
-    RETURN_IF_ERROR(AskGatewayForJson(address,
+    RETURN_IF_ERROR(AskGatewayForJson(target,
                                       {.method = "DELETE", .target = "/system/function/" + name},
                                       kDeleteLimit)
                         .status());

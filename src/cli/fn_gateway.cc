@@ -3,6 +3,8 @@
 #include <boost/json/value.hpp>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -10,16 +12,20 @@
 
 #include "src/cli/environment.h"
 #include "src/cli/options.h"
+#include "src/cli/output.h"
+#include "src/kube/api/dialer.h"
+#include "src/kube/api/endpoint.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/json_reader.h"
-#include "src/platform/http/client.h"
 #include "src/platform/http/client_connection.h"
 #include "src/platform/http/status_code.h"
 #include "src/platform/http/writer.h"
+#include "src/platform/sys/root.h"
 #include "src/platform/sys/tcp_socket.h"
 #include "src/platform/sys/unix_socket.h"
+#include "src/platform/tls/session.h"
 
 namespace kgpu::cli {
 namespace {
@@ -37,71 +43,174 @@ std::string EnvironmentValue(std::string_view name) {
   return "";
 }
 
-StatusOr<std::string> TcpAddressOf(std::string_view where, std::string_view gateway) {
-  std::string_view address = gateway;
-  if (address.starts_with(kHttps)) {
-    return Unimplemented("{}: {}: TLS is not supported: use http:// through a tunnel", where,
-                         Printable(gateway));
+// "https://gateway.example:31113/" without scheme and slashes. Errors: InvalidArgument.
+StatusOr<kube::Endpoint> EndpointOf(std::string_view where, std::string_view gateway) {
+  constexpr uint16_t kHttpPort = 80;
+  std::string_view rest = gateway;
+  const bool is_tls = rest.starts_with(kHttps);
+  const bool has_scheme = is_tls || rest.starts_with(kHttp);
+  rest.remove_prefix(is_tls ? kHttps.size() : (has_scheme ? kHttp.size() : 0));
+  while (rest.ends_with('/')) {
+    rest.remove_suffix(1);
   }
-  if (address.starts_with(kHttp)) {
-    address.remove_prefix(kHttp.size());
+  // OpenFx's own default is ":31113": on this machine.
+  const std::string authority = fmt::format("{}{}", rest.starts_with(':') ? "127.0.0.1" : "", rest);
+  const size_t last = authority.rfind(':');
+  const bool has_port = last != std::string::npos && authority.find(']', last) == std::string::npos;
+  StatusOr<kube::Endpoint> endpoint = kube::Endpoint::Parse("https://" + authority);
+  if (!endpoint.ok() || !endpoint->prefix.empty() || (!has_scheme && !has_port)) {
+    return InvalidArgument("{}: {} must be HOST:PORT, http://HOST[:PORT] or https://HOST[:PORT]",
+                           where, Printable(gateway));
   }
-  while (address.ends_with('/')) {
-    address.remove_suffix(1);
+  endpoint->kind = is_tls ? kube::Endpoint::Kind::kTls : kube::Endpoint::Kind::kPlain;
+  endpoint->port = !is_tls && !has_port ? kHttpPort : endpoint->port;
+  return endpoint;
+}
+
+// What distributions call their list of authorities.
+constexpr std::array kAuthorityFiles = {"/etc/ssl/certs/ca-certificates.crt",
+                                        "/etc/pki/tls/certs/ca-bundle.crt",
+                                        "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+constexpr size_t kMaxAuthorities = size_t{4} << 20;
+constexpr size_t kMaxTokenFile = size_t{16} << 10;
+
+StatusOr<std::string> NamedFile(std::string_view flag, StatusOr<std::string> text) {
+  return text.ok() ? std::move(text) : Annotate(text.status(), "{}", flag);
+}
+
+StatusOr<std::string> Authorities(const std::string& file, const sys::Root& root) {
+  if (!file.empty()) {
+    return NamedFile("--ca-file", root.ReadFile(file, kMaxAuthorities));
   }
-  RETURN_IF_ERROR(Annotate(sys::TcpAddress::Parse(std::string(address)).status(), "{}", where));
-  return std::string(address);
+  for (const char* path : kAuthorityFiles) {
+    if (root.Exists(path)) {
+      return root.ReadFile(path, kMaxAuthorities);
+    }
+  }
+  return FailedPrecondition(
+      "this machine has no list of certificate authorities: name the gateway's with --ca-file");
+}
+
+StatusOr<std::string> TokenIn(const std::string& file, const sys::Root& root) {
+  ASSIGN_OR_RETURN(const std::string text,
+                   NamedFile("--token-file", root.ReadFile(file, kMaxTokenFile)));
+  const std::string_view token = Trim(text);
+  const bool is_token =
+      !token.empty() && std::ranges::all_of(token, [](char c) { return c > 0x20 && c < 0x7f; });
+  if (!is_token) {
+    return InvalidArgument("--token-file: {}: must have one token, and nothing else", file);
+  }
+  return std::string(token);
+}
+
+void NoteUnencrypted(const kube::Endpoint& endpoint) {
+  const StatusOr<sys::TcpAddress> address = sys::TcpAddress::Parse(endpoint.authority());
+  const bool is_local = endpoint.host == "localhost" || (address.ok() && address->is_loopback());
+  if (endpoint.kind == kube::Endpoint::Kind::kPlain && !is_local) {
+    PrintNote(fmt::format("the token goes to {} unencrypted: use https://", endpoint.authority()));
+  }
+}
+
+StatusOr<GatewayTarget> TargetOf(std::string_view where, std::string_view gateway,
+                                 const GatewayOptions& options) {
+  ASSIGN_OR_RETURN(const kube::Endpoint endpoint, EndpointOf(where, gateway));
+  ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open("/"));
+  GatewayTarget target{.address = endpoint.authority()};
+  if (endpoint.kind == kube::Endpoint::Kind::kTls) {
+    ASSIGN_OR_RETURN(std::string authorities, Authorities(options.ca_file, root));
+    ASSIGN_OR_RETURN(target.tls, tls::Context::ForClient({.ca_pem = std::move(authorities)}));
+  } else if (!options.ca_file.empty()) {
+    return InvalidArgument("--ca-file: {} is without TLS: use https://", Printable(gateway));
+  }
+  if (!options.token_file.empty()) {
+    ASSIGN_OR_RETURN(target.token, TokenIn(options.token_file, root));
+    NoteUnencrypted(endpoint);
+  }
+  return target;
 }
 
 bool IsSocket(const std::string& address) {
   return address.find('/') != std::string::npos;
 }
 
-Status NobodyAnswers(const std::string& address, const Status& status) {
+// Why there is no answer at all, with the fix.
+Status Unanswered(const GatewayTarget& target, const Status& status) {
+  const std::string& address = target.address;
+  if (!IsSocket(address)) {
+    return status;
+  }
   if (status.code() == StatusCode::kPermissionDenied) {
     return PermissionDenied("{}: permission denied: run this command as root", address);
   }
-  const bool is_missing = status.code() == StatusCode::kNotFound ||
-                          (IsSocket(address) && !sys::IsListening(address).value_or(false));
-  if (IsSocket(address) && is_missing) {
-    return Unavailable("no function service runs on this machine: start it with `kgpu fn up`: {}",
-                       Message(status));
-  }
-  return Unavailable("{}", Message(status));
+  const bool is_missing =
+      status.code() == StatusCode::kNotFound || !sys::IsListening(address).value_or(false);
+  return is_missing
+             ? Unavailable(
+                   "no function service runs on this machine: start it with `kgpu fn up`: {}",
+                   Message(status))
+             : Unavailable("{}", Message(status));
 }
 
 // One exchange on a loop of its own.
 class Exchange {
  public:
-  Exchange(EpollLoop& loop, const StreamHandlers& handlers) : loop_(loop), handlers_(handlers) {}
+  Exchange(EpollLoop& loop, const GatewayTarget& target, const StreamHandlers& handlers)
+      : loop_(loop), target_(target), handlers_(handlers) {}
+  ~Exchange() { loop_.CancelTimer(deadline_); }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
 
-  Status Run(const std::string& address, const http::Request& request) {
-    ASSIGN_OR_RETURN(text_, http::RequestText(request, IsSocket(address) ? "localhost" : address));
-    if (IsSocket(address)) {
-      ASSIGN_OR_RETURN(socket_, sys::ConnectUnix(address));
-      RETURN_IF_ERROR(Send(address));
-    } else {
-      ASSIGN_OR_RETURN(const sys::TcpAddress tcp, sys::TcpAddress::Parse(address));
-      ASSIGN_OR_RETURN(socket_, sys::StartConnectTcp(tcp));
-      ASSIGN_OR_RETURN(connected_, loop_.WatchWritable(socket_.get(), [this, tcp, address] {
-        loop_.Unwatch(connected_);
-        Status status = sys::ConnectResult(socket_, tcp);
-        status = status.ok() ? Send(address) : status;
-        if (!status.ok()) {
-          End(status);
-        }
-      }));
+  // `timeout` of 0: none.
+  Status Run(const http::Request& given, std::chrono::milliseconds timeout) {
+    http::Request request = given;
+    if (!target_.token.empty()) {
+      request.headers.Add("Authorization", "Bearer " + target_.token);
     }
+    is_head_ = request.method == "HEAD";
+    ASSIGN_OR_RETURN(
+        text_,
+        http::RequestText(request, IsSocket(target_.address) ? "localhost" : target_.address));
+    if (timeout.count() > 0) {
+      deadline_ = loop_.After(timeout, [this, timeout] {
+        End(DeadlineExceeded("{}: no complete answer within {} ms", target_.address,
+                             timeout.count()));
+      });
+    }
+    RETURN_IF_ERROR(Connect());
     loop_.Run();
     return result_;
   }
 
  private:
-  Status Send(const std::string& address) {
+  Status Connect() {
+    if (IsSocket(target_.address)) {
+      ASSIGN_OR_RETURN(UniqueFd socket, sys::ConnectUnix(target_.address));
+      return Send(std::move(socket), nullptr);
+    }
+    ASSIGN_OR_RETURN(const kube::Endpoint endpoint,
+                     kube::Endpoint::Parse("https://" + target_.address));
+    std::unique_ptr<tls::Session> session;
+    if (target_.tls != nullptr) {
+      ASSIGN_OR_RETURN(session, tls::Session::ForClient(target_.tls, endpoint.host));
+    }
+    dial_ = kube::Dial::Start(
+        loop_, endpoint, {},
+        [this, held = std::make_shared<std::unique_ptr<tls::Session>>(std::move(session))](
+            StatusOr<UniqueFd> socket) {
+          const Status status =
+              socket.ok() ? Send(*std::move(socket), std::move(*held)) : socket.status();
+          if (!status.ok()) {
+            End(status);
+          }
+        });
+    return OkStatus();
+  }
+
+  Status Send(UniqueFd socket, std::unique_ptr<tls::Session> session) {
     ASSIGN_OR_RETURN(connection_, http::ClientConnection::Open(
-                                      loop_, std::move(socket_), nullptr, address,
+                                      loop_, std::move(socket), std::move(session), target_.address,
                                       {.header = size_t{64} << 10, .body = size_t{1} << 40}));
-    connection_->Send(std::move(text_), false,
+    connection_->Send(std::move(text_), is_head_,
                       {.on_head = handlers_.on_head,
                        .on_data =
                            [this](std::string_view bytes) {
@@ -122,11 +231,13 @@ class Exchange {
   }
 
   EpollLoop& loop_;
+  const GatewayTarget& target_;
   const StreamHandlers& handlers_;
   std::string text_;
-  UniqueFd socket_;
-  WatchId connected_ = WatchId::kNone;
+  bool is_head_ = false;
+  std::unique_ptr<kube::Dial> dial_;
   std::shared_ptr<http::ClientConnection> connection_;
+  TimerId deadline_ = TimerId::kNone;
   Status result_;
 };
 
@@ -136,31 +247,53 @@ void AddGatewayOptions(CLI::App& command, GatewayOptions& options) {
   options.run_dir = kRunDir;
   AddValue(
       command, "-g,--gateway", options.gateway, "HOST:PORT",
-      "Gateway (default: the file's, $KGPU_GATEWAY, $OPENFX_URL, else this machine's service)");
+      "Gateway, also https://HOST:PORT (default: the file's, $KGPU_GATEWAY, $OPENFX_URL, else this "
+      "machine's service)");
+  AsPath(AddValue(command, "--ca-file", options.ca_file, "FILE",
+                  "Authorities of an https gateway's certificate, as PEM (default: the system's)"))
+      ->envname("KGPU_CA_FILE");
+  AsPath(AddValue(command, "--token-file", options.token_file, "FILE",
+                  "File with the token for a gateway"))
+      ->envname("KGPU_TOKEN_FILE");
   AddRunDirOption(command, options.run_dir, "Folder of the service's socket");
   AddHostRootOption(command, options.host_root);
 }
 
-StatusOr<std::string> GatewayAddress(const GatewayOptions& options, std::string_view from_file) {
+StatusOr<GatewayTarget> FindGateway(const GatewayOptions& options, std::string_view from_file) {
   if (!options.gateway.empty()) {
-    return TcpAddressOf("--gateway", options.gateway);
+    return TargetOf("--gateway", options.gateway, options);
   }
   if (!from_file.empty()) {
-    return TcpAddressOf("openfx.gateway", from_file);
+    return TargetOf("openfx.gateway", from_file, options);
   }
   for (const char* name : {"KGPU_GATEWAY", "OPENFX_URL"}) {
     if (const std::string value = EnvironmentValue(name); !value.empty()) {
-      return TcpAddressOf(name, value);
+      return TargetOf(name, value, options);
     }
   }
-  return BelowHostRoot(options.run_dir, kRunDir, options.host_root) + "/functions.sock";
+  return GatewayTarget{.address = BelowHostRoot(options.run_dir, kRunDir, options.host_root) +
+                                  "/functions.sock"};
 }
 
-StatusOr<http::Response> AskGateway(const std::string& address, const http::Request& request,
+StatusOr<http::Response> AskGateway(const GatewayTarget& target, const http::Request& request,
                                     std::chrono::milliseconds timeout) {
-  StatusOr<http::Response> response =
-      http::Fetch(address, request, {.timeout = timeout, .max_body = kMaxAnswer});
-  return response.ok() ? std::move(response) : NobodyAnswers(address, response.status());
+  ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
+  http::Response response;
+  const StreamHandlers handlers{.on_head =
+                                    [&](int code, const http::Headers& headers) {
+                                      response.code = code;
+                                      response.headers = headers;
+                                    },
+                                .on_data =
+                                    [&](std::string_view bytes) {
+                                      response.body += bytes;
+                                      return response.body.size() <= kMaxAnswer
+                                                 ? OkStatus()
+                                                 : OutOfRange("{}: answer larger than {} bytes",
+                                                              target.address, kMaxAnswer);
+                                    }};
+  const Status status = Exchange(*loop, target, handlers).Run(request, timeout);
+  return status.ok() ? StatusOr<http::Response>(std::move(response)) : Unanswered(target, status);
 }
 
 Status GatewayRefusal(const http::Response& response) {
@@ -188,17 +321,17 @@ Status GatewayRefusal(const http::Response& response) {
   }
 }
 
-StatusOr<boost::json::value> AskGatewayForJson(const std::string& address,
+StatusOr<boost::json::value> AskGatewayForJson(const GatewayTarget& target,
                                                const http::Request& request,
                                                std::chrono::milliseconds timeout) {
-  ASSIGN_OR_RETURN(const http::Response response, AskGateway(address, request, timeout));
+  ASSIGN_OR_RETURN(const http::Response response, AskGateway(target, request, timeout));
   if (response.code != 200) {
     return GatewayRefusal(response);
   }
   return doc::ParseJson(response.body, "the answer", {.bytes = kMaxAnswer});
 }
 
-Status StreamFromGateway(const std::string& address, const http::Request& request,
+Status StreamFromGateway(const GatewayTarget& target, const http::Request& request,
                          const StreamHandlers& handlers) {
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
   bool has_head = false;
@@ -207,8 +340,8 @@ Status StreamFromGateway(const std::string& address, const http::Request& reques
     has_head = true;
     handlers.on_head(code, headers);
   };
-  const Status status = Exchange(*loop, noted).Run(address, request);
-  return status.ok() || has_head ? status : NobodyAnswers(address, status);
+  const Status status = Exchange(*loop, target, noted).Run(request, std::chrono::milliseconds(0));
+  return status.ok() || has_head ? status : Unanswered(target, status);
 }
 
 }  // namespace kgpu::cli

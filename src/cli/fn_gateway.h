@@ -5,11 +5,13 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "src/platform/base/status.h"
 #include "src/platform/http/message.h"
+#include "src/platform/tls/context.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;
@@ -18,26 +20,35 @@ class App;
 namespace kgpu::cli {
 
 struct GatewayOptions {
-  std::string gateway;  // "host:port", with or without http://; empty: this machine's service
+  std::string gateway;  // "host:port", "http://…" or "https://…"; empty: this machine's service
+  std::string ca_file;
+  std::string token_file;
   std::string run_dir;
   std::string host_root;
 };
 
-// -g/--gateway, --run-dir, --host-root; `options` must outlive the parse.
+// -g/--gateway, --ca-file, --token-file, --run-dir, --host-root; `options` must outlive the parse.
 void AddGatewayOptions(CLI::App& command, GatewayOptions& options);
 
+// Where requests go, and as whom.
+struct GatewayTarget {
+  std::string address;                        // the path of a socket, or "host:port"
+  std::shared_ptr<const tls::Context> tls{};  // null: plain HTTP
+  std::string token{};                        // empty: none
+};
+
 // Of the flag, else `from_file` (a config.yaml's), else $KGPU_GATEWAY, else $OPENFX_URL, else the
-// socket of this machine. Errors: InvalidArgument, Unimplemented (https).
-StatusOr<std::string> GatewayAddress(const GatewayOptions& options,
-                                     std::string_view from_file = "");
+// socket of this machine. Errors: InvalidArgument; those of the files with authorities and token;
+// FailedPrecondition (https, but this machine has no list of authorities).
+StatusOr<GatewayTarget> FindGateway(const GatewayOptions& options, std::string_view from_file = "");
 
 // The answer, whatever its code. Errors: Unavailable (nobody answers: with the fix),
-// PermissionDenied.
-StatusOr<http::Response> AskGateway(const std::string& address, const http::Request& request,
+// PermissionDenied, DeadlineExceeded, FailedPrecondition (the certificate cannot be trusted).
+StatusOr<http::Response> AskGateway(const GatewayTarget& target, const http::Request& request,
                                     std::chrono::milliseconds timeout = std::chrono::seconds(30));
 // The body of an answer with code 200. Errors: also those that the service reports.
 StatusOr<boost::json::value> AskGatewayForJson(
-    const std::string& address, const http::Request& request,
+    const GatewayTarget& target, const http::Request& request,
     std::chrono::milliseconds timeout = std::chrono::seconds(30));
 
 // Why an answer is none: the text of the service, with the code that its HTTP code stands for.
@@ -49,7 +60,7 @@ struct StreamHandlers {
 };
 // Gives the answer on piece by piece, without a limit in time or size. Errors: as AskGateway;
 // Unavailable (the answer was cut off); those of on_data.
-Status StreamFromGateway(const std::string& address, const http::Request& request,
+Status StreamFromGateway(const GatewayTarget& target, const http::Request& request,
                          const StreamHandlers& handlers);
 
 }  // namespace kgpu::cli

@@ -27,43 +27,43 @@ struct FnListOptions {
   std::string output = "table";
 };
 
-StatusOr<std::string> ListAddress(const FnListOptions& options) {
+StatusOr<GatewayTarget> ListTarget(const FnListOptions& options) {
   std::string gateway;
   if (!options.file.empty()) {
     ASSIGN_OR_RETURN(const functions::FunctionsFile file, ReadFunctionsFile(options.file));
     gateway = file.gateway;
   }
-  return GatewayAddress(options.gateway, gateway);
+  return FindGateway(options.gateway, gateway);
 }
 
 StatusOr<ExitCode> RunFnList(const FnListOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  ASSIGN_OR_RETURN(const std::string address, ListAddress(options));
+  ASSIGN_OR_RETURN(const GatewayTarget target, ListTarget(options));
   ASSIGN_OR_RETURN(const boost::json::value list,
-                   AskGatewayForJson(address, {.target = "/system/functions"}));
+                   AskGatewayForJson(target, {.target = "/system/functions"}));
   return OkOr(PrintAs(format, FunctionsTable(list), list));
 }
 
 StatusOr<ExitCode> RunFnInfo(const FnListOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  ASSIGN_OR_RETURN(const std::string address, ListAddress(options));
+  ASSIGN_OR_RETURN(const GatewayTarget target, ListTarget(options));
   ASSIGN_OR_RETURN(const boost::json::value info,
-                   AskGatewayForJson(address, {.target = "/system/function/" + options.name}));
+                   AskGatewayForJson(target, {.target = "/system/function/" + options.name}));
   return OkOr(PrintAs(format, Render(info, OutputFormat::kYaml), info));
 }
 
 StatusOr<ExitCode> RunFnUsage(const FnListOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   RETURN_IF_ERROR(ParseSince("--since", options.since).status());
-  ASSIGN_OR_RETURN(const std::string address, GatewayAddress(options.gateway));
+  ASSIGN_OR_RETURN(const GatewayTarget target, FindGateway(options.gateway));
   ASSIGN_OR_RETURN(const boost::json::value usage,
-                   AskGatewayForJson(address, {.target = "/v1/usage?since=" + options.since}));
+                   AskGatewayForJson(target, {.target = "/v1/usage?since=" + options.since}));
   return OkOr(PrintAs(format, FunctionUsageTable(usage), usage));
 }
 
 StatusOr<ExitCode> RunFnMetrics(const FnListOptions& options) {
-  ASSIGN_OR_RETURN(const std::string address, GatewayAddress(options.gateway));
-  ASSIGN_OR_RETURN(const http::Response response, AskGateway(address, {.target = "/metrics"}));
+  ASSIGN_OR_RETURN(const GatewayTarget target, FindGateway(options.gateway));
+  ASSIGN_OR_RETURN(const http::Response response, AskGateway(target, {.target = "/metrics"}));
   if (response.code != 200) {
     return GatewayRefusal(response);
   }

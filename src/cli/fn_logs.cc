@@ -38,13 +38,13 @@ StatusOr<std::string> LogQuery(const FnLogsOptions& options) {
 }
 
 StatusOr<ExitCode> RunFnLogs(const FnLogsOptions& options) {
-  ASSIGN_OR_RETURN(const std::string address, GatewayAddress(options.gateway));
+  ASSIGN_OR_RETURN(const GatewayTarget target, FindGateway(options.gateway));
   ASSIGN_OR_RETURN(const std::string query, LogQuery(options));
   http::Request request{.target = fmt::format("/system/function-log/{}{}", options.name, query)};
   request.headers.Add("Accept", "text/plain");
   http::Response refusal{.code = 0};
   RETURN_IF_ERROR(
-      StreamFromGateway(address, request,
+      StreamFromGateway(target, request,
                         {.on_head = [&](int code, const http::Headers&) { refusal.code = code; },
                          .on_data =
                              [&](std::string_view bytes) {

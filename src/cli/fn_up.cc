@@ -231,9 +231,9 @@ Status StopService(const UpPlan& plan) {
                                    plan.service_socket)
                              : OkStatus();
   }
-  ASSIGN_OR_RETURN(
-      const http::Response response,
-      AskGateway(plan.service_socket, {.method = "POST", .target = "/v1/stop"}, kDrainLimit));
+  ASSIGN_OR_RETURN(const http::Response response,
+                   AskGateway({.address = plan.service_socket},
+                              {.method = "POST", .target = "/v1/stop"}, kDrainLimit));
   if (response.code != 200) {
     return GatewayRefusal(response);
   }
@@ -279,8 +279,8 @@ StatusOr<ExitCode> RunFnStatus(const FnUpOptions& options) {
   ASSIGN_OR_RETURN(const pid_t service, ListenerOf(plan.service_socket));
   boost::json::value functions = boost::json::object{{"Functions", boost::json::array()}};
   if (service != 0) {
-    ASSIGN_OR_RETURN(functions,
-                     AskGatewayForJson(plan.service_socket, {.target = "/system/functions"}));
+    ASSIGN_OR_RETURN(functions, AskGatewayForJson({.address = plan.service_socket},
+                                                  {.target = "/system/functions"}));
   }
   const auto line = [](const char* what, pid_t process, const char* fix) {
     return process != 0 ? fmt::format("{}: running, process {}\n", what, process)

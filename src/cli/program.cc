@@ -66,7 +66,7 @@ struct Group {
 };
 
 // In the order of --help.
-constexpr std::array<Group, 25> kGroups = {{
+constexpr std::array<Group, 26> kGroups = {{
     {"agent", AddAgentCommand},
     {"status", AddStatusCommand},
     {"usage", AddUsageCommand},
@@ -87,6 +87,7 @@ constexpr std::array<Group, 25> kGroups = {{
     {"runtime", AddRuntimeCommands},
     {"run", AddRunCommands},
     {"fn", AddFnCommands},
+    {"gateway", AddGatewayCommand},
     {"sim", AddSimCommand},
     {"completion", AddCompletionCommand},
     {"help", AddHelpCommand},

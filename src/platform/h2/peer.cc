@@ -10,6 +10,7 @@
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/http/writer.h"
+#include "src/platform/sys/tcp_socket.h"
 
 namespace kgpu::h2 {
 namespace {
@@ -107,6 +108,7 @@ StatusOr<std::shared_ptr<Peer>> Peer::Create(EventLoop& loop, http::Http2Socket 
 Status Peer::Open(std::unique_ptr<tls::Session> session, bool is_unix) {
   const bool has_tls = session != nullptr;
   const auto handle = [this, has_tls, is_unix](StreamId stream, http::Request request) {
+    request.peer = address_;
     request.has_tls = has_tls;
     request.is_from_unix_socket = is_unix;
     const Responder responder(weak_from_this(), stream);
@@ -126,6 +128,7 @@ Peer::Peer(EventLoop& loop, UniqueFd socket, std::shared_ptr<const Handler> hand
            const PeerOptions& options)
     : loop_(loop),
       socket_(std::move(socket)),
+      address_(sys::PeerAddress(socket_.get())),
       handler_(std::move(handler)),
       options_(options),
       started_(loop.clock().Now()),

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "src/platform/base/event_loop.h"
@@ -91,6 +92,7 @@ class Peer final : public http::ConnectedPeer, public std::enable_shared_from_th
 
   EventLoop& loop_;
   UniqueFd socket_;
+  const std::string address_;  // of the client: see http::Request::peer
   const std::shared_ptr<const Handler> handler_;
   const PeerOptions options_;
   // Null once it waits for the peer to see the end.

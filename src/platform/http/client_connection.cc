@@ -14,12 +14,9 @@ StatusOr<std::shared_ptr<ClientConnection>> ClientConnection::Open(
     const ParserLimits& limits) {
   std::shared_ptr<ClientConnection> connection(
       new ClientConnection(loop, std::move(socket), std::move(session), std::move(where), limits));
-  StatusOr<WatchId> watch = loop.WatchReadable(connection->socket_.get(),
-                                               [self = connection.get()] { self->OnReadable(); });
-  if (!watch.ok()) {
-    return watch.status();
+  if (const Status status = connection->Resume(); !status.ok()) {
+    return status;
   }
-  connection->readable_ = *watch;
   return connection;
 }
 
@@ -58,6 +55,7 @@ void ClientConnection::Send(std::string request, bool is_head, ExchangeHandlers 
   ended_ = nullptr;
   is_busy_ = true;
   has_head_ = false;
+  has_sent_ = false;
   if (session_ == nullptr) {
     output_ += request;
   } else if (!session_->Write(request).ok()) {
@@ -69,6 +67,22 @@ void ClientConnection::Send(std::string request, bool is_head, ExchangeHandlers 
 
 bool ClientConnection::IsReusable() const {
   return is_reusable_ && !is_busy_ && socket_.is_valid();
+}
+
+void ClientConnection::Pause() {
+  loop_.Unwatch(std::exchange(readable_, WatchId::kNone));
+}
+
+Status ClientConnection::Resume() {
+  if (readable_ != WatchId::kNone || !socket_.is_valid()) {
+    return OkStatus();
+  }
+  StatusOr<WatchId> watch = loop_.WatchReadable(socket_.get(), [this] { OnReadable(); });
+  if (!watch.ok()) {
+    return watch.status();
+  }
+  readable_ = *watch;
+  return OkStatus();
 }
 
 void ClientConnection::WatchIdle(std::function<void()> ended) {
@@ -98,6 +112,7 @@ void ClientConnection::Flush() {
     const ssize_t count = send(socket_.get(), output_.data() + sent_, output_.size() - sent_,
                                MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count > 0) {
+      has_sent_ = true;
       sent_ += static_cast<size_t>(count);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
       return WatchWritable();

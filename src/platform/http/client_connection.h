@@ -46,6 +46,13 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void Send(std::string request, bool is_head, ExchangeHandlers handlers);
   // Between exchanges: whether another one may follow.
   bool IsReusable() const;
+  // Whether the socket took any byte of the last request: if not, the server knows nothing of it.
+  bool has_sent() const { return has_sent_; }
+  // Stops reading: the server's bytes wait in the sockets, and the server with them, once those are
+  // full. A response that has been read to its end still ends.
+  void Pause();
+  // Continues after Pause. Errors: ResourceExhausted.
+  Status Resume();
   // Calls `ended` if the server closes the connection, or sends something unasked, before the next
   // Send.
   void WatchIdle(std::function<void()> ended);
@@ -81,6 +88,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   ExchangeHandlers handlers_;
   bool is_busy_ = false;
   bool has_head_ = false;
+  bool has_sent_ = false;
   bool is_reusable_ = true;
   std::function<void()> ended_;
 };

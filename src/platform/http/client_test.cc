@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "src/platform/http/client_connection.h"
 #include "src/platform/http/server.h"
 #include "src/platform/sys/tcp_socket.h"
 #include "src/platform/sys/unix_socket.h"
@@ -203,6 +204,41 @@ TEST_F(HttpClientTest, WaitsForAnAnswerWithoutALoop) {
   serving.join();
   ASSERT_OK(answer);
   EXPECT_EQ(answer->body, *address + "\n");
+}
+
+TEST(ClientConnectionTest, StopsReadingWhilePausedAndKnowsWhetherItHasSent) {
+  FakeLoop loop;
+  const TempDir dir;
+  std::optional<Stream> stream;
+  Server server(loop, [&](const Request&, const Responder& responder) {
+    stream = responder.Begin({.body = "first"});
+  });
+  ASSERT_OK(server.Listen(dir.At("s")));
+  const auto connection = ClientConnection::Open(loop, sys::ConnectUnix(dir.At("s")).value(),
+                                                 nullptr, "s", ParserLimits{})
+                              .value();
+  std::string got;
+  std::optional<Status> end;
+  connection->Send("GET / HTTP/1.1\r\nHost: s\r\n\r\n", false,
+                   {.on_data = [&](std::string_view bytes) { got += bytes; },
+                    .on_end = [&](const Status& status) { end = status; }});
+  EXPECT_FALSE(connection->has_sent());
+  loop.RunUntilIdle();
+  EXPECT_TRUE(connection->has_sent());
+  EXPECT_EQ(got, "first");
+  connection->Pause();
+  ASSERT_TRUE(stream.has_value());
+  EXPECT_TRUE(stream->Write("second"));
+  stream->End();
+  loop.RunUntilIdle();
+  EXPECT_EQ(got, "first");
+  EXPECT_FALSE(end.has_value());
+  ASSERT_OK(connection->Resume());
+  loop.RunUntilIdle();
+  EXPECT_EQ(got, "firstsecond");
+  ASSERT_TRUE(end.has_value());
+  EXPECT_OK(*end);
+  EXPECT_TRUE(connection->IsReusable());
 }
 
 }  // namespace

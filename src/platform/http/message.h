@@ -40,6 +40,7 @@ struct Request {
   std::string body{};
   bool is_from_unix_socket = false;
   bool has_tls = false;  // received over TLS
+  std::string peer{};    // the client's IP address, without its port; empty: from a unix socket
 
   // The value of the first `key=value` of the query, with escapes decoded; nothing if there is no
   // such key, or the value has an invalid escape.

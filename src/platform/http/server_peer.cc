@@ -8,6 +8,7 @@
 
 #include "src/platform/base/log.h"
 #include "src/platform/http/answer.h"
+#include "src/platform/sys/tcp_socket.h"
 
 namespace kgpu::http {
 namespace {
@@ -23,6 +24,7 @@ ServerPeer::ServerPeer(std::shared_ptr<const ServerSetup> setup, UniqueFd socket
     : setup_(std::move(setup)),
       socket_(std::move(socket)),
       is_unix_(is_unix),
+      peer_(is_unix ? std::string() : sys::PeerAddress(socket_.get())),
       http_(setup_->options.limits),
       line_(http_, std::move(session),
             {.takes_plain = setup_->options.takes_plain, .may_be_http2 = setup_->http2 != nullptr}),
@@ -241,6 +243,7 @@ void ServerPeer::Handle() {
   Request request = http_.TakeRequest();
   request.is_from_unix_socket = is_unix_;
   request.has_tls = line_.has_tls();
+  request.peer = peer_;
   ++request_;
   // The handler may destroy the server.
   const auto setup = setup_;

@@ -107,6 +107,7 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   const std::shared_ptr<const ServerSetup> setup_;
   UniqueFd socket_;
   const bool is_unix_;
+  const std::string peer_;  // its IP address
   ServerConnection http_;
   ServerLine line_;
   Http2Handler on_http2_;

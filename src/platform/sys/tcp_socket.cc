@@ -85,6 +85,15 @@ StatusOr<TcpAddress> TcpAddress::Parse(std::string_view text) {
   return address;
 }
 
+bool TcpAddress::is_loopback() const {
+  if (family() == AF_INET6) {
+    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_addr);
+  }
+  constexpr uint32_t kLoopbackNetwork = 127;
+  const auto* v4 = reinterpret_cast<const sockaddr_in*>(&storage_);
+  return ntohl(v4->sin_addr.s_addr) >> 24 == kLoopbackNetwork;
+}
+
 std::string TcpAddress::str() const {
   std::array<char, INET6_ADDRSTRLEN> host{};
   if (family() == AF_INET6) {
@@ -113,6 +122,26 @@ Status ConnectResult(const UniqueFd& socket, const TcpAddress& address) {
     error = errno;
   }
   return error == 0 ? OkStatus() : ConnectStatus(error, address);
+}
+
+std::string PeerAddress(int socket) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof(storage);
+  if (getpeername(socket, reinterpret_cast<sockaddr*>(&storage), &size) != 0) {
+    return "";
+  }
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (storage.ss_family == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(&storage);
+    (void)inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
+  } else if (storage.ss_family == AF_INET6) {
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&storage);
+    (void)inet_ntop(AF_INET6, &v6->sin6_addr, text.data(), text.size());
+  }
+  const std::string_view address = text.data();
+  constexpr std::string_view kMapped = "::ffff:";
+  const bool is_mapped = address.starts_with(kMapped) && address.find('.') != address.npos;
+  return std::string(is_mapped ? address.substr(kMapped.size()) : address);
 }
 
 StatusOr<TcpListener> TcpListener::Listen(const TcpAddress& address, int backlog) {

@@ -22,6 +22,8 @@ class TcpAddress {
   std::string str() const;
   // Whether it means every address of the host, IPv4 and IPv6.
   bool is_any() const { return is_any_; }
+  // Whether only programs of this host reach it: 127.0.0.0/8 or ::1.
+  bool is_loopback() const;
   const sockaddr* base() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t size() const { return size_; }
   int family() const { return storage_.ss_family; }
@@ -38,6 +40,10 @@ class TcpAddress {
 StatusOr<UniqueFd> StartConnectTcp(const TcpAddress& address);
 // The result of that. Errors: Unavailable (nobody listens there).
 Status ConnectResult(const UniqueFd& socket, const TcpAddress& address);
+
+// The IP address of a connected socket's other end, without its port: "10.0.0.7", "::1". An IPv4
+// address of a socket for both families is shown as one. Empty for other sockets.
+std::string PeerAddress(int socket);
 
 // A listening socket.
 class TcpListener {

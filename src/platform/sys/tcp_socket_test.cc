@@ -29,6 +29,20 @@ TEST(TcpAddressTest, TakesAPortAloneForEveryAddress) {
   EXPECT_EQ(address->str(), "[::]:9401");
 }
 
+TEST(TcpAddressTest, KnowsAddressesOfThisHostAlone) {
+  for (const auto& [text, is_loopback] :
+       std::initializer_list<std::pair<const char*, bool>>{{"127.0.0.1:1", true},
+                                                           {"127.9.9.9:1", true},
+                                                           {"[::1]:1", true},
+                                                           {"128.0.0.1:1", false},
+                                                           {"0.0.0.0:1", false},
+                                                           {"[::]:1", false},
+                                                           {"[::ffff:127.0.0.1]:1", false},
+                                                           {":1", false}}) {
+    EXPECT_EQ(TcpAddress::Parse(text).value().is_loopback(), is_loopback) << text;
+  }
+}
+
 TEST(TcpAddressTest, NamesWhatItTakesWhereItTakesNot) {
   for (const std::string text : {"", ":", "9401", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536",
                                  "127.0.0.1:-1", "localhost:80", "[::1:80", "::1:80",
@@ -58,6 +72,8 @@ TEST(TcpListenerTest, TakesConnections) {
   const auto client = StartConnectTcp(address);
   ASSERT_OK(client);
   EXPECT_OK(Outcome(*client, address));
+  EXPECT_EQ(PeerAddress(client->get()), "127.0.0.1");
+  EXPECT_EQ(PeerAddress(listener->fd()), "") << "it has no other end";
   auto connection = listener->Accept();
   ASSERT_OK(connection);
   EXPECT_TRUE(connection->has_value());

@@ -1,0 +1,220 @@
+// `kgpu gateway`: functions of this machine for callers on the network.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "src/agent/certificate_source.h"
+#include "src/cli/commands.h"
+#include "src/cli/options.h"
+#include "src/cli/version.h"
+#include "src/functions/gateway/endpoints.h"
+#include "src/functions/gateway/gateway.h"
+#include "src/functions/gateway/tokens.h"
+#include "src/functions/spec/checks.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/log_format.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/root.h"
+#include "src/platform/sys/signals.h"
+#include "src/platform/sys/tcp_socket.h"
+
+namespace kgpu::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct GatewayCommandOptions {
+  std::string listen = ":31113";
+  std::string http2_listen = "off";
+  std::string run_dir = kRunDir;
+  std::string host_root;
+  std::string tokens;
+  std::string space = "default";
+  std::string tls_certificate;
+  std::string tls_key;
+  bool allows_anonymous = false;
+};
+
+// Requests that have begun may end first.
+constexpr milliseconds kGatewayDrainLimit{30'000};
+constexpr milliseconds kGatewayDrainLook{50};
+
+StatusOr<bool> IsForThisHostAlone(const char* flag, const std::string& address) {
+  const StatusOr<sys::TcpAddress> parsed = sys::TcpAddress::Parse(address);
+  return parsed.ok() ? StatusOr<bool>(parsed->is_loopback())
+                     : Annotate(parsed.status(), "{}", flag);
+}
+
+// Whoever reaches a gateway without tokens can deploy functions: they run as containers here.
+Status CheckGatewayReach(const GatewayCommandOptions& options) {
+  for (const auto& [flag, address] : {std::pair("--listen", &options.listen),
+                                      std::pair("--http2-listen", &options.http2_listen)}) {
+    if (*address == "off" && address == &options.http2_listen) {
+      continue;
+    }
+    ASSIGN_OR_RETURN(const bool is_local, IsForThisHostAlone(flag, *address));
+    if (is_local) {
+      continue;
+    }
+    if (options.tokens.empty() && !options.allows_anonymous) {
+      return InvalidArgument(
+          "{}: {}: other hosts could deploy and call functions without a token: use --tokens FILE, "
+          "{} 127.0.0.1:PORT, or --allow-anonymous",
+          flag, *address, flag);
+    }
+    if (address == &options.http2_listen && !options.tls_certificate.empty()) {
+      return InvalidArgument("{}: {}: has no TLS: use 127.0.0.1:PORT", flag, *address);
+    }
+    if (!options.tokens.empty() && options.tls_certificate.empty()) {
+      KGPU_LOG(kWarning, "tokens travel unencrypted",
+               {"fix", "use --tls-cert and --tls-key, or listen on 127.0.0.1 behind TLS"});
+    }
+  }
+  return OkStatus();
+}
+
+Status CheckGatewayOptions(const GatewayCommandOptions& options) {
+  if (options.tls_certificate.empty() != options.tls_key.empty()) {
+    return InvalidArgument("--tls-cert and --tls-key: give both, or neither");
+  }
+  RETURN_IF_ERROR(Annotate(functions::CheckFunctionName(options.space), "--namespace"));
+  return CheckGatewayReach(options);
+}
+
+// Null without TLS. Errors: FailedPrecondition (the files cannot be used).
+StatusOr<std::shared_ptr<agent::CertificateSource>> GatewayCertificate(
+    const GatewayCommandOptions& options, const sys::Root& root, const Clock& clock) {
+  if (options.tls_certificate.empty()) {
+    return nullptr;
+  }
+  auto source = std::make_shared<agent::CertificateSource>(
+      root, clock,
+      config::MetricsTls{.certificate = options.tls_certificate, .key = options.tls_key});
+  if (source->Current() == nullptr) {
+    return FailedPrecondition("--tls-cert, --tls-key: {}", source->problem());
+  }
+  return source;
+}
+
+// Ends the loop once all answers are on their way, or after a while.
+class GatewayDrain {
+ public:
+  GatewayDrain(EpollLoop& loop, gateway::Gateway& gateway, gateway::Endpoints& endpoints)
+      : loop_(loop), gateway_(gateway), endpoints_(endpoints) {}
+  ~GatewayDrain() { loop_.CancelTimer(timer_); }
+  GatewayDrain(const GatewayDrain&) = delete;
+  GatewayDrain& operator=(const GatewayDrain&) = delete;
+
+  // A second signal ends it at once.
+  void Begin() {
+    if (has_begun_) {
+      return loop_.Quit();
+    }
+    has_begun_ = true;
+    KGPU_LOG(kInfo, "gateway stopping", {"requests_in_progress", gateway_.is_busy()});
+    until_ = loop_.clock().Now() + kGatewayDrainLimit;
+    gateway_.Drain();
+    endpoints_.Shutdown();
+    Look();
+  }
+
+ private:
+  void Look() {
+    const bool is_busy = gateway_.is_busy() || endpoints_.is_busy();
+    if (!is_busy || loop_.clock().Now() >= until_) {
+      return loop_.Quit();
+    }
+    timer_ = loop_.After(kGatewayDrainLook, [this] { Look(); });
+  }
+
+  EpollLoop& loop_;
+  gateway::Gateway& gateway_;
+  gateway::Endpoints& endpoints_;
+  bool has_begun_ = false;
+  SteadyTime until_{};
+  TimerId timer_ = TimerId::kNone;
+};
+
+StatusOr<ExitCode> RunGateway(const GatewayCommandOptions& options) {
+  SetLogLevel(LogLevel::kInfo);
+  SetLogFormat(LogFormat::kKeyValue);
+  RETURN_IF_ERROR(CheckGatewayOptions(options));
+  ASSIGN_OR_RETURN(const UniqueFd signals, sys::TakeSignals({SIGINT, SIGTERM}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
+  ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open("/"));
+  ASSIGN_OR_RETURN(const auto certificate, GatewayCertificate(options, root, loop->clock()));
+  std::unique_ptr<gateway::Tokens> tokens;
+  if (!options.tokens.empty()) {
+    ASSIGN_OR_RETURN(tokens,
+                     gateway::Tokens::Open(root, loop->clock(), options.tokens, options.space));
+  }
+  const std::string socket =
+      BelowHostRoot(options.run_dir, kRunDir, options.host_root) + "/functions.sock";
+  gateway::Gateway gateway(*loop, std::move(tokens),
+                           {.version = VersionNumber(),
+                            .upstream = {.socket = socket},
+                            .allows_any_host = options.allows_anonymous});
+  gateway::Endpoints endpoints(*loop, gateway);
+  http::Server::TlsSource tls;
+  if (certificate != nullptr) {
+    tls = [certificate] { return certificate->Current(); };
+  }
+  ASSIGN_OR_RETURN(const std::string address, endpoints.Listen(options.listen, tls));
+  KGPU_LOG(kInfo, "gateway started", {"address", address}, {"tls", certificate != nullptr},
+           {"service", socket});
+  if (options.http2_listen != "off") {
+    ASSIGN_OR_RETURN(const std::string http2, endpoints.ListenHttp2(options.http2_listen));
+    KGPU_LOG(kInfo, "gateway started", {"http2_address", http2});
+  }
+  GatewayDrain drain(*loop, gateway, endpoints);
+  ASSIGN_OR_RETURN(const WatchId watch, loop->WatchReadable(signals.get(), [&] {
+    while (sys::NextSignal(signals.get()) != 0) {
+      drain.Begin();
+    }
+  }));
+  loop->Run();
+  loop->Unwatch(watch);
+  KGPU_LOG(kInfo, "gateway stopped");
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddGatewayCommand(CommandRegistrar& registrar) {
+  auto [command, options] = registrar.Add<GatewayCommandOptions>(
+      registrar.app(), "gateway",
+      "Serve this machine's functions to the network by REST and gRPC, until SIGTERM", &RunGateway);
+  command.footer(
+      "Passes requests on to the service that `kgpu fn up` starts, which may start and stop\n"
+      "meanwhile. The file of tokens has lines \"TOKEN ROLE[,ROLE] [namespace=NAME]\" with the "
+      "roles\n"
+      "call, read, deploy and admin; it is read again when it changes, as are the certificate and\n"
+      "its key. GET /openapi.json describes the API.\n"
+      "\n"
+      "  kgpu gateway --tokens /etc/kgpu/tokens --tls-cert tls.crt --tls-key tls.key\n"
+      "  kgpu gateway --listen 127.0.0.1:31113 --http2-listen 127.0.0.1:31114\n"
+      "  kgpu fn list --gateway 127.0.0.1:31113");
+  AddValue(command, "--listen", options.listen, "ADDRESS", "Address for REST");
+  AddValue(command, "--http2-listen", options.http2_listen, "ADDRESS",
+           "Address for gRPC and for REST by HTTP/2, without TLS; \"off\": none");
+  CLI::Option* tokens = AsPath(
+      AddValue(command, "--tokens", options.tokens, "FILE", "File of tokens and their roles"));
+  command
+      .add_flag("--allow-anonymous", options.allows_anonymous,
+                "Let everybody who reaches the address do everything")
+      ->excludes(tokens);
+  AddValue(command, "--namespace", options.space, "NAME",
+           "This gateway's namespace, which tokens may be limited to");
+  AsPath(AddValue(command, "--tls-cert", options.tls_certificate, "FILE",
+                  "Certificate and its intermediates, as PEM: serve with TLS"));
+  AsPath(AddValue(command, "--tls-key", options.tls_key, "FILE", "Key of the certificate, as PEM"));
+  AddRunDirOption(command, options.run_dir, "Folder of functions.sock");
+  AddHostRootOption(command, options.host_root);
+}
+
+}  // namespace kgpu::cli

@@ -1,0 +1,69 @@
+#include "src/functions/gateway/routes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace kgpu::gateway {
+namespace {
+
+std::string IdOf(std::string_view method, std::string_view path) {
+  const RouteMatch match = FindRoute(method, path);
+  return match.route != nullptr ? std::string(match.route->id) : "-" + match.allowed;
+}
+
+TEST(RoutesTest, FindsEachRouteByMethodAndPath) {
+  EXPECT_EQ(IdOf("GET", "/system/functions"), "listFunctions");
+  EXPECT_EQ(IdOf("PUT", "/system/functions"), "updateFunction");
+  EXPECT_EQ(IdOf("DELETE", "/system/function/hello"), "deleteFunction");
+  EXPECT_EQ(IdOf("GET", "/system/function-log/hello"), "getFunctionLog");
+  EXPECT_EQ(IdOf("POST", "/function/hello"), "callByPost");
+  EXPECT_EQ(IdOf("PATCH", "/function/hello/"), "callByPatch");
+  EXPECT_EQ(IdOf("GET", "/function/hello/a/b"), "callByGet");
+  EXPECT_EQ(IdOf("POST", "/async-function/hello/x"), "queueByPost");
+}
+
+TEST(RoutesTest, TakesHeadForGet) {
+  EXPECT_EQ(IdOf("HEAD", "/metrics"), "getMetrics");
+  EXPECT_EQ(IdOf("HEAD", "/v1/queue/purge"), "-POST");
+}
+
+TEST(RoutesTest, NamesTheMethodsOfAPath) {
+  EXPECT_EQ(IdOf("DELETE", "/system/functions"), "-GET, POST, PUT");
+  EXPECT_EQ(IdOf("get", "/healthz"), "-GET");
+  EXPECT_EQ(IdOf("OPTIONS", "/function/a"), "-GET, POST, PUT, PATCH, DELETE");
+}
+
+TEST(RoutesTest, KnowsNoOtherPaths) {
+  for (const char* path : {"", "/", "/function", "/function/", "/function//x", "/functions/a",
+                           "/system/function/", "/system/function/a/b", "/system/functions/",
+                           "/v1/stop", "/system/function-log/a/", "//system/functions"}) {
+    EXPECT_EQ(IdOf("GET", path), "-") << path;
+    EXPECT_EQ(IdOf("POST", path), "-") << path;
+  }
+}
+
+TEST(RoutesTest, HasEachMethodOfAPathAndEachIdOnce) {
+  std::set<std::string_view> ids;
+  std::set<std::pair<std::string_view, std::string_view>> places;
+  for (const Route& route : Routes()) {
+    EXPECT_TRUE(ids.insert(route.id).second) << route.id;
+    EXPECT_TRUE(places.insert({route.method, route.path}).second) << route.id;
+    EXPECT_FALSE(route.summary.empty()) << route.id;
+  }
+}
+
+// What is open to everybody is said here once more: a route without a role is no slip.
+TEST(RoutesTest, NeedsARoleForAllButThreePaths) {
+  std::set<std::string_view> open;
+  for (const Route& route : Routes()) {
+    if (route.role == Role::kNone) {
+      open.insert(route.path);
+    }
+  }
+  EXPECT_THAT(open, ::testing::ElementsAre("/healthz", "/openapi.json", "/swagger.json"));
+}
+
+}  // namespace
+}  // namespace kgpu::gateway

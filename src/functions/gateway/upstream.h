@@ -1,0 +1,86 @@
+// Connections to the function service: kept open between requests, and never a request sent twice.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/http/client_connection.h"
+#include "src/platform/http/message.h"
+
+namespace kgpu::gateway {
+
+struct UpstreamOptions {
+  std::string socket{};  // of the function service
+  size_t max_idle = 64;
+  size_t max_exchanges = 900;  // the service takes 1,024 connections
+  // The service closes an idle connection after 60 s: ours is gone by then, so that no request
+  // meets the end of its connection.
+  std::chrono::milliseconds idle_limit{20'000};
+  // How long a service that does not accept connections, as it restarts, say, is waited for.
+  std::chrono::milliseconds connect_limit{1'000};
+  std::chrono::milliseconds connect_pause{50};
+};
+
+// Lives on the loop's thread.
+class Upstream {
+ public:
+  // A request and its answer. Destroying it ends both: the service sees that nobody waits.
+  class Exchange {
+   public:
+    ~Exchange();
+    Exchange(const Exchange&) = delete;
+    Exchange& operator=(const Exchange&) = delete;
+
+    // Whether the service may have seen any of the request.
+    bool was_handed_over() const;
+    // See http::ClientConnection.
+    void Pause();
+    Status Resume();
+
+   private:
+    friend class Upstream;
+    class Impl;
+    explicit Exchange(std::shared_ptr<Impl> impl);
+    std::shared_ptr<Impl> impl_;
+  };
+
+  // `loop` must outlive this.
+  Upstream(EventLoop& loop, UpstreamOptions options);
+  ~Upstream();
+  Upstream(const Upstream&) = delete;
+  Upstream& operator=(const Upstream&) = delete;
+
+  // Handlers are called from the loop, never from here, and may destroy the exchange; on_end is
+  // called once. Errors of on_end: those of ClientConnection, and if nothing was handed over
+  // Unavailable (the service does not run: with the fix), PermissionDenied, InvalidArgument (the
+  // request cannot be written), ResourceExhausted (too many exchanges). This must outlive the
+  // exchange.
+  std::unique_ptr<Exchange> Start(const http::Request& request, http::ExchangeHandlers handlers);
+
+  size_t idle() const { return idle_.size(); }
+  size_t exchanges() const { return exchanges_; }
+
+ private:
+  struct Idle {
+    std::shared_ptr<http::ClientConnection> connection;
+    SteadyTime since;
+  };
+  std::shared_ptr<http::ClientConnection> TakeIdle();
+  void Keep(std::shared_ptr<http::ClientConnection> connection);
+  void DropOld();
+
+  EventLoop& loop_;
+  const UpstreamOptions options_;
+  std::vector<Idle> idle_;  // the one used last is at the end
+  size_t exchanges_ = 0;
+  TimerId drop_ = TimerId::kNone;
+};
+
+}  // namespace kgpu::gateway
