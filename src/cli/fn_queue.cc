@@ -39,12 +39,12 @@ int64_t CountIn(const boost::json::value& answer, std::string_view key) {
 
 StatusOr<ExitCode> RunFnQueueList(const FnQueueOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
-  ASSIGN_OR_RETURN(const std::string address, GatewayAddress(options.gateway));
+  ASSIGN_OR_RETURN(const GatewayTarget target, FindGateway(options.gateway));
   ASSIGN_OR_RETURN(
       const boost::json::value list,
-      AskGatewayForJson(address, {.target = fmt::format("/v1/queue?function={}&state={}",
-                                                        kube::Escape(options.name),
-                                                        kube::Escape(options.state))}));
+      AskGatewayForJson(target, {.target = fmt::format("/v1/queue?function={}&state={}",
+                                                       kube::Escape(options.name),
+                                                       kube::Escape(options.state))}));
   if (const int64_t left = CountIn(list, "left"); left > 0 && format == OutputFormat::kTable) {
     PrintNote(fmt::format("{} more calls are not shown: name a function or a state", left));
   }
@@ -78,8 +78,8 @@ StatusOr<ExitCode> ChangeQueue(const FnQueueOptions& options, const std::string&
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   http::Request request{.method = "POST", .target = path};
   ASSIGN_OR_RETURN(request.body, ChangeBody(options));
-  ASSIGN_OR_RETURN(const std::string address, GatewayAddress(options.gateway));
-  ASSIGN_OR_RETURN(const boost::json::value answer, AskGatewayForJson(address, request));
+  ASSIGN_OR_RETURN(const GatewayTarget target, FindGateway(options.gateway));
+  ASSIGN_OR_RETURN(const boost::json::value answer, AskGatewayForJson(target, request));
   const int64_t count = CountIn(answer, key);
   if (count == 0 && !options.ids.empty()) {
     return NotFound("no {} call has such an id: kgpu fn queue list shows them",

@@ -30,7 +30,6 @@ using std::chrono::milliseconds;
 
 struct GatewayCommandOptions {
   std::string listen = ":31113";
-  std::string http2_listen = "off";
   std::string run_dir = kRunDir;
   std::string host_root;
   std::string tokens;
@@ -44,36 +43,21 @@ struct GatewayCommandOptions {
 constexpr milliseconds kGatewayDrainLimit{30'000};
 constexpr milliseconds kGatewayDrainLook{50};
 
-StatusOr<bool> IsForThisHostAlone(const char* flag, const std::string& address) {
-  const StatusOr<sys::TcpAddress> parsed = sys::TcpAddress::Parse(address);
-  return parsed.ok() ? StatusOr<bool>(parsed->is_loopback())
-                     : Annotate(parsed.status(), "{}", flag);
-}
-
 // Whoever reaches a gateway without tokens can deploy functions: they run as containers here.
 Status CheckGatewayReach(const GatewayCommandOptions& options) {
-  for (const auto& [flag, address] : {std::pair("--listen", &options.listen),
-                                      std::pair("--http2-listen", &options.http2_listen)}) {
-    if (*address == "off" && address == &options.http2_listen) {
-      continue;
-    }
-    ASSIGN_OR_RETURN(const bool is_local, IsForThisHostAlone(flag, *address));
-    if (is_local) {
-      continue;
-    }
-    if (options.tokens.empty() && !options.allows_anonymous) {
-      return InvalidArgument(
-          "{}: {}: other hosts could deploy and call functions without a token: use --tokens FILE, "
-          "{} 127.0.0.1:PORT, or --allow-anonymous",
-          flag, *address, flag);
-    }
-    if (address == &options.http2_listen && !options.tls_certificate.empty()) {
-      return InvalidArgument("{}: {}: has no TLS: use 127.0.0.1:PORT", flag, *address);
-    }
-    if (!options.tokens.empty() && options.tls_certificate.empty()) {
-      KGPU_LOG(kWarning, "tokens travel unencrypted",
-               {"fix", "use --tls-cert and --tls-key, or listen on 127.0.0.1 behind TLS"});
-    }
+  const StatusOr<sys::TcpAddress> address = sys::TcpAddress::Parse(options.listen);
+  if (!address.ok() || address->is_loopback()) {
+    return Annotate(address.status(), "--listen");
+  }
+  if (options.tokens.empty() && !options.allows_anonymous) {
+    return InvalidArgument(
+        "--listen: {}: other hosts could deploy and call functions without a token: use --tokens "
+        "FILE, --listen 127.0.0.1:PORT, or --allow-anonymous",
+        options.listen);
+  }
+  if (!options.tokens.empty() && options.tls_certificate.empty()) {
+    KGPU_LOG(kWarning, "tokens travel unencrypted",
+             {"fix", "use --tls-cert and --tls-key, or listen on 127.0.0.1 behind TLS"});
   }
   return OkStatus();
 }
@@ -167,10 +151,6 @@ StatusOr<ExitCode> RunGateway(const GatewayCommandOptions& options) {
   ASSIGN_OR_RETURN(const std::string address, endpoints.Listen(options.listen, tls));
   KGPU_LOG(kInfo, "gateway started", {"address", address}, {"tls", certificate != nullptr},
            {"service", socket});
-  if (options.http2_listen != "off") {
-    ASSIGN_OR_RETURN(const std::string http2, endpoints.ListenHttp2(options.http2_listen));
-    KGPU_LOG(kInfo, "gateway started", {"http2_address", http2});
-  }
   GatewayDrain drain(*loop, gateway, endpoints);
   ASSIGN_OR_RETURN(const WatchId watch, loop->WatchReadable(signals.get(), [&] {
     while (sys::NextSignal(signals.get()) != 0) {
@@ -197,11 +177,10 @@ void AddGatewayCommand(CommandRegistrar& registrar) {
       "its key. GET /openapi.json describes the API.\n"
       "\n"
       "  kgpu gateway --tokens /etc/kgpu/tokens --tls-cert tls.crt --tls-key tls.key\n"
-      "  kgpu gateway --listen 127.0.0.1:31113 --http2-listen 127.0.0.1:31114\n"
+      "  kgpu gateway --listen 127.0.0.1:31113\n"
       "  kgpu fn list --gateway 127.0.0.1:31113");
-  AddValue(command, "--listen", options.listen, "ADDRESS", "Address for REST");
-  AddValue(command, "--http2-listen", options.http2_listen, "ADDRESS",
-           "Address for gRPC and for REST by HTTP/2, without TLS; \"off\": none");
+  AddValue(command, "--listen", options.listen, "ADDRESS",
+           "Address for REST and gRPC, by HTTP/1.1 and HTTP/2");
   CLI::Option* tokens = AsPath(
       AddValue(command, "--tokens", options.tokens, "FILE", "File of tokens and their roles"));
   command

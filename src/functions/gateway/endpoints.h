@@ -6,8 +6,8 @@
 #include "src/functions/gateway/gateway.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/h2/server.h"
 #include "src/platform/http/server.h"
+#include "src/platform/port/port.h"
 
 namespace kgpu::gateway {
 
@@ -16,18 +16,15 @@ class Endpoints {
   // `loop` and `gateway` must outlive it.
   Endpoints(EventLoop& loop, Gateway& gateway);
 
-  // See http::Server. REST by HTTP/1.1; with TLS if `tls` is not null.
+  // REST and gRPC, by HTTP/1.1 and HTTP/2; with TLS if `tls` is not null. See port::Port.
   StatusOr<std::string> Listen(const std::string& address, http::Server::TlsSource tls);
-  // gRPC, and REST by HTTP/2, without TLS.
-  StatusOr<std::string> ListenHttp2(const std::string& address);
-  // Callers by HTTP/2 send their next requests elsewhere.
-  void Shutdown() { http2_.Shutdown(); }
+  // No new connections; callers by HTTP/2 send their next requests elsewhere.
+  void Shutdown() { port_.Shutdown(); }
   // Whether answers are on their way to callers.
-  bool is_busy() const { return http1_.is_busy() || http2_.is_busy(); }
+  bool is_busy() const { return port_.is_busy(); }
 
  private:
-  http::Server http1_;
-  h2::Server http2_;
+  port::Port port_;
 };
 
 }  // namespace kgpu::gateway

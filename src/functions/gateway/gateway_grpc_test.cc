@@ -34,7 +34,7 @@ class GatewayGrpcTest : public ::testing::Test {
     gateway_.emplace(*loop_, Tokens::Open(root_, loop_->clock(), "tokens", "default").value(),
                      GatewayOptions{.upstream = {.socket = dir_.At("service")}});
     endpoints_.emplace(*loop_, *gateway_);
-    ASSERT_OK(endpoints_->ListenHttp2(dir_.At("gateway")));
+    ASSERT_OK(endpoints_->Listen(dir_.At("gateway"), nullptr));
     service_.emplace(*loop_,
                      [this](const http::Request& request, const http::Responder& responder) {
                        Handle(request, responder);
