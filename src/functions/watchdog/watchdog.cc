@@ -1,6 +1,5 @@
 #include "src/functions/watchdog/watchdog.h"
 
-
 #include <cerrno>
 #include <chrono>
 #include <csignal>
