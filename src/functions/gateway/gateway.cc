@@ -11,6 +11,7 @@
 #include "src/functions/gateway/fx_gateway.h"
 #include "src/functions/gateway/metrics_caller.h"
 #include "src/functions/gateway/openapi.h"
+#include "src/functions/provider/async_call.h"
 #include "src/functions/provider/function_call.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -232,8 +233,13 @@ bool Gateway::IsRefusedByToken(const Arrival& arrival, Caller& caller) {
   if (tokens_ == nullptr) {
     return false;
   }
-  const Verdict verdict =
-      tokens_->Check(arrival.request.headers.Find("Authorization"), arrival.route->role);
+  const auto authorization = arrival.request.headers.Find("Authorization");
+  Verdict verdict = tokens_->Check(authorization, arrival.route->role);
+  // A callback is made from this host's network, where it reaches what its caller may not.
+  if (verdict.code == 200 && arrival.request.headers.Find(functions::kCallbackHeader)) {
+    verdict = tokens_->Check(authorization, Role::kDeploy);
+    verdict.text = fmt::format("{}: {}", functions::kCallbackHeader, verdict.text);
+  }
   if (verdict.code == 200) {
     return false;
   }

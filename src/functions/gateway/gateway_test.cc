@@ -350,6 +350,26 @@ TEST_F(GatewayTest, AddsItsMetricsToTheServices) {
   EXPECT_EQ(open->body.find("# EOF"), open->body.size() - 6) << "only one end";
 }
 
+// It would be made from this host's network.
+TEST_F(GatewayTest, ACallbackNeedsTheRoleDeploy) {
+  Run("token-of-0123456789-call call\ntoken-of-0123456789-both call,deploy\n");
+  Serve();
+  const auto call = [this](const std::string& token) {
+    return Ask({.method = "POST",
+                .target = "/async-function/hello",
+                .headers = {{"Authorization", "Bearer token-of-0123456789-" + token},
+                            {"X-Callback-Url", "http://10.0.0.1/"}}});
+  };
+  const auto refused = call("call");
+  ASSERT_OK(refused);
+  EXPECT_EQ(refused->code, 403);
+  EXPECT_THAT(refused->body, AllOf(HasSubstr("X-Callback-Url"), HasSubstr("deploy")));
+  const auto passed = call("both");
+  ASSERT_OK(passed);
+  EXPECT_EQ(passed->code, 200);
+  EXPECT_EQ(got_.headers.Find("X-Callback-Url"), "http://10.0.0.1/");
+}
+
 TEST_F(GatewayTest, RefusesNewRequestsWhenItStops) {
   Serve();
   std::optional<http::Stream> stream;
