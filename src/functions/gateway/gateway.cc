@@ -278,15 +278,16 @@ std::unique_ptr<Caller> Gateway::WithOwnMetrics(const http::Request& request,
 }
 
 void Gateway::PassOn(const Arrival& arrival, std::unique_ptr<Caller> caller) {
-  const StatusOr<std::optional<milliseconds>> limit = DeadlineOf(arrival.request);
-  if (!limit.ok()) {
-    return Refuse(arrival, *caller, 400, Message(limit.status()));
+  const StatusOr<std::optional<milliseconds>> asked = DeadlineOf(arrival.request);
+  if (!asked.ok()) {
+    return Refuse(arrival, *caller, 400, Message(asked.status()));
   }
+  const std::optional<milliseconds> limit = *asked;
   std::optional<SteadyTime> deadline;
   http::Request passed = Passed(arrival.request);
-  if (*limit) {
-    deadline = arrival.time + **limit;
-    passed.headers.Add(kDeadlineHeader, std::to_string((*limit)->count()));
+  if (limit) {
+    deadline = arrival.time + *limit;
+    passed.headers.Add(kDeadlineHeader, std::to_string(limit->count()));
   }
   const uint64_t number = ++last_relay_;
   Running& running = relays_[number];
@@ -334,6 +335,7 @@ void Gateway::OnEnded(uint64_t number, const RelayResult& result) {
 void Gateway::LookAtCallers() {
   look_ = TimerId::kNone;
   std::vector<uint64_t> numbers;
+  numbers.reserve(relays_.size());
   for (const auto& [number, running] : relays_) {
     numbers.push_back(number);
   }

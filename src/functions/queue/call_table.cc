@@ -73,7 +73,7 @@ CallRecord RecordOf(const Statement& row) {
 // With what SQLite keeps beside it: a log without its file would be applied to the next one.
 StatusOr<std::string> PutAside(const std::string& path) {
   for (int i = 0; i < kMaxBadFiles; ++i) {
-    const std::string bad = path + (i == 0 ? ".bad" : fmt::format(".bad.{}", i));
+    std::string bad = path + (i == 0 ? ".bad" : fmt::format(".bad.{}", i));
     std::error_code error;
     if (fs::exists(bad, error)) {
       continue;

@@ -148,22 +148,22 @@ class TableWorker::Impl {
     return tasks;
   }
 
-  Status OpenTable() {
+  StatusOr<CallTable*> OpenTable() {
     if (table_) {
-      return OkStatus();
+      return &*table_;
     }
     StatusOr<CallTable::Opened> opened = CallTable::Open(folder_, limits_);
     RETURN_IF_ERROR(opened.status());
     table_.emplace(std::move(opened->table));
     const MutexLock lock(mutex_);
     found_ = Found{std::move(opened->calls), std::move(opened->note)};
-    return OkStatus();
+    return &*table_;
   }
 
-  void RunTasks(std::vector<TableTask>& tasks) {
+  void RunTasks(CallTable& table, std::vector<TableTask>& tasks) {
     const SteadyTime now = loop_.clock().Now();
     const bool may_compact = !compacted_ || now - *compacted_ >= kCompactEvery;
-    const Status status = RunAll(*table_, tasks, may_compact);
+    const Status status = RunAll(table, tasks, may_compact);
     if (may_compact && status.code() == StatusCode::kResourceExhausted) {
       compacted_ = now;
     }
@@ -171,12 +171,12 @@ class TableWorker::Impl {
 
   void Work() {
     for (std::vector<TableTask> tasks = Next(); !tasks.empty(); tasks = Next()) {
-      const Status status = OpenTable();
-      if (status.ok()) {
-        RunTasks(tasks);
+      const StatusOr<CallTable*> table = OpenTable();
+      if (table.ok()) {
+        RunTasks(**table, tasks);
       } else {
         for (TableTask& task : tasks) {
-          task.result = status;
+          task.result = table.status();
         }
       }
       {
