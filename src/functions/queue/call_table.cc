@@ -135,7 +135,7 @@ StatusOr<CallTable::Opened> CallTable::OpenFile(const std::string& path,
 Status CallTable::SetUp() {
   // Nobody else reads the file: the exclusive lock also spares SQLite the memory that it would
   // share. auto_vacuum must come before the first table. Debian's SQLite overwrites what is removed
-  // with zeros unless it is told not to: on a full disk, nothing could be removed.
+  // with zeros by default: on a full disk, nothing could be removed.
   RETURN_IF_ERROR(database_.Run(
       "PRAGMA locking_mode=EXCLUSIVE; PRAGMA auto_vacuum=INCREMENTAL;"
       "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"

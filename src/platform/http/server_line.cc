@@ -62,7 +62,7 @@ void ServerLine::Pass(std::string_view text, WallTime now) {
 void ServerLine::SettleProtocol() {
   const std::string agreed = session_ == nullptr ? "" : session_->Protocol();
   const std::string_view front = std::string_view(first_bytes_).substr(0, kHttp2Preface.size());
-  // A connection that was refused already is told so in HTTP/1.1.
+  // A connection that was refused already gets its answer in HTTP/1.1.
   if (http_.phase() == Phase::kClosing || (!agreed.empty() && agreed != "h2") ||
       (agreed.empty() && !kHttp2Preface.starts_with(front))) {
     protocol_ = Protocol::kHttp1;
