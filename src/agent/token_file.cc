@@ -4,7 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
@@ -17,8 +16,6 @@ constexpr size_t kMaxFile = size_t{1} << 18;
 constexpr std::chrono::seconds kPeriod{60};
 // While no token is known.
 constexpr std::chrono::seconds kTokenRetry{1};
-// How long tokens stay valid while the file cannot be read: it may no longer hold them.
-constexpr std::chrono::hours kLongestUnread{1};
 
 bool IsTokenByte(char c) {
   return c > 0x20 && c < 0x7f;
@@ -83,7 +80,7 @@ Verdict FileTokens::Judge(const std::string& token) {
 
 std::string FileTokens::Problem() {
   Refresh();
-  return problem_;
+  return freshness_.problem();
 }
 
 void FileTokens::Refresh() {
@@ -92,10 +89,9 @@ void FileTokens::Refresh() {
     return;
   }
   if (const Status status = Read(); status.ok()) {
-    problem_.clear();
-    read_at_ = now;
-  } else {
-    Keep(status);
+    freshness_.OnRead(now);
+  } else if (freshness_.OnProblem(status, !known_.empty(), now)) {
+    known_.clear();
   }
   next_read_ = now + (known_.empty() ? kTokenRetry : kPeriod);
 }
@@ -112,21 +108,6 @@ Status FileTokens::Read() {
   }
   known_ = std::move(known);
   return OkStatus();
-}
-
-// If the file cannot be used, the known tokens stay valid for a while. If the file or all its
-// tokens were removed, they are invalid at once.
-void FileTokens::Keep(const Status& problem) {
-  if (problem.code() == StatusCode::kNotFound || clock_.Now() - read_at_ >= kLongestUnread) {
-    known_.clear();
-  }
-  const std::string_view effect =
-      known_.empty() ? "no client is let in" : "the previous tokens stay valid for an hour";
-  std::string text = fmt::format("cannot read tokens: {}: {}", Message(problem), effect);
-  if (text != problem_) {
-    KGPU_LOG(kError, "tokens not read", {"reason", Message(problem)}, {"effect", effect});
-    problem_ = std::move(text);
-  }
 }
 
 }  // namespace kgpu::agent

@@ -14,6 +14,7 @@
 #include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/tls/keyed_digest.h"
+#include "src/platform/tls/token_freshness.h"
 
 namespace kgpu::agent {
 
@@ -41,15 +42,13 @@ class FileTokens final : public TokenCheck {
   Verdict Judge(const std::string& token);
   void Refresh();
   Status Read();
-  void Keep(const Status& problem);
 
   const sys::Root& root_;
   const Clock& clock_;
   std::string path_;
   tls::KeyedDigest digest_;
   std::vector<tls::KeyedDigest::Value> known_;
-  std::string problem_;   // why known_ differs from the file; empty: it does not
-  SteadyTime read_at_{};  // when known_ was read
+  tls::TokenFreshness freshness_;  // of known_
   std::optional<SteadyTime> next_read_;
 };
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "src/functions/spec/checks.h"
-#include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/http/message.h"
@@ -19,8 +18,6 @@ constexpr size_t kMinTokenSize = 16;
 constexpr size_t kMaxTokensFile = size_t{1} << 20;
 // How soon a token that was removed from the file is refused.
 constexpr std::chrono::seconds kTokensPeriod{2};
-// How long tokens stay valid while the file cannot be read: it may no longer hold them.
-constexpr std::chrono::hours kLongestUnread{1};
 constexpr std::string_view kBearer = "bearer ";
 constexpr std::string_view kNamespace = "namespace=";
 constexpr std::array kRoles = {Role::kCall, Role::kRead, Role::kDeploy, Role::kAdmin};
@@ -120,8 +117,8 @@ StatusOr<std::unique_ptr<Tokens>> Tokens::Open(const sys::Root& root, const Cloc
   std::unique_ptr<Tokens> tokens(
       new Tokens(root, clock, std::move(path), std::move(space), digest));
   RETURN_IF_ERROR(tokens->Read());
-  tokens->read_at_ = clock.Now();
-  tokens->next_read_ = tokens->read_at_ + kTokensPeriod;
+  tokens->freshness_.OnRead(clock.Now());
+  tokens->next_read_ = clock.Now() + kTokensPeriod;
   return tokens;
 }
 
@@ -176,10 +173,9 @@ void Tokens::Refresh() {
   }
   next_read_ = now + kTokensPeriod;
   if (const Status status = Read(); status.ok()) {
-    problem_.clear();
-    read_at_ = now;
-  } else {
-    Keep(status);
+    freshness_.OnRead(now);
+  } else if (freshness_.OnProblem(status, !known_.empty(), now)) {
+    known_.clear();
   }
 }
 
@@ -201,21 +197,6 @@ Status Tokens::Read() {
   known_ = std::move(known);
   text_ = digest;
   return OkStatus();
-}
-
-// If the file cannot be used, the known tokens stay valid for a while. If the file or all its
-// tokens were removed, they are invalid at once.
-void Tokens::Keep(const Status& problem) {
-  if (problem.code() == StatusCode::kNotFound || clock_.Now() - read_at_ >= kLongestUnread) {
-    known_.clear();
-  }
-  const std::string_view effect =
-      known_.empty() ? "no client is let in" : "the previous tokens stay valid for an hour";
-  std::string text = fmt::format("{}: {}", Message(problem), effect);
-  if (text != problem_) {
-    KGPU_LOG(kError, "tokens not read", {"reason", Message(problem)}, {"effect", effect});
-    problem_ = std::move(text);
-  }
 }
 
 }  // namespace kgpu::gateway

@@ -13,6 +13,7 @@
 #include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/tls/keyed_digest.h"
+#include "src/platform/tls/token_freshness.h"
 
 namespace kgpu::gateway {
 
@@ -70,7 +71,6 @@ class Tokens {
         digest_(digest) {}
   void Refresh();
   Status Read();
-  void Keep(const Status& problem);
 
   const sys::Root& root_;
   const Clock& clock_;
@@ -79,8 +79,7 @@ class Tokens {
   tls::KeyedDigest digest_;
   std::vector<Known> known_;
   tls::KeyedDigest::Value text_{};  // of the file that known_ is from
-  std::string problem_;             // logged already
-  SteadyTime read_at_{};
+  tls::TokenFreshness freshness_;   // of known_
   SteadyTime next_read_{};
 };
 
