@@ -50,10 +50,7 @@ TEST(ProviderTest, IdleReplicasEndAndReturnTheirGpus) {
 
 TEST(ProviderTest, TheMinimumRunsWithoutACallAndIsRestored) {
   TestMachine machine;
-  Function function = HelloFunction();
-  function.scaling.min_replicas = 2;
-  ASSERT_OK(machine.Deploy(function));
-  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 2; }));
+  ASSERT_TRUE(machine.DeployAndRun(2));
   machine.podman.KillAll();
   ASSERT_TRUE(machine.Until([&] { return machine.Running() == 2 && machine.podman.runs() == 4; }));
   EXPECT_THAT(machine.podman.Devices(),
@@ -203,10 +200,7 @@ TEST(ProviderTest, ANewDeploymentReplacesReplicasAndNoCallFails) {
 
 TEST(ProviderTest, DeletingLeavesNothing) {
   TestMachine machine;
-  Function function = HelloFunction();
-  function.scaling.min_replicas = 1;
-  ASSERT_OK(machine.Deploy(function));
-  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 1; }));
+  ASSERT_TRUE(machine.DeployAndRun(1));
   EXPECT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 200);
   EXPECT_EQ(machine.podman.containers(), 0U);
   EXPECT_EQ(machine.agent.free(), 2U);
@@ -253,10 +247,7 @@ TEST(ProviderTest, AnAgentThatIsRestartingIsWaitedFor) {
 
 TEST(ProviderTest, TheNextProviderAdoptsWhatRuns) {
   TestMachine machine;
-  Function function = HelloFunction();
-  function.scaling.min_replicas = 1;
-  ASSERT_OK(machine.Deploy(function));
-  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 1; }));
+  ASSERT_TRUE(machine.DeployAndRun(1));
   machine.KillProvider();
   machine.StartProvider();
   ASSERT_TRUE(machine.Until([&] { return machine.Running() == 1; }));

@@ -443,10 +443,7 @@ TEST(ServiceTest, FunctionsReachCallsAndNothingElse) {
 
 TEST(ServiceTest, StoppingJustAfterARestartRemovesWhatWasLeft) {
   TestMachine machine;
-  Function function = HelloFunction();
-  function.scaling.min_replicas = 2;
-  ASSERT_OK(machine.Deploy(function));
-  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 2; }));
+  ASSERT_TRUE(machine.DeployAndRun(2));
   machine.KillProvider();
   machine.StartProvider();
   EXPECT_EQ(machine.Ask({.method = "POST", .target = "/v1/stop"}).code, 200);
@@ -458,10 +455,7 @@ TEST(ServiceTest, StoppingJustAfterARestartRemovesWhatWasLeft) {
 
 TEST(ServiceTest, StoppingWithoutAnAgentRemovesTheContainers) {
   TestMachine machine;
-  Function function = HelloFunction();
-  function.scaling.min_replicas = 1;
-  ASSERT_OK(machine.Deploy(function));
-  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 1; }));
+  ASSERT_TRUE(machine.DeployAndRun(1));
   machine.KillProvider();
   machine.agent.Stop();
   machine.StartProvider();
@@ -473,10 +467,7 @@ TEST(ServiceTest, StoppingWithoutAnAgentRemovesTheContainers) {
 
 TEST(ServiceTest, StoppingRemovesReplicasAndKeepsFunctions) {
   TestMachine machine;
-  Function function = HelloFunction();
-  function.scaling.min_replicas = 1;
-  ASSERT_OK(machine.Deploy(function));
-  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 1; }));
+  ASSERT_TRUE(machine.DeployAndRun(1));
   EXPECT_EQ(machine.Ask({.method = "POST", .target = "/v1/stop"}).code, 200);
   EXPECT_TRUE(machine.was_stopped);
   EXPECT_EQ(machine.podman.containers(), 0U);

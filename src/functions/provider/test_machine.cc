@@ -317,10 +317,18 @@ Status TestMachine::Deploy(const Function& function, DeployMode mode) {
   return deployed.value_or(Internal("no end"));
 }
 
+bool TestMachine::DeployAndRun(int64_t replicas) {
+  Function function = HelloFunction();
+  function.scaling.min_replicas = replicas;
+  const Status deployed = Deploy(function);
+  EXPECT_TRUE(deployed.ok()) << deployed;
+  return deployed.ok() && Until([&] { return std::cmp_equal(Running(), replicas); });
+}
+
 http::Response TestMachine::Call(const std::string& input, const std::string& name) {
   http::Request request{.method = "POST", .target = "/function/" + name};
   request.body = input;
-  return Ask(std::move(request));
+  return Ask(request);
 }
 
 size_t TestMachine::Running() const {

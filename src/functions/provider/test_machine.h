@@ -119,6 +119,8 @@ class TestMachine {
   }
   // OK once the function is deployed.
   Status Deploy(const Function& function, DeployMode mode = DeployMode::kCreate);
+  // A function with this minimum; true once all its replicas run.
+  bool DeployAndRun(int64_t replicas);
   http::Response Call(const std::string& input, const std::string& name = "hello");
   size_t Running() const;
   std::string socket() const { return dir.At("run/functions.sock"); }
