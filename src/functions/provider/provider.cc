@@ -221,6 +221,10 @@ void Provider::Deploy(Function function, DeployMode mode,
   if (status.ok()) {
     status = CheckConstraints(asked, deploying->notes);
   }
+  if (asked.scaling.by != ScaledBy::kKgpu) {
+    deploying->notes.emplace_back(
+        "scaling.by: not considered: on a machine without a cluster, kgpu scales every function");
+  }
   if (status.ok()) {
     const Status secrets = CheckSecrets(folders_, asked);
     status = secrets.ok() ? secrets : FailedPrecondition("{}", Message(secrets));
