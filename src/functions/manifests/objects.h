@@ -96,7 +96,7 @@ StatusOr<Function> FunctionOf(const boost::json::object& deployment);
 // The annotations of `deployment`; empty if it has none.
 std::string_view DeployedAtOf(const boost::json::object& deployment);
 std::string_view ReplacedAtOf(const boost::json::object& deployment);
-// Of the pods that `deployment` makes; also of one of them.
+// Of the pods that `deployment` makes, and of one of them.
 std::string_view TemplateHashOf(const boost::json::object& deployment);
 std::string_view PodTemplateHashOf(const boost::json::object& pod);
 
