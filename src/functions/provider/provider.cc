@@ -262,6 +262,10 @@ void Provider::Deploy(const std::string& /*key*/, Function function, DeployMode 
   if (status.ok()) {
     status = CheckConstraints(asked, deploying->notes);
   }
+  if (asked.scaling.by != ScaledBy::kKgpu) {
+    deploying->notes.emplace_back(
+        "scaling.by: not considered: on a machine without a cluster, kgpu scales every function");
+  }
   if (status.ok()) {
     const Status secrets = CheckSecrets(folders_, asked);
     status = secrets.ok() ? secrets : FailedPrecondition("{}", Message(secrets));
