@@ -11,7 +11,7 @@
 #include "src/functions/provider/loan_client.h"
 #include "src/functions/provider/logs.h"
 #include "src/functions/provider/podman.h"
-#include "src/functions/provider/ready_probe.h"
+#include "src/functions/service/ready_probe.h"
 #include "src/functions/service/usage_hours.h"
 
 namespace {

@@ -20,15 +20,10 @@ namespace kgpu::functions {
 namespace {
 
 constexpr std::chrono::minutes kUsageEvery{1};
-constexpr size_t kMaxUsageBytes = size_t{256} << 20;
 constexpr mode_t kSecretMode = 0600;
 
 std::string FunctionsFolder(const ProviderOptions& options) {
   return options.state_dir + "/functions";
-}
-
-std::string UsageFile(const ProviderOptions& options) {
-  return FunctionsFolder(options) + "/usage.jsonl";
 }
 
 }  // namespace
@@ -56,6 +51,7 @@ Provider::Provider(EventLoop& loop, Programs& programs, ProviderOptions options,
       podman_(programs, options_.engine),
       loans_(loop, options_.run_dir + "/agent.sock"),
       store_(FunctionsFolder(options_) + "/deployed"),
+      usage_file_(FunctionsFolder(options_) + "/usage.jsonl"),
       meter_(usage_, kMachinePhases) {
 }
 
@@ -63,7 +59,7 @@ Provider::~Provider() {
   loop_.CancelTimer(usage_timer_);
   reconciler_.reset();
   CountGpuTime();
-  WriteUsage();
+  usage_file_.Write(usage_);
 }
 
 Status Provider::Start() {
@@ -78,7 +74,7 @@ Status Provider::Start() {
     const std::string name = deployment.function.name;
     pools_[name] = std::make_unique<Pool>(PoolDeps(), random_, std::move(deployment));
   }
-  ReadUsage();
+  usage_file_.Read(usage_);
   ArmUsageTimer();
   reconciler_ = std::make_unique<Reconciler>(loop_, podman_, loans_, folders_,
                                              static_cast<ReplicaOwner&>(*this));
@@ -101,41 +97,11 @@ ReplicaDeps Provider::PoolDeps() {
           .grace = options_.grace};
 }
 
-void Provider::ReadUsage() {
-  const std::string path = UsageFile(options_);
-  const StatusOr<sys::Root> root = sys::Root::Open("/");
-  const StatusOr<std::string> text =
-      root.ok() ? root->ReadFile(path, kMaxUsageBytes) : root.status();
-  if (text.status().code() == StatusCode::kNotFound) {
-    return;
-  }
-  StatusOr<UsageHours> usage = text.ok() ? UsageHours::Parse(*text) : text.status();
-  if (usage.ok()) {
-    usage_ = *std::move(usage);
-    return;
-  }
-  KGPU_LOG(kError, "usage not read", {"file", path}, {"reason", Message(usage.status())});
-  (void)std::rename(path.c_str(), (path + ".bad").c_str());
-}
-
-// Not to the disk each time: a power cut may cost the last minutes.
-void Provider::WriteUsage() {
-  if (!usage_.TakeChanged()) {
-    return;
-  }
-  const std::string path = UsageFile(options_);
-  const Status status =
-      sys::WriteFileAtomically(path, usage_.Text(), kSecretMode, sys::Durability::kMemory);
-  if (!status.ok()) {
-    KGPU_LOG(kWarning, "usage not written", {"file", path}, {"reason", Message(status)});
-  }
-}
-
 // Only while something can change.
 void Provider::ArmUsageTimer() {
   usage_timer_ = loop_.After(kUsageEvery, [this] {
     CountGpuTime();
-    WriteUsage();
+    usage_file_.Write(usage_);
     usage_timer_ = TimerId::kNone;
     const bool has_replicas = std::ranges::any_of(
         pools_, [](const auto& named) { return !named.second->replicas().empty(); });

@@ -20,6 +20,7 @@
 #include "src/functions/service/function_call.h"
 #include "src/functions/service/function_provider.h"
 #include "src/functions/service/meter.h"
+#include "src/functions/service/usage_file.h"
 #include "src/functions/service/usage_hours.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
@@ -90,10 +91,8 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
 
   Provider(EventLoop& loop, Programs& programs, ProviderOptions options, uint64_t seed);
   Status Start();
-  void ReadUsage();
   // The GPU time until now.
   void CountGpuTime();
-  void WriteUsage();
   void ArmUsageTimer();
   ReplicaDeps PoolDeps();
 
@@ -115,6 +114,7 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
   Podman podman_;
   LoanClient loans_;
   Store store_;
+  const UsageFile usage_file_;
   UsageHours usage_;
   Meter meter_;
   std::map<std::string, std::unique_ptr<Pool>> pools_;

@@ -15,9 +15,9 @@
 #include "src/functions/provider/loan.h"
 #include "src/functions/provider/loan_client.h"
 #include "src/functions/provider/podman.h"
-#include "src/functions/provider/ready_probe.h"
 #include "src/functions/provider/replica.h"
 #include "src/functions/service/meter.h"
+#include "src/functions/service/ready_probe.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/unique_fd.h"
 

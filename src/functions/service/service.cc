@@ -393,8 +393,12 @@ void Service::Follow(const http::Responder& responder, const std::string& key, s
   // Its end comes from within itself.
   auto ended = [this, number, is_alive = std::weak_ptr<bool>(is_alive_)] {
     loop_.Post([this, number, is_alive] {
-      if (!is_alive.expired()) {
-        followers_.erase(number);
+      if (is_alive.expired()) {
+        return;
+      }
+      if (const auto found = followers_.find(number); found != followers_.end()) {
+        found->second.stream.End();
+        followers_.erase(found);
       }
     });
   };

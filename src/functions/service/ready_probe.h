@@ -33,8 +33,12 @@ class ReadyProbe {
     WatchdogStatus status;
   };
 
-  // Calls `ready` once, from the loop; it may destroy this.
-  ReadyProbe(EventLoop& loop, std::string socket, std::function<void(const Ready&)> ready);
+  // How often a watchdog is asked that has not become ready for a while.
+  static constexpr std::chrono::milliseconds kOften{100};
+
+  // `address`: as of http::Call. Calls `ready` once, from the loop; it may destroy this.
+  ReadyProbe(EventLoop& loop, std::string address, std::function<void(const Ready&)> ready,
+             std::chrono::milliseconds longest_pause = kOften);
   ~ReadyProbe();
   ReadyProbe(const ReadyProbe&) = delete;
   ReadyProbe& operator=(const ReadyProbe&) = delete;
@@ -47,7 +51,8 @@ class ReadyProbe {
   void OnAnswer(const StatusOr<http::Response>& response);
 
   EventLoop& loop_;
-  const std::string socket_;
+  const std::string address_;
+  const std::chrono::milliseconds longest_pause_;
   const std::function<void(const Ready&)> ready_;
   std::optional<SteadyTime> answered_;
   std::string problem_;

@@ -1,4 +1,4 @@
-#include "src/functions/provider/ready_probe.h"
+#include "src/functions/service/ready_probe.h"
 
 #include <boost/json/value.hpp>
 
@@ -17,7 +17,6 @@ using std::chrono::milliseconds;
 constexpr char kAnswer[] = "the watchdog's answer";
 // Each question costs a tenth of a millisecond, and on average half a pause of the cold start.
 constexpr milliseconds kFirstQuestion{5};
-constexpr milliseconds kLongestQuestion{100};
 
 milliseconds PhaseAt(const boost::json::value& phases, std::string_view key) {
   const boost::json::object* object = phases.if_object();
@@ -48,8 +47,13 @@ StatusOr<WatchdogStatus> ParseWatchdogStatus(std::string_view json) {
   return status;
 }
 
-ReadyProbe::ReadyProbe(EventLoop& loop, std::string socket, std::function<void(const Ready&)> ready)
-    : loop_(loop), socket_(std::move(socket)), ready_(std::move(ready)), pause_(kFirstQuestion) {
+ReadyProbe::ReadyProbe(EventLoop& loop, std::string address,
+                       std::function<void(const Ready&)> ready, milliseconds longest_pause)
+    : loop_(loop),
+      address_(std::move(address)),
+      longest_pause_(longest_pause),
+      ready_(std::move(ready)),
+      pause_(kFirstQuestion) {
   Ask();
 }
 
@@ -59,7 +63,7 @@ ReadyProbe::~ReadyProbe() {
 
 void ReadyProbe::Ask() {
   call_ =
-      http::Call::Start(loop_, socket_, {.target = "/_/status"},
+      http::Call::Start(loop_, address_, {.target = "/_/status"},
                         [this](const StatusOr<http::Response>& response) { OnAnswer(response); },
                         {.timeout = std::chrono::seconds(2), .max_body = size_t{64} << 10});
 }
@@ -78,7 +82,7 @@ void ReadyProbe::OnAnswer(const StatusOr<http::Response>& response) {
     problem_ = status.ok() ? status->problem : std::string(Message(status.status()));
   }
   timer_ = loop_.After(pause_, [this] { Ask(); });
-  pause_ = std::min(pause_ * 3 / 2, kLongestQuestion);
+  pause_ = std::min(pause_ * 3 / 2, longest_pause_);
 }
 
 }  // namespace kgpu::functions
