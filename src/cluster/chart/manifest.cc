@@ -15,7 +15,7 @@ namespace {
 namespace json = boost::json;
 
 // Objects of a kind need those before it.
-constexpr std::array<std::string_view, 19> kOrder = {
+constexpr std::array<std::string_view, 21> kOrder = {
     "Namespace",
     "PriorityClass",
     "CustomResourceDefinition",
@@ -28,7 +28,9 @@ constexpr std::array<std::string_view, 19> kOrder = {
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
     "NetworkPolicy",
+    "ResourceQuota",
     "ConfigMap",
+    "PersistentVolumeClaim",
     "PodDisruptionBudget",
     "Service",
     "DaemonSet",
