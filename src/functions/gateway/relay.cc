@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "src/functions/provider/function_call.h"
+#include "src/functions/service/function_call.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::gateway {

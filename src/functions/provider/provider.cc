@@ -1,14 +1,18 @@
 #include "src/functions/provider/provider.h"
 
+#include <boost/json/value.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
-#include "src/functions/provider/folders.h"
 #include "src/functions/provider/logs.h"
+#include "src/functions/provider/views.h"
+#include "src/functions/service/folders.h"
 #include "src/functions/spec/image_name.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "src/platform/sys/atomic_file.h"
 #include "src/platform/sys/root.h"
 
@@ -52,7 +56,7 @@ Provider::Provider(EventLoop& loop, Programs& programs, ProviderOptions options,
       podman_(programs, options_.engine),
       loans_(loop, options_.run_dir + "/agent.sock"),
       store_(FunctionsFolder(options_) + "/deployed"),
-      meter_(usage_) {
+      meter_(usage_, kMachinePhases) {
 }
 
 Provider::~Provider() {
@@ -153,9 +157,46 @@ bool Provider::Take(const std::string& name, FunctionCall& call) {
   return true;
 }
 
-const Pool* Provider::Find(const std::string& name) const {
+const Pool* Provider::FindPool(const std::string& name) const {
   const auto found = pools_.find(name);
   return found == pools_.end() ? nullptr : found->second.get();
+}
+
+const Function* Provider::Find(const std::string& key) const {
+  const Pool* pool = FindPool(key);
+  return pool == nullptr ? nullptr : &pool->deployment().function;
+}
+
+// A machine has one namespace, without a name.
+StatusOr<std::string> Provider::KeyOf(std::string_view name, std::string_view space) const {
+  if (!space.empty()) {
+    return NotFound("namespace {}: functions of a machine have no namespaces: leave it out",
+                    Printable(space));
+  }
+  return std::string(name);
+}
+
+boost::json::object Provider::View(const std::string& key) const {
+  return PoolView(*pools_.at(key), meter_);
+}
+
+boost::json::array Provider::Views(std::string_view /*space*/) const {
+  boost::json::array views;
+  for (const auto& [name, pool] : pools_) {
+    views.push_back(PoolView(*pool, meter_));
+  }
+  return views;
+}
+
+void Provider::ReadLogs(const std::string& key, const LogRequest& request,
+                        std::function<void(StatusOr<std::string>)> done) {
+  done(functions::ReadLogs(folders_, key, request));
+}
+
+StatusOr<std::unique_ptr<LogReader>> Provider::FollowLogs(
+    const std::string& key, std::function<bool(std::string_view)> write,
+    std::function<void()> ended) {
+  return LogFollower::Start(loop_, folders_, key, std::move(write), std::move(ended));
 }
 
 void Provider::CountGpuTime() {
@@ -212,7 +253,7 @@ Status Provider::CheckConstraints(const Function& function, Notes& notes) const 
   return OkStatus();
 }
 
-void Provider::Deploy(Function function, DeployMode mode,
+void Provider::Deploy(const std::string& /*key*/, Function function, DeployMode mode,
                       std::function<void(StatusOr<Notes>)> done) {
   auto deploying = std::make_shared<Deploying>(Deploying{
       .function = std::move(function), .mode = mode, .notes = {}, .done = std::move(done)});
@@ -338,7 +379,12 @@ void Provider::Delete(const std::string& name, std::function<void(Status)> done)
   });
 }
 
-Status Provider::SetReplicas(const std::string& name, int64_t replicas) {
+void Provider::SetReplicas(const std::string& key, int64_t replicas,
+                           std::function<void(Status)> done) {
+  done(Rescale(key, replicas));
+}
+
+Status Provider::Rescale(const std::string& name, int64_t replicas) {
   const auto found = pools_.find(name);
   if (found == pools_.end() || deleting_.contains(name)) {
     return NotFound("function {}: is not deployed", name);

@@ -1,4 +1,4 @@
-#include "src/functions/provider/service.h"
+#include "src/functions/service/service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

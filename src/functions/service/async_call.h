@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "src/functions/provider/function_call.h"
 #include "src/functions/queue/call_queue.h"
+#include "src/functions/service/function_call.h"
 #include "src/platform/base/event_loop.h"
 
 namespace kgpu::functions {

@@ -1,4 +1,4 @@
-#include "src/functions/provider/folders.h"
+#include "src/functions/service/folders.h"
 
 #include <sys/stat.h>
 

@@ -1,12 +1,12 @@
-#include "src/functions/provider/queue_handler.h"
+#include "src/functions/service/queue_handler.h"
 
 #include <boost/json/value.hpp>
 
 #include <chrono>
 #include <utility>
 
-#include "src/functions/provider/answers.h"
-#include "src/functions/provider/function_call.h"
+#include "src/functions/service/answers.h"
+#include "src/functions/service/function_call.h"
 
 namespace kgpu::functions {
 
@@ -55,7 +55,7 @@ void RefuseAsync(const http::Responder& responder, const std::string& call_id,
   } else if (status.code() == StatusCode::kResourceExhausted) {
     fault = {507, "queue", fault.text, kLater};
   }
-  HttpSink(responder, call_id).Refuse(fault);
+  HttpSink(responder, call_id, 0).Refuse(fault);
 }
 
 }  // namespace kgpu::functions

@@ -1,4 +1,4 @@
-#include "src/functions/provider/service.h"
+#include "src/functions/service/service.h"
 
 #include <boost/json/value.hpp>
 
@@ -8,10 +8,10 @@
 #include <optional>
 #include <utility>
 
-#include "src/functions/provider/answers.h"
-#include "src/functions/provider/folders.h"
-#include "src/functions/provider/queue_handler.h"
-#include "src/functions/provider/views.h"
+#include "src/functions/service/answers.h"
+#include "src/functions/service/folders.h"
+#include "src/functions/service/queue_handler.h"
+#include "src/functions/service/views.h"
 #include "src/functions/spec/wire.h"
 #include "src/platform/base/duration.h"
 #include "src/platform/base/status_macros.h"
@@ -68,6 +68,11 @@ CallTarget TargetOf(const http::Request& request, std::string_view prefix) {
   raw.remove_prefix(std::min(raw.size(), raw.find_first_of("/?")));
   target.target = raw.starts_with('/') ? std::string(raw) : "/" + std::string(raw);
   return target;
+}
+
+// The namespace that a request names; empty: none.
+std::string SpaceOf(const http::Request& request) {
+  return std::string(request.QueryValue("namespace").value_or(""));
 }
 
 struct ScaleRequest {
@@ -130,7 +135,7 @@ bool AcceptsText(const http::Request& request) {
 
 }  // namespace
 
-Service::Service(EventLoop& loop, Provider& provider, uint64_t seed, ServiceOptions options)
+Service::Service(EventLoop& loop, FunctionProvider& provider, uint64_t seed, ServiceOptions options)
     : loop_(loop),
       provider_(provider),
       random_(seed),
@@ -144,10 +149,9 @@ Service::Service(EventLoop& loop, Provider& provider, uint64_t seed, ServiceOpti
       is_alive_(std::make_shared<bool>(true)) {
 }
 
-StatusOr<std::unique_ptr<Service>> Service::Start(EventLoop& loop, Provider& provider,
+StatusOr<std::unique_ptr<Service>> Service::Start(EventLoop& loop, FunctionProvider& provider,
                                                   uint64_t seed, ServiceOptions options) {
   QueueOptions queue = options.queue;
-  queue.folder = provider.folders().queue;
   std::unique_ptr<Service> service(new Service(loop, provider, seed, std::move(options)));
   ASSIGN_OR_RETURN(service->async_calls_,
                    AsyncCalls::Start(loop, std::move(queue),
@@ -170,7 +174,7 @@ StatusOr<std::string> Service::Listen(const std::string& address, mode_t mode) {
 
 // The folder is closed to all but root; containers see the one in it.
 Status Service::ListenForFunctions() {
-  const std::string folder = MeshFolder(provider_.folders());
+  const std::string& folder = options_.mesh_folder;
   RETURN_IF_ERROR(MakeFolder(fs::path(folder).parent_path(), kOursAlone));
   RETURN_IF_ERROR(MakeFolder(folder, kReadableByAll));
   mesh_ = std::make_unique<http::Server>(
@@ -179,7 +183,7 @@ Status Service::ListenForFunctions() {
         HandleMesh(request, responder);
       },
       OptionsOfServer());
-  return mesh_->Listen(MeshSocket(folder), kWritableByAll).status();
+  return mesh_->Listen(folder + "/fn.sock", kWritableByAll).status();
 }
 
 // What runs as a function may call functions, and nothing else.
@@ -207,10 +211,10 @@ void Service::HandleSystem(const http::Request& request, const http::Responder& 
     return HandleFunctions(request, responder);
   }
   if (path.starts_with(kFunctionPath)) {
-    return HandleFunction(request, responder, path.substr(kFunctionPath.size()));
+    return HandleFunction(request, responder, std::string_view(path).substr(kFunctionPath.size()));
   }
   if (path.starts_with(kLogPath)) {
-    return IsGet(request) ? Logs(request, responder, path.substr(kLogPath.size()))
+    return IsGet(request) ? Logs(request, responder, std::string_view(path).substr(kLogPath.size()))
                           : responder.Send(http::WrongMethod(request, "GET"));
   }
   if (path == "/system/scale-function") {
@@ -220,15 +224,15 @@ void Service::HandleSystem(const http::Request& request, const http::Responder& 
   if (path == "/system/info" && IsGet(request)) {
     return SendJson(
         responder, 200,
-        boost::json::object{{"Msg", doc::PrintLine(boost::json::object{
-                                        {"provider", "local"}, {"version", options_.version}})}});
+        MessageView(doc::PrintLine(boost::json::object{{"provider", doc::View(provider_.name())},
+                                                       {"version", options_.version}})));
   }
   responder.Send(http::UnknownPath(request));
 }
 
 void Service::HandleFunctions(const http::Request& request, const http::Responder& responder) {
   if (IsGet(request)) {
-    return List(responder);
+    return List(request, responder);
   }
   if (request.method == "POST" || request.method == "PUT") {
     return Deploy(request, responder);
@@ -236,19 +240,25 @@ void Service::HandleFunctions(const http::Request& request, const http::Responde
   responder.Send(http::WrongMethod(request, "GET, POST, PUT"));
 }
 
-void Service::HandleFunction(const http::Request& request, const http::Responder& responder,
-                             const std::string& name) {
-  if (request.method == "DELETE") {
-    return Delete(name, responder);
+StatusOr<std::string> Service::Deployed(const http::Request& request, std::string_view name) const {
+  ASSIGN_OR_RETURN(std::string key, provider_.KeyOf(name, SpaceOf(request)));
+  if (provider_.Find(key) == nullptr) {
+    return NotFound("function {}: is not deployed", Printable(key));
   }
-  if (!IsGet(request)) {
+  return key;
+}
+
+void Service::HandleFunction(const http::Request& request, const http::Responder& responder,
+                             std::string_view name) {
+  const bool is_delete = request.method == "DELETE";
+  if (!is_delete && !IsGet(request)) {
     return responder.Send(http::WrongMethod(request, "GET, DELETE"));
   }
-  const Pool* pool = provider_.Find(name);
-  if (pool == nullptr) {
-    return SendError(responder, NotFound("function {}: is not deployed", Printable(name)));
+  const StatusOr<std::string> key = Deployed(request, name);
+  if (!key.ok()) {
+    return SendError(responder, key.status());
   }
-  SendJson(responder, 200, FunctionView(*pool, provider_.meter()));
+  is_delete ? Delete(*key, responder) : SendJson(responder, 200, provider_.View(*key));
 }
 
 void Service::HandleOwn(const http::Request& request, const http::Responder& responder) {
@@ -271,12 +281,13 @@ void Service::HandleOwn(const http::Request& request, const http::Responder& res
   responder.Send(http::UnknownPath(request));
 }
 
-void Service::List(const http::Responder& responder) const {
-  boost::json::array list;
-  for (const auto& [name, pool] : provider_.pools()) {
-    list.push_back(FunctionView(*pool, provider_.meter()));
+void Service::List(const http::Request& request, const http::Responder& responder) const {
+  const std::string space = SpaceOf(request);
+  // Of any name: whether there is such a namespace.
+  if (const StatusOr<std::string> key = provider_.KeyOf("any", space); !key.ok()) {
+    return SendError(responder, key.status());
   }
-  SendJson(responder, 200, boost::json::object{{"Functions", std::move(list)}});
+  SendJson(responder, 200, boost::json::object{{"Functions", provider_.Views(space)}});
 }
 
 void Service::Deploy(const http::Request& request, const http::Responder& responder) {
@@ -284,58 +295,78 @@ void Service::Deploy(const http::Request& request, const http::Responder& respon
   if (!function.ok()) {
     return SendError(responder, function.status());
   }
+  const StatusOr<std::string> key = provider_.KeyOf(function->name, SpaceOf(request));
+  if (!key.ok()) {
+    return SendError(responder, key.status());
+  }
   const bool replaces = request.QueryValue("replace") == "true";
   const DeployMode mode = request.method == "POST"
                               ? DeployMode::kCreate
                               : (replaces ? DeployMode::kReplace : DeployMode::kUpdate);
-  provider_.Deploy(*std::move(function), mode, [responder](const StatusOr<Provider::Notes>& notes) {
-    if (!notes.ok()) {
-      return SendError(responder, notes.status());
-    }
-    boost::json::object answer = MessageView("OK");
-    if (!notes->empty()) {
-      answer["Notes"] = doc::Texts(*notes);
-    }
-    SendJson(responder, 200, answer);
-  });
+  provider_.Deploy(*key, *std::move(function), mode,
+                   [responder](const StatusOr<FunctionProvider::Notes>& notes) {
+                     if (!notes.ok()) {
+                       return SendError(responder, notes.status());
+                     }
+                     boost::json::object answer = MessageView("OK");
+                     if (!notes->empty()) {
+                       answer["Notes"] = doc::Texts(*notes);
+                     }
+                     SendJson(responder, 200, answer);
+                   });
 }
 
-void Service::Delete(const std::string& name, const http::Responder& responder) {
-  provider_.Delete(name, [this, name, responder,
-                          is_alive = std::weak_ptr<bool>(is_alive_)](const Status& status) {
-    if (!status.ok()) {
-      return SendError(responder, status);
-    }
-    if (!is_alive.expired()) {
-      EndFollowers(name);
-      async_calls_->queue().RemoveFunction(name);
-    }
-    SendJson(responder, 200, MessageView("OK"));
-  });
+void Service::Delete(const std::string& key, const http::Responder& responder) {
+  provider_.Delete(
+      key, [this, key, responder, is_alive = std::weak_ptr<bool>(is_alive_)](const Status& status) {
+        if (!status.ok()) {
+          return SendError(responder, status);
+        }
+        if (!is_alive.expired()) {
+          EndFollowers(key);
+          async_calls_->queue().RemoveFunction(key);
+        }
+        SendJson(responder, 200, MessageView("OK"));
+      });
 }
 
 void Service::Scale(const http::Request& request, const http::Responder& responder) {
   const StatusOr<ScaleRequest> scale = ParseScale(request.body);
-  const Status status =
-      scale.ok() ? provider_.SetReplicas(scale->name, scale->replicas) : scale.status();
-  if (!status.ok()) {
-    return SendError(responder, status);
+  const StatusOr<std::string> key = scale.ok() ? Deployed(request, scale->name) : scale.status();
+  if (!key.ok()) {
+    return SendError(responder, key.status());
   }
-  SendJson(responder, 200, MessageView("OK"));
+  provider_.SetReplicas(*key, scale->replicas, [responder](const Status& status) {
+    status.ok() ? SendJson(responder, 200, MessageView("OK")) : SendError(responder, status);
+  });
 }
 
 void Service::Logs(const http::Request& request, const http::Responder& responder,
-                   const std::string& name) {
-  if (provider_.Find(name) == nullptr) {
-    return SendError(responder, NotFound("function {}: is not deployed", Printable(name)));
+                   std::string_view name) {
+  const StatusOr<std::string> key = Deployed(request, name);
+  if (!key.ok()) {
+    return SendError(responder, key.status());
   }
   const StatusOr<LogRequest> log = ParseLogRequest(request, loop_.clock().WallNow());
   if (!log.ok()) {
     return SendError(responder, log.status());
   }
-  std::string text = ReadLogs(provider_.folders(), name, *log);
+  provider_.ReadLogs(*key, *log,
+                     [this, request, responder, key = *key,
+                      is_alive = std::weak_ptr<bool>(is_alive_)](StatusOr<std::string> text) {
+                       if (!text.ok()) {
+                         return SendError(responder, text.status());
+                       }
+                       if (!is_alive.expired()) {
+                         SendLogs(request, responder, key, *std::move(text));
+                       }
+                     });
+}
+
+void Service::SendLogs(const http::Request& request, const http::Responder& responder,
+                       const std::string& key, std::string text) {
   if (request.QueryValue("follow") == "true") {
-    return Follow(responder, name, std::move(text));
+    return Follow(responder, key, std::move(text));
   }
   if (AcceptsText(request)) {
     http::Response response;
@@ -344,10 +375,10 @@ void Service::Logs(const http::Request& request, const http::Responder& responde
     return responder.Send(std::move(response));
   }
   // As OpenFx has it for every pod.
-  SendJson(responder, 200, MessageView(fmt::format("---\nName: {}\nLog:\n{}", name, text)));
+  SendJson(responder, 200, MessageView(fmt::format("---\nName: {}\nLog:\n{}", key, text)));
 }
 
-void Service::Follow(const http::Responder& responder, const std::string& name, std::string first) {
+void Service::Follow(const http::Responder& responder, const std::string& key, std::string first) {
   // Who has left is noticed when something is written, which may be never.
   std::erase_if(followers_, [](const auto& numbered) { return !numbered.second.stream.is_open(); });
   if (followers_.size() >= kMaxFollowers) {
@@ -367,14 +398,13 @@ void Service::Follow(const http::Responder& responder, const std::string& name, 
       }
     });
   };
-  StatusOr<std::unique_ptr<LogFollower>> follower = LogFollower::Start(
-      loop_, provider_.folders(), name,
-      [stream](std::string_view text) { return (*stream)->Write(text); }, std::move(ended));
-  if (!follower.ok()) {
-    return SendError(responder, follower.status());
+  StatusOr<std::unique_ptr<LogReader>> reader = provider_.FollowLogs(
+      key, [stream](std::string_view text) { return (*stream)->Write(text); }, std::move(ended));
+  if (!reader.ok()) {
+    return SendError(responder, reader.status());
   }
   *stream = responder.Begin(std::move(head));
-  followers_.emplace(number, Follower{name, **stream, *std::move(follower)});
+  followers_.emplace(number, Follower{key, **stream, *std::move(reader)});
 }
 
 void Service::EndFollowers(const std::string& function) {
@@ -434,8 +464,9 @@ void Service::Call(const http::Request& request, const http::Responder& responde
     return responder.Send(http::WrongMethod(request, "GET, POST, PUT, PATCH, DELETE"));
   }
   CallTarget target = TargetOf(request, is_async ? kAsyncPath : kCallPath);
-  const Pool* pool = provider_.Find(target.name);
-  if (pool == nullptr) {
+  const StatusOr<std::string> key = provider_.KeyOf(target.name, "");
+  const Function* function = key.ok() ? provider_.Find(*key) : nullptr;
+  if (function == nullptr) {
     return SendError(responder, NotFound("function {}: is not deployed", Printable(target.name)));
   }
   const auto given = request.headers.Find(kCallIdHeader);
@@ -444,29 +475,36 @@ void Service::Call(const http::Request& request, const http::Responder& responde
                                                 "-_.:",
                                                 kCallIdHeader));
   }
+  const StatusOr<std::optional<std::chrono::milliseconds>> patience = CallerPatience(request);
+  if (!patience.ok()) {
+    return SendError(responder, patience.status());
+  }
   const std::string call_id = given ? std::string(*given) : NewCallId();
   http::Request passed = PassedOn(request, std::move(target.target), call_id);
-  if (is_async || pool->deployment().function.calls.is_async) {
+  if (is_async || function->calls.is_async) {
     if (caller == Caller::kFunction && request.headers.Find(kCallbackHeader)) {
       // The callback would be made from the host's network.
       return SendError(responder, PermissionDenied("{}: functions cannot set it: the function "
                                                    "that is called can call another one",
                                                    kCallbackHeader));
     }
-    return CallAsync(target.name, std::move(passed), call_id, responder);
+    return CallAsync(*key, std::move(passed), call_id, responder);
   }
+  const SteadyTime now = loop_.clock().Now();
   FunctionCall call{.request = std::move(passed),
                     .call_id = call_id,
-                    .sink = std::make_unique<HttpSink>(responder, call_id),
-                    .arrived = loop_.clock().Now()};
-  (void)provider_.Take(target.name, call);
+                    .sink = std::make_unique<HttpSink>(responder, call_id, options_.answer_buffer),
+                    .arrived = now};
+  if (*patience) {
+    call.deadline = now + **patience;
+  }
+  (void)provider_.Take(*key, call);
 }
 
-void Service::CallAsync(const std::string& name, http::Request request, const std::string& call_id,
+void Service::CallAsync(const std::string& key, http::Request request, const std::string& call_id,
                         const http::Responder& responder) {
-  const Pool* pool = provider_.Find(name);
-  const int64_t retries = pool->deployment().function.calls.retries;
-  async_calls_->Start(name, std::move(request), call_id, retries,
+  const int64_t retries = provider_.Find(key)->calls.retries;
+  async_calls_->Start(key, std::move(request), call_id, retries,
                       [responder, call_id](const StatusOr<std::string>& accepted) {
                         if (!accepted.ok()) {
                           return RefuseAsync(responder, call_id, accepted.status());

@@ -1,4 +1,4 @@
-#include "src/functions/provider/usage_hours.h"
+#include "src/functions/service/usage_hours.h"
 
 #include <boost/json/value.hpp>
 

@@ -1,4 +1,5 @@
-// The service of `kgpu fn serve`: OpenFx's REST API, with correct status codes, over the provider.
+// OpenFx's REST API, with correct status codes, over a provider: what `kgpu fn serve` and, on a
+// cluster, the gateway answer with.
 // docs/reference/functions.md lists paths and codes.
 #pragma once
 
@@ -9,9 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "src/functions/provider/async_call.h"
-#include "src/functions/provider/logs.h"
-#include "src/functions/provider/provider.h"
+#include "src/functions/service/async_call.h"
+#include "src/functions/service/function_provider.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 #include "src/platform/http/server.h"
@@ -20,7 +20,11 @@ namespace kgpu::functions {
 
 struct ServiceOptions {
   std::string version{};
-  QueueOptions queue{};             // its folder is the provider's
+  QueueOptions queue{};
+  std::string mesh_folder{};  // see ListenForFunctions
+  // How far a caller may fall behind a function's answer, in bytes, before the function waits too.
+  // The watchdog bounds an answer: a slow caller keeps no GPU busy.
+  size_t answer_buffer = size_t{64} << 20;
   std::function<void()> stopped{};  // after POST /v1/stop: all replicas are gone
 };
 
@@ -29,7 +33,7 @@ class Service {
  public:
   // Reads the asynchronous calls that an earlier service has left, and goes on with them. `loop`
   // and `provider` must outlive the service. Errors: ResourceExhausted (no descriptors left).
-  static StatusOr<std::unique_ptr<Service>> Start(EventLoop& loop, Provider& provider,
+  static StatusOr<std::unique_ptr<Service>> Start(EventLoop& loop, FunctionProvider& provider,
                                                   uint64_t seed, ServiceOptions options);
   ~Service();
   Service(const Service&) = delete;
@@ -40,40 +44,46 @@ class Service {
   // On the socket that the containers of functions reach, for calls alone. Errors: those of the
   // folder and of the socket.
   Status ListenForFunctions();
+  // A request from elsewhere than the service's own addresses.
+  void Handle(const http::Request& request, const http::Responder& responder);
+  // Asynchronous calls that have not ended, by function.
+  const CallQueue& queue() const { return async_calls_->queue(); }
 
  private:
-  Service(EventLoop& loop, Provider& provider, uint64_t seed, ServiceOptions options);
+  Service(EventLoop& loop, FunctionProvider& provider, uint64_t seed, ServiceOptions options);
   struct Follower {
     std::string function;
     http::Stream stream;
-    std::unique_ptr<LogFollower> follower;
+    std::unique_ptr<LogReader> reader;
   };
-  void Handle(const http::Request& request, const http::Responder& responder);
   void HandleMesh(const http::Request& request, const http::Responder& responder);
   void HandleSystem(const http::Request& request, const http::Responder& responder);
   void HandleFunctions(const http::Request& request, const http::Responder& responder);
   void HandleFunction(const http::Request& request, const http::Responder& responder,
-                      const std::string& name);
+                      std::string_view name);
   void HandleOwn(const http::Request& request, const http::Responder& responder);
-  void List(const http::Responder& responder) const;
+  void List(const http::Request& request, const http::Responder& responder) const;
   void Deploy(const http::Request& request, const http::Responder& responder);
-  void Delete(const std::string& name, const http::Responder& responder);
+  void Delete(const std::string& key, const http::Responder& responder);
   void Scale(const http::Request& request, const http::Responder& responder);
-  void Logs(const http::Request& request, const http::Responder& responder,
-            const std::string& name);
-  void Follow(const http::Responder& responder, const std::string& name, std::string first);
+  void Logs(const http::Request& request, const http::Responder& responder, std::string_view name);
+  void SendLogs(const http::Request& request, const http::Responder& responder,
+                const std::string& key, std::string text);
+  void Follow(const http::Responder& responder, const std::string& key, std::string first);
   void EndFollowers(const std::string& function);
   void Usage(const http::Request& request, const http::Responder& responder);
   void Metrics(const http::Request& request, const http::Responder& responder);
   void Stop(const http::Responder& responder);
   enum class Caller : uint8_t { kHost, kFunction };
   void Call(const http::Request& request, const http::Responder& responder, Caller caller);
-  void CallAsync(const std::string& name, http::Request request, const std::string& call_id,
+  void CallAsync(const std::string& key, http::Request request, const std::string& call_id,
                  const http::Responder& responder);
+  // The key of a function that is deployed. Errors: as FunctionProvider::KeyOf; NotFound.
+  StatusOr<std::string> Deployed(const http::Request& request, std::string_view name) const;
   std::string NewCallId();
 
   EventLoop& loop_;
-  Provider& provider_;
+  FunctionProvider& provider_;
   Random random_;
   const ServiceOptions options_;
   std::unique_ptr<AsyncCalls> async_calls_;

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "src/platform/base/clock.h"
+#include "src/platform/base/status.h"
 #include "src/platform/http/message.h"
 #include "src/platform/http/server.h"
 
@@ -16,6 +19,8 @@ namespace kgpu::functions {
 // The word in the header Kgpu-Fault of a failed call: whose failure it is.
 inline constexpr char kFaultHeader[] = "Kgpu-Fault";
 inline constexpr char kCallIdHeader[] = "X-Call-Id";
+// How many milliseconds the caller waits, from 1 to 86,400,000.
+inline constexpr char kDeadlineHeader[] = "X-Deadline-Ms";
 
 // The code of a call whose caller left, in metrics only. Source: nginx.
 inline constexpr int kCallerLeft = 499;
@@ -40,23 +45,31 @@ class CallSink {
   virtual bool Data(std::string_view bytes) = 0;
   // Without it, the answer was cut off.
   virtual void End() = 0;
+  // Whether the caller is so far behind that more of the answer should wait.
+  virtual bool is_behind() const { return false; }
+  // Calls `task` once, from the loop, when the caller has taken what it got, or is gone.
+  virtual void OnDrained(std::function<void()> /*task*/) {}
 };
 
 // Answers a request of the service.
 class HttpSink final : public CallSink {
  public:
-  HttpSink(http::Responder responder, std::string call_id)
-      : responder_(std::move(responder)), call_id_(std::move(call_id)) {}
+  // `buffer`: see ServiceOptions::answer_buffer.
+  HttpSink(http::Responder responder, std::string call_id, size_t buffer)
+      : responder_(std::move(responder)), call_id_(std::move(call_id)), buffer_(buffer) {}
 
   bool is_open() const override;
   void Refuse(const CallFault& fault) override;
   void Head(int code, const http::Headers& headers) override;
   bool Data(std::string_view bytes) override;
   void End() override;
+  bool is_behind() const override { return stream_ && stream_->pending() > buffer_; }
+  void OnDrained(std::function<void()> task) override;
 
  private:
   const http::Responder responder_;
   const std::string call_id_;
+  const size_t buffer_;
   std::optional<http::Stream> stream_;
 };
 
@@ -65,6 +78,7 @@ struct FunctionCall {
   std::string call_id{};
   std::unique_ptr<CallSink> sink{};
   SteadyTime arrived{};
+  std::optional<SteadyTime> deadline{};  // how long the caller waits
 };
 
 // `request` as it is passed on: without the fields that concern one connection only, with `target`
@@ -73,6 +87,9 @@ http::Request PassedOn(const http::Request& request, std::string target,
                        const std::string& call_id);
 // The same for the fields of a response.
 http::Headers EndToEnd(const http::Headers& headers);
+
+// How long the caller waits; nothing: it does not say. Errors: InvalidArgument.
+StatusOr<std::optional<std::chrono::milliseconds>> CallerPatience(const http::Request& request);
 
 // Whether `id` may be a call's: up to 128 letters, digits, "-", "_", "." and ":".
 bool IsCallId(std::string_view id);

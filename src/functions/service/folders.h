@@ -1,4 +1,4 @@
-// Makes folders of the provider.
+// Makes folders for services and providers.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-#include "src/functions/provider/function_call.h"
+#include "src/functions/service/function_call.h"
 
 #include <algorithm>
 #include <array>
@@ -62,6 +62,12 @@ void HttpSink::End() {
   }
 }
 
+void HttpSink::OnDrained(std::function<void()> task) {
+  if (stream_) {
+    stream_->OnDrained(std::move(task));
+  }
+}
+
 http::Headers EndToEnd(const http::Headers& headers) {
   const std::vector<std::string> dropped = DroppedNames(headers);
   http::Headers kept;
@@ -79,7 +85,8 @@ http::Request PassedOn(const http::Request& request, std::string target,
   const http::Headers kept = EndToEnd(request.headers);
   for (const auto& [name, value] : kept.fields()) {
     const bool is_replaced = http::EqualsIgnoringCase(name, kCallIdHeader) ||
-                             http::EqualsIgnoringCase(name, kFaultHeader);
+                             http::EqualsIgnoringCase(name, kFaultHeader) ||
+                             http::EqualsIgnoringCase(name, kDeadlineHeader);
     if (!is_replaced) {
       passed.headers.Add(name, value);
     }
@@ -87,6 +94,20 @@ http::Request PassedOn(const http::Request& request, std::string target,
   passed.headers.Add(kCallIdHeader, call_id);
   passed.body = request.body;
   return passed;
+}
+
+StatusOr<std::optional<std::chrono::milliseconds>> CallerPatience(const http::Request& request) {
+  constexpr uint64_t kLongestMs = 86'400'000;
+  const auto text = request.headers.Find(kDeadlineHeader);
+  if (!text) {
+    return std::nullopt;
+  }
+  const std::optional<uint64_t> limit = ParseUint(*text);
+  if (!limit || *limit == 0 || *limit > kLongestMs) {
+    return InvalidArgument("{}: {} must be a number of milliseconds from 1 to {}", kDeadlineHeader,
+                           Printable(*text, 40), kLongestMs);
+  }
+  return std::chrono::milliseconds(*limit);
 }
 
 bool IsCallId(std::string_view id) {

@@ -1,8 +1,8 @@
-#include "src/functions/provider/answers.h"
+#include "src/functions/service/answers.h"
 
 #include <boost/json/value.hpp>
 
-#include "src/functions/provider/views.h"
+#include "src/functions/service/views.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/http/status_code.h"
 

@@ -10,21 +10,16 @@
 #include <string>
 #include <string_view>
 
-#include "src/functions/provider/usage_hours.h"
+#include "src/functions/service/usage_hours.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/metrics/exposition.h"
 
 namespace kgpu::functions {
 
-// The parts of a cold start, one after the other.
-enum class StartPhase : uint8_t {
-  kLoan,         // until the agent has lent GPUs
-  kContainer,    // until the engine has started the container and the watchdog answers
-  kWorkerStart,  // until the worker's process runs
-  kWorkerReady,  // until the handler is loaded
-};
+// The parts of a cold start, one after the other, as a provider names them.
 inline constexpr size_t kStartPhases = 4;
-std::string_view NameOf(StartPhase phase);
+using PhaseNames = std::array<std::string_view, kStartPhases>;
+using PhaseTimes = std::array<std::chrono::nanoseconds, kStartPhases>;
 
 inline constexpr std::array<double, 16> kCallBounds = {
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300};
@@ -46,14 +41,13 @@ struct ReplicaCounts {
 class Meter {
  public:
   // `hours` must outlive this.
-  explicit Meter(UsageHours& hours) : hours_(hours) {}
+  Meter(UsageHours& hours, const PhaseNames& phases) : hours_(hours), phases_(phases) {}
 
   void OnCallStarted(const std::string& function);
   // `code`: what the caller got; 499 if it left. `time`: from its arrival.
   void OnCallEnded(const std::string& function, int code, std::chrono::nanoseconds time,
                    WallTime now);
-  void OnColdStart(const std::string& function,
-                   const std::array<std::chrono::nanoseconds, kStartPhases>& phases, WallTime now);
+  void OnColdStart(const std::string& function, const PhaseTimes& phases, WallTime now);
   void OnStartFailed(const std::string& function, std::string_view reason);
   // GPU time that passed: `busy` with at least one call, `held` in all.
   void OnGpuTime(const std::string& function, double busy_seconds, double held_seconds,
@@ -87,6 +81,7 @@ class Meter {
   void WriteGpus(metrics::Exposition& page) const;
 
   UsageHours& hours_;
+  const PhaseNames phases_;
   std::map<std::string, Counters> functions_;
 };
 

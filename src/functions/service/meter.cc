@@ -1,4 +1,4 @@
-#include "src/functions/provider/meter.h"
+#include "src/functions/service/meter.h"
 
 #include <algorithm>
 
@@ -15,12 +15,6 @@ double Seconds(std::chrono::nanoseconds time) {
 }
 
 }  // namespace
-
-std::string_view NameOf(StartPhase phase) {
-  static constexpr std::array<std::string_view, kStartPhases> kNames = {
-      "loan", "container", "worker_start", "worker_ready"};
-  return kNames.at(static_cast<size_t>(phase));
-}
 
 void BucketCounts::Add(double value) {
   const auto* bound = std::ranges::lower_bound(kCallBounds, value);
@@ -45,9 +39,7 @@ void Meter::OnCallEnded(const std::string& function, int code, std::chrono::nano
              now);
 }
 
-void Meter::OnColdStart(const std::string& function,
-                        const std::array<std::chrono::nanoseconds, kStartPhases>& phases,
-                        WallTime now) {
+void Meter::OnColdStart(const std::string& function, const PhaseTimes& phases, WallTime now) {
   Counters& counters = functions_[function];
   ++counters.cold_starts;
   for (size_t i = 0; i < kStartPhases; ++i) {
@@ -159,7 +151,7 @@ void Meter::WriteStarts(Exposition& page) const {
   for (const auto& [name, counters] : functions_) {
     for (size_t i = 0; counters.cold_starts > 0 && i < kStartPhases; ++i) {
       const BucketCounts& phase = counters.phases.at(i);
-      page.Sample({{"function_name", name}, {"phase", NameOf(static_cast<StartPhase>(i))}},
+      page.Sample({{"function_name", name}, {"phase", phases_.at(i)}},
                   {.bounds = kCallBounds, .samples = phase.samples, .sum = phase.sum});
     }
   }

@@ -1,4 +1,4 @@
-#include "src/functions/provider/async_call.h"
+#include "src/functions/service/async_call.h"
 
 #include <algorithm>
 #include <array>
