@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "src/cluster/chart/chart_files.h"
+#include "src/cluster/chart/template.h"
 #include "src/platform/doc/doc.h"
 #include "testing/status_matchers.h"
 
@@ -210,7 +211,9 @@ TEST(ChartTest, ItsVersionIsThatOfTheProgram) {
 }
 
 TEST(ChartTest, AKustomizeBaseNamesEveryFile) {
-  const std::vector<OutputFile> files = KustomizeFolder(RenderOk({}));
+  std::vector<std::string> settings = kGatewayOnSqlite;
+  settings.emplace_back("functions.namespaces=[team-a, team-b]");
+  const std::vector<OutputFile> files = KustomizeFolder(RenderOk({.settings = settings}));
   ASSERT_EQ(files.back().path, "kustomization.yaml");
   std::set<std::string> paths;
   for (const OutputFile& file : files) {
@@ -218,6 +221,34 @@ TEST(ChartTest, AKustomizeBaseNamesEveryFile) {
     EXPECT_TRUE(&file == &files.back() ||
                 files.back().text.find("- " + file.path + "\n") != std::string::npos)
         << file.path;
+  }
+  EXPECT_TRUE(paths.contains("role-kgpu-gateway.yaml"));
+  EXPECT_TRUE(paths.contains("role-team-b-kgpu-gateway.yaml"));
+}
+
+TEST(ChartTest, HelmKeepsWhatBelongsToFunctions) {
+  const auto values = ReadValues({.settings = kGatewayOnSqlite});
+  ASSERT_OK(values);
+  for (const char* service : {"Helm", "kgpu-cluster"}) {
+    std::set<std::string> kept;
+    for (const char* file : {"gateway.yaml", "function-namespaces.yaml"}) {
+      const json::object fields = {
+          {"Values", values->tree},
+          {"Release", {{"Namespace", "kgpu"}, {"Service", service}, {"Name", "kgpu"}}}};
+      const auto text = RenderTemplate(FindChartFile(std::string("templates/") + file)->text, file,
+                                       {.fields = fields, .file = {}});
+      ASSERT_OK(text);
+      const auto manifests = SplitManifests(*text, file);
+      ASSERT_OK(manifests);
+      for (const Manifest& manifest : *manifests) {
+        if (manifest.text.find("helm.sh/resource-policy: keep") != std::string::npos) {
+          kept.insert(std::string(KindOf(manifest)));
+        }
+      }
+    }
+    EXPECT_EQ(kept, service == std::string_view("Helm")
+                        ? (std::set<std::string>{"Namespace", "PersistentVolumeClaim"})
+                        : std::set<std::string>());
   }
 }
 

@@ -45,6 +45,12 @@ std::string_view TextField(const json::object& object, std::string_view key) {
   return text == nullptr ? std::string_view() : std::string_view(text->data(), text->size());
 }
 
+std::string_view MetadataText(const Manifest& manifest, std::string_view key) {
+  const json::value* metadata = manifest.object.if_contains("metadata");
+  return metadata != nullptr && metadata->is_object() ? TextField(metadata->get_object(), key)
+                                                      : std::string_view();
+}
+
 bool HasContent(std::string_view text) {
   return std::ranges::any_of(Split(text, '\n'), [](std::string_view line) {
     const std::string_view content = Trim(line);
@@ -77,9 +83,11 @@ std::string_view KindOf(const Manifest& manifest) {
 }
 
 std::string_view NameOf(const Manifest& manifest) {
-  const json::value* metadata = manifest.object.if_contains("metadata");
-  return metadata != nullptr && metadata->is_object() ? TextField(metadata->get_object(), "name")
-                                                      : std::string_view();
+  return MetadataText(manifest, "name");
+}
+
+std::string_view SpaceOf(const Manifest& manifest) {
+  return MetadataText(manifest, "namespace");
 }
 
 std::string PrintYaml(const std::vector<Manifest>& manifests) {

@@ -229,7 +229,8 @@ class TemplateWriter {
     if (names[0] == "$") {
       names = names.subspan(1);
     } else if (!variables_.empty()) {
-      return Fail(expression.at, "within a range . is the entry: write $.{}", fmt::join(names, "."));
+      return Fail(expression.at, "within a range . is the entry: write $.{}",
+                  fmt::join(names, "."));
     }
     const json::object* fields = &data_.fields;
     const json::value* value = nullptr;
