@@ -52,6 +52,17 @@ TEST(ServiceTest, CreatesUpdatesShowsAndDeletes) {
   EXPECT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 404);
 }
 
+TEST(ServiceTest, NotesWhatThisMachineDoesNotConsider) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.scaling.by = ScaledBy::kKeda;
+  EXPECT_THAT(machine.Ask(Json("POST", "/system/functions", WireText(function))).body,
+              HasSubstr("scaling.by: not considered"));
+  function.scaling.by = ScaledBy::kKgpu;
+  EXPECT_THAT(machine.Ask(Json("PUT", "/system/functions", WireText(function))).body,
+              Not(HasSubstr("scaling.by")));
+}
+
 TEST(ServiceTest, RefusesWhatItDoesNotUnderstand) {
   TestMachine machine;
   EXPECT_EQ(machine.Ask(Json("POST", "/system/functions", "{")).code, 400);

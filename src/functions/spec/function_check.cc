@@ -203,6 +203,7 @@ Status CheckFunction(const Function& function) {
     return OkStatus();
   }
   std::vector<std::string> lines;
+  lines.reserve(problems.size());
   for (const std::string& problem : problems) {
     lines.push_back(fmt::format("function {}: {}", Printable(function.name, 80), problem));
   }

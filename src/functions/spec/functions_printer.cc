@@ -67,7 +67,7 @@ json::object HandlerTree(const Handler& handler) {
 json::array BuildArgsTree(const Function& function) {
   json::array args;
   for (const auto& [name, value] : function.build_args) {
-    args.emplace_back(doc::View(name + "=" + value));
+    args.emplace_back(doc::View(fmt::format("{}={}", name, value)));
   }
   return args;
 }
