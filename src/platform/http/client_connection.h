@@ -70,6 +70,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   bool DeliverAnswer();
   void End(const Status& status);
   void Break(const Status& status);
+  bool HasUnread() const;
   void Flush();
   void WatchWritable();
 

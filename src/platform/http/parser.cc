@@ -6,6 +6,7 @@
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -25,6 +26,7 @@ std::string_view ToStd(const boost::beast::string_view& text) {
 
 Headers HeadersOf(const beast::fields& fields) {
   Headers headers;
+  headers.Reserve(static_cast<size_t>(std::distance(fields.begin(), fields.end())));
   for (const auto& field : fields) {
     headers.Add(ToStd(field.name_string()), ToStd(field.value()));
   }
