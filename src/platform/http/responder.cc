@@ -25,6 +25,12 @@ bool Responder::is_open() const {
   return peer && peer->IsWaiting(answer_->request());
 }
 
+void Responder::OnGone(std::function<void()> task) const {
+  if (const auto peer = answer_->peer()) {
+    peer->OnGone(answer_->request(), std::move(task));
+  }
+}
+
 bool Stream::Write(std::string_view bytes) const {
   const auto peer = answer_->peer();
   return peer && peer->Write(answer_->request(), bytes);

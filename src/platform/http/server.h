@@ -74,6 +74,11 @@ class Responder {
   Stream Begin(Response head) const;
   // Whether the peer still waits. It may be gone without our knowing.
   bool is_open() const;
+  // Calls `task` once, from the loop, if the peer leaves before the response is complete: its
+  // connection broke, or it has ended its side of it. A client that only does the latter may still
+  // be answered, but most of those that do have been stopped; nginx and Go see it so, too. Replaces
+  // a task that still waits; dropped with the last handle of this request.
+  void OnGone(std::function<void()> task) const;
 
  private:
   friend class ServerPeer;

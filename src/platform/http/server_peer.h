@@ -77,6 +77,8 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   // See Stream.
   size_t Pending(uint64_t request) const;
   void OnDrained(uint64_t request, std::function<void()> task);
+  // See Responder.
+  void OnGone(uint64_t request, std::function<void()> task);
   // Nobody will answer this request.
   void Abandon(uint64_t request);
 
@@ -101,6 +103,7 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   std::chrono::milliseconds TimeOf(Limit limit) const;
   void CloseAndNotify();
   void PostDrained();
+  void PostGone();
 
   WallTime WallNow() const { return setup_->loop.clock().WallNow(); }
 
@@ -113,6 +116,7 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   Http2Handler on_http2_;
   std::function<void()> closed_;
   std::function<void()> drained_;  // of a stream
+  std::function<void()> gone_;     // of a request
   uint64_t request_ = 0;           // number of the last request handed out
   bool is_pumping_ = false;
   bool is_lingering_ = false;

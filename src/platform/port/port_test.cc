@@ -239,6 +239,62 @@ TEST_F(PortTest, TakesHalfClosedConnections) {
   EXPECT_EQ(loop_.timers(), 0U);
 }
 
+TEST_F(PortTest, TellsWhenAnHttp2CallerLeaves) {
+  Serve();
+  int gone = 0;
+  const auto start = [&](TestCaller& caller) {
+    waiting2_.clear();
+    const h2::StreamId stream = caller.Request("/wait");
+    EXPECT_TRUE(RunUntil([&] { return !waiting2_.empty(); }));
+    waiting2_.at(0).OnGone([&] { ++gone; });
+    return stream;
+  };
+  const auto caller = ConnectHttp2();
+  const h2::StreamId stream = start(*caller);
+  waiting2_.at(0).Begin({.body = "a"});
+  EXPECT_EQ(gone, 0);
+  caller->http2().Cancel(stream);
+  caller->SendHttp2();
+  EXPECT_TRUE(RunUntil([&] { return gone == 1; })) << "it gave up one request";
+  start(*caller);
+  caller->EndSending();
+  EXPECT_TRUE(RunUntil([&] { return gone == 2; })) << "it left";
+  const auto patient = ConnectHttp2();
+  start(*patient);
+  waiting2_.at(0).Send({.body = "done"});
+  EXPECT_TRUE(RunUntil([&] { return !patient->http2().answers[1].body.empty(); }));
+  patient->EndSending();
+  EXPECT_TRUE(RunUntilClosed(*patient));
+  EXPECT_EQ(gone, 2) << "it has its answer";
+}
+
+TEST_F(PortTest, TellsWhenAnHttp2StreamIsDrained) {
+  Serve();
+  const auto caller = ConnectHttp2();
+  const h2::StreamId stream = caller->Request("/wait");
+  ASSERT_TRUE(RunUntil([&] { return !waiting2_.empty(); }));
+  const h2::Responder responder = waiting2_.at(0);
+  caller->Pause();
+  responder.Begin({.body = std::string(size_t{8} << 20, 'x')});
+  int drained = 0;
+  responder.OnDrained([&] { ++drained; });
+  loop_.RunUntilIdle();
+  EXPECT_EQ(drained, 0);
+  EXPECT_GT(responder.pending(), 0U);
+  caller->Resume();
+  EXPECT_TRUE(RunUntil([&] { return drained == 1; }));
+  EXPECT_EQ(responder.pending(), 0U);
+  responder.OnDrained([&] { ++drained; });
+  loop_.RunUntilIdle();
+  EXPECT_EQ(drained, 2) << "nothing is pending";
+  caller->Pause();
+  ASSERT_TRUE(responder.Write(std::string(size_t{8} << 20, 'x')));
+  responder.OnDrained([&] { ++drained; });
+  caller->http2().Cancel(stream);
+  caller->SendHttp2();
+  EXPECT_TRUE(RunUntil([&] { return drained == 3; })) << "nobody waits for it any more";
+}
+
 TEST_F(PortTest, TellsAFloodWhyItEnds) {
   Serve();
   const auto other = ConnectHttp2();
