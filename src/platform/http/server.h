@@ -13,6 +13,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/http/body_budget.h"
 #include "src/platform/http/connected_peer.h"
 #include "src/platform/http/message.h"
 #include "src/platform/http/parser.h"
@@ -25,6 +26,9 @@ namespace kgpu::http {
 
 struct ServerOptions {
   ParserLimits limits;  // over them: 431 or 413
+  // For the bodies of all incomplete requests together; over it: 503. Null: no limit. Servers may
+  // share one.
+  std::shared_ptr<BodyBudget> bodies{};
   // Over it, the oldest connection without a request is closed; 503 if there is none.
   size_t max_connections = 64;
   size_t max_handshakes = 16;      // over it, the oldest one is closed

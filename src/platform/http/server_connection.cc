@@ -139,6 +139,7 @@ void ServerConnection::Refuse(int code, std::string_view reason, WallTime now) {
   output_.Append(ResponseHead(response, Framing::kLength, false, now));
   output_.Append(response.body);
   input_.clear();
+  parser_.reset();  // with the body so far
   phase_ = Phase::kClosing;
 }
 

@@ -28,6 +28,7 @@ ServerPeer::ServerPeer(std::shared_ptr<const ServerSetup> setup, UniqueFd socket
       http_(setup_->options.limits),
       line_(http_, std::move(session),
             {.takes_plain = setup_->options.takes_plain, .may_be_http2 = setup_->http2 != nullptr}),
+      bodies_(setup_->options.bodies),
       on_http2_(std::move(on_http2)) {
 }
 
@@ -222,8 +223,16 @@ void ServerPeer::OnReadable() {
     http_.ReceiveEnd();
   } else if (!is_lingering_) {
     line_.Receive(received, WallNow());
+    SettleBodies();
   }
   Pump();
+}
+
+void ServerPeer::SettleBodies() {
+  if (!bodies_.Set(http_.body_size())) {
+    http_.Refuse(503, "too many large requests at a time: try again later", WallNow());
+    (void)bodies_.Set(0);
+  }
 }
 
 void ServerPeer::OnWritable() {
@@ -275,6 +284,7 @@ void ServerPeer::HandOver() {
 
 void ServerPeer::Handle() {
   Request request = http_.TakeRequest();
+  (void)bodies_.Set(0);
   request.is_from_unix_socket = is_unix_;
   request.has_tls = line_.has_tls();
   request.peer = peer_;

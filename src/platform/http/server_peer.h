@@ -94,6 +94,7 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   void Handle();
   bool Flush();
   void Settle();
+  void SettleBodies();
   void HandOver();
   void StopWatching();
   void Linger();
@@ -113,6 +114,7 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   const std::string peer_;  // its IP address
   ServerConnection http_;
   ServerLine line_;
+  BodyBudget::Share bodies_;
   Http2Handler on_http2_;
   std::function<void()> closed_;
   std::function<void()> drained_;  // of a stream

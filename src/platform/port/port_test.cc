@@ -239,6 +239,45 @@ TEST_F(PortTest, TakesHalfClosedConnections) {
   EXPECT_EQ(loop_.timers(), 0U);
 }
 
+// Each caller keeps to its own limit, but there are many.
+TEST_F(PortTest, LimitsTheBodiesOfAllCallersTogether) {
+  PortOptions options;
+  options.http.bodies = std::make_shared<http::BodyBudget>(1000);
+  options.h2.limits.all_bodies = options.http.bodies;
+  Serve(options);
+  const auto half = [](size_t size) {
+    return fmt::format("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n{}", size * 2,
+                       std::string(size, 'x'));
+  };
+  const auto first = Connect();
+  first->Send(half(300));
+  const auto second = Connect();
+  second->Send(std::string(http::kHttp2Preface) + h2::FrameOf(NGHTTP2_SETTINGS, 0, 0, "") +
+               h2::FrameOf(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, "\x83\x86\x84\x41\x01h") +
+               h2::FrameOf(NGHTTP2_DATA, 0, 1, std::string(300, 'x')));
+  ASSERT_TRUE(RunUntil([&] { return options.http.bodies->used() == 600; }));
+  const auto third = Connect();
+  third->Send(half(500));
+  ASSERT_TRUE(RunUntilClosed(*third));
+  EXPECT_THAT(third->text(), StartsWith("HTTP/1.1 503"));
+  const auto fourth = ConnectHttp2();
+  const h2::StreamId stream = fourth->Request("/a", std::string(500, 'x'));
+  ASSERT_TRUE(RunUntil([&] { return fourth->http2().answers[stream].closed.has_value(); }));
+  EXPECT_EQ(fourth->http2().answers[stream].fields[":status"], "503");
+  EXPECT_EQ(options.http.bodies->used(), 600U);
+  first->Send(std::string(300, 'x'));
+  EXPECT_TRUE(RunUntil([&] { return first->text().ends_with("\n"); }));
+  EXPECT_THAT(first->text(), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(options.http.bodies->used(), 300U);
+  second->EndSending();
+  EXPECT_TRUE(RunUntilClosed(*second));
+  EXPECT_EQ(options.http.bodies->used(), 0U);
+  const h2::StreamId last = fourth->Request("/a", std::string(900, 'x'));
+  ASSERT_TRUE(RunUntil([&] { return fourth->http2().answers[last].closed.has_value(); }));
+  EXPECT_EQ(fourth->http2().answers[last].fields[":status"], "200");
+  EXPECT_EQ(options.http.bodies->used(), 0U);
+}
+
 TEST_F(PortTest, TellsWhenAnHttp2CallerLeaves) {
   Serve();
   int gone = 0;
