@@ -111,18 +111,8 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
   void Send(std::shared_ptr<http::ClientConnection> connection, std::string text) {
     connection_ = std::move(connection);
     connection_->Send(std::move(text), is_head_,
-                      {.on_head =
-                           [this](int code, const http::Headers& headers) {
-                             if (const auto on_head = handlers_.on_head) {
-                               on_head(code, headers);
-                             }
-                           },
-                       .on_data =
-                           [this](std::string_view bytes) {
-                             if (const auto on_data = handlers_.on_data) {
-                               on_data(bytes);
-                             }
-                           },
+                      {.on_head = handlers_.on_head,
+                       .on_data = handlers_.on_data,
                        .on_end = [this](const Status& status) { OnEnd(status); }});
   }
 
