@@ -155,7 +155,7 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     const auto peer = std::make_shared<ServerPeer>(setup_, std::move(socket), is_unix,
                                                    std::move(session), on_http2);
     if (is_full) {
-      peer->Refuse(503, "too many connections: try again later");
+      peer->RefuseAsFull();
     }
     Start(number, peer, {});
   }

@@ -52,6 +52,8 @@ class ServerConnection {
   void EndStream(WallTime now);
   // In any phase except kStreaming: sends `code` and closes.
   void Refuse(int code, std::string_view reason, WallTime now);
+  // The same with these bytes instead of a response: another protocol's refusal.
+  void RefuseWith(std::string bytes);
   // In any phase: closes after the response to the request in progress, which is the last one. A
   // peer that has had no response yet may still send its request, as it knows nothing of our end.
   void Shutdown();

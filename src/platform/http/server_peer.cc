@@ -45,9 +45,20 @@ Status ServerPeer::Start(std::string_view received, std::function<void()> closed
   return OkStatus();
 }
 
-void ServerPeer::Refuse(int code, std::string_view reason) {
+void ServerPeer::RefuseAsFull() {
   is_refused_ = true;
-  http_.Refuse(code, reason, WallNow());
+  SettleRefusal();
+}
+
+void ServerPeer::SettleRefusal() {
+  if (!is_refused_ || http_.phase() == Phase::kClosing || !line_.knows_protocol()) {
+    return;
+  }
+  if (line_.is_http2()) {
+    http_.RefuseWith(std::string(kHttp2Refusal));
+  } else {
+    http_.Refuse(503, "too many connections: try again later", WallNow());
+  }
 }
 
 void ServerPeer::Close() {
@@ -224,6 +235,7 @@ void ServerPeer::OnReadable() {
   } else if (!is_lingering_) {
     line_.Receive(received, WallNow());
     SettleBodies();
+    SettleRefusal();
   }
   Pump();
 }
@@ -379,6 +391,9 @@ ServerPeer::Limit ServerPeer::LimitNow() const {
   }
   if (!line_.is_flushed()) {
     return Limit::kWrite;
+  }
+  if (is_refused_) {
+    return Limit::kLinger;
   }
   switch (http_.phase()) {
     case Phase::kIdle:

@@ -59,8 +59,9 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   ServerPeer& operator=(const ServerPeer&) = delete;
 
   Status Start(std::string_view received, std::function<void()> closed) override;
-  // Answers no request, and closes.
-  void Refuse(int code, std::string_view reason);
+  // Answers no request, and closes: with code 503, or with GOAWAY once the peer's first bytes say
+  // that it speaks HTTP/2. To be called before Start.
+  void RefuseAsFull();
   void Close() override;
   void Shutdown() override;
   bool is_active() const override { return !is_lingering_ && !is_refused_; }
@@ -95,6 +96,7 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   bool Flush();
   void Settle();
   void SettleBodies();
+  void SettleRefusal();
   void HandOver();
   void StopWatching();
   void Linger();

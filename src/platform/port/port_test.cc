@@ -375,13 +375,39 @@ TEST_F(PortTest, CountsBothProtocolsTowardOneLimit) {
   EXPECT_EQ(port_->connections(), 2U);
   EXPECT_TRUE(port_->is_busy());
   const auto late = Connect();
+  late->Send(kGet);
   ASSERT_TRUE(RunUntilClosed(*late));
   EXPECT_THAT(late->text(), StartsWith("HTTP/1.1 503"));
+  const auto later = ConnectHttp2();
+  later->Request("/a");
+  ASSERT_TRUE(RunUntilClosed(*later));
+  EXPECT_EQ(later->http2().goaway, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  EXPECT_EQ(later->http2().answers[1].closed, uint32_t{NGHTTP2_REFUSED_STREAM})
+      << "it may be sent again";
+  const auto silent = Connect();
+  EXPECT_EQ(port_->connections(), 2U);
+  loop_.RunUntilIdle();
+  loop_.Advance(seconds(2));
+  EXPECT_TRUE(RunUntilClosed(*silent));
   waiting2_.at(0).Send({.body = "2"});
   ASSERT_TRUE(RunUntil([&] { return third->http2().answers[1].closed.has_value(); }));
   EXPECT_EQ(third->http2().answers[1].body, "2");
   const auto next = Connect();
   EXPECT_THAT(Ask1(*next), EndsWith("1 /a\n")) << "the third asks for nothing any more";
+}
+
+TEST_F(PortTest, RefusesHttp2WithinTlsPastItsLimit) {
+  ServeTls({.http = {.limits = {}, .max_connections = 1}});
+  const auto first = ConnectTls({"h2"});
+  first->SpeakHttp2();
+  first->Request("/wait");
+  ASSERT_TRUE(RunUntil([&] { return !waiting2_.empty(); }));
+  const auto second = ConnectTls({"h2"});
+  second->SpeakHttp2();
+  second->Request("/a");
+  ASSERT_TRUE(RunUntilClosed(*second));
+  EXPECT_EQ(second->http2().goaway, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  EXPECT_TRUE(waiting2_.at(0).is_open());
 }
 
 TEST_F(PortTest, RequestsThatDoNotComeToAnEndKeepNobodyOut) {
