@@ -441,6 +441,21 @@ TEST_F(HttpServerTest, TellsWhenAStreamsPeerIsGone) {
   EXPECT_FALSE(stream->Write("x"));
 }
 
+TEST_F(HttpServerTest, ManyMayConnectAtOnce) {
+  ServePaths({.limits = {}, .max_connections = 300});
+  std::vector<Client> clients;
+  for (int i = 0; i < 300; ++i) {
+    auto socket = sys::ConnectUnix(path_);
+    ASSERT_OK(socket) << i;
+    clients.emplace_back(*std::move(socket));
+    clients.back().Send(kGet);
+  }
+  loop_.RunUntilIdle();
+  for (Client& client : clients) {
+    EXPECT_EQ(BodyOf(client.Receive()), "/a\n");
+  }
+}
+
 TEST_F(HttpServerTest, TellsWhenAPeerLeavesBeforeItsAnswer) {
   ServeLater();
   for (const bool is_half : {true, false}) {
