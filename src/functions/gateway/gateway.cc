@@ -6,7 +6,6 @@
 #include <array>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "src/functions/gateway/fx_gateway.h"
 #include "src/functions/gateway/metrics_caller.h"
@@ -27,7 +26,6 @@ constexpr size_t kMaxRequestHeader = size_t{64} << 10;
 constexpr size_t kMaxCallers = 1'024;
 // Of a gRPC message besides a call's input.
 constexpr size_t kRoomForFields = size_t{64} << 10;
-constexpr milliseconds kLookAtCallers{2'000};
 constexpr uint64_t kLongestDeadlineMs = 86'400'000;
 constexpr char kForwardedFor[] = "X-Forwarded-For";
 constexpr char kForwardedProto[] = "X-Forwarded-Proto";
@@ -111,10 +109,6 @@ Gateway::Gateway(EventLoop& loop, std::unique_ptr<Tokens> tokens, GatewayOptions
       allows_any_host_(options.allows_any_host),
       document_(doc::PrintLine(OpenApiDocument(options.version, tokens_ != nullptr))),
       upstream_(loop, std::move(options.upstream)) {
-}
-
-Gateway::~Gateway() {
-  loop_.CancelTimer(look_);
 }
 
 void Gateway::HandleHttp1(const http::Request& request, const http::Responder& responder) {
@@ -281,26 +275,23 @@ void Gateway::PassOn(const Arrival& arrival, std::unique_ptr<Caller> caller) {
   running.relay = std::make_unique<Relay>(
       loop_, upstream_, passed, std::move(caller), deadline,
       [this, number](const RelayResult& result) { OnEnded(number, result); });
-  if (look_ == TimerId::kNone) {
-    look_ = loop_.After(kLookAtCallers, [this] { LookAtCallers(); });
-  }
 }
 
 // The request as the service gets it: without the fields that concern one connection only, and
 // without the caller's token, which is none of a function's business.
 http::Request Gateway::Passed(const http::Request& request) const {
   http::Request passed{.method = request.method, .target = request.target};
+  passed.headers = functions::EndToEnd(request.headers);
   std::string forwarded;
-  const http::Headers kept = functions::EndToEnd(request.headers);
-  for (const auto& [name, value] : kept.fields()) {
+  for (const auto& [name, value] : passed.headers.fields()) {
     if (http::EqualsIgnoringCase(name, kForwardedFor)) {
       forwarded.append(forwarded.empty() ? "" : ", ").append(value);
     }
-    const bool is_token = tokens_ != nullptr && http::EqualsIgnoringCase(name, "Authorization");
-    if (!is_token && !IsAny(name, kReplaced)) {
-      passed.headers.Add(name, value);
-    }
   }
+  passed.headers.EraseIf([this](std::string_view name) {
+    const bool is_token = tokens_ != nullptr && http::EqualsIgnoringCase(name, "Authorization");
+    return is_token || IsAny(name, kReplaced);
+  });
   if (!request.peer.empty()) {
     forwarded.append(forwarded.empty() ? "" : ", ").append(request.peer);
   }
@@ -316,23 +307,6 @@ void Gateway::OnEnded(uint64_t number, const RelayResult& result) {
   const auto running = relays_.extract(number);
   const Running& ended = running.mapped();
   meter_.OnEnded(ended.route->id, ended.is_grpc, result, loop_.clock().Now() - ended.arrived);
-}
-
-void Gateway::LookAtCallers() {
-  look_ = TimerId::kNone;
-  std::vector<uint64_t> numbers;
-  numbers.reserve(relays_.size());
-  for (const auto& [number, running] : relays_) {
-    numbers.push_back(number);
-  }
-  for (const uint64_t number : numbers) {
-    if (const auto running = relays_.find(number); running != relays_.end()) {
-      running->second.relay->LookAtCaller();
-    }
-  }
-  if (!relays_.empty()) {
-    look_ = loop_.After(kLookAtCallers, [this] { LookAtCallers(); });
-  }
 }
 
 }  // namespace kgpu::gateway

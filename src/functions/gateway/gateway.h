@@ -41,7 +41,6 @@ class Gateway {
  public:
   // `loop` must outlive it. `tokens`: null for a gateway that everybody may use.
   Gateway(EventLoop& loop, std::unique_ptr<Tokens> tokens, GatewayOptions options);
-  ~Gateway();
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
@@ -73,7 +72,6 @@ class Gateway {
   std::unique_ptr<Caller> WithOwnMetrics(const http::Request& request,
                                          std::unique_ptr<Caller> caller);
   void OnEnded(uint64_t number, const RelayResult& result);
-  void LookAtCallers();
 
   struct Running {
     const Route* route = nullptr;
@@ -91,7 +89,6 @@ class Gateway {
   bool is_draining_ = false;
   uint64_t last_relay_ = 0;
   std::map<uint64_t, Running> relays_;
-  TimerId look_ = TimerId::kNone;
 };
 
 }  // namespace kgpu::gateway

@@ -16,12 +16,12 @@ constexpr std::array<std::string_view, 9> kHopByHop = {
     "upgrade",    "transfer-encoding", "content-length",   "expect"};
 
 // Also those that the field Connection names.
-std::vector<std::string> DroppedNames(const http::Headers& headers) {
-  std::vector<std::string> names(kHopByHop.begin(), kHopByHop.end());
+std::vector<std::string_view> DroppedNames(const http::Headers& headers) {
+  std::vector<std::string_view> names(kHopByHop.begin(), kHopByHop.end());
   for (const auto& [name, value] : headers.fields()) {
     if (http::EqualsIgnoringCase(name, "connection")) {
       for (const std::string_view word : Split(value, ',')) {
-        names.push_back(ToLower(Trim(word)));
+        names.push_back(Trim(word));
       }
     }
   }
@@ -69,10 +69,14 @@ void HttpSink::OnDrained(std::function<void()> task) {
 }
 
 http::Headers EndToEnd(const http::Headers& headers) {
-  const std::vector<std::string> dropped = DroppedNames(headers);
+  const std::vector<std::string_view> dropped = DroppedNames(headers);
   http::Headers kept;
+  // And for those that the caller adds.
+  kept.Reserve(headers.fields().size() + 3);
   for (const auto& [name, value] : headers.fields()) {
-    if (std::ranges::find(dropped, ToLower(name)) == dropped.end()) {
+    const bool is_dropped = std::ranges::any_of(
+        dropped, [&name](std::string_view other) { return http::EqualsIgnoringCase(name, other); });
+    if (!is_dropped) {
       kept.Add(name, value);
     }
   }
@@ -82,15 +86,12 @@ http::Headers EndToEnd(const http::Headers& headers) {
 http::Request PassedOn(const http::Request& request, std::string target,
                        const std::string& call_id) {
   http::Request passed{.method = request.method, .target = std::move(target)};
-  const http::Headers kept = EndToEnd(request.headers);
-  for (const auto& [name, value] : kept.fields()) {
-    const bool is_replaced = http::EqualsIgnoringCase(name, kCallIdHeader) ||
-                             http::EqualsIgnoringCase(name, kFaultHeader) ||
-                             http::EqualsIgnoringCase(name, kDeadlineHeader);
-    if (!is_replaced) {
-      passed.headers.Add(name, value);
-    }
-  }
+  passed.headers = EndToEnd(request.headers);
+  passed.headers.EraseIf([](std::string_view name) {
+    return http::EqualsIgnoringCase(name, kCallIdHeader) ||
+           http::EqualsIgnoringCase(name, kFaultHeader) ||
+           http::EqualsIgnoringCase(name, kDeadlineHeader);
+  });
   passed.headers.Add(kCallIdHeader, call_id);
   passed.body = request.body;
   return passed;

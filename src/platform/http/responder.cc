@@ -20,6 +20,12 @@ bool Responder::is_open() const {
   return answer_->is_waiting();
 }
 
+void Responder::OnGone(std::function<void()> task) const {
+  if (const auto peer = answer_->peer()) {
+    peer->OnGone(answer_->request(), std::move(task));
+  }
+}
+
 bool Stream::Write(std::string_view bytes) const {
   return answer_->Write(bytes);
 }
