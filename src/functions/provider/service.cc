@@ -146,14 +146,18 @@ Service::Service(EventLoop& loop, Provider& provider, uint64_t seed, ServiceOpti
 
 StatusOr<std::unique_ptr<Service>> Service::Start(EventLoop& loop, Provider& provider,
                                                   uint64_t seed, ServiceOptions options) {
-  QueueOptions queue = options.queue;
-  queue.folder = provider.folders().queue;
+  QueueMaker make_queue = options.make_queue;
+  if (!make_queue) {
+    QueueOptions queue = options.queue;
+    queue.folder = provider.folders().queue;
+    make_queue = DiskQueueMaker(loop, std::move(queue));
+  }
   std::unique_ptr<Service> service(new Service(loop, provider, seed, std::move(options)));
-  ASSIGN_OR_RETURN(service->async_calls_,
-                   AsyncCalls::Start(loop, std::move(queue),
-                                     [&provider](const std::string& name, FunctionCall& call) {
-                                       return provider.Take(name, call);
-                                     }));
+  ASSIGN_OR_RETURN(
+      service->async_calls_,
+      AsyncCalls::Start(loop, make_queue, [&provider](const std::string& name, FunctionCall& call) {
+        return provider.Take(name, call);
+      }));
   return service;
 }
 

@@ -12,6 +12,7 @@
 #include "src/functions/provider/async_call.h"
 #include "src/functions/provider/logs.h"
 #include "src/functions/provider/provider.h"
+#include "src/functions/queue/disk_queue.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 #include "src/platform/http/server.h"
@@ -20,7 +21,10 @@ namespace kgpu::functions {
 
 struct ServiceOptions {
   std::string version{};
-  QueueOptions queue{};             // its folder is the provider's
+  // Of asynchronous calls; empty: a DiskQueue with the options below, whose folder is the
+  // provider's.
+  QueueMaker make_queue{};
+  QueueOptions queue{};
   std::function<void()> stopped{};  // after POST /v1/stop: all replicas are gone
 };
 

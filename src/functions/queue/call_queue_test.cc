@@ -1,4 +1,4 @@
-#include "src/functions/queue/call_queue.h"
+#include "src/functions/queue/disk_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class QueueRun {
   void Start() {
     queue.reset();
     held.clear();
-    auto started = CallQueue::Start(loop, options, [this](CallRecord call, CallQueue::Ended ended) {
+    auto started = DiskQueue::Start(loop, options, [this](CallRecord call, CallQueue::Ended ended) {
       attempts.push_back(call);
       const CallOutcome outcome = answer(call);
       if (outcome.code == kHeld) {
@@ -240,9 +240,9 @@ TEST(CallQueueTest, ARepeatedKeyGivesTheFirstCallsId) {
 
 TEST(CallQueueTest, BoundsAreNamed) {
   QueueRun run;
-  run.options.max_calls = 2;
-  run.options.max_bytes = 100;
-  run.options.max_body = 60;
+  run.options.limits.max_calls = 2;
+  run.options.limits.max_bytes = 100;
+  run.options.limits.max_body = 60;
   run.answer = [](const CallRecord&) { return CallOutcome{.code = kHeld}; };
   run.Start();
   CallRecord large = Hello("large");
@@ -262,7 +262,7 @@ TEST(CallQueueTest, BoundsAreNamed) {
 
 TEST(CallQueueTest, CallsThatArriveWhileTheDiskIsBusyAreBounded) {
   QueueRun run;
-  run.options.max_arriving = 3;
+  run.options.limits.max_arriving = 3;
   run.Start();
   int accepted = 0;
   int refused = 0;
