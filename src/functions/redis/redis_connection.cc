@@ -11,6 +11,8 @@
 namespace kgpu::functions {
 namespace {
 
+constexpr int kMostUnread = 64;  // pieces
+
 bool WouldBlock(int error) {
   return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
@@ -51,6 +53,14 @@ void RedisConnection::Finish() {
     // What does not fit is lost: nobody waits for a server here.
     (void)send(socket_.get(), output_.data() + sent_, output_.size() - sent_,
                MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)shutdown(socket_.get(), SHUT_WR);
+    // A socket that is closed with bytes unread may take the last commands with it.
+    std::array<char, size_t{16} << 10> unread{};
+    for (int i = 0; i < kMostUnread; ++i) {
+      if (recv(socket_.get(), unread.data(), unread.size(), MSG_DONTWAIT) <= 0) {
+        break;
+      }
+    }
   }
   Close();
 }
@@ -113,15 +123,20 @@ void RedisConnection::Flush() {
                                MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0) {
       if (WouldBlock(errno)) {
+        has_backlog_ = true;
         return WatchWritable();
       }
       break;  // the reader learns why
     }
     sent_ += static_cast<size_t>(count);
-    progress_ = loop_.clock().Now();
+    // What the kernel takes at once says nothing of the server.
+    if (has_backlog_) {
+      progress_ = loop_.clock().Now();
+    }
   }
   std::string().swap(output_);
   sent_ = 0;
+  has_backlog_ = false;
   loop_.Unwatch(std::exchange(writable_, WatchId::kNone));
 }
 

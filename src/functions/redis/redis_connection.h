@@ -72,7 +72,8 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
   std::deque<Done> waiting_;  // for their replies
   std::string output_;        // to be sent
   size_t sent_ = 0;           // of output_
-  SteadyTime progress_{};     // when the server last took or sent something
+  bool has_backlog_ = false;  // the server takes it more slowly than it comes
+  SteadyTime progress_{};     // when the server last sent something, or took some of a backlog
   WatchId readable_ = WatchId::kNone;
   WatchId writable_ = WatchId::kNone;
   TimerId deadline_ = TimerId::kNone;
