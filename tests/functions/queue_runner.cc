@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-#include "src/functions/queue/call_queue.h"
+#include "src/functions/queue/disk_queue.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/random.h"
@@ -40,7 +40,7 @@ class QueueRunner {
         accepted_file_(OpenLog(folder + "/accepted")),
         made_file_(OpenLog(folder + "/made")),
         random_(Random::SeedFromKernel()) {
-    auto queue = CallQueue::Start(
+    auto queue = DiskQueue::Start(
         loop, {.folder = folder + "/queue"},
         [this](CallRecord call, CallQueue::Ended ended) { Make(call, std::move(ended)); });
     Require(queue.ok(), "start the queue");

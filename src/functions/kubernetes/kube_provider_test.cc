@@ -209,6 +209,8 @@ TEST_F(KubeProviderTest, AChangeOfScalingAloneRestartsNothing) {
   EXPECT_EQ(world_.Pods(), 2U) << "two are its minimum now";
   scale.body = R"({"ServiceName":"hello","Replicas":"9"})";
   EXPECT_EQ(world_.Ask(scale).code, 400);
+  scale.body = R"({"ServiceName":"hello.team-a","Replicas":"0"})";
+  EXPECT_EQ(world_.Ask(scale).code, 400) << "rights are checked by the query's namespace";
 }
 
 TEST_F(KubeProviderTest, ACallSurvivesThePodThatRefusesIt) {
