@@ -104,8 +104,8 @@ void TestKills(const std::string& redis_url) {
   }
   EXPECT_EQ(lost, 0U);
   EXPECT_FALSE(queue.IsPutAside());
-  RecordProperty("kills", kills);
-  RecordProperty("repeated", static_cast<int>(repeated));
+  ::testing::Test::RecordProperty("kills", kills);
+  ::testing::Test::RecordProperty("repeated", static_cast<int>(repeated));
   std::printf("%zu calls, %d kills, %zu made more than once\n", accepted, kills, repeated);
 }
 

@@ -9,7 +9,9 @@
 namespace kgpu::functions {
 namespace {
 
-// Calls that one step of a list or a change looks at: the server answers nobody else meanwhile.
+// Calls that one step of a list or a change looks at: the server answers nobody else meanwhile, and
+// the reply of a list has all paths and problems.
+constexpr size_t kListedAtOnce = 250;
 constexpr size_t kScannedAtOnce = 2'000;
 constexpr size_t kRemovedAtOnce = 500;
 
@@ -340,7 +342,7 @@ void RedisCalls::RemoveFunction(const std::string& function, const Done<int64_t>
 
 void RedisCalls::Page(const CallSelection& selection, int64_t after, size_t shown,
                       const Done<CallPage>& done) {
-  std::vector<std::string> arguments = {std::to_string(after), std::to_string(kScannedAtOnce),
+  std::vector<std::string> arguments = {std::to_string(after), std::to_string(kListedAtOnce),
                                         selection.function, LetterOf(selection.state),
                                         std::to_string(shown)};
   arguments.insert(arguments.end(), selection.ids.begin(), selection.ids.end());

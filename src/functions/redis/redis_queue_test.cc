@@ -360,6 +360,23 @@ TEST_F(RedisQueueTest, SpeaksTlsAndTrustsNobodyElse) {
   EXPECT_EQ(put(stranger.certificate_pem()).code(), StatusCode::kFailedPrecondition);
 }
 
+TEST_F(RedisQueueTest, TheLargestCallsRunBesideOthers) {
+  QueueRun run(*storage);
+  run.answer = Hold;
+  run.Start();
+  EXPECT_OK(run.Put(HelloCall("small")));
+  CallRecord large = HelloCall("large");
+  large.body = std::string(run.limits.max_body, 'x');
+  for (const char* id : {"a", "b", "c"}) {
+    large.call_id = id;
+    EXPECT_OK(run.Put(large));
+  }
+  ASSERT_TRUE(run.Until([&] { return run.held.size() == 4; }));
+  EXPECT_EQ(run.attempts.back().body, large.body);
+  large.body += "x";
+  EXPECT_EQ(run.Put(large).status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST_F(RedisQueueTest, DeletingAFunctionGoesThroughAllItsCallsAndKeys) {
   QueueRun run(*storage);
   run.index.running_of_function = 1;
