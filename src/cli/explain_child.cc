@@ -33,8 +33,7 @@ StatusOr<functions::PodExplanation> ParseExplanation(std::string_view json) {
   ASSIGN_OR_RETURN(const boost::json::value root,
                    doc::ParseJson(json, kWhere, {.bytes = kMaxExplanation}));
   const boost::json::object* object = root.if_object();
-  const boost::json::value* verdict =
-      object == nullptr ? nullptr : object->if_contains("verdict");
+  const boost::json::value* verdict = object == nullptr ? nullptr : object->if_contains("verdict");
   const boost::json::value* may_fit =
       object == nullptr ? nullptr : object->if_contains("mayFitLater");
   if (verdict == nullptr || !verdict->is_string() || may_fit == nullptr || !may_fit->is_bool()) {
@@ -50,14 +49,12 @@ functions::ExplainPod ExplainByChild(functions::Programs& programs,
   return [&programs, flags = std::move(flags)](
              const std::string& space, const std::string& pod,
              const std::function<void(StatusOr<functions::PodExplanation>)>& done) {
-    functions::ProgramRequest request{
-        .argv = {"/proc/self/exe", "explain", "pod", fmt::format("{}/{}", space, pod),
-                 "--output=json"},
-        .limit = kExplainLimit};
+    functions::ProgramRequest request{.argv = {"/proc/self/exe", "explain", "pod",
+                                               fmt::format("{}/{}", space, pod), "--output=json"},
+                                      .limit = kExplainLimit};
     request.argv.insert(request.argv.end(), flags.begin(), flags.end());
-    programs.Start(std::move(request), [done](const StatusOr<sys::RunResult>& result) {
-      done(ExplanationOf(result));
-    });
+    programs.Start(std::move(request),
+                   [done](const StatusOr<sys::RunResult>& result) { done(ExplanationOf(result)); });
   };
 }
 

@@ -157,8 +157,8 @@ StatusOr<ExitCode> RunGateway(const GatewayCommandOptions& options) {
                                      .spaces = {options.space},
                                      .allows_any_host = options.allows_anonymous};
   std::unique_ptr<ClusterFunctions> cluster;
-  std::string service = BelowHostRoot(options.run_dir, kRunDir, options.host_root) +
-                        "/functions.sock";
+  std::string service =
+      BelowHostRoot(options.run_dir, kRunDir, options.host_root) + "/functions.sock";
   if (options.provider == "kubernetes") {
     ASSIGN_OR_RETURN(cluster, ClusterFunctions::Start(*loop, root, options.cluster));
     of_gateway.service = cluster->handler();
@@ -192,12 +192,13 @@ StatusOr<ExitCode> RunGateway(const GatewayCommandOptions& options) {
 
 void AddGatewayCommand(CommandRegistrar& registrar) {
   auto [command, options] = registrar.Add<GatewayCommandOptions>(
-      registrar.app(), "gateway",
-      "Serve functions to the network by REST and gRPC, until SIGTERM", &RunGateway);
+      registrar.app(), "gateway", "Serve functions to the network by REST and gRPC, until SIGTERM",
+      &RunGateway);
   command.footer(
       "Serves the functions of this machine, by the service that `kgpu fn up` starts and that may\n"
       "start and stop meanwhile; or with --provider kubernetes those of a cluster, which run as\n"
-      "Deployments that the gateway scales, to zero and back. The file of tokens has lines \"TOKEN ROLE[,ROLE] [namespace=NAME]\" with the "
+      "Deployments that the gateway scales, to zero and back. The file of tokens has lines \"TOKEN "
+      "ROLE[,ROLE] [namespace=NAME]\" with the "
       "roles\n"
       "call, read, deploy and admin; it is read again when it changes, as are the certificate and\n"
       "its key. GET /openapi.json describes the API.\n"

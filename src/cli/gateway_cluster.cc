@@ -49,8 +49,8 @@ StatusOr<functions::GpuSeconds> ParseQuotas(const GatewayClusterOptions& options
   functions::GpuSeconds quotas;
   for (const std::string& text : options.gpu_seconds_per_day) {
     const size_t equals = text.find('=');
-    const auto seconds = equals == std::string::npos ? std::nullopt
-                                                     : ParseUint(text.substr(equals + 1));
+    const auto seconds =
+        equals == std::string::npos ? std::nullopt : ParseUint(text.substr(equals + 1));
     const std::string space = text.substr(0, equals);
     if (!seconds || std::ranges::find(options.spaces, space) == options.spaces.end()) {
       return InvalidArgument("{}: {} must be NAMESPACE=SECONDS, with one of {}", kFlag,
@@ -150,24 +150,22 @@ StatusOr<std::unique_ptr<ClusterFunctions>> ClusterFunctions::Start(
   functions::KubeProviderOptions provider{
       .spaces = options.spaces,
       .own_space = space.empty() ? "kgpu" : space,
-      .identity = pod.empty()
-                      ? fmt::format("{}-{:08x}", NodeName(""), impl->random.Next() & kMask)
-                      : pod,
+      .identity =
+          pod.empty() ? fmt::format("{}-{:08x}", NodeName(""), impl->random.Next() & kMask) : pod,
       .deployer = {.mesh_url = options.mesh_url, .prometheus_url = options.prometheus_url},
       .usage_file = folder + "/usage.jsonl"};
   ASSIGN_OR_RETURN(provider.gpu_seconds_per_day, ParseQuotas(options));
-  ASSIGN_OR_RETURN(impl->provider,
-                   functions::KubeProvider::Start(
-                       loop, {impl->cluster->client(), *impl->lease}, impl->random,
-                       std::move(provider), ExplainByChild(*impl->programs, ExplainFlags(options))));
+  ASSIGN_OR_RETURN(impl->provider, functions::KubeProvider::Start(
+                                       loop, {impl->cluster->client(), *impl->lease}, impl->random,
+                                       std::move(provider),
+                                       ExplainByChild(*impl->programs, ExplainFlags(options))));
   functions::ServiceOptions service{.version = VersionNumber(), .answer_buffer = kAnswerBuffer};
   ASSIGN_OR_RETURN(service.make_queue, QueueMakerOf(loop, options.queue, folder + "/queue"));
   ASSIGN_OR_RETURN(impl->service,
                    functions::Service::Start(loop, *impl->provider, Random::SeedFromKernel(),
                                              std::move(service)));
-  impl->provider->SetQueued([state = impl.get()](const std::string& key) {
-    return state->Queued(key);
-  });
+  impl->provider->SetQueued(
+      [state = impl.get()](const std::string& key) { return state->Queued(key); });
   return std::unique_ptr<ClusterFunctions>(new ClusterFunctions(std::move(impl)));
 }
 

@@ -12,7 +12,9 @@
 namespace kgpu {
 namespace {
 
-constexpr char kProgram[] = "/usr/bin/redis-server";
+// Debian's redis-server is a link to this file of redis-tools, which, unlike redis-server, starts
+// no service when it is installed. The name by which it is started decides what it does.
+constexpr char kProgram[] = "/usr/bin/redis-check-rdb";
 constexpr char kReady[] = "eady to accept connections at";  // of the socket, in all versions
 
 }  // namespace
@@ -27,7 +29,11 @@ RedisServer::~RedisServer() {
 
 Status RedisServer::Start(const std::vector<std::string>& flags) {
   Kill();
-  std::vector<std::string> argv = {kProgram, "--port",        "0",         "--unixsocket",
+  const std::string program = dir_.At("redis-server");
+  if (access(program.c_str(), X_OK) != 0) {
+    dir_.Symlink(kProgram, "redis-server");
+  }
+  std::vector<std::string> argv = {program,  "--port",        "0",         "--unixsocket",
                                    socket(), "--dir",         dir_.path(), "--appendonly",
                                    "yes",    "--appendfsync", "always",    "--save",
                                    ""};

@@ -13,7 +13,7 @@ namespace kgpu {
 
 class RedisServer {
  public:
-  // Whether the program is installed (Debian's redis-server); without it, tests skip.
+  // Whether the program is installed (Debian's redis-tools); without it, tests skip.
   static bool IsInstalled();
 
   RedisServer() = default;

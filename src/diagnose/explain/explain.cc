@@ -251,8 +251,8 @@ Report Explain(const Facts& facts) {
 bool MayFitLater(const Report& report) {
   // What passes without a new node, or another pod.
   static constexpr std::string_view kPassing[] = {
-      "node-not-ready", "node-cordoned",         "node-pressure",        "gpu-gate-closed",
-      "gpu-withheld",   "gpu-in-use",            "host-resources-short", "claim-no-device",
+      "node-not-ready",  "node-cordoned",        "node-pressure",        "gpu-gate-closed",
+      "gpu-withheld",    "gpu-in-use",           "host-resources-short", "claim-no-device",
       "claim-elsewhere", "plugin-not-registered"};
   if (report.state != State::kPending) {
     return true;

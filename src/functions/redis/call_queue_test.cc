@@ -45,7 +45,7 @@ class CallQueueTest : public ::testing::TestWithParam<const char*> {
     } else if (RedisServer::IsInstalled()) {
       storage_ = std::make_unique<RedisStorage>();
     } else {
-      GTEST_SKIP() << "redis-server is not installed";
+      GTEST_SKIP() << "redis-tools is not installed";
     }
   }
   QueueStorage& storage() { return *storage_; }

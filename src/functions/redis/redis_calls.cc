@@ -9,7 +9,9 @@
 namespace kgpu::functions {
 namespace {
 
-// Calls that one step of a list or a change looks at: the server answers nobody else meanwhile.
+// Calls that one step of a list or a change looks at: the server answers nobody else meanwhile, and
+// the reply of a list has all paths and problems.
+constexpr size_t kListedAtOnce = 250;
 constexpr size_t kScannedAtOnce = 2'000;
 constexpr size_t kRemovedAtOnce = 500;
 
@@ -34,22 +36,19 @@ class ItemReader {
   // A number that the server keeps as a text, or not.
   int64_t Number() {
     const RedisReply* item = Next();
-    if (item != nullptr && item->kind == RedisReply::Kind::kNumber) {
-      return item->number;
+    std::optional<uint64_t> number;
+    if (item != nullptr && item->kind == RedisReply::Kind::kText) {
+      number = ParseUint(item->text);
+    } else if (item != nullptr && item->kind == RedisReply::Kind::kNumber && item->number >= 0) {
+      number = static_cast<uint64_t>(item->number);
     }
-    const std::optional<uint64_t> number = item != nullptr && item->kind == RedisReply::Kind::kText
-                                               ? ParseUint(item->text)
-                                               : std::nullopt;
     if (!number || *number > kMost) {
       (void)Wrong();
       return 0;
     }
     return static_cast<int64_t>(*number);
   }
-  size_t Size() {
-    const int64_t number = Number();
-    return number < 0 ? 0 : static_cast<size_t>(number);
-  }
+  size_t Size() { return static_cast<size_t>(Number()); }
   WallTime Time() { return WallTime(std::chrono::milliseconds(Number())); }
   // Nothing for an empty text.
   std::optional<int64_t> MaybeNumber() {
@@ -72,8 +71,9 @@ class ItemReader {
   }
 
  private:
-  // Numbers and times in milliseconds stay far below: no sum overflows.
-  static constexpr uint64_t kMost = uint64_t{1} << 53;
+  // Numbers of calls stay below, and so do times in milliseconds until the year 2200; as
+  // nanoseconds they still fit.
+  static constexpr uint64_t kMost = 7'258'118'400'000;
   std::string Wrong() {
     is_wrong_ = true;
     return {};
@@ -173,13 +173,16 @@ std::vector<std::string_view> Views(const std::vector<std::string>& texts) {
 StatusOr<StoredCall> ReadStored(const RedisReply& reply) {
   using Kind = StoredCall::Kind;
   ItemReader reader(reply);
-  const int64_t number = reader.Number();
+  const RedisReply* first = reader.Next();
+  if (first == nullptr || first->kind != RedisReply::Kind::kNumber) {
+    return NotOurs("no number");
+  }
   StoredCall stored;
-  if (number < 0) {
-    stored.kind = number == -1 ? Kind::kTooManyCalls : Kind::kTooManyBytes;
+  if (first->number < 0) {
+    stored.kind = first->number == -1 ? Kind::kTooManyCalls : Kind::kTooManyBytes;
     stored.amount = reader.Size();
   } else {
-    stored.kind = number == 0 ? Kind::kKnown : Kind::kNew;
+    stored.kind = first->number == 0 ? Kind::kKnown : Kind::kNew;
     stored.call_id = reader.Text();
   }
   RETURN_IF_ERROR(reader.End());
@@ -339,7 +342,7 @@ void RedisCalls::RemoveFunction(const std::string& function, const Done<int64_t>
 
 void RedisCalls::Page(const CallSelection& selection, int64_t after, size_t shown,
                       const Done<CallPage>& done) {
-  std::vector<std::string> arguments = {std::to_string(after), std::to_string(kScannedAtOnce),
+  std::vector<std::string> arguments = {std::to_string(after), std::to_string(kListedAtOnce),
                                         selection.function, LetterOf(selection.state),
                                         std::to_string(shown)};
   arguments.insert(arguments.end(), selection.ids.begin(), selection.ids.end());

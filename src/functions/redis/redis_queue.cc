@@ -16,9 +16,10 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// Of one reply: more are claimed with the next one.
+// Of one reply: more are claimed with the next one. It must have room for any call, and Redis ends
+// a connection that receives messages if 32 MB wait for it.
 constexpr size_t kClaimedAtOnce = 64;
-constexpr size_t kClaimedBytesAtOnce = size_t{16} << 20;
+constexpr size_t kClaimedBytesAtOnce = size_t{24} << 20;
 // After an error of the server, and between two looks that find nothing.
 constexpr seconds kServerRetry{10};
 constexpr seconds kLeastPause{1};
@@ -81,13 +82,17 @@ std::vector<int64_t> RedisQueue::RunningNumbers() const {
   return numbers;
 }
 
+// As often as somebody reads it: steps may fail by turns.
 void RedisQueue::NoteProblem(std::string_view what, const Status& status) {
-  const std::string problem(Message(status));
+  const SteadyTime now = loop_.clock().Now();
+  const bool is_known = status.ok() || Message(status) == problem_;
   // The link logs when the server is away.
-  if (!status.ok() && problem != problem_ && link_.is_ready()) {
-    KGPU_LOG(kError, "queue server refused a step", {"step", what}, {"reason", problem});
+  if (is_known || !link_.is_ready() || (noted_ && now - *noted_ < kServerRetry)) {
+    return;
   }
-  problem_ = problem;
+  problem_ = Message(status);
+  noted_ = now;
+  KGPU_LOG(kError, "queue server refused a step", {"step", what}, {"reason", problem_});
 }
 
 void RedisQueue::OnReady() {
@@ -181,8 +186,8 @@ void RedisQueue::OnClaimed(const StatusOr<ClaimedCalls>& claimed) {
   if (must_claim_ || !claimed->calls.empty()) {
     return Claim();
   }
-  if (claimed->next) {
-    ArmClaim(std::max<nanoseconds>(*claimed->next - now, kLeastPause));
+  if (const std::optional<WallTime> next = claimed->next) {
+    ArmClaim(std::max<nanoseconds>(*next - now, kLeastPause));
   }
 }
 
@@ -287,6 +292,7 @@ void RedisQueue::Renew() {
   }
   if (link_.is_ready()) {
     std::vector<int64_t> numbers;
+    numbers.reserve(running_.size());
     for (const auto& [number, call] : running_) {
       numbers.push_back(number);
     }

@@ -116,6 +116,7 @@ class RedisQueue final : public CallQueue {
   bool is_counting_ = false;
   std::optional<SteadyTime> counted_;
   std::string problem_;  // as it was logged
+  std::optional<SteadyTime> noted_;
   TimerId claim_timer_ = TimerId::kNone;
   TimerId look_timer_ = TimerId::kNone;
   TimerId renew_timer_ = TimerId::kNone;

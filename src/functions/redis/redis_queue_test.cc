@@ -66,7 +66,7 @@ class RedisQueueTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!RedisServer::IsInstalled()) {
-      GTEST_SKIP() << "redis-server is not installed";
+      GTEST_SKIP() << "redis-tools is not installed";
     }
     storage = std::make_unique<RedisStorage>();
   }
@@ -302,6 +302,39 @@ TEST_F(RedisQueueTest, ThePasswordIsReadForEachConnection) {
   EXPECT_OK(accepted);
 }
 
+// The rights that docs/reference/functions.md names.
+TEST_F(RedisQueueTest, AUserWithFewRightsIsEnough) {
+  ASSERT_OK(storage->server.Start({"--user", "kgpu", "on", ">secret", "~kgpu:*", "&kgpu:*", "+@all",
+                                   "-@admin", "-@dangerous", "+info"}));
+  class UserStorage final : public QueueStorage {
+   public:
+    explicit UserStorage(RedisStorage& redis) : redis_(redis) {}
+    QueueMaker Maker(EventLoop& loop, const CallLimits& limits, const IndexLimits& index) override {
+      RedisQueueOptions options = redis_.Options(limits, index);
+      options.link.login = [] { return RedisLogin{.user = "kgpu", .password = "secret"}; };
+      return RedisQueueMaker(loop, options);
+    }
+
+   private:
+    RedisStorage& redis_;
+  };
+  UserStorage user(*storage);
+  QueueRun run(user);
+  run.answer = [](const CallRecord&) { return CallOutcome{.code = 500}; };
+  run.Start();
+  for (const char* id : {"a", "b", "c"}) {
+    CallRecord call = HelloCall(id);
+    call.idempotency_key = id;
+    EXPECT_OK(run.Put(call));
+  }
+  ASSERT_TRUE(run.Until([&] { return run.States() == "a:dead b:dead c:dead"; }));
+  EXPECT_EQ(run.Change(true, {.selection = {.ids = {"a"}}}), 1U);
+  EXPECT_EQ(run.Change(false, {.selection = {.ids = {"b"}, .state = CallState::kDead}}), 1U);
+  ASSERT_TRUE(run.Until([&] { return run.States() == "a:dead c:dead"; }));
+  run.queue->RemoveFunction("hello");
+  EXPECT_TRUE(run.Until([&] { return run.States().empty(); }));
+}
+
 TEST_F(RedisQueueTest, SpeaksTlsAndTrustsNobodyElse) {
   FakeLoop loop;
   const TestAuthority authority;
@@ -325,6 +358,23 @@ TEST_F(RedisQueueTest, SpeaksTlsAndTrustsNobodyElse) {
   EXPECT_OK(put(authority.certificate_pem()));
   const TestAuthority stranger("stranger");
   EXPECT_EQ(put(stranger.certificate_pem()).code(), StatusCode::kFailedPrecondition);
+}
+
+TEST_F(RedisQueueTest, TheLargestCallsRunBesideOthers) {
+  QueueRun run(*storage);
+  run.answer = Hold;
+  run.Start();
+  EXPECT_OK(run.Put(HelloCall("small")));
+  CallRecord large = HelloCall("large");
+  large.body = std::string(run.limits.max_body, 'x');
+  for (const char* id : {"a", "b", "c"}) {
+    large.call_id = id;
+    EXPECT_OK(run.Put(large));
+  }
+  ASSERT_TRUE(run.Until([&] { return run.held.size() == 4; }));
+  EXPECT_EQ(run.attempts.back().body, large.body);
+  large.body += "x";
+  EXPECT_EQ(run.Put(large).status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST_F(RedisQueueTest, DeletingAFunctionGoesThroughAllItsCallsAndKeys) {

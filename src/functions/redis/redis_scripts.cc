@@ -139,10 +139,7 @@ local function claim(fn)
     call('ZREM', of(fn, 'waiting'), n)
     return true
   end
-  if tonumber(c[7]) > bytes_left and not is_alone then
-    free = 0
-    return false
-  end
+  if tonumber(c[7]) > bytes_left and not is_alone then return false end
   call('ZREM', of(fn, 'waiting'), n)
   call('ZADD', P .. 'running', lease, n)
   call('HSET', name, 'state', 'r', 'owner', owner)
