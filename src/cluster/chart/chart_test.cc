@@ -37,6 +37,7 @@ std::vector<Manifest> RenderOk(const ValuesRequest& request) {
 
 std::vector<std::string> NamesOfAll(const std::vector<Manifest>& manifests) {
   std::vector<std::string> names;
+  names.reserve(manifests.size());
   for (const Manifest& manifest : manifests) {
     names.push_back(fmt::format("{}/{}", KindOf(manifest), NameOf(manifest)));
   }

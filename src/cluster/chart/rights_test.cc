@@ -158,6 +158,17 @@ Lines TextsAt(const json::value& rule, const char* key) {
   return texts;
 }
 
+// What a rule of a role allows.
+void AddRule(const json::value& rule, Lines& allowed) {
+  for (const std::string& group : TextsAt(rule, "apiGroups")) {
+    for (const std::string& resource : TextsAt(rule, "resources")) {
+      for (const std::string& verb : TextsAt(rule, "verbs")) {
+        allowed.insert(fmt::format("{} {}{}{}", verb, resource, group.empty() ? "" : ".", group));
+      }
+    }
+  }
+}
+
 // What its roles allow.
 Lines AllowedByChart(const std::string& name, std::vector<std::string> settings = {}) {
   const auto values = ReadValues({.settings = std::move(settings)});
@@ -166,19 +177,12 @@ Lines AllowedByChart(const std::string& name, std::vector<std::string> settings 
   EXPECT_OK(manifests);
   Lines allowed;
   for (const Manifest& manifest : *manifests) {
-    if (NameOf(manifest) != name) {
+    const json::value* rules = manifest.object.if_contains("rules");
+    if (NameOf(manifest) != name || rules == nullptr) {
       continue;
     }
-    const json::value* rules = manifest.object.if_contains("rules");
-    for (const json::value& rule : rules == nullptr ? json::array() : rules->as_array()) {
-      for (const std::string& group : TextsAt(rule, "apiGroups")) {
-        for (const std::string& resource : TextsAt(rule, "resources")) {
-          for (const std::string& verb : TextsAt(rule, "verbs")) {
-            allowed.insert(
-                fmt::format("{} {}{}{}", verb, resource, group.empty() ? "" : ".", group));
-          }
-        }
-      }
+    for (const json::value& rule : rules->as_array()) {
+      AddRule(rule, allowed);
     }
   }
   return allowed;
