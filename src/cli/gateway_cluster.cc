@@ -153,7 +153,7 @@ StatusOr<std::unique_ptr<ClusterFunctions>> ClusterFunctions::Start(
       .identity =
           pod.empty() ? fmt::format("{}-{:08x}", NodeName(""), impl->random.Next() & kMask) : pod,
       .deployer = {.mesh_url = options.mesh_url, .prometheus_url = options.prometheus_url},
-      .usage_file = folder + "/usage.jsonl"};
+      .usage_file = options.queue.queue == "sqlite" ? folder + "/usage.jsonl" : ""};
   ASSIGN_OR_RETURN(provider.gpu_seconds_per_day, ParseQuotas(options));
   ASSIGN_OR_RETURN(impl->provider, functions::KubeProvider::Start(
                                        loop, {impl->cluster->client(), *impl->lease}, impl->random,

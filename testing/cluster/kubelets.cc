@@ -90,6 +90,7 @@ PodPlan PlanFromEnvironment(const json::object& pod) {
   }
   plan.exit_code = static_cast<int>(ParseUint(EnvOf(pod, "SIM_EXIT_CODE")).value_or(0));
   plan.waiting = EnvOf(pod, "SIM_WAITING");
+  plan.ip = EnvOf(pod, "SIM_POD_IP");
   if (const std::string_view log = EnvOf(pod, "SIM_LOG"); !log.empty()) {
     plan.log = fmt::format("{}\n", log);
   }
@@ -275,7 +276,7 @@ void Kubelets::WriteStatus(const ObjectKey& key, const Run& run) {
     status["hostIP"] = AddressOf(node->object->object());
   }
   if (run.state != State::kStarting) {
-    const std::string address = AddressFor(run.uid, 10);
+    const std::string address = run.plan.ip.empty() ? AddressFor(run.uid, 10) : run.plan.ip;
     status["podIP"] = address;
     status["podIPs"] = json::array{{{"ip", address}}};
   }

@@ -25,11 +25,13 @@ struct PodPlan {
   int exit_code = 0;
   std::string waiting{};  // "ImagePullBackOff": it never starts, for that reason
   std::string log{};      // what it prints when it starts
+  std::string ip{};       // empty: any
 };
 using PodScript = std::function<PodPlan(const boost::json::object& pod)>;
 
 // Pods of a Job end after a second; all others run. Variables of the first container override that:
-// SIM_START_SECONDS, SIM_READY_SECONDS, SIM_RUN_SECONDS, SIM_EXIT_CODE, SIM_WAITING, SIM_LOG.
+// SIM_START_SECONDS, SIM_READY_SECONDS, SIM_RUN_SECONDS, SIM_EXIT_CODE, SIM_WAITING, SIM_LOG,
+// SIM_POD_IP.
 PodPlan PlanFromEnvironment(const boost::json::object& pod);
 
 // Containers are restarted as the pod's restartPolicy says, with the real kubelet's back-off. Pods

@@ -178,14 +178,15 @@ class ClusterFixture : public ::testing::Test {
     const std::map<std::string, std::string> paths = {
         {"CustomResourceDefinition", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"},
         {"Namespace", "/api/v1/namespaces"},
-        {"ServiceAccount", "/api/v1/namespaces/kgpu/serviceaccounts"},
+        {"ServiceAccount", "/api/v1/namespaces/{}/serviceaccounts"},
         {"ClusterRole", rbac + "clusterroles"},
         {"ClusterRoleBinding", rbac + "clusterrolebindings"},
-        {"Role", rbac + "namespaces/kgpu/roles"},
-        {"RoleBinding", rbac + "namespaces/kgpu/rolebindings"}};
+        {"Role", rbac + "namespaces/{}/roles"},
+        {"RoleBinding", rbac + "namespaces/{}/rolebindings"}};
     for (const boost::json::value& object : list->at("items").as_array()) {
       if (const auto path = paths.find(TextAt(object, {"kind"})); path != paths.end()) {
-        Ask("POST", path->second, boost::json::serialize(object));
+        const std::string space = TextAt(object, {"metadata", "namespace"});
+        Ask("POST", fmt::format(fmt::runtime(path->second), space), boost::json::serialize(object));
       }
     }
   }

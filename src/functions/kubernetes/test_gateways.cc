@@ -31,6 +31,13 @@ std::string FakeWatchdogs::AddressOf(std::string_view ip) {
         });
     EXPECT_OK(server->Listen(path));
     servers_.emplace(ip, std::move(server));
+    order_.emplace_back(ip);
+    // Those of pods that ended long ago.
+    constexpr size_t kMost = 32;
+    if (order_.size() > kMost) {
+      servers_.erase(order_.front());
+      order_.pop_front();
+    }
   }
   return path;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,7 +38,10 @@ class FakeWatchdogs {
   // The socket of the pod with this address; there is a server from now on.
   std::string AddressOf(std::string_view ip);
   // As if all pods' containers had been killed.
-  void KillAll() { servers_.clear(); }
+  void KillAll() {
+    servers_.clear();
+    order_.clear();
+  }
   size_t size() const { return servers_.size(); }
 
   Handler handler{};
@@ -49,6 +53,7 @@ class FakeWatchdogs {
   EventLoop& loop_;
   const TempDir& dir_;
   std::map<std::string, std::unique_ptr<http::Server>, std::less<>> servers_;
+  std::deque<std::string> order_;
 };
 
 class TestGateways;
