@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/node/telemetry/series.h"
 #include "src/platform/base/strings.h"
@@ -98,17 +99,52 @@ class Known {
         }
       }
     }
+    AddPage("functions.md");
+    AddPage("gateway.md");
     series_.merge(TextsOf(Read("rules.yaml"), "record"));
   }
   const std::set<std::string>& series() const { return series_; }
   const std::set<std::string>& labels() const { return labels_; }
 
  private:
+  // What the table of a page says under "Metrics", of functions: `name{label,label}` or `name`.
+  void AddPage(const std::string& name) {
+    const auto root = sys::Root::Open(KGPU_SOURCE_DIR "/docs/reference");
+    EXPECT_OK(root.status());
+    const std::string page = root->ReadFile(name).value_or("");
+    const size_t begin = page.find("## Metrics");
+    EXPECT_NE(begin, std::string::npos) << name;
+    const std::string_view rest = std::string_view(page).substr(begin + 2);
+    for (const std::string_view line : Split(rest.substr(0, rest.find("## ")), '\n')) {
+      if (line.starts_with("| `")) {
+        AddRow(line);
+      }
+    }
+  }
+  void AddRow(std::string_view line) {
+    const bool is_histogram = line.find("histogram") != line.npos;
+    const std::vector<std::string_view> pieces = Split(line, '`');
+    for (size_t i = 1; i + 1 < pieces.size(); i += 2) {
+      const std::string_view name = pieces[i].substr(0, pieces[i].find('{'));
+      series_.emplace(name);
+      if (is_histogram) {
+        series_.insert(fmt::format("{}_bucket", name));
+      }
+      if (name.size() < pieces[i].size()) {
+        const std::string_view labels = pieces[i].substr(name.size() + 1);
+        for (const std::string_view label : Split(labels.substr(0, labels.find('}')), ',')) {
+          labels_.emplace(label);
+        }
+      }
+    }
+  }
+
   std::set<std::string> series_;
   std::set<std::string> labels_{
-      "gpu",         "uuid",      "model",     "pci_bus_id",      "mig_uuid",
-      "mig_profile", "node",      "namespace", "gpu_instance",    "pod",
-      "instance",    "container", "job",       "compute_instance"};
+      "gpu",         "uuid",      "model",     "pci_bus_id",       "mig_uuid",
+      "mig_profile", "node",      "namespace", "gpu_instance",     "pod",
+      "instance",    "container", "job",       "compute_instance", "route",
+      "protocol"};
 };
 
 void ExpectKnown(const Known& known, const std::string& expression) {
@@ -203,7 +239,8 @@ TEST_P(MonitoringDashboardTest, ItsPanelsDoNotOverlap) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MonitoringDashboardTest,
-                         ::testing::Values("kgpu-cluster", "kgpu-node", "kgpu-use"),
+                         ::testing::Values("kgpu-cluster", "kgpu-functions", "kgpu-node",
+                                           "kgpu-use"),
                          [](const auto& name) {
                            std::string text = name.param;
                            std::erase(text, '-');

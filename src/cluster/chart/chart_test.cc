@@ -177,7 +177,7 @@ TEST(ChartTest, MonitoringIsThatOfItsOwnFolder) {
   }
   const Manifest* dashboards = FindManifest(manifests, "ConfigMap", "kgpu-dashboards");
   ASSERT_NE(dashboards, nullptr);
-  EXPECT_EQ(dashboards->object.at("data").as_object().size(), 3U);
+  EXPECT_EQ(dashboards->object.at("data").as_object().size(), 4U);
   for (const auto& [key, text] : dashboards->object.at("data").as_object()) {
     EXPECT_EQ(std::string(text.as_string()),
               ReadSourceFile("deploy/monitoring/grafana/" + std::string(key)));

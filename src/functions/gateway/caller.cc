@@ -50,6 +50,12 @@ void Http1Caller::Begin(http::Response head) {
   stream_ = responder_.Begin(Allowing(std::move(head), allows_any_origin_));
 }
 
+void Http1Caller::OnDrained(std::function<void()> task) {
+  if (stream_) {
+    stream_->OnDrained(std::move(task));
+  }
+}
+
 void Http1Caller::End() {
   if (stream_) {
     stream_->End();

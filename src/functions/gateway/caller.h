@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,12 @@ class Caller {
   virtual bool is_open() const = 0;
   // Bytes that it has not accepted yet.
   virtual size_t pending() const = 0;
+  // Calls `task` once, from the loop, when nothing is pending or the caller is gone. Not for those
+  // that keep their answer until its end: nothing is ever pending.
+  virtual void OnDrained(std::function<void()> /*task*/) {}
+  // Calls `task` once, from the loop, if the caller leaves before its answer is complete. Neither
+  // task is called once this is destroyed.
+  virtual void OnGone(std::function<void()> task) = 0;
 };
 
 // `allows_any_origin`: pages of any site may read the answer.
@@ -47,6 +54,8 @@ class Http1Caller final : public Caller {
   void Fail(int code, std::string_view text) override;
   bool is_open() const override { return stream_ ? stream_->is_open() : responder_.is_open(); }
   size_t pending() const override { return stream_ ? stream_->pending() : 0; }
+  void OnDrained(std::function<void()> task) override;
+  void OnGone(std::function<void()> task) override { responder_.OnGone(std::move(task)); }
 
  private:
   const http::Responder responder_;
@@ -66,6 +75,8 @@ class Http2Caller final : public Caller {
   void Fail(int code, std::string_view text) override;
   bool is_open() const override { return responder_.is_open(); }
   size_t pending() const override { return responder_.pending(); }
+  void OnDrained(std::function<void()> task) override { responder_.OnDrained(std::move(task)); }
+  void OnGone(std::function<void()> task) override { responder_.OnGone(std::move(task)); }
 
  private:
   const h2::Responder responder_;
@@ -86,6 +97,7 @@ class GrpcCaller final : public Caller {
   void Fail(int code, std::string_view text) override { Send(ErrorResponse(code, text)); }
   bool is_open() const override { return responder_.is_open(); }
   size_t pending() const override { return 0; }
+  void OnGone(std::function<void()> task) override { responder_.OnGone(std::move(task)); }
 
  private:
   const h2::Responder responder_;

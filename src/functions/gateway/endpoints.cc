@@ -1,5 +1,6 @@
 #include "src/functions/gateway/endpoints.h"
 
+#include <memory>
 #include <utility>
 
 namespace kgpu::gateway {
@@ -9,10 +10,15 @@ namespace {
 constexpr size_t kMaxHandshakes = 128;
 constexpr size_t kMaxNewHandshakes = 400;  // a second: a third of a core
 
-http::ServerOptions PortHttp1Options() {
-  http::ServerOptions options = Http1Options();
-  options.max_handshakes = kMaxHandshakes;
-  options.max_new_handshakes = kMaxNewHandshakes;
+// Of requests that are still being received.
+constexpr size_t kMaxBodies = size_t{256} << 20;
+
+port::PortOptions OptionsOfPort() {
+  port::PortOptions options{.http = Http1Options(), .h2 = Http2Options()};
+  options.http.max_handshakes = kMaxHandshakes;
+  options.http.max_new_handshakes = kMaxNewHandshakes;
+  options.http.bodies = std::make_shared<http::BodyBudget>(kMaxBodies);
+  options.h2.limits.all_bodies = options.http.bodies;
   return options;
 }
 
@@ -27,7 +33,7 @@ Endpoints::Endpoints(EventLoop& loop, Gateway& gateway)
           [&gateway](const http::Request& request, const h2::Responder& responder) {
             gateway.HandleHttp2(request, responder);
           },
-          {.http = PortHttp1Options(), .h2 = Http2Options()}) {
+          OptionsOfPort()) {
 }
 
 StatusOr<std::string> Endpoints::Listen(const std::string& address, http::Server::TlsSource tls) {

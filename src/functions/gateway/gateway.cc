@@ -6,9 +6,9 @@
 #include <array>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "src/functions/gateway/fx_gateway.h"
+#include "src/functions/gateway/local_answer.h"
 #include "src/functions/gateway/metrics_caller.h"
 #include "src/functions/gateway/openapi.h"
 #include "src/functions/service/async_call.h"
@@ -27,7 +27,6 @@ constexpr size_t kMaxRequestHeader = size_t{64} << 10;
 constexpr size_t kMaxCallers = 1'024;
 // Of a gRPC message besides a call's input.
 constexpr size_t kRoomForFields = size_t{64} << 10;
-constexpr milliseconds kLookAtCallers{2'000};
 constexpr uint64_t kLongestDeadlineMs = 86'400'000;
 constexpr char kForwardedFor[] = "X-Forwarded-For";
 constexpr char kForwardedProto[] = "X-Forwarded-Proto";
@@ -109,12 +108,11 @@ Gateway::Gateway(EventLoop& loop, std::unique_ptr<Tokens> tokens, GatewayOptions
     : loop_(loop),
       tokens_(std::move(tokens)),
       allows_any_host_(options.allows_any_host),
+      service_(std::move(options.service)),
+      spaces_(std::move(options.spaces)),
       document_(doc::PrintLine(OpenApiDocument(options.version, tokens_ != nullptr))),
-      upstream_(loop, std::move(options.upstream)) {
-}
-
-Gateway::~Gateway() {
-  loop_.CancelTimer(look_);
+      upstream_(loop, std::move(options.upstream)),
+      is_alive_(std::make_shared<bool>(true)) {
 }
 
 void Gateway::HandleHttp1(const http::Request& request, const http::Responder& responder) {
@@ -220,10 +218,11 @@ bool Gateway::IsRefusedByToken(const Arrival& arrival, Caller& caller) {
     return false;
   }
   const auto authorization = arrival.request.headers.Find("Authorization");
-  Verdict verdict = tokens_->Check(authorization, arrival.route->role);
+  const std::string space = SpaceOf(*arrival.route, arrival.request, spaces_);
+  Verdict verdict = tokens_->Check(authorization, arrival.route->role, space);
   // A callback is made from this host's network, where it reaches what its caller may not.
   if (verdict.code == 200 && arrival.request.headers.Find(functions::kCallbackHeader)) {
-    verdict = tokens_->Check(authorization, Role::kDeploy);
+    verdict = tokens_->Check(authorization, Role::kDeploy, space);
     verdict.text = fmt::format("{}: {}", functions::kCallbackHeader, verdict.text);
   }
   if (verdict.code == 200) {
@@ -275,32 +274,49 @@ void Gateway::PassOn(const Arrival& arrival, std::unique_ptr<Caller> caller) {
     deadline = arrival.time + *limit;
     passed.headers.Add(functions::kDeadlineHeader, std::to_string(limit->count()));
   }
+  if (service_) {
+    return AnswerHere(arrival, passed, std::move(caller));
+  }
   const uint64_t number = ++last_relay_;
   Running& running = relays_[number];
   running = {.route = arrival.route, .is_grpc = arrival.is_grpc, .arrived = arrival.time};
   running.relay = std::make_unique<Relay>(
       loop_, upstream_, passed, std::move(caller), deadline,
       [this, number](const RelayResult& result) { OnEnded(number, result); });
-  if (look_ == TimerId::kNone) {
-    look_ = loop_.After(kLookAtCallers, [this] { LookAtCallers(); });
-  }
+}
+
+void Gateway::AnswerHere(const Arrival& arrival, const http::Request& passed,
+                         std::unique_ptr<Caller> caller) {
+  ++local_;
+  auto done = [this, route = arrival.route, is_grpc = arrival.is_grpc, arrived = arrival.time,
+               is_alive = std::weak_ptr<bool>(is_alive_)](const RelayResult& result) {
+    if (!is_alive.expired()) {
+      --local_;
+      meter_.OnEnded(route->id, is_grpc, result, loop_.clock().Now() - arrived);
+    }
+  };
+  http::Request request = passed;
+  request.path = arrival.request.path;
+  request.query = arrival.request.query;
+  service_(request,
+           http::Responder(std::make_shared<LocalAnswer>(std::move(caller), std::move(done))));
 }
 
 // The request as the service gets it: without the fields that concern one connection only, and
 // without the caller's token, which is none of a function's business.
 http::Request Gateway::Passed(const http::Request& request) const {
   http::Request passed{.method = request.method, .target = request.target};
+  passed.headers = functions::EndToEnd(request.headers);
   std::string forwarded;
-  const http::Headers kept = functions::EndToEnd(request.headers);
-  for (const auto& [name, value] : kept.fields()) {
+  for (const auto& [name, value] : passed.headers.fields()) {
     if (http::EqualsIgnoringCase(name, kForwardedFor)) {
       forwarded.append(forwarded.empty() ? "" : ", ").append(value);
     }
-    const bool is_token = tokens_ != nullptr && http::EqualsIgnoringCase(name, "Authorization");
-    if (!is_token && !IsAny(name, kReplaced)) {
-      passed.headers.Add(name, value);
-    }
   }
+  passed.headers.EraseIf([this](std::string_view name) {
+    const bool is_token = tokens_ != nullptr && http::EqualsIgnoringCase(name, "Authorization");
+    return is_token || IsAny(name, kReplaced);
+  });
   if (!request.peer.empty()) {
     forwarded.append(forwarded.empty() ? "" : ", ").append(request.peer);
   }
@@ -316,23 +332,6 @@ void Gateway::OnEnded(uint64_t number, const RelayResult& result) {
   const auto running = relays_.extract(number);
   const Running& ended = running.mapped();
   meter_.OnEnded(ended.route->id, ended.is_grpc, result, loop_.clock().Now() - ended.arrived);
-}
-
-void Gateway::LookAtCallers() {
-  look_ = TimerId::kNone;
-  std::vector<uint64_t> numbers;
-  numbers.reserve(relays_.size());
-  for (const auto& [number, running] : relays_) {
-    numbers.push_back(number);
-  }
-  for (const uint64_t number : numbers) {
-    if (const auto running = relays_.find(number); running != relays_.end()) {
-      running->second.relay->LookAtCaller();
-    }
-  }
-  if (!relays_.empty()) {
-    look_ = loop_.After(kLookAtCallers, [this] { LookAtCallers(); });
-  }
 }
 
 }  // namespace kgpu::gateway

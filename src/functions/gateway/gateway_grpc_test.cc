@@ -31,7 +31,7 @@ class GatewayGrpcTest : public ::testing::Test {
   void SetUp() override {
     loop_ = EpollLoop::Create().value();
     dir_.WriteFile("tokens", fmt::format("{} read\n{} call\n", kRead, kCall));
-    gateway_.emplace(*loop_, Tokens::Open(root_, loop_->clock(), "tokens", "default").value(),
+    gateway_.emplace(*loop_, Tokens::Open(root_, loop_->clock(), "tokens").value(),
                      GatewayOptions{.upstream = {.socket = dir_.At("service")}});
     endpoints_.emplace(*loop_, *gateway_);
     ASSERT_OK(endpoints_->Listen(dir_.At("gateway"), nullptr));
@@ -70,6 +70,11 @@ class GatewayGrpcTest : public ::testing::Test {
     if (request.path == "/function/cut") {
       const auto stream = std::make_shared<http::Stream>(responder.Begin({.body = "half"}));
       return stream->OnDrained([stream] {});
+    }
+    if (request.path == "/function/trace") {
+      return responder.Send(
+          {.body = fmt::format("{} {}", request.headers.Find("traceparent").value_or(""),
+                               request.headers.Find("tracestate").value_or(""))});
     }
     if (request.path == "/function/slow") {
       has_deadline_ = request.headers.Find("X-Deadline-Ms").has_value();
@@ -144,6 +149,18 @@ TEST_F(GatewayGrpcTest, TellsFailuresByTheirCodes) {
   EXPECT_EQ(status.error_message(), "no such function");
   EXPECT_EQ(Invoke("../x", "").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Invoke("cut", "").error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(GatewayGrpcTest, PassesTracesOnUnchanged) {
+  const auto context = Context(kCall);
+  const std::string parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const std::string state = "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7";
+  context->AddMetadata("traceparent", parent);
+  context->AddMetadata("tracestate", state);
+  pb::InvokeServiceRequest request;
+  request.set_service("trace");
+  ASSERT_TRUE(stub_->Invoke(context.get(), request, &message_).ok());
+  EXPECT_EQ(message_.msg(), parent + " " + state);
 }
 
 TEST_F(GatewayGrpcTest, PassesTheDeadlineOn) {

@@ -44,7 +44,7 @@ class GatewayTest : public ::testing::Test {
     std::unique_ptr<Tokens> checked;
     if (!tokens.empty()) {
       dir_.WriteFile("tokens", tokens);
-      checked = Tokens::Open(root_, loop_.clock(), "tokens", "default").value();
+      checked = Tokens::Open(root_, loop_.clock(), "tokens").value();
     }
     gateway_.emplace(loop_, std::move(checked),
                      GatewayOptions{.version = "1.0", .upstream = {.socket = dir_.At("service")}});
@@ -108,10 +108,15 @@ TEST_F(GatewayTest, PassesARequestAndItsAnswerOn) {
     responder.Send(std::move(response));
   };
   http::Request request{.method = "PATCH", .target = "/function/hello/a%20b?c=d%2F"};
-  request.headers = {{"traceparent", "00-1-2-01"}, {"X-Call-Id", "mine"},
-                     {"Keep-Alive", "9"},          {"TE", "trailers"},
-                     {"Kgpu-Fault", "crash"},      {"X-Forwarded-For", "10.1.1.1"},
-                     {"Authorization", "Basic x"}, {"X-Forwarded-Proto", "https"}};
+  request.headers = {{"traceparent", "00-1-2-01"},
+                     {"tracestate", "a=1,b@c=2"},
+                     {"X-Call-Id", "mine"},
+                     {"Keep-Alive", "9"},
+                     {"TE", "trailers"},
+                     {"Kgpu-Fault", "crash"},
+                     {"X-Forwarded-For", "10.1.1.1"},
+                     {"Authorization", "Basic x"},
+                     {"X-Forwarded-Proto", "https"}};
   request.body = std::string("\xfe\0", 2);
   const auto answer = Ask(request);
   ASSERT_OK(answer);
@@ -119,6 +124,7 @@ TEST_F(GatewayTest, PassesARequestAndItsAnswerOn) {
   EXPECT_EQ(got_.target, "/function/hello/a%20b?c=d%2F");
   EXPECT_EQ(got_.body, request.body);
   EXPECT_EQ(got_.headers.Find("traceparent"), "00-1-2-01");
+  EXPECT_EQ(got_.headers.Find("tracestate"), "a=1,b@c=2");
   EXPECT_EQ(got_.headers.Find("Keep-Alive"), std::nullopt);
   EXPECT_EQ(got_.headers.Find("TE"), std::nullopt);
   EXPECT_EQ(got_.headers.Find("Kgpu-Fault"), std::nullopt);

@@ -1,7 +1,5 @@
 #include "src/functions/gateway/relay.h"
 
-#include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "src/functions/service/function_call.h"
@@ -12,11 +10,9 @@ namespace {
 
 // An answer up to this size is sent with its length, in one piece.
 constexpr size_t kMaxWhole = size_t{64} << 10;
-// How far a caller may be behind before the service is not read on, and until when it is not.
-constexpr size_t kFarBehind = size_t{512} << 10;
-constexpr size_t kCloseBehind = size_t{64} << 10;
-constexpr std::chrono::milliseconds kLookPause{5};
-constexpr std::chrono::milliseconds kLongestLookPause{100};
+// How far a caller may be behind before the service is not read on until it has caught up. What is
+// on its way in sockets, and in the output of HTTP/2, keeps it busy meanwhile.
+constexpr size_t kFarBehind = size_t{256} << 10;
 
 constexpr int kTooMany = 429;
 constexpr int kInternalError = 500;
@@ -57,6 +53,7 @@ Relay::Relay(EventLoop& loop, Upstream& upstream, const http::Request& request,
            UpstreamFault::kDeadline);
     });
   }
+  caller_->OnGone([this] { Finish(kCallerLeftCode, UpstreamFault::kNone); });
   exchange_ = upstream.Start(
       request,
       {.on_head = [this](int code, const http::Headers& headers) { OnHead(code, headers); },
@@ -66,13 +63,6 @@ Relay::Relay(EventLoop& loop, Upstream& upstream, const http::Request& request,
 
 Relay::~Relay() {
   loop_.CancelTimer(deadline_);
-  loop_.CancelTimer(look_);
-}
-
-void Relay::LookAtCaller() {
-  if (!caller_->is_open()) {
-    Finish(kCallerLeftCode, UpstreamFault::kNone);
-  }
 }
 
 void Relay::OnHead(int code, const http::Headers& headers) {
@@ -97,21 +87,13 @@ void Relay::OnData(std::string_view bytes) {
   if (!is_paused_ && caller_->pending() > kFarBehind) {
     is_paused_ = true;
     exchange_->Pause();
-    look_pause_ = kLookPause;
-    LookWhileBehind();
+    caller_->OnDrained([this] { OnDrained(); });
   }
 }
 
-// Until it has caught up: HTTP/2 does not tell when.
-void Relay::LookWhileBehind() {
-  look_ = TimerId::kNone;
+void Relay::OnDrained() {
   if (!caller_->is_open()) {
     return Finish(kCallerLeftCode, UpstreamFault::kNone);
-  }
-  if (caller_->pending() > kCloseBehind) {
-    look_ = loop_.After(look_pause_, [this] { LookWhileBehind(); });
-    look_pause_ = std::min(look_pause_ * 2, kLongestLookPause);
-    return;
   }
   is_paused_ = false;
   if (const Status status = exchange_->Resume(); !status.ok()) {

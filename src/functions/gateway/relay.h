@@ -2,7 +2,6 @@
 // reads slowly slows the service down, and costs no more than a few pieces of memory.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,14 +42,11 @@ class Relay {
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  // Ends if the caller is gone: nothing else tells while the service is silent.
-  void LookAtCaller();
-
  private:
   void OnHead(int code, const http::Headers& headers);
   void OnData(std::string_view bytes);
   void OnEnd(const Status& status);
-  void LookWhileBehind();
+  void OnDrained();
   void Fail(int code, std::string_view text, UpstreamFault fault);
   void Finish(int code, UpstreamFault fault);
 
@@ -62,8 +58,6 @@ class Relay {
   http::Response answer_{};  // if is_whole_
   bool is_paused_ = false;
   TimerId deadline_ = TimerId::kNone;
-  TimerId look_ = TimerId::kNone;  // at a caller that is behind
-  std::chrono::milliseconds look_pause_{0};
   std::unique_ptr<Upstream::Exchange> exchange_;
 };
 

@@ -40,6 +40,14 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
     if (!text.ok()) {
       return EndSoon(text.status());
     }
+    if (text->size() > kMaxKeptRequest) {
+      if (upstream_.Unsent() + text->size() > upstream_.options_.max_unsent) {
+        return EndSoon(MakeStatus(StatusCode::kResourceExhausted,
+                                  "large requests wait for the function service to take them: try "
+                                  "again later"));
+      }
+      upstream_.large_.insert(this);
+    }
     text_ = *std::move(text);
     is_head_ = request.method == "HEAD";
     Connect();
@@ -47,6 +55,7 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
 
   void Cancel() {
     handlers_ = {};
+    upstream_.large_.erase(this);
     upstream_.loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
     if (const auto connection = std::exchange(connection_, nullptr)) {
       connection->Close();
@@ -57,6 +66,9 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
   }
 
   bool was_handed_over() const { return was_handed_over_; }
+  size_t unsent() const {
+    return text_.size() + (connection_ != nullptr ? connection_->unsent() : 0);
+  }
   void Pause() {
     if (connection_ != nullptr) {
       connection_->Pause();
@@ -99,18 +111,8 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
   void Send(std::shared_ptr<http::ClientConnection> connection, std::string text) {
     connection_ = std::move(connection);
     connection_->Send(std::move(text), is_head_,
-                      {.on_head =
-                           [this](int code, const http::Headers& headers) {
-                             if (const auto on_head = handlers_.on_head) {
-                               on_head(code, headers);
-                             }
-                           },
-                       .on_data =
-                           [this](std::string_view bytes) {
-                             if (const auto on_data = handlers_.on_data) {
-                               on_data(bytes);
-                             }
-                           },
+                      {.on_head = handlers_.on_head,
+                       .on_data = handlers_.on_data,
                        .on_end = [this](const Status& status) { OnEnd(status); }});
   }
 
@@ -188,6 +190,14 @@ std::unique_ptr<Upstream::Exchange> Upstream::Start(const http::Request& request
   auto impl = std::make_shared<Exchange::Impl>(*this, std::move(handlers));
   impl->Start(request);
   return std::unique_ptr<Exchange>(new Exchange(std::move(impl)));
+}
+
+size_t Upstream::Unsent() const {
+  size_t sum = 0;
+  for (const Exchange::Impl* exchange : large_) {
+    sum += exchange->unsent();
+  }
+  return sum;
 }
 
 std::shared_ptr<http::ClientConnection> Upstream::TakeIdle() {

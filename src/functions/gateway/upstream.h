@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ struct UpstreamOptions {
   std::string socket{};  // of the function service
   size_t max_idle = 64;
   size_t max_exchanges = 900;  // the service takes 1,024 connections
+  // Of large requests, that the service has not taken yet: it may be slower than its callers.
+  size_t max_unsent = size_t{256} << 20;
   // The service closes an idle connection after 60 s: ours is gone by then, so that no request
   // meets the end of its connection.
   std::chrono::milliseconds idle_limit{20'000};
@@ -72,6 +75,7 @@ class Upstream {
     std::shared_ptr<http::ClientConnection> connection;
     SteadyTime since;
   };
+  size_t Unsent() const;
   std::shared_ptr<http::ClientConnection> TakeIdle();
   void Keep(std::shared_ptr<http::ClientConnection> connection);
   void DropOld();
@@ -80,6 +84,7 @@ class Upstream {
   const UpstreamOptions options_;
   std::vector<Idle> idle_;  // the one used last is at the end
   size_t exchanges_ = 0;
+  std::set<const Exchange::Impl*> large_;  // those whose bytes may wait to be taken
   TimerId drop_ = TimerId::kNone;
 };
 

@@ -163,6 +163,28 @@ TEST_F(UpstreamTest, LimitsTheExchanges) {
   EXPECT_EQ(upstream_->exchanges(), 0U);
 }
 
+TEST_F(UpstreamTest, LimitsWhatTheServiceHasNotTaken) {
+  constexpr size_t kSize = size_t{2} << 20;
+  Make({.socket = socket_, .max_unsent = 2 * kSize});
+  auto listener = sys::UnixListener::Listen(socket_, {}).value();  // accepts, and reads nothing
+  const http::Request large{.method = "POST", .body = std::string(kSize, 'x')};
+  const auto first = Start(large);
+  const auto second = Start(large);
+  std::optional<Status> refused;
+  // A third of them, but for what the sockets have taken.
+  const http::Request third{.method = "POST", .body = std::string(2 * kSize, 'x')};
+  const auto exchange =
+      upstream_->Start(third, {.on_end = [&](const Status& status) { refused = status; }});
+  std::optional<Status> small;
+  const auto other =
+      upstream_->Start({}, {.on_end = [&](const Status& status) { small = status; }});
+  loop_.Advance(milliseconds(1));
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_THAT(*refused, StatusIs(StatusCode::kResourceExhausted, HasSubstr("large requests")));
+  EXPECT_FALSE(small.has_value()) << "small ones go on";
+  EXPECT_FALSE(end_.has_value());
+}
+
 TEST_F(UpstreamTest, RefusesWhatCannotBeWritten) {
   Serve();
   const auto exchange = Start({.target = "/a b"});

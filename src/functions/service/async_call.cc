@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/functions/queue/callback.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
@@ -98,15 +99,14 @@ AsyncCalls::AsyncCalls(EventLoop& loop, Take take)
     : loop_(loop), take_(std::move(take)), answer_bytes_(std::make_shared<size_t>(0)) {
 }
 
-StatusOr<std::unique_ptr<AsyncCalls>> AsyncCalls::Start(EventLoop& loop, QueueOptions options,
-                                                        Take take) {
+StatusOr<std::unique_ptr<AsyncCalls>> AsyncCalls::Start(EventLoop& loop,
+                                                        const QueueMaker& make_queue, Take take) {
   std::unique_ptr<AsyncCalls> calls(new AsyncCalls(loop, std::move(take)));
   AsyncCalls* self = calls.get();
   ASSIGN_OR_RETURN(calls->queue_,
-                   CallQueue::Start(loop, std::move(options),
-                                    [self](CallRecord call, const CallQueue::Ended& ended) {
-                                      self->Try(std::move(call), ended);
-                                    }));
+                   make_queue([self](CallRecord call, const CallQueue::Ended& ended) {
+                     self->Try(std::move(call), ended);
+                   }));
   return calls;
 }
 

@@ -10,18 +10,21 @@
 namespace kgpu::functions {
 namespace {
 
+constexpr size_t kSmallAnswer = size_t{64} << 10;
+constexpr int kCutOffCode = 502;
+
 // Of one connection, not of the message. Source: RFC 9110, 7.6.1.
 constexpr std::array<std::string_view, 9> kHopByHop = {
     "connection", "keep-alive",        "proxy-connection", "te",    "trailer",
     "upgrade",    "transfer-encoding", "content-length",   "expect"};
 
 // Also those that the field Connection names.
-std::vector<std::string> DroppedNames(const http::Headers& headers) {
-  std::vector<std::string> names(kHopByHop.begin(), kHopByHop.end());
+std::vector<std::string_view> DroppedNames(const http::Headers& headers) {
+  std::vector<std::string_view> names(kHopByHop.begin(), kHopByHop.end());
   for (const auto& [name, value] : headers.fields()) {
     if (http::EqualsIgnoringCase(name, "connection")) {
       for (const std::string_view word : Split(value, ',')) {
-        names.push_back(ToLower(Trim(word)));
+        names.push_back(Trim(word));
       }
     }
   }
@@ -30,11 +33,18 @@ std::vector<std::string> DroppedNames(const http::Headers& headers) {
 
 }  // namespace
 
+HttpSink::~HttpSink() {
+  if (small_) {
+    Refuse({kCutOffCode, "crash", "the replica ended during its answer"});
+  }
+}
+
 bool HttpSink::is_open() const {
   return stream_ ? stream_->is_open() : responder_.is_open();
 }
 
 void HttpSink::Refuse(const CallFault& fault) {
+  small_.reset();
   http::Response response = http::TextResponse(fault.code, fault.text);
   response.headers.Add(kFaultHeader, fault.fault);
   response.headers.Add(kCallIdHeader, call_id_);
@@ -49,15 +59,27 @@ void HttpSink::Head(int code, const http::Headers& headers) {
   if (!head.headers.Find(kCallIdHeader)) {
     head.headers.Add(kCallIdHeader, call_id_);
   }
-  stream_ = responder_.Begin(std::move(head));
+  const std::optional<uint64_t> length = ParseUint(headers.Find("Content-Length").value_or(""));
+  if (length && *length <= kSmallAnswer) {
+    small_ = std::move(head);
+  } else {
+    stream_ = responder_.Begin(std::move(head));
+  }
 }
 
 bool HttpSink::Data(std::string_view bytes) {
+  if (small_) {
+    small_->body += bytes;
+    return responder_.is_open();
+  }
   return stream_ && stream_->Write(bytes);
 }
 
 void HttpSink::End() {
-  if (stream_) {
+  if (small_) {
+    responder_.Send(*std::move(small_));
+    small_.reset();
+  } else if (stream_) {
     stream_->End();
   }
 }
@@ -69,10 +91,14 @@ void HttpSink::OnDrained(std::function<void()> task) {
 }
 
 http::Headers EndToEnd(const http::Headers& headers) {
-  const std::vector<std::string> dropped = DroppedNames(headers);
+  const std::vector<std::string_view> dropped = DroppedNames(headers);
   http::Headers kept;
+  // And for those that the caller adds.
+  kept.Reserve(headers.fields().size() + 3);
   for (const auto& [name, value] : headers.fields()) {
-    if (std::ranges::find(dropped, ToLower(name)) == dropped.end()) {
+    const bool is_dropped = std::ranges::any_of(
+        dropped, [&name](std::string_view other) { return http::EqualsIgnoringCase(name, other); });
+    if (!is_dropped) {
       kept.Add(name, value);
     }
   }
@@ -82,15 +108,12 @@ http::Headers EndToEnd(const http::Headers& headers) {
 http::Request PassedOn(const http::Request& request, std::string target,
                        const std::string& call_id) {
   http::Request passed{.method = request.method, .target = std::move(target)};
-  const http::Headers kept = EndToEnd(request.headers);
-  for (const auto& [name, value] : kept.fields()) {
-    const bool is_replaced = http::EqualsIgnoringCase(name, kCallIdHeader) ||
-                             http::EqualsIgnoringCase(name, kFaultHeader) ||
-                             http::EqualsIgnoringCase(name, kDeadlineHeader);
-    if (!is_replaced) {
-      passed.headers.Add(name, value);
-    }
-  }
+  passed.headers = EndToEnd(request.headers);
+  passed.headers.EraseIf([](std::string_view name) {
+    return http::EqualsIgnoringCase(name, kCallIdHeader) ||
+           http::EqualsIgnoringCase(name, kFaultHeader) ||
+           http::EqualsIgnoringCase(name, kDeadlineHeader);
+  });
   passed.headers.Add(kCallIdHeader, call_id);
   passed.body = request.body;
   return passed;

@@ -39,6 +39,12 @@ StatusOr<std::unique_ptr<ProxiedCall>> ProxiedCall::Start(
                                                        options.gives_back, std::move(done)));
   ProxiedCall* self = proxied.get();
   self->deadline_ = loop.After(limit, [self] { self->Finish(kTimedOut, true); });
+  self->call_.sink->OnGone([self, is_alive = std::weak_ptr<bool>(self->is_alive_)] {
+    if (!is_alive.expired()) {
+      // Closing the connection tells the watchdog that nobody waits.
+      self->Finish(kCallerLeft, false);
+    }
+  });
   self->connection_->Send(
       std::move(text), false,
       {.on_head = [self](int code, const http::Headers& headers) { self->OnHead(code, headers); },
@@ -84,7 +90,6 @@ void ProxiedCall::OnData(std::string_view bytes) {
     return;
   }
   if (!call_.sink->Data(bytes)) {
-    // Closing the connection tells the watchdog that nobody waits.
     return Finish(kCallerLeft, false);
   }
   if (!call_.sink->is_behind()) {

@@ -205,18 +205,8 @@ class HttpTransport::Job : public std::enable_shared_from_this<HttpTransport::Jo
     connection_ = std::move(connection);
     trust_ = {};
     connection_->Send(*std::exchange(text_, std::string()), is_head_,
-                      {.on_head =
-                           [this](int code, const http::Headers& headers) {
-                             if (const auto on_head = handlers_.on_head) {
-                               on_head(code, headers);
-                             }
-                           },
-                       .on_data =
-                           [this](std::string_view bytes) {
-                             if (const auto on_data = handlers_.on_data) {
-                               on_data(bytes);
-                             }
-                           },
+                      {.on_head = std::exchange(handlers_.on_head, nullptr),
+                       .on_data = std::exchange(handlers_.on_data, nullptr),
                        .on_end = [this](const Status& status) { Finish(status); }});
   }
 

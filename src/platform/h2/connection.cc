@@ -48,7 +48,9 @@ bool HasBody(int code) {
 
 struct Connection::Impl {
   Impl(const Limits& connection_limits, Handlers connection_handlers)
-      : limits(connection_limits), handlers(std::move(connection_handlers)) {}
+      : limits(connection_limits),
+        handlers(std::move(connection_handlers)),
+        share(limits.all_bodies) {}
 
   Status Open();
   StreamState* Find(StreamId id) {
@@ -71,6 +73,11 @@ struct Connection::Impl {
   void OnFrame(const nghttp2_frame& frame);
   void OnData(StreamId id, std::string_view bytes);
   void Refuse(StreamId id, StreamState& stream, int code, std::string_view text);
+  // What it has of a request that is not incomplete any more.
+  void Release(const StreamState& stream) {
+    bodies -= stream.request.body.size();
+    (void)share.Set(bodies);
+  }
   void OnStreamEnd(StreamId id);
 
   static Impl& Of(void* user) { return *static_cast<Impl*>(user); }
@@ -85,6 +92,7 @@ struct Connection::Impl {
   PeerBudget budget;
   SteadyTime now{};
   size_t bodies = 0;  // bytes of incomplete requests
+  http::BodyBudget::Share share;
   bool has_had_request = false;
   bool is_failed = false;
   std::vector<std::pair<StreamId, http::Request>> complete;  // to be handed out
@@ -204,7 +212,7 @@ void Connection::Impl::OnFrame(const nghttp2_frame& frame) {
 }
 
 void Connection::Impl::Complete(StreamId id, StreamState& stream) {
-  bodies -= stream.request.body.size();
+  Release(stream);
   stream.is_complete = true;
   stream.is_head = stream.request.method == "HEAD";
   has_had_request = true;
@@ -226,7 +234,7 @@ void Connection::Impl::OnData(StreamId id, std::string_view bytes) {
     return Refuse(id, *stream, kTooLarge,
                   fmt::format("the body is larger than {} bytes", limits.body));
   }
-  if (bodies + bytes.size() > limits.bodies) {
+  if (bodies + bytes.size() > limits.bodies || !share.Set(bodies + bytes.size())) {
     return Refuse(id, *stream, kUnavailable, "too many large requests at a time: try again later");
   }
   stream->request.body += bytes;
@@ -235,7 +243,7 @@ void Connection::Impl::OnData(StreamId id, std::string_view bytes) {
 
 // Before the request is complete. A gRPC client understands the reset: ResourceExhausted.
 void Connection::Impl::Refuse(StreamId id, StreamState& stream, int code, std::string_view text) {
-  bodies -= stream.request.body.size();
+  Release(stream);
   stream.request.body = std::string();
   stream.is_complete = true;
   stream.has_ended = true;
@@ -258,7 +266,7 @@ void Connection::Impl::OnStreamEnd(StreamId id) {
   }
   const StreamState& stream = found->second;
   if (!stream.is_complete) {
-    bodies -= stream.request.body.size();
+    Release(stream);
   }
   const bool is_answered = stream.is_complete && stream.has_ended && stream.pending() == 0;
   const bool is_reset = stream.is_complete && !is_answered;

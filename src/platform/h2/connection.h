@@ -12,6 +12,7 @@
 
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status.h"
+#include "src/platform/http/body_budget.h"
 #include "src/platform/http/message.h"
 
 namespace kgpu::h2 {
@@ -24,6 +25,8 @@ struct Limits {
   size_t body = size_t{4} << 20;         // of one request; over it: 413, or a reset for gRPC
   size_t bodies = size_t{32} << 20;      // of all that are incomplete; 503, or a reset for gRPC
   size_t output = size_t{256} << 10;     // bytes for the peer that may be ready at a time
+  // For the incomplete requests of all connections together, as `bodies`. Null: no limit.
+  std::shared_ptr<http::BodyBudget> all_bodies{};
 };
 
 // Used by one thread at a time. Destroying it calls nothing.

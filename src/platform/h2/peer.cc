@@ -28,6 +28,10 @@ struct Responder::Link {
   Link(std::weak_ptr<Peer> link_peer, StreamId link_stream)
       : peer(std::move(link_peer)), stream(link_stream) {}
   ~Link() {
+    if (const auto any = peer.lock()) {
+      any->drained_.erase(stream);
+      any->gone_.erase(stream);
+    }
     if (const auto live = Open()) {
       live->connection_->Reset(stream);
       live->Pump();
@@ -52,6 +56,7 @@ Responder::Responder(std::weak_ptr<Peer> peer, StreamId stream)
 
 void Responder::Send(http::Response response, const http::Headers& trailers) const {
   if (const auto peer = link_->Open()) {
+    peer->gone_.erase(link_->stream);
     peer->connection_->Respond(link_->stream, peer->Dated(std::move(response)), trailers);
     peer->Pump();
   }
@@ -75,6 +80,8 @@ bool Responder::Write(std::string_view bytes) const {
 
 void Responder::End(const http::Headers& trailers) const {
   if (const auto peer = link_->Open()) {
+    peer->drained_.erase(link_->stream);
+    peer->gone_.erase(link_->stream);
     peer->connection_->End(link_->stream, trailers);
     peer->Pump();
   }
@@ -87,6 +94,19 @@ bool Responder::is_open() const {
 size_t Responder::pending() const {
   const auto peer = link_->Open();
   return peer ? peer->connection_->Pending(link_->stream) : 0;
+}
+
+void Responder::OnDrained(std::function<void()> task) const {
+  if (const auto peer = link_->Open()) {
+    peer->drained_[link_->stream] = std::move(task);
+    peer->PostDrained();
+  }
+}
+
+void Responder::OnGone(std::function<void()> task) const {
+  if (const auto peer = link_->Open()) {
+    peer->gone_[link_->stream] = std::move(task);
+  }
 }
 
 // Source: RFC 9110, 6.6.1.
@@ -119,7 +139,9 @@ Status Peer::Open(std::unique_ptr<tls::Session> session, bool is_unix) {
                {"what", e.what()});
     }
   };
-  ASSIGN_OR_RETURN(connection_, Connection::Create(options_.limits, {.on_request = handle}));
+  const auto on_reset = [this](StreamId stream) { PostGone(stream); };
+  ASSIGN_OR_RETURN(connection_, Connection::Create(options_.limits,
+                                                   {.on_request = handle, .on_reset = on_reset}));
   line_ = std::make_unique<PeerLine>(*connection_, std::move(session));
   return OkStatus();
 }
@@ -151,6 +173,11 @@ Status Peer::Start(std::string_view received, std::function<void()> closed) {
 
 void Peer::Close() {
   closed_ = nullptr;
+  drained_.clear();
+  gone_.clear();
+  if (!socket_.is_valid()) {
+    return;  // not again: the loop may have ended since
+  }
   loop_.Unwatch(std::exchange(readable_, WatchId::kNone));
   loop_.Unwatch(std::exchange(writable_, WatchId::kNone));
   loop_.CancelTimer(std::exchange(tick_, TimerId::kNone));
@@ -158,10 +185,50 @@ void Peer::Close() {
 }
 
 void Peer::CloseAndNotify() {
+  const auto self = shared_from_this();
   const std::function<void()> closed = std::exchange(closed_, nullptr);
+  auto drained = std::exchange(drained_, {});
+  auto gone = std::exchange(gone_, {});
   Close();
+  drained_ = std::move(drained);
+  gone_ = std::move(gone);
+  PostAllGone();
   if (closed) {
     closed();
+  }
+}
+
+// Tasks run from the loop: the code that writes, and which finds its stream gone, may be what they
+// end.
+void Peer::PostDrained() {
+  for (const auto& [stream, task] : drained_) {
+    if (is_serving() && connection_->Pending(stream) > 0) {
+      continue;
+    }
+    loop_.Post([self = shared_from_this(), id = stream] {
+      const bool is_behind = self->is_serving() && self->connection_->Pending(id) > 0;
+      if (const auto found = self->drained_.find(id); !is_behind && found != self->drained_.end()) {
+        self->drained_.extract(found).mapped()();
+      }
+    });
+  }
+}
+
+void Peer::PostGone(StreamId stream) {
+  if (!gone_.contains(stream)) {
+    return;
+  }
+  loop_.Post([self = shared_from_this(), stream] {
+    if (const auto found = self->gone_.find(stream); found != self->gone_.end()) {
+      self->gone_.extract(found).mapped()();
+    }
+  });
+}
+
+void Peer::PostAllGone() {
+  PostDrained();
+  for (const auto& [stream, task] : gone_) {
+    PostGone(stream);
   }
 }
 
@@ -234,6 +301,7 @@ void Peer::Pump() {
     }
   }
   SettleWatches();
+  PostDrained();
 }
 
 void Peer::Linger() {
@@ -242,6 +310,7 @@ void Peer::Linger() {
   // Its requests, of which a peer that is cut off may have sent many, need not wait that long.
   line_.reset();
   connection_.reset();
+  PostAllGone();
 }
 
 // Until the socket is full. False: the peer is gone.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,13 @@ class Responder {
   void End(const http::Headers& trailers = {}) const;
   bool is_open() const;
   size_t pending() const;
+  // Calls `task` once, from the loop, when nothing is pending or the peer is gone: for a source
+  // that pauses meanwhile. Replaces a task that still waits; ignored if the stream is not open,
+  // dropped with the last handle.
+  void OnDrained(std::function<void()> task) const;
+  // The same if the peer leaves before the response is complete: the stream was reset, by either
+  // side, or its connection ended.
+  void OnGone(std::function<void()> task) const;
 
  private:
   struct Link;
@@ -89,6 +97,9 @@ class Peer final : public http::ConnectedPeer, public std::enable_shared_from_th
   void OnTick();
   void ArmTick();
   void CloseAndNotify();
+  void PostDrained();
+  void PostGone(StreamId stream);
+  void PostAllGone();
 
   EventLoop& loop_;
   UniqueFd socket_;
@@ -99,6 +110,9 @@ class Peer final : public http::ConnectedPeer, public std::enable_shared_from_th
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<PeerLine> line_;
   std::function<void()> closed_;
+  // What the streams' sources wait for.
+  std::map<StreamId, std::function<void()>> drained_;
+  std::map<StreamId, std::function<void()>> gone_;
   bool is_receiving_ = false;
   bool is_full_ = false;    // the socket takes no more for now
   bool is_broken_ = false;  // closes once the output is sent

@@ -56,13 +56,24 @@ void ClientConnection::Send(std::string request, bool is_head, ExchangeHandlers 
   is_busy_ = true;
   has_head_ = false;
   has_sent_ = false;
-  if (session_ == nullptr) {
+  if (session_ == nullptr && output_.empty()) {
+    output_ = std::move(request);
+  } else if (session_ == nullptr) {
     output_ += request;
   } else if (!session_->Write(request).ok()) {
     is_reusable_ = false;  // broken: the server's end of it is read
   }
-  // Not sent from here: the result must not be reported from here.
-  WatchWritable();
+  // Most requests fit into the socket, which need not be watched then. What goes wrong is seen by
+  // the watches: it must not be reported from here.
+  return HasUnread() ? WatchWritable() : Flush();
+}
+
+// Whether something of the server waits to be read: the end of a connection that was kept, say,
+// which must be seen before a request goes out on it, so that the request may go out elsewhere.
+bool ClientConnection::HasUnread() const {
+  char byte = 0;
+  return recv(socket_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+         (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
 bool ClientConnection::IsReusable() const {

@@ -48,6 +48,8 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   bool IsReusable() const;
   // Whether the socket took any byte of the last request: if not, the server knows nothing of it.
   bool has_sent() const { return has_sent_; }
+  // Bytes of it that the socket has not taken yet, without TLS.
+  size_t unsent() const { return output_.size() - sent_; }
   // Stops reading: the server's bytes wait in the sockets, and the server with them, once those are
   // full. A response that has been read to its end still ends.
   void Pause();
@@ -70,6 +72,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   bool DeliverAnswer();
   void End(const Status& status);
   void Break(const Status& status);
+  bool HasUnread() const;
   void Flush();
   void WatchWritable();
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "src/platform/http/client_connection.h"
 #include "src/platform/http/server.h"
@@ -222,9 +223,9 @@ TEST(ClientConnectionTest, StopsReadingWhilePausedAndKnowsWhetherItHasSent) {
   connection->Send("GET / HTTP/1.1\r\nHost: s\r\n\r\n", false,
                    {.on_data = [&](std::string_view bytes) { got += bytes; },
                     .on_end = [&](const Status& status) { end = status; }});
-  EXPECT_FALSE(connection->has_sent());
-  loop.RunUntilIdle();
   EXPECT_TRUE(connection->has_sent());
+  EXPECT_EQ(got, "");
+  loop.RunUntilIdle();
   EXPECT_EQ(got, "first");
   connection->Pause();
   ASSERT_TRUE(stream.has_value());
@@ -239,6 +240,32 @@ TEST(ClientConnectionTest, StopsReadingWhilePausedAndKnowsWhetherItHasSent) {
   ASSERT_TRUE(end.has_value());
   EXPECT_OK(*end);
   EXPECT_TRUE(connection->IsReusable());
+}
+
+TEST(ClientConnectionTest, SendsNothingOnAConnectionThatTheServerHasEnded) {
+  FakeLoop loop;
+  const TempDir dir;
+  std::vector<std::string> paths;
+  Server server(loop, [&](const Request& request, const Responder& responder) {
+    paths.push_back(request.path);
+    responder.Send(TextResponse(200, "first"));
+  });
+  ASSERT_OK(server.Listen(dir.At("s")));
+  const auto connection = ClientConnection::Open(loop, sys::ConnectUnix(dir.At("s")).value(),
+                                                 nullptr, "s", ParserLimits{})
+                              .value();
+  connection->Send("GET /1 HTTP/1.1\r\nHost: s\r\n\r\n", false, {});
+  loop.RunUntilIdle();
+  ASSERT_TRUE(connection->IsReusable());
+  server.Shutdown();
+  // Before the loop has looked.
+  Status end;
+  connection->Send("GET /2 HTTP/1.1\r\nHost: s\r\n\r\n", false,
+                   {.on_end = [&](const Status& status) { end = status; }});
+  loop.RunUntilIdle();
+  EXPECT_THAT(end, StatusIs(StatusCode::kUnavailable));
+  EXPECT_FALSE(connection->has_sent());
+  EXPECT_EQ(paths, std::vector<std::string>{"/1"});
 }
 
 }  // namespace

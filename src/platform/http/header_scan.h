@@ -23,22 +23,20 @@ class HeaderScan {
     if (!bytes.empty() && (static_cast<unsigned char>(bytes[0]) <= 0x20 || bytes[0] >= 0x7f)) {
       return Result::kNoHttp;  // a TLS handshake, say: do not wait for its end
     }
-    for (; seen_ < bytes.size(); ++seen_) {
-      if (seen_ >= limit_) {
-        return Result::kTooLong;
-      }
-      if (bytes[seen_] != '\n') {
-        continue;
-      }
-      if (bytes[seen_ - 1] != '\r') {
+    const std::string_view within = bytes.substr(0, limit_);
+    for (size_t end = within.find('\n', seen_); end != within.npos;
+         end = within.find('\n', seen_)) {
+      // Not the first byte, see above.
+      if (within[end - 1] != '\r') {
         return Result::kNoHttp;
       }
-      if (bytes.substr(0, seen_ + 1).ends_with("\r\n\r\n")) {
-        ++seen_;
+      seen_ = end + 1;
+      if (within.substr(0, seen_).ends_with("\r\n\r\n")) {
         return Result::kFound;
       }
     }
-    return Result::kNeedMore;
+    seen_ = within.size();
+    return bytes.size() > limit_ ? Result::kTooLong : Result::kNeedMore;
   }
 
   size_t size() const { return seen_; }

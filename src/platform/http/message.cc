@@ -16,7 +16,7 @@ char Lower(char c) {
 }  // namespace
 
 bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, &Lower, &Lower);
+  return a.size() == b.size() && std::ranges::equal(a, b, {}, &Lower, &Lower);
 }
 
 std::optional<std::string_view> Headers::Find(std::string_view name) const {

@@ -19,6 +19,13 @@ class Headers {
   Headers(std::initializer_list<std::pair<std::string, std::string>> fields) : fields_(fields) {}
 
   void Add(std::string_view name, std::string_view value) { fields_.emplace_back(name, value); }
+  // Removes the fields whose name `is_unwanted` accepts.
+  template <typename Predicate>
+  void EraseIf(const Predicate& is_unwanted) {
+    std::erase_if(fields_, [&](const auto& field) { return is_unwanted(field.first); });
+  }
+  // Memory for so many fields at once.
+  void Reserve(size_t count) { fields_.reserve(count); }
   // The first field with that name.
   std::optional<std::string_view> Find(std::string_view name) const;
   size_t Count(std::string_view name) const;

@@ -6,6 +6,7 @@
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -25,6 +26,7 @@ std::string_view ToStd(const boost::beast::string_view& text) {
 
 Headers HeadersOf(const beast::fields& fields) {
   Headers headers;
+  headers.Reserve(static_cast<size_t>(std::distance(fields.begin(), fields.end())));
   for (const auto& field : fields) {
     headers.Add(ToStd(field.name_string()), ToStd(field.value()));
   }
@@ -113,6 +115,7 @@ class MessageParser {
   }
 
   std::string TakeBody() { return body_ ? std::exchange(body_->body(), {}) : std::string(); }
+  size_t body_size() { return body_ ? body_->body().size() : 0; }
 
  private:
   void PutHeader(std::string_view bytes) {
@@ -176,6 +179,7 @@ class RequestParser::Impl {
   ParseState state() const { return message_.state(); }
   const Refusal& refusal() const { return message_.refusal(); }
   bool keeps_alive() const { return message_.header().keep_alive(); }
+  size_t body_size() { return message_.body_size(); }
   bool is_http11() const { return message_.header().get().version() >= 11; }
   bool expects_continue() const {
     const auto expect = message_.headers().Find("Expect");
@@ -258,6 +262,9 @@ bool RequestParser::expects_continue() const {
 }
 bool RequestParser::is_http11() const {
   return impl_->is_http11();
+}
+size_t RequestParser::body_size() const {
+  return impl_->body_size();
 }
 Request RequestParser::Take() {
   return impl_->Take();

@@ -47,6 +47,8 @@ class RequestParser {
   bool keeps_alive() const;       // as the client requests
   bool expects_continue() const;  // it waits for "100 Continue" before it sends the body
   bool is_http11() const;         // the peer understands chunks
+  // Bytes of the body that are there.
+  size_t body_size() const;
   // Call once, in kDone.
   Request Take();
 

@@ -20,6 +20,10 @@ bool Responder::is_open() const {
   return answer_->is_waiting();
 }
 
+void Responder::OnGone(std::function<void()> task) const {
+  answer_->OnGone(std::move(task));
+}
+
 bool Stream::Write(std::string_view bytes) const {
   return answer_->Write(bytes);
 }

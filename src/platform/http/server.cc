@@ -19,6 +19,9 @@ namespace {
 // Connections past the limit that get an answer at a time; more are just closed.
 constexpr size_t kMaxRefused = 16;
 constexpr std::chrono::minutes kNotifyAgain{1};
+// Connections that wait to be accepted.
+constexpr size_t kMinBacklog = 64;
+constexpr size_t kMaxBacklog = 4096;
 
 }  // namespace
 
@@ -70,15 +73,18 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
   }
 
  private:
-  static StatusOr<sys::Acceptor::Listener> Open(const std::string& address, mode_t mode,
-                                                bool is_unix) {
+  StatusOr<sys::Acceptor::Listener> Open(const std::string& address, mode_t mode,
+                                         bool is_unix) const {
+    // All that may be served may come at once, after a restart, say.
+    const int backlog = static_cast<int>(
+        std::max(kMinBacklog, std::min(setup_->options.max_connections, kMaxBacklog)));
     if (is_unix) {
       ASSIGN_OR_RETURN(sys::UnixListener listener,
-                       sys::UnixListener::Listen(address, {.mode = mode}));
+                       sys::UnixListener::Listen(address, {.mode = mode, .backlog = backlog}));
       return sys::Acceptor::Listener(std::move(listener));
     }
     ASSIGN_OR_RETURN(const sys::TcpAddress tcp, sys::TcpAddress::Parse(address));
-    ASSIGN_OR_RETURN(sys::TcpListener listener, sys::TcpListener::Listen(tcp));
+    ASSIGN_OR_RETURN(sys::TcpListener listener, sys::TcpListener::Listen(tcp, backlog));
     return sys::Acceptor::Listener(std::move(listener));
   }
 
@@ -155,7 +161,7 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     const auto peer = std::make_shared<ServerPeer>(setup_, std::move(socket), is_unix,
                                                    std::move(session), on_http2);
     if (is_full) {
-      peer->Refuse(503, "too many connections: try again later");
+      peer->RefuseAsFull();
     }
     Start(number, peer, {});
   }

@@ -14,6 +14,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/http/body_budget.h"
 #include "src/platform/http/connected_peer.h"
 #include "src/platform/http/message.h"
 #include "src/platform/http/parser.h"
@@ -26,6 +27,9 @@ namespace kgpu::http {
 
 struct ServerOptions {
   ParserLimits limits;  // over them: 431 or 413
+  // For the bodies of all incomplete requests together; over it: 503. Null: no limit. Servers may
+  // share one.
+  std::shared_ptr<BodyBudget> bodies{};
   // Over it, the oldest connection without a request is closed; 503 if there is none.
   size_t max_connections = 64;
   size_t max_handshakes = 16;      // over it, the oldest one is closed
@@ -78,6 +82,11 @@ class Responder {
   Stream Begin(Response head) const;
   // Whether the peer still waits. It may be gone without our knowing.
   bool is_open() const;
+  // Calls `task` once, from the loop, if the peer leaves before the response is complete: its
+  // connection broke, or it has ended its side of it. A client that only does the latter may still
+  // be answered, but most of those that do have been stopped; nginx and Go see it so, too. Replaces
+  // a task that still waits; dropped with the last handle of this request.
+  void OnGone(std::function<void()> task) const;
 
  private:
   std::shared_ptr<Answer> answer_;

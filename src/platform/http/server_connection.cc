@@ -136,9 +136,13 @@ void ServerConnection::FinishAnswer(WallTime now) {
 
 void ServerConnection::Refuse(int code, std::string_view reason, WallTime now) {
   const Response response = TextResponse(code, reason);
-  output_.Append(ResponseHead(response, Framing::kLength, false, now));
-  output_.Append(response.body);
+  RefuseWith(ResponseHead(response, Framing::kLength, false, now) + response.body);
+}
+
+void ServerConnection::RefuseWith(std::string bytes) {
+  output_.Append(std::move(bytes));
   input_.clear();
+  parser_.reset();  // with the body so far
   phase_ = Phase::kClosing;
 }
 

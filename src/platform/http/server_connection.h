@@ -33,6 +33,8 @@ class ServerConnection {
   // False if the connection accepts no input now, or never again.
   bool wants_input() const;
   bool has_input_ended() const { return has_input_ended_; }
+  // Bytes of the body of the request that is received, or waits for TakeRequest.
+  size_t body_size() const { return parser_ ? parser_->body_size() : 0; }
 
   void Receive(std::string_view bytes, WallTime now);
   // The peer sends no more. Its requests are still answered, but a stream to it ends: a client that
@@ -50,6 +52,8 @@ class ServerConnection {
   void EndStream(WallTime now);
   // In any phase except kStreaming: sends `code` and closes.
   void Refuse(int code, std::string_view reason, WallTime now);
+  // The same with these bytes instead of a response: another protocol's refusal.
+  void RefuseWith(std::string bytes);
   // In any phase: closes after the response to the request in progress, which is the last one. A
   // peer that has had no response yet may still send its request, as it knows nothing of our end.
   void Shutdown();

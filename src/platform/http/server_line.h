@@ -17,6 +17,13 @@ namespace kgpu::http {
 
 // What a client of HTTP/2 sends first. Source: RFC 9113, 3.4.
 inline constexpr std::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+// What a server answers that takes no request of it, without knowing more of HTTP/2: empty
+// SETTINGS, and GOAWAY with ENHANCE_YOUR_CALM for every stream. Source: RFC 9113, 6.5 and 6.8.
+inline constexpr std::string_view kHttp2Refusal{
+    "\0\0\0\x04\0\0\0\0\0"
+    "\0\0\x1c\x07\0\0\0\0\0\0\0\0\0\0\0\0\x0b"
+    "too many connections",
+    9 + 9 + 28};
 
 struct LineOptions {
   // With a session: also accept a peer that speaks plain HTTP from its first byte.
@@ -58,6 +65,8 @@ class ServerLine {
   bool is_http2() const {
     return protocol_ == Protocol::kHttp2 && http_.phase() != Phase::kClosing;
   }
+  // Whether it is known which protocol the peer speaks.
+  bool knows_protocol() const { return protocol_ != Protocol::kUnknown; }
   std::unique_ptr<tls::Session> TakeSession() { return std::move(session_); }
   std::string TakeFirstBytes() { return std::exchange(first_bytes_, {}); }
 

@@ -28,6 +28,7 @@ ServerPeer::ServerPeer(std::shared_ptr<const ServerSetup> setup, UniqueFd socket
       http_(setup_->options.limits),
       line_(http_, std::move(session),
             {.takes_plain = setup_->options.takes_plain, .may_be_http2 = setup_->http2 != nullptr}),
+      bodies_(setup_->options.bodies),
       on_http2_(std::move(on_http2)) {
 }
 
@@ -44,16 +45,31 @@ Status ServerPeer::Start(std::string_view received, std::function<void()> closed
   return OkStatus();
 }
 
-void ServerPeer::Refuse(int code, std::string_view reason) {
+void ServerPeer::RefuseAsFull() {
   is_refused_ = true;
-  http_.Refuse(code, reason, WallNow());
+  SettleRefusal();
+}
+
+void ServerPeer::SettleRefusal() {
+  if (!is_refused_ || http_.phase() == Phase::kClosing || !line_.knows_protocol()) {
+    return;
+  }
+  if (line_.is_http2()) {
+    http_.RefuseWith(std::string(kHttp2Refusal));
+  } else {
+    http_.Refuse(503, "too many connections: try again later", WallNow());
+  }
 }
 
 void ServerPeer::Close() {
   closed_ = nullptr;
   drained_ = nullptr;
-  StopWatching();
-  socket_.Reset();
+  gone_ = nullptr;
+  // Not again: the loop may have ended since.
+  if (socket_.is_valid()) {
+    StopWatching();
+    socket_.Reset();
+  }
 }
 
 void ServerPeer::StopWatching() {
@@ -69,14 +85,17 @@ void ServerPeer::Shutdown() {
 }
 
 void ServerPeer::CloseAndNotify() {
+  const auto self = shared_from_this();
   const std::function<void()> closed = std::exchange(closed_, nullptr);
-  const std::function<void()> drained = std::exchange(drained_, nullptr);
+  std::function<void()> drained = std::exchange(drained_, nullptr);
+  std::function<void()> gone = std::exchange(gone_, nullptr);
   Close();
+  drained_ = std::move(drained);
+  gone_ = std::move(gone);
+  PostDrained();
+  PostGone();
   if (closed) {
     closed();
-  }
-  if (drained) {
-    drained();
   }
 }
 
@@ -98,6 +117,7 @@ bool ServerPeer::IsStreaming(uint64_t request) const {
 
 void ServerPeer::Respond(uint64_t request, Response response) {
   if (IsWaiting(request)) {
+    gone_ = nullptr;
     http_.Respond(std::move(response), WallNow());
     Pump();
   }
@@ -128,6 +148,7 @@ bool ServerPeer::Write(uint64_t request, std::string_view bytes) {
 void ServerPeer::EndStream(uint64_t request) {
   if (IsStreaming(request)) {
     drained_ = nullptr;
+    gone_ = nullptr;
     http_.EndStream(WallNow());
     Pump();
   }
@@ -145,19 +166,44 @@ void ServerPeer::OnDrained(uint64_t request, std::function<void()> task) {
   PostDrained();
 }
 
+// From the loop: the code that writes, and which finds its peer gone, may be what the task ends.
 void ServerPeer::PostDrained() {
-  if (!drained_ || !line_.is_flushed()) {
+  const auto is_drained = [](const ServerPeer& peer) {
+    return peer.drained_ && (!peer.socket_.is_valid() || peer.line_.is_flushed());
+  };
+  if (!is_drained(*this)) {
     return;
   }
-  setup_->loop.Post([weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (self && self->drained_ && self->line_.is_flushed()) {
+  setup_->loop.Post([self = shared_from_this(), is_drained] {
+    if (is_drained(*self)) {
       std::exchange(self->drained_, nullptr)();
     }
   });
 }
 
+void ServerPeer::OnGone(uint64_t request, std::function<void()> task) {
+  if (IsWaiting(request) || IsStreaming(request)) {
+    gone_ = std::move(task);
+    PostGone();
+  }
+}
+
+void ServerPeer::PostGone() {
+  if (!gone_ || (socket_.is_valid() && !http_.has_input_ended())) {
+    return;
+  }
+  setup_->loop.Post([self = shared_from_this()] {
+    if (self->gone_) {
+      std::exchange(self->gone_, nullptr)();
+    }
+  });
+}
+
 void ServerPeer::Abandon(uint64_t request) {
+  if (request == request_) {
+    drained_ = nullptr;
+    gone_ = nullptr;
+  }
   if (IsWaiting(request)) {
     KGPU_LOG(kError, "HTTP request not answered", {"request", request});
     Respond(request, TextResponse(500, "internal: the request was not answered"));
@@ -188,8 +234,17 @@ void ServerPeer::OnReadable() {
     http_.ReceiveEnd();
   } else if (!is_lingering_) {
     line_.Receive(received, WallNow());
+    SettleBodies();
+    SettleRefusal();
   }
   Pump();
+}
+
+void ServerPeer::SettleBodies() {
+  if (!bodies_.Set(http_.body_size())) {
+    http_.Refuse(503, "too many large requests at a time: try again later", WallNow());
+    (void)bodies_.Set(0);
+  }
 }
 
 void ServerPeer::OnWritable() {
@@ -241,10 +296,13 @@ void ServerPeer::HandOver() {
 
 void ServerPeer::Handle() {
   Request request = http_.TakeRequest();
+  (void)bodies_.Set(0);
   request.is_from_unix_socket = is_unix_;
   request.has_tls = line_.has_tls();
   request.peer = peer_;
   ++request_;
+  drained_ = nullptr;
+  gone_ = nullptr;
   // The handler may destroy the server.
   const auto setup = setup_;
   const Responder responder(std::make_shared<PeerAnswer>(weak_from_this(), request_));
@@ -289,6 +347,7 @@ void ServerPeer::Settle() {
   SettleWatches();
   SettleTimer();
   PostDrained();
+  PostGone();
 }
 
 void ServerPeer::Linger() {
@@ -332,6 +391,9 @@ ServerPeer::Limit ServerPeer::LimitNow() const {
   }
   if (!line_.is_flushed()) {
     return Limit::kWrite;
+  }
+  if (is_refused_) {
+    return Limit::kLinger;
   }
   switch (http_.phase()) {
     case Phase::kIdle:

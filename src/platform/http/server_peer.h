@@ -59,8 +59,9 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   ServerPeer& operator=(const ServerPeer&) = delete;
 
   Status Start(std::string_view received, std::function<void()> closed) override;
-  // Answers no request, and closes.
-  void Refuse(int code, std::string_view reason);
+  // Answers no request, and closes: with code 503, or with GOAWAY once the peer's first bytes say
+  // that it speaks HTTP/2. To be called before Start.
+  void RefuseAsFull();
   void Close() override;
   void Shutdown() override;
   bool is_active() const override { return !is_lingering_ && !is_refused_; }
@@ -77,6 +78,8 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   // See Stream.
   size_t Pending(uint64_t request) const;
   void OnDrained(uint64_t request, std::function<void()> task);
+  // See Responder.
+  void OnGone(uint64_t request, std::function<void()> task);
   // Nobody will answer this request.
   void Abandon(uint64_t request);
 
@@ -92,6 +95,8 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   void Handle();
   bool Flush();
   void Settle();
+  void SettleBodies();
+  void SettleRefusal();
   void HandOver();
   void StopWatching();
   void Linger();
@@ -101,6 +106,7 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   std::chrono::milliseconds TimeOf(Limit limit) const;
   void CloseAndNotify();
   void PostDrained();
+  void PostGone();
 
   WallTime WallNow() const { return setup_->loop.clock().WallNow(); }
 
@@ -110,9 +116,11 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   const std::string peer_;  // its IP address
   ServerConnection http_;
   ServerLine line_;
+  BodyBudget::Share bodies_;
   Http2Handler on_http2_;
   std::function<void()> closed_;
   std::function<void()> drained_;  // of a stream
+  std::function<void()> gone_;     // of a request
   uint64_t request_ = 0;           // number of the last request handed out
   bool is_pumping_ = false;
   bool is_lingering_ = false;

@@ -441,6 +441,84 @@ TEST_F(HttpServerTest, TellsWhenAStreamsPeerIsGone) {
   EXPECT_FALSE(stream->Write("x"));
 }
 
+TEST_F(HttpServerTest, ManyMayConnectAtOnce) {
+  ServePaths({.limits = {}, .max_connections = 300});
+  std::vector<Client> clients;
+  for (int i = 0; i < 300; ++i) {
+    auto socket = sys::ConnectUnix(path_);
+    ASSERT_OK(socket) << i;
+    clients.emplace_back(*std::move(socket));
+    clients.back().Send(kGet);
+  }
+  loop_.RunUntilIdle();
+  for (Client& client : clients) {
+    EXPECT_EQ(BodyOf(client.Receive()), "/a\n");
+  }
+}
+
+TEST_F(HttpServerTest, TellsWhenAPeerLeavesBeforeItsAnswer) {
+  ServeLater();
+  for (const bool is_half : {true, false}) {
+    waiting_.clear();
+    Client client = Connect();
+    Ask(client, kGet);
+    int gone = 0;
+    waiting_.at(0).OnGone([&] { ++gone; });
+    loop_.RunUntilIdle();
+    EXPECT_EQ(gone, 0);
+    if (is_half) {
+      client.SendEnd();
+    } else {
+      client.Vanish();
+    }
+    loop_.RunUntilIdle();
+    EXPECT_EQ(gone, 1) << is_half;
+    EXPECT_TRUE(waiting_.at(0).is_open()) << "it may still be answered";
+    waiting_.at(0).Send(TextResponse(200, "late"));
+    loop_.RunUntilIdle();
+    EXPECT_EQ(BodyOf(client.Receive()), is_half ? "late\n" : "");
+    EXPECT_EQ(gone, 1) << "once";
+  }
+}
+
+TEST_F(HttpServerTest, TellsWhenTheListenerOfASilentStreamLeaves) {
+  std::optional<Responder> kept;
+  std::optional<Stream> stream;
+  Serve([&](const Request&, const Responder& responder) {
+    kept = responder;
+    stream = responder.Begin({});
+  });
+  Client client = Connect();
+  Ask(client, kGet);
+  ASSERT_TRUE(kept.has_value());
+  bool is_gone = false;
+  kept->OnGone([&] { is_gone = true; });
+  client.Vanish();
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(is_gone);
+}
+
+TEST_F(HttpServerTest, TellsNobodyThatAPeerLeftAfterItsAnswer) {
+  ServeLater();
+  bool is_gone = false;
+  Client client = Connect();
+  Ask(client, kGet);
+  waiting_.at(0).OnGone([&] { is_gone = true; });
+  waiting_.at(0).Send(TextResponse(200, "done"));
+  Ask(client, kGet);
+  client.Vanish();
+  loop_.RunUntilIdle();
+  EXPECT_FALSE(is_gone) << "the second request's peer has left";
+  // Whoever waited is gone itself.
+  Client other = Connect();
+  Ask(other, kGet);
+  waiting_.back().OnGone([&] { is_gone = true; });
+  other.Vanish();
+  waiting_.clear();
+  loop_.RunUntilIdle();
+  EXPECT_FALSE(is_gone);
+}
+
 TEST_F(HttpServerTest, DropsAStreamsPeerThatIsTooSlow) {
   ServeLater({.limits = {}, .stream_buffer = 10'000});
   Client client = Connect();

@@ -239,6 +239,101 @@ TEST_F(PortTest, TakesHalfClosedConnections) {
   EXPECT_EQ(loop_.timers(), 0U);
 }
 
+// Each caller keeps to its own limit, but there are many.
+TEST_F(PortTest, LimitsTheBodiesOfAllCallersTogether) {
+  PortOptions options;
+  options.http.bodies = std::make_shared<http::BodyBudget>(1000);
+  options.h2.limits.all_bodies = options.http.bodies;
+  Serve(options);
+  const auto half = [](size_t size) {
+    return fmt::format("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n{}", size * 2,
+                       std::string(size, 'x'));
+  };
+  const auto first = Connect();
+  first->Send(half(300));
+  const auto second = Connect();
+  second->Send(std::string(http::kHttp2Preface) + h2::FrameOf(NGHTTP2_SETTINGS, 0, 0, "") +
+               h2::FrameOf(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, "\x83\x86\x84\x41\x01h") +
+               h2::FrameOf(NGHTTP2_DATA, 0, 1, std::string(300, 'x')));
+  ASSERT_TRUE(RunUntil([&] { return options.http.bodies->used() == 600; }));
+  const auto third = Connect();
+  third->Send(half(500));
+  ASSERT_TRUE(RunUntilClosed(*third));
+  EXPECT_THAT(third->text(), StartsWith("HTTP/1.1 503"));
+  const auto fourth = ConnectHttp2();
+  const h2::StreamId stream = fourth->Request("/a", std::string(500, 'x'));
+  ASSERT_TRUE(RunUntil([&] { return fourth->http2().answers[stream].closed.has_value(); }));
+  EXPECT_EQ(fourth->http2().answers[stream].fields[":status"], "503");
+  EXPECT_EQ(options.http.bodies->used(), 600U);
+  first->Send(std::string(300, 'x'));
+  EXPECT_TRUE(RunUntil([&] { return first->text().ends_with("\n"); }));
+  EXPECT_THAT(first->text(), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(options.http.bodies->used(), 300U);
+  second->EndSending();
+  EXPECT_TRUE(RunUntilClosed(*second));
+  EXPECT_EQ(options.http.bodies->used(), 0U);
+  const h2::StreamId last = fourth->Request("/a", std::string(900, 'x'));
+  ASSERT_TRUE(RunUntil([&] { return fourth->http2().answers[last].closed.has_value(); }));
+  EXPECT_EQ(fourth->http2().answers[last].fields[":status"], "200");
+  EXPECT_EQ(options.http.bodies->used(), 0U);
+}
+
+TEST_F(PortTest, TellsWhenAnHttp2CallerLeaves) {
+  Serve();
+  int gone = 0;
+  const auto start = [&](TestCaller& caller) {
+    waiting2_.clear();
+    const h2::StreamId stream = caller.Request("/wait");
+    EXPECT_TRUE(RunUntil([&] { return !waiting2_.empty(); }));
+    waiting2_.at(0).OnGone([&] { ++gone; });
+    return stream;
+  };
+  const auto caller = ConnectHttp2();
+  const h2::StreamId stream = start(*caller);
+  waiting2_.at(0).Begin({.body = "a"});
+  EXPECT_EQ(gone, 0);
+  caller->http2().Cancel(stream);
+  caller->SendHttp2();
+  EXPECT_TRUE(RunUntil([&] { return gone == 1; })) << "it gave up one request";
+  start(*caller);
+  caller->EndSending();
+  EXPECT_TRUE(RunUntil([&] { return gone == 2; })) << "it left";
+  const auto patient = ConnectHttp2();
+  start(*patient);
+  waiting2_.at(0).Send({.body = "done"});
+  EXPECT_TRUE(RunUntil([&] { return !patient->http2().answers[1].body.empty(); }));
+  patient->EndSending();
+  EXPECT_TRUE(RunUntilClosed(*patient));
+  EXPECT_EQ(gone, 2) << "it has its answer";
+}
+
+TEST_F(PortTest, TellsWhenAnHttp2StreamIsDrained) {
+  Serve();
+  const auto caller = ConnectHttp2();
+  const h2::StreamId stream = caller->Request("/wait");
+  ASSERT_TRUE(RunUntil([&] { return !waiting2_.empty(); }));
+  const h2::Responder responder = waiting2_.at(0);
+  caller->Pause();
+  responder.Begin({.body = std::string(size_t{8} << 20, 'x')});
+  int drained = 0;
+  responder.OnDrained([&] { ++drained; });
+  loop_.RunUntilIdle();
+  EXPECT_EQ(drained, 0);
+  EXPECT_GT(responder.pending(), 0U);
+  caller->Resume();
+  EXPECT_TRUE(RunUntil([&] { return drained == 1; }));
+  EXPECT_EQ(responder.pending(), 0U);
+  responder.OnDrained([&] { ++drained; });
+  loop_.RunUntilIdle();
+  EXPECT_EQ(drained, 2) << "nothing is pending";
+  caller->Pause();
+  ASSERT_TRUE(responder.Write(std::string(size_t{8} << 20, 'x')));
+  responder.OnDrained([&] { ++drained; });
+  caller->http2().Cancel(stream);
+  caller->SendHttp2();
+  EXPECT_TRUE(RunUntil([&] { return drained == 3; })) << "nobody waits for it any more";
+}
+
 TEST_F(PortTest, TellsAFloodWhyItEnds) {
   Serve();
   const auto other = ConnectHttp2();
@@ -280,13 +375,39 @@ TEST_F(PortTest, CountsBothProtocolsTowardOneLimit) {
   EXPECT_EQ(port_->connections(), 2U);
   EXPECT_TRUE(port_->is_busy());
   const auto late = Connect();
+  late->Send(kGet);
   ASSERT_TRUE(RunUntilClosed(*late));
   EXPECT_THAT(late->text(), StartsWith("HTTP/1.1 503"));
+  const auto later = ConnectHttp2();
+  later->Request("/a");
+  ASSERT_TRUE(RunUntilClosed(*later));
+  EXPECT_EQ(later->http2().goaway, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  EXPECT_EQ(later->http2().answers[1].closed, uint32_t{NGHTTP2_REFUSED_STREAM})
+      << "it may be sent again";
+  const auto silent = Connect();
+  EXPECT_EQ(port_->connections(), 2U);
+  loop_.RunUntilIdle();
+  loop_.Advance(seconds(2));
+  EXPECT_TRUE(RunUntilClosed(*silent));
   waiting2_.at(0).Send({.body = "2"});
   ASSERT_TRUE(RunUntil([&] { return third->http2().answers[1].closed.has_value(); }));
   EXPECT_EQ(third->http2().answers[1].body, "2");
   const auto next = Connect();
   EXPECT_THAT(Ask1(*next), EndsWith("1 /a\n")) << "the third asks for nothing any more";
+}
+
+TEST_F(PortTest, RefusesHttp2WithinTlsPastItsLimit) {
+  ServeTls({.http = {.limits = {}, .max_connections = 1}});
+  const auto first = ConnectTls({"h2"});
+  first->SpeakHttp2();
+  first->Request("/wait");
+  ASSERT_TRUE(RunUntil([&] { return !waiting2_.empty(); }));
+  const auto second = ConnectTls({"h2"});
+  second->SpeakHttp2();
+  second->Request("/a");
+  ASSERT_TRUE(RunUntilClosed(*second));
+  EXPECT_EQ(second->http2().goaway, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  EXPECT_TRUE(waiting2_.at(0).is_open());
 }
 
 TEST_F(PortTest, RequestsThatDoNotComeToAnEndKeepNobodyOut) {
