@@ -184,6 +184,7 @@ StatusOr<std::vector<kube::ObjectRef>> FindFunctions(kube::BlockingClient& clien
       kube::ListAll(client, kDeployments.Collection(),
                     fmt::format("{}={},kgpu.dev/function", kManagedBy, kGatewayManager)));
   std::vector<kube::ObjectRef> refs;
+  refs.reserve(deployments.size());
   for (const json::value& deployment : deployments) {
     refs.push_back({"apps/v1", "Deployment", std::string(kube::NamespaceOf(deployment)),
                     std::string(kube::NameOf(deployment))});
