@@ -18,6 +18,7 @@
 #include "src/functions/spec/checks.h"
 #include "src/kube/api/cluster.h"
 #include "src/kube/api/writes.h"
+#include "src/platform/base/log.h"
 #include "src/platform/base/random.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -102,6 +103,7 @@ struct ClusterFunctions::Impl {
   std::unique_ptr<functions::ChildPrograms> programs{};
   std::unique_ptr<functions::KubeProvider> provider{};
   std::unique_ptr<functions::Service> service{};
+  std::unique_ptr<http::Server> mesh{};  // for functions that call others
   std::map<std::string, functions::FunctionCounts> counts{};
   std::optional<SteadyTime> counted{};
 };
@@ -114,8 +116,11 @@ void AddGatewayClusterOptions(CLI::App& command, GatewayClusterOptions& options)
                   "Kubeconfig of the cluster (default: that of the pod)"));
   AddValue(command, "--context", options.context, "NAME", "Context in the kubeconfig");
   AddStateDirOption(command, options.state_dir);
+  AddValue(command, "--mesh-listen", options.mesh_listen, "ADDRESS",
+           "With --provider kubernetes: also listen here for calls that functions make of functions "
+           "of their namespace, without TLS and tokens; \"off\": nowhere");
   AddValue(command, "--mesh-url", options.mesh_url, "HOST:PORT",
-           "Where functions call other functions: this gateway's address in the cluster");
+           "Where functions find the address of --mesh-listen");
   AddValue(command, "--prometheus-url", options.prometheus_url, "URL",
            "Where KEDA reads metrics, for functions that it scales");
   AddValue(command, "--gpu-seconds-per-day", options.gpu_seconds_per_day, "NAMESPACE=SECONDS",
@@ -166,6 +171,20 @@ StatusOr<std::unique_ptr<ClusterFunctions>> ClusterFunctions::Start(
                                              std::move(service)));
   impl->provider->SetQueued(
       [state = impl.get()](const std::string& key) { return state->Queued(key); });
+  if (options.mesh_listen != "off") {
+    http::ServerOptions server;
+    server.limits = {.header = size_t{64} << 10, .body = size_t{16} << 20};
+    server.max_connections = 1'024;
+    impl->mesh = std::make_unique<http::Server>(
+        loop,
+        [of_functions = impl->service.get()](const http::Request& request,
+                                             const http::Responder& responder) {
+          of_functions->HandleReplica(request, responder);
+        },
+        server);
+    ASSIGN_OR_RETURN(const std::string address, impl->mesh->Listen(options.mesh_listen));
+    KGPU_LOG(kInfo, "functions may call functions", {"address", address});
+  }
   return std::unique_ptr<ClusterFunctions>(new ClusterFunctions(std::move(impl)));
 }
 

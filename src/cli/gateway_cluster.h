@@ -23,6 +23,7 @@ struct GatewayClusterOptions {
   std::string context;
   std::vector<std::string> spaces = {"kgpu-functions"};
   std::string state_dir = "/var/lib/kgpu";
+  std::string mesh_listen = "off";
   std::string mesh_url;
   std::string prometheus_url;
   std::vector<std::string> gpu_seconds_per_day;  // "NAMESPACE=SECONDS"

@@ -115,7 +115,7 @@ const Program& Gateway() {
                {"patch deployments.apps", "get leases.coordination.k8s.io",
                 "create leases.coordination.k8s.io", "update leases.coordination.k8s.io"}},
               {"src/functions/kubernetes/pod_logs.cc", {"get pods/log"}},
-              {"src/functions/kubernetes/usage_book.cc",
+              {"src/functions/kubernetes/gpu_time.cc",
                {"list configmaps", "watch configmaps", "create configmaps", "update configmaps"}},
               {"src/functions/kubernetes/watches.cc",
                {"list deployments.apps", "watch deployments.apps", "list pods", "watch pods"}},

@@ -176,18 +176,18 @@ void DemandBoard::Show(const std::string& key, int64_t calls) {
   } else {
     shown_[key] = calls;
   }
-  has_news_ = true;
+  has_changed_ = true;
   ArmWrite();
 }
 
 void DemandBoard::ArmWrite() {
   // The one that scales knows its own calls; its Lease of earlier times must not be counted.
-  const bool is_news = is_scaling_ ? !written_.empty() : has_news_;
+  const bool is_changed = is_scaling_ ? !written_.empty() : has_changed_;
   const bool is_renewed = !is_scaling_ && !written_.empty();
-  if (call_ != nullptr || (!is_news && !is_renewed)) {
+  if (call_ != nullptr || (!is_changed && !is_renewed)) {
     return;
   }
-  const SteadyTime due = last_write_ + (is_news ? kWriteEvery : kRenewEvery);
+  const SteadyTime due = last_write_ + (is_changed ? kWriteEvery : kRenewEvery);
   if (write_timer_ != TimerId::kNone && write_due_ <= due) {
     return;
   }
@@ -201,7 +201,7 @@ void DemandBoard::Write() {
   write_timer_ = TimerId::kNone;
   last_write_ = loop_.clock().Now();
   const Demand demand = is_scaling_ ? Demand() : shown_;
-  has_news_ = false;
+  has_changed_ = false;
   const json::object lease = {
       {"apiVersion", "coordination.k8s.io/v1"},
       {"kind", "Lease"},
@@ -225,7 +225,7 @@ void DemandBoard::Write() {
     if (answer.ok()) {
       written_ = demand;
     } else {
-      has_news_ = true;
+      has_changed_ = true;
     }
     ArmWrite();
   });

@@ -69,7 +69,7 @@ class DemandBoard {
   const std::function<void()> changed_;
   Demand shown_;
   Demand written_;
-  bool has_news_ = false;  // shown_ has changed since it was written
+  bool has_changed_ = false;  // shown_ has changed since it was written
   bool is_scaling_ = false;
   SteadyTime last_write_;
   SteadyTime write_due_;  // while write_timer_ is set

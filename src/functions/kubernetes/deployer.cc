@@ -153,20 +153,8 @@ class Deployer::Job {
                                   return Fail(nodes.status());
                                 }
                                 manifest_.cluster_models = ModelsOf(nodes->items);
-                                NoteMissingModels();
                                 ReadExisting();
                               });
-  }
-
-  void NoteMissingModels() {
-    const auto is_there = [this](const std::string& model) {
-      return std::ranges::find(manifest_.cluster_models, model) != manifest_.cluster_models.end();
-    };
-    if (std::ranges::none_of(order_.function.gpu.models, is_there)) {
-      notes_.emplace_back(
-          "no node has a GPU of the requested models now: calls are refused until "
-          "one comes");
-    }
   }
 
   void ReadExisting() {

@@ -11,7 +11,7 @@
 #include "src/functions/kubernetes/deployment_facts.h"
 #include "src/functions/kubernetes/pod.h"
 #include "src/functions/kubernetes/pod_logs.h"
-#include "src/functions/kubernetes/usage_book.h"
+#include "src/functions/kubernetes/gpu_time.h"
 #include "src/kube/api/json.h"
 
 namespace {

@@ -65,7 +65,7 @@ KubeProvider::KubeProvider(EventLoop& loop, KubeClients clients, Random& random,
       loop_, clients_.lease, random_,
       BoardOptions{.space = options_.own_space, .identity = options_.identity},
       [this] { SettleAll(); });
-  book_ = std::make_unique<UsageBook>(loop_, clients_.main, random_, options_.own_space,
+  gpu_time_ = std::make_unique<GpuTimeRecord>(loop_, clients_.main, random_, options_.own_space,
                                       [this] { SettleAll(); });
   watches_ = std::make_unique<FunctionWatches>(
       loop_, clients_.main, random_, options_.spaces,
@@ -198,7 +198,7 @@ std::unique_ptr<FunctionPods> KubeProvider::NewPods(const std::string& key,
                     [this, key, space](double busy, double held) {
                       if (is_scaling()) {
                         meter_.OnGpuTime(key, busy, held, loop_.clock().WallNow());
-                        book_->Add(space, held);
+                        gpu_time_->Add(space, held);
                       }
                     }};
   return std::make_unique<FunctionPods>(std::move(deps), key, [this, key] { SettleSoon(key); });
@@ -271,6 +271,9 @@ void KubeProvider::RemoveEntry(const std::string& key) {
 void KubeProvider::OnPod(const json::value& pod) {
   const PodFacts facts = PodFactsOf(pod);
   const std::string key = KeyFor(facts.function, kube::NamespaceOf(pod));
+  if (!facts.ip.empty()) {
+    spaces_by_ip_[facts.ip] = kube::NamespaceOf(pod);
+  }
   if (const auto found = entries_.find(key); found != entries_.end()) {
     return found->second.pods->Put(facts);
   }
@@ -278,7 +281,9 @@ void KubeProvider::OnPod(const json::value& pod) {
 }
 
 void KubeProvider::OnPodGone(const json::value& pod) {
-  const std::string key = KeyFor(PodFactsOf(pod).function, kube::NamespaceOf(pod));
+  const PodFacts facts = PodFactsOf(pod);
+  const std::string key = KeyFor(facts.function, kube::NamespaceOf(pod));
+  spaces_by_ip_.erase(facts.ip);
   const std::string name(kube::NameOf(pod));
   if (const auto found = entries_.find(key); found != entries_.end()) {
     found->second.pods->Remove(name);
@@ -337,7 +342,7 @@ int64_t KubeProvider::CallsOf(const std::string& key, const Entry& entry) const 
 bool KubeProvider::IsOverQuota(const Entry& entry) const {
   const auto quota = options_.gpu_seconds_per_day.find(entry.space);
   return quota != options_.gpu_seconds_per_day.end() && entry.facts.function.gpu.count > 0 &&
-         book_->Today(entry.space) >= quota->second;
+         gpu_time_->Today(entry.space) >= quota->second;
 }
 
 void KubeProvider::SettleOne(const std::string& key, Entry& entry) {
@@ -585,6 +590,11 @@ json::array KubeProvider::Views(std::string_view space) const {
   return views;
 }
 
+std::optional<std::string> KubeProvider::SpaceOfReplica(std::string_view ip) const {
+  const auto found = spaces_by_ip_.find(ip);
+  return found == spaces_by_ip_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::vector<std::string> KubeProvider::PodNames(const Entry& entry) const {
   std::vector<std::string> names;
   for (const auto& [name, pod] : entry.pods->pods()) {
@@ -638,7 +648,7 @@ std::string KubeProvider::MetricsPage(metrics::Format format) {
   page.Family("kgpu_namespace_gpu_seconds_today", metrics::Type::kGauge,
               "GPU time that the functions of a namespace have held since 00:00 UTC");
   for (const std::string& space : options_.spaces) {
-    page.Sample({{"namespace", space}}, book_->Today(space));
+    page.Sample({{"namespace", space}}, gpu_time_->Today(space));
   }
   page.Family("kgpu_namespace_gpu_seconds_per_day", metrics::Type::kGauge,
               "GPU time that the functions of a namespace may hold a day");

@@ -19,7 +19,7 @@
 #include "src/functions/kubernetes/deployment_facts.h"
 #include "src/functions/kubernetes/function_pods.h"
 #include "src/functions/kubernetes/scale.h"
-#include "src/functions/kubernetes/usage_book.h"
+#include "src/functions/kubernetes/gpu_time.h"
 #include "src/functions/kubernetes/watches.h"
 #include "src/functions/service/function_provider.h"
 #include "src/functions/service/meter.h"
@@ -95,6 +95,7 @@ class KubeProvider final : public FunctionProvider {
   bool Take(const std::string& key, FunctionCall& call) override;
   boost::json::object View(const std::string& key) const override;
   boost::json::array Views(std::string_view space) const override;
+  std::optional<std::string> SpaceOfReplica(std::string_view ip) const override;
   void ReadLogs(const std::string& key, const LogRequest& request,
                 std::function<void(StatusOr<std::string>)> done) override;
   StatusOr<std::unique_ptr<LogReader>> FollowLogs(const std::string& key,
@@ -169,13 +170,14 @@ class KubeProvider final : public FunctionProvider {
   std::map<std::string, Entry> entries_;
   // Pods whose Deployment is not known yet, or no longer: by key and name.
   std::map<std::string, std::map<std::string, PodFacts>> unclaimed_;
+  std::map<std::string, std::string, std::less<>> spaces_by_ip_;  // of pods
   std::vector<std::unique_ptr<FunctionPods>> ending_;  // deleted, with calls in progress
   std::set<std::string> dirty_;
   bool is_settle_posted_ = false;
   TimerId tick_ = TimerId::kNone;
   Deployer deployer_;
   std::unique_ptr<DemandBoard> board_;
-  std::unique_ptr<UsageBook> book_;
+  std::unique_ptr<GpuTimeRecord> gpu_time_;
   std::unique_ptr<FunctionWatches> watches_;
   std::unique_ptr<kube::LeaderElection> election_;
   uint64_t last_read_ = 0;

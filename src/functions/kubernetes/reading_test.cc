@@ -12,7 +12,7 @@
 #include "src/functions/kubernetes/pod.h"
 #include "src/functions/kubernetes/pod_address.h"
 #include "src/functions/kubernetes/pod_logs.h"
-#include "src/functions/kubernetes/usage_book.h"
+#include "src/functions/kubernetes/gpu_time.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::functions {

@@ -74,6 +74,11 @@ class FunctionProvider {
 
   // OpenFx's Function, with "Kgpu", of a function that is deployed.
   virtual boost::json::object View(const std::string& key) const = 0;
+  // The namespace of the replica with this IP address, for calls that functions make; nothing: there
+  // is none.
+  virtual std::optional<std::string> SpaceOfReplica(std::string_view /*ip*/) const {
+    return std::nullopt;
+  }
   // Those of a namespace; of the default one if it is empty.
   virtual boost::json::array Views(std::string_view space) const = 0;
 

@@ -70,11 +70,8 @@ CallTarget TargetOf(const http::Request& request, std::string_view prefix) {
   return target;
 }
 
-// The namespace that a request names; empty: none. The query of a call is the handler's.
+// The namespace that a request names; empty: none.
 std::string SpaceOf(const http::Request& request) {
-  if (request.path.starts_with(kCallPath) || request.path.starts_with(kAsyncPath)) {
-    return "";
-  }
   return std::string(request.QueryValue("namespace").value_or(""));
 }
 
@@ -210,6 +207,18 @@ void Service::HandleMesh(const http::Request& request, const http::Responder& re
   responder.Send(http::UnknownPath(request));
 }
 
+void Service::HandleReplica(const http::Request& request, const http::Responder& responder) {
+  const std::optional<std::string> space = provider_.SpaceOfReplica(request.peer);
+  if (!space) {
+    return SendError(responder, PermissionDenied("only functions may call here: use the gateway's "
+                                                 "address, with a token"));
+  }
+  if (request.path.starts_with(kAsyncPath) || request.path.starts_with(kCallPath)) {
+    return Call(request, responder, Caller::kFunction, *space);
+  }
+  responder.Send(http::UnknownPath(request));
+}
+
 void Service::Handle(const http::Request& request, const http::Responder& responder) {
   const std::string_view path = request.path;
   if (path.starts_with(kCallPath) || path.starts_with(kAsyncPath)) {
@@ -271,7 +280,7 @@ void Service::HandleFunction(const http::Request& request, const http::Responder
   if (!is_delete && !IsGet(request)) {
     return responder.Send(http::WrongMethod(request, "GET, DELETE"));
   }
-  const StatusOr<std::string> key = Deployed(request, name);
+  const StatusOr<std::string> key = Deployed(name, SpaceOf(request));
   if (!key.ok()) {
     return SendError(responder, key.status());
   }
@@ -350,7 +359,7 @@ void Service::Delete(const std::string& key, const http::Responder& responder) {
 
 void Service::Scale(const http::Request& request, const http::Responder& responder) {
   const StatusOr<ScaleRequest> scale = ParseScale(request.body);
-  const StatusOr<std::string> key = scale.ok() ? Deployed(request, scale->name) : scale.status();
+  const StatusOr<std::string> key = scale.ok() ? Deployed(scale->name, SpaceOf(request)) : scale.status();
   if (!key.ok()) {
     return SendError(responder, key.status());
   }
@@ -361,7 +370,7 @@ void Service::Scale(const http::Request& request, const http::Responder& respond
 
 void Service::Logs(const http::Request& request, const http::Responder& responder,
                    std::string_view name) {
-  const StatusOr<std::string> key = Deployed(request, name);
+  const StatusOr<std::string> key = Deployed(name, SpaceOf(request));
   if (!key.ok()) {
     return SendError(responder, key.status());
   }
@@ -480,13 +489,14 @@ std::string Service::NewCallId() {
   return fmt::format("{:016x}", random_.Next());
 }
 
-void Service::Call(const http::Request& request, const http::Responder& responder, Caller caller) {
+void Service::Call(const http::Request& request, const http::Responder& responder, Caller caller,
+                   const std::string& space) {
   const bool is_async = request.path.starts_with(kAsyncPath);
   if (!IsCallMethod(request.method)) {
     return responder.Send(http::WrongMethod(request, "GET, POST, PUT, PATCH, DELETE"));
   }
   CallTarget target = TargetOf(request, is_async ? kAsyncPath : kCallPath);
-  const StatusOr<std::string> key = Deployed(request, target.name);
+  const StatusOr<std::string> key = Deployed(target.name, space);
   if (!key.ok()) {
     return SendError(responder, key.status());
   }

@@ -49,6 +49,9 @@ class Service {
   Status ListenForFunctions();
   // A request from elsewhere than the service's own addresses.
   void Handle(const http::Request& request, const http::Responder& responder);
+  // A request of a replica on the network: it may call functions of its own namespace, and nothing
+  // else. Whoever is no replica is refused.
+  void HandleReplica(const http::Request& request, const http::Responder& responder);
   // Asynchronous calls that have not ended, by function.
   const CallQueue& queue() const { return async_calls_->queue(); }
 
@@ -78,11 +81,13 @@ class Service {
   void Metrics(const http::Request& request, const http::Responder& responder);
   void Stop(const http::Responder& responder);
   enum class Caller : uint8_t { kHost, kFunction };
-  void Call(const http::Request& request, const http::Responder& responder, Caller caller);
+  // `space`: the namespace that the caller may call; empty: every one.
+  void Call(const http::Request& request, const http::Responder& responder, Caller caller,
+            const std::string& space = "");
   void CallAsync(const std::string& key, http::Request request, const std::string& call_id,
                  const http::Responder& responder);
   // The key of a function that is deployed. Errors: as FunctionProvider::KeyOf; NotFound.
-  StatusOr<std::string> Deployed(const http::Request& request, std::string_view name) const;
+  StatusOr<std::string> Deployed(std::string_view name, std::string_view space) const;
   std::string NewCallId();
 
   EventLoop& loop_;

@@ -33,15 +33,15 @@ boost::json::object PrintUse(const DailyUse& use);
 DailyUse ParseUse(const boost::json::value& config_map);
 
 // Lives on the loop's thread.
-class UsageBook {
+class GpuTimeRecord {
  public:
   // `space`: of the gateways. `changed`: what was used is known, or is different. All references
-  // must outlive the book.
-  UsageBook(EventLoop& loop, kube::Client& client, Random& random, std::string space,
+  // must outlive the record.
+  GpuTimeRecord(EventLoop& loop, kube::Client& client, Random& random, std::string space,
             std::function<void()> changed);
-  ~UsageBook();
-  UsageBook(const UsageBook&) = delete;
-  UsageBook& operator=(const UsageBook&) = delete;
+  ~GpuTimeRecord();
+  GpuTimeRecord(const GpuTimeRecord&) = delete;
+  GpuTimeRecord& operator=(const GpuTimeRecord&) = delete;
 
   // Written within a minute; a gateway that is killed loses what was not.
   void Add(const std::string& space, double gpu_seconds);

@@ -1,4 +1,4 @@
-#include "src/functions/kubernetes/usage_book.h"
+#include "src/functions/kubernetes/gpu_time.h"
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
@@ -103,7 +103,7 @@ DailyUse ParseUse(const json::value& config_map) {
   return use;
 }
 
-UsageBook::UsageBook(EventLoop& loop, kube::Client& client, Random& random, std::string space,
+GpuTimeRecord::GpuTimeRecord(EventLoop& loop, kube::Client& client, Random& random, std::string space,
                      std::function<void()> changed)
     : loop_(loop), client_(client), space_(std::move(space)), changed_(std::move(changed)) {
   kube::ReflectorOptions follow;
@@ -122,11 +122,11 @@ UsageBook::UsageBook(EventLoop& loop, kube::Client& client, Random& random, std:
           .on_synced = [this] { changed_(); }});
 }
 
-UsageBook::~UsageBook() {
+GpuTimeRecord::~GpuTimeRecord() {
   loop_.CancelTimer(timer_);
 }
 
-void UsageBook::OnConfigMap(const kube::ObjectPtr& object) {
+void GpuTimeRecord::OnConfigMap(const kube::ObjectPtr& object) {
   if (call_ != nullptr) {
     return;  // perhaps what is being written: it would count twice
   }
@@ -135,7 +135,7 @@ void UsageBook::OnConfigMap(const kube::ObjectPtr& object) {
   changed_();
 }
 
-void UsageBook::Add(const std::string& space, double gpu_seconds) {
+void GpuTimeRecord::Add(const std::string& space, double gpu_seconds) {
   if (gpu_seconds <= 0) {
     return;
   }
@@ -145,12 +145,12 @@ void UsageBook::Add(const std::string& space, double gpu_seconds) {
   }
 }
 
-double UsageBook::Today(const std::string& space) const {
+double GpuTimeRecord::Today(const std::string& space) const {
   const Day today = DayOf(loop_.clock().WallNow());
   return UseOn(read_, today, space) + UseOn(writing_, today, space) + UseOn(added_, today, space);
 }
 
-void UsageBook::Write() {
+void GpuTimeRecord::Write() {
   timer_ = TimerId::kNone;
   if (call_ != nullptr || !reflector_->is_synced()) {
     timer_ = loop_.After(kWriteUseEvery, [this] { Write(); });
