@@ -67,12 +67,18 @@ void RedisServer::Kill() {
   process_.reset();
 }
 
-void RedisServer::Freeze() {
-  kill(process_->pid(), SIGSTOP);
+void RedisServer::Signal(int signal) const {
+  if (process_) {
+    (void)kill(process_->pid(), signal);
+  }
 }
 
-void RedisServer::Thaw() {
-  kill(process_->pid(), SIGCONT);
+void RedisServer::Freeze() const {
+  Signal(SIGSTOP);
+}
+
+void RedisServer::Thaw() const {
+  Signal(SIGCONT);
 }
 
 }  // namespace kgpu

@@ -28,13 +28,15 @@ class RedisServer {
   // SIGKILL.
   void Kill();
   // Stops it without an end (SIGSTOP): connections stay open, and nothing answers; and continues.
-  void Freeze();
-  void Thaw();
+  void Freeze() const;
+  void Thaw() const;
 
   std::string socket() const { return dir_.At("redis.sock"); }
   std::string url() const { return "unix://" + socket(); }
 
  private:
+  void Signal(int signal) const;
+
   TempDir dir_;
   std::optional<sys::ChildProcess> process_;
 };

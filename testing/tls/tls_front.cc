@@ -103,6 +103,7 @@ StatusOr<std::unique_ptr<TlsFront>> TlsFront::Listen(EventLoop& loop, const std:
   std::unique_ptr<TlsFront> front(new TlsFront(loop, std::move(context), std::move(upstream)));
   ASSIGN_OR_RETURN(const sys::TcpAddress where, sys::TcpAddress::Parse(address));
   ASSIGN_OR_RETURN(front->listener_, sys::TcpListener::Listen(where));
+  front->address_ = front->listener_->address();
   ASSIGN_OR_RETURN(front->watch_, loop.WatchReadable(front->listener_->fd(), [self = front.get()] {
     self->OnConnection();
   }));

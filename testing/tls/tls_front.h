@@ -28,7 +28,7 @@ class TlsFront {
   TlsFront& operator=(const TlsFront&) = delete;
 
   // Where it listens: "127.0.0.1:4711".
-  const std::string& address() const { return listener_->address(); }
+  const std::string& address() const { return address_; }
   // For new connections.
   void SetContext(std::shared_ptr<const tls::Context> context) { context_ = std::move(context); }
   // Closes all open ones, without TLS's proper end.
@@ -45,6 +45,7 @@ class TlsFront {
   std::shared_ptr<const tls::Context> context_;
   const std::string upstream_;
   std::optional<sys::TcpListener> listener_;
+  std::string address_;
   WatchId watch_ = WatchId::kNone;
   std::list<std::unique_ptr<Relay>> relays_;
   size_t accepted_ = 0;

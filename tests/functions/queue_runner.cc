@@ -11,7 +11,6 @@
 #include <boost/json/value.hpp>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -35,7 +34,7 @@ constexpr size_t kInFlight = 200;
 
 class QueueRunner {
  public:
-  QueueRunner(EpollLoop& loop, std::string folder, std::string prefix, size_t count,
+  QueueRunner(EpollLoop& loop, const std::string& folder, std::string prefix, size_t count,
               const std::string& redis_url)
       : loop_(loop),
         prefix_(std::move(prefix)),
@@ -44,7 +43,7 @@ class QueueRunner {
         made_file_(OpenLog(folder + "/made")),
         random_(Random::SeedFromKernel()) {
     auto queue = MakerOf(loop, folder, redis_url)(
-        [this](CallRecord call, CallQueue::Ended ended) { Make(call, std::move(ended)); });
+        [this](const CallRecord& call, CallQueue::Ended ended) { Make(call, std::move(ended)); });
     Require(queue.ok(), "start the queue");
     queue_ = *std::move(queue);
     for (size_t i = 0; i < kInFlight; ++i) {
@@ -56,8 +55,8 @@ class QueueRunner {
  private:
   static void Require(bool holds, const char* what) {
     if (!holds) {
-      std::fprintf(stderr, "queue-runner: cannot %s\n", what);
-      std::exit(1);
+      (void)std::fprintf(stderr, "queue-runner: cannot %s\n", what);
+      _exit(1);
     }
   }
   static QueueMaker MakerOf(EventLoop& loop, const std::string& folder, const std::string& url) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <optional>
 #include <string>
 
 #include "src/functions/queue/test_queue_run.h"
@@ -36,16 +35,23 @@ TEST(DiskQueueTest, AFullDiskRefusesAndEverythingElseGoesOn) {
   run.Start();
   CallRecord large = HelloCall("large");
   large.body = std::string(size_t{2} << 20, 'x');
-  std::optional<StatusOr<std::string>> large_accepted;
-  std::optional<StatusOr<std::string>> small_accepted;
+  StatusOr<std::string> large_accepted = Internal("no end");
+  StatusOr<std::string> small_accepted = Internal("no end");
+  int ends = 0;
   // Of one transaction: the small one must not fail with the large one.
-  run.queue->Put(large, [&](const StatusOr<std::string>& id) { large_accepted = id; });
-  run.queue->Put(HelloCall("small"), [&](const StatusOr<std::string>& id) { small_accepted = id; });
-  ASSERT_TRUE(run.Until([&] { return large_accepted && small_accepted; }));
-  EXPECT_EQ(large_accepted->status().code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(Message(large_accepted->status()), HasSubstr("the call was not queued"));
-  EXPECT_THAT(Message(large_accepted->status()), HasSubstr("full"));
-  EXPECT_OK(*small_accepted);
+  run.queue->Put(large, [&](const StatusOr<std::string>& id) {
+    large_accepted = id;
+    ++ends;
+  });
+  run.queue->Put(HelloCall("small"), [&](const StatusOr<std::string>& id) {
+    small_accepted = id;
+    ++ends;
+  });
+  ASSERT_TRUE(run.Until([&] { return ends == 2; }));
+  EXPECT_EQ(large_accepted.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(Message(large_accepted.status()), HasSubstr("the call was not queued"));
+  EXPECT_THAT(Message(large_accepted.status()), HasSubstr("full"));
+  EXPECT_OK(small_accepted);
   EXPECT_TRUE(run.Until([&] { return run.attempts.size() == 1; }));
   EXPECT_THAT(run.AttemptIds(), ElementsAre("small"));
 }
@@ -57,7 +63,7 @@ TEST(DiskQueueTest, AFolderThatCannotBeMadeRefusesUntilItCan) {
   run.Start();
   EXPECT_FALSE(run.Put(HelloCall("a")).ok());
   EXPECT_THAT(run.attempts, IsEmpty());
-  std::remove(storage.dir.At("queue").c_str());
+  ASSERT_EQ(std::remove(storage.dir.At("queue").c_str()), 0);
   EXPECT_OK(run.Put(HelloCall("b")));
   EXPECT_TRUE(run.Until([&] { return run.attempts.size() == 1; }));
 }

@@ -75,6 +75,7 @@ size_t QueueRun::Change(bool is_retry, const ChangeRequest& request) const {
 
 std::vector<std::string> QueueRun::AttemptIds() const {
   std::vector<std::string> ids;
+  ids.reserve(attempts.size());
   for (const CallRecord& call : attempts) {
     ids.push_back(call.call_id);
   }

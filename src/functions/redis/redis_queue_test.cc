@@ -444,7 +444,8 @@ TEST_F(RedisQueueTest, NamesKeepQueuesApart) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("--redis-name")));
   options.name = "other";
   const auto other = RedisQueue::Start(
-      loop, options, [](CallRecord, const CallQueue::Ended& ended) { ended({.code = 200}); });
+      loop, options,
+      [](const CallRecord&, const CallQueue::Ended& ended) { ended({.code = 200}); });
   ASSERT_OK(other);
   QueueRun run(*storage, &loop);
   run.answer = Hold;
