@@ -13,6 +13,7 @@
 #include "src/cli/environment.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/functions/spec/checks.h"
 #include "src/kube/api/dialer.h"
 #include "src/kube/api/endpoint.h"
 #include "src/platform/base/event_loop.h"
@@ -150,6 +151,7 @@ class Exchange {
   // `timeout` of 0: none.
   Status Run(const http::Request& given, std::chrono::milliseconds timeout) {
     http::Request request = given;
+    request.target = InNamespace(std::move(request.target), target_.space);
     if (!target_.token.empty()) {
       request.headers.Add("Authorization", "Bearer " + target_.token);
     }
@@ -228,6 +230,23 @@ class Exchange {
   Status result_;
 };
 
+StatusOr<GatewayTarget> AddressedGateway(const GatewayOptions& options,
+                                         std::string_view from_file) {
+  if (!options.gateway.empty()) {
+    return TargetOf("--gateway", options.gateway, options);
+  }
+  if (!from_file.empty()) {
+    return TargetOf("openfx.gateway", from_file, options);
+  }
+  for (const char* name : {"KGPU_GATEWAY", "OPENFX_URL"}) {
+    if (const std::string value = EnvironmentValue(name); !value.empty()) {
+      return TargetOf(name, value, options);
+    }
+  }
+  return GatewayTarget{.address = BelowHostRoot(options.run_dir, kRunDir, options.host_root) +
+                                  "/functions.sock"};
+}
+
 }  // namespace
 
 StatusOr<std::string> ReadAuthorities(std::string_view flag, const std::string& file,
@@ -256,24 +275,36 @@ void AddGatewayOptions(CLI::App& command, GatewayOptions& options) {
   AsPath(AddValue(command, "--token-file", options.token_file, "FILE",
                   "File with the token for a gateway"))
       ->envname("KGPU_TOKEN_FILE");
+  AddValue(command, "-n,--namespace", options.space, "NAME",
+           "Namespace of the functions on a cluster (default: the gateway's first one)");
   AddRunDirOption(command, options.run_dir, "Folder of the service's socket");
   AddHostRootOption(command, options.host_root);
 }
 
-StatusOr<GatewayTarget> FindGateway(const GatewayOptions& options, std::string_view from_file) {
-  if (!options.gateway.empty()) {
-    return TargetOf("--gateway", options.gateway, options);
+std::string InNamespace(std::string target, std::string_view space) {
+  if (space.empty()) {
+    return target;
   }
-  if (!from_file.empty()) {
-    return TargetOf("openfx.gateway", from_file, options);
-  }
-  for (const char* name : {"KGPU_GATEWAY", "OPENFX_URL"}) {
-    if (const std::string value = EnvironmentValue(name); !value.empty()) {
-      return TargetOf(name, value, options);
+  for (const std::string_view prefix : {"/function/", "/async-function/"}) {
+    if (target.starts_with(prefix)) {
+      const size_t end = std::min(target.find_first_of("/?", prefix.size()), target.size());
+      return target.insert(end, fmt::format(".{}", space));
     }
   }
-  return GatewayTarget{.address = BelowHostRoot(options.run_dir, kRunDir, options.host_root) +
-                                  "/functions.sock"};
+  if (target.starts_with("/system/") && !target.starts_with("/system/info")) {
+    target +=
+        fmt::format("{}namespace={}", target.find('?') == std::string::npos ? '?' : '&', space);
+  }
+  return target;
+}
+
+StatusOr<GatewayTarget> FindGateway(const GatewayOptions& options, std::string_view from_file) {
+  ASSIGN_OR_RETURN(GatewayTarget target, AddressedGateway(options, from_file));
+  if (!options.space.empty()) {
+    RETURN_IF_ERROR(Annotate(functions::CheckFunctionName(options.space), "--namespace"));
+  }
+  target.space = options.space;
+  return target;
 }
 
 StatusOr<http::Response> AskGateway(const GatewayTarget& target, const http::Request& request,

@@ -24,11 +24,13 @@ struct GatewayOptions {
   std::string gateway;  // "host:port", "http://…" or "https://…"; empty: this machine's service
   std::string ca_file;
   std::string token_file;
+  std::string space;  // namespace; empty: the gateway's default one
   std::string run_dir;
   std::string host_root;
 };
 
-// -g/--gateway, --ca-file, --token-file, --run-dir, --host-root; `options` must outlive the parse.
+// -g/--gateway, --ca-file, --token-file, -n/--namespace, --run-dir, --host-root; `options` must
+// outlive the parse.
 void AddGatewayOptions(CLI::App& command, GatewayOptions& options);
 
 // The authorities, as PEM, that sign the certificate of a server: those of the file that `flag`
@@ -42,7 +44,12 @@ struct GatewayTarget {
   std::string address;                        // the path of a socket, or "host:port"
   std::shared_ptr<const tls::Context> tls{};  // null: plain HTTP
   std::string token{};                        // empty: none
+  std::string space{};                        // namespace; empty: the gateway's default one
 };
+
+// The target of a request for a function of this namespace: "/function/hello.team-a/path",
+// "/system/functions?namespace=team-a". Requests about all functions stay as they are.
+std::string InNamespace(std::string target, std::string_view space);
 
 // Of the flag, else `from_file` (a config.yaml's), else $KGPU_GATEWAY, else $OPENFX_URL, else the
 // socket of this machine. Errors: InvalidArgument; those of the files with authorities and token;

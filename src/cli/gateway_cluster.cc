@@ -116,9 +116,10 @@ void AddGatewayClusterOptions(CLI::App& command, GatewayClusterOptions& options)
                   "Kubeconfig of the cluster (default: that of the pod)"));
   AddValue(command, "--context", options.context, "NAME", "Context in the kubeconfig");
   AddStateDirOption(command, options.state_dir);
-  AddValue(command, "--mesh-listen", options.mesh_listen, "ADDRESS",
-           "With --provider kubernetes: also listen here for calls that functions make of functions "
-           "of their namespace, without TLS and tokens; \"off\": nowhere");
+  AddValue(
+      command, "--mesh-listen", options.mesh_listen, "ADDRESS",
+      "With --provider kubernetes: also listen here for calls that functions make of functions "
+      "of their namespace, without TLS and tokens; \"off\": nowhere");
   AddValue(command, "--mesh-url", options.mesh_url, "HOST:PORT",
            "Where functions find the address of --mesh-listen");
   AddValue(command, "--prometheus-url", options.prometheus_url, "URL",

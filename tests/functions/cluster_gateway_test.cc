@@ -17,6 +17,8 @@
 namespace kgpu::e2e {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 class ClusterGatewayTest : public ClusterFixture {
@@ -54,12 +56,22 @@ class ClusterGatewayTest : public ClusterFixture {
     gateway_ = std::make_unique<Background>(std::vector<std::string>{
         "/bin/sh", "-c", R"(exec "$@" 2>&1)", "sh", ProgramPath("kgpu"), "gateway", "--provider",
         "kubernetes", "--kubeconfig", At("gateway-kubeconfig"), "--listen", "127.0.0.1:0",
-        "--allow-anonymous", "--state-dir", At("gateway-state")});
+        "--allow-anonymous", "--state-dir", At("gateway-state"), "--mesh-listen", "127.0.0.1:0"});
     ASSERT_TRUE(gateway_->WaitFor("event=\"gateway started\"")) << gateway_->out();
     ASSERT_TRUE(gateway_->WaitFor("event=\"functions read\"")) << gateway_->out();
+    at_ = AddressAfter("event=\"gateway started\"");
+  }
+  // That the gateway has logged.
+  std::string AddressAfter(std::string_view event) const {
     const std::string& out = gateway_->out();
-    const size_t begin = out.find("address=") + 8;
-    at_ = out.substr(begin, out.find(' ', begin) - begin);
+    const size_t begin = out.find("address=", out.find(event)) + 8;
+    return out.substr(begin, out.find_first_of(" \n", begin) - begin);
+  }
+  // A request that comes from `ip`: its code, and the answer.
+  static std::string CurlFrom(const std::string& ip, const std::string& url) {
+    return RunProgram(
+               {"/usr/bin/curl", "-sS", "--interface", ip, "-d", "abc", "-w", " %{http_code}", url})
+        .out;
   }
 
   http::Response Send(const std::string& method, const std::string& target,
@@ -123,6 +135,19 @@ TEST_F(ClusterGatewayTest, QueuesCallsAndMakesThem) {
                    "gateway_function_invocation_total{function_name=\"hello\",code=\"200\"} "
                    "1") != std::string::npos;
   }));
+}
+
+TEST_F(ClusterGatewayTest, LetsFunctionsCallFunctionsOfTheirNamespace) {
+  StartWatchdog();
+  StartGateway();
+  ASSERT_EQ(Deploy("hello", 1), 200);
+  const std::string mesh =
+      "http://" + AddressAfter("event=\"functions may call functions\"") + "/function/hello";
+  EXPECT_THAT(CurlFrom(PodAddress(), mesh), EndsWith(" 403")) << "no pod has this address yet";
+  ASSERT_EQ(Send("POST", "/function/hello", "abc").code, 200);
+  EXPECT_EQ(CurlFrom(PodAddress(), mesh), "cba 200");
+  EXPECT_THAT(CurlFrom("127.0.0.1", mesh), AllOf(HasSubstr("with a token"), EndsWith(" 403")));
+  EXPECT_THAT(CurlFrom(PodAddress(), mesh + ".other"), EndsWith(" 400"));
 }
 
 TEST_F(ClusterGatewayTest, ExplainsAtOnceWhyNoNodeFits) {

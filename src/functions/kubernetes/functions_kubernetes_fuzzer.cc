@@ -9,9 +9,9 @@
 
 #include "src/functions/kubernetes/demand_board.h"
 #include "src/functions/kubernetes/deployment_facts.h"
+#include "src/functions/kubernetes/gpu_time.h"
 #include "src/functions/kubernetes/pod.h"
 #include "src/functions/kubernetes/pod_logs.h"
-#include "src/functions/kubernetes/gpu_time.h"
 #include "src/kube/api/json.h"
 
 namespace {

@@ -103,8 +103,8 @@ DailyUse ParseUse(const json::value& config_map) {
   return use;
 }
 
-GpuTimeRecord::GpuTimeRecord(EventLoop& loop, kube::Client& client, Random& random, std::string space,
-                     std::function<void()> changed)
+GpuTimeRecord::GpuTimeRecord(EventLoop& loop, kube::Client& client, Random& random,
+                             std::string space, std::function<void()> changed)
     : loop_(loop), client_(client), space_(std::move(space)), changed_(std::move(changed)) {
   kube::ReflectorOptions follow;
   follow.selection = {.path = kConfigMaps.Collection(space_),

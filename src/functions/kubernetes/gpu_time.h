@@ -38,7 +38,7 @@ class GpuTimeRecord {
   // `space`: of the gateways. `changed`: what was used is known, or is different. All references
   // must outlive the record.
   GpuTimeRecord(EventLoop& loop, kube::Client& client, Random& random, std::string space,
-            std::function<void()> changed);
+                std::function<void()> changed);
   ~GpuTimeRecord();
   GpuTimeRecord(const GpuTimeRecord&) = delete;
   GpuTimeRecord& operator=(const GpuTimeRecord&) = delete;

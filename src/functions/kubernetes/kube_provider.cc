@@ -66,7 +66,7 @@ KubeProvider::KubeProvider(EventLoop& loop, KubeClients clients, Random& random,
       BoardOptions{.space = options_.own_space, .identity = options_.identity},
       [this] { SettleAll(); });
   gpu_time_ = std::make_unique<GpuTimeRecord>(loop_, clients_.main, random_, options_.own_space,
-                                      [this] { SettleAll(); });
+                                              [this] { SettleAll(); });
   watches_ = std::make_unique<FunctionWatches>(
       loop_, clients_.main, random_, options_.spaces,
       FunctionWatchHandlers{

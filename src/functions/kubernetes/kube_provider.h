@@ -18,8 +18,8 @@
 #include "src/functions/kubernetes/deployer.h"
 #include "src/functions/kubernetes/deployment_facts.h"
 #include "src/functions/kubernetes/function_pods.h"
-#include "src/functions/kubernetes/scale.h"
 #include "src/functions/kubernetes/gpu_time.h"
+#include "src/functions/kubernetes/scale.h"
 #include "src/functions/kubernetes/watches.h"
 #include "src/functions/service/function_provider.h"
 #include "src/functions/service/meter.h"
@@ -171,7 +171,7 @@ class KubeProvider final : public FunctionProvider {
   // Pods whose Deployment is not known yet, or no longer: by key and name.
   std::map<std::string, std::map<std::string, PodFacts>> unclaimed_;
   std::map<std::string, std::string, std::less<>> spaces_by_ip_;  // of pods
-  std::vector<std::unique_ptr<FunctionPods>> ending_;  // deleted, with calls in progress
+  std::vector<std::unique_ptr<FunctionPods>> ending_;             // deleted, with calls in progress
   std::set<std::string> dirty_;
   bool is_settle_posted_ = false;
   TimerId tick_ = TimerId::kNone;

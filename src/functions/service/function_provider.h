@@ -74,8 +74,8 @@ class FunctionProvider {
 
   // OpenFx's Function, with "Kgpu", of a function that is deployed.
   virtual boost::json::object View(const std::string& key) const = 0;
-  // The namespace of the replica with this IP address, for calls that functions make; nothing: there
-  // is none.
+  // The namespace of the replica with this IP address, for calls that functions make; nothing:
+  // there is none.
   virtual std::optional<std::string> SpaceOfReplica(std::string_view /*ip*/) const {
     return std::nullopt;
   }

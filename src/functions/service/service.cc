@@ -359,7 +359,8 @@ void Service::Delete(const std::string& key, const http::Responder& responder) {
 
 void Service::Scale(const http::Request& request, const http::Responder& responder) {
   const StatusOr<ScaleRequest> scale = ParseScale(request.body);
-  const StatusOr<std::string> key = scale.ok() ? Deployed(scale->name, SpaceOf(request)) : scale.status();
+  const StatusOr<std::string> key =
+      scale.ok() ? Deployed(scale->name, SpaceOf(request)) : scale.status();
   if (!key.ok()) {
     return SendError(responder, key.status());
   }
