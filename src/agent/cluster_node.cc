@@ -11,6 +11,7 @@
 
 #include "src/node/labels/feature_files.h"
 #include "src/node/labels/gpu_labels.h"
+#include "src/node/labels/model_affinity.h"
 #include "src/node/labels/node_feature.h"
 #include "src/node/object/host_facts.h"
 #include "src/platform/base/log.h"

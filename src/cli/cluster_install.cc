@@ -8,6 +8,7 @@
 
 #include "src/cli/chart_values.h"
 #include "src/cli/cluster_api.h"
+#include "src/cli/cluster_functions.h"
 #include "src/cli/cluster_request.h"
 #include "src/cli/cluster_view.h"
 #include "src/cli/commands.h"
@@ -15,6 +16,7 @@
 #include "src/cli/output.h"
 #include "src/cli/version.h"
 #include "src/cluster/chart/chart.h"
+#include "src/cluster/install/gateway_tokens.h"
 #include "src/cluster/install/installer.h"
 #include "src/cluster/install/preflight.h"
 #include "src/cluster/install/status.h"
@@ -36,6 +38,7 @@ struct ClusterInstallOptions {
   bool forces = false;         // --force-conflicts
   bool no_wait = false;        // --no-wait
   bool beside_others = false;  // --beside-others
+  bool has_functions = false;  // --functions
 };
 
 // One run, from the flags to the report.
@@ -44,8 +47,10 @@ class InstallRun {
   InstallRun(const ClusterInstallOptions& options, ClusterApi& api, OutputFormat format)
       : options_(options), api_(api), format_(format) {}
 
-  Status Prepare(const chart::ValuesRequest& request) {
-    ASSIGN_OR_RETURN(const chart::Values values, chart::ReadValues(request));
+  Status Prepare(chart::ValuesRequest request) {
+    ASSIGN_OR_RETURN(const chart::Values values,
+                     ReadValuesWithFunctions(options_.has_functions, request));
+    has_own_tokens_ = HasOwnTokens(values);
     ASSIGN_OR_RETURN(const std::vector<chart::Manifest> manifests, chart::Render(values));
     for (const chart::Manifest& manifest : manifests) {
       request_.objects.emplace_back(manifest.object);
@@ -91,6 +96,7 @@ class InstallRun {
       return OkOr(has_begun ? Annotate(status, "not complete; run the command again to continue")
                             : status);
     }
+    RETURN_IF_ERROR(MakeTokens());
     const Status ready = options_.no_wait ? OkStatus() : Wait();
     RETURN_IF_ERROR(Print(report));
     if (!ready.ok()) {
@@ -103,6 +109,21 @@ class InstallRun {
   }
 
  private:
+  Status MakeTokens() {
+    if (!has_own_tokens_) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const bool is_new,
+                     install::EnsureGatewayTokens(api_.client(), request_.space));
+    if (is_new) {
+      PrintNote(
+          fmt::format("the gateway's admin token: kubectl -n {} get secret {} -o "
+                      "jsonpath='{{.data.admin-token}}' | base64 -d",
+                      request_.space, install::kTokensSecret));
+    }
+    return OkStatus();
+  }
+
   Status Wait() {
     return kube::WaitUntilReady(
         api_.client(), api_.kinds(), install::WorkloadsOf(request_.objects),
@@ -129,6 +150,7 @@ class InstallRun {
   ClusterApi& api_;
   OutputFormat format_;
   install::InstallRequest request_;
+  bool has_own_tokens_ = false;
   std::chrono::milliseconds timeout_{};
 };
 
@@ -167,6 +189,8 @@ void AddInstallOptions(CLI::App& command, ClusterInstallOptions& options) {
                    "Show what would change; the server validates it but writes nothing");
   command.add_flag("--force-conflicts", options.forces,
                    "Overwrite fields that others have changed");
+  command.add_flag("--functions", options.has_functions,
+                   "Install the function gateway, too; makes its tokens if the values name none");
   command.add_flag("--no-wait", options.no_wait, "Do not wait until the agents are ready");
   AddValue(command, "--timeout", options.timeout, "TIME", "How long to wait for the agents");
   AddOutputOption(command, options.output);
@@ -184,7 +208,8 @@ void AddClusterInstallCommands(CommandRegistrar& registrar, CLI::App& group) {
       "\n"
       "  kgpu cluster install --dry-run\n"
       "  kgpu cluster install --for k3s --set agent.nodeSelector.gpu=true\n"
-      "  kgpu cluster install --values site.yaml --timeout 10m");
+      "  kgpu cluster install --values site.yaml --timeout 10m\n"
+      "  kgpu cluster install --functions              with functions on this cluster");
   AddInstallOptions(install.command, install.options);
   install.command.add_flag("--beside-others", install.options.beside_others,
                            "Go on although other software for GPUs runs: its nodes stay its own");

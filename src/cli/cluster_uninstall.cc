@@ -69,6 +69,8 @@ void AddClusterUninstallCommand(CommandRegistrar& registrar, CLI::App& group) {
       .add_flag("--keep-policies", options.request.keeps_policies,
                 "Keep GpuPolicies and their definition")
       ->excludes(deletes);
+  command.add_flag("--delete-functions", options.request.deletes_functions,
+                   "Delete the functions that are deployed");
   command.add_flag("--keep-host-files", options.request.keeps_hosts,
                    "Run no pods that remove the agents' files from hosts");
   command.add_flag("--force", options.request.forces, "Go on although pods use GPUs");

@@ -16,7 +16,7 @@
 #include "src/cli/options.h"
 #include "src/cli/version.h"
 #include "src/functions/provider/provider.h"
-#include "src/functions/provider/service.h"
+#include "src/functions/service/service.h"
 #include "src/platform/base/duration.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/log.h"
@@ -92,7 +92,10 @@ StatusOr<ExitCode> RunFnServe(const FnServeOptions& given) {
                    functions::Provider::Open(*loop, programs, options, Random::SeedFromKernel()));
   ASSIGN_OR_RETURN(const std::unique_ptr<functions::Service> service,
                    functions::Service::Start(*loop, *provider, Random::SeedFromKernel(),
-                                             {.version = VersionNumber(), .stopped = [&] {
+                                             {.version = VersionNumber(),
+                                              .queue = {.folder = provider->folders().queue},
+                                              .mesh_folder = MeshFolder(provider->folders()),
+                                              .stopped = [&] {
                                                 // After its answer has been sent.
                                                 loop->After(std::chrono::milliseconds(100),
                                                             [&] { loop->Quit(); });

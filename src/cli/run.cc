@@ -1,5 +1,4 @@
 // `kgpu run job|shell|jupyter`: starts something that needs GPUs.
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <boost/json/array.hpp>
@@ -7,8 +6,6 @@
 #include <boost/json/value.hpp>
 
 #include <CLI/CLI.hpp>
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -29,6 +26,7 @@
 #include "src/cluster/run/view.h"
 #include "src/kube/api/resource.h"
 #include "src/platform/base/duration.h"
+#include "src/platform/base/random_text.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
@@ -52,18 +50,6 @@ struct RunOptions {
   bool is_kept = false;
   bool has_no_volume = false;
 };
-
-StatusOr<std::string> RandomHex(size_t bytes) {
-  std::array<unsigned char, 32> random{};
-  if (getrandom(random.data(), bytes, 0) != static_cast<ssize_t>(bytes)) {
-    return ErrnoStatus(errno, "read random bytes");
-  }
-  std::string text;
-  for (size_t i = 0; i < bytes; ++i) {
-    text += fmt::format("{:02x}", random.at(i));
-  }
-  return text;
-}
 
 std::string PathVariable() {
   constexpr std::string_view kName = "PATH=";

@@ -189,6 +189,19 @@ std::vector<Resource> PolicyResources() {
        .kind = "PriorityClass",
        .short_names = {"pc"},
        .is_namespaced = false},
+      {.plural = "resourcequotas",
+       .singular = "resourcequota",
+       .kind = "ResourceQuota",
+       .short_names = {"quota"},
+       .has_status = true},
+      {.group = "autoscaling",
+       .version = "v2",
+       .plural = "horizontalpodautoscalers",
+       .singular = "horizontalpodautoscaler",
+       .kind = "HorizontalPodAutoscaler",
+       .short_names = {"hpa"},
+       .categories = {"all"},
+       .has_status = true},
   };
 }
 

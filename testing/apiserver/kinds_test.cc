@@ -47,6 +47,19 @@ TEST_F(KindsTest, EventChangesOnlyItsSeries) {
   EXPECT_EQ(MergePatch(path, R"({"note":"other"})")->code, 422);
 }
 
+TEST_F(KindsTest, QuotasAndAutoscalersAreCheckedAndKept) {
+  const char* quotas = "/api/v1/namespaces/default/resourcequotas";
+  EXPECT_EQ(Post(quotas, R"({"metadata":{"name":"q"},"spec":{"hard":{"pods":"1000m"}}})")->code,
+            201);
+  EXPECT_EQ(TextAt(Get(fmt::format("{}/q", quotas))->Json(), {"spec", "hard", "pods"}), "1");
+  const char* scalers = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
+  EXPECT_EQ(Post(scalers, R"({"metadata":{"name":"s"},"spec":{"maxReplicas":3,"minReplicas":1,
+                     "scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"}}})")
+                ->code,
+            201);
+  EXPECT_EQ(Post(scalers, R"({"metadata":{"name":"t"},"spec":{"maxReplicas":"3"}})")->code, 400);
+}
+
 TEST_F(KindsTest, LeaseOfNoDurationIs422) {
   EXPECT_EQ(Post("/apis/coordination.k8s.io/v1/namespaces/default/leases",
                  R"({"metadata":{"name":"l"},"spec":{"leaseDurationSeconds":0}})")

@@ -77,6 +77,60 @@ NetworkPolicyPort
   endPort int
   port intstr
   protocol string
+@io.k8s.api.core.v1
+ResourceQuota -- how much the objects of a namespace may request together
+  apiVersion string
+  kind string
+  metadata ObjectMeta
+  spec ResourceQuotaSpec
+  status ResourceQuotaStatus
+ResourceQuotaSpec
+  hard map[quantity]
+  scopeSelector any
+  scopes []string atomic
+ResourceQuotaStatus
+  hard map[quantity]
+  used map[quantity]
+@io.k8s.api.autoscaling.v2
+HorizontalPodAutoscaler -- how many pods a workload has
+  apiVersion string
+  kind string
+  metadata ObjectMeta
+  spec HorizontalPodAutoscalerSpec
+  status any
+HorizontalPodAutoscalerSpec
+  behavior HorizontalPodAutoscalerBehavior
+  maxReplicas int
+  metrics []MetricSpec atomic
+  minReplicas int
+  scaleTargetRef CrossVersionObjectReference
+HorizontalPodAutoscalerBehavior
+  scaleDown HPAScalingRules
+  scaleUp HPAScalingRules
+HPAScalingRules
+  policies []any atomic
+  selectPolicy string
+  stabilizationWindowSeconds int
+  tolerance quantity
+MetricSpec
+  containerResource any
+  external any
+  object any
+  pods any
+  resource ResourceMetricSource
+  type string
+ResourceMetricSource
+  name string
+  target MetricTarget
+MetricTarget
+  averageUtilization int
+  averageValue quantity
+  type string
+  value quantity
+CrossVersionObjectReference
+  apiVersion string
+  kind string
+  name string
 @io.k8s.api.scheduling.v1
 PriorityClass -- which pods come first
   apiVersion string

@@ -14,6 +14,7 @@
 
 #include "src/cluster/chart/chart.h"
 #include "src/cluster/chart/test_value_sets.h"
+#include "src/functions/manifests/objects.h"
 #include "src/platform/doc/doc.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
@@ -233,6 +234,38 @@ TEST_F(ModelsTest, EveryObjectFitsTheApi) {
     const Result result = Check(chart::PrintJson(RenderSet(set)));
     EXPECT_EQ(result.code, 0) << set.name << ": " << result.out << result.err;
   }
+}
+
+TEST_F(ModelsTest, EveryObjectOfAFunctionFitsTheApi) {
+  functions::Function function{.name = "hello",
+                               .image = "registry.example/hello:1",
+                               .environment = {{"A", "b"}},
+                               .secrets = {"registry", "token"},
+                               .constraints = {"disk=nvme"},
+                               .labels = {{"team", "a"}},
+                               .annotations = {{"example.com/a", "b"}}};
+  function.limits = {.memory = int64_t{1} << 30, .cpu_millis = 1'500};
+  function.requests = {.memory = int64_t{1} << 20, .cpu_millis = 500};
+  function.gpu = {.count = 1, .models = {"H100-SXM5-80GB", "A100-SXM4-80GB"}};
+  function.has_read_only_root = true;
+  function.network = functions::NetworkAccess::kNone;
+  function.scaling.by = functions::ScaledBy::kHpa;
+  const auto objects = functions::ObjectsOf(function, {.space = "fn",
+                                                       .deployed_at = "2026-01-02T03:04:05Z",
+                                                       .replaced_at = "2026-01-02T03:04:05Z",
+                                                       .pull_secrets = {"registry"},
+                                                       .mounted_secrets = {"token"},
+                                                       .mesh_url = "kgpu-gateway.kgpu:31113",
+                                                       .cluster_models = {"T4"}});
+  ASSERT_OK(objects);
+  const json::object list = {
+      {"apiVersion", "v1"},
+      {"kind", "List"},
+      {"items",
+       {objects->deployment, objects->service, objects->scaler.value_or(json::object()),
+        objects->network_policy.value_or(json::object())}}};
+  const Result result = Check(json::serialize(list));
+  EXPECT_EQ(result.code, 0) << result.out << result.err;
 }
 
 TEST_F(ModelsTest, WhatDoesNotFitIsFound) {

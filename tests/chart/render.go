@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,6 +70,7 @@ func render() error {
 		"toJson":  toJSON,
 		"quote":   func(text string) string { return fmt.Sprintf("%q", text) },
 		"nindent": nindent,
+		"fail":    func(text string) (string, error) { return "", errors.New(text) },
 	}
 	paths, err := filepath.Glob(filepath.Join(input.Chart, "templates", "*.yaml"))
 	if err != nil {

@@ -111,6 +111,43 @@ TEST_F(ClusterInstallTest, InstallsUpgradesAndLeavesNothing) {
   EXPECT_EQ(Uninstall().code, 3);
 }
 
+TEST_F(ClusterInstallTest, FunctionsComeWithOneFlagAndLeaveNothing) {
+  const std::string before = Dump();
+  const std::string secret = "/api/v1/namespaces/kgpu/secrets/kgpu-gateway-tokens";
+  const Result installed =
+      Cluster({"install", "--functions", "--set", "functions.quotas={kgpu-functions: {gpus: 4}}",
+               "--timeout", "60s"});
+  ASSERT_EQ(installed.code, 0) << installed.err << installed.out;
+  EXPECT_THAT(installed.err, HasSubstr("the gateway's admin token: kubectl -n kgpu get secret "
+                                       "kgpu-gateway-tokens"));
+  EXPECT_THAT(installed.out, AllOf(HasSubstr("Namespace kgpu-functions: created"),
+                                   HasSubstr("ResourceQuota kgpu-functions/kgpu-functions"),
+                                   HasSubstr("Deployment kgpu/kgpu-gateway")));
+  const std::string tokens = Ask("GET", secret);
+  EXPECT_THAT(tokens, HasSubstr("admin-token"));
+  const Result again = Cluster({"upgrade", "--functions", "--no-wait"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("no changes"));
+  EXPECT_EQ(Ask("GET", secret), tokens);
+
+  // A function, as the gateway deploys it.
+  Ask("POST", "/apis/apps/v1/namespaces/kgpu-functions/deployments",
+      R"({"metadata": {"name": "hello", "labels": {"app.kubernetes.io/managed-by": "kgpu-gateway",
+          "kgpu.dev/function": "hello"}}, "spec": {"selector": {"matchLabels": {"a": "b"}},
+          "template": {"metadata": {"labels": {"a": "b"}},
+                       "spec": {"containers": [{"name": "function", "image": "i"}]}}}})");
+  const Result dropped = Cluster({"upgrade", "--set", "functions.enabled=false", "--no-wait"});
+  EXPECT_EQ(dropped.code, 6) << dropped.out;
+  EXPECT_THAT(dropped.err, HasSubstr("holds Deployment kgpu-functions/hello"));
+  const Result refused = Uninstall();
+  EXPECT_EQ(refused.code, 6) << refused.out;
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("functions are deployed (kgpu-functions/hello)"),
+                                 HasSubstr("--delete-functions")));
+  const Result removed = Cluster({"uninstall", "--yes", "--keep-host-files", "--delete-functions"});
+  ASSERT_EQ(removed.code, 0) << removed.err << removed.out;
+  EXPECT_EQ(Dump(), before);
+}
+
 TEST_F(ClusterInstallTest, AKilledRunIsContinued) {
   const std::string before = Dump();
   Ask("POST", "/stub/faults", R"({"kind": "delay", "delayMs": 20})");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -35,9 +36,14 @@ Status Append(StatusOr<std::vector<Manifest>> some, std::vector<Manifest>& all) 
   return OkStatus();
 }
 
-// "daemonset-kgpu-agent.yaml".
-std::string FileNameOf(const Manifest& manifest) {
-  return fmt::format("{}-{}.yaml", ToLower(KindOf(manifest)), NameOf(manifest));
+// "daemonset-kgpu-agent.yaml"; with the namespace before the name where that is taken.
+std::string FileNameOf(const Manifest& manifest, const std::vector<OutputFile>& files) {
+  const std::string kind = ToLower(KindOf(manifest));
+  std::string name = fmt::format("{}-{}.yaml", kind, NameOf(manifest));
+  if (std::ranges::find(files, name, &OutputFile::path) == files.end()) {
+    return name;
+  }
+  return fmt::format("{}-{}-{}.yaml", kind, SpaceOf(manifest), NameOf(manifest));
 }
 
 // helm installs definitions as they are, without templates: the label that says who manages an
@@ -87,7 +93,7 @@ std::vector<OutputFile> KustomizeFolder(const std::vector<Manifest>& manifests) 
   std::vector<OutputFile> files;
   json::array names;
   for (const Manifest& manifest : manifests) {
-    files.push_back({.path = FileNameOf(manifest), .text = manifest.text});
+    files.push_back({.path = FileNameOf(manifest, files), .text = manifest.text});
     names.push_back(json::value(doc::View(files.back().path)));
   }
   const json::object kustomization = {{"apiVersion", "kustomize.config.k8s.io/v1beta1"},

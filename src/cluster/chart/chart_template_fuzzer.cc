@@ -18,7 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       text, "fuzz",
       {.fields = kFields,
        .file = [](std::string_view) -> std::optional<std::string_view> { return "file\n"; }});
-  if (!rendered.ok() && !kgpu::Message(rendered.status()).starts_with("fuzz:")) {
+  // Errors name the place, but for those that the template itself words.
+  if (!rendered.ok() && text.find("fail") == std::string_view::npos &&
+      !kgpu::Message(rendered.status()).starts_with("fuzz:")) {
     std::abort();
   }
   return 0;

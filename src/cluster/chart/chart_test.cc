@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "src/cluster/chart/chart_files.h"
+#include "src/cluster/chart/template.h"
 #include "src/platform/doc/doc.h"
 #include "testing/status_matchers.h"
 
@@ -21,6 +22,7 @@ namespace kgpu::chart {
 namespace {
 
 namespace json = boost::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -82,6 +84,64 @@ TEST(ChartTest, EverythingIsLabelledAndInItsNamespace) {
       EXPECT_EQ(metadata.at("namespace"), "gpus");
     }
     EXPECT_THAT(manifest.text, Not(HasSubstr("namespace: kgpu\n"))) << "another one was asked for";
+  }
+}
+
+const std::vector<std::string> kGatewayOnSqlite = {"functions.enabled=true",
+                                                   "functions.tokensSecret=tokens"};
+
+TEST(ChartTest, FunctionsBringAGatewayAndTheirNamespaces) {
+  std::vector<std::string> settings = kGatewayOnSqlite;
+  settings.emplace_back("functions.namespaces=[team-a, team-b]");
+  settings.emplace_back("functions.quotas={team-b: {gpus: 4, gpuSecondsPerDay: 3600}}");
+  settings.emplace_back("controller.enabled=false");
+  const std::vector<Manifest> manifests = RenderOk({.settings = settings});
+  std::vector<std::string> found;
+  for (const Manifest& manifest : manifests) {
+    const json::object& metadata = manifest.object.at("metadata").as_object();
+    const json::value* name =
+        metadata.at("labels").as_object().if_contains("app.kubernetes.io/name");
+    if (name != nullptr && *name == "kgpu-gateway") {
+      const json::value* space = metadata.if_contains("namespace");
+      found.push_back(fmt::format("{} {}/{}", KindOf(manifest),
+                                  space == nullptr ? "" : std::string(space->as_string()),
+                                  NameOf(manifest)));
+    }
+  }
+  EXPECT_THAT(
+      found,
+      ElementsAre("Namespace /team-a", "Namespace /team-b", "ServiceAccount kgpu/kgpu-gateway",
+                  "ClusterRole /kgpu-gateway", "ClusterRoleBinding /kgpu-gateway",
+                  "Role kgpu/kgpu-gateway", "Role team-a/kgpu-gateway", "Role team-b/kgpu-gateway",
+                  "RoleBinding kgpu/kgpu-gateway", "RoleBinding team-a/kgpu-gateway",
+                  "RoleBinding team-b/kgpu-gateway", "NetworkPolicy team-a/kgpu-functions",
+                  "NetworkPolicy team-b/kgpu-functions", "NetworkPolicy kgpu/kgpu-gateway",
+                  "ResourceQuota team-b/kgpu-functions", "PersistentVolumeClaim kgpu/kgpu-gateway",
+                  "Service kgpu/kgpu-gateway", "Deployment kgpu/kgpu-gateway"));
+  EXPECT_THAT(manifests.back().text,
+              AllOf(HasSubstr("--function-namespaces=team-a,team-b\n"),
+                    HasSubstr("--gpu-seconds-per-day=team-b=3600\n"), HasSubstr("type: Recreate")));
+}
+
+struct WrongValues {
+  std::vector<std::string> settings;
+  const char* problem;
+};
+
+TEST(ChartTest, ValuesThatMakeNoGatewayAreErrorsWithTheFix) {
+  for (const WrongValues& wrong : std::initializer_list<WrongValues>{
+           {{"functions.replicas=2"},
+            "functions.replicas: must be 1 with functions.queue.by: sqlite"},
+           {{"functions.queue.by=nats"}, "functions.queue.nats.url: missing"},
+           {{"functions.tokensSecret="}, "functions.tokensSecret: missing"},
+           {{"functions.keda.enabled=true"}, "functions.keda.prometheus: missing"},
+           {{"functions.namespaces=[]"}, "functions.namespaces: must name at least one"},
+           {{"functions.namespaces=[kgpu]"}, "must not name the namespace of kgpu itself"}}) {
+    std::vector<std::string> settings = kGatewayOnSqlite;
+    settings.insert(settings.end(), wrong.settings.begin(), wrong.settings.end());
+    const auto values = ReadValues({.settings = settings});
+    ASSERT_OK(values) << wrong.problem;
+    EXPECT_THAT(Render(*values), StatusIs(StatusCode::kInvalidArgument, HasSubstr(wrong.problem)));
   }
 }
 
@@ -151,7 +211,9 @@ TEST(ChartTest, ItsVersionIsThatOfTheProgram) {
 }
 
 TEST(ChartTest, AKustomizeBaseNamesEveryFile) {
-  const std::vector<OutputFile> files = KustomizeFolder(RenderOk({}));
+  std::vector<std::string> settings = kGatewayOnSqlite;
+  settings.emplace_back("functions.namespaces=[team-a, team-b]");
+  const std::vector<OutputFile> files = KustomizeFolder(RenderOk({.settings = settings}));
   ASSERT_EQ(files.back().path, "kustomization.yaml");
   std::set<std::string> paths;
   for (const OutputFile& file : files) {
@@ -159,6 +221,34 @@ TEST(ChartTest, AKustomizeBaseNamesEveryFile) {
     EXPECT_TRUE(&file == &files.back() ||
                 files.back().text.find("- " + file.path + "\n") != std::string::npos)
         << file.path;
+  }
+  EXPECT_TRUE(paths.contains("role-kgpu-gateway.yaml"));
+  EXPECT_TRUE(paths.contains("role-team-b-kgpu-gateway.yaml"));
+}
+
+TEST(ChartTest, HelmKeepsWhatBelongsToFunctions) {
+  const auto values = ReadValues({.settings = kGatewayOnSqlite});
+  ASSERT_OK(values);
+  for (const char* service : {"Helm", "kgpu-cluster"}) {
+    std::set<std::string> kept;
+    for (const char* file : {"gateway.yaml", "function-namespaces.yaml"}) {
+      const json::object fields = {
+          {"Values", values->tree},
+          {"Release", {{"Namespace", "kgpu"}, {"Service", service}, {"Name", "kgpu"}}}};
+      const auto text = RenderTemplate(FindChartFile(std::string("templates/") + file)->text, file,
+                                       {.fields = fields, .file = {}});
+      ASSERT_OK(text);
+      const auto manifests = SplitManifests(*text, file);
+      ASSERT_OK(manifests);
+      for (const Manifest& manifest : *manifests) {
+        if (manifest.text.find("helm.sh/resource-policy: keep") != std::string::npos) {
+          kept.insert(std::string(KindOf(manifest)));
+        }
+      }
+    }
+    EXPECT_EQ(kept, service == std::string_view("Helm")
+                        ? (std::set<std::string>{"Namespace", "PersistentVolumeClaim"})
+                        : std::set<std::string>());
   }
 }
 

@@ -1,4 +1,4 @@
-// What the chart makes of ten sets of values, and the files of deploy/ that are made from it.
+// What the chart makes of twelve sets of values, and the files of deploy/ that are made from it.
 #include "testing/golden.h"
 
 #include <gmock/gmock.h>

@@ -15,7 +15,7 @@ namespace {
 namespace json = boost::json;
 
 // Objects of a kind need those before it.
-constexpr std::array<std::string_view, 19> kOrder = {
+constexpr std::array<std::string_view, 21> kOrder = {
     "Namespace",
     "PriorityClass",
     "CustomResourceDefinition",
@@ -28,7 +28,9 @@ constexpr std::array<std::string_view, 19> kOrder = {
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
     "NetworkPolicy",
+    "ResourceQuota",
     "ConfigMap",
+    "PersistentVolumeClaim",
     "PodDisruptionBudget",
     "Service",
     "DaemonSet",
@@ -41,6 +43,12 @@ std::string_view TextField(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains(json::string_view(key.data(), key.size()));
   const json::string* text = value == nullptr ? nullptr : value->if_string();
   return text == nullptr ? std::string_view() : std::string_view(text->data(), text->size());
+}
+
+std::string_view MetadataText(const Manifest& manifest, std::string_view key) {
+  const json::value* metadata = manifest.object.if_contains("metadata");
+  return metadata != nullptr && metadata->is_object() ? TextField(metadata->get_object(), key)
+                                                      : std::string_view();
 }
 
 bool HasContent(std::string_view text) {
@@ -75,9 +83,11 @@ std::string_view KindOf(const Manifest& manifest) {
 }
 
 std::string_view NameOf(const Manifest& manifest) {
-  const json::value* metadata = manifest.object.if_contains("metadata");
-  return metadata != nullptr && metadata->is_object() ? TextField(metadata->get_object(), "name")
-                                                      : std::string_view();
+  return MetadataText(manifest, "name");
+}
+
+std::string_view SpaceOf(const Manifest& manifest) {
+  return MetadataText(manifest, "namespace");
 }
 
 std::string PrintYaml(const std::vector<Manifest>& manifests) {

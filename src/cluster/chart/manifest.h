@@ -20,6 +20,7 @@ struct Manifest {
 // "" if the field is missing or is no string.
 std::string_view KindOf(const Manifest& manifest);
 std::string_view NameOf(const Manifest& manifest);
+std::string_view SpaceOf(const Manifest& manifest);
 
 // All of them as one YAML file with comments, or as one JSON object of kind List.
 std::string PrintYaml(const std::vector<Manifest>& manifests);

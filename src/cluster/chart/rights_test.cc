@@ -12,6 +12,7 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/cluster/chart/chart.h"
@@ -113,8 +114,8 @@ Lines TextsAt(const json::value& rule, const char* key) {
 }
 
 // What its roles allow.
-Lines AllowedByChart(const std::string& name) {
-  const auto values = ReadValues({});
+Lines AllowedByChart(const std::string& name, std::vector<std::string> settings = {}) {
+  const auto values = ReadValues({.settings = std::move(settings)});
   EXPECT_OK(values);
   const auto manifests = Render(*values);
   EXPECT_OK(manifests);
@@ -161,6 +162,45 @@ TEST_P(RightsTest, TheChartAllowsThatAndNothingElse) {
     needed.insert(requests.begin(), requests.end());
   }
   EXPECT_THAT(AllowedByChart(GetParam()->name), ContainerEq(needed));
+}
+
+// What the gateway's provider for Kubernetes asks for.
+TEST(GatewayRightsTest, TheChartAllowsThisAndNothingElse) {
+  Lines needed = {
+      // Why a pod has no node: src/diagnose/explain/gather.cc.
+      "get nodes", "list nodes", "list pods", "get pods", "list events", "list resourcequotas",
+      "list limitranges", "list runtimeclasses.node.k8s.io", "list deviceclasses.resource.k8s.io",
+      // Which replica scales.
+      "get leases.coordination.k8s.io", "create leases.coordination.k8s.io",
+      "update leases.coordination.k8s.io",
+      // Functions.
+      "get deployments.apps", "list deployments.apps", "watch deployments.apps",
+      "create deployments.apps", "patch deployments.apps", "delete deployments.apps",
+      "patch deployments/scale.apps", "watch pods", "patch pods", "get pods/log", "get secrets",
+      "get configmaps", "create configmaps", "patch configmaps"};
+  Lines owned = {"services", "networkpolicies.networking.k8s.io",
+                 "horizontalpodautoscalers.autoscaling"};
+  const auto need_all = [&] {
+    for (const std::string& resource : owned) {
+      for (const char* verb : {"get", "create", "patch", "delete"}) {
+        needed.insert(fmt::format("{} {}", verb, resource));
+      }
+    }
+  };
+  need_all();
+  const std::vector<std::string> settings = {"functions.enabled=true",
+                                             "functions.allowAnonymous=true"};
+  EXPECT_THAT(AllowedByChart("kgpu-gateway", settings), ContainerEq(needed));
+  owned.insert("scaledobjects.keda.sh");
+  need_all();
+  std::vector<std::string> with_keda = settings;
+  with_keda.emplace_back("functions.keda.enabled=true");
+  with_keda.emplace_back("functions.keda.prometheus=http://prometheus:9090");
+  EXPECT_THAT(AllowedByChart("kgpu-gateway", with_keda), ContainerEq(needed));
+}
+
+TEST(GatewayRightsTest, WithoutFunctionsThereAreNone) {
+  EXPECT_THAT(AllowedByChart("kgpu-gateway"), ::testing::IsEmpty());
 }
 
 }  // namespace

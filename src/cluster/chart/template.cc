@@ -89,13 +89,16 @@ struct Function {
 };
 
 constexpr size_t kMany = 8;
-constexpr std::array<Function, 9> kFunctions = {{
+// Of all ranges of a template together.
+constexpr size_t kMaxTurns = 10'000;
+constexpr std::array<Function, 10> kFunctions = {{
     {"toYaml", 1, 1, "*", &ToYaml},
     {"toJson", 1, 1, "*", &ToJson},
     {"quote", 1, 1, "s", &ToJson},
     {"nindent", 2, 2, "ns", &Nindent},
     {"and", 1, kMany, "********", &And},
     {"or", 1, kMany, "********", &Or},
+    {"fail", 1, 1, "s", nullptr},
     {"not", 1, 1, "*", [](Arguments arguments) { return json::value(!IsTrue(arguments[0])); }},
     {"eq", 2, 2, "ss",
      [](Arguments arguments) { return json::value(arguments[0] == arguments[1]); }},
@@ -105,6 +108,24 @@ constexpr std::array<Function, 9> kFunctions = {{
 
 std::string_view NameOfType(char letter) {
   return letter == 's' ? "a string" : "a number";
+}
+
+// Entries of a list with their numbers, of a map in the order of its keys.
+std::vector<std::pair<json::value, json::value>> EntriesOf(const json::value& value) {
+  std::vector<std::pair<json::value, json::value>> entries;
+  if (const json::array* list = value.if_array()) {
+    for (const json::value& entry : *list) {
+      entries.emplace_back(entries.size(), entry);
+    }
+  } else if (const json::object* map = value.if_object()) {
+    for (const auto& [key, entry] : *map) {
+      entries.emplace_back(json::string(key), entry);
+    }
+    std::ranges::sort(entries, {}, [](const auto& entry) -> std::string_view {
+      return entry.first.get_string();
+    });
+  }
+  return entries;
 }
 
 class TemplateWriter {
@@ -118,6 +139,8 @@ class TemplateWriter {
         out.append(node.text);
       } else if (node.kind == Node::Kind::kIf) {
         RETURN_IF_ERROR(PutIf(node));
+      } else if (node.kind == Node::Kind::kRange) {
+        RETURN_IF_ERROR(PutRange(node));
       } else {
         RETURN_IF_ERROR(PutValue(node.value));
       }
@@ -144,6 +167,25 @@ class TemplateWriter {
       if (is_chosen) {
         return Put(branch.nodes);
       }
+    }
+    return OkStatus();
+  }
+
+  Status PutRange(const Node& node) {
+    ASSIGN_OR_RETURN(const json::value value, Evaluate(node.value));
+    if (!value.is_array() && !value.is_object()) {
+      return Fail(node.value.at, "range must have a list or a map");
+    }
+    const size_t scope = variables_.size();
+    for (auto& [key, entry] : EntriesOf(value)) {
+      if (++turns_ > kMaxTurns) {
+        return Fail(node.value.at, "ranges have more than {} turns", kMaxTurns);
+      }
+      variables_.emplace_back(node.variables[0], std::move(key));
+      variables_.emplace_back(node.variables[1], std::move(entry));
+      const Status status = Put(node.branches[0].nodes);
+      variables_.resize(scope);
+      RETURN_IF_ERROR(status);
     }
     return OkStatus();
   }
@@ -180,14 +222,47 @@ class TemplateWriter {
   }
 
   StatusOr<json::value> FieldOf(const Expression& expression) const {
+    std::span<const std::string> names = expression.names;
+    if (names[0].starts_with('$') && names[0] != "$") {
+      return FieldOfVariable(expression);
+    }
+    if (names[0] == "$") {
+      names = names.subspan(1);
+    } else if (!variables_.empty()) {
+      return Fail(expression.at, "within a range . is the entry: write $.{}",
+                  fmt::join(names, "."));
+    }
     const json::object* fields = &data_.fields;
     const json::value* value = nullptr;
-    for (const std::string& name : expression.names) {
+    for (const std::string& name : names) {
       value = fields == nullptr ? nullptr : fields->if_contains(name);
       if (value == nullptr) {
-        return Fail(expression.at, "there is no .{}", Join(expression.names, "."));
+        return Fail(expression.at, "there is no .{}", fmt::join(names, "."));
       }
       fields = value->if_object();
+    }
+    return value == nullptr ? Fail(expression.at, "$ must be followed by a name")
+                            : StatusOr<json::value>(*value);
+  }
+
+  // The innermost one of the name. What an entry does not have is null: its keys are optional.
+  StatusOr<json::value> FieldOfVariable(const Expression& expression) const {
+    const auto found =
+        std::find_if(variables_.rbegin(), variables_.rend(),
+                     [&](const auto& variable) { return variable.first == expression.names[0]; });
+    if (found == variables_.rend()) {
+      return Fail(expression.at, "there is no variable {}", expression.names[0]);
+    }
+    const json::value* value = &found->second;
+    for (const std::string& name : std::span(expression.names).subspan(1)) {
+      const json::object* fields = value->if_object();
+      if (fields == nullptr) {
+        return Fail(expression.at, "there is no {}", Join(expression.names, "."));
+      }
+      value = fields->if_contains(name);
+      if (value == nullptr) {
+        return json::value();
+      }
     }
     return *value;
   }
@@ -225,12 +300,18 @@ class TemplateWriter {
                     NameOfType(letter));
       }
     }
+    if (found->name == "fail") {
+      const json::string& text = arguments[0].get_string();
+      return InvalidArgument("{}", std::string_view(text.data(), text.size()));
+    }
     return found->run(arguments);
   }
 
   std::string_view text_;
   std::string_view name_;
   const TemplateData& data_;
+  std::vector<std::pair<std::string, json::value>> variables_;
+  size_t turns_ = 0;
 };
 
 }  // namespace

@@ -114,8 +114,11 @@ class TemplateCutter {
   StatusOr<Word> CutWord(size_t at) const {
     const char first = text_[at];
     const auto to = [&](size_t end) { return text_.substr(at, std::min(end, text_.size()) - at); };
-    if (first == '|' || first == '(' || first == ')') {
+    if (first == '|' || first == '(' || first == ')' || first == ',') {
       return Word{.kind = Word::Kind::kSign, .at = at, .text = to(at + 1)};
+    }
+    if (text_.substr(at, 2) == ":=") {
+      return Word{.kind = Word::Kind::kSign, .at = at, .text = to(at + 2)};
     }
     if (first == '"') {
       const size_t end = text_.find_first_of("\"\\\n", at + 1);
@@ -124,8 +127,9 @@ class TemplateCutter {
       }
       return Word{.kind = Word::Kind::kString, .at = at, .text = to(end + 1)};
     }
-    if (first == '.') {
-      const std::string_view field = to(text_.find_first_not_of("." + std::string(kLetters), at));
+    if (first == '.' || first == '$') {
+      const std::string_view field =
+          to(text_.find_first_not_of("." + std::string(kLetters), at + 1));
       if (field.ends_with('.') || field.find("..") != std::string_view::npos) {
         return Fail(at, "\"{}\" must be names separated by dots, such as .Values.image",
                     Printable(field, 40));

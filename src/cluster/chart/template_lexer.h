@@ -12,7 +12,8 @@
 namespace kgpu::chart {
 
 struct Word {
-  enum class Kind : uint8_t { kName, kField, kString, kNumber, kSign };  // kSign: | ( )
+  // kField: .Values.a, $.Values.a, $name.a; kSign: | ( ) , :=
+  enum class Kind : uint8_t { kName, kField, kString, kNumber, kSign };
   Kind kind = Kind::kName;
   size_t at = 0;            // offset in the template
   std::string_view text{};  // as written

@@ -12,6 +12,8 @@ namespace {
 
 // Of parentheses and conditions: far more than a chart has, far less than a stack.
 constexpr size_t kMaxDepth = 30;
+// range $key , $entry :=
+constexpr size_t kWordsOfRange = 5;
 
 class TemplateReader {
  public:
@@ -53,8 +55,8 @@ class TemplateReader {
       if (Begins(piece, "else") || Begins(piece, "end")) {
         break;
       }
-      if (Begins(piece, "if")) {
-        ASSIGN_OR_RETURN(Node node, ReadIf(depth + 1));
+      if (Begins(piece, "if") || Begins(piece, "range")) {
+        ASSIGN_OR_RETURN(Node node, Begins(piece, "if") ? ReadIf(depth + 1) : ReadRange(depth + 1));
         nodes.push_back(std::move(node));
         continue;
       }
@@ -96,6 +98,43 @@ class TemplateReader {
     }
   }
 
+  // Ends at its end.
+  StatusOr<Node> ReadRange(size_t depth) {
+    const Piece& piece = pieces_[next_];
+    if (depth > kMaxDepth) {
+      return Fail(piece.at, "conditions are nested too deep");
+    }
+    Node node{.kind = Node::Kind::kRange, .branches = {}};
+    ASSIGN_OR_RETURN(node.variables, VariablesOf(piece));
+    ASSIGN_OR_RETURN(node.value, ReadAll(piece, kWordsOfRange));
+    ++next_;
+    Branch body;
+    ASSIGN_OR_RETURN(body.nodes, ReadNodes(depth));
+    node.branches.push_back(std::move(body));
+    if (next_ >= pieces_.size()) {
+      return Fail(piece.at, "range has no end");
+    }
+    const Piece& stop = pieces_[next_];
+    if (!Begins(stop, "end") || stop.words.size() != 1) {
+      return Fail(stop.at, "a range must end with end, which stands alone");
+    }
+    return node;
+  }
+
+  // "range $key, $entry := …": the one form of it that does not depend on what "." is.
+  StatusOr<std::vector<std::string>> VariablesOf(const Piece& piece) const {
+    const auto is_variable = [](const Word& word) {
+      return word.kind == Word::Kind::kField && word.text.size() > 1 && word.text[0] == '$' &&
+             word.text.find('.') == std::string_view::npos;
+    };
+    const auto& words = piece.words;
+    if (words.size() <= kWordsOfRange || !is_variable(words[1]) || words[2].text != "," ||
+        !is_variable(words[3]) || words[4].text != ":=" || words[1].text == words[3].text) {
+      return Fail(piece.at, "range must be written as range $key, $entry := .Values.list");
+    }
+    return std::vector<std::string>{std::string(words[1].text), std::string(words[3].text)};
+  }
+
   // "if …" and "else if …".
   StatusOr<size_t> WordsBeforeCondition(const Piece& piece) const {
     const size_t words = Begins(piece, "if") ? 1 : 2;
@@ -113,7 +152,10 @@ class TemplateReader {
     words_ = std::span(piece.words).subspan(begin);
     ASSIGN_OR_RETURN(Expression value, ReadPipeline(piece.at, 0));
     if (!words_.empty()) {
-      return Fail(words_[0].at, "\"{}\" has no opening parenthesis", words_[0].text);
+      return words_[0].text == ")"
+                 ? Fail(words_[0].at, "\"{}\" has no opening parenthesis", words_[0].text)
+                 : Fail(words_[0].at, "\"{}\" is not part of the template language here",
+                        words_[0].text);
     }
     return value;
   }
@@ -148,7 +190,7 @@ class TemplateReader {
   // An operand, or a function with its arguments.
   StatusOr<Expression> ReadCommand(size_t at, size_t depth) {
     std::vector<Expression> operands;
-    while (!words_.empty() && !IsAt("|") && !IsAt(")")) {
+    while (!words_.empty() && (words_[0].kind != Word::Kind::kSign || IsAt("("))) {
       ASSIGN_OR_RETURN(Expression operand, ReadOperand(depth));
       operands.push_back(std::move(operand));
     }
@@ -194,7 +236,8 @@ class TemplateReader {
       operand.constant = *number;
     } else if (word.kind == Word::Kind::kField) {
       operand.kind = Expression::Kind::kField;
-      for (const std::string_view name : Split(word.text.substr(1), '.')) {
+      const size_t dot = word.text.starts_with('.') ? 1 : 0;
+      for (const std::string_view name : Split(word.text.substr(dot), '.')) {
         operand.names.emplace_back(name);
       }
     } else if (word.text == "true" || word.text == "false") {

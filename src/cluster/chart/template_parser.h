@@ -17,7 +17,7 @@ namespace kgpu::chart {
 struct Expression {
   enum class Kind : uint8_t {
     kConstant,  // "text", 4, true
-    kField,     // .Values.a.b: `names` are Values, a, b
+    kField,     // .Values.a.b: `names` are Values, a, b; of $name.a they are $name, a
     kCall,      // a function, or .Files.Get, with its arguments
   };
   Kind kind = Kind::kConstant;
@@ -31,11 +31,13 @@ struct Expression {
 struct Branch;
 
 struct Node {
-  enum class Kind : uint8_t { kText, kValue, kIf };
+  enum class Kind : uint8_t { kText, kValue, kIf, kRange };
   Kind kind = Kind::kText;
-  std::string_view text{};       // kText; borrowed from the template
-  Expression value{};            // kValue
-  std::vector<Branch> branches;  // kIf; without {}, for which clang needs the whole type
+  std::string_view text{};               // kText; borrowed from the template
+  Expression value{};                    // kValue; kRange: the list or map
+  std::vector<std::string> variables{};  // kRange: of the key or index, and of the entry
+  // kIf; kRange has one. Without {}, for which clang needs the whole type.
+  std::vector<Branch> branches;
 };
 
 struct Branch {

@@ -26,6 +26,7 @@ StatusOr<std::string> Fill(std::string_view text) {
                                          {"nothing", nullptr},
                                          {"list", {"x", "y"}},
                                          {"map", {{"k", "v"}, {"m", {1, 2}}}},
+                                         {"entries", {{{"a", "1"}}, {{"b", "2"}}}},
                                          {"none", json::array()}}},
                                        {"Release", {{"Namespace", "kgpu"}}}};
   return RenderTemplate(text, "t.yaml", {.fields = kFields, .file = [](std::string_view path) {
@@ -94,9 +95,23 @@ TEST(TemplateTest, RefusesWhatItDoesNotKnow) {
            {"{{ .Values.number }}", "use toJson or toYaml"},
            {"{{ .Values.map }}", "use toJson or toYaml"},
            {"{{ .Values.nothing }}", "use toJson or toYaml"},
-           {"{{ range .Values.list }}{{ end }}", "\"end\" belongs to no if"},
+           {"{{ range .Values.list }}{{ end }}", "must be written as range $key, $entry :="},
+           {"{{ range $a, $a := .Values.list }}{{ end }}", "must be written as"},
+           {"{{ range $a.b, $c := .Values.list }}{{ end }}", "must be written as"},
+           {"{{ range $a, $b := .Values.name }}{{ end }}", "must have a list or a map"},
+           {"{{ range $a, $b := .Values.list }}", "range has no end"},
+           {"{{ range $a, $b := .Values.list }}{{ else }}{{ end }}", "must end with end"},
+           {"{{ range $a, $b := .Values.list }}{{ .Values.name }}{{ end }}",
+            "within a range . is the entry: write $.Values.name"},
+           {"{{ range $a, $b := .Values.list }}{{ $b.x }}{{ end }}", "there is no $b.x"},
+           {"{{ range $a, $b := .Values.list }}{{ $ }}{{ end }}", "$ must be followed"},
+           {"{{ $b }}", "there is no variable $b"},
+           {"{{ fail .Values.name }}", "a"},
+           {"{{ fail .Values.map }}", "argument 1 of fail must be a string"},
+           {"{{ .Values.name, .Values.name }}", "\",\" is not part of the template language"},
            {"{{ include \"x\" }}", "\"include\" is no function"},
-           {"{{ $x := 1 }}", "\"$\" is not part of the template language"},
+           {"{{ $x := 1 }}", "\":=\" is not part of the template language"},
+           {"{{ % }}", "\"%\" is not part of the template language"},
            {"{{ .Values.name", "the action has no end"},
            {"{{ }}", "must contain something"},
            {"{{ /* a }}", "the comment has no end"},
@@ -120,6 +135,42 @@ TEST(TemplateTest, RefusesWhatItDoesNotKnow) {
     EXPECT_THAT(Fill(wrong.text), StatusIs(StatusCode::kInvalidArgument, HasSubstr(wrong.error)))
         << wrong.text;
   }
+}
+
+TEST(TemplateTest, RepeatsForListsAndMaps) {
+  EXPECT_THAT(Fill("{{ range $i, $x := .Values.list }}{{ if $i }},{{ end }}{{ $x }}{{ end }}"),
+              IsOkAndHolds("x,y"));
+  EXPECT_THAT(Fill("{{ range $key, $x := .Values.map }}{{ $key }}={{ toJson $x }} {{ end }}"),
+              IsOkAndHolds("k=\"v\" m=[1,2] "));
+  EXPECT_THAT(Fill("{{ range $i, $x := .Values.list }}{{ $.Values.name }}{{ end }}"),
+              IsOkAndHolds("aa"));
+  EXPECT_THAT(Fill("{{ range $i, $x := .Values.none }}{{ $x }}{{ end }}{{ .Values.name }}"),
+              IsOkAndHolds("a"));
+}
+
+TEST(TemplateTest, VariablesEndWithTheirRange) {
+  EXPECT_THAT(Fill("{{ range $i, $x := .Values.list }}{{ range $j, $x := $.Values.list }}{{ $x }}"
+                   "{{ end }}{{ $x }} {{ end }}"),
+              IsOkAndHolds("xyx xyy "));
+  EXPECT_THAT(Fill("{{ range $i, $x := .Values.list }}{{ end }}{{ $x }}"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("there is no variable $x")));
+}
+
+TEST(TemplateTest, AnEntryMayLackAKey) {
+  EXPECT_THAT(Fill("{{ range $i, $x := .Values.entries }}{{ if $x.a }}{{ $x.a }}{{ else }}none"
+                   "{{ end }} {{ end }}"),
+              IsOkAndHolds("1 none "));
+}
+
+TEST(TemplateTest, RangesTogetherHaveALimit) {
+  std::string text;
+  for (int i = 0; i < 20; ++i) {
+    text += fmt::format("{{{{ range $i{0}, $x{0} := $.Values.list }}}}", i);
+  }
+  for (int i = 0; i < 20; ++i) {
+    text += "{{ end }}";
+  }
+  EXPECT_THAT(Fill(text), StatusIs(StatusCode::kInvalidArgument, HasSubstr("more than 10000")));
 }
 
 TEST(TemplateTest, RefusesWhatIsNestedTooDeep) {

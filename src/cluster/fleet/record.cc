@@ -8,6 +8,7 @@
 #include <array>
 
 #include "src/kube/api/json.h"
+#include "src/platform/base/stable_hash.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/time_text.h"
 
@@ -135,11 +136,8 @@ StatusOr<FenceRecord> ParseFenceRecord(std::string_view text) {
 
 std::string PodName(std::string_view role, std::string_view node_uid, WallTime since,
                     uint32_t attempt) {
-  // FNV-1a, 64 bits: stable over versions and processes, unlike std::hash.
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : fmt::format("{}/{}/{}/{}", role, node_uid, FormatTime(since), attempt)) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
+  const uint64_t hash =
+      StableHash(fmt::format("{}/{}/{}/{}", role, node_uid, FormatTime(since), attempt));
   return fmt::format("kgpu-{}-{:016x}", role, hash);
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "src/cluster/install/leftovers.h"
 #include "src/kube/api/json.h"
 #include "src/kube/api/writes.h"
 #include "src/platform/base/status_macros.h"
@@ -27,6 +28,7 @@ class Installer {
     ASSIGN_OR_RETURN(before_, ReadRecord(client_, request_.space));
     report_.version_before = before_ ? before_->version : "";
     RETURN_IF_ERROR(LookAtObjects());
+    RETURN_IF_ERROR(CheckOldSpaces());
     if (request_.is_dry_run) {
       RETURN_IF_ERROR(Apply(request_.objects));
       return RemoveOld();
@@ -61,6 +63,40 @@ class Installer {
       after_.push_back({.ref = ref, .existed = existed});
     }
     return OkStatus();
+  }
+
+  // A namespace that is no longer rendered would take along what people have put into it.
+  Status CheckOldSpaces() {
+    for (const InstalledObject& object : OldObjects()) {
+      const std::string& space = object.ref.name;
+      if (object.ref.kind != "Namespace" || object.existed || space == request_.space) {
+        continue;
+      }
+      ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(space));
+      if (!names.empty()) {
+        return FailedPrecondition(
+            "Namespace {} is no longer part of the installation and would be removed, but holds "
+            "{}: delete that first (functions with kgpu fn delete), or keep the namespace in "
+            "functions.namespaces; nothing was changed",
+            space, SomeOf(names));
+      }
+    }
+    return OkStatus();
+  }
+
+  // Functions, and what is not ours.
+  StatusOr<std::vector<std::string>> NamesIn(const std::string& space) {
+    ASSIGN_OR_RETURN(const SpaceContents contents, LookIntoSpace(client_, kinds_, space));
+    std::vector<std::string> names;
+    for (const ObjectRef& ref : contents.own) {
+      if (ref.kind == "Deployment") {
+        names.push_back(kube::TextOf(ref));
+      }
+    }
+    for (const ObjectRef& ref : contents.foreign) {
+      names.push_back(kube::TextOf(ref));
+    }
+    return names;
   }
 
   StatusOr<std::optional<json::value>> Find(const ObjectRef& ref) {

@@ -12,12 +12,16 @@
 #include "src/kube/api/resource.h"
 #include "src/node/object/object_writer.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::install {
 namespace {
 
 namespace json = boost::json;
 
+constexpr size_t kMaxNamed = 5;
+
+constexpr kube::Resource kDeployments{"apps", "v1", "deployments"};
 constexpr kube::Resource kPolicies{"kgpu.dev", "v1alpha1", "gpupolicies"};
 
 // What controllers of Kubernetes or OpenShift put into every namespace.
@@ -32,6 +36,10 @@ constexpr std::array<std::string_view, 9> kUsualNames = {"ConfigMap/kube-root-ca
                                                          "ConfigMap/istio-ca-root-cert"};
 constexpr std::array<std::string_view, 4> kPassingKinds = {"Event", "Endpoints", "EndpointSlice",
                                                            "PodMetrics"};
+
+bool IsOfGateway(const json::value& object) {
+  return kube::TextField(object, {"metadata", "labels", kManagedBy}) == kGatewayManager;
+}
 
 // Whether the object goes with one of ours or of Kubernetes' controllers. A node stays, and with it
 // the pods that our controller runs there.
@@ -61,7 +69,7 @@ bool IsOwn(const std::string& kind, const json::value& object) {
   const bool is_lease = kind == "Lease" && kube::NameOf(object).starts_with("kgpu-");
   const bool is_feature =
       !kube::TextField(object, {"metadata", "annotations", node::kDigestAnnotation}).empty();
-  return IsOurs(object) || is_lease || is_feature;
+  return IsOurs(object) || is_lease || is_feature || IsOfGateway(object);
 }
 
 bool RequestsGpus(const json::value& pod) {
@@ -81,6 +89,13 @@ bool RequestsGpus(const json::value& pod) {
 }
 
 }  // namespace
+
+std::string SomeOf(const std::vector<std::string>& names) {
+  const size_t shown = std::min(names.size(), kMaxNamed);
+  const std::string text = Join(
+      std::vector<std::string>(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown)), ", ");
+  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
 
 StatusOr<std::vector<kube::ObjectRef>> FindLabelled(kube::BlockingClient& client,
                                                     kube::Kinds& kinds) {
@@ -163,13 +178,27 @@ StatusOr<std::vector<kube::ObjectRef>> FindNodePods(kube::BlockingClient& client
   return refs;
 }
 
+StatusOr<std::vector<kube::ObjectRef>> FindFunctions(kube::BlockingClient& client) {
+  ASSIGN_OR_RETURN(
+      const std::vector<json::value> deployments,
+      kube::ListAll(client, kDeployments.Collection(),
+                    fmt::format("{}={},kgpu.dev/function", kManagedBy, kGatewayManager)));
+  std::vector<kube::ObjectRef> refs;
+  for (const json::value& deployment : deployments) {
+    refs.push_back({"apps/v1", "Deployment", std::string(kube::NamespaceOf(deployment)),
+                    std::string(kube::NameOf(deployment))});
+  }
+  return refs;
+}
+
 StatusOr<std::vector<std::string>> FindGpuPods(kube::BlockingClient& client,
                                                const std::set<std::string>& nodes) {
   std::vector<std::string> names;
   RETURN_IF_ERROR(
       kube::ForEachObject(client, kube::kPods.Collection(), "", [&](const json::value& pod) {
         const std::string_view phase = kube::TextField(pod, {"status", "phase"});
-        if (phase != "Succeeded" && phase != "Failed" && !IsOurs(pod) && RequestsGpus(pod) &&
+        if (phase != "Succeeded" && phase != "Failed" && !IsOurs(pod) && !IsOfGateway(pod) &&
+            RequestsGpus(pod) &&
             nodes.contains(std::string(kube::TextField(pod, {"spec", "nodeName"})))) {
           names.push_back(fmt::format("{}/{}", kube::NamespaceOf(pod), kube::NameOf(pod)));
         }

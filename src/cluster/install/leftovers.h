@@ -11,6 +11,9 @@
 
 namespace kgpu::install {
 
+// "a, b, c and 4 more".
+std::string SomeOf(const std::vector<std::string>& names);
+
 // Objects of every kind that the cluster serves which carry the labels of an installation, or of
 // what its controller makes; not what goes with its owner. Errors of all: those of Send.
 StatusOr<std::vector<kube::ObjectRef>> FindLabelled(kube::BlockingClient& client,
@@ -31,7 +34,11 @@ StatusOr<std::vector<std::string>> FindPolicies(kube::BlockingClient& client);
 StatusOr<std::vector<kube::ObjectRef>> FindNodePods(kube::BlockingClient& client,
                                                     const std::string& space);
 
-// "ns/name" of the running pods on `nodes` that have requested GPUs, without ours.
+// The Deployments that a gateway has made of functions, in every namespace.
+StatusOr<std::vector<kube::ObjectRef>> FindFunctions(kube::BlockingClient& client);
+
+// "ns/name" of the running pods on `nodes` that have requested GPUs, without ours and those of
+// functions.
 StatusOr<std::vector<std::string>> FindGpuPods(kube::BlockingClient& client,
                                                const std::set<std::string>& nodes);
 

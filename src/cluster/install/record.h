@@ -18,6 +18,8 @@ namespace kgpu::install {
 inline constexpr std::string_view kManager = "kgpu-cluster";  // field manager and label
 // The label of what the controller makes.
 inline constexpr std::string_view kControllerManager = "kgpu-controller";
+// The label of functions, and of what their gateway keeps beside them.
+inline constexpr std::string_view kGatewayManager = "kgpu-gateway";
 inline constexpr std::string_view kManagedBy = "app.kubernetes.io/managed-by";
 inline constexpr std::string_view kPartOf = "app.kubernetes.io/part-of";
 inline constexpr std::string_view kRecordName = "kgpu-install";

@@ -29,16 +29,7 @@ using kube::ObjectRef;
 using kube::RemoveTarget;
 
 constexpr std::chrono::milliseconds kUninstallReach{30'000};
-constexpr size_t kMaxNamed = 5;
 constexpr std::string_view kAgentName = "kgpu-agent";
-
-// "a, b, c and 4 more".
-std::string Some(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kMaxNamed);
-  const std::string text = Join(
-      std::vector<std::string>(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown)), ", ");
-  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
-}
 
 class Uninstaller {
  public:
@@ -50,9 +41,11 @@ class Uninstaller {
     RETURN_IF_ERROR(FindObjects());
     RETURN_IF_ERROR(CheckTaken());
     RETURN_IF_ERROR(CheckPolicies());
+    RETURN_IF_ERROR(CheckFunctions());
     RETURN_IF_ERROR(CheckPods());
     RETURN_IF_ERROR(RecordHosts());
     RETURN_IF_ERROR(Remove(kube::kWorkloadOrder));
+    RETURN_IF_ERROR(RemoveFunctions());
     RETURN_IF_ERROR(RemoveNodePods());
     RETURN_IF_ERROR(ClearNodes());
     const Status hosts = ClearHostFiles();
@@ -61,6 +54,7 @@ class Uninstaller {
     }
     RETURN_IF_ERROR(Remove(kRestOrder));
     RETURN_IF_ERROR(Release());
+    RETURN_IF_ERROR(RemoveFunctionSpaces());
     RETURN_IF_ERROR(RemoveSpace());
     return hosts;
   }
@@ -83,7 +77,7 @@ class Uninstaller {
     }
     ASSIGN_OR_RETURN(const std::vector<ObjectRef> labelled, FindLabelled(client_, kinds_));
     for (const ObjectRef& ref : labelled) {
-      if (ref.space.empty() || ref.space == request_.space) {
+      if (ref.space.empty() || ref.space == request_.space || IsOfFunctions(ref)) {
         refs.insert(ref);
       } else if (!record_ && ref.kind == "DaemonSet" && ref.name == kAgentName) {
         return NotFound("kgpu is not installed in namespace {}, but in {}: set --namespace {}",
@@ -96,8 +90,16 @@ class Uninstaller {
     }
     for (const ObjectRef& ref : refs) {
       RETURN_IF_ERROR(LookAt(ref, existed.contains(ref)));
+      if (!ref.space.empty() && ref.space != request_.space) {
+        function_spaces_.insert(ref.space);
+      }
     }
     return FindAgents();
+  }
+
+  // Of an installation without a record: what the chart puts into the namespaces of functions.
+  static bool IsOfFunctions(const ObjectRef& ref) {
+    return ref.name == kGatewayManager || ref.name == "kgpu-functions";
   }
 
   Status LookAt(const ObjectRef& ref, bool existed) {
@@ -189,7 +191,7 @@ class Uninstaller {
                      "nodes were taken over from other software ({}), which would stay away from "
                      "them: first run kgpu cluster adopt --hand-back, or --finish; nothing was "
                      "changed",
-                     Some(names));
+                     SomeOf(names));
   }
 
   Status CheckPolicies() {
@@ -209,7 +211,32 @@ class Uninstaller {
                : FailedPrecondition(
                      "GpuPolicies exist ({}): remove them too with --delete-policies, or keep "
                      "them and their definition with --keep-policies; nothing was changed",
-                     Some(policies));
+                     SomeOf(policies));
+  }
+
+  Status CheckFunctions() {
+    ASSIGN_OR_RETURN(functions_, FindFunctions(client_));
+    if (functions_.empty() || request_.deletes_functions) {
+      return OkStatus();
+    }
+    std::vector<std::string> names;
+    for (const ObjectRef& function : functions_) {
+      names.push_back(fmt::format("{}/{}", function.space, function.name));
+    }
+    return FailedPrecondition(
+        "functions are deployed ({}): remove them too with --delete-functions, or delete them "
+        "with kgpu fn delete; nothing was changed",
+        SomeOf(names));
+  }
+
+  // The gateway is gone, and makes no new ones.
+  Status RemoveFunctions() {
+    std::vector<RemoveTarget> targets;
+    for (const ObjectRef& function : functions_) {
+      function_spaces_.insert(function.space);
+      targets.push_back({function, ""});
+    }
+    return RemoveNow(std::move(targets));
   }
 
   Status CheckPods() {
@@ -223,7 +250,7 @@ class Uninstaller {
                : FailedPrecondition(
                      "{} pods use GPUs ({}): they would keep running, but their containers could "
                      "not be started again: stop them first, or use --force; nothing was changed",
-                     pods.size(), Some(pods));
+                     pods.size(), SomeOf(pods));
   }
 
   // The targets of this order and above.
@@ -236,8 +263,12 @@ class Uninstaller {
       }
       return is_now;
     });
+    return RemoveNow(std::move(now));
+  }
+
+  Status RemoveNow(std::vector<RemoveTarget> targets) {
     const std::vector<kube::RemoveResult> results = kube::RemoveObjects(
-        client_, kinds_, std::move(now),
+        client_, kinds_, std::move(targets),
         {.is_dry_run = request_.is_dry_run,
          .gone_time = request_.time,
          .on_result = [this](const kube::RemoveResult& result) { Note(result); }});
@@ -284,7 +315,7 @@ class Uninstaller {
       return OkStatus();
     }
     if (request_.is_dry_run) {
-      Removed(fmt::format("files of the agents on {} hosts ({})", hosts_.size(), Some(hosts_)));
+      Removed(fmt::format("files of the agents on {} hosts ({})", hosts_.size(), SomeOf(hosts_)));
       return OkStatus();
     }
     ASSIGN_OR_RETURN(const std::vector<ClearedHost> hosts,
@@ -305,7 +336,7 @@ class Uninstaller {
                : FailedPrecondition(
                      "files of the agent may be left on {}: everything else is removed; there, "
                      "run: kgpu node clear --host-files",
-                     Some(problems));
+                     SomeOf(problems));
   }
 
   Status Release() {
@@ -319,13 +350,43 @@ class Uninstaller {
     return OkStatus();
   }
 
+  // What the gateway kept beside functions, and the namespaces that were made for them: not those
+  // that hold something else, such as a secret.
+  Status RemoveFunctionSpaces() {
+    for (const std::string& space : function_spaces_) {
+      ASSIGN_OR_RETURN(const SpaceContents contents, LookIntoSpace(client_, kinds_, space));
+      std::vector<RemoveTarget> targets;
+      // In a dry run, what was to be removed before is still there.
+      for (const ObjectRef& ref : request_.is_dry_run ? std::vector<ObjectRef>() : contents.own) {
+        targets.push_back({ref, ""});
+      }
+      const auto made = FindSpace(space);
+      const bool is_ours = made != targets_.end();
+      if (is_ours) {
+        if (contents.foreign.empty()) {
+          targets.push_back(*made);
+        }
+        targets_.erase(made);
+      }
+      RETURN_IF_ERROR(RemoveNow(std::move(targets)));
+      if (is_ours && !contents.foreign.empty()) {
+        RETURN_IF_ERROR(KeepSpace(space, contents.foreign));
+      }
+    }
+    return OkStatus();
+  }
+
+  std::vector<RemoveTarget>::iterator FindSpace(const std::string& space) {
+    return std::ranges::find_if(targets_, [&](const RemoveTarget& target) {
+      return target.ref.kind == "Namespace" && target.ref.name == space;
+    });
+  }
+
   // Definitions and the namespace, with the record in it, come last: until then an interrupted run
   // can be continued.
   Status RemoveSpace() {
     ASSIGN_OR_RETURN(const SpaceContents contents, LookIntoSpace(client_, kinds_, request_.space));
-    const auto space = std::ranges::find_if(targets_, [&](const RemoveTarget& target) {
-      return target.ref.kind == "Namespace" && target.ref.name == request_.space;
-    });
+    const auto space = FindSpace(request_.space);
     const bool is_ours = space != targets_.end();
     if (is_ours && contents.foreign.empty()) {
       return Remove(0);
@@ -339,19 +400,18 @@ class Uninstaller {
     }
     RETURN_IF_ERROR(Remove(0));
     RETURN_IF_ERROR(RemoveRecord());
-    return is_ours ? KeepSpace(contents.foreign) : OkStatus();
+    return is_ours ? KeepSpace(request_.space, contents.foreign) : OkStatus();
   }
 
-  Status KeepSpace(const std::vector<ObjectRef>& foreign) {
+  Status KeepSpace(const std::string& space, const std::vector<ObjectRef>& foreign) {
     std::vector<std::string> names;
     names.reserve(foreign.size());
     for (const ObjectRef& ref : foreign) {
       names.push_back(kube::TextOf(ref));
     }
-    report_.stays.push_back(fmt::format("Namespace {}: holds {}", request_.space, Some(names)));
-    return request_.is_dry_run
-               ? OkStatus()
-               : ReleaseFields(client_, kinds_, {"v1", "Namespace", "", request_.space});
+    report_.stays.push_back(fmt::format("Namespace {}: holds {}", space, SomeOf(names)));
+    return request_.is_dry_run ? OkStatus()
+                               : ReleaseFields(client_, kinds_, {"v1", "Namespace", "", space});
   }
 
   Status RemoveRecord() {
@@ -377,6 +437,8 @@ class Uninstaller {
   std::optional<Record> record_;
   std::vector<RemoveTarget> targets_;
   std::vector<ObjectRef> to_release_;
+  std::vector<ObjectRef> functions_;
+  std::set<std::string> function_spaces_;
   json::value agent_;               // the DaemonSet; null if it is gone
   std::vector<std::string> hosts_;  // where its pods run
 };

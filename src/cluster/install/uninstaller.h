@@ -18,6 +18,7 @@ struct UninstallRequest {
   bool is_dry_run = false;
   bool deletes_policies = false;            // GpuPolicies go with their definition
   bool keeps_policies = false;              // they stay, and so does the definition
+  bool deletes_functions = false;           // those that are deployed go too
   bool keeps_hosts = false;                 // no pods that clear the hosts' files
   bool forces = false;                      // although pods use GPUs
   bool hands_back = false;                  // although nodes are taken over from others
@@ -32,8 +33,8 @@ struct UninstallReport {
 
 // Can be ended at any request: the same call later continues. `report` says what was done, in a dry
 // run what would be, also after an error. Errors: NotFound (nothing is installed);
-// FailedPrecondition, before anything is changed (policies or pods that use GPUs exist), or at the
-// end (a host's files could not be cleared: named, with the command); those of Send.
+// FailedPrecondition, before anything is changed (policies, functions or pods that use GPUs exist),
+// or at the end (a host's files could not be cleared: named, with the command); those of Send.
 Status Uninstall(kube::BlockingClient& client, kube::Kinds& kinds, const UninstallRequest& request,
                  UninstallReport& report);
 

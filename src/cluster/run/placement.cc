@@ -9,6 +9,7 @@
 
 #include "src/gpu/cuda/compatibility.h"
 #include "src/kube/api/json.h"
+#include "src/node/labels/model_affinity.h"
 #include "src/platform/base/ascii.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -20,35 +21,10 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view kGpu = "nvidia.com/gpu";
-constexpr std::string_view kProduct = "nvidia.com/gpu.product";
-constexpr std::string_view kMemory = "nvidia.com/gpu.memory";
 constexpr std::string_view kDriver = "nvidia.com/cuda.driver-version.full";
 constexpr std::string_view kDriverMajor = "nvidia.com/cuda.driver-version.major";
-constexpr std::string_view kModelPrefix = "kgpu.dev/gpu.model.";
+constexpr std::string_view kModelPrefix = labels::kModelLabelPrefix;
 constexpr std::string_view kCount = ".count";
-constexpr size_t kMaxLabelName = 63;
-constexpr int64_t kMostWeight = 100;
-
-std::string ModelLabel(std::string_view model, std::string_view what) {
-  return fmt::format("{}{}.{}", kModelPrefix, model, what);
-}
-
-// Kubernetes refuses longer names, so no node has such a label.
-bool HasModelLabel(std::string_view model) {
-  const std::string label = ModelLabel(model, "memory");
-  return label.size() - label.find('/') - 1 <= kMaxLabelName;
-}
-
-// The values of GPU Feature Discovery's label for `model`.
-std::vector<std::string> Products(const std::string& model) {
-  std::vector<std::string> products;
-  for (const char* maker : {"", "NVIDIA-", "Tesla-"}) {
-    for (const char* end : {"", "-SHARED"}) {
-      products.push_back(fmt::format("{}{}{}", maker, model, end));
-    }
-  }
-  return products;
-}
 
 std::string_view LabelOf(const NodeGpus& node, std::string_view key) {
   const auto found = node.labels.find(key);
@@ -62,15 +38,15 @@ int64_t NumberOf(std::string_view text) {
 // Whether the node has GPUs of `model` ("": any) with the memory.
 bool HasModel(const NodeGpus& node, const std::string& model, int64_t memory_mib) {
   if (model.empty()) {
-    return NumberOf(LabelOf(node, kMemory)) >= memory_mib;
+    return NumberOf(LabelOf(node, labels::kMemoryLabel)) >= memory_mib;
   }
   if (const auto found = node.models.find(model); found != node.models.end()) {
     return found->second >= memory_mib;
   }
-  const std::vector<std::string> products = Products(model);
+  const std::vector<std::string> products = labels::ProductsOf(model);
   return node.models.empty() &&
-         std::ranges::find(products, LabelOf(node, kProduct)) != products.end() &&
-         NumberOf(LabelOf(node, kMemory)) >= memory_mib;
+         std::ranges::find(products, LabelOf(node, labels::kProductLabel)) != products.end() &&
+         NumberOf(LabelOf(node, labels::kMemoryLabel)) >= memory_mib;
 }
 
 // "nvidia.com/gpu-a100-sxm4-80gb" for A100-SXM4-80GB: a pool of one model.
@@ -144,39 +120,6 @@ std::string ChooseResource(const RunRequest& request, const std::vector<NodeGpus
   return best;
 }
 
-json::object Rule(std::string_view key, std::string_view op,
-                  const std::vector<std::string>& values = {}) {
-  json::object rule = {{"key", doc::View(key)}, {"operator", doc::View(op)}};
-  if (!values.empty()) {
-    rule["values"] = doc::Texts(values);
-  }
-  return rule;
-}
-
-json::object AtLeast(std::string_view key, int64_t least) {
-  return Rule(key, "Gt", {std::to_string(least - 1)});
-}
-
-// The terms for one model, or for all if it is empty; one of them must match.
-std::vector<json::array> TermsOf(const RunRequest& request, const std::string& model) {
-  std::vector<json::array> terms;
-  const auto add = [&](json::array rules, std::string_view memory_label) {
-    if (request.memory_mib > 0) {
-      rules.push_back(AtLeast(memory_label, request.memory_mib));
-    }
-    terms.push_back(std::move(rules));
-  };
-  if (model.empty()) {
-    add({}, kMemory);
-    return terms;
-  }
-  if (HasModelLabel(model)) {
-    add({Rule(ModelLabel(model, "count"), "Exists")}, ModelLabel(model, "memory"));
-  }
-  add({Rule(kProduct, "In", Products(model))}, kMemory);
-  return terms;
-}
-
 // Where the common resource would give GPUs that are not wanted.
 std::set<std::string> ModelsToAvoid(const RunRequest& request, const std::string& resource,
                                     const std::vector<NodeGpus>& nodes) {
@@ -202,14 +145,14 @@ struct DriverRule {
 void AddRequired(json::array term, const DriverRule& driver, json::array& required) {
   json::array others = term;
   if (driver.least > 0) {
-    term.push_back(AtLeast(kDriverMajor, driver.least));
+    term.push_back(labels::AtLeastRule(kDriverMajor, driver.least));
   }
   if (!term.empty()) {
-    required.emplace_back(json::object{{"matchExpressions", std::move(term)}});
+    required.push_back(labels::RequiredTerm(std::move(term)));
   }
   if (driver.least > 0 && driver.has_unknown) {
-    others.push_back(Rule(kDriverMajor, "DoesNotExist"));
-    required.emplace_back(json::object{{"matchExpressions", std::move(others)}});
+    others.push_back(labels::LabelRule(kDriverMajor, "DoesNotExist"));
+    required.push_back(labels::RequiredTerm(std::move(others)));
   }
 }
 
@@ -221,30 +164,20 @@ json::object AffinityOf(const RunRequest& request, const std::string& resource,
                                                                    : request.models;
   json::array common;
   for (const std::string& model : ModelsToAvoid(request, resource, nodes)) {
-    common.push_back(Rule(ModelLabel(model, "count"), "DoesNotExist"));
+    common.push_back(labels::WithoutModelRule(model));
   }
   json::array required;
   json::array preferred;
   for (size_t i = 0; i < models.size(); ++i) {
-    for (json::array& rules : TermsOf(request, models[i])) {
+    for (json::array& rules : labels::ModelTerms(models[i], request.memory_mib)) {
       if (models.size() > 1) {
-        const auto weight = std::max<int64_t>(1, kMostWeight - 10 * static_cast<int64_t>(i));
-        preferred.push_back({{"weight", weight}, {"preference", {{"matchExpressions", rules}}}});
+        preferred.push_back(labels::PreferredTerm(rules, i));
       }
       rules.insert(rules.end(), common.begin(), common.end());
       AddRequired(std::move(rules), driver, required);
     }
   }
-  json::object node_affinity;
-  if (!required.empty()) {
-    node_affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {
-        {"nodeSelectorTerms", std::move(required)}};
-  }
-  if (!preferred.empty()) {
-    node_affinity["preferredDuringSchedulingIgnoredDuringExecution"] = std::move(preferred);
-  }
-  return node_affinity.empty() ? json::object()
-                               : json::object{{"nodeAffinity", std::move(node_affinity)}};
+  return labels::NodeAffinity(std::move(required), std::move(preferred));
 }
 
 StatusOr<DriverRule> DriverRuleFor(const RunRequest& request, const CudaNeed& need,
@@ -311,7 +244,7 @@ NodeGpus ReadNodeGpus(const json::value& node) {
     }
   }
   for (auto& [model, memory] : gpus.models) {
-    memory = NumberOf(LabelOf(gpus, ModelLabel(model, "memory")));
+    memory = NumberOf(LabelOf(gpus, labels::ModelLabel(model, "memory")));
   }
   if (auto driver = cuda::DriverVersion::Parse(LabelOf(gpus, kDriver)); driver.ok()) {
     gpus.driver = *driver;

@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-#include "src/functions/provider/function_call.h"
+#include "src/functions/service/function_call.h"
 #include "src/functions/spec/checks.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"

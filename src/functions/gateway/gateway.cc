@@ -10,8 +10,8 @@
 #include "src/functions/gateway/fx_gateway.h"
 #include "src/functions/gateway/metrics_caller.h"
 #include "src/functions/gateway/openapi.h"
-#include "src/functions/provider/async_call.h"
-#include "src/functions/provider/function_call.h"
+#include "src/functions/service/async_call.h"
+#include "src/functions/service/function_call.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
@@ -27,31 +27,16 @@ constexpr size_t kMaxCallers = 1'024;
 // Of a gRPC message besides a call's input.
 constexpr size_t kRoomForFields = size_t{64} << 10;
 constexpr uint64_t kLongestDeadlineMs = 86'400'000;
-constexpr char kDeadlineHeader[] = "X-Deadline-Ms";
 constexpr char kForwardedFor[] = "X-Forwarded-For";
 constexpr char kForwardedProto[] = "X-Forwarded-Proto";
 constexpr std::string_view kCorsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE";
 // Ours to say.
-constexpr std::array<std::string_view, 4> kReplaced = {functions::kFaultHeader, kDeadlineHeader,
-                                                       kForwardedFor, kForwardedProto};
+constexpr std::array<std::string_view, 4> kReplaced = {
+    functions::kFaultHeader, functions::kDeadlineHeader, kForwardedFor, kForwardedProto};
 
 bool IsAny(std::string_view name, std::span<const std::string_view> names) {
   return std::ranges::any_of(
       names, [name](std::string_view other) { return http::EqualsIgnoringCase(name, other); });
-}
-
-// How long the caller waits. Errors: InvalidArgument.
-StatusOr<std::optional<milliseconds>> DeadlineOf(const http::Request& request) {
-  const auto text = request.headers.Find(kDeadlineHeader);
-  if (!text) {
-    return std::nullopt;
-  }
-  const std::optional<uint64_t> limit = ParseUint(*text);
-  if (!limit || *limit == 0 || *limit > kLongestDeadlineMs) {
-    return InvalidArgument("{}: {} must be a number of milliseconds from 1 to {}", kDeadlineHeader,
-                           Printable(*text, 40), kLongestDeadlineMs);
-  }
-  return milliseconds(*limit);
 }
 
 // "https://a.example:31113" → "a.example:31113".
@@ -90,14 +75,15 @@ http::Response PreflightAnswer(const http::Request& request) {
 void AddMetadata(const http::Request& from, http::Request& to) {
   for (const auto& [name, value] : from.headers.fields()) {
     if (!name.starts_with("grpc-") && name != "te" && name != "content-type" &&
-        !http::EqualsIgnoringCase(name, kDeadlineHeader)) {
+        !http::EqualsIgnoringCase(name, functions::kDeadlineHeader)) {
       to.headers.Add(name, value);
     }
   }
   if (const auto limit = h2::ParseGrpcTimeout(from.headers.Find("grpc-timeout").value_or(""))) {
     const auto whole = std::chrono::ceil<milliseconds>(*limit).count();
     const auto longest = static_cast<int64_t>(kLongestDeadlineMs);
-    to.headers.Add(kDeadlineHeader, std::to_string(std::clamp<int64_t>(whole, 1, longest)));
+    to.headers.Add(functions::kDeadlineHeader,
+                   std::to_string(std::clamp<int64_t>(whole, 1, longest)));
   }
 }
 
@@ -272,7 +258,7 @@ std::unique_ptr<Caller> Gateway::WithOwnMetrics(const http::Request& request,
 }
 
 void Gateway::PassOn(const Arrival& arrival, std::unique_ptr<Caller> caller) {
-  const StatusOr<std::optional<milliseconds>> asked = DeadlineOf(arrival.request);
+  const StatusOr<std::optional<milliseconds>> asked = functions::CallerPatience(arrival.request);
   if (!asked.ok()) {
     return Refuse(arrival, *caller, 400, Message(asked.status()));
   }
@@ -281,7 +267,7 @@ void Gateway::PassOn(const Arrival& arrival, std::unique_ptr<Caller> caller) {
   http::Request passed = Passed(arrival.request);
   if (limit) {
     deadline = arrival.time + *limit;
-    passed.headers.Add(kDeadlineHeader, std::to_string(limit->count()));
+    passed.headers.Add(functions::kDeadlineHeader, std::to_string(limit->count()));
   }
   const uint64_t number = ++last_relay_;
   Running& running = relays_[number];

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "src/functions/provider/function_call.h"
+#include "src/functions/service/function_call.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::gateway {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/functions/spec/wire.h"
+#include "src/platform/base/stable_hash.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/fields.h"
@@ -17,15 +18,6 @@ namespace {
 // Up to the year 9999.
 constexpr int64_t kLastSecond = 253'402'300'799;
 
-// FNV-1a: it compares two texts of our own, and nobody gains from a collision.
-std::string HashOf(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : text) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  }
-  return fmt::format("{:016x}", hash);
-}
-
 }  // namespace
 
 Deployment MakeDeployment(Function function, std::string image_id, WallTime now) {
@@ -34,7 +26,7 @@ Deployment MakeDeployment(Function function, std::string image_id, WallTime now)
   fixed.scaling = {};
   fixed.calls.retries = 0;
   fixed.calls.is_async = false;
-  std::string hash = HashOf(doc::PrintLine(ToWire(fixed)) + image_id);
+  std::string hash = fmt::format("{:016x}", StableHash(doc::PrintLine(ToWire(fixed)) + image_id));
   return {.function = std::move(function),
           .image_id = std::move(image_id),
           .deployed = std::chrono::floor<std::chrono::seconds>(now),

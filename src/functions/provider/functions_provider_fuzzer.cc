@@ -11,8 +11,8 @@
 #include "src/functions/provider/loan_client.h"
 #include "src/functions/provider/logs.h"
 #include "src/functions/provider/podman.h"
-#include "src/functions/provider/ready_probe.h"
-#include "src/functions/provider/usage_hours.h"
+#include "src/functions/service/ready_probe.h"
+#include "src/functions/service/usage_hours.h"
 
 namespace {
 

@@ -137,9 +137,11 @@ void RemoveLogs(const ProviderFolders& folders, const std::string& function) {
   fs::remove_all(FolderOf(folders, function), ignored);
 }
 
-StatusOr<std::unique_ptr<LogFollower>> LogFollower::Start(
-    EventLoop& loop, const ProviderFolders& folders, const std::string& function,
-    std::function<bool(std::string_view)> write, std::function<void()> ended) {
+StatusOr<std::unique_ptr<LogReader>> LogFollower::Start(EventLoop& loop,
+                                                        const ProviderFolders& folders,
+                                                        const std::string& function,
+                                                        std::function<bool(std::string_view)> write,
+                                                        std::function<void()> ended) {
   const std::string folder = FolderOf(folders, function);
   std::error_code error;
   fs::create_directories(folder, error);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/functions/provider/container_command.h"
+#include "src/functions/service/function_provider.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
@@ -29,11 +30,6 @@ struct LogLine {
 // read otherwise are skipped: the last one may still be being written.
 std::vector<LogLine> ParseLogLines(std::string_view text);
 
-struct LogRequest {
-  std::optional<WallTime> since{};
-  std::optional<size_t> tail{};  // lines
-};
-
 // The lines of all replicas of a function, in the order of time; at most 16 MiB, the newest.
 std::string ReadLogs(const ProviderFolders& folders, const std::string& function,
                      const LogRequest& request);
@@ -43,15 +39,14 @@ void PruneLogs(const ProviderFolders& folders, const std::string& function);
 void RemoveLogs(const ProviderFolders& folders, const std::string& function);
 
 // Gives on what is written from now on. Lives on the loop's thread; destroying it ends it.
-class LogFollower {
+class LogFollower final : public LogReader {
  public:
   // `write` gives false when nobody reads any more; then `ended` is called, once, and may destroy
   // this. Errors: those of watching a folder.
-  static StatusOr<std::unique_ptr<LogFollower>> Start(EventLoop& loop,
-                                                      const ProviderFolders& folders,
-                                                      const std::string& function,
-                                                      std::function<bool(std::string_view)> write,
-                                                      std::function<void()> ended);
+  static StatusOr<std::unique_ptr<LogReader>> Start(EventLoop& loop, const ProviderFolders& folders,
+                                                    const std::string& function,
+                                                    std::function<bool(std::string_view)> write,
+                                                    std::function<void()> ended);
 
  private:
   struct Position {

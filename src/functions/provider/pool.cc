@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/sys/unix_socket.h"
 
 namespace kgpu::functions {
 namespace {
@@ -11,19 +13,12 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr size_t kMaxWaiting = 1'000;
-constexpr size_t kMaxWaitingBytes = size_t{256} << 20;
 // The watchdog ends a call at its deadline; ours is for a watchdog that does not.
 constexpr milliseconds kDeadlineMargin = seconds(5);
 // A call waits through one failed start: what was killed is started again at once.
 constexpr int64_t kFailuresOfACall = 2;
 constexpr int kUnavailable = 503;
-constexpr int kTooMany = 429;
 constexpr int kServerError = 500;
-
-size_t BytesOf(const FunctionCall& call) {
-  return call.request.body.size() + call.request.target.size();
-}
 
 // 40 bits: names of containers, of which few exist at a time.
 std::string NewId(Random& random) {
@@ -37,12 +32,13 @@ Pool::Pool(const ReplicaDeps& deps, Random& random, Deployment deployment)
     : deps_(deps),
       random_(random),
       deployment_(std::make_shared<const Deployment>(std::move(deployment))),
+      waiting_([this](FunctionCall& call, const CallFault& fault) { Refuse(call, fault); }),
       is_alive_(std::make_shared<bool>(true)) {
 }
 
 Pool::~Pool() {
   deps_.loop.CancelTimer(timer_);
-  RefuseAll({kUnavailable, "stopping", "the service is stopping"});
+  waiting_.RefuseAll({kUnavailable, "stopping", "the service is stopping"});
   in_flight_.clear();
 }
 
@@ -91,17 +87,12 @@ void Pool::Begin() {
 
 void Pool::Take(FunctionCall call) {
   deps_.meter.OnCallStarted(deployment_->function.name);
-  const size_t bytes = BytesOf(call);
   if (stopped_) {
     return Refuse(call, {kUnavailable, "stopping", "the function is being removed"});
   }
-  if (waiting_.size() >= kMaxWaiting || waiting_bytes_ + bytes > kMaxWaitingBytes) {
-    return Refuse(call, {kTooMany, "overload", "too many calls wait for a replica", seconds(1)});
-  }
-  const SteadyTime deadline =
-      call.arrived + deployment_->function.calls.timeout + deps_.start_limit;
-  waiting_bytes_ += bytes;
-  waiting_.push_back({std::move(call), deadline, bytes});
+  const SteadyTime last = call.arrived + deployment_->function.calls.timeout + deps_.start_limit;
+  const SteadyTime deadline = std::min(call.deadline.value_or(last), last);
+  waiting_.Add(std::move(call), deadline);
   Dispatch();
   if (!waiting_.empty()) {
     ScheduleSettle();
@@ -116,7 +107,7 @@ void Pool::Stop(std::function<void()> done, bool needs_agent) {
     };
   }
   stopped_ = std::move(done);
-  RefuseAll({kUnavailable, "stopping", "the function is being removed"});
+  waiting_.RefuseAll({kUnavailable, "stopping", "the function is being removed"});
   for (const auto& replica : replicas_) {
     needs_agent ? replica->Stop() : replica->StopWithoutAgent();
   }
@@ -151,7 +142,7 @@ void Pool::Settle() {
     return done();  // may destroy this
   }
   Dispatch();
-  RefuseExpired();
+  waiting_.RefuseExpired(deps_.loop.clock().Now());
   RefuseHopeless();
   ArmTimer(is_begun_ && !stopped_ ? ScaleReplicas() : std::nullopt);
   ShowInMeter();
@@ -192,25 +183,11 @@ void Pool::NoteFailures() {
 }
 
 void Pool::Dispatch() {
-  while (!waiting_.empty()) {
+  waiting_.HandOver([this](FunctionCall& call) {
     ReplicaRunner* replica = FreeReplica();
-    if (replica == nullptr) {
-      return;
-    }
-    Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
-    waiting_bytes_ -= next.bytes;
-    if (!next.call.sink->is_open()) {
-      Refuse(next.call, {kCallerLeft, "caller", "the caller left"});
-      continue;
-    }
-    if (!HandOver(*replica, next.call)) {
-      // Its end is about to be noticed. The call was not handed over: it waits for another one.
-      waiting_bytes_ += next.bytes;
-      waiting_.push_front(std::move(next));
-      return;
-    }
-  }
+    // One that cannot take it is about to end.
+    return replica != nullptr && HandOver(*replica, call);
+  });
 }
 
 ReplicaRunner* Pool::FreeReplica() const {
@@ -227,9 +204,17 @@ ReplicaRunner* Pool::FreeReplica() const {
 
 bool Pool::HandOver(ReplicaRunner& replica, FunctionCall& call) {
   const uint64_t number = ++last_call_;
-  StatusOr<std::unique_ptr<ProxiedCall>> proxied = ProxiedCall::Start(
-      deps_.loop, replica.socket(), call, deployment_->function.calls.timeout + kDeadlineMargin,
-      [this, number](int code) { OnCallEnded(number, code); });
+  const auto start = [&]() -> StatusOr<std::unique_ptr<ProxiedCall>> {
+    const std::string socket = replica.socket();
+    ASSIGN_OR_RETURN(UniqueFd connected, sys::ConnectUnix(socket));
+    ASSIGN_OR_RETURN(auto connection, http::ClientConnection::Open(deps_.loop, std::move(connected),
+                                                                   nullptr, socket, kAnswerLimits));
+    return ProxiedCall::Start(
+        deps_.loop, std::move(connection), call,
+        {.limit = deployment_->function.calls.timeout + kDeadlineMargin},
+        [this, number](ProxiedCall&, int code) { OnCallEnded(number, code); });
+  };
+  StatusOr<std::unique_ptr<ProxiedCall>> proxied = start();
   if (proxied.ok()) {
     replica.BeginCall();
     in_flight_.emplace_back(number, InFlight{*std::move(proxied), &replica});
@@ -293,17 +278,6 @@ std::optional<SteadyTime> Pool::ScaleReplicas() {
   return decision.next;
 }
 
-void Pool::RefuseExpired() {
-  const SteadyTime now = deps_.loop.clock().Now();
-  while (!waiting_.empty() && waiting_.front().deadline <= now) {
-    Waiting expired = std::move(waiting_.front());
-    waiting_.pop_front();
-    waiting_bytes_ -= expired.bytes;
-    Refuse(expired.call,
-           {kUnavailable, "no-replica", "no replica became free in time", seconds(1)});
-  }
-}
-
 bool Pool::IsDelayed() const {
   return not_before_ && *not_before_ > deps_.loop.clock().Now();
 }
@@ -315,9 +289,9 @@ void Pool::RefuseHopeless() {
     return;
   }
   if (IsDelayed()) {
-    RefuseAll(StartFault());
+    waiting_.RefuseAll(StartFault());
   } else if (failure_ == StartFailure::kNoGpu || failures_ >= kFailuresOfACall) {
-    RefuseUntil(failed_, StartFault());
+    waiting_.RefuseUntil(failed_, StartFault());
   }
 }
 
@@ -326,24 +300,6 @@ CallFault Pool::StartFault() const {
                                                         deps_.loop.clock().Now());
   return {kUnavailable, failure_ == StartFailure::kNoGpu ? "no-gpu" : "start", problem(),
           std::max(left, seconds(1))};
-}
-
-void Pool::RefuseUntil(SteadyTime arrived, const CallFault& fault) {
-  while (!waiting_.empty() && waiting_.front().call.arrived <= arrived) {
-    Waiting refused = std::move(waiting_.front());
-    waiting_.pop_front();
-    waiting_bytes_ -= refused.bytes;
-    Refuse(refused.call, fault);
-  }
-}
-
-void Pool::RefuseAll(const CallFault& fault) {
-  std::deque<Waiting> refused;
-  refused.swap(waiting_);
-  waiting_bytes_ = 0;
-  for (Waiting& waiting : refused) {
-    Refuse(waiting.call, fault);
-  }
 }
 
 void Pool::Refuse(FunctionCall& call, const CallFault& fault) {
@@ -356,8 +312,8 @@ void Pool::Refuse(FunctionCall& call, const CallFault& fault) {
 
 void Pool::ArmTimer(std::optional<SteadyTime> next) {
   deps_.loop.CancelTimer(std::exchange(timer_, TimerId::kNone));
-  if (!waiting_.empty()) {
-    next = next ? std::min(*next, waiting_.front().deadline) : waiting_.front().deadline;
+  if (const auto expires = waiting_.next_deadline()) {
+    next = std::min(next.value_or(*expires), *expires);
   }
   if (next) {
     timer_ = deps_.loop.After(*next - deps_.loop.clock().Now(), [this] { ScheduleSettle(); });

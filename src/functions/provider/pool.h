@@ -1,10 +1,8 @@
 // The replicas of one function and the calls that wait for them.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,10 +12,11 @@
 #include <vector>
 
 #include "src/functions/provider/deployment.h"
-#include "src/functions/provider/function_call.h"
-#include "src/functions/provider/proxied_call.h"
 #include "src/functions/provider/replica_runner.h"
 #include "src/functions/provider/scaler.h"
+#include "src/functions/service/function_call.h"
+#include "src/functions/service/proxied_call.h"
+#include "src/functions/service/waiting_calls.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 
@@ -30,7 +29,7 @@ struct ReplicaView {
   std::vector<std::string> gpus{};
   WallTime since{};
   int64_t in_flight = 0;
-  std::array<std::chrono::nanoseconds, kStartPhases> phases{};
+  PhaseTimes phases{};
   std::string problem{};
   bool is_outdated = false;  // of an earlier deployment
 };
@@ -68,16 +67,11 @@ class Pool {
   // Why there is no replica; empty if nothing is wrong.
   std::string problem() const;
   int64_t running() const;
-  int64_t waiting() const { return static_cast<int64_t>(waiting_.size()); }
+  int64_t waiting() const { return waiting_.size(); }
   // Counts the GPU time until now.
   void CountGpuTime();
 
  private:
-  struct Waiting {
-    FunctionCall call;
-    SteadyTime deadline;
-    size_t bytes;
-  };
   struct InFlight {
     std::unique_ptr<ProxiedCall> call;
     ReplicaRunner* replica;  // null: it is gone
@@ -95,10 +89,7 @@ class Pool {
   // When to look again.
   std::optional<SteadyTime> ScaleReplicas();
   std::vector<ReplicaRunner*> LiveReplicas() const;
-  void RefuseExpired();
   void RefuseHopeless();
-  void RefuseAll(const CallFault& fault);
-  void RefuseUntil(SteadyTime arrived, const CallFault& fault);
   void Refuse(FunctionCall& call, const CallFault& fault);
   CallFault StartFault() const;
   bool IsDelayed() const;
@@ -109,8 +100,7 @@ class Pool {
   Random& random_;
   std::shared_ptr<const Deployment> deployment_;
   std::vector<std::unique_ptr<ReplicaRunner>> replicas_;
-  std::deque<Waiting> waiting_;
-  size_t waiting_bytes_ = 0;
+  WaitingCalls waiting_;
   std::vector<std::pair<uint64_t, InFlight>> in_flight_;
   uint64_t last_call_ = 0;
 

@@ -1,14 +1,18 @@
 #include "src/functions/provider/provider.h"
 
+#include <boost/json/value.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
-#include "src/functions/provider/folders.h"
 #include "src/functions/provider/logs.h"
+#include "src/functions/provider/views.h"
+#include "src/functions/service/folders.h"
 #include "src/functions/spec/image_name.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "src/platform/sys/atomic_file.h"
 #include "src/platform/sys/root.h"
 
@@ -16,15 +20,10 @@ namespace kgpu::functions {
 namespace {
 
 constexpr std::chrono::minutes kUsageEvery{1};
-constexpr size_t kMaxUsageBytes = size_t{256} << 20;
 constexpr mode_t kSecretMode = 0600;
 
 std::string FunctionsFolder(const ProviderOptions& options) {
   return options.state_dir + "/functions";
-}
-
-std::string UsageFile(const ProviderOptions& options) {
-  return FunctionsFolder(options) + "/usage.jsonl";
 }
 
 }  // namespace
@@ -52,14 +51,15 @@ Provider::Provider(EventLoop& loop, Programs& programs, ProviderOptions options,
       podman_(programs, options_.engine),
       loans_(loop, options_.run_dir + "/agent.sock"),
       store_(FunctionsFolder(options_) + "/deployed"),
-      meter_(usage_) {
+      usage_file_(FunctionsFolder(options_) + "/usage.jsonl"),
+      meter_(usage_, kMachinePhases) {
 }
 
 Provider::~Provider() {
   loop_.CancelTimer(usage_timer_);
   reconciler_.reset();
   CountGpuTime();
-  WriteUsage();
+  usage_file_.Write(usage_);
 }
 
 Status Provider::Start() {
@@ -74,7 +74,7 @@ Status Provider::Start() {
     const std::string name = deployment.function.name;
     pools_[name] = std::make_unique<Pool>(PoolDeps(), random_, std::move(deployment));
   }
-  ReadUsage();
+  usage_file_.Read(usage_);
   ArmUsageTimer();
   reconciler_ = std::make_unique<Reconciler>(loop_, podman_, loans_, folders_,
                                              static_cast<ReplicaOwner&>(*this));
@@ -97,41 +97,11 @@ ReplicaDeps Provider::PoolDeps() {
           .grace = options_.grace};
 }
 
-void Provider::ReadUsage() {
-  const std::string path = UsageFile(options_);
-  const StatusOr<sys::Root> root = sys::Root::Open("/");
-  const StatusOr<std::string> text =
-      root.ok() ? root->ReadFile(path, kMaxUsageBytes) : root.status();
-  if (text.status().code() == StatusCode::kNotFound) {
-    return;
-  }
-  StatusOr<UsageHours> usage = text.ok() ? UsageHours::Parse(*text) : text.status();
-  if (usage.ok()) {
-    usage_ = *std::move(usage);
-    return;
-  }
-  KGPU_LOG(kError, "usage not read", {"file", path}, {"reason", Message(usage.status())});
-  (void)std::rename(path.c_str(), (path + ".bad").c_str());
-}
-
-// Not to the disk each time: a power cut may cost the last minutes.
-void Provider::WriteUsage() {
-  if (!usage_.TakeChanged()) {
-    return;
-  }
-  const std::string path = UsageFile(options_);
-  const Status status =
-      sys::WriteFileAtomically(path, usage_.Text(), kSecretMode, sys::Durability::kMemory);
-  if (!status.ok()) {
-    KGPU_LOG(kWarning, "usage not written", {"file", path}, {"reason", Message(status)});
-  }
-}
-
 // Only while something can change.
 void Provider::ArmUsageTimer() {
   usage_timer_ = loop_.After(kUsageEvery, [this] {
     CountGpuTime();
-    WriteUsage();
+    usage_file_.Write(usage_);
     usage_timer_ = TimerId::kNone;
     const bool has_replicas = std::ranges::any_of(
         pools_, [](const auto& named) { return !named.second->replicas().empty(); });
@@ -153,9 +123,46 @@ bool Provider::Take(const std::string& name, FunctionCall& call) {
   return true;
 }
 
-const Pool* Provider::Find(const std::string& name) const {
+const Pool* Provider::FindPool(const std::string& name) const {
   const auto found = pools_.find(name);
   return found == pools_.end() ? nullptr : found->second.get();
+}
+
+const Function* Provider::Find(const std::string& key) const {
+  const Pool* pool = FindPool(key);
+  return pool == nullptr ? nullptr : &pool->deployment().function;
+}
+
+// A machine has one namespace, without a name.
+StatusOr<std::string> Provider::KeyOf(std::string_view name, std::string_view space) const {
+  if (!space.empty()) {
+    return NotFound("namespace {}: functions of a machine have no namespaces: leave it out",
+                    Printable(space));
+  }
+  return std::string(name);
+}
+
+boost::json::object Provider::View(const std::string& key) const {
+  return PoolView(*pools_.at(key), meter_);
+}
+
+boost::json::array Provider::Views(std::string_view /*space*/) const {
+  boost::json::array views;
+  for (const auto& [name, pool] : pools_) {
+    views.push_back(PoolView(*pool, meter_));
+  }
+  return views;
+}
+
+void Provider::ReadLogs(const std::string& key, const LogRequest& request,
+                        std::function<void(StatusOr<std::string>)> done) {
+  done(functions::ReadLogs(folders_, key, request));
+}
+
+StatusOr<std::unique_ptr<LogReader>> Provider::FollowLogs(
+    const std::string& key, std::function<bool(std::string_view)> write,
+    std::function<void()> ended) {
+  return LogFollower::Start(loop_, folders_, key, std::move(write), std::move(ended));
 }
 
 void Provider::CountGpuTime() {
@@ -212,7 +219,7 @@ Status Provider::CheckConstraints(const Function& function, Notes& notes) const 
   return OkStatus();
 }
 
-void Provider::Deploy(Function function, DeployMode mode,
+void Provider::Deploy(const std::string& /*key*/, Function function, DeployMode mode,
                       std::function<void(StatusOr<Notes>)> done) {
   auto deploying = std::make_shared<Deploying>(Deploying{
       .function = std::move(function), .mode = mode, .notes = {}, .done = std::move(done)});
@@ -220,6 +227,10 @@ void Provider::Deploy(Function function, DeployMode mode,
   Status status = CheckMode(asked.name, mode);
   if (status.ok()) {
     status = CheckConstraints(asked, deploying->notes);
+  }
+  if (asked.scaling.by != ScaledBy::kKgpu) {
+    deploying->notes.emplace_back(
+        "scaling.by: not considered: on a machine without a cluster, kgpu scales every function");
   }
   if (status.ok()) {
     const Status secrets = CheckSecrets(folders_, asked);
@@ -334,7 +345,12 @@ void Provider::Delete(const std::string& name, std::function<void(Status)> done)
   });
 }
 
-Status Provider::SetReplicas(const std::string& name, int64_t replicas) {
+void Provider::SetReplicas(const std::string& key, int64_t replicas,
+                           std::function<void(Status)> done) {
+  done(Rescale(key, replicas));
+}
+
+Status Provider::Rescale(const std::string& name, int64_t replicas) {
   const auto found = pools_.find(name);
   if (found == pools_.end() || deleting_.contains(name)) {
     return NotFound("function {}: is not deployed", name);

@@ -11,15 +11,17 @@
 
 #include "src/functions/provider/container_command.h"
 #include "src/functions/provider/deployment.h"
-#include "src/functions/provider/function_call.h"
 #include "src/functions/provider/loan_client.h"
-#include "src/functions/provider/meter.h"
 #include "src/functions/provider/podman.h"
 #include "src/functions/provider/pool.h"
 #include "src/functions/provider/programs.h"
 #include "src/functions/provider/reconciler.h"
 #include "src/functions/provider/store.h"
-#include "src/functions/provider/usage_hours.h"
+#include "src/functions/service/function_call.h"
+#include "src/functions/service/function_provider.h"
+#include "src/functions/service/meter.h"
+#include "src/functions/service/usage_file.h"
+#include "src/functions/service/usage_hours.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 
@@ -38,18 +40,9 @@ struct ProviderOptions {
 // The folders of a provider with these options.
 ProviderFolders FoldersOf(const ProviderOptions& options);
 
-enum class DeployMode : uint8_t {
-  kCreate,   // Errors: AlreadyExists
-  kUpdate,   // Errors: NotFound
-  kReplace,  // as kUpdate; all replicas are replaced, also by their like
-};
-
 // Lives on the loop's thread.
-class Provider final : private ReplicaOwner {
+class Provider final : public FunctionProvider, private ReplicaOwner {
  public:
-  // What a deployment has to say beside that it succeeded, for people.
-  using Notes = std::vector<std::string>;
-
   // Reads what is deployed. `loop` and `programs` must outlive the provider. Errors: those of the
   // folders.
   static StatusOr<std::unique_ptr<Provider>> Open(EventLoop& loop, Programs& programs,
@@ -59,27 +52,34 @@ class Provider final : private ReplicaOwner {
   Provider(const Provider&) = delete;
   Provider& operator=(const Provider&) = delete;
 
-  // `done` comes once, perhaps before Deploy returns, when the function is on disk. Errors:
-  // AlreadyExists, NotFound; FailedPrecondition (it can never run here: no such GPU, image, secret
-  // or label).
-  void Deploy(Function function, DeployMode mode, std::function<void(StatusOr<Notes>)> done);
-  // `done` comes when nothing of it is left. Errors: NotFound.
-  void Delete(const std::string& name, std::function<void(Status)> done);
-  // Sets the minimum. Errors: NotFound, InvalidArgument (over the maximum).
-  Status SetReplicas(const std::string& name, int64_t replicas);
-  // False if there is no such function; `call` is then as before.
-  bool Take(const std::string& name, FunctionCall& call);
-  // Ends all replicas, those of earlier providers too, and returns their loans; the functions stay
-  // deployed. Errors: those of podman and of the agent.
-  void StopAll(const std::function<void(Status)>& done);
+  std::string_view name() const override { return "local"; }
+  StatusOr<std::string> KeyOf(std::string_view name, std::string_view space) const override;
+  // `key` is the function's name.
+  void Deploy(const std::string& key, Function function, DeployMode mode,
+              std::function<void(StatusOr<Notes>)> done) override;
+  void Delete(const std::string& key, std::function<void(Status)> done) override;
+  void SetReplicas(const std::string& key, int64_t replicas,
+                   std::function<void(Status)> done) override;
+  const Function* Find(const std::string& key) const override;
+  bool Take(const std::string& key, FunctionCall& call) override;
+  boost::json::object View(const std::string& key) const override;
+  boost::json::array Views(std::string_view space) const override;
+  void ReadLogs(const std::string& key, const LogRequest& request,
+                std::function<void(StatusOr<std::string>)> done) override;
+  StatusOr<std::unique_ptr<LogReader>> FollowLogs(const std::string& key,
+                                                  std::function<bool(std::string_view)> write,
+                                                  std::function<void()> ended) override;
+  // With the GPU time until now.
+  std::map<std::string, FunctionUse> UsageSince(WallTime from) override;
+  std::string MetricsPage(metrics::Format format) override;
+  // Ends all replicas, those of earlier providers too, and returns their loans. Errors: those of
+  // podman and of the agent.
+  void StopAll(const std::function<void(Status)>& done) override;
 
   const std::map<std::string, std::unique_ptr<Pool>>& pools() const { return pools_; }
-  const Pool* Find(const std::string& name) const;
+  const Pool* FindPool(const std::string& name) const;
   const ProviderFolders& folders() const { return folders_; }
   const Meter& meter() const { return meter_; }
-  // With the GPU time until now.
-  std::map<std::string, FunctionUse> UsageSince(WallTime from);
-  std::string MetricsPage(metrics::Format format);
 
  private:
   struct Deploying {
@@ -91,13 +91,12 @@ class Provider final : private ReplicaOwner {
 
   Provider(EventLoop& loop, Programs& programs, ProviderOptions options, uint64_t seed);
   Status Start();
-  void ReadUsage();
   // The GPU time until now.
   void CountGpuTime();
-  void WriteUsage();
   void ArmUsageTimer();
   ReplicaDeps PoolDeps();
 
+  Status Rescale(const std::string& name, int64_t replicas);
   Status CheckMode(const std::string& name, DeployMode mode) const;
   Status CheckConstraints(const Function& function, Notes& notes) const;
   void CheckGpus(const std::shared_ptr<Deploying>& deploying);
@@ -115,6 +114,7 @@ class Provider final : private ReplicaOwner {
   Podman podman_;
   LoanClient loans_;
   Store store_;
+  const UsageFile usage_file_;
   UsageHours usage_;
   Meter meter_;
   std::map<std::string, std::unique_ptr<Pool>> pools_;

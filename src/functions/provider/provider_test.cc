@@ -71,7 +71,7 @@ TEST(ProviderTest, CallsBeyondTheConcurrencyStartMoreReplicasThenWait) {
   }
   ASSERT_TRUE(machine.Until([&] { return held.size() == 2; }));
   EXPECT_EQ(machine.podman.containers(), 2U);
-  EXPECT_EQ(machine.provider->Find("hello")->waiting(), 1);
+  EXPECT_EQ(machine.provider->FindPool("hello")->waiting(), 1);
   held[0].Send(http::TextResponse(200, "done"));
   ASSERT_TRUE(machine.Until([&] { return held.size() == 3; }));
   held[1].Send(http::TextResponse(200, "done"));
@@ -144,7 +144,7 @@ TEST(ProviderTest, AContainerThatDoesNotStartIsReportedAndRetriedLaterAndLater) 
   EXPECT_THAT(answer.body, HasSubstr("no such program"));
   ASSERT_TRUE(machine.Until([&] { return machine.agent.free() == 2; }));
   EXPECT_EQ(machine.podman.runs(), 2);
-  EXPECT_EQ(machine.provider->Find("hello")->state(), "failing");
+  EXPECT_EQ(machine.provider->FindPool("hello")->state(), "failing");
 }
 
 TEST(ProviderTest, AReplicaThatNeverGetsReadyIsRemoved) {
@@ -157,7 +157,7 @@ TEST(ProviderTest, AReplicaThatNeverGetsReadyIsRemoved) {
   machine.podman.run_error = "Error: not again";
   machine.Advance(minutes(3));
   ASSERT_TRUE(machine.Until([&] { return machine.podman.containers() == 0; }));
-  EXPECT_THAT(machine.provider->Find("hello")->problem(), HasSubstr("not"));
+  EXPECT_THAT(machine.provider->FindPool("hello")->problem(), HasSubstr("not"));
 }
 
 TEST(ProviderTest, ACallIsNotRepeatedWhenItsContainerDies) {

@@ -8,10 +8,10 @@
 #include "src/functions/provider/loan_client.h"
 #include "src/functions/provider/logs.h"
 #include "src/functions/provider/podman.h"
-#include "src/functions/provider/ready_probe.h"
 #include "src/functions/provider/reconciler.h"
 #include "src/functions/provider/store.h"
-#include "src/functions/provider/usage_hours.h"
+#include "src/functions/service/ready_probe.h"
+#include "src/functions/service/usage_hours.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 

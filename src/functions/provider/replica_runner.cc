@@ -9,8 +9,8 @@
 #include <system_error>
 #include <utility>
 
-#include "src/functions/provider/folders.h"
 #include "src/functions/provider/logs.h"
+#include "src/functions/service/folders.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"

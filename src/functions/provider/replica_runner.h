@@ -2,7 +2,6 @@
 // agent. Owned by its pool; lives on the loop's thread.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -15,14 +14,18 @@
 #include "src/functions/provider/deployment.h"
 #include "src/functions/provider/loan.h"
 #include "src/functions/provider/loan_client.h"
-#include "src/functions/provider/meter.h"
 #include "src/functions/provider/podman.h"
-#include "src/functions/provider/ready_probe.h"
 #include "src/functions/provider/replica.h"
+#include "src/functions/service/meter.h"
+#include "src/functions/service/ready_probe.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/unique_fd.h"
 
 namespace kgpu::functions {
+
+// Of a cold start: until the agent has lent GPUs; until the engine has started the container and
+// the watchdog answers; until the worker's process runs; until the handler is loaded.
+inline constexpr PhaseNames kMachinePhases = {"loan", "container", "worker_start", "worker_ready"};
 
 struct ReplicaDeps {
   EventLoop& loop;
@@ -62,7 +65,7 @@ class ReplicaRunner {
   std::string socket() const { return WatchdogSocket(deps_.folders, id_); }
   WallTime since() const { return since_; }
   // Of this replica's start; all 0 before it is ready, or if it was adopted.
-  const std::array<std::chrono::nanoseconds, kStartPhases>& phases() const { return phases_; }
+  const PhaseTimes& phases() const { return phases_; }
 
   int64_t in_flight() const { return in_flight_; }
   // Nothing while it has calls, or is not running.
@@ -122,7 +125,7 @@ class ReplicaRunner {
 
   SteadyTime started_;  // of the phase in progress
   SteadyTime give_up_;  // when the loan is not waited for any longer
-  std::array<std::chrono::nanoseconds, kStartPhases> phases_{};
+  PhaseTimes phases_{};
 
   UniqueFd pidfd_;
   WatchId pid_watch_ = WatchId::kNone;

@@ -1,4 +1,4 @@
-#include "src/functions/provider/service.h"
+#include "src/functions/service/service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,6 +50,17 @@ TEST(ServiceTest, CreatesUpdatesShowsAndDeletes) {
   EXPECT_EQ(machine.Ask({.target = "/system/function/none"}).code, 404);
   EXPECT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 200);
   EXPECT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 404);
+}
+
+TEST(ServiceTest, NotesWhatThisMachineDoesNotConsider) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.scaling.by = ScaledBy::kKeda;
+  EXPECT_THAT(machine.Ask(Json("POST", "/system/functions", WireText(function))).body,
+              HasSubstr("scaling.by: not considered"));
+  function.scaling.by = ScaledBy::kKgpu;
+  EXPECT_THAT(machine.Ask(Json("PUT", "/system/functions", WireText(function))).body,
+              Not(HasSubstr("scaling.by")));
 }
 
 TEST(ServiceTest, RefusesWhatItDoesNotUnderstand) {

@@ -265,9 +265,14 @@ void TestMachine::StartProvider() {
   StatusOr<std::unique_ptr<Provider>> opened = Provider::Open(loop, podman, options, ++starts_);
   ASSERT_TRUE(opened.ok()) << opened.status();
   provider = *std::move(opened);
-  StatusOr<std::unique_ptr<Service>> started = Service::Start(
-      loop, *provider, 2,
-      ServiceOptions{.version = "test", .queue = queue, .stopped = [this] { was_stopped = true; }});
+  QueueOptions of_service = queue;
+  of_service.folder = provider->folders().queue;
+  StatusOr<std::unique_ptr<Service>> started =
+      Service::Start(loop, *provider, 2,
+                     ServiceOptions{.version = "test",
+                                    .queue = of_service,
+                                    .mesh_folder = MeshFolder(provider->folders()),
+                                    .stopped = [this] { was_stopped = true; }});
   ASSERT_TRUE(started.ok()) << started.status();
   service = *std::move(started);
   ASSERT_TRUE(service->Listen(socket()).ok());
@@ -311,7 +316,7 @@ http::Response TestMachine::AskAt(const std::string& socket, const http::Request
 
 Status TestMachine::Deploy(const Function& function, DeployMode mode) {
   std::optional<Status> deployed;
-  provider->Deploy(function, mode,
+  provider->Deploy(function.name, function, mode,
                    [&](const StatusOr<Provider::Notes>& notes) { deployed = notes.status(); });
   EXPECT_TRUE(Until([&] { return deployed.has_value(); }));
   return deployed.value_or(Internal("no end"));

@@ -12,7 +12,7 @@
 
 #include "src/functions/provider/programs.h"
 #include "src/functions/provider/provider.h"
-#include "src/functions/provider/service.h"
+#include "src/functions/service/service.h"
 #include "src/platform/http/client.h"
 #include "src/platform/http/server.h"
 #include "src/platform/sys/child_process.h"

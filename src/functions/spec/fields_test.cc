@@ -166,6 +166,13 @@ TEST(FunctionFieldsTest, Replicas) {
   EXPECT_EQ(Read("replicas: {min: 0}").scaling.max_replicas, 1);
 }
 
+TEST(FunctionFieldsTest, WhoScales) {
+  EXPECT_EQ(Read("").scaling.by, ScaledBy::kKgpu);
+  EXPECT_EQ(Read("scaling: {by: kgpu}").scaling.by, ScaledBy::kKgpu);
+  EXPECT_EQ(Read("scaling: {by: hpa}, limits: {cpu: 1}").scaling.by, ScaledBy::kHpa);
+  EXPECT_EQ(Read("scaling: {by: keda}, replicas: {min: 0}").scaling.by, ScaledBy::kKeda);
+}
+
 TEST(FunctionFieldsTest, ConcurrencyAndProcesses) {
   const Function function = Read("concurrency: 8, processes: 4");
   EXPECT_EQ(function.calls.concurrency, 8);

@@ -35,11 +35,15 @@ struct GpuRequest {
   bool operator==(const GpuRequest&) const = default;
 };
 
+// Who changes the number of replicas on a cluster: the gateway, a HorizontalPodAutoscaler, or KEDA.
+enum class ScaledBy : uint8_t { kKgpu, kHpa, kKeda };
+
 struct Scaling {
   int64_t min_replicas = 1;  // 0: no replica while there are no calls
   int64_t max_replicas = 1;
   // Without a call for so long, replicas above min_replicas are stopped.
   std::chrono::milliseconds idle{300'000};
+  ScaledBy by = ScaledBy::kKgpu;
   bool operator==(const Scaling&) const = default;
 };
 

@@ -149,6 +149,24 @@ void AddCallConflicts(const Function& function, std::vector<std::string>& confli
   }
 }
 
+// A HorizontalPodAutoscaler divides what pods use by what they have requested, and cannot tell
+// anything about a function that has no pods.
+void AddScalerConflicts(const Function& function, std::vector<std::string>& conflicts) {
+  if (function.scaling.by != ScaledBy::kHpa) {
+    return;
+  }
+  if (function.scaling.min_replicas < 1) {
+    conflicts.emplace_back(
+        "scaling.by: hpa needs replicas.min of at least 1, since it cannot start a first replica: "
+        "set replicas.min, or scaling.by to kgpu or keda");
+  }
+  if (!function.requests.cpu_millis && !function.limits.cpu_millis) {
+    conflicts.emplace_back(
+        "scaling.by: hpa needs requests.cpu or limits.cpu, since it compares what is used with "
+        "it: set one of them, or scaling.by to kgpu or keda");
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> ConflictsIn(const Function& function) {
@@ -161,6 +179,7 @@ std::vector<std::string> ConflictsIn(const Function& function) {
   AddGpuConflicts(function.gpu, conflicts);
   AddResourceConflicts(function, conflicts);
   AddCallConflicts(function, conflicts);
+  AddScalerConflicts(function, conflicts);
   for (const std::string_view key : {"desc", "maintainer"}) {
     if (function.annotations.contains(std::string(key))) {
       conflicts.push_back(fmt::format("annotations.{0}: set {0} instead", key));
@@ -184,6 +203,7 @@ Status CheckFunction(const Function& function) {
     return OkStatus();
   }
   std::vector<std::string> lines;
+  lines.reserve(problems.size());
   for (const std::string& problem : problems) {
     lines.push_back(fmt::format("function {}: {}", Printable(function.name, 80), problem));
   }

@@ -29,6 +29,18 @@ void AddTexts(std::string_view key, const Texts& texts, json::value tree, json::
   }
 }
 
+std::string_view ScalerText(ScaledBy by) {
+  switch (by) {
+    case ScaledBy::kHpa:
+      return "hpa";
+    case ScaledBy::kKeda:
+      return "keda";
+    case ScaledBy::kKgpu:
+      break;
+  }
+  return "kgpu";
+}
+
 json::object ResourcesTree(const Resources& resources) {
   json::object tree;
   if (resources.memory) {
@@ -55,7 +67,7 @@ json::object HandlerTree(const Handler& handler) {
 json::array BuildArgsTree(const Function& function) {
   json::array args;
   for (const auto& [name, value] : function.build_args) {
-    args.emplace_back(doc::View(name + "=" + value));
+    args.emplace_back(doc::View(fmt::format("{}={}", name, value)));
   }
   return args;
 }
@@ -116,6 +128,7 @@ void AddOwnFields(const Function& function, json::object& out) {
   out["processes"] = calls.processes;
   out["timeout"] = FormatDuration(calls.timeout);
   out["idle"] = FormatDuration(function.scaling.idle);
+  out["scaling"] = {{"by", doc::View(ScalerText(function.scaling.by))}};
   out["async"] = calls.is_async;
   out["retries"] = calls.retries;
   out["pids"] = function.pids;

@@ -23,6 +23,12 @@ constexpr std::array kNetworkWords = {
     Word<NetworkAccess>{"default", NetworkAccess::kDefault},
     Word<NetworkAccess>{"none", NetworkAccess::kNone},
 };
+constexpr std::array<std::string_view, 1> kScalingKeys = {"by"};
+constexpr std::array kScalerWords = {
+    Word<ScaledBy>{"kgpu", ScaledBy::kKgpu},
+    Word<ScaledBy>{"hpa", ScaledBy::kHpa},
+    Word<ScaledBy>{"keda", ScaledBy::kKeda},
+};
 constexpr std::array kTruthWords = {Word<bool>{"true", true}, Word<bool>{"false", false}};
 
 // A number of JSON, as text.
@@ -247,7 +253,7 @@ void ApplyReplicas(const GivenReplicas& given, Scaling& scaling) {
 }
 
 std::span<const OwnField> OwnFields() {
-  static constexpr std::array<OwnField, 9> kFields = {{
+  static constexpr std::array<OwnField, 10> kFields = {{
       {"concurrency",
        [](const Node& node, Problems&, Function& function) {
          Set(function.calls.concurrency, ReadCount(node, kConcurrencyRange));
@@ -263,6 +269,12 @@ std::span<const OwnField> OwnFields() {
       {"idle",
        [](const Node& node, Problems& problems, Function& function) {
          Set(function.scaling.idle, ReadTime(node, problems, kIdleMillisRange));
+       }},
+      {"scaling",
+       [](const Node& node, Problems&, Function& function) {
+         node.ForEachField(kScalingKeys, [&function](std::string_view, const Node& field) {
+           Set(function.scaling.by, field.OneOf<ScaledBy>(kScalerWords));
+         });
        }},
       {"async", [](const Node& node, Problems&,
                    Function& function) { Set(function.calls.is_async, ReadTruth(node)); }},

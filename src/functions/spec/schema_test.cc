@@ -75,6 +75,8 @@ TEST(FunctionsSchemaTest, RefusesWhatTheReaderRefuses) {
       {WithFields("replicas: {low: 1}"), ".functions.a.replicas.low"},
       {WithFields("concurrency: 0"), ".functions.a.concurrency"},
       {WithFields("timeout: 60"), ".functions.a.timeout"},
+      {WithFields("scaling: {by: me}"), ".functions.a.scaling.by"},
+      {WithFields("scaling: {on: cpu}"), ".functions.a.scaling.on"},
       {WithFields("network: host"), ".functions.a.network"}};
   for (const auto& [text, where] : wrong) {
     EXPECT_EQ(MisfitOf(text), where) << text;

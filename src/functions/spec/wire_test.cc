@@ -29,7 +29,7 @@ Function Everything() {
       "labels: {team: x}, annotations: {a.b/c: d}, limits: {memory: 1Gi, cpu: 1500m},"
       "requests: {memory: 50Mi, cpu: 50m, gpu: {count: 2, model: [T4, L4], memory: 8Gi}},"
       "replicas: {min: 0, max: 3}, concurrency: 8, processes: 2, timeout: 30s, idle: 2m,"
-      "async: true, retries: 3, pids: 64, readOnlyRoot: true, network: none}}",
+      "async: true, retries: 3, pids: 64, readOnlyRoot: true, network: none, scaling: {by: keda}}}",
       "config.yaml");
   EXPECT_OK(file);
   Function function = file.ok() ? file->functions.front() : Function{};
@@ -56,6 +56,7 @@ TEST(WireTest, HasOpenFxsNamesAndTypes) {
   EXPECT_EQ(wire.at("MaxReplicas"), "3");
   EXPECT_EQ(wire.at("Kgpu").at("gpu").at("model").as_array().size(), 2U);
   EXPECT_EQ(wire.at("Kgpu").at("timeout"), "30s");
+  EXPECT_EQ(wire.at("Kgpu").at("scaling").at("by"), "keda");
 }
 
 TEST(WireTest, TakesARequestOfOpenFxsOwnClient) {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "src/functions/provider/loan_client.h"
-#include "src/functions/provider/ready_probe.h"
+#include "src/functions/service/ready_probe.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/http/client.h"

@@ -1,18 +1,15 @@
 #include "src/host/change/fingerprint.h"
 
-#include <algorithm>
-#include <cstdint>
-
 #include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/platform/base/stable_hash.h"
 
 namespace kgpu::change {
 
 std::string Fingerprint(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
-  return fmt::format("{:016x}-{}", hash, text.size());
+  return fmt::format("{:016x}-{}", StableHash(text), text.size());
 }
 
 bool IsAmong(const std::vector<std::string>& fingerprints, std::string_view text) {

@@ -12,6 +12,7 @@
 
 #include "src/node/labels/gpu_names.h"
 #include "src/node/labels/gpu_resource.h"
+#include "src/node/labels/model_affinity.h"
 #include "src/node/labels/nvlink_domains.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"

@@ -25,8 +25,6 @@ GpuHost ReadGpuHost(const sys::Root& host, const device::Snapshot& snapshot);
 
 // The key of the one annotation: a list of cards as JSON, by PCI address.
 inline constexpr char kGpusAnnotation[] = "kgpu.dev/gpus";
-// Prefix of the labels of one model: "kgpu.dev/gpu.model.A100-SXM4-80GB.count".
-inline constexpr char kModelLabelPrefix[] = "kgpu.dev/gpu.model.";
 
 // Claims of labels and annotations only; none on a node without GPUs. If GPUs differ,
 // nvidia.com/gpu.* describe the model with the most cards (then with more memory, then by name):

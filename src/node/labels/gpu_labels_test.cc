@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/node/labels/gpu_names.h"
+#include "src/node/labels/model_affinity.h"
 #include "src/node/pools/test_node.h"
 
 namespace kgpu::labels {

@@ -9,19 +9,15 @@
 #include "src/kube/api/writes.h"
 #include "src/node/object/seen_node.h"
 #include "src/platform/base/log.h"
+#include "src/platform/base/stable_hash.h"
 
 namespace kgpu::node {
 namespace {
 
 namespace json = boost::json;
 
-// FNV-1a: the same in every build, unlike std::hash.
 std::string DigestOf(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
-  return fmt::format("{:016x}", hash);
+  return fmt::format("{:016x}", StableHash(text));
 }
 
 json::object& ObjectIn(json::object& parent, std::string_view key) {

@@ -1,34 +1,29 @@
-// Shared by responders and streams: the link to one request of one connection, for as long as both
-// exist.
+// What is behind responders and streams: where the response to one request goes.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <utility>
+#include <cstddef>
+#include <functional>
+#include <string_view>
 
-#include "src/platform/http/server_peer.h"
+#include "src/platform/http/message.h"
 
 namespace kgpu::http {
 
-// The last owner abandons the request on destruction.
+// See Responder and Stream in server.h, whose calls arrive here: either Send, or Begin, Write … and
+// End; each ignored at another time, and once the peer is gone. Its last owner abandons the request
+// on destruction.
 class Answer {
  public:
-  Answer(std::weak_ptr<ServerPeer> peer, uint64_t request)
-      : peer_(std::move(peer)), request_(request) {}
-  ~Answer() {
-    if (const auto peer = peer_.lock()) {
-      peer->Abandon(request_);
-    }
-  }
-  Answer(const Answer&) = delete;
-  Answer& operator=(const Answer&) = delete;
-
-  std::shared_ptr<ServerPeer> peer() const { return peer_.lock(); }
-  uint64_t request() const { return request_; }
-
- private:
-  std::weak_ptr<ServerPeer> peer_;
-  uint64_t request_;
+  virtual ~Answer() = default;
+  virtual void Send(Response response) = 0;
+  virtual void Begin(Response head) = 0;
+  virtual bool Write(std::string_view bytes) = 0;
+  virtual void End() = 0;
+  // Whether the response has not begun, and whether it has and continues.
+  virtual bool is_waiting() const = 0;
+  virtual bool is_streaming() const = 0;
+  virtual size_t pending() const = 0;
+  virtual void OnDrained(std::function<void()> task) = 0;
 };
 
 }  // namespace kgpu::http

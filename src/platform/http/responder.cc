@@ -6,23 +6,18 @@
 namespace kgpu::http {
 
 void Responder::Send(Response response) const {
-  if (const auto peer = answer_->peer()) {
-    peer->Respond(answer_->request(), std::move(response));
-  }
+  answer_->Send(std::move(response));
 }
 
 Stream Responder::Begin(Response head) const {
   // The next request's handler may run meanwhile, and move this responder.
   Stream stream(answer_);
-  if (const auto peer = answer_->peer()) {
-    peer->BeginStream(answer_->request(), std::move(head));
-  }
+  stream.answer_->Begin(std::move(head));
   return stream;
 }
 
 bool Responder::is_open() const {
-  const auto peer = answer_->peer();
-  return peer && peer->IsWaiting(answer_->request());
+  return answer_->is_waiting();
 }
 
 void Responder::OnGone(std::function<void()> task) const {
@@ -32,30 +27,23 @@ void Responder::OnGone(std::function<void()> task) const {
 }
 
 bool Stream::Write(std::string_view bytes) const {
-  const auto peer = answer_->peer();
-  return peer && peer->Write(answer_->request(), bytes);
+  return answer_->Write(bytes);
 }
 
 void Stream::End() const {
-  if (const auto peer = answer_->peer()) {
-    peer->EndStream(answer_->request());
-  }
+  answer_->End();
 }
 
 size_t Stream::pending() const {
-  const auto peer = answer_->peer();
-  return peer ? peer->Pending(answer_->request()) : 0;
+  return answer_->pending();
 }
 
 void Stream::OnDrained(std::function<void()> task) const {
-  if (const auto peer = answer_->peer()) {
-    peer->OnDrained(answer_->request(), std::move(task));
-  }
+  answer_->OnDrained(std::move(task));
 }
 
 bool Stream::is_open() const {
-  const auto peer = answer_->peer();
-  return peer && peer->IsStreaming(answer_->request());
+  return answer_->is_streaming();
 }
 
 }  // namespace kgpu::http

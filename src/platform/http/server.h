@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
@@ -71,6 +72,9 @@ class Stream {
 // last copy is destroyed without a response, the peer gets code 500.
 class Responder {
  public:
+  // For requests that do not come from a server.
+  explicit Responder(std::shared_ptr<Answer> answer) : answer_(std::move(answer)) {}
+
   // The complete response. Ignored if one was sent already or the peer is gone.
   void Send(Response response) const;
   // Starts a response in pieces (chunks, events); head.body is the first piece. The stream for a
@@ -85,8 +89,6 @@ class Responder {
   void OnGone(std::function<void()> task) const;
 
  private:
-  friend class ServerPeer;
-  explicit Responder(std::shared_ptr<Answer> answer) : answer_(std::move(answer)) {}
   std::shared_ptr<Answer> answer_;
 };
 

@@ -7,7 +7,7 @@
 #include <exception>
 
 #include "src/platform/base/log.h"
-#include "src/platform/http/answer.h"
+#include "src/platform/http/peer_answer.h"
 #include "src/platform/sys/tcp_socket.h"
 
 namespace kgpu::http {
@@ -305,7 +305,7 @@ void ServerPeer::Handle() {
   gone_ = nullptr;
   // The handler may destroy the server.
   const auto setup = setup_;
-  const Responder responder(std::make_shared<Answer>(weak_from_this(), request_));
+  const Responder responder(std::make_shared<PeerAnswer>(weak_from_this(), request_));
   try {
     setup->handler(request, responder);
   } catch (const std::exception& e) {

@@ -1,0 +1,679 @@
+#include "src/functions/kubernetes/kube_provider.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include "src/functions/kubernetes/pod_logs.h"
+#include "src/functions/kubernetes/resources.h"
+#include "src/functions/service/views.h"
+#include "src/kube/api/json.h"
+#include "src/kube/api/writes.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
+#include "src/platform/doc/json_texts.h"
+
+namespace kgpu::functions {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+// An explanation reads the nodes and their pods: not for every call.
+constexpr seconds kAskAgain{30};
+constexpr seconds kTickEvery{30};
+constexpr nanoseconds kFirstScalePause = std::chrono::milliseconds(500);
+constexpr nanoseconds kLongestScalePause = seconds(30);
+constexpr seconds kRetryLater{30};
+constexpr int kUnavailableCode = 503;
+constexpr int kOverQuotaCode = 429;
+
+}  // namespace
+
+StatusOr<std::unique_ptr<KubeProvider>> KubeProvider::Start(EventLoop& loop, KubeClients clients,
+                                                            Random& random,
+                                                            KubeProviderOptions options,
+                                                            ExplainPod explain) {
+  if (options.spaces.empty()) {
+    return InvalidArgument("functions: no namespace is given");
+  }
+  std::unique_ptr<KubeProvider> provider(
+      new KubeProvider(loop, clients, random, std::move(options), std::move(explain)));
+  RETURN_IF_ERROR(provider->RunForLease());
+  return provider;
+}
+
+KubeProvider::KubeProvider(EventLoop& loop, KubeClients clients, Random& random,
+                           KubeProviderOptions options, ExplainPod explain)
+    : loop_(loop),
+      clients_(clients),
+      random_(random),
+      options_(std::move(options)),
+      explain_(std::move(explain)),
+      usage_file_(options_.usage_file),
+      meter_(usage_, kPodPhases),
+      deployer_(loop, clients.main, options_.deployer),
+      is_alive_(std::make_shared<bool>(true)) {
+  usage_file_.Read(usage_);
+  board_ = std::make_unique<DemandBoard>(
+      loop_, clients_.lease, random_,
+      BoardOptions{.space = options_.own_space, .identity = options_.identity},
+      [this] { SettleAll(); });
+  book_ = std::make_unique<UsageBook>(loop_, clients_.main, random_, options_.own_space,
+                                      [this] { SettleAll(); });
+  watches_ = std::make_unique<FunctionWatches>(
+      loop_, clients_.main, random_, options_.spaces,
+      FunctionWatchHandlers{
+          .on_deployment = [this](const kube::ObjectPtr& object) { OnDeployment(*object); },
+          .on_deployment_gone =
+              [this](const kube::ObjectPtr& object) { OnDeploymentGone(*object); },
+          .on_pod = [this](const kube::ObjectPtr& object) { OnPod(*object); },
+          .on_pod_gone = [this](const kube::ObjectPtr& object) { OnPodGone(*object); },
+          .on_synced =
+              [this] {
+                KGPU_LOG(kInfo, "functions read", {"functions", entries_.size()});
+                SettleAll();
+              }});
+}
+
+KubeProvider::~KubeProvider() {
+  loop_.CancelTimer(tick_);
+  for (auto& [key, entry] : entries_) {
+    loop_.CancelTimer(entry.timer);
+    entry.pods->CountGpuTime();
+  }
+  usage_file_.Write(usage_);
+}
+
+Status KubeProvider::RunForLease() {
+  kube::LeaderOptions lease = options_.lease;
+  lease.space = options_.own_space;
+  lease.identity = options_.identity;
+  ASSIGN_OR_RETURN(
+      election_, kube::LeaderElection::Start(loop_, clients_.lease, random_, std::move(lease),
+                                             {.on_elected = [this] { OnElected(); },
+                                              .on_lost = [this](const Status& why) { OnLost(why); },
+                                              .on_trouble =
+                                                  [](const Status& status) {
+                                                    KGPU_LOG(kDebug, "lease not held",
+                                                             {"reason", Message(status)});
+                                                  }}));
+  return OkStatus();
+}
+
+// What was needed before, another gateway knew: nothing falls for a while.
+void KubeProvider::OnElected() {
+  KGPU_LOG(kInfo, "this gateway scales functions");
+  for (auto& [key, entry] : entries_) {
+    entry.is_seeded = false;
+    entry.pods->CountGpuTime();
+  }
+  board_->SetScaling(true);
+  SettleAll();
+}
+
+// Calls go on; another gateway decides on fewer replicas.
+void KubeProvider::OnLost(const Status& why) {
+  KGPU_LOG(kWarning, "this gateway scales functions no longer", {"reason", Message(why)});
+  board_->SetScaling(false);
+  loop_.Post([this, is_alive = std::weak_ptr<bool>(is_alive_)] {
+    if (is_alive.expired()) {
+      return;
+    }
+    election_.reset();
+    if (const Status status = RunForLease(); !status.ok()) {
+      KGPU_LOG(kError, "lease not asked for", {"reason", Message(status)});
+    }
+  });
+}
+
+bool KubeProvider::is_scaling() const {
+  return election_ != nullptr && election_->is_leader();
+}
+
+void KubeProvider::Release(std::function<void()> done) {
+  if (election_ == nullptr) {
+    return done();
+  }
+  election_->Release([done = std::move(done)](const Status&) { done(); });
+}
+
+bool KubeProvider::IsReady(std::string* why) const {
+  if (watches_->is_synced()) {
+    return true;
+  }
+  *why = watches_->trouble().empty() ? "the functions have not been read yet" : watches_->trouble();
+  return false;
+}
+
+std::string KubeProvider::KeyFor(std::string_view name, std::string_view space) const {
+  return space == options_.spaces.front() ? std::string(name) : fmt::format("{}.{}", name, space);
+}
+
+KubeProvider::NameAndSpace KubeProvider::PartsOf(const std::string& key) const {
+  const size_t dot = key.find('.');
+  if (dot == std::string::npos) {
+    return {key, options_.spaces.front()};
+  }
+  return {key.substr(0, dot), key.substr(dot + 1)};
+}
+
+StatusOr<std::string> KubeProvider::KeyOf(std::string_view name, std::string_view space) const {
+  const size_t dot = name.find('.');
+  if (dot != std::string_view::npos && !space.empty() && name.substr(dot + 1) != space) {
+    return InvalidArgument("function {}: is not in namespace {}: name one of them",
+                           Printable(name, 80), Printable(space, 80));
+  }
+  if (dot != std::string_view::npos) {
+    space = name.substr(dot + 1);
+    name = name.substr(0, dot);
+  }
+  if (!space.empty() && std::ranges::find(options_.spaces, space) == options_.spaces.end()) {
+    return NotFound("namespace {}: has no functions: this gateway serves {}", Printable(space, 80),
+                    Join(options_.spaces, ", "));
+  }
+  return KeyFor(name, space.empty() ? options_.spaces.front() : space);
+}
+
+std::unique_ptr<FunctionPods> KubeProvider::NewPods(const std::string& key,
+                                                    const std::string& space) {
+  // Every gateway sees every pod: one of them counts.
+  PodsDeps deps{.loop = loop_,
+                .meter = meter_,
+                .address = options_.address,
+                .start_limit = options_.start_limit,
+                .on_cold_start =
+                    [this, key](const PhaseTimes& phases) {
+                      if (is_scaling()) {
+                        meter_.OnColdStart(key, phases, loop_.clock().WallNow());
+                      }
+                    },
+                .on_gpu_time =
+                    [this, key, space](double busy, double held) {
+                      if (is_scaling()) {
+                        meter_.OnGpuTime(key, busy, held, loop_.clock().WallNow());
+                        book_->Add(space, held);
+                      }
+                    }};
+  return std::make_unique<FunctionPods>(std::move(deps), key, [this, key] { SettleSoon(key); });
+}
+
+void KubeProvider::OnDeployment(const json::value& deployment) {
+  const std::string space(kube::NamespaceOf(deployment));
+  const std::string key = KeyFor(kube::NameOf(deployment), space);
+  StatusOr<DeploymentFacts> facts = DeploymentFactsOf(deployment);
+  if (!facts.ok()) {
+    KGPU_LOG(kWarning, "function not read", {"function", key}, {"reason", Message(facts.status())});
+    return;
+  }
+  if (facts->is_ending) {
+    return RemoveEntry(key);
+  }
+  Entry& entry = entries_[key];
+  // What we wrote ourselves is known before the watch tells.
+  if (entry.pods != nullptr && entry.facts.uid == facts->uid &&
+      facts->generation < entry.facts.generation) {
+    return;
+  }
+  const bool is_new = entry.pods == nullptr;
+  if (is_new) {
+    entry.space = space;
+    entry.pods = NewPods(key, space);
+  }
+  const bool is_changed = is_new || entry.facts.function_text != facts->function_text ||
+                          entry.facts.template_hash != facts->template_hash;
+  if (!is_new && facts->replicas > entry.facts.replicas) {
+    // Somebody else needs them, another gateway or a person: they stay for the idle time at least.
+    entry.window.Set(facts->replicas, loop_.clock().Now());
+  }
+  entry.facts = *std::move(facts);
+  if (is_changed) {
+    entry.pods->Deploy(entry.facts.function, entry.facts.template_hash);
+  }
+  if (is_new) {
+    const auto pods = unclaimed_.extract(key);
+    for (const auto& [name, pod] :
+         pods.empty() ? std::map<std::string, PodFacts>() : pods.mapped()) {
+      entry.pods->Put(pod);
+    }
+  }
+  SettleSoon(key);
+  ArmTick();
+}
+
+void KubeProvider::OnDeploymentGone(const json::value& deployment) {
+  RemoveEntry(KeyFor(kube::NameOf(deployment), kube::NamespaceOf(deployment)));
+}
+
+void KubeProvider::RemoveEntry(const std::string& key) {
+  auto removed = entries_.extract(key);
+  if (removed.empty()) {
+    return;
+  }
+  Entry& entry = removed.mapped();
+  loop_.CancelTimer(entry.timer);
+  board_->Show(key, 0);
+  entry.pods->CountGpuTime();
+  for (const auto& [name, pod] : entry.pods->pods()) {
+    unclaimed_[key].emplace(name, pod);
+  }
+  entry.pods->Stop();
+  ending_.push_back(std::move(entry.pods));
+  SettleSoon(key);
+}
+
+void KubeProvider::OnPod(const json::value& pod) {
+  const PodFacts facts = PodFactsOf(pod);
+  const std::string key = KeyFor(facts.function, kube::NamespaceOf(pod));
+  if (const auto found = entries_.find(key); found != entries_.end()) {
+    return found->second.pods->Put(facts);
+  }
+  unclaimed_[key].insert_or_assign(facts.name, facts);
+}
+
+void KubeProvider::OnPodGone(const json::value& pod) {
+  const std::string key = KeyFor(PodFactsOf(pod).function, kube::NamespaceOf(pod));
+  const std::string name(kube::NameOf(pod));
+  if (const auto found = entries_.find(key); found != entries_.end()) {
+    found->second.pods->Remove(name);
+  }
+  if (const auto found = unclaimed_.find(key); found != unclaimed_.end()) {
+    found->second.erase(name);
+    if (found->second.empty()) {
+      unclaimed_.erase(found);
+    }
+  }
+}
+
+void KubeProvider::Settle(const std::string& key) {
+  SettleSoon(key);
+}
+
+void KubeProvider::SettleAll() {
+  for (const auto& [key, entry] : entries_) {
+    SettleSoon(key);
+  }
+}
+
+// Once for all that changes in one turn of the loop.
+void KubeProvider::SettleSoon(const std::string& key) {
+  dirty_.insert(key);
+  if (std::exchange(is_settle_posted_, true)) {
+    return;
+  }
+  loop_.Post([this, is_alive = std::weak_ptr<bool>(is_alive_)] {
+    if (!is_alive.expired()) {
+      is_settle_posted_ = false;
+      SettleDirty();
+    }
+  });
+}
+
+void KubeProvider::SettleDirty() {
+  for (const std::string& key : std::exchange(dirty_, {})) {
+    if (const auto found = entries_.find(key); found != entries_.end()) {
+      SettleOne(key, found->second);
+    }
+  }
+  DropEnded();
+}
+
+void KubeProvider::DropEnded() {
+  std::erase_if(ending_, [](const auto& pods) { return pods->in_flight() == 0; });
+}
+
+int64_t KubeProvider::CallsOf(const std::string& key, const Entry& entry) const {
+  return entry.pods->in_flight() + entry.pods->waiting() + (queued_ ? queued_(key) : 0);
+}
+
+bool KubeProvider::IsOverQuota(const Entry& entry) const {
+  const auto quota = options_.gpu_seconds_per_day.find(entry.space);
+  return quota != options_.gpu_seconds_per_day.end() && entry.facts.function.gpu.count > 0 &&
+         book_->Today(entry.space) >= quota->second;
+}
+
+void KubeProvider::SettleOne(const std::string& key, Entry& entry) {
+  LookAtProblem(key, entry);
+  const int64_t calls = CallsOf(key, entry);
+  board_->Show(key, calls);
+  const Function& function = entry.facts.function;
+  if (function.scaling.by != ScaledBy::kKgpu || entry.scaling != nullptr ||
+      !watches_->is_synced()) {
+    return;
+  }
+  const SteadyTime now = loop_.clock().Now();
+  if (!std::exchange(entry.is_seeded, true)) {
+    entry.window.Set(entry.facts.replicas, now);
+  }
+  const bool is_over_quota = IsOverQuota(entry);
+  const ScaleVerdict verdict = DecideScale({.scaling = function.scaling,
+                                            .concurrency = function.calls.concurrency,
+                                            .calls = calls + board_->OthersCalls(key),
+                                            .replicas = entry.facts.replicas,
+                                            .may_lower = is_scaling() && board_->is_synced(),
+                                            .has_pod_without_node = entry.pods->HasPodWithoutNode(),
+                                            .is_over_quota = is_over_quota},
+                                           entry.window, now);
+  if (verdict.replicas && *verdict.replicas != entry.facts.replicas) {
+    return ScaleTo(key, entry, *verdict.replicas);
+  }
+  std::optional<SteadyTime> next = verdict.next;
+  if (is_over_quota) {
+    next = std::min(next.value_or(now + UntilMidnight()), now + UntilMidnight());
+  }
+  if (next) {
+    ArmEntry(key, entry, *next);
+  }
+}
+
+void KubeProvider::ArmEntry(const std::string& key, Entry& entry, SteadyTime due) {
+  loop_.CancelTimer(entry.timer);
+  const auto delay = std::max(due - loop_.clock().Now(), nanoseconds(0));
+  entry.timer = loop_.After(delay, [this, key] {
+    const auto found = entries_.find(key);
+    if (found != entries_.end()) {
+      found->second.timer = TimerId::kNone;
+      SettleSoon(key);
+    }
+  });
+}
+
+// Calls do not wait for pods that are known not to become ready soon.
+void KubeProvider::LookAtProblem(const std::string& key, Entry& entry) {
+  FunctionPods& pods = *entry.pods;
+  if (pods.ready() > 0) {
+    entry.asked.reset();
+    pods.SetNote("");
+    return pods.SetHopeless(std::nullopt);
+  }
+  if (const PodFacts* pod = pods.Unschedulable()) {
+    return AskWhy(key, entry, *pod);
+  }
+  entry.asked.reset();
+  const std::string problem = pods.pods().empty() ? entry.facts.problem : pods.PodProblem();
+  if (problem.empty()) {
+    return pods.SetHopeless(std::nullopt);
+  }
+  pods.SetHopeless(CallFault{kUnavailableCode, "start", problem, kRetryLater});
+}
+
+void KubeProvider::AskWhy(const std::string& key, Entry& entry, const PodFacts& pod) {
+  const SteadyTime now = loop_.clock().Now();
+  if (entry.is_asking || (entry.asked && *entry.asked + kAskAgain > now)) {
+    return;
+  }
+  entry.is_asking = true;
+  entry.asked = now;
+  entry.pods->SetNote(pod.problem);
+  explain_(entry.space, pod.name,
+           [this, key, name = pod.name, is_alive = std::weak_ptr<bool>(is_alive_)](
+               const StatusOr<PodExplanation>& explanation) {
+             if (!is_alive.expired()) {
+               OnExplained(key, name, explanation);
+             }
+           });
+}
+
+void KubeProvider::OnExplained(const std::string& key, const std::string& pod,
+                               const StatusOr<PodExplanation>& explanation) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) {
+    return;
+  }
+  Entry& entry = found->second;
+  entry.is_asking = false;
+  const PodFacts* now = entry.pods->Unschedulable();
+  if (now == nullptr || now->name != pod) {
+    return SettleSoon(key);
+  }
+  if (!explanation.ok()) {
+    KGPU_LOG(kInfo, "pod not explained", {"pod", pod}, {"reason", Message(explanation.status())});
+    return;
+  }
+  entry.pods->SetNote(explanation->text);
+  if (explanation->may_fit_later) {
+    return entry.pods->SetHopeless(std::nullopt);
+  }
+  entry.pods->SetHopeless(CallFault{kUnavailableCode, "no-gpu", explanation->text, kRetryLater});
+}
+
+void KubeProvider::ScaleTo(const std::string& key, Entry& entry, int64_t replicas) {
+  if (entry.timer != TimerId::kNone && entry.pause > nanoseconds(0)) {
+    return;  // it has failed, and is tried again then
+  }
+  KGPU_LOG(kInfo, "function scaled", {"function", key}, {"replicas", replicas},
+           {"before", entry.facts.replicas});
+  const json::object patch = {{"spec", {{"replicas", replicas}}}};
+  kube::ApiRequest request =
+      kube::PatchRequest(kDeployments.Object(entry.space, entry.facts.function.name),
+                         kube::PatchType::kMerge, patch, {.field_manager = "kgpu-gateway"});
+  entry.scaling = clients_.main.Send(std::move(request),
+                                     [this, key, replicas](const StatusOr<json::value>& answer) {
+                                       OnScaled(key, replicas, answer.status());
+                                     });
+}
+
+void KubeProvider::OnScaled(const std::string& key, int64_t replicas, const Status& status) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) {
+    return;
+  }
+  Entry& entry = found->second;
+  const auto ended = std::move(entry.scaling);
+  if (status.ok()) {
+    entry.facts.replicas = replicas;
+    entry.pause = nanoseconds(0);
+    return SettleSoon(key);
+  }
+  KGPU_LOG(kWarning, "function not scaled", {"function", key}, {"reason", Message(status)});
+  entry.pods->SetNote(fmt::format("its Deployment cannot be scaled: {}", Message(status)));
+  entry.pause = std::clamp(entry.pause * 2, kFirstScalePause, kLongestScalePause);
+  ArmEntry(key, entry, loop_.clock().Now() + entry.pause);
+}
+
+void KubeProvider::Deploy(const std::string& key, Function function, DeployMode mode,
+                          std::function<void(StatusOr<Notes>)> done) {
+  DeployOrder order{
+      .function = std::move(function), .space = PartsOf(key).space, .key = key, .mode = mode};
+  deployer_.Deploy(std::move(order),
+                   [this, done = std::move(done)](StatusOr<Deployer::Deployed> deployed) {
+                     if (!deployed.ok()) {
+                       return done(deployed.status());
+                     }
+                     OnDeployment(deployed->deployment);
+                     done(std::move(deployed->notes));
+                   });
+}
+
+void KubeProvider::Delete(const std::string& key, std::function<void(Status)> done) {
+  const NameAndSpace parts = PartsOf(key);
+  deployer_.Delete(parts.space, parts.name, [this, key, done = std::move(done)](Status status) {
+    if (status.ok()) {
+      RemoveEntry(key);
+      meter_.Forget(key);
+    }
+    done(status.code() == StatusCode::kNotFound ? NotFound("function {}: is not deployed", key)
+                                                : std::move(status));
+  });
+}
+
+void KubeProvider::SetReplicas(const std::string& key, int64_t replicas,
+                               std::function<void(Status)> done) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) {
+    return done(NotFound("function {}: is not deployed", key));
+  }
+  Function function = found->second.facts.function;
+  const int64_t most = function.scaling.max_replicas;
+  if (replicas < 0 || replicas > most) {
+    return done(InvalidArgument(
+        "function {}: replicas: {} must be at most its maximum, {}: deploy it with a higher one",
+        key, replicas, most));
+  }
+  function.scaling.min_replicas = replicas;
+  Deploy(key, std::move(function), DeployMode::kUpdate,
+         [done = std::move(done)](const StatusOr<Notes>& notes) { done(notes.status()); });
+}
+
+const Function* KubeProvider::Find(const std::string& key) const {
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : &found->second.facts.function;
+}
+
+bool KubeProvider::Take(const std::string& key, FunctionCall& call) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) {
+    return false;
+  }
+  Entry& entry = found->second;
+  if (IsOverQuota(entry)) {
+    call.sink->Refuse(
+        {kOverQuotaCode, "quota",
+         fmt::format("namespace {} has used the {} GPU seconds that it may use a day: "
+                     "the next day begins at 00:00 UTC",
+                     entry.space, options_.gpu_seconds_per_day.at(entry.space)),
+         UntilMidnight()});
+    return true;
+  }
+  entry.pods->Take(std::move(call));
+  ArmTick();
+  return true;
+}
+
+seconds KubeProvider::UntilMidnight() const {
+  const WallTime now = loop_.clock().WallNow();
+  const auto midnight = std::chrono::floor<std::chrono::days>(now) + std::chrono::days(1);
+  return std::chrono::ceil<seconds>(midnight - now);
+}
+
+json::object KubeProvider::ViewOf(const std::string& key, const Entry& entry) const {
+  const FunctionPods& pods = *entry.pods;
+  const FunctionNumbers numbers{
+      .calls = meter_.calls(key), .replicas = entry.facts.replicas, .available = pods.ready()};
+  const std::string_view state = pods.state();
+  json::object view =
+      FunctionView(entry.facts.function, numbers,
+                   {{"namespace", entry.space},
+                    {"state", doc::View(state)},
+                    {"problem", pods.pods().empty() ? entry.facts.problem : pods.Problem()},
+                    {"deployed", entry.facts.deployed},
+                    {"inFlight", meter_.in_flight(key)},
+                    {"waiting", pods.waiting()},
+                    {"replicaList", pods.ReplicaList()}});
+  return view;
+}
+
+json::object KubeProvider::View(const std::string& key) const {
+  return ViewOf(key, entries_.at(key));
+}
+
+json::array KubeProvider::Views(std::string_view space) const {
+  const std::string_view wanted = space.empty() ? options_.spaces.front() : space;
+  json::array views;
+  for (const auto& [key, entry] : entries_) {
+    if (entry.space == wanted) {
+      views.push_back(ViewOf(key, entry));
+    }
+  }
+  return views;
+}
+
+std::vector<std::string> KubeProvider::PodNames(const Entry& entry) const {
+  std::vector<std::string> names;
+  for (const auto& [name, pod] : entry.pods->pods()) {
+    if (pod.has_node) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+void KubeProvider::ReadLogs(const std::string& key, const LogRequest& request,
+                            std::function<void(StatusOr<std::string>)> done) {
+  const Entry& entry = entries_.at(key);
+  const std::vector<std::string> pods = PodNames(entry);
+  if (pods.empty()) {
+    return done(std::string());
+  }
+  const uint64_t number = ++last_read_;
+  log_reads_[number] =
+      std::make_unique<PodLogRead>(clients_.main, entry.space, pods, request,
+                                   [this, number, done = std::move(done)](std::string text) {
+                                     const auto ended = log_reads_.extract(number);
+                                     done(std::move(text));
+                                   });
+}
+
+StatusOr<std::unique_ptr<LogReader>> KubeProvider::FollowLogs(
+    const std::string& key, std::function<bool(std::string_view)> write,
+    std::function<void()> ended) {
+  const Entry& entry = entries_.at(key);
+  return std::make_unique<PodLogFollow>(clients_.main, entry.space, PodNames(entry),
+                                        loop_.clock().WallNow(), std::move(write),
+                                        std::move(ended));
+}
+
+std::map<std::string, FunctionUse> KubeProvider::UsageSince(WallTime from) {
+  for (const auto& [key, entry] : entries_) {
+    entry.pods->CountGpuTime();
+  }
+  return usage_.Since(from);
+}
+
+std::string KubeProvider::MetricsPage(metrics::Format format) {
+  for (const auto& [key, entry] : entries_) {
+    entry.pods->CountGpuTime();
+  }
+  metrics::Exposition page(format);
+  page.Family("kgpu_gateway_scales", metrics::Type::kGauge,
+              "1: this gateway decides on fewer replicas; 0: another one does");
+  page.Sample(is_scaling() ? 1 : 0);
+  page.Family("kgpu_namespace_gpu_seconds_today", metrics::Type::kGauge,
+              "GPU time that the functions of a namespace have held since 00:00 UTC");
+  for (const std::string& space : options_.spaces) {
+    page.Sample({{"namespace", space}}, book_->Today(space));
+  }
+  page.Family("kgpu_namespace_gpu_seconds_per_day", metrics::Type::kGauge,
+              "GPU time that the functions of a namespace may hold a day");
+  for (const auto& [space, quota] : options_.gpu_seconds_per_day) {
+    page.Sample({{"namespace", space}}, quota);
+  }
+  return meter_.Page(format) + page.Take();
+}
+
+void KubeProvider::StopAll(const std::function<void(Status)>& done) {
+  done(
+      Unimplemented("functions of a cluster are not stopped by a gateway: delete them, or "
+                    "uninstall with kgpu cluster uninstall"));
+}
+
+// Only while GPU time passes.
+void KubeProvider::ArmTick() {
+  if (tick_ == TimerId::kNone) {
+    tick_ = loop_.After(kTickEvery, [this] { Tick(); });
+  }
+}
+
+void KubeProvider::Tick() {
+  tick_ = TimerId::kNone;
+  bool has_pods = false;
+  for (const auto& [key, entry] : entries_) {
+    entry.pods->CountGpuTime();
+    has_pods = has_pods || !entry.pods->pods().empty();
+    if (options_.gpu_seconds_per_day.contains(entry.space)) {
+      SettleSoon(key);
+    }
+  }
+  usage_file_.Write(usage_);
+  if (has_pods) {
+    ArmTick();
+  }
+}
+
+}  // namespace kgpu::functions

@@ -1,0 +1,50 @@
+// Asynchronous calls: their callers have left with code 202. The queue keeps each of them on disk
+// until its function has answered; a callback gets the answer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "src/functions/queue/call_queue.h"
+#include "src/functions/service/function_call.h"
+#include "src/platform/base/event_loop.h"
+
+namespace kgpu::functions {
+
+inline constexpr char kCallbackHeader[] = "X-Callback-Url";
+inline constexpr char kIdempotencyHeader[] = "Idempotency-Key";
+
+// Lives on the loop's thread.
+class AsyncCalls {
+ public:
+  // Gives a call to its function; false if there is none.
+  using Take = std::function<bool(const std::string& function, FunctionCall& call)>;
+
+  // `loop` must outlive this. Errors: those of CallQueue::Start.
+  static StatusOr<std::unique_ptr<AsyncCalls>> Start(EventLoop& loop, QueueOptions options,
+                                                     Take take);
+  AsyncCalls(const AsyncCalls&) = delete;
+  AsyncCalls& operator=(const AsyncCalls&) = delete;
+
+  // `accepted` is called when the call is on the disk, or refused: with InvalidArgument for a
+  // callback or an idempotency key that cannot be used, else as CallQueue::Put. `retries`: how
+  // often a call that failed is made again.
+  void Start(const std::string& function, http::Request request, const std::string& call_id,
+             int64_t retries, CallQueue::Accepted accepted);
+  CallQueue& queue() { return *queue_; }
+
+ private:
+  class Sink;
+  AsyncCalls(EventLoop& loop, Take take);
+  void Try(CallRecord call, const CallQueue::Ended& ended);
+
+  EventLoop& loop_;
+  const Take take_;
+  std::shared_ptr<size_t> answer_bytes_;  // that callbacks will get, of all calls
+  std::unique_ptr<CallQueue> queue_;
+};
+
+}  // namespace kgpu::functions

@@ -1,0 +1,522 @@
+#include "src/functions/service/service.h"
+
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "src/functions/service/answers.h"
+#include "src/functions/service/folders.h"
+#include "src/functions/service/queue_handler.h"
+#include "src/functions/service/views.h"
+#include "src/functions/spec/wire.h"
+#include "src/platform/base/duration.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/doc/json_reader.h"
+#include "src/platform/doc/json_texts.h"
+#include "src/platform/http/status_code.h"
+
+namespace kgpu::functions {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFunctionPath = "/system/function/";
+constexpr std::string_view kLogPath = "/system/function-log/";
+constexpr std::string_view kCallPath = "/function/";
+constexpr std::string_view kAsyncPath = "/async-function/";
+constexpr std::string_view kRequestWhere = "request";
+constexpr size_t kMaxFollowers = 64;
+constexpr mode_t kReadableByAll = 0755;
+constexpr mode_t kWritableByAll = 0666;
+
+http::ServerOptions OptionsOfServer() {
+  http::ServerOptions options;
+  options.limits = {.header = size_t{64} << 10, .body = size_t{16} << 20};
+  options.max_connections = 1'024;
+  // The watchdog bounds an answer; a slow caller may be all of it behind.
+  options.stream_buffer = size_t{80} << 20;
+  return options;
+}
+
+bool IsCallMethod(std::string_view method) {
+  static constexpr std::array<std::string_view, 5> kMethods = {"GET", "POST", "PUT", "PATCH",
+                                                               "DELETE"};
+  return std::ranges::find(kMethods, method) != kMethods.end();
+}
+
+struct CallTarget {
+  std::string name;
+  std::string target;  // what the watchdog gets: "/path?query"
+};
+
+// Of "/function/<name>[/path][?query]", as it came: escapes in the path are the handler's.
+CallTarget TargetOf(const http::Request& request, std::string_view prefix) {
+  std::string_view rest = request.path;
+  rest.remove_prefix(prefix.size());
+  CallTarget target;
+  target.name = rest.substr(0, rest.find('/'));
+  const size_t name = request.target.find(prefix);
+  std::string_view raw = request.target;
+  raw.remove_prefix(name == std::string_view::npos ? raw.size() : name + prefix.size());
+  raw.remove_prefix(std::min(raw.size(), raw.find_first_of("/?")));
+  target.target = raw.starts_with('/') ? std::string(raw) : "/" + std::string(raw);
+  return target;
+}
+
+// The namespace that a request names; empty: none.
+std::string SpaceOf(const http::Request& request) {
+  return std::string(request.QueryValue("namespace").value_or(""));
+}
+
+struct ScaleRequest {
+  std::string name;
+  int64_t replicas = 0;
+};
+
+// uint64 comes quoted or bare.
+StatusOr<ScaleRequest> ParseScale(std::string_view text) {
+  ASSIGN_OR_RETURN(const boost::json::value root, doc::ParseJson(text, kRequestWhere, {}));
+  const boost::json::object* object = root.if_object();
+  if (object == nullptr) {
+    return InvalidArgument("{}: must be a map with ServiceName and Replicas", kRequestWhere);
+  }
+  const boost::json::value* name = object->if_contains("ServiceName");
+  const boost::json::value* replicas = object->if_contains("Replicas");
+  if (name == nullptr || !name->is_string()) {
+    return InvalidArgument("{}: ServiceName: must be a string", kRequestWhere);
+  }
+  std::optional<uint64_t> count;
+  if (replicas != nullptr && replicas->is_string()) {
+    const boost::json::string& digits = replicas->get_string();
+    count = ParseUint({digits.data(), digits.size()});
+  } else if (replicas != nullptr && replicas->is_int64() && replicas->get_int64() >= 0) {
+    count = static_cast<uint64_t>(replicas->get_int64());
+  }
+  constexpr uint64_t kMost = 1'000'000;
+  if (!count || *count > kMost) {
+    return InvalidArgument("{}: Replicas: must be a number from 0", kRequestWhere);
+  }
+  const boost::json::string& service = name->get_string();
+  return ScaleRequest{{service.data(), service.size()}, static_cast<int64_t>(*count)};
+}
+
+// "since" is how long ago, "15m", or a time of RFC 3339.
+StatusOr<LogRequest> ParseLogRequest(const http::Request& request, WallTime now) {
+  LogRequest log;
+  if (const auto since = request.QueryValue("since"); since && !since->empty()) {
+    if (StatusOr<WallTime> time = ParseTime(*since); time.ok()) {
+      log.since = *time;
+    } else {
+      ASSIGN_OR_RETURN(const std::chrono::seconds ago, ParseSince("since", *since));
+      log.since = now - ago;
+    }
+  }
+  if (const auto tail = request.QueryValue("tail"); tail && !tail->empty()) {
+    const std::optional<uint64_t> lines = ParseUint(*tail);
+    if (!lines) {
+      return InvalidArgument("tail: {} must be a number of lines", Printable(*tail));
+    }
+    log.tail = static_cast<size_t>(*lines);
+  }
+  return log;
+}
+
+bool AcceptsText(const http::Request& request) {
+  const auto accept = request.headers.Find("Accept");
+  return accept && accept->find("text/plain") != std::string_view::npos;
+}
+
+}  // namespace
+
+Service::Service(EventLoop& loop, FunctionProvider& provider, uint64_t seed, ServiceOptions options)
+    : loop_(loop),
+      provider_(provider),
+      random_(seed),
+      options_(std::move(options)),
+      server_(std::make_unique<http::Server>(
+          loop,
+          [this](const http::Request& request, const http::Responder& responder) {
+            Handle(request, responder);
+          },
+          OptionsOfServer())),
+      is_alive_(std::make_shared<bool>(true)) {
+}
+
+StatusOr<std::unique_ptr<Service>> Service::Start(EventLoop& loop, FunctionProvider& provider,
+                                                  uint64_t seed, ServiceOptions options) {
+  QueueOptions queue = options.queue;
+  std::unique_ptr<Service> service(new Service(loop, provider, seed, std::move(options)));
+  ASSIGN_OR_RETURN(service->async_calls_,
+                   AsyncCalls::Start(loop, std::move(queue),
+                                     [&provider](const std::string& name, FunctionCall& call) {
+                                       return provider.Take(name, call);
+                                     }));
+  return service;
+}
+
+Service::~Service() {
+  server_->Stop();
+  if (mesh_ != nullptr) {
+    mesh_->Stop();
+  }
+}
+
+StatusOr<std::string> Service::Listen(const std::string& address, mode_t mode) {
+  return server_->Listen(address, mode);
+}
+
+// The folder is closed to all but root; containers see the one in it.
+Status Service::ListenForFunctions() {
+  const std::string& folder = options_.mesh_folder;
+  RETURN_IF_ERROR(MakeFolder(fs::path(folder).parent_path(), kOursAlone));
+  RETURN_IF_ERROR(MakeFolder(folder, kReadableByAll));
+  mesh_ = std::make_unique<http::Server>(
+      loop_,
+      [this](const http::Request& request, const http::Responder& responder) {
+        HandleMesh(request, responder);
+      },
+      OptionsOfServer());
+  return mesh_->Listen(folder + "/fn.sock", kWritableByAll).status();
+}
+
+// What runs as a function may call functions, and nothing else.
+void Service::HandleMesh(const http::Request& request, const http::Responder& responder) {
+  if (request.path.starts_with(kAsyncPath) || request.path.starts_with(kCallPath)) {
+    return Call(request, responder, Caller::kFunction);
+  }
+  responder.Send(http::UnknownPath(request));
+}
+
+void Service::Handle(const http::Request& request, const http::Responder& responder) {
+  const std::string_view path = request.path;
+  if (path.starts_with(kCallPath) || path.starts_with(kAsyncPath)) {
+    return Call(request, responder, Caller::kHost);
+  }
+  if (path.starts_with("/system/")) {
+    return HandleSystem(request, responder);
+  }
+  HandleOwn(request, responder);
+}
+
+void Service::HandleSystem(const http::Request& request, const http::Responder& responder) {
+  const std::string& path = request.path;
+  if (path == "/system/functions") {
+    return HandleFunctions(request, responder);
+  }
+  if (path.starts_with(kFunctionPath)) {
+    return HandleFunction(request, responder, std::string_view(path).substr(kFunctionPath.size()));
+  }
+  if (path.starts_with(kLogPath)) {
+    return IsGet(request) ? Logs(request, responder, std::string_view(path).substr(kLogPath.size()))
+                          : responder.Send(http::WrongMethod(request, "GET"));
+  }
+  if (path == "/system/scale-function") {
+    return request.method == "PUT" ? Scale(request, responder)
+                                   : responder.Send(http::WrongMethod(request, "PUT"));
+  }
+  if (path == "/system/info" && IsGet(request)) {
+    return SendJson(
+        responder, 200,
+        MessageView(doc::PrintLine(boost::json::object{{"provider", doc::View(provider_.name())},
+                                                       {"version", options_.version}})));
+  }
+  responder.Send(http::UnknownPath(request));
+}
+
+void Service::HandleFunctions(const http::Request& request, const http::Responder& responder) {
+  if (IsGet(request)) {
+    return List(request, responder);
+  }
+  if (request.method == "POST" || request.method == "PUT") {
+    return Deploy(request, responder);
+  }
+  responder.Send(http::WrongMethod(request, "GET, POST, PUT"));
+}
+
+StatusOr<std::string> Service::Deployed(const http::Request& request, std::string_view name) const {
+  ASSIGN_OR_RETURN(std::string key, provider_.KeyOf(name, SpaceOf(request)));
+  if (provider_.Find(key) == nullptr) {
+    return NotFound("function {}: is not deployed", Printable(key));
+  }
+  return key;
+}
+
+void Service::HandleFunction(const http::Request& request, const http::Responder& responder,
+                             std::string_view name) {
+  const bool is_delete = request.method == "DELETE";
+  if (!is_delete && !IsGet(request)) {
+    return responder.Send(http::WrongMethod(request, "GET, DELETE"));
+  }
+  const StatusOr<std::string> key = Deployed(request, name);
+  if (!key.ok()) {
+    return SendError(responder, key.status());
+  }
+  is_delete ? Delete(*key, responder) : SendJson(responder, 200, provider_.View(*key));
+}
+
+void Service::HandleOwn(const http::Request& request, const http::Responder& responder) {
+  if (request.path == "/healthz" && IsGet(request)) {
+    return SendJson(responder, 200, MessageView("OK"));
+  }
+  if (request.path == "/metrics" && IsGet(request)) {
+    return Metrics(request, responder);
+  }
+  if (request.path == "/v1/usage" && IsGet(request)) {
+    return Usage(request, responder);
+  }
+  if (request.path.starts_with("/v1/queue")) {
+    return HandleQueue(async_calls_->queue(), request, responder);
+  }
+  if (request.path == "/v1/stop") {
+    const bool may_stop = request.method == "POST" && request.is_from_unix_socket;
+    return may_stop ? Stop(responder) : responder.Send(http::WrongMethod(request, "POST"));
+  }
+  responder.Send(http::UnknownPath(request));
+}
+
+void Service::List(const http::Request& request, const http::Responder& responder) const {
+  const std::string space = SpaceOf(request);
+  // Of any name: whether there is such a namespace.
+  if (const StatusOr<std::string> key = provider_.KeyOf("any", space); !key.ok()) {
+    return SendError(responder, key.status());
+  }
+  SendJson(responder, 200, boost::json::object{{"Functions", provider_.Views(space)}});
+}
+
+void Service::Deploy(const http::Request& request, const http::Responder& responder) {
+  StatusOr<Function> function = ParseWire(request.body, kRequestWhere);
+  if (!function.ok()) {
+    return SendError(responder, function.status());
+  }
+  const StatusOr<std::string> key = provider_.KeyOf(function->name, SpaceOf(request));
+  if (!key.ok()) {
+    return SendError(responder, key.status());
+  }
+  const bool replaces = request.QueryValue("replace") == "true";
+  const DeployMode mode = request.method == "POST"
+                              ? DeployMode::kCreate
+                              : (replaces ? DeployMode::kReplace : DeployMode::kUpdate);
+  provider_.Deploy(*key, *std::move(function), mode,
+                   [responder](const StatusOr<FunctionProvider::Notes>& notes) {
+                     if (!notes.ok()) {
+                       return SendError(responder, notes.status());
+                     }
+                     boost::json::object answer = MessageView("OK");
+                     if (!notes->empty()) {
+                       answer["Notes"] = doc::Texts(*notes);
+                     }
+                     SendJson(responder, 200, answer);
+                   });
+}
+
+void Service::Delete(const std::string& key, const http::Responder& responder) {
+  provider_.Delete(
+      key, [this, key, responder, is_alive = std::weak_ptr<bool>(is_alive_)](const Status& status) {
+        if (!status.ok()) {
+          return SendError(responder, status);
+        }
+        if (!is_alive.expired()) {
+          EndFollowers(key);
+          async_calls_->queue().RemoveFunction(key);
+        }
+        SendJson(responder, 200, MessageView("OK"));
+      });
+}
+
+void Service::Scale(const http::Request& request, const http::Responder& responder) {
+  const StatusOr<ScaleRequest> scale = ParseScale(request.body);
+  const StatusOr<std::string> key = scale.ok() ? Deployed(request, scale->name) : scale.status();
+  if (!key.ok()) {
+    return SendError(responder, key.status());
+  }
+  provider_.SetReplicas(*key, scale->replicas, [responder](const Status& status) {
+    status.ok() ? SendJson(responder, 200, MessageView("OK")) : SendError(responder, status);
+  });
+}
+
+void Service::Logs(const http::Request& request, const http::Responder& responder,
+                   std::string_view name) {
+  const StatusOr<std::string> key = Deployed(request, name);
+  if (!key.ok()) {
+    return SendError(responder, key.status());
+  }
+  const StatusOr<LogRequest> log = ParseLogRequest(request, loop_.clock().WallNow());
+  if (!log.ok()) {
+    return SendError(responder, log.status());
+  }
+  provider_.ReadLogs(*key, *log,
+                     [this, request, responder, key = *key,
+                      is_alive = std::weak_ptr<bool>(is_alive_)](StatusOr<std::string> text) {
+                       if (!text.ok()) {
+                         return SendError(responder, text.status());
+                       }
+                       if (!is_alive.expired()) {
+                         SendLogs(request, responder, key, *std::move(text));
+                       }
+                     });
+}
+
+void Service::SendLogs(const http::Request& request, const http::Responder& responder,
+                       const std::string& key, std::string text) {
+  if (request.QueryValue("follow") == "true") {
+    return Follow(responder, key, std::move(text));
+  }
+  if (AcceptsText(request)) {
+    http::Response response;
+    response.headers.Add("Content-Type", "text/plain; charset=utf-8");
+    response.body = std::move(text);
+    return responder.Send(std::move(response));
+  }
+  // As OpenFx has it for every pod.
+  SendJson(responder, 200, MessageView(fmt::format("---\nName: {}\nLog:\n{}", key, text)));
+}
+
+void Service::Follow(const http::Responder& responder, const std::string& key, std::string first) {
+  // Who has left is noticed when something is written, which may be never.
+  std::erase_if(followers_, [](const auto& numbered) { return !numbered.second.stream.is_open(); });
+  if (followers_.size() >= kMaxFollowers) {
+    return SendError(responder, ResourceExhausted("logs: {} are followed already: end one first",
+                                                  kMaxFollowers));
+  }
+  http::Response head;
+  head.headers.Add("Content-Type", "text/plain; charset=utf-8");
+  head.body = std::move(first);
+  const uint64_t number = ++last_follower_;
+  auto stream = std::make_shared<std::optional<http::Stream>>();
+  // Its end comes from within itself.
+  auto ended = [this, number, is_alive = std::weak_ptr<bool>(is_alive_)] {
+    loop_.Post([this, number, is_alive] {
+      if (is_alive.expired()) {
+        return;
+      }
+      if (const auto found = followers_.find(number); found != followers_.end()) {
+        found->second.stream.End();
+        followers_.erase(found);
+      }
+    });
+  };
+  StatusOr<std::unique_ptr<LogReader>> reader = provider_.FollowLogs(
+      key, [stream](std::string_view text) { return (*stream)->Write(text); }, std::move(ended));
+  if (!reader.ok()) {
+    return SendError(responder, reader.status());
+  }
+  *stream = responder.Begin(std::move(head));
+  followers_.emplace(number, Follower{key, **stream, *std::move(reader)});
+}
+
+void Service::EndFollowers(const std::string& function) {
+  std::erase_if(followers_, [&function](const auto& numbered) {
+    if (numbered.second.function != function) {
+      return false;
+    }
+    numbered.second.stream.End();
+    return true;
+  });
+}
+
+void Service::Usage(const http::Request& request, const http::Responder& responder) {
+  const StatusOr<std::chrono::seconds> since =
+      ParseSince("since", request.QueryValue("since").value_or("24h"));
+  if (!since.ok()) {
+    return SendError(responder, since.status());
+  }
+  SendJson(responder, 200, UsageView(provider_.UsageSince(loop_.clock().WallNow() - *since)));
+}
+
+void Service::Metrics(const http::Request& request, const http::Responder& responder) {
+  const auto accept = request.headers.Find("Accept");
+  const bool is_open = accept && accept->find("openmetrics") != std::string_view::npos;
+  http::Response response;
+  response.headers.Add("Content-Type", is_open ? "application/openmetrics-text; version=1.0.0; "
+                                                 "charset=utf-8"
+                                               : "text/plain; version=0.0.4; charset=utf-8");
+  const metrics::Format format = is_open ? metrics::Format::kOpenMetrics : metrics::Format::kText;
+  response.body = provider_.MetricsPage(format) + async_calls_->queue().MetricsPage(format);
+  if (is_open) {
+    response.body += metrics::Exposition::kEnd;
+  }
+  responder.Send(std::move(response));
+}
+
+void Service::Stop(const http::Responder& responder) {
+  provider_.StopAll(
+      [this, responder, is_alive = std::weak_ptr<bool>(is_alive_)](const Status& status) {
+        if (!status.ok()) {
+          return SendError(responder, status);
+        }
+        SendJson(responder, 200, MessageView("OK"));
+        if (!is_alive.expired() && options_.stopped) {
+          options_.stopped();
+        }
+      });
+}
+
+std::string Service::NewCallId() {
+  return fmt::format("{:016x}", random_.Next());
+}
+
+void Service::Call(const http::Request& request, const http::Responder& responder, Caller caller) {
+  const bool is_async = request.path.starts_with(kAsyncPath);
+  if (!IsCallMethod(request.method)) {
+    return responder.Send(http::WrongMethod(request, "GET, POST, PUT, PATCH, DELETE"));
+  }
+  CallTarget target = TargetOf(request, is_async ? kAsyncPath : kCallPath);
+  const StatusOr<std::string> key = provider_.KeyOf(target.name, "");
+  const Function* function = key.ok() ? provider_.Find(*key) : nullptr;
+  if (function == nullptr) {
+    return SendError(responder, NotFound("function {}: is not deployed", Printable(target.name)));
+  }
+  const auto given = request.headers.Find(kCallIdHeader);
+  if (given && !IsCallId(*given)) {
+    return SendError(responder, InvalidArgument("{}: must be up to 128 letters, digits, and any of "
+                                                "-_.:",
+                                                kCallIdHeader));
+  }
+  const StatusOr<std::optional<std::chrono::milliseconds>> patience = CallerPatience(request);
+  if (!patience.ok()) {
+    return SendError(responder, patience.status());
+  }
+  const std::string call_id = given ? std::string(*given) : NewCallId();
+  http::Request passed = PassedOn(request, std::move(target.target), call_id);
+  if (is_async || function->calls.is_async) {
+    if (caller == Caller::kFunction && request.headers.Find(kCallbackHeader)) {
+      // The callback would be made from the host's network.
+      return SendError(responder, PermissionDenied("{}: functions cannot set it: the function "
+                                                   "that is called can call another one",
+                                                   kCallbackHeader));
+    }
+    return CallAsync(*key, std::move(passed), call_id, responder);
+  }
+  const SteadyTime now = loop_.clock().Now();
+  FunctionCall call{.request = std::move(passed),
+                    .call_id = call_id,
+                    .sink = std::make_unique<HttpSink>(responder, call_id, options_.answer_buffer),
+                    .arrived = now};
+  if (*patience) {
+    call.deadline = now + **patience;
+  }
+  (void)provider_.Take(*key, call);
+}
+
+void Service::CallAsync(const std::string& key, http::Request request, const std::string& call_id,
+                        const http::Responder& responder) {
+  const int64_t retries = provider_.Find(key)->calls.retries;
+  async_calls_->Start(key, std::move(request), call_id, retries,
+                      [responder, call_id](const StatusOr<std::string>& accepted) {
+                        if (!accepted.ok()) {
+                          return RefuseAsync(responder, call_id, accepted.status());
+                        }
+                        http::Response response = http::TextResponse(202, "");
+                        response.headers.Add(kCallIdHeader, *accepted);
+                        responder.Send(std::move(response));
+                      });
+}
+
+}  // namespace kgpu::functions

@@ -1,0 +1,97 @@
+// OpenFx's REST API, with correct status codes, over a provider: what `kgpu fn serve` and, on a
+// cluster, the gateway answer with.
+// docs/reference/functions.md lists paths and codes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "src/functions/service/async_call.h"
+#include "src/functions/service/function_provider.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/random.h"
+#include "src/platform/http/server.h"
+
+namespace kgpu::functions {
+
+struct ServiceOptions {
+  std::string version{};
+  QueueOptions queue{};
+  std::string mesh_folder{};  // see ListenForFunctions
+  // How far a caller may fall behind a function's answer, in bytes, before the function waits too.
+  // The watchdog bounds an answer: a slow caller keeps no GPU busy.
+  size_t answer_buffer = size_t{64} << 20;
+  std::function<void()> stopped{};  // after POST /v1/stop: all replicas are gone
+};
+
+// Lives on the loop's thread.
+class Service {
+ public:
+  // Reads the asynchronous calls that an earlier service has left, and goes on with them. `loop`
+  // and `provider` must outlive the service. Errors: ResourceExhausted (no descriptors left).
+  static StatusOr<std::unique_ptr<Service>> Start(EventLoop& loop, FunctionProvider& provider,
+                                                  uint64_t seed, ServiceOptions options);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  // As http::Server::Listen.
+  StatusOr<std::string> Listen(const std::string& address, mode_t mode = 0600);
+  // On the socket that the containers of functions reach, for calls alone. Errors: those of the
+  // folder and of the socket.
+  Status ListenForFunctions();
+  // A request from elsewhere than the service's own addresses.
+  void Handle(const http::Request& request, const http::Responder& responder);
+  // Asynchronous calls that have not ended, by function.
+  const CallQueue& queue() const { return async_calls_->queue(); }
+
+ private:
+  Service(EventLoop& loop, FunctionProvider& provider, uint64_t seed, ServiceOptions options);
+  struct Follower {
+    std::string function;
+    http::Stream stream;
+    std::unique_ptr<LogReader> reader;
+  };
+  void HandleMesh(const http::Request& request, const http::Responder& responder);
+  void HandleSystem(const http::Request& request, const http::Responder& responder);
+  void HandleFunctions(const http::Request& request, const http::Responder& responder);
+  void HandleFunction(const http::Request& request, const http::Responder& responder,
+                      std::string_view name);
+  void HandleOwn(const http::Request& request, const http::Responder& responder);
+  void List(const http::Request& request, const http::Responder& responder) const;
+  void Deploy(const http::Request& request, const http::Responder& responder);
+  void Delete(const std::string& key, const http::Responder& responder);
+  void Scale(const http::Request& request, const http::Responder& responder);
+  void Logs(const http::Request& request, const http::Responder& responder, std::string_view name);
+  void SendLogs(const http::Request& request, const http::Responder& responder,
+                const std::string& key, std::string text);
+  void Follow(const http::Responder& responder, const std::string& key, std::string first);
+  void EndFollowers(const std::string& function);
+  void Usage(const http::Request& request, const http::Responder& responder);
+  void Metrics(const http::Request& request, const http::Responder& responder);
+  void Stop(const http::Responder& responder);
+  enum class Caller : uint8_t { kHost, kFunction };
+  void Call(const http::Request& request, const http::Responder& responder, Caller caller);
+  void CallAsync(const std::string& key, http::Request request, const std::string& call_id,
+                 const http::Responder& responder);
+  // The key of a function that is deployed. Errors: as FunctionProvider::KeyOf; NotFound.
+  StatusOr<std::string> Deployed(const http::Request& request, std::string_view name) const;
+  std::string NewCallId();
+
+  EventLoop& loop_;
+  FunctionProvider& provider_;
+  Random random_;
+  const ServiceOptions options_;
+  std::unique_ptr<AsyncCalls> async_calls_;
+  uint64_t last_follower_ = 0;
+  std::map<uint64_t, Follower> followers_;
+  std::unique_ptr<http::Server> server_;
+  std::unique_ptr<http::Server> mesh_;  // for functions that call others
+  std::shared_ptr<bool> is_alive_;
+};
+
+}  // namespace kgpu::functions
