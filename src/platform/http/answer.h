@@ -24,6 +24,7 @@ class Answer {
   virtual bool is_streaming() const = 0;
   virtual size_t pending() const = 0;
   virtual void OnDrained(std::function<void()> task) = 0;
+  virtual void OnGone(std::function<void()> task) = 0;
 };
 
 }  // namespace kgpu::http

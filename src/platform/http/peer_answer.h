@@ -60,6 +60,11 @@ class PeerAnswer final : public Answer {
       peer->OnDrained(request_, std::move(task));
     }
   }
+  void OnGone(std::function<void()> task) override {
+    if (const auto peer = peer_.lock()) {
+      peer->OnGone(request_, std::move(task));
+    }
+  }
 
  private:
   const std::weak_ptr<ServerPeer> peer_;

@@ -21,9 +21,7 @@ bool Responder::is_open() const {
 }
 
 void Responder::OnGone(std::function<void()> task) const {
-  if (const auto peer = answer_->peer()) {
-    peer->OnGone(answer_->request(), std::move(task));
-  }
+  answer_->OnGone(std::move(task));
 }
 
 bool Stream::Write(std::string_view bytes) const {
