@@ -51,6 +51,7 @@ class AsyncCalls::Sink final : public CallSink {
   }
 
   bool is_open() const override { return true; }
+  void OnGone(std::function<void()> /*task*/) override {}  // it is made for nobody who could leave
   void Refuse(const CallFault& fault) override {
     outcome_.code = fault.code;
     outcome_.problem = fault.text;

@@ -49,6 +49,9 @@ class CallSink {
   virtual bool is_behind() const { return false; }
   // Calls `task` once, from the loop, when the caller has taken what it got, or is gone.
   virtual void OnDrained(std::function<void()> /*task*/) {}
+  // Calls `task` once, from the loop, if the caller leaves before the end of its answer. Replaces a
+  // task that still waits.
+  virtual void OnGone(std::function<void()> task) = 0;
 };
 
 // Answers a request of the service.
@@ -65,6 +68,7 @@ class HttpSink final : public CallSink {
   void End() override;
   bool is_behind() const override { return stream_ && stream_->pending() > buffer_; }
   void OnDrained(std::function<void()> task) override;
+  void OnGone(std::function<void()> task) override { responder_.OnGone(std::move(task)); }
 
  private:
   const http::Responder responder_;

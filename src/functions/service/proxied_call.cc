@@ -24,7 +24,8 @@ bool IsUntaken(int code, const http::Headers& headers) {
 StatusOr<std::unique_ptr<ProxiedCall>> ProxiedCall::Start(
     EventLoop& loop, std::shared_ptr<http::ClientConnection> connection, FunctionCall& call,
     const Options& options, Done done) {
-  ASSIGN_OR_RETURN(std::string text, http::RequestText(call.request, "localhost"));
+  ASSIGN_OR_RETURN(std::string text, http::RequestText(call.request, "localhost", true));
+  const bool is_head = call.request.method == "HEAD";
   // From here on it counts as handed over.
   if (!options.gives_back) {
     call.request = {};
@@ -40,7 +41,7 @@ StatusOr<std::unique_ptr<ProxiedCall>> ProxiedCall::Start(
   ProxiedCall* self = proxied.get();
   self->deadline_ = loop.After(limit, [self] { self->Finish(kTimedOut, true); });
   self->connection_->Send(
-      std::move(text), false,
+      std::move(text), is_head,
       {.on_head = [self](int code, const http::Headers& headers) { self->OnHead(code, headers); },
        .on_data = [self](std::string_view bytes) { self->OnData(bytes); },
        .on_end = [self](const Status& status) { self->OnEnd(status); }});
@@ -55,6 +56,11 @@ ProxiedCall::ProxiedCall(EventLoop& loop, std::shared_ptr<http::ClientConnection
       gives_back_(gives_back),
       done_(std::move(done)),
       is_alive_(std::make_shared<bool>(true)) {
+  call_.sink->OnGone([this, is_alive = std::weak_ptr<bool>(is_alive_)] {
+    if (!is_alive.expired()) {
+      Finish(kCallerLeft, false);  // closes the connection
+    }
+  });
 }
 
 ProxiedCall::~ProxiedCall() {
