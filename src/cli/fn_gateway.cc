@@ -78,19 +78,6 @@ StatusOr<std::string> NamedFile(std::string_view flag, StatusOr<std::string> tex
   return text.ok() ? std::move(text) : Annotate(text.status(), "{}", flag);
 }
 
-StatusOr<std::string> Authorities(const std::string& file, const sys::Root& root) {
-  if (!file.empty()) {
-    return NamedFile("--ca-file", root.ReadFile(file, kMaxAuthorities));
-  }
-  for (const char* path : kAuthorityFiles) {
-    if (root.Exists(path)) {
-      return root.ReadFile(path, kMaxAuthorities);
-    }
-  }
-  return FailedPrecondition(
-      "this machine has no list of certificate authorities: name the gateway's with --ca-file");
-}
-
 StatusOr<std::string> TokenIn(const std::string& file, const sys::Root& root) {
   ASSIGN_OR_RETURN(const std::string text,
                    NamedFile("--token-file", root.ReadFile(file, kMaxTokenFile)));
@@ -117,7 +104,7 @@ StatusOr<GatewayTarget> TargetOf(std::string_view where, std::string_view gatewa
   ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open("/"));
   GatewayTarget target{.address = endpoint.authority()};
   if (endpoint.kind == kube::Endpoint::Kind::kTls) {
-    ASSIGN_OR_RETURN(std::string authorities, Authorities(options.ca_file, root));
+    ASSIGN_OR_RETURN(std::string authorities, ReadAuthorities("--ca-file", options.ca_file, root));
     ASSIGN_OR_RETURN(target.tls, tls::Context::ForClient({.ca_pem = std::move(authorities)}));
   } else if (!options.ca_file.empty()) {
     return InvalidArgument("--ca-file: {} is without TLS: use https://", Printable(gateway));
@@ -242,6 +229,20 @@ class Exchange {
 };
 
 }  // namespace
+
+StatusOr<std::string> ReadAuthorities(std::string_view flag, const std::string& file,
+                                      const sys::Root& root) {
+  if (!file.empty()) {
+    return NamedFile(flag, root.ReadFile(file, kMaxAuthorities));
+  }
+  for (const char* path : kAuthorityFiles) {
+    if (root.Exists(path)) {
+      return root.ReadFile(path, kMaxAuthorities);
+    }
+  }
+  return FailedPrecondition(
+      "this machine has no list of certificate authorities: name the server's with {}", flag);
+}
 
 void AddGatewayOptions(CLI::App& command, GatewayOptions& options) {
   options.run_dir = kRunDir;

@@ -11,6 +11,7 @@
 
 #include "src/platform/base/status.h"
 #include "src/platform/http/message.h"
+#include "src/platform/sys/root.h"
 #include "src/platform/tls/context.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
@@ -29,6 +30,12 @@ struct GatewayOptions {
 
 // -g/--gateway, --ca-file, --token-file, --run-dir, --host-root; `options` must outlive the parse.
 void AddGatewayOptions(CLI::App& command, GatewayOptions& options);
+
+// The authorities, as PEM, that sign the certificate of a server: those of the file that `flag`
+// names, or, if it is empty, those that this machine trusts. Errors: those of the file;
+// FailedPrecondition (this machine has no list of them).
+StatusOr<std::string> ReadAuthorities(std::string_view flag, const std::string& file,
+                                      const sys::Root& root);
 
 // Where requests go, and as whom.
 struct GatewayTarget {

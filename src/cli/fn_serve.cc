@@ -14,6 +14,7 @@
 #include "src/cli/host_options.h"
 #include "src/cli/node_name.h"
 #include "src/cli/options.h"
+#include "src/cli/queue_options.h"
 #include "src/cli/version.h"
 #include "src/functions/provider/provider.h"
 #include "src/functions/service/service.h"
@@ -34,6 +35,7 @@ struct FnServeOptions {
   std::string host_root;
   std::string podman;
   FnEngineOptions engine;
+  QueueCommandOptions queue;
   std::string http_address = "off";
   std::string start_limit = "2m";
   std::vector<std::string> labels;
@@ -90,16 +92,16 @@ StatusOr<ExitCode> RunFnServe(const FnServeOptions& given) {
   functions::ChildPrograms programs(*loop, Environment(), kProgramsAtATime);
   ASSIGN_OR_RETURN(const std::unique_ptr<functions::Provider> provider,
                    functions::Provider::Open(*loop, programs, options, Random::SeedFromKernel()));
-  ASSIGN_OR_RETURN(const std::unique_ptr<functions::Service> service,
-                   functions::Service::Start(*loop, *provider, Random::SeedFromKernel(),
-                                             {.version = VersionNumber(),
-                                              .queue = {.folder = provider->folders().queue},
-                                              .mesh_folder = MeshFolder(provider->folders()),
-                                              .stopped = [&] {
-                                                // After its answer has been sent.
-                                                loop->After(std::chrono::milliseconds(100),
-                                                            [&] { loop->Quit(); });
-                                              }}));
+  ASSIGN_OR_RETURN(functions::QueueMaker make_queue,
+                   QueueMakerOf(*loop, given.queue, provider->folders().queue));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<functions::Service> service,
+      functions::Service::Start(
+          *loop, *provider, Random::SeedFromKernel(),
+          {.version = VersionNumber(), .make_queue = std::move(make_queue), .stopped = [&] {
+             // After its answer has been sent.
+             loop->After(std::chrono::milliseconds(100), [&] { loop->Quit(); });
+           }}));
   ASSIGN_OR_RETURN(const std::string socket, service->Listen(options.run_dir + "/functions.sock"));
   KGPU_LOG(kInfo, "function service started", {"address", socket});
   RETURN_IF_ERROR(service->ListenForFunctions());
@@ -144,6 +146,7 @@ void AddFnServeCommand(CommandRegistrar& registrar, CLI::App& group) {
            "Label of this machine, which constraints of functions are compared with (repeatable)");
   AddValue(command, "--start-limit", options.start_limit, "TIME",
            "How long a replica may take until its handler is loaded");
+  AddQueueOptions(command, options.queue);
 }
 
 }  // namespace kgpu::cli

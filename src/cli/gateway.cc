@@ -9,6 +9,7 @@
 
 #include "src/agent/certificate_source.h"
 #include "src/cli/commands.h"
+#include "src/cli/gateway_cluster.h"
 #include "src/cli/options.h"
 #include "src/cli/version.h"
 #include "src/functions/gateway/endpoints.h"
@@ -19,6 +20,7 @@
 #include "src/platform/base/log.h"
 #include "src/platform/base/log_format.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/sys/signals.h"
 #include "src/platform/sys/tcp_socket.h"
@@ -29,6 +31,8 @@ namespace {
 using std::chrono::milliseconds;
 
 struct GatewayCommandOptions {
+  std::string provider = "local";
+  GatewayClusterOptions cluster;
   std::string listen = ":31113";
   std::string run_dir = kRunDir;
   std::string host_root;
@@ -63,6 +67,10 @@ Status CheckGatewayReach(const GatewayCommandOptions& options) {
 }
 
 Status CheckGatewayOptions(const GatewayCommandOptions& options) {
+  if (options.provider != "local" && options.provider != "kubernetes") {
+    return InvalidArgument("--provider: {} must be local or kubernetes",
+                           Printable(options.provider, 80));
+  }
   if (options.tls_certificate.empty() != options.tls_key.empty()) {
     return InvalidArgument("--tls-cert and --tls-key: give both, or neither");
   }
@@ -88,8 +96,10 @@ StatusOr<std::shared_ptr<agent::CertificateSource>> GatewayCertificate(
 // Ends the loop once all answers are on their way, or after a while.
 class GatewayDrain {
  public:
-  GatewayDrain(EpollLoop& loop, gateway::Gateway& gateway, gateway::Endpoints& endpoints)
-      : loop_(loop), gateway_(gateway), endpoints_(endpoints) {}
+  // `cluster` may be null.
+  GatewayDrain(EpollLoop& loop, gateway::Gateway& gateway, gateway::Endpoints& endpoints,
+               ClusterFunctions* cluster)
+      : loop_(loop), gateway_(gateway), endpoints_(endpoints), cluster_(cluster) {}
   ~GatewayDrain() { loop_.CancelTimer(timer_); }
   GatewayDrain(const GatewayDrain&) = delete;
   GatewayDrain& operator=(const GatewayDrain&) = delete;
@@ -104,12 +114,17 @@ class GatewayDrain {
     until_ = loop_.clock().Now() + kGatewayDrainLimit;
     gateway_.Drain();
     endpoints_.Shutdown();
+    if (cluster_ != nullptr) {
+      // Another gateway scales from now on.
+      is_releasing_ = true;
+      cluster_->Release([this] { is_releasing_ = false; });
+    }
     Look();
   }
 
  private:
   void Look() {
-    const bool is_busy = gateway_.is_busy() || endpoints_.is_busy();
+    const bool is_busy = gateway_.is_busy() || endpoints_.is_busy() || is_releasing_;
     if (!is_busy || loop_.clock().Now() >= until_) {
       return loop_.Quit();
     }
@@ -119,6 +134,8 @@ class GatewayDrain {
   EpollLoop& loop_;
   gateway::Gateway& gateway_;
   gateway::Endpoints& endpoints_;
+  ClusterFunctions* const cluster_;
+  bool is_releasing_ = false;
   bool has_begun_ = false;
   SteadyTime until_{};
   TimerId timer_ = TimerId::kNone;
@@ -134,15 +151,23 @@ StatusOr<ExitCode> RunGateway(const GatewayCommandOptions& options) {
   ASSIGN_OR_RETURN(const auto certificate, GatewayCertificate(options, root, loop->clock()));
   std::unique_ptr<gateway::Tokens> tokens;
   if (!options.tokens.empty()) {
-    ASSIGN_OR_RETURN(tokens,
-                     gateway::Tokens::Open(root, loop->clock(), options.tokens, options.space));
+    ASSIGN_OR_RETURN(tokens, gateway::Tokens::Open(root, loop->clock(), options.tokens));
   }
-  const std::string socket =
+  gateway::GatewayOptions of_gateway{.version = VersionNumber(),
+                                     .spaces = {options.space},
+                                     .allows_any_host = options.allows_anonymous};
+  std::unique_ptr<ClusterFunctions> cluster;
+  std::string service =
       BelowHostRoot(options.run_dir, kRunDir, options.host_root) + "/functions.sock";
-  gateway::Gateway gateway(*loop, std::move(tokens),
-                           {.version = VersionNumber(),
-                            .upstream = {.socket = socket},
-                            .allows_any_host = options.allows_anonymous});
+  if (options.provider == "kubernetes") {
+    ASSIGN_OR_RETURN(cluster, ClusterFunctions::Start(*loop, root, options.cluster));
+    of_gateway.service = cluster->handler();
+    of_gateway.spaces = options.cluster.spaces;
+    service = cluster->server();
+  } else {
+    of_gateway.upstream.socket = service;
+  }
+  gateway::Gateway gateway(*loop, std::move(tokens), std::move(of_gateway));
   gateway::Endpoints endpoints(*loop, gateway);
   http::Server::TlsSource tls;
   if (certificate != nullptr) {
@@ -150,8 +175,8 @@ StatusOr<ExitCode> RunGateway(const GatewayCommandOptions& options) {
   }
   ASSIGN_OR_RETURN(const std::string address, endpoints.Listen(options.listen, tls));
   KGPU_LOG(kInfo, "gateway started", {"address", address}, {"tls", certificate != nullptr},
-           {"service", socket});
-  GatewayDrain drain(*loop, gateway, endpoints);
+           {"service", service});
+  GatewayDrain drain(*loop, gateway, endpoints, cluster.get());
   ASSIGN_OR_RETURN(const WatchId watch, loop->WatchReadable(signals.get(), [&] {
     while (sys::NextSignal(signals.get()) != 0) {
       drain.Begin();
@@ -167,18 +192,23 @@ StatusOr<ExitCode> RunGateway(const GatewayCommandOptions& options) {
 
 void AddGatewayCommand(CommandRegistrar& registrar) {
   auto [command, options] = registrar.Add<GatewayCommandOptions>(
-      registrar.app(), "gateway",
-      "Serve this machine's functions to the network by REST and gRPC, until SIGTERM", &RunGateway);
+      registrar.app(), "gateway", "Serve functions to the network by REST and gRPC, until SIGTERM",
+      &RunGateway);
   command.footer(
-      "Passes requests on to the service that `kgpu fn up` starts, which may start and stop\n"
-      "meanwhile. The file of tokens has lines \"TOKEN ROLE[,ROLE] [namespace=NAME]\" with the "
+      "Serves the functions of this machine, by the service that `kgpu fn up` starts and that may\n"
+      "start and stop meanwhile; or with --provider kubernetes those of a cluster, which run as\n"
+      "Deployments that the gateway scales, to zero and back. The file of tokens has lines \"TOKEN "
+      "ROLE[,ROLE] [namespace=NAME]\" with the "
       "roles\n"
       "call, read, deploy and admin; it is read again when it changes, as are the certificate and\n"
       "its key. GET /openapi.json describes the API.\n"
       "\n"
       "  kgpu gateway --tokens /etc/kgpu/tokens --tls-cert tls.crt --tls-key tls.key\n"
       "  kgpu gateway --listen 127.0.0.1:31113\n"
+      "  kgpu gateway --provider kubernetes --function-namespaces team-a,team-b --tokens tokens\n"
       "  kgpu fn list --gateway 127.0.0.1:31113");
+  AddValue(command, "--provider", options.provider, "local|kubernetes",
+           "Whose functions: this machine's, or a cluster's");
   AddValue(command, "--listen", options.listen, "ADDRESS",
            "Address for REST and gRPC, by HTTP/1.1 and HTTP/2");
   CLI::Option* tokens = AsPath(
@@ -188,12 +218,13 @@ void AddGatewayCommand(CommandRegistrar& registrar) {
                 "Let everybody who reaches the address do everything")
       ->excludes(tokens);
   AddValue(command, "--namespace", options.space, "NAME",
-           "This gateway's namespace, which tokens may be limited to");
+           "With --provider local: this gateway's namespace, which tokens may be limited to");
   AsPath(AddValue(command, "--tls-cert", options.tls_certificate, "FILE",
                   "Certificate and its intermediates, as PEM: serve with TLS"));
   AsPath(AddValue(command, "--tls-key", options.tls_key, "FILE", "Key of the certificate, as PEM"));
   AddRunDirOption(command, options.run_dir, "Folder of functions.sock");
   AddHostRootOption(command, options.host_root);
+  AddGatewayClusterOptions(command, options.cluster);
 }
 
 }  // namespace kgpu::cli

@@ -11,10 +11,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/platform/base/random.h"
 #include "src/platform/sys/child_process.h"
 #include "src/platform/sys/pipe.h"
+#include "testing/redis/redis_server.h"
 #include "testing/temp_dir.h"
 
 namespace kgpu::functions {
@@ -25,15 +28,20 @@ constexpr int kLeastKills = 20;
 
 class KilledQueue {
  public:
+  // `redis_url`: empty for the queue on the disk.
+  explicit KilledQueue(std::string redis_url) : redis_url_(std::move(redis_url)) {}
+
   // Runs the program until it has made `steps` of progress, then kills it; without `steps`, until
   // it ends. False if it ended by itself.
   bool Run(const std::string& prefix, size_t count, std::optional<size_t> steps) {
     StatusOr<sys::Pipe> progress = sys::MakePipe();
     EXPECT_TRUE(progress.ok());
+    std::vector<std::string> argv = {KGPU_QUEUE_RUNNER, dir_.path(), prefix, std::to_string(count)};
+    if (!redis_url_.empty()) {
+      argv.push_back(redis_url_);
+    }
     StatusOr<sys::ChildProcess> child = sys::ChildProcess::Spawn(
-        {.argv = {KGPU_QUEUE_RUNNER, dir_.path(), prefix, std::to_string(count)},
-         .environment = {},
-         .fds = {{progress->write.get(), 3}}});
+        {.argv = argv, .environment = {}, .fds = {{progress->write.get(), 3}}});
     EXPECT_TRUE(child.ok()) << child.status();
     progress->write.Reset();
     char byte = 0;
@@ -65,10 +73,11 @@ class KilledQueue {
 
  private:
   TempDir dir_;
+  const std::string redis_url_;
 };
 
-TEST(QueueKillTest, EveryAcceptedCallIsMadeAtLeastOnce) {
-  KilledQueue queue;
+void TestKills(const std::string& redis_url) {
+  KilledQueue queue(redis_url);
   const uint64_t seed = Random::SeedFromKernel();
   SCOPED_TRACE("seed " + std::to_string(seed));
   Random random(seed);
@@ -95,9 +104,22 @@ TEST(QueueKillTest, EveryAcceptedCallIsMadeAtLeastOnce) {
   }
   EXPECT_EQ(lost, 0U);
   EXPECT_FALSE(queue.IsPutAside());
-  RecordProperty("kills", kills);
-  RecordProperty("repeated", static_cast<int>(repeated));
+  ::testing::Test::RecordProperty("kills", kills);
+  ::testing::Test::RecordProperty("repeated", static_cast<int>(repeated));
   std::printf("%zu calls, %d kills, %zu made more than once\n", accepted, kills, repeated);
+}
+
+TEST(QueueKillTest, EveryAcceptedCallIsMadeAtLeastOnce) {
+  TestKills("");
+}
+
+TEST(QueueKillTest, EveryCallThatRedisAcceptedIsMadeAtLeastOnce) {
+  if (!RedisServer::IsInstalled()) {
+    GTEST_SKIP() << "redis-tools is not installed";
+  }
+  RedisServer server;
+  ASSERT_TRUE(server.Start().ok());
+  TestKills(server.url());
 }
 
 }  // namespace

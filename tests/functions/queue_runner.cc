@@ -1,6 +1,7 @@
 // A service in miniature for queue_kill_test.cc: puts calls into a queue and makes them, until it
 // is killed, or until all of them are made.
-//   queue-runner FOLDER PREFIX COUNT
+//   queue-runner FOLDER PREFIX COUNT [REDIS-URL]
+// The queue is an SQLite database in FOLDER, or in the Redis server, with short claims.
 // Appends the ids of calls that were accepted to FOLDER/accepted and of those that were made to
 // FOLDER/made, and writes a byte to descriptor 3 for each of them.
 #include <fcntl.h>
@@ -15,7 +16,8 @@
 #include <string>
 #include <utility>
 
-#include "src/functions/queue/call_queue.h"
+#include "src/functions/queue/disk_queue.h"
+#include "src/functions/redis/redis_queue.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/random.h"
@@ -33,15 +35,15 @@ constexpr size_t kInFlight = 200;
 
 class QueueRunner {
  public:
-  QueueRunner(EpollLoop& loop, std::string folder, std::string prefix, size_t count)
+  QueueRunner(EpollLoop& loop, std::string folder, std::string prefix, size_t count,
+              const std::string& redis_url)
       : loop_(loop),
         prefix_(std::move(prefix)),
         count_(count),
         accepted_file_(OpenLog(folder + "/accepted")),
         made_file_(OpenLog(folder + "/made")),
         random_(Random::SeedFromKernel()) {
-    auto queue = CallQueue::Start(
-        loop, {.folder = folder + "/queue"},
+    auto queue = MakerOf(loop, folder, redis_url)(
         [this](CallRecord call, CallQueue::Ended ended) { Make(call, std::move(ended)); });
     Require(queue.ok(), "start the queue");
     queue_ = *std::move(queue);
@@ -57,6 +59,18 @@ class QueueRunner {
       std::fprintf(stderr, "queue-runner: cannot %s\n", what);
       std::exit(1);
     }
+  }
+  static QueueMaker MakerOf(EventLoop& loop, const std::string& folder, const std::string& url) {
+    if (url.empty()) {
+      return DiskQueueMaker(loop, {.folder = folder + "/queue"});
+    }
+    StatusOr<RedisAddress> address = ParseRedisUrl(url);
+    Require(address.ok(), "read the address");
+    RedisQueueOptions options;
+    options.link.address = *std::move(address);
+    options.claim = milliseconds(500);
+    options.seed = Random::SeedFromKernel();
+    return RedisQueueMaker(loop, std::move(options));
   }
   static UniqueFd OpenLog(const std::string& path) {
     UniqueFd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
@@ -121,13 +135,14 @@ class QueueRunner {
   size_t accepted_ = 0;
 };
 
-int RunQueue(const std::string& folder, const std::string& prefix, size_t count) {
+int RunQueue(const std::string& folder, const std::string& prefix, size_t count,
+             const std::string& redis_url) {
   SetLogLevel(LogLevel::kWarning);
   StatusOr<std::unique_ptr<EpollLoop>> loop = EpollLoop::Create();
   if (!loop.ok()) {
     return 1;
   }
-  const QueueRunner runner(**loop, folder, prefix, count);
+  const QueueRunner runner(**loop, folder, prefix, count, redis_url);
   (*loop)->Run();
   return 0;
 }
@@ -136,6 +151,7 @@ int RunQueue(const std::string& folder, const std::string& prefix, size_t count)
 }  // namespace kgpu::functions
 
 int main(int argc, char** argv) {
-  const auto count = argc == 4 ? kgpu::ParseUint(argv[3]) : std::nullopt;
-  return count ? kgpu::functions::RunQueue(argv[1], argv[2], *count) : 2;
+  const bool is_valid = argc == 4 || argc == 5;
+  const auto count = is_valid ? kgpu::ParseUint(argv[3]) : std::nullopt;
+  return count ? kgpu::functions::RunQueue(argv[1], argv[2], *count, argc == 5 ? argv[4] : "") : 2;
 }

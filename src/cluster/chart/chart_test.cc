@@ -37,6 +37,7 @@ std::vector<Manifest> RenderOk(const ValuesRequest& request) {
 
 std::vector<std::string> NamesOfAll(const std::vector<Manifest>& manifests) {
   std::vector<std::string> names;
+  names.reserve(manifests.size());
   for (const Manifest& manifest : manifests) {
     names.push_back(fmt::format("{}/{}", KindOf(manifest), NameOf(manifest)));
   }
@@ -132,7 +133,7 @@ TEST(ChartTest, ValuesThatMakeNoGatewayAreErrorsWithTheFix) {
   for (const WrongValues& wrong : std::initializer_list<WrongValues>{
            {{"functions.replicas=2"},
             "functions.replicas: must be 1 with functions.queue.by: sqlite"},
-           {{"functions.queue.by=nats"}, "functions.queue.nats.url: missing"},
+           {{"functions.queue.by=redis"}, "functions.queue.redis.url: missing"},
            {{"functions.tokensSecret="}, "functions.tokensSecret: missing"},
            {{"functions.keda.enabled=true"}, "functions.keda.prometheus: missing"},
            {{"functions.namespaces=[]"}, "functions.namespaces: must name at least one"},

@@ -21,7 +21,7 @@ std::vector<ValueSet> TestValueSets(const std::string& source) {
   for (const char* name : {"kubeadm", "k3s", "rke2", "minikube", "kind", "openshift"}) {
     sets.push_back({.name = name, .request = {.distribution = name}});
   }
-  for (const char* name : {"controller", "functions", "monitoring", "nats", "site"}) {
+  for (const char* name : {"controller", "functions", "monitoring", "redis", "site"}) {
     sets.push_back({.name = name, .request = {.files = {ReadValueSet(source, name)}}});
   }
   sets.back().request.name_space = "gpu-system";

@@ -48,7 +48,7 @@ class Uninstaller {
     RETURN_IF_ERROR(RemoveFunctions());
     RETURN_IF_ERROR(RemoveNodePods());
     RETURN_IF_ERROR(ClearNodes());
-    const Status hosts = ClearHostFiles();
+    Status hosts = ClearHostFiles();
     if (!hosts.ok() && hosts.code() != StatusCode::kFailedPrecondition) {
       return hosts;
     }
@@ -182,6 +182,7 @@ class Uninstaller {
     ASSIGN_OR_RETURN(const std::vector<json::value> nodes,
                      kube::ListAll(client_, kube::kNodes.Collection(), "kgpu.dev/taken-over=true"));
     std::vector<std::string> names;
+    names.reserve(nodes.size());
     for (const json::value& node : nodes) {
       names.emplace_back(kube::NameOf(node));
     }
@@ -220,6 +221,7 @@ class Uninstaller {
       return OkStatus();
     }
     std::vector<std::string> names;
+    names.reserve(functions_.size());
     for (const ObjectRef& function : functions_) {
       names.push_back(fmt::format("{}/{}", function.space, function.name));
     }

@@ -248,6 +248,27 @@ Report Explain(const Facts& facts) {
   return report;
 }
 
+bool MayFitLater(const Report& report) {
+  // What passes without a new node, or another pod.
+  static constexpr std::string_view kPassing[] = {
+      "node-not-ready",  "node-cordoned",        "node-pressure",        "gpu-gate-closed",
+      "gpu-withheld",    "gpu-in-use",           "host-resources-short", "claim-no-device",
+      "claim-elsewhere", "plugin-not-registered"};
+  if (report.state != State::kPending) {
+    return true;
+  }
+  static constexpr std::string_view kLasting[] = {"resource-unknown", "resource-too-many",
+                                                  "resource-gone", "selector-matches-no-node"};
+  const bool is_impossible = std::ranges::any_of(report.reasons, [](const report::Finding& reason) {
+    return std::ranges::find(kLasting, reason.id) != std::end(kLasting);
+  });
+  return !is_impossible && std::ranges::any_of(report.nodes, [](const NodeVerdict& node) {
+    return std::ranges::all_of(node.reasons, [](const report::Finding& reason) {
+      return !IsBlocking(reason) || std::ranges::find(kPassing, reason.id) != std::end(kPassing);
+    });
+  });
+}
+
 bool IsHealthy(const Report& report) {
   return (report.state == State::kRunning || report.state == State::kSucceeded) &&
          !report::HasError(report.reasons);

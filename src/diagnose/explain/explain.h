@@ -58,6 +58,10 @@ struct Report {
 
 Report Explain(const Facts& facts);
 
+// Whether a pod without a node could get one once others end, or nodes recover; false: no node has
+// what it requests. True for a pod that has a node.
+bool MayFitLater(const Report& report);
+
 // Whether the pod has what it requests: it runs or has completed, and nothing is wrong with it.
 bool IsHealthy(const Report& report);
 

@@ -203,6 +203,22 @@ TEST(ExplainTest, WhatDraServesIsNotCalledUnknown) {
               Contains(HasSubstr("example.com/big: DRA's class big provides it if")));
 }
 
+TEST(ExplainTest, SaysWhetherWaitingCanHelp) {
+  EXPECT_TRUE(MayFitLater(World().Apply({kBusy}).Explain())) << "other pods end some day";
+  const Report too_many = World()
+                              .Apply({{"train",
+                                       "spec: {containers: [{name: main, resources: {limits: "
+                                       "{nvidia.com/gpu: 64}}}]}"}})
+                              .Explain();
+  EXPECT_FALSE(MayFitLater(too_many));
+  const Report unknown = World()
+                             .Apply({{"train",
+                                      "spec: {containers: [{name: main, resources: {limits: "
+                                      "{nvidia.com/mig-9g.999gb: 1}}}]}"}})
+                             .Explain();
+  EXPECT_FALSE(MayFitLater(unknown));
+}
+
 TEST(ExplainTest, InitContainersAndSidecarsCountAsTheSchedulerCountsThem) {
   const Report report =
       World()
@@ -243,6 +259,7 @@ TEST(ExplainTest, JsonHasTheFieldsOfThePage) {
   EXPECT_EQ(value.at("pod"), "team-a/train");
   EXPECT_EQ(value.at("state"), "pending");
   EXPECT_EQ(value.at("healthy"), false);
+  EXPECT_EQ(value.at("mayFitLater"), true);
   const json::value& node = value.at("nodes").at(0);
   EXPECT_EQ(node.at("fits"), false);
   EXPECT_EQ(node.at("resources").at("nvidia.com/gpu").at("free"), 1);

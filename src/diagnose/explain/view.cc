@@ -149,6 +149,7 @@ json::value ReportJson(const Report& report) {
                       {"healthy", IsHealthy(report)},
                       {"state", View(ToString(report.state))},
                       {"verdict", View(report.verdict)},
+                      {"mayFitLater", MayFitLater(report)},
                       {"node", View(report.node)},
                       {"wants", std::move(wants)},
                       {"has", doc::Texts(report.has)},

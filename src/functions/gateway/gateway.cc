@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/functions/gateway/fx_gateway.h"
+#include "src/functions/gateway/local_answer.h"
 #include "src/functions/gateway/metrics_caller.h"
 #include "src/functions/gateway/openapi.h"
 #include "src/functions/service/async_call.h"
@@ -107,8 +108,11 @@ Gateway::Gateway(EventLoop& loop, std::unique_ptr<Tokens> tokens, GatewayOptions
     : loop_(loop),
       tokens_(std::move(tokens)),
       allows_any_host_(options.allows_any_host),
+      service_(std::move(options.service)),
+      spaces_(std::move(options.spaces)),
       document_(doc::PrintLine(OpenApiDocument(options.version, tokens_ != nullptr))),
-      upstream_(loop, std::move(options.upstream)) {
+      upstream_(loop, std::move(options.upstream)),
+      is_alive_(std::make_shared<bool>(true)) {
 }
 
 void Gateway::HandleHttp1(const http::Request& request, const http::Responder& responder) {
@@ -214,10 +218,11 @@ bool Gateway::IsRefusedByToken(const Arrival& arrival, Caller& caller) {
     return false;
   }
   const auto authorization = arrival.request.headers.Find("Authorization");
-  Verdict verdict = tokens_->Check(authorization, arrival.route->role);
+  const std::string space = SpaceOf(*arrival.route, arrival.request, spaces_);
+  Verdict verdict = tokens_->Check(authorization, arrival.route->role, space);
   // A callback is made from this host's network, where it reaches what its caller may not.
   if (verdict.code == 200 && arrival.request.headers.Find(functions::kCallbackHeader)) {
-    verdict = tokens_->Check(authorization, Role::kDeploy);
+    verdict = tokens_->Check(authorization, Role::kDeploy, space);
     verdict.text = fmt::format("{}: {}", functions::kCallbackHeader, verdict.text);
   }
   if (verdict.code == 200) {
@@ -269,12 +274,32 @@ void Gateway::PassOn(const Arrival& arrival, std::unique_ptr<Caller> caller) {
     deadline = arrival.time + *limit;
     passed.headers.Add(functions::kDeadlineHeader, std::to_string(limit->count()));
   }
+  if (service_) {
+    return AnswerHere(arrival, passed, std::move(caller));
+  }
   const uint64_t number = ++last_relay_;
   Running& running = relays_[number];
   running = {.route = arrival.route, .is_grpc = arrival.is_grpc, .arrived = arrival.time};
   running.relay = std::make_unique<Relay>(
       loop_, upstream_, passed, std::move(caller), deadline,
       [this, number](const RelayResult& result) { OnEnded(number, result); });
+}
+
+void Gateway::AnswerHere(const Arrival& arrival, const http::Request& passed,
+                         std::unique_ptr<Caller> caller) {
+  ++local_;
+  auto done = [this, route = arrival.route, is_grpc = arrival.is_grpc, arrived = arrival.time,
+               is_alive = std::weak_ptr<bool>(is_alive_)](const RelayResult& result) {
+    if (!is_alive.expired()) {
+      --local_;
+      meter_.OnEnded(route->id, is_grpc, result, loop_.clock().Now() - arrived);
+    }
+  };
+  http::Request request = passed;
+  request.path = arrival.request.path;
+  request.query = arrival.request.query;
+  service_(request,
+           http::Responder(std::make_shared<LocalAnswer>(std::move(caller), std::move(done))));
 }
 
 // The request as the service gets it: without the fields that concern one connection only, and

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/functions/gateway/caller.h"
 #include "src/functions/gateway/meter.h"
@@ -27,6 +28,10 @@ inline constexpr size_t kMaxRequestBody = size_t{16} << 20;
 struct GatewayOptions {
   std::string version{};
   UpstreamOptions upstream{};
+  // A service in this process, instead of one behind `upstream`.
+  http::Server::Handler service{};
+  // The namespaces of the functions; requests that name none are for the first.
+  std::vector<std::string> spaces = {"default"};
   // Without tokens: whether requests may name the gateway's host by any name, instead of by an
   // address or "localhost". A page of any site can make its name mean 127.0.0.1.
   bool allows_any_host = false;
@@ -50,7 +55,7 @@ class Gateway {
 
   // Refuses new requests with code 503; those in progress go on.
   void Drain() { is_draining_ = true; }
-  bool is_busy() const { return !relays_.empty(); }
+  bool is_busy() const { return !relays_.empty() || local_ > 0; }
 
  private:
   struct Arrival {
@@ -68,6 +73,8 @@ class Gateway {
   bool IsRefusedByToken(const Arrival& arrival, Caller& caller);
   void Answer(const Arrival& arrival, std::unique_ptr<Caller> caller);
   void PassOn(const Arrival& arrival, std::unique_ptr<Caller> caller);
+  void AnswerHere(const Arrival& arrival, const http::Request& passed,
+                  std::unique_ptr<Caller> caller);
   http::Request Passed(const http::Request& request) const;
   std::unique_ptr<Caller> WithOwnMetrics(const http::Request& request,
                                          std::unique_ptr<Caller> caller);
@@ -83,12 +90,16 @@ class Gateway {
   EventLoop& loop_;
   const std::unique_ptr<Tokens> tokens_;
   const bool allows_any_host_;
+  const http::Server::Handler service_;  // empty: behind upstream_
+  const std::vector<std::string> spaces_;
   const std::string document_;  // OpenAPI's
   Meter meter_;
   Upstream upstream_;
   bool is_draining_ = false;
   uint64_t last_relay_ = 0;
   std::map<uint64_t, Running> relays_;
+  size_t local_ = 0;  // requests that service_ answers
+  std::shared_ptr<bool> is_alive_;
 };
 
 }  // namespace kgpu::gateway

@@ -31,7 +31,7 @@ class GatewayGrpcTest : public ::testing::Test {
   void SetUp() override {
     loop_ = EpollLoop::Create().value();
     dir_.WriteFile("tokens", fmt::format("{} read\n{} call\n", kRead, kCall));
-    gateway_.emplace(*loop_, Tokens::Open(root_, loop_->clock(), "tokens", "default").value(),
+    gateway_.emplace(*loop_, Tokens::Open(root_, loop_->clock(), "tokens").value(),
                      GatewayOptions{.upstream = {.socket = dir_.At("service")}});
     endpoints_.emplace(*loop_, *gateway_);
     ASSERT_OK(endpoints_->Listen(dir_.At("gateway"), nullptr));

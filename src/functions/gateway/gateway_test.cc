@@ -44,7 +44,7 @@ class GatewayTest : public ::testing::Test {
     std::unique_ptr<Tokens> checked;
     if (!tokens.empty()) {
       dir_.WriteFile("tokens", tokens);
-      checked = Tokens::Open(root_, loop_.clock(), "tokens", "default").value();
+      checked = Tokens::Open(root_, loop_.clock(), "tokens").value();
     }
     gateway_.emplace(loop_, std::move(checked),
                      GatewayOptions{.version = "1.0", .upstream = {.socket = dir_.At("service")}});

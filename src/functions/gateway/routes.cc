@@ -9,6 +9,7 @@ namespace {
 constexpr std::string_view kRest = "{Path}";
 constexpr std::string_view kFunctions = "/system/functions";
 constexpr std::string_view kFunction = "/system/function/{FunctionName}";
+constexpr std::string_view kScale = "/system/scale-function";
 constexpr std::string_view kCall = "/function/{FunctionName}{Path}";
 constexpr std::string_view kAsyncCall = "/async-function/{FunctionName}{Path}";
 constexpr std::string_view kCallText = "Call a function, and wait for its answer";
@@ -27,7 +28,7 @@ constexpr std::array kRoutes = std::to_array<Route>({
     {"GET", "/system/function-log/{FunctionName}", "getFunctionLog", Role::kRead,
      "Show the log of a function. ?follow=true: until the connection ends; ?since=10m, ?tail=20",
      "", "Message"},
-    {"PUT", "/system/scale-function", "scaleFunction", Role::kDeploy,
+    {"PUT", kScale, "scaleFunction", Role::kDeploy,
      "Set the smallest number of replicas of a function", "ScaleServiceRequest", "Message"},
     {"GET", "/system/info", "getInfo", Role::kRead, "Show provider and version", "", "Message"},
     {"GET", "/healthz", "getHealth", Role::kNone, "Whether the function service answers", "",
@@ -128,6 +129,28 @@ RouteMatch FindRoute(std::string_view method, std::string_view path) {
     return {.route = as_get};
   }
   return match;
+}
+
+std::string SpaceOf(const Route& route, const http::Request& request,
+                    std::span<const std::string> spaces) {
+  constexpr std::string_view kFunctionName = "{FunctionName}";
+  const size_t at = route.path.find(kFunctionName);
+  const bool is_of_one =
+      at != std::string_view::npos || route.path == kFunctions || route.path == kScale;
+  if (!is_of_one && spaces.size() > 1) {
+    return "";
+  }
+  if (at != std::string_view::npos) {
+    std::string_view name = std::string_view(request.path).substr(at);
+    name = name.substr(0, name.find('/'));
+    if (const size_t dot = name.find('.'); dot != std::string_view::npos) {
+      return std::string(name.substr(dot + 1));
+    }
+  }
+  // The query of a call is the handler's.
+  const bool is_call = route.role == Role::kCall;
+  const auto named = is_of_one && !is_call ? request.QueryValue("namespace") : std::nullopt;
+  return named && !named->empty() ? std::string(*named) : spaces.front();
 }
 
 }  // namespace kgpu::gateway

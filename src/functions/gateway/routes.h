@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "src/platform/http/message.h"
+
 namespace kgpu::gateway {
 
 // What a token may do. Admin includes the others.
@@ -48,5 +50,11 @@ struct RouteMatch {
 
 // `path` is decoded. HEAD is GET where a path has no HEAD of its own.
 RouteMatch FindRoute(std::string_view method, std::string_view path);
+
+// The namespace that a request is for, as far as tokens are concerned: that of the function in its
+// path ("hello.team-a"), else that of its query, else the first of `spaces`. Empty: all of them,
+// for requests about every function, unless there is only one.
+std::string SpaceOf(const Route& route, const http::Request& request,
+                    std::span<const std::string> spaces);
 
 }  // namespace kgpu::gateway

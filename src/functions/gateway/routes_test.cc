@@ -65,5 +65,42 @@ TEST(RoutesTest, NeedsARoleForAllButThreePaths) {
   EXPECT_THAT(open, ::testing::ElementsAre("/healthz", "/openapi.json", "/swagger.json"));
 }
 
+std::string SpaceIn(std::string_view method, const std::string& path, const std::string& query,
+                    const std::vector<std::string>& spaces = {"fn", "team-a"}) {
+  const RouteMatch match = FindRoute(method, path);
+  EXPECT_NE(match.route, nullptr) << path;
+  return match.route == nullptr ? ""
+                                : SpaceOf(*match.route, {.path = path, .query = query}, spaces);
+}
+
+TEST(SpaceOfTest, IsThatOfTheFunction) {
+  EXPECT_EQ(SpaceIn("POST", "/function/hello", ""), "fn");
+  EXPECT_EQ(SpaceIn("POST", "/function/hello.team-a", ""), "team-a");
+  EXPECT_EQ(SpaceIn("POST", "/function/hello.team-a/more.of/it", ""), "team-a");
+  EXPECT_EQ(SpaceIn("POST", "/function/hello/more.of/it", ""), "fn");
+  EXPECT_EQ(SpaceIn("POST", "/function/hello", "namespace=team-a"), "fn")
+      << "the query of a call is the handler's";
+  EXPECT_EQ(SpaceIn("POST", "/async-function/hello.team-a", ""), "team-a");
+  EXPECT_EQ(SpaceIn("GET", "/system/function/hello.team-a", ""), "team-a");
+  EXPECT_EQ(SpaceIn("DELETE", "/system/function/hello", "namespace=team-a"), "team-a");
+  EXPECT_EQ(SpaceIn("GET", "/system/function-log/hello", "namespace=team-a"), "team-a");
+  EXPECT_EQ(SpaceIn("DELETE", "/system/function/hello.fn", "namespace=team-a"), "fn")
+      << "the service refuses two namespaces";
+}
+
+TEST(SpaceOfTest, IsThatOfTheQuery) {
+  EXPECT_EQ(SpaceIn("GET", "/system/functions", ""), "fn");
+  EXPECT_EQ(SpaceIn("GET", "/system/functions", "namespace=team-a"), "team-a");
+  EXPECT_EQ(SpaceIn("POST", "/system/functions", "replace=true&namespace=team-a"), "team-a");
+  EXPECT_EQ(SpaceIn("PUT", "/system/scale-function", "namespace=team-a"), "team-a");
+}
+
+TEST(SpaceOfTest, IsEveryOneForRequestsAboutAllFunctions) {
+  for (const std::string path : {"/v1/usage", "/v1/queue", "/metrics", "/system/info"}) {
+    EXPECT_EQ(SpaceIn("GET", path, "namespace=team-a"), "") << path;
+    EXPECT_EQ(SpaceIn("GET", path, "", {"fn"}), "fn") << path;
+  }
+}
+
 }  // namespace
 }  // namespace kgpu::gateway

@@ -112,17 +112,17 @@ StatusOr<std::vector<TokenLine>> ParseTokens(std::string_view text) {
 }
 
 StatusOr<std::unique_ptr<Tokens>> Tokens::Open(const sys::Root& root, const Clock& clock,
-                                               std::string path, std::string space) {
+                                               std::string path) {
   ASSIGN_OR_RETURN(const tls::KeyedDigest digest, tls::KeyedDigest::Create());
-  std::unique_ptr<Tokens> tokens(
-      new Tokens(root, clock, std::move(path), std::move(space), digest));
+  std::unique_ptr<Tokens> tokens(new Tokens(root, clock, std::move(path), digest));
   RETURN_IF_ERROR(tokens->Read());
   tokens->freshness_.OnRead(clock.Now());
   tokens->next_read_ = clock.Now() + kTokensPeriod;
   return tokens;
 }
 
-Verdict Tokens::Check(std::optional<std::string_view> authorization, Role role) {
+Verdict Tokens::Check(std::optional<std::string_view> authorization, Role role,
+                      std::string_view space) {
   if (role == Role::kNone) {
     return {};
   }
@@ -149,13 +149,15 @@ Verdict Tokens::Check(std::optional<std::string_view> authorization, Role role) 
   if (grants.empty()) {
     return {.code = 401, .text = "unknown token"};
   }
-  std::erase_if(grants, [this](const Grant* grant) {
-    return !grant->space.empty() && grant->space != space_;
+  std::erase_if(grants, [space](const Grant* grant) {
+    return !grant->space.empty() && grant->space != space;
   });
   if (grants.empty()) {
-    return {
-        .code = 403,
-        .text = fmt::format("this token is not for the namespace \"{}\" of this gateway", space_)};
+    return {.code = 403,
+            .text = space.empty()
+                        ? "this token is for one namespace, and the request is about all of them"
+                        : fmt::format("this token is not for the namespace \"{}\"",
+                                      Printable(space, 80))};
   }
   if (std::ranges::none_of(grants, [role](const Grant* grant) { return grant->Has(role); })) {
     return {.code = 403,

@@ -51,31 +51,25 @@ class Tokens {
   // `root` and `clock` must outlive it. Reads the file again, at a request, when it may have
   // changed. Errors: those of the file, so that a start with an invalid one fails.
   static StatusOr<std::unique_ptr<Tokens>> Open(const sys::Root& root, const Clock& clock,
-                                                std::string path, std::string space);
+                                                std::string path);
 
-  // Whether `authorization`, the value of a request's header, gives `role` in this gateway's
-  // namespace. Takes the same time for each token that is not known.
-  Verdict Check(std::optional<std::string_view> authorization, Role role);
+  // Whether `authorization`, the value of a request's header, gives `role` in a namespace; in all
+  // of them if `space` is empty. Takes the same time for each token that is not known.
+  Verdict Check(std::optional<std::string_view> authorization, Role role, std::string_view space);
 
  private:
   struct Known {
     tls::KeyedDigest::Value digest;
     Grant grant;
   };
-  Tokens(const sys::Root& root, const Clock& clock, std::string path, std::string space,
-         tls::KeyedDigest digest)
-      : root_(root),
-        clock_(clock),
-        path_(std::move(path)),
-        space_(std::move(space)),
-        digest_(digest) {}
+  Tokens(const sys::Root& root, const Clock& clock, std::string path, tls::KeyedDigest digest)
+      : root_(root), clock_(clock), path_(std::move(path)), digest_(digest) {}
   void Refresh();
   Status Read();
 
   const sys::Root& root_;
   const Clock& clock_;
   const std::string path_;
-  const std::string space_;
   tls::KeyedDigest digest_;
   std::vector<Known> known_;
   tls::KeyedDigest::Value text_{};  // of the file that known_ is from

@@ -62,12 +62,12 @@ class TokensTest : public ::testing::Test {
  protected:
   void Write(const std::string& text) { dir_.WriteFile("tokens", text); }
   void Open() {
-    auto tokens = Tokens::Open(root_, clock_, "tokens", "default");
+    auto tokens = Tokens::Open(root_, clock_, "tokens");
     ASSERT_OK(tokens);
     tokens_ = *std::move(tokens);
   }
   Verdict Check(const std::string& token, Role role) {
-    return tokens_->Check("Bearer " + token, role);
+    return tokens_->Check("Bearer " + token, role, "default");
   }
 
   TempDir dir_;
@@ -84,9 +84,9 @@ TEST_F(TokensTest, GiveTheirRolesAndNoOthers) {
     EXPECT_EQ(Check(kCaller, role).code, is_callers ? 200 : 403) << NameOf(role);
     EXPECT_EQ(Check(kAdministrator, role).code, 200) << NameOf(role);
     EXPECT_EQ(Check("unknown-0123456789abcdef", role).code, 401) << NameOf(role);
-    EXPECT_EQ(tokens_->Check(std::nullopt, role).code, 401) << NameOf(role);
+    EXPECT_EQ(tokens_->Check(std::nullopt, role, "default").code, 401) << NameOf(role);
   }
-  EXPECT_EQ(tokens_->Check(std::nullopt, Role::kNone).code, 200);
+  EXPECT_EQ(tokens_->Check(std::nullopt, Role::kNone, "default").code, 200);
   EXPECT_THAT(Check(kCaller, Role::kDeploy).text, HasSubstr("lacks the role \"deploy\""));
 }
 
@@ -94,10 +94,10 @@ TEST_F(TokensTest, ComeByTheSchemeBearerInAnyCase) {
   Write(fmt::format("{} call\n", kCaller));
   Open();
   const std::string token = kCaller;
-  EXPECT_EQ(tokens_->Check("bEARER  " + token, Role::kCall).code, 200);
+  EXPECT_EQ(tokens_->Check("bEARER  " + token, Role::kCall, "default").code, 200);
   for (const std::string& text :
        {token, "Basic " + token, std::string("Bearer"), std::string("Bearer "), std::string()}) {
-    EXPECT_EQ(tokens_->Check(text, Role::kCall).code, 401) << text;
+    EXPECT_EQ(tokens_->Check(text, Role::kCall, "default").code, 401) << text;
   }
 }
 
@@ -111,6 +111,9 @@ TEST_F(TokensTest, AreForTheirNamespaceOnly) {
   Write(fmt::format("{} call namespace=other\n", kCaller));
   clock_.Advance(std::chrono::seconds(2));
   EXPECT_THAT(Check(kCaller, Role::kCall).text, HasSubstr("not for the namespace \"default\""));
+  const std::string bearer = std::string("Bearer ") + kCaller;
+  EXPECT_EQ(tokens_->Check(bearer, Role::kCall, "other").code, 200);
+  EXPECT_THAT(tokens_->Check(bearer, Role::kCall, "").text, HasSubstr("about all of them"));
 }
 
 TEST_F(TokensTest, FollowTheFile) {
@@ -135,9 +138,9 @@ TEST_F(TokensTest, FollowTheFile) {
 }
 
 TEST_F(TokensTest, StartWithAValidFileOnly) {
-  EXPECT_THAT(Tokens::Open(root_, clock_, "tokens", "default"), StatusIs(StatusCode::kNotFound));
+  EXPECT_THAT(Tokens::Open(root_, clock_, "tokens"), StatusIs(StatusCode::kNotFound));
   Write("short call\n");
-  EXPECT_THAT(Tokens::Open(root_, clock_, "tokens", "default"),
+  EXPECT_THAT(Tokens::Open(root_, clock_, "tokens"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("tokens: line 1")));
 }
 

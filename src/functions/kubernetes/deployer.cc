@@ -261,8 +261,9 @@ class Deployer::Job {
         {kServices, &objects_.service},
         {kPodScalers, is_keda ? nullptr : scaler},
         {kNetworkPolicies, objects_.network_policy ? &*objects_.network_policy : nullptr}};
-    if (is_keda) {
-      parts.push_back({kScaledObjects, scaler});
+    // Only a gateway that knows a Prometheus makes them, and may remove them.
+    if (!manifest_.prometheus_url.empty()) {
+      parts.push_back({kScaledObjects, is_keda ? scaler : nullptr});
     }
     return parts;
   }

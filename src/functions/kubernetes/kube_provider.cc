@@ -144,12 +144,12 @@ void KubeProvider::Release(std::function<void()> done) {
   election_->Release([done = std::move(done)](const Status&) { done(); });
 }
 
-bool KubeProvider::IsReady(std::string* why) const {
+Status KubeProvider::CheckHealth() const {
   if (watches_->is_synced()) {
-    return true;
+    return OkStatus();
   }
-  *why = watches_->trouble().empty() ? "the functions have not been read yet" : watches_->trouble();
-  return false;
+  return Unavailable("functions: have not been read yet{}{}",
+                     watches_->trouble().empty() ? "" : ": ", watches_->trouble());
 }
 
 std::string KubeProvider::KeyFor(std::string_view name, std::string_view space) const {
@@ -328,8 +328,10 @@ void KubeProvider::DropEnded() {
   std::erase_if(ending_, [](const auto& pods) { return pods->in_flight() == 0; });
 }
 
+// Of all gateways, and what is queued, which all of them see alike.
 int64_t KubeProvider::CallsOf(const std::string& key, const Entry& entry) const {
-  return entry.pods->in_flight() + entry.pods->waiting() + (queued_ ? queued_(key) : 0);
+  const int64_t queued = queued_ && is_scaling() ? queued_(key) : 0;
+  return entry.pods->in_flight() + entry.pods->waiting() + board_->OthersCalls(key) + queued;
 }
 
 bool KubeProvider::IsOverQuota(const Entry& entry) const {
@@ -340,8 +342,7 @@ bool KubeProvider::IsOverQuota(const Entry& entry) const {
 
 void KubeProvider::SettleOne(const std::string& key, Entry& entry) {
   LookAtProblem(key, entry);
-  const int64_t calls = CallsOf(key, entry);
-  board_->Show(key, calls);
+  board_->Show(key, entry.pods->in_flight() + entry.pods->waiting());
   const Function& function = entry.facts.function;
   if (function.scaling.by != ScaledBy::kKgpu || entry.scaling != nullptr ||
       !watches_->is_synced()) {
@@ -354,7 +355,7 @@ void KubeProvider::SettleOne(const std::string& key, Entry& entry) {
   const bool is_over_quota = IsOverQuota(entry);
   const ScaleVerdict verdict = DecideScale({.scaling = function.scaling,
                                             .concurrency = function.calls.concurrency,
-                                            .calls = calls + board_->OthersCalls(key),
+                                            .calls = CallsOf(key, entry),
                                             .replicas = entry.facts.replicas,
                                             .may_lower = is_scaling() && board_->is_synced(),
                                             .has_pod_without_node = entry.pods->HasPodWithoutNode(),

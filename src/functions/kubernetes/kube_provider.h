@@ -77,13 +77,13 @@ class KubeProvider final : public FunctionProvider {
   }
   // Looks at a function again: what is queued for it has changed.
   void Settle(const std::string& key);
-  // Whether every function is known; else why not.
-  bool IsReady(std::string* why) const;
   bool is_scaling() const;
   // Gives the lease back. `done` is called once.
   void Release(std::function<void()> done);
 
   std::string_view name() const override { return "kubernetes"; }
+  // Once every function has been read.
+  Status CheckHealth() const override;
   StatusOr<std::string> KeyOf(std::string_view name, std::string_view space) const override;
   void Deploy(const std::string& key, Function function, DeployMode mode,
               std::function<void(StatusOr<Notes>)> done) override;

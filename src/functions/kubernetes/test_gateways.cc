@@ -97,8 +97,7 @@ TestGateway& TestGateways::Start(const std::string& name, KubeProviderOptions of
   auto gateway = std::make_unique<TestGateway>(*this, name, std::move(of_gateway));
   TestGateway& started = *gateway;
   gateways_[name] = std::move(gateway);
-  std::string why;
-  EXPECT_TRUE(Until([&] { return started.provider().IsReady(&why); })) << why;
+  EXPECT_TRUE(Until([&] { return started.provider().CheckHealth().ok(); }));
   return started;
 }
 

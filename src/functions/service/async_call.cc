@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/functions/queue/callback.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
@@ -51,7 +52,6 @@ class AsyncCalls::Sink final : public CallSink {
   }
 
   bool is_open() const override { return true; }
-  void OnGone(std::function<void()> /*task*/) override {}  // it is made for nobody who could leave
   void Refuse(const CallFault& fault) override {
     outcome_.code = fault.code;
     outcome_.problem = fault.text;
@@ -99,15 +99,14 @@ AsyncCalls::AsyncCalls(EventLoop& loop, Take take)
     : loop_(loop), take_(std::move(take)), answer_bytes_(std::make_shared<size_t>(0)) {
 }
 
-StatusOr<std::unique_ptr<AsyncCalls>> AsyncCalls::Start(EventLoop& loop, QueueOptions options,
-                                                        Take take) {
+StatusOr<std::unique_ptr<AsyncCalls>> AsyncCalls::Start(EventLoop& loop,
+                                                        const QueueMaker& make_queue, Take take) {
   std::unique_ptr<AsyncCalls> calls(new AsyncCalls(loop, std::move(take)));
   AsyncCalls* self = calls.get();
   ASSIGN_OR_RETURN(calls->queue_,
-                   CallQueue::Start(loop, std::move(options),
-                                    [self](CallRecord call, const CallQueue::Ended& ended) {
-                                      self->Try(std::move(call), ended);
-                                    }));
+                   make_queue([self](CallRecord call, const CallQueue::Ended& ended) {
+                     self->Try(std::move(call), ended);
+                   }));
   return calls;
 }
 

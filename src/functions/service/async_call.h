@@ -1,4 +1,4 @@
-// Asynchronous calls: their callers have left with code 202. The queue keeps each of them on disk
+// Asynchronous calls: their callers have left with code 202. The queue keeps each of them
 // until its function has answered; a callback gets the answer.
 #pragma once
 
@@ -23,8 +23,8 @@ class AsyncCalls {
   // Gives a call to its function; false if there is none.
   using Take = std::function<bool(const std::string& function, FunctionCall& call)>;
 
-  // `loop` must outlive this. Errors: those of CallQueue::Start.
-  static StatusOr<std::unique_ptr<AsyncCalls>> Start(EventLoop& loop, QueueOptions options,
+  // `loop` must outlive this. Errors: those of the maker.
+  static StatusOr<std::unique_ptr<AsyncCalls>> Start(EventLoop& loop, const QueueMaker& make_queue,
                                                      Take take);
   AsyncCalls(const AsyncCalls&) = delete;
   AsyncCalls& operator=(const AsyncCalls&) = delete;

@@ -10,6 +10,9 @@
 namespace kgpu::functions {
 namespace {
 
+constexpr size_t kSmallAnswer = size_t{64} << 10;
+constexpr int kCutOffCode = 502;
+
 // Of one connection, not of the message. Source: RFC 9110, 7.6.1.
 constexpr std::array<std::string_view, 9> kHopByHop = {
     "connection", "keep-alive",        "proxy-connection", "te",    "trailer",
@@ -30,11 +33,18 @@ std::vector<std::string_view> DroppedNames(const http::Headers& headers) {
 
 }  // namespace
 
+HttpSink::~HttpSink() {
+  if (small_) {
+    Refuse({kCutOffCode, "crash", "the replica ended during its answer"});
+  }
+}
+
 bool HttpSink::is_open() const {
   return stream_ ? stream_->is_open() : responder_.is_open();
 }
 
 void HttpSink::Refuse(const CallFault& fault) {
+  small_.reset();
   http::Response response = http::TextResponse(fault.code, fault.text);
   response.headers.Add(kFaultHeader, fault.fault);
   response.headers.Add(kCallIdHeader, call_id_);
@@ -49,15 +59,27 @@ void HttpSink::Head(int code, const http::Headers& headers) {
   if (!head.headers.Find(kCallIdHeader)) {
     head.headers.Add(kCallIdHeader, call_id_);
   }
-  stream_ = responder_.Begin(std::move(head));
+  const std::optional<uint64_t> length = ParseUint(headers.Find("Content-Length").value_or(""));
+  if (length && *length <= kSmallAnswer) {
+    small_ = std::move(head);
+  } else {
+    stream_ = responder_.Begin(std::move(head));
+  }
 }
 
 bool HttpSink::Data(std::string_view bytes) {
+  if (small_) {
+    small_->body += bytes;
+    return responder_.is_open();
+  }
   return stream_ && stream_->Write(bytes);
 }
 
 void HttpSink::End() {
-  if (stream_) {
+  if (small_) {
+    responder_.Send(*std::move(small_));
+    small_.reset();
+  } else if (stream_) {
     stream_->End();
   }
 }

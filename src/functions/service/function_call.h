@@ -49,17 +49,21 @@ class CallSink {
   virtual bool is_behind() const { return false; }
   // Calls `task` once, from the loop, when the caller has taken what it got, or is gone.
   virtual void OnDrained(std::function<void()> /*task*/) {}
-  // Calls `task` once, from the loop, if the caller leaves before the end of its answer. Replaces a
-  // task that still waits.
-  virtual void OnGone(std::function<void()> task) = 0;
+  // Calls `task` once, from the loop, if the caller leaves before it has the whole answer.
+  virtual void OnGone(std::function<void()> /*task*/) {}
 };
 
-// Answers a request of the service.
+// Answers a request of the service: in one piece, with its length, if it is small.
 class HttpSink final : public CallSink {
  public:
   // `buffer`: see ServiceOptions::answer_buffer.
   HttpSink(http::Responder responder, std::string call_id, size_t buffer)
       : responder_(std::move(responder)), call_id_(std::move(call_id)), buffer_(buffer) {}
+
+  // The caller of a small answer that is cut off hears so.
+  ~HttpSink() override;
+  HttpSink(const HttpSink&) = delete;
+  HttpSink& operator=(const HttpSink&) = delete;
 
   bool is_open() const override;
   void Refuse(const CallFault& fault) override;
@@ -74,6 +78,7 @@ class HttpSink final : public CallSink {
   const http::Responder responder_;
   const std::string call_id_;
   const size_t buffer_;
+  std::optional<http::Response> small_;  // an answer that is kept until its end
   std::optional<http::Stream> stream_;
 };
 

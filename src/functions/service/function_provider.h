@@ -52,6 +52,8 @@ class FunctionProvider {
 
   // "local", "kubernetes".
   virtual std::string_view name() const = 0;
+  // Whether functions are known and can be called. Errors: Unavailable.
+  virtual Status CheckHealth() const { return OkStatus(); }
   // The key of a function. `name` may hold the namespace: "hello.team-a"; `space` may be empty.
   // Errors: InvalidArgument (two namespaces), NotFound (there is no such namespace here).
   virtual StatusOr<std::string> KeyOf(std::string_view name, std::string_view space) const = 0;

@@ -40,6 +40,12 @@ StatusOr<std::unique_ptr<ProxiedCall>> ProxiedCall::Start(
                                                        options.gives_back, std::move(done)));
   ProxiedCall* self = proxied.get();
   self->deadline_ = loop.After(limit, [self] { self->Finish(kTimedOut, true); });
+  self->call_.sink->OnGone([self, is_alive = std::weak_ptr<bool>(self->is_alive_)] {
+    if (!is_alive.expired()) {
+      // Closing the connection tells the watchdog that nobody waits.
+      self->Finish(kCallerLeft, false);
+    }
+  });
   self->connection_->Send(
       std::move(text), is_head,
       {.on_head = [self](int code, const http::Headers& headers) { self->OnHead(code, headers); },
@@ -56,11 +62,6 @@ ProxiedCall::ProxiedCall(EventLoop& loop, std::shared_ptr<http::ClientConnection
       gives_back_(gives_back),
       done_(std::move(done)),
       is_alive_(std::make_shared<bool>(true)) {
-  call_.sink->OnGone([this, is_alive = std::weak_ptr<bool>(is_alive_)] {
-    if (!is_alive.expired()) {
-      Finish(kCallerLeft, false);  // closes the connection
-    }
-  });
 }
 
 ProxiedCall::~ProxiedCall() {
@@ -90,7 +91,6 @@ void ProxiedCall::OnData(std::string_view bytes) {
     return;
   }
   if (!call_.sink->Data(bytes)) {
-    // Closing the connection tells the watchdog that nobody waits.
     return Finish(kCallerLeft, false);
   }
   if (!call_.sink->is_behind()) {

@@ -70,8 +70,11 @@ CallTarget TargetOf(const http::Request& request, std::string_view prefix) {
   return target;
 }
 
-// The namespace that a request names; empty: none.
+// The namespace that a request names; empty: none. The query of a call is the handler's.
 std::string SpaceOf(const http::Request& request) {
+  if (request.path.starts_with(kCallPath) || request.path.starts_with(kAsyncPath)) {
+    return "";
+  }
   return std::string(request.QueryValue("namespace").value_or(""));
 }
 
@@ -104,6 +107,11 @@ StatusOr<ScaleRequest> ParseScale(std::string_view text) {
     return InvalidArgument("{}: Replicas: must be a number from 0", kRequestWhere);
   }
   const boost::json::string& service = name->get_string();
+  // Rights are given by namespace, and are checked before the body is read.
+  if (service.find('.') != boost::json::string::npos) {
+    return InvalidArgument("{}: ServiceName: {} must not hold a namespace: use ?namespace=",
+                           kRequestWhere, Printable({service.data(), service.size()}, 80));
+  }
   return ScaleRequest{{service.data(), service.size()}, static_cast<int64_t>(*count)};
 }
 
@@ -151,13 +159,21 @@ Service::Service(EventLoop& loop, FunctionProvider& provider, uint64_t seed, Ser
 
 StatusOr<std::unique_ptr<Service>> Service::Start(EventLoop& loop, FunctionProvider& provider,
                                                   uint64_t seed, ServiceOptions options) {
-  QueueOptions queue = options.queue;
+  QueueMaker make_queue = options.make_queue;
+  if (!make_queue) {
+    make_queue = DiskQueueMaker(loop, options.queue);
+  }
   std::unique_ptr<Service> service(new Service(loop, provider, seed, std::move(options)));
-  ASSIGN_OR_RETURN(service->async_calls_,
-                   AsyncCalls::Start(loop, std::move(queue),
-                                     [&provider](const std::string& name, FunctionCall& call) {
-                                       return provider.Take(name, call);
-                                     }));
+  auto take = [&provider](const std::string& name, FunctionCall& call) {
+    const bool is_taken = provider.Take(name, call);
+    // A function that is not known yet is not one that is not deployed: no attempt is counted.
+    if (const Status health = provider.CheckHealth(); !is_taken && !health.ok()) {
+      call.sink->Refuse({503, "start", std::string(Message(health))});
+      return true;
+    }
+    return is_taken;
+  };
+  ASSIGN_OR_RETURN(service->async_calls_, AsyncCalls::Start(loop, make_queue, std::move(take)));
   return service;
 }
 
@@ -243,6 +259,7 @@ void Service::HandleFunctions(const http::Request& request, const http::Responde
 StatusOr<std::string> Service::Deployed(const http::Request& request, std::string_view name) const {
   ASSIGN_OR_RETURN(std::string key, provider_.KeyOf(name, SpaceOf(request)));
   if (provider_.Find(key) == nullptr) {
+    RETURN_IF_ERROR(provider_.CheckHealth());
     return NotFound("function {}: is not deployed", Printable(key));
   }
   return key;
@@ -263,7 +280,8 @@ void Service::HandleFunction(const http::Request& request, const http::Responder
 
 void Service::HandleOwn(const http::Request& request, const http::Responder& responder) {
   if (request.path == "/healthz" && IsGet(request)) {
-    return SendJson(responder, 200, MessageView("OK"));
+    const Status health = provider_.CheckHealth();
+    return health.ok() ? SendJson(responder, 200, MessageView("OK")) : SendError(responder, health);
   }
   if (request.path == "/metrics" && IsGet(request)) {
     return Metrics(request, responder);
@@ -468,11 +486,11 @@ void Service::Call(const http::Request& request, const http::Responder& responde
     return responder.Send(http::WrongMethod(request, "GET, POST, PUT, PATCH, DELETE"));
   }
   CallTarget target = TargetOf(request, is_async ? kAsyncPath : kCallPath);
-  const StatusOr<std::string> key = provider_.KeyOf(target.name, "");
-  const Function* function = key.ok() ? provider_.Find(*key) : nullptr;
-  if (function == nullptr) {
-    return SendError(responder, NotFound("function {}: is not deployed", Printable(target.name)));
+  const StatusOr<std::string> key = Deployed(request, target.name);
+  if (!key.ok()) {
+    return SendError(responder, key.status());
   }
+  const Function* function = provider_.Find(*key);
   const auto given = request.headers.Find(kCallIdHeader);
   if (given && !IsCallId(*given)) {
     return SendError(responder, InvalidArgument("{}: must be up to 128 letters, digits, and any of "

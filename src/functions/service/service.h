@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "src/functions/queue/disk_queue.h"
 #include "src/functions/service/async_call.h"
 #include "src/functions/service/function_provider.h"
 #include "src/platform/base/event_loop.h"
@@ -20,6 +21,8 @@ namespace kgpu::functions {
 
 struct ServiceOptions {
   std::string version{};
+  // Of asynchronous calls; empty: a DiskQueue with the options below.
+  QueueMaker make_queue{};
   QueueOptions queue{};
   std::string mesh_folder{};  // see ListenForFunctions
   // How far a caller may fall behind a function's answer, in bytes, before the function waits too.

@@ -25,7 +25,6 @@ class OpenSink final : public CallSink {
   void Head(int /*code*/, const http::Headers& /*headers*/) override {}
   bool Data(std::string_view /*bytes*/) override { return true; }
   void End() override {}
-  void OnGone(std::function<void()> /*task*/) override {}
 
  private:
   std::shared_ptr<bool> is_open_;

@@ -1,9 +1,8 @@
-#include "src/functions/queue/call_queue.h"
+#include "src/functions/queue/disk_queue.h"
 
 #include <boost/json/value.hpp>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "src/functions/queue/queue_metrics.h"
@@ -17,57 +16,16 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kFirstRetry = seconds(1);
-constexpr milliseconds kLongestRetry = std::chrono::minutes(2);
 constexpr seconds kDiskRetry{10};
 constexpr std::chrono::minutes kCleanUpEvery{10};
 constexpr size_t kPutsBeforeCleanUp = 10'000;
-constexpr size_t kMaxListed = 1'000;
-constexpr int kFirstFailure = 400;
-// What may succeed when it is tried again; as in OpenFaaS, and 499: the caller left.
-constexpr std::array<int, 7> kRetriedCodes = {408, 429, 499, 500, 502, 503, 504};
-
-milliseconds PauseAfter(int64_t attempts) {
-  milliseconds pause = kFirstRetry;
-  for (int64_t i = 1; i < attempts && pause < kLongestRetry; ++i) {
-    pause *= 2;
-  }
-  return std::min(pause, kLongestRetry);
-}
-
-size_t BytesOf(const CallRecord& call) {
-  size_t bytes = call.target.size() + call.body.size();
-  for (const auto& [name, value] : call.headers.fields()) {
-    bytes += name.size() + value.size();
-  }
-  return bytes;
-}
-
-bool IsSuccess(int code) {
-  return code > 0 && code < kFirstFailure;
-}
-
-// What the answer's headers say of the connection or of its coding is not true of the callback.
-http::Headers CallbackHeaders(const CallRecord& call, const CallOutcome& outcome) {
-  http::Headers headers;
-  if (const auto type = outcome.headers.Find("Content-Type")) {
-    headers.Add("Content-Type", *type);
-  }
-  headers.Add("X-Call-Id", call.call_id);
-  headers.Add("X-Function-Name", call.function);
-  headers.Add("X-Function-Status", std::to_string(outcome.code));
-  if (const auto fault = outcome.headers.Find("Kgpu-Fault")) {
-    headers.Add("Kgpu-Fault", *fault);
-  }
-  return headers;
-}
 
 }  // namespace
 
-StatusOr<std::unique_ptr<CallQueue>> CallQueue::Start(EventLoop& loop, QueueOptions options,
+StatusOr<std::unique_ptr<CallQueue>> DiskQueue::Start(EventLoop& loop, QueueOptions options,
                                                       Attempt attempt) {
-  std::unique_ptr<CallQueue> queue(new CallQueue(loop, std::move(options), std::move(attempt)));
-  CallQueue* self = queue.get();
+  std::unique_ptr<DiskQueue> queue(new DiskQueue(loop, std::move(options), std::move(attempt)));
+  DiskQueue* self = queue.get();
   ASSIGN_OR_RETURN(
       queue->worker_,
       TableWorker::Start(loop, self->options_.folder, self->options_.table,
@@ -78,21 +36,22 @@ StatusOr<std::unique_ptr<CallQueue>> CallQueue::Start(EventLoop& loop, QueueOpti
   return queue;
 }
 
-CallQueue::CallQueue(EventLoop& loop, QueueOptions options, Attempt attempt)
+DiskQueue::DiskQueue(EventLoop& loop, QueueOptions options, Attempt attempt)
     : loop_(loop),
       options_(std::move(options)),
       attempt_(std::move(attempt)),
       index_(options_.index),
+      callbacks_(loop),
       is_alive_(std::make_shared<bool>(true)) {
 }
 
-CallQueue::~CallQueue() {
+DiskQueue::~DiskQueue() {
   for (const TimerId timer : {timer_, open_timer_, clean_timer_}) {
     loop_.CancelTimer(timer);
   }
 }
 
-void CallQueue::Open() {
+void DiskQueue::Open() {
   open_timer_ = TimerId::kNone;
   worker_->Post([](CallTable&) { return OkStatus(); },
                 [this](const Status& status) {
@@ -105,7 +64,7 @@ void CallQueue::Open() {
 
 // One line when it stops working, and one when it works again: not more of them than somebody reads
 // on a disk where large calls fail and small ones do not.
-void CallQueue::NoteDisk(const Status& status) {
+void DiskQueue::NoteDisk(const Status& status) {
   const std::string problem(Message(status));
   const SteadyTime now = loop_.clock().Now();
   if (problem == problem_ || (logged_ && now - *logged_ < kDiskRetry)) {
@@ -120,7 +79,7 @@ void CallQueue::NoteDisk(const Status& status) {
   }
 }
 
-void CallQueue::OnOpened(const std::vector<CallRecord>& calls, const std::string& note) {
+void DiskQueue::OnOpened(const std::vector<CallRecord>& calls, const std::string& note) {
   if (!note.empty()) {
     KGPU_LOG(kError, "queue of calls not read", {"problem", note});
   }
@@ -129,7 +88,7 @@ void CallQueue::OnOpened(const std::vector<CallRecord>& calls, const std::string
   for (const CallRecord& call : calls) {
     // The wall clock may have been anywhere when it was written.
     const auto pause =
-        std::clamp<WallTime::duration>(call.not_before - wall, milliseconds(0), kLongestRetry);
+        std::clamp<WallTime::duration>(call.not_before - wall, milliseconds(0), kLongestPause);
     index_.Add(call.number, {.function = call.function,
                              .state = call.is_dead ? CallState::kDead : CallState::kWaiting,
                              .bytes = call.bytes,
@@ -146,33 +105,20 @@ void CallQueue::OnOpened(const std::vector<CallRecord>& calls, const std::string
   StartDue();
 }
 
-Status CallQueue::CheckBounds(const CallRecord& call) const {
-  if (call.body.size() > options_.max_body) {
-    return InvalidArgument("the input of an asynchronous call must be at most {} bytes",
-                           options_.max_body);
+Status DiskQueue::CheckBounds(const CallRecord& call) const {
+  const CallLimits& limits = options_.limits;
+  RETURN_IF_ERROR(CheckArrival(call, limits, arriving_, arriving_bytes_));
+  if (index_.live() + arriving_ >= limits.max_calls) {
+    return TooManyCalls(index_.live());
   }
-  if (arriving_ >= options_.max_arriving ||
-      arriving_bytes_ + call.bytes > options_.max_arriving_bytes) {
-    return OutOfRange("too many asynchronous calls arrive at once: try again");
-  }
-  if (index_.live() + arriving_ >= options_.max_calls) {
-    return OutOfRange("{} asynchronous calls are queued already: kgpu fn queue list shows them",
-                      index_.live());
-  }
-  if (index_.live_bytes() + arriving_bytes_ + call.bytes > options_.max_bytes) {
-    return OutOfRange(
-        "{} bytes of asynchronous calls are queued already: kgpu fn queue list shows "
-        "them",
-        index_.live_bytes());
+  if (index_.live_bytes() + arriving_bytes_ + call.bytes > limits.max_bytes) {
+    return TooManyBytes(index_.live_bytes());
   }
   return OkStatus();
 }
 
-void CallQueue::Put(CallRecord call, Accepted accepted) {
-  call.bytes = BytesOf(call);
-  call.arrived = loop_.clock().WallNow();
-  call.not_before = call.arrived;
-  call.retries_left = call.retries;
+void DiskQueue::Put(CallRecord call, Accepted accepted) {
+  OnArrival(call, loop_.clock().WallNow());
   if (const Status status = CheckBounds(call); !status.ok()) {
     return accepted(status);
   }
@@ -207,7 +153,7 @@ void CallQueue::Put(CallRecord call, Accepted accepted) {
       });
 }
 
-void CallQueue::OnStored(const CallRecord& call) {
+void DiskQueue::OnStored(const CallRecord& call) {
   index_.Add(call.number, {.function = call.function,
                            .bytes = call.bytes,
                            .arrived = call.arrived,
@@ -228,7 +174,7 @@ void CallQueue::OnStored(const CallRecord& call) {
   }
 }
 
-void CallQueue::RemoveFunction(const std::string& function) {
+void DiskQueue::RemoveFunction(const std::string& function) {
   index_.RemoveFunction(function);
   worker_->Post([function](CallTable& table) { return table.RemoveFunction(function); },
                 [this, function](const Status& status) {
@@ -241,7 +187,7 @@ void CallQueue::RemoveFunction(const std::string& function) {
                 });
 }
 
-void CallQueue::StartDue() {
+void DiskQueue::StartDue() {
   loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
   const SteadyTime now = loop_.clock().Now();
   while (const std::optional<int64_t> number = index_.StartNext(now)) {
@@ -252,7 +198,7 @@ void CallQueue::StartDue() {
   }
 }
 
-void CallQueue::Read(int64_t number) {
+void DiskQueue::Read(int64_t number) {
   auto call = std::make_shared<CallRecord>();
   worker_->Post(
       [number, call](CallTable& table) {
@@ -273,7 +219,7 @@ void CallQueue::Read(int64_t number) {
       });
 }
 
-void CallQueue::Begin(CallRecord call) {
+void DiskQueue::Begin(CallRecord call) {
   CallRecord known = call;
   known.body = {};
   known.headers = {};
@@ -285,64 +231,28 @@ void CallQueue::Begin(CallRecord call) {
   });
 }
 
-void CallQueue::OnEnded(CallRecord call, CallOutcome outcome) {
+void DiskQueue::OnEnded(CallRecord call, CallOutcome outcome) {
   if (index_.Find(call.number) == nullptr) {
     return StartDue();  // its function was deleted
   }
-  ++call.attempts;
-  call.code = outcome.code;
-  call.problem = Printable(outcome.problem, 1'000);
-  if (IsSuccess(outcome.code)) {
-    return TellCaller(std::move(call), std::move(outcome));
-  }
   const WallTime now = loop_.clock().WallNow();
-  if (!outcome.was_taken && now - call.arrived < options_.patience) {
-    return TryAgain(std::move(call));
+  if (AfterAttempt(call, outcome, now, options_.limits.patience) == NextStep::kRepeat) {
+    return TryAgain(call);
   }
-  const bool may_succeed = std::ranges::find(kRetriedCodes, outcome.code) != kRetriedCodes.end();
-  if (may_succeed && call.retries_left > 0) {
-    --call.retries_left;
-    return TryAgain(std::move(call));
-  }
-  call.is_dead = true;
-  TellCaller(std::move(call), std::move(outcome));
+  // Until the callback has ended the call counts as running: a crash makes it again.
+  callbacks_.Tell(std::move(call), std::move(outcome),
+                  [this](const CallRecord& ended) { Settle(ended); });
 }
 
-void CallQueue::TryAgain(CallRecord call) {
-  const milliseconds pause = PauseAfter(call.attempts);
-  call.not_before = loop_.clock().WallNow() + pause;
+void DiskQueue::TryAgain(const CallRecord& call) {
+  const auto pause = call.not_before - loop_.clock().WallNow();
   index_.CountRetry(call.number);
   index_.Wait(call.number, loop_.clock().Now() + pause);
   Update(call);
   StartDue();
 }
 
-// Until the callback has ended the call counts as running: a crash makes it again.
-void CallQueue::TellCaller(CallRecord call, CallOutcome outcome) {
-  if (call.callback.empty()) {
-    return Settle(std::move(call));
-  }
-  const StatusOr<CallbackUrl> url = ParseCallbackUrl(call.callback);
-  if (!url.ok()) {
-    call.is_dead = true;
-    call.problem = Message(url.status());
-    return Settle(std::move(call));
-  }
-  http::Headers headers = CallbackHeaders(call, outcome);
-  const int64_t number = call.number;
-  callbacks_[number] = Callback::Start(loop_, *url, std::move(headers), std::move(outcome.body),
-                                       [this, call = std::move(call)](const Status& status) {
-                                         CallRecord told = call;
-                                         if (!status.ok()) {
-                                           told.is_dead = true;
-                                           told.problem = Message(status);
-                                         }
-                                         auto ended = callbacks_.extract(told.number);
-                                         Settle(std::move(told));
-                                       });
-}
-
-void CallQueue::Settle(CallRecord call) {
+void DiskQueue::Settle(const CallRecord& call) {
   KGPU_LOG(kInfo, "asynchronous call ended", {"function", call.function}, {"call", call.call_id},
            {"code", call.code}, {"attempts", call.attempts}, {"problem", call.problem});
   if (index_.Find(call.number) == nullptr) {
@@ -361,12 +271,12 @@ void CallQueue::Settle(CallRecord call) {
 }
 
 // A failure costs no call: after a crash, the attempt is made again.
-void CallQueue::Update(const CallRecord& call) {
+void DiskQueue::Update(const CallRecord& call) {
   worker_->Post([call](CallTable& table) { return table.Update(call); },
                 [this](const Status& status) { NoteDisk(status); });
 }
 
-void CallQueue::RemoveFromDisk(int64_t number) {
+void DiskQueue::RemoveFromDisk(int64_t number) {
   worker_->Post([number](CallTable& table) { return table.Remove(number); },
                 [this, number](const Status& status) {
                   NoteDisk(status);
@@ -382,7 +292,7 @@ void CallQueue::RemoveFromDisk(int64_t number) {
                 });
 }
 
-void CallQueue::ArmCleanUp() {
+void DiskQueue::ArmCleanUp() {
   if (clean_timer_ == TimerId::kNone) {
     clean_timer_ = loop_.After(kCleanUpEvery, [this] {
       clean_timer_ = TimerId::kNone;
@@ -394,13 +304,13 @@ void CallQueue::ArmCleanUp() {
   }
 }
 
-void CallQueue::CleanUp() {
+void DiskQueue::CleanUp() {
   puts_ = 0;
   worker_->Post([now = loop_.clock().WallNow()](CallTable& table) { return table.CleanUp(now); },
                 [this](const Status& status) { NoteDisk(status); });
 }
 
-void CallQueue::List(const CallSelection& selection,
+void DiskQueue::List(const CallSelection& selection,
                      std::function<void(StatusOr<boost::json::object>)> done) {
   struct Found {
     std::vector<std::pair<CallRecord, CallState>> calls;
@@ -411,7 +321,7 @@ void CallQueue::List(const CallSelection& selection,
       [found, selection, running = index_.Running()](CallTable& table) {
         *found = {};
         return table.Visit(selection, running, [&](const CallRecord& call, CallState state) {
-          if (found->calls.size() < kMaxListed) {
+          if (found->calls.size() < kMaxListedCalls) {
             found->calls.emplace_back(call, state);
           } else {
             ++found->left;
@@ -434,15 +344,15 @@ void CallQueue::List(const CallSelection& selection,
       });
 }
 
-void CallQueue::Retry(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) {
+void DiskQueue::Retry(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) {
   Change(request, true, std::move(done));
 }
 
-void CallQueue::Purge(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) {
+void DiskQueue::Purge(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) {
   Change(request, false, std::move(done));
 }
 
-void CallQueue::Change(const ChangeRequest& request, bool is_retry,
+void DiskQueue::Change(const ChangeRequest& request, bool is_retry,
                        std::function<void(StatusOr<size_t>)> done) {
   auto changed = std::make_shared<std::vector<CallRecord>>();
   const WallTime now = loop_.clock().WallNow();
@@ -493,7 +403,7 @@ void CallQueue::Change(const ChangeRequest& request, bool is_retry,
       });
 }
 
-std::string CallQueue::MetricsPage(metrics::Format format) const {
+std::string DiskQueue::MetricsPage(metrics::Format format) const {
   return QueueMetrics(index_.Counts(), loop_.clock().WallNow(), format);
 }
 

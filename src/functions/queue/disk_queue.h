@@ -1,0 +1,96 @@
+// A queue of asynchronous calls in an SQLite database, for one process.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "src/functions/queue/call_index.h"
+#include "src/functions/queue/call_queue.h"
+#include "src/functions/queue/call_record.h"
+#include "src/functions/queue/call_rules.h"
+#include "src/functions/queue/call_table.h"
+#include "src/functions/queue/callbacks.h"
+#include "src/functions/queue/queue_request.h"
+#include "src/functions/queue/table_worker.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/metrics/exposition.h"
+
+namespace kgpu::functions {
+
+struct QueueOptions {
+  std::string folder{};  // of the database
+  TableLimits table{};
+  IndexLimits index{};
+  CallLimits limits{};
+};
+
+// Lives on the loop's thread.
+class DiskQueue final : public CallQueue {
+ public:
+  // Reads what is on the disk, and goes on with it. `loop` must outlive the queue. Errors:
+  // ResourceExhausted (no descriptors left).
+  static StatusOr<std::unique_ptr<CallQueue>> Start(EventLoop& loop, QueueOptions options,
+                                                    Attempt attempt);
+  ~DiskQueue() override;
+
+  void Put(CallRecord call, Accepted accepted) override;
+  void RemoveFunction(const std::string& function) override;
+  void List(const CallSelection& selection,
+            std::function<void(StatusOr<boost::json::object>)> done) override;
+  void Retry(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) override;
+  void Purge(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) override;
+  std::map<std::string, FunctionCounts> Counts() const override { return index_.Counts(); }
+  std::string MetricsPage(metrics::Format format) const override;
+
+ private:
+  DiskQueue(EventLoop& loop, QueueOptions options, Attempt attempt);
+  void Open();
+  void OnOpened(const std::vector<CallRecord>& calls, const std::string& note);
+  Status CheckBounds(const CallRecord& call) const;
+  void OnStored(const CallRecord& call);
+  void StartDue();
+  void Read(int64_t number);
+  void Begin(CallRecord call);
+  void OnEnded(CallRecord call, CallOutcome outcome);
+  void Settle(const CallRecord& call);
+  void TryAgain(const CallRecord& call);
+  void Update(const CallRecord& call);
+  void RemoveFromDisk(int64_t number);
+  void ArmCleanUp();
+  void CleanUp();
+  void NoteDisk(const Status& status);
+  void Change(const ChangeRequest& request, bool is_retry,
+              std::function<void(StatusOr<size_t>)> done);
+
+  EventLoop& loop_;
+  const QueueOptions options_;
+  const Attempt attempt_;
+  CallIndex index_;
+  std::unique_ptr<TableWorker> worker_;
+  Callbacks callbacks_;
+  std::string problem_;  // of the disk, as it was logged
+  size_t arriving_ = 0;
+  size_t arriving_bytes_ = 0;
+  size_t puts_ = 0;  // since the last clean-up
+  bool is_start_posted_ = false;
+  std::optional<SteadyTime> logged_;  // that the disk fails, or works again
+  TimerId timer_ = TimerId::kNone;
+  TimerId open_timer_ = TimerId::kNone;
+  TimerId clean_timer_ = TimerId::kNone;
+  std::shared_ptr<bool> is_alive_;
+};
+
+// Makes DiskQueues. `loop` must outlive them.
+inline QueueMaker DiskQueueMaker(EventLoop& loop, QueueOptions options) {
+  return [&loop, options = std::move(options)](CallQueue::Attempt attempt) {
+    return DiskQueue::Start(loop, options, std::move(attempt));
+  };
+}
+
+}  // namespace kgpu::functions

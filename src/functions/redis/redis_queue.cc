@@ -1,0 +1,511 @@
+#include "src/functions/redis/redis_queue.h"
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+
+#include "src/functions/queue/queue_metrics.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::functions {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+// Of one reply: more are claimed with the next one. It must have room for any call, and Redis ends
+// a connection that receives messages if 32 MB wait for it.
+constexpr size_t kClaimedAtOnce = 64;
+constexpr size_t kClaimedBytesAtOnce = size_t{24} << 20;
+// After an error of the server, and between two looks that find nothing.
+constexpr seconds kServerRetry{10};
+constexpr seconds kLeastPause{1};
+constexpr seconds kCountEvery{1};
+constexpr int kRenewalsOfClaim = 3;
+constexpr std::string_view kQueueNameLetters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+constexpr size_t kLongestQueueName = 100;
+
+RedisLinkOptions WithChannel(RedisLinkOptions options, std::string_view name) {
+  options.channel = RedisCalls::Channel(name);
+  return options;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<CallQueue>> RedisQueue::Start(EventLoop& loop, RedisQueueOptions options,
+                                                       Attempt attempt) {
+  if (options.link.address.servers.empty()) {
+    return InvalidArgument("--redis-url: is missing: give the address of the Redis server");
+  }
+  const std::string& name = options.name;
+  if (name.empty() || name.size() > kLongestQueueName ||
+      name.find_first_not_of(kQueueNameLetters) != std::string::npos) {
+    return InvalidArgument("--redis-name: {}: must be 1 to {} letters, digits, -, . and _",
+                           Printable(name), kLongestQueueName);
+  }
+  return std::unique_ptr<CallQueue>(new RedisQueue(loop, std::move(options), std::move(attempt)));
+}
+
+RedisQueue::RedisQueue(EventLoop& loop, RedisQueueOptions options, Attempt attempt)
+    : loop_(loop),
+      options_(std::move(options)),
+      attempt_(std::move(attempt)),
+      callbacks_(loop),
+      link_(loop, WithChannel(options_.link, options_.name), options_.seed,
+            {.on_ready = [this] { OnReady(); }, .on_message = [this] { Claim(); }}),
+      calls_(link_, options_.name, fmt::format("{:016x}", options_.seed)) {
+  Look();
+}
+
+RedisQueue::~RedisQueue() {
+  for (const TimerId timer : {claim_timer_, look_timer_, renew_timer_, count_timer_, end_timer_}) {
+    loop_.CancelTimer(timer);
+  }
+  is_alive_.reset();
+  if (const std::vector<int64_t> numbers = RunningNumbers(); link_.is_ready() && !numbers.empty()) {
+    calls_.Release(numbers, loop_.clock().WallNow());
+  }
+}
+
+// Those whose attempts have not ended.
+std::vector<int64_t> RedisQueue::RunningNumbers() const {
+  std::vector<int64_t> numbers;
+  for (const auto& [number, call] : running_) {
+    if (!ended_.contains(number)) {
+      numbers.push_back(number);
+    }
+  }
+  return numbers;
+}
+
+// As often as somebody reads it: steps may fail by turns.
+void RedisQueue::NoteProblem(std::string_view what, const Status& status) {
+  const SteadyTime now = loop_.clock().Now();
+  const bool is_known = status.ok() || Message(status) == problem_;
+  // The link logs when the server is away.
+  if (is_known || !link_.is_ready() || (noted_ && now - *noted_ < kServerRetry)) {
+    return;
+  }
+  problem_ = Message(status);
+  noted_ = now;
+  KGPU_LOG(kError, "queue server refused a step", {"step", what}, {"reason", problem_});
+}
+
+void RedisQueue::OnReady() {
+  // What another gateway has claimed during an outage is not ours any more.
+  Renew();
+  for (const auto& [number, ended] : ended_) {
+    SendEnd(number);
+  }
+  Claim();
+}
+
+// At rest, this is all that happens.
+void RedisQueue::Look() {
+  look_timer_ = After(options_.look_every, &RedisQueue::Look);
+  Claim();
+}
+
+TimerId RedisQueue::After(nanoseconds delay, void (RedisQueue::*task)()) {
+  return loop_.After(delay, [this, task] { (this->*task)(); });
+}
+
+ClaimRequest RedisQueue::Capacity() const {
+  const IndexLimits& limits = options_.index;
+  ClaimRequest request;
+  request.calls =
+      std::min(limits.running - std::min(limits.running, running_.size()), kClaimedAtOnce);
+  request.bytes = std::min(limits.running_bytes - std::min(limits.running_bytes, running_bytes_),
+                           kClaimedBytesAtOnce);
+  request.calls_of_function = limits.running_of_function;
+  request.has_none = running_.empty();
+  for (const auto& [number, call] : running_) {
+    ++request.running[call.function];
+  }
+  request.until = loop_.clock().WallNow() + options_.claim;
+  return request;
+}
+
+void RedisQueue::Claim() {
+  if (is_claiming_) {
+    must_claim_ = true;
+    return;
+  }
+  if (!link_.is_ready()) {
+    return;  // OnReady comes back to it
+  }
+  RefreshCounts();
+  const ClaimRequest request = Capacity();
+  if (request.calls == 0) {
+    return;  // the end of a call comes back to it
+  }
+  is_claiming_ = true;
+  must_claim_ = false;
+  calls_.Claim(
+      request, loop_.clock().WallNow(),
+      [this, is_alive = std::weak_ptr<bool>(is_alive_)](const StatusOr<ClaimedCalls>& claimed) {
+        if (!is_alive.expired()) {
+          OnClaimed(claimed);
+        }
+      });
+}
+
+void RedisQueue::OnClaimed(const StatusOr<ClaimedCalls>& claimed) {
+  is_claiming_ = false;
+  NoteProblem("claim", claimed.status());
+  if (!claimed.ok()) {
+    return ArmClaim(kServerRetry);
+  }
+  if (claimed->unreadable > 0) {
+    KGPU_LOG(kError, "calls in the queue not readable", {"calls", claimed->unreadable},
+             {"effect", "they stay there, and are not made"});
+  }
+  const WallTime now = loop_.clock().WallNow();
+  const std::weak_ptr<bool> is_alive = is_alive_;
+  std::vector<CallRecord> begun;
+  for (const CallRecord& call : claimed->calls) {
+    // One whose claim ended during an outage, and came back, is being made already.
+    const bool is_new =
+        running_.try_emplace(call.number, RunningCall{call.function, call.bytes}).second;
+    if (is_new) {
+      running_bytes_ += call.bytes;
+      begun.push_back(call);
+    }
+  }
+  for (CallRecord& call : begun) {
+    Begin(std::move(call));
+    if (is_alive.expired()) {
+      return;
+    }
+  }
+  ArmRenewal();
+  if (must_claim_ || !claimed->calls.empty()) {
+    return Claim();
+  }
+  if (const std::optional<WallTime> next = claimed->next) {
+    ArmClaim(std::max<nanoseconds>(*next - now, kLeastPause));
+  }
+}
+
+void RedisQueue::ArmClaim(nanoseconds pause) {
+  loop_.CancelTimer(claim_timer_);
+  claim_timer_ = After(pause, &RedisQueue::Claim);
+}
+
+void RedisQueue::Begin(CallRecord call) {
+  CallRecord known = call;
+  known.body = {};
+  known.headers = {};
+  attempt_(std::move(call), [this, known = std::move(known),
+                             is_alive = std::weak_ptr<bool>(is_alive_)](CallOutcome outcome) {
+    if (!is_alive.expired()) {
+      OnEnded(known, std::move(outcome));
+    }
+  });
+}
+
+void RedisQueue::OnEnded(CallRecord call, CallOutcome outcome) {
+  if (!running_.contains(call.number)) {
+    return;  // its function was deleted
+  }
+  const WallTime now = loop_.clock().WallNow();
+  const NextStep step = AfterAttempt(call, outcome, now, options_.limits.patience);
+  if (step == NextStep::kRepeat) {
+    ++retries_[call.function];
+    return Settle(std::move(call), step);
+  }
+  // Until the callback has ended the call stays claimed: a crash makes it again.
+  callbacks_.Tell(std::move(call), std::move(outcome), [this](CallRecord ended) {
+    KGPU_LOG(kInfo, "asynchronous call ended", {"function", ended.function},
+             {"call", ended.call_id}, {"code", ended.code}, {"attempts", ended.attempts},
+             {"problem", ended.problem});
+    const NextStep last = ended.is_dead ? NextStep::kBury : NextStep::kEnd;
+    Settle(std::move(ended), last);
+  });
+}
+
+void RedisQueue::Settle(CallRecord call, NextStep step) {
+  const int64_t number = call.number;
+  if (!running_.contains(number)) {
+    return;
+  }
+  ended_[number] = {.call = std::move(call), .step = step};
+  SendEnd(number);
+}
+
+// Repeated until the server has stored it: until then the call counts as running, which bounds how
+// many there can be.
+void RedisQueue::SendEnd(int64_t number) {
+  if (!link_.is_ready()) {
+    return;  // OnReady comes back to it
+  }
+  const EndedCall& ended = ended_.at(number);
+  calls_.End(
+      ended.call, ended.step, options_.index,
+      [this, number, is_alive = std::weak_ptr<bool>(is_alive_)](const StatusOr<int64_t>& stored) {
+        if (!is_alive.expired()) {
+          OnEndStored(number, stored.status());
+        }
+      });
+}
+
+void RedisQueue::OnEndStored(int64_t number, const Status& status) {
+  NoteProblem("end of a call", status);
+  const auto ended = ended_.find(number);
+  if (ended == ended_.end()) {
+    return;
+  }
+  if (!status.ok()) {
+    // A lost connection is left to OnReady.
+    if (link_.is_ready() && end_timer_ == TimerId::kNone) {
+      end_timer_ = loop_.After(kServerRetry, [this] {
+        end_timer_ = TimerId::kNone;
+        for (const auto& [unsent, call] : ended_) {
+          SendEnd(unsent);
+        }
+      });
+    }
+    return;
+  }
+  ended_.erase(ended);
+  if (const auto call = running_.find(number); call != running_.end()) {
+    running_bytes_ -= call->second.bytes;
+    running_.erase(call);
+  }
+  Claim();
+}
+
+void RedisQueue::ArmRenewal() {
+  if (renew_timer_ == TimerId::kNone && !running_.empty()) {
+    renew_timer_ = After(options_.claim / kRenewalsOfClaim, &RedisQueue::Renew);
+  }
+}
+
+void RedisQueue::Renew() {
+  loop_.CancelTimer(std::exchange(renew_timer_, TimerId::kNone));
+  if (running_.empty()) {
+    return;
+  }
+  if (link_.is_ready()) {
+    std::vector<int64_t> numbers;
+    numbers.reserve(running_.size());
+    for (const auto& [number, call] : running_) {
+      numbers.push_back(number);
+    }
+    calls_.Renew(numbers, loop_.clock().WallNow() + options_.claim,
+                 [this, is_alive = std::weak_ptr<bool>(is_alive_)](const StatusOr<int64_t>& done) {
+                   if (!is_alive.expired()) {
+                     NoteProblem("renewal", done.status());
+                   }
+                 });
+  }
+  ArmRenewal();
+}
+
+void RedisQueue::Put(CallRecord call, Accepted accepted) {
+  const WallTime now = loop_.clock().WallNow();
+  OnArrival(call, now);
+  if (const Status status = CheckArrival(call, options_.limits, arriving_, arriving_bytes_);
+      !status.ok()) {
+    return accepted(status);
+  }
+  ++arriving_;
+  arriving_bytes_ += call.bytes;
+  calls_.Put(call, now, options_.limits, options_.keys,
+             [this, bytes = call.bytes, was_sent = link_.is_ready(), accepted = std::move(accepted),
+              is_alive = std::weak_ptr<bool>(is_alive_)](const StatusOr<StoredCall>& stored) {
+               if (is_alive.expired()) {
+                 return;
+               }
+               --arriving_;
+               arriving_bytes_ -= bytes;
+               if (!stored.ok()) {
+                 const bool is_lost = was_sent && !link_.is_ready();
+                 return accepted(
+                     is_lost ? Unavailable("{}: the call may be queued: repeat it with the same "
+                                           "Idempotency-Key",
+                                           Message(stored.status()))
+                             : Annotate(stored.status(), "the call was not queued"));
+               }
+               switch (stored->kind) {
+                 case StoredCall::Kind::kTooManyCalls:
+                   return accepted(TooManyCalls(stored->amount));
+                 case StoredCall::Kind::kTooManyBytes:
+                   return accepted(TooManyBytes(stored->amount));
+                 case StoredCall::Kind::kNew:
+                 case StoredCall::Kind::kKnown:
+                   return accepted(stored->call_id);
+               }
+             });
+}
+
+void RedisQueue::RemoveFunction(const std::string& function) {
+  for (auto call = running_.begin(); call != running_.end();) {
+    if (call->second.function == function) {
+      running_bytes_ -= call->second.bytes;
+      ended_.erase(call->first);
+      call = running_.erase(call);
+    } else {
+      ++call;
+    }
+  }
+  counts_.erase(function);
+  retries_.erase(function);
+  RemovePart(function);
+}
+
+void RedisQueue::RemovePart(const std::string& function) {
+  calls_.RemoveFunction(function, [this, function, is_alive = std::weak_ptr<bool>(is_alive_)](
+                                      const StatusOr<int64_t>& removed) {
+    if (is_alive.expired()) {
+      return;
+    }
+    if (!removed.ok()) {
+      KGPU_LOG(kError, "calls of a deleted function not removed", {"function", function},
+               {"reason", Message(removed.status())});
+    } else if (*removed != 0) {
+      RemovePart(function);
+    }
+  });
+}
+
+// Once a second while something changes.
+void RedisQueue::RefreshCounts() {
+  const SteadyTime now = loop_.clock().Now();
+  if (is_counting_ || count_timer_ != TimerId::kNone) {
+    return;
+  }
+  if (counted_ && now - *counted_ < kCountEvery) {
+    count_timer_ = loop_.After(*counted_ + kCountEvery - now, [this] {
+      count_timer_ = TimerId::kNone;
+      RefreshCounts();
+    });
+    return;
+  }
+  if (!link_.is_ready()) {
+    return;
+  }
+  is_counting_ = true;
+  counted_ = now;
+  calls_.Counts([this, is_alive = std::weak_ptr<bool>(is_alive_)](
+                    const StatusOr<std::map<std::string, FunctionCounts>>& counts) {
+    if (is_alive.expired()) {
+      return;
+    }
+    is_counting_ = false;
+    NoteProblem("counts", counts.status());
+    if (counts.ok()) {
+      counts_ = *counts;
+    }
+  });
+}
+
+std::map<std::string, FunctionCounts> RedisQueue::Counts() const {
+  std::map<std::string, FunctionCounts> counts = counts_;
+  for (const auto& [function, retries] : retries_) {
+    counts[function].retries = retries;
+  }
+  return counts;
+}
+
+std::string RedisQueue::MetricsPage(metrics::Format format) const {
+  return QueueMetrics(Counts(), loop_.clock().WallNow(), format);
+}
+
+struct RedisQueue::Listing {
+  CallSelection selection{};
+  std::function<void(StatusOr<boost::json::object>)> done{};
+  boost::json::array calls{};
+  size_t left = 0;
+  int64_t after = 0;
+};
+
+void RedisQueue::List(const CallSelection& selection,
+                      std::function<void(StatusOr<boost::json::object>)> done) {
+  ListPart(std::make_shared<Listing>(Listing{.selection = selection, .done = std::move(done)}));
+}
+
+void RedisQueue::ListPart(const std::shared_ptr<Listing>& listing) {
+  const auto on_page = [this, listing,
+                        is_alive = std::weak_ptr<bool>(is_alive_)](const StatusOr<CallPage>& page) {
+    if (is_alive.expired()) {
+      return;
+    }
+    if (!page.ok()) {
+      return listing->done(page.status());
+    }
+    for (const auto& [call, state] : page->calls) {
+      listing->calls.push_back(CallView(call, state));
+    }
+    listing->left += page->left;
+    if (page->next) {
+      listing->after = *page->next;
+      return ListPart(listing);
+    }
+    calls_.Counts(
+        [this, listing, is_alive](const StatusOr<std::map<std::string, FunctionCounts>>& counts) {
+          if (is_alive.expired()) {
+            return;
+          }
+          if (!counts.ok()) {
+            return listing->done(counts.status());
+          }
+          counts_ = *counts;
+          listing->done(
+              boost::json::object{{"functions", CountsView(Counts(), loop_.clock().WallNow())},
+                                  {"calls", std::move(listing->calls)},
+                                  {"left", listing->left}});
+        });
+  };
+  calls_.Page(listing->selection, listing->after, kMaxListedCalls - listing->calls.size(), on_page);
+}
+
+struct RedisQueue::Changing {
+  ChangeRequest request{};
+  bool is_retry = false;
+  std::function<void(StatusOr<size_t>)> done{};
+  WallTime now{};
+  size_t changed = 0;
+  int64_t after = 0;
+};
+
+void RedisQueue::Retry(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) {
+  Change(request, true, std::move(done));
+}
+
+void RedisQueue::Purge(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) {
+  Change(request, false, std::move(done));
+}
+
+void RedisQueue::Change(const ChangeRequest& request, bool is_retry,
+                        std::function<void(StatusOr<size_t>)> done) {
+  ChangePart(std::make_shared<Changing>(Changing{.request = request,
+                                                 .is_retry = is_retry,
+                                                 .done = std::move(done),
+                                                 .now = loop_.clock().WallNow()}));
+}
+
+void RedisQueue::ChangePart(const std::shared_ptr<Changing>& changing) {
+  calls_.Change(changing->request, changing->is_retry, changing->after, changing->now,
+                [this, changing,
+                 is_alive = std::weak_ptr<bool>(is_alive_)](const StatusOr<ChangedPart>& part) {
+                  if (is_alive.expired()) {
+                    return;
+                  }
+                  if (!part.ok()) {
+                    return changing->done(part.status());
+                  }
+                  changing->changed += part->changed;
+                  if (part->next) {
+                    changing->after = *part->next;
+                    return ChangePart(changing);
+                  }
+                  changing->done(changing->changed);
+                });
+}
+
+}  // namespace kgpu::functions
