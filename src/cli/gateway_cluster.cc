@@ -49,14 +49,14 @@ StatusOr<functions::GpuSeconds> ParseQuotas(const GatewayClusterOptions& options
   functions::GpuSeconds quotas;
   for (const std::string& text : options.gpu_seconds_per_day) {
     const size_t equals = text.find('=');
-    const auto seconds =
+    const auto limit =
         equals == std::string::npos ? std::nullopt : ParseUint(text.substr(equals + 1));
     const std::string space = text.substr(0, equals);
-    if (!seconds || std::ranges::find(options.spaces, space) == options.spaces.end()) {
+    if (!limit || std::ranges::find(options.spaces, space) == options.spaces.end()) {
       return InvalidArgument("{}: {} must be NAMESPACE=SECONDS, with one of {}", kFlag,
                              Printable(text, 80), Join(options.spaces, ", "));
     }
-    quotas[space] = static_cast<double>(*seconds);
+    quotas[space] = static_cast<double>(*limit);
   }
   return quotas;
 }

@@ -15,9 +15,9 @@ namespace kgpu::cli {
 
 struct QueueCommandOptions {
   std::string queue = "sqlite";
-  std::string redis_url;
-  std::string redis_credentials;
-  std::string redis_ca;
+  std::string redis_url{};
+  std::string redis_credentials{};
+  std::string redis_ca{};
   std::string redis_name = "kgpu";
 };
 

@@ -22,27 +22,9 @@ using run::Prospect;
 
 constexpr size_t kLinesToShow = 12;
 
-// Reasons that pass without a change of the cluster or of the request.
-constexpr std::array<std::string_view, 8> kPassing = {
-    "node-not-ready",        "node-cordoned", "node-pressure", "gpu-gate-closed",
-    "plugin-not-registered", "gpu-withheld",  "gpu-in-use",    "quota-exceeded"};
-
-bool ArePassing(const explain::Reasons& reasons) {
-  return std::ranges::all_of(reasons, [](const report::Finding& reason) {
-    return !explain::IsBlocking(reason) || std::ranges::find(kPassing, reason.id) != kPassing.end();
-  });
-}
-
 bool FitsNow(const explain::Report& report) {
   return !report::HasError(report.reasons) &&
          std::ranges::any_of(report.nodes, &explain::NodeVerdict::fits);
-}
-
-bool MayFitLater(const explain::Report& report) {
-  return ArePassing(report.reasons) &&
-         std::ranges::any_of(report.nodes, [](const explain::NodeVerdict& node) {
-           return ArePassing(node.reasons);
-         });
 }
 
 // A line for each reason of the pod and of the nodes that come closest.
@@ -99,7 +81,9 @@ run::Judgement JudgePod(const explain::Ask& ask, const json::value& pod) {
            (kube::NameOf(item) != name || kube::NamespaceOf(item) != space);
   });
   const explain::Report idle = explain::Explain(explain::FactsOf(*dump, space, name));
-  return {.prospect = MayFitLater(idle) ? Prospect::kBusy : Prospect::kNever, .text = text};
+  return {.prospect = explain::MayFitLater(idle, explain::OtherPods::kLeftOut) ? Prospect::kBusy
+                                                                               : Prospect::kNever,
+          .text = text};
 }
 
 }  // namespace kgpu::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -248,25 +249,25 @@ Report Explain(const Facts& facts) {
   return report;
 }
 
-bool MayFitLater(const Report& report) {
-  // What passes without a new node, or another pod.
-  static constexpr std::string_view kPassing[] = {
-      "node-not-ready",  "node-cordoned",        "node-pressure",        "gpu-gate-closed",
-      "gpu-withheld",    "gpu-in-use",           "host-resources-short", "claim-no-device",
-      "claim-elsewhere", "plugin-not-registered"};
-  if (report.state != State::kPending) {
-    return true;
-  }
-  static constexpr std::string_view kLasting[] = {"resource-unknown", "resource-too-many",
-                                                  "resource-gone", "selector-matches-no-node"};
-  const bool is_impossible = std::ranges::any_of(report.reasons, [](const report::Finding& reason) {
-    return std::ranges::find(kLasting, reason.id) != std::end(kLasting);
-  });
-  return !is_impossible && std::ranges::any_of(report.nodes, [](const NodeVerdict& node) {
-    return std::ranges::all_of(node.reasons, [](const report::Finding& reason) {
-      return !IsBlocking(reason) || std::ranges::find(kPassing, reason.id) != std::end(kPassing);
+bool MayFitLater(const Report& report, OtherPods others) {
+  // What passes without a new node, or another pod; the last ones if it is others who cause it.
+  static constexpr auto kPassing = std::to_array<std::string_view>(
+      {"node-not-ready", "node-cordoned", "node-pressure", "gpu-gate-closed",
+       "plugin-not-registered", "gpu-withheld", "gpu-in-use", "quota-exceeded",
+       "host-resources-short", "claim-no-device", "claim-elsewhere"});
+  constexpr size_t kOfOthers = 3;
+  const std::span passing(kPassing.data(),
+                          kPassing.size() - (others == OtherPods::kLeftOut ? kOfOthers : 0));
+  const auto are_passing = [passing](const Reasons& reasons) {
+    return std::ranges::all_of(reasons, [passing](const report::Finding& reason) {
+      return !IsBlocking(reason) || std::ranges::find(passing, reason.id) != passing.end();
     });
-  });
+  };
+  return report.state != State::kPending ||
+         (are_passing(report.reasons) &&
+          std::ranges::any_of(report.nodes, [&are_passing](const NodeVerdict& node) {
+            return are_passing(node.reasons);
+          }));
 }
 
 bool IsHealthy(const Report& report) {

@@ -60,7 +60,8 @@ Report Explain(const Facts& facts);
 
 // Whether a pod without a node could get one once others end, or nodes recover; false: no node has
 // what it requests. True for a pod that has a node.
-bool MayFitLater(const Report& report);
+enum class OtherPods : uint8_t { kJudged, kLeftOut };  // of the facts that `report` is from
+bool MayFitLater(const Report& report, OtherPods others = OtherPods::kJudged);
 
 // Whether the pod has what it requests: it runs or has completed, and nothing is wrong with it.
 bool IsHealthy(const Report& report);

@@ -432,6 +432,49 @@ TEST_F(KubeProviderTest, ADeadlineOfTheCallerEndsItsWait) {
   EXPECT_LT(world_.loop.clock().Now() - begun, seconds(7));
 }
 
+// A day with a thousand functions, of which some are called every minute.
+TEST_F(KubeProviderTest, StaysFlatForADayWithAThousandFunctions) {
+  constexpr int kFunctions = 1'000;
+  constexpr int kHours = 24;
+  for (int i = 0; i < 20; ++i) {
+    world_.AddNode(fmt::format("node-{}", i), "8");
+  }
+  world_.Start();
+  for (int i = 0; i < kFunctions; ++i) {
+    ASSERT_EQ(world_.Deploy(SmallFunction(fmt::format("f{}", i))).code, 200) << i;
+  }
+  struct Hour {
+    uint64_t requests;
+    uint64_t scaled;
+    size_t timers;
+    size_t pods;
+  };
+  std::vector<Hour> hours;
+  int next = 0;
+  for (int hour = 0; hour < kHours; ++hour) {
+    world_.api.counters().Reset();
+    for (int minute = 0; minute < 60; ++minute) {
+      ASSERT_EQ(world_.Call("x", fmt::format("f{}", next)).code, 200);
+      next = (next + 7) % kFunctions;
+      world_.loop.Advance(minutes(1));
+    }
+    const apiserver::Counters& counters = world_.api.counters();
+    hours.push_back({.requests = counters.Sum("", "", "kgpu-gateway").requests,
+                     .scaled = counters.Sum("patch", "deployments", "kgpu-gateway").requests,
+                     .timers = world_.loop.timers(),
+                     .pods = world_.api.store().All("pods").size()});
+  }
+  // Each call starts one pod, which ends five minutes later: two writes, whatever the number of
+  // functions; the first hour has no pods of the hour before.
+  for (size_t i = 1; i < hours.size(); ++i) {
+    EXPECT_NEAR(static_cast<double>(hours[i].scaled), 120, 2) << "hour " << i;
+    EXPECT_LE(hours[i].requests, hours[1].requests * 11 / 10) << "hour " << i;
+    EXPECT_LE(hours[i].timers, hours[1].timers + 20) << "hour " << i;
+    EXPECT_LE(hours[i].pods, 8U) << "hour " << i;
+  }
+  RecordProperty("requests_per_hour", static_cast<int>(hours.back().requests));
+}
+
 TEST_F(KubeProviderTest, IsQuietAtRest) {
   world_.Start();
   ASSERT_EQ(world_.Deploy(SmallFunction()).code, 200);
