@@ -16,6 +16,7 @@
 #include "src/cli/options.h"
 #include "src/cli/queue_options.h"
 #include "src/cli/version.h"
+#include "src/functions/provider/container_command.h"
 #include "src/functions/provider/provider.h"
 #include "src/functions/service/service.h"
 #include "src/platform/base/duration.h"
@@ -94,14 +95,16 @@ StatusOr<ExitCode> RunFnServe(const FnServeOptions& given) {
                    functions::Provider::Open(*loop, programs, options, Random::SeedFromKernel()));
   ASSIGN_OR_RETURN(functions::QueueMaker make_queue,
                    QueueMakerOf(*loop, given.queue, provider->folders().queue));
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<functions::Service> service,
-      functions::Service::Start(
-          *loop, *provider, Random::SeedFromKernel(),
-          {.version = VersionNumber(), .make_queue = std::move(make_queue), .stopped = [&] {
-             // After its answer has been sent.
-             loop->After(std::chrono::milliseconds(100), [&] { loop->Quit(); });
-           }}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<functions::Service> service,
+                   functions::Service::Start(
+                       *loop, *provider, Random::SeedFromKernel(),
+                       {.version = VersionNumber(),
+                        .make_queue = std::move(make_queue),
+                        .mesh_folder = functions::MeshFolder(provider->folders()),
+                        .stopped = [&] {
+                          // After its answer has been sent.
+                          loop->After(std::chrono::milliseconds(100), [&] { loop->Quit(); });
+                        }}));
   ASSIGN_OR_RETURN(const std::string socket, service->Listen(options.run_dir + "/functions.sock"));
   KGPU_LOG(kInfo, "function service started", {"address", socket});
   RETURN_IF_ERROR(service->ListenForFunctions());
