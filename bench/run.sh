@@ -21,6 +21,7 @@ build/release/bench/shim-bench
 build/release/bench/fnwatch-bench
 bench/fn_cold_start "${1:-20}"
 bench/port_load
+bench/fn_gateway
 build/release/bench/agent-bench 11 30
 build/release/bench/change-bench 7
 build/release/bench/features-bench

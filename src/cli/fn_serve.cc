@@ -16,6 +16,7 @@
 #include "src/cli/options.h"
 #include "src/cli/queue_options.h"
 #include "src/cli/version.h"
+#include "src/functions/provider/container_command.h"
 #include "src/functions/provider/provider.h"
 #include "src/functions/service/service.h"
 #include "src/platform/base/duration.h"

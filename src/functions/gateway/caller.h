@@ -33,9 +33,8 @@ class Caller {
   virtual bool is_open() const = 0;
   // Bytes that it has not accepted yet.
   virtual size_t pending() const = 0;
-  // Calls `task` once, from the loop, when nothing is pending or the caller is gone. Not for those
-  // that keep their answer until its end: nothing is ever pending.
-  virtual void OnDrained(std::function<void()> /*task*/) {}
+  // Calls `task` once, from the loop, when nothing is pending or the caller is gone.
+  virtual void OnDrained(std::function<void()> task) = 0;
   // Calls `task` once, from the loop, if the caller leaves before its answer is complete. Neither
   // task is called once this is destroyed.
   virtual void OnGone(std::function<void()> task) = 0;
@@ -97,6 +96,7 @@ class GrpcCaller final : public Caller {
   void Fail(int code, std::string_view text) override { Send(ErrorResponse(code, text)); }
   bool is_open() const override { return responder_.is_open(); }
   size_t pending() const override { return 0; }
+  void OnDrained(std::function<void()> task) override { responder_.OnDrained(std::move(task)); }
   void OnGone(std::function<void()> task) override { responder_.OnGone(std::move(task)); }
 
  private:

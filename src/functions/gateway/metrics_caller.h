@@ -28,6 +28,7 @@ class MetricsCaller final : public Caller {
   void Fail(int code, std::string_view text) override;
   bool is_open() const override { return caller_->is_open(); }
   size_t pending() const override { return 0; }
+  void OnDrained(std::function<void()> task) override { caller_->OnDrained(std::move(task)); }
   void OnGone(std::function<void()> task) override { caller_->OnGone(std::move(task)); }
 
  private:

@@ -26,7 +26,7 @@ class UpstreamTest : public ::testing::Test {
  protected:
   UpstreamTest() { Make({.socket = socket_}); }
   void Make(const UpstreamOptions& options) { upstream_.emplace(loop_, options); }
-  void Serve(http::ServerOptions options = {}) {
+  void Serve(const http::ServerOptions& options = {}) {
     server_.emplace(
         loop_,
         [this](const http::Request& request, const http::Responder& responder) {

@@ -90,13 +90,17 @@ void Pool::Take(FunctionCall call) {
   if (stopped_) {
     return Refuse(call, {kUnavailable, "stopping", "the function is being removed"});
   }
-  const SteadyTime last = call.arrived + deployment_->function.calls.timeout + deps_.start_limit;
-  const SteadyTime deadline = std::min(call.deadline.value_or(last), last);
+  const SteadyTime deadline = DeadlineOf(call);
   waiting_.Add(std::move(call), deadline);
   Dispatch();
   if (!waiting_.empty()) {
     ScheduleSettle();
   }
+}
+
+SteadyTime Pool::DeadlineOf(const FunctionCall& call) const {
+  const SteadyTime last = call.arrived + deployment_->function.calls.timeout + deps_.start_limit;
+  return std::min(call.deadline.value_or(last), last);
 }
 
 void Pool::Stop(std::function<void()> done, bool needs_agent) {
@@ -205,14 +209,19 @@ ReplicaRunner* Pool::FreeReplica() const {
 bool Pool::HandOver(ReplicaRunner& replica, FunctionCall& call) {
   const uint64_t number = ++last_call_;
   const auto start = [&]() -> StatusOr<std::unique_ptr<ProxiedCall>> {
-    const std::string socket = replica.socket();
-    ASSIGN_OR_RETURN(UniqueFd connected, sys::ConnectUnix(socket));
-    ASSIGN_OR_RETURN(auto connection, http::ClientConnection::Open(deps_.loop, std::move(connected),
-                                                                   nullptr, socket, kAnswerLimits));
+    auto connection = replica.connections().Take();
+    const bool is_used = connection != nullptr;
+    if (!is_used) {
+      const std::string socket = replica.socket();
+      ASSIGN_OR_RETURN(UniqueFd connected, sys::ConnectUnix(socket));
+      ASSIGN_OR_RETURN(connection, http::ClientConnection::Open(deps_.loop, std::move(connected),
+                                                                nullptr, socket, kAnswerLimits));
+    }
+    // A connection that was used may have ended meanwhile, which is no fault of the replica.
     return ProxiedCall::Start(
         deps_.loop, std::move(connection), call,
-        {.limit = deployment_->function.calls.timeout + kDeadlineMargin},
-        [this, number](ProxiedCall&, int code) { OnCallEnded(number, code); });
+        {.limit = deployment_->function.calls.timeout + kDeadlineMargin, .gives_back = is_used},
+        [this, number](ProxiedCall& ended, int code) { OnCallEnded(number, ended, code); });
   };
   StatusOr<std::unique_ptr<ProxiedCall>> proxied = start();
   if (proxied.ok()) {
@@ -227,22 +236,37 @@ bool Pool::HandOver(ReplicaRunner& replica, FunctionCall& call) {
   return false;
 }
 
-void Pool::OnCallEnded(uint64_t number, int code) {
+void Pool::OnCallEnded(uint64_t number, ProxiedCall& call, int code) {
   const auto found = std::ranges::find(in_flight_, number, &std::pair<uint64_t, InFlight>::first);
   if (found == in_flight_.end()) {
     return;
   }
   const InFlight ended = std::move(found->second);
   in_flight_.erase(found);
-  const SteadyTime now = deps_.loop.clock().Now();
-  deps_.meter.OnCallEnded(deployment_->function.name, code, now - ended.call->arrived(),
-                          deps_.loop.clock().WallNow());
+  if (ended.replica != nullptr) {
+    if (auto connection = call.TakeConnection()) {
+      ended.replica->connections().Keep(std::move(connection));
+    }
+    ended.replica->EndCall();
+  }
+  if (code == ProxiedCall::kNotTaken) {
+    return TakeAgain(ended.replica, call.TakeBack());
+  }
+  deps_.meter.OnCallEnded(deployment_->function.name, code,
+                          deps_.loop.clock().Now() - call.arrived(), deps_.loop.clock().WallNow());
   if (code < kServerError) {
     failures_ = 0;
   }
-  if (ended.replica != nullptr) {
-    ended.replica->EndCall();
+  Dispatch();
+  ScheduleSettle();
+}
+
+// Over a new connection: whether that can be made tells how the replica is.
+void Pool::TakeAgain(ReplicaRunner* replica, FunctionCall call) {
+  while (replica != nullptr && replica->connections().Take() != nullptr) {
   }
+  const SteadyTime deadline = DeadlineOf(call);
+  waiting_.PutBack(std::move(call), deadline);
   Dispatch();
   ScheduleSettle();
 }

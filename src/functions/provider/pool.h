@@ -85,7 +85,9 @@ class Pool {
   void Dispatch();
   ReplicaRunner* FreeReplica() const;
   bool HandOver(ReplicaRunner& replica, FunctionCall& call);
-  void OnCallEnded(uint64_t number, int code);
+  void OnCallEnded(uint64_t number, ProxiedCall& ended, int code);
+  void TakeAgain(ReplicaRunner* replica, FunctionCall call);
+  SteadyTime DeadlineOf(const FunctionCall& call) const;
   // When to look again.
   std::optional<SteadyTime> ScaleReplicas();
   std::vector<ReplicaRunner*> LiveReplicas() const;

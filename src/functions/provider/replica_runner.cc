@@ -60,6 +60,7 @@ ReplicaRunner::ReplicaRunner(const ReplicaDeps& deps, std::shared_ptr<const Depl
       deployment_(std::move(deployment)),
       id_(std::move(id)),
       changed_(std::move(changed)),
+      connections_(deps.loop, {}),
       since_(deps.loop.clock().WallNow()),
       is_alive_(std::make_shared<bool>(true)) {
 }

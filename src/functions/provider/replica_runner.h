@@ -20,6 +20,7 @@
 #include "src/functions/service/ready_probe.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/unique_fd.h"
+#include "src/platform/http/idle_connections.h"
 
 namespace kgpu::functions {
 
@@ -72,6 +73,8 @@ class ReplicaRunner {
   std::optional<SteadyTime> idle_since() const { return idle_since_; }
   void BeginCall();
   void EndCall();
+  // Connections to its watchdog.
+  http::IdleConnections& connections() { return connections_; }
 
   // Why it failed, for people; empty if it did not. `start_failure`: before it was ready.
   const Status& problem() const { return problem_; }
@@ -109,6 +112,7 @@ class ReplicaRunner {
   const std::string id_;
   const std::function<void()> changed_;
 
+  http::IdleConnections connections_;
   ReplicaLife life_;
   WallTime since_;
   Loan loan_;

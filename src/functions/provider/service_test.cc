@@ -154,6 +154,38 @@ TEST(ServiceTest, AnswersAppearPieceByPiece) {
   EXPECT_EQ(answer.value_or(http::Response()).body, "first second");
 }
 
+TEST(ServiceTest, CallsFollowEachOtherOnOneConnection) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ(machine.Call("hi").code, 200);
+    EXPECT_EQ(machine.podman.connections(), 1U);
+  }
+  // It is closed before the watchdog would do so.
+  machine.Advance(seconds(21));
+  ASSERT_TRUE(machine.Until([&] { return machine.podman.connections() == 0; }));
+  EXPECT_EQ(machine.Call("hi").code, 200);
+}
+
+TEST(ServiceTest, ACallEndsWithItsCaller) {
+  TestMachine machine;
+  std::vector<http::Responder> held;
+  bool is_gone = false;
+  machine.podman.handler = [&](const http::Request&, const http::Responder& responder) {
+    held.push_back(responder);
+    responder.OnGone([&] { is_gone = true; });
+  };
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  std::optional<http::Response> answer;
+  auto call = machine.Begin({.target = "/function/hello"}, answer);
+  ASSERT_TRUE(machine.Until([&] { return !held.empty(); }));
+  call.reset();
+  EXPECT_TRUE(machine.Until([&] { return is_gone; })) << "the watchdog need not go on";
+  EXPECT_THAT(
+      machine.Ask({.target = "/metrics"}).body,
+      HasSubstr(R"(gateway_function_invocation_total{function_name="hello",code="499"} 1)"));
+}
+
 TEST(ServiceTest, AsynchronousCallsAreAnsweredAtOnceAndRepeatedIfTheyFail) {
   TestMachine machine;
   int calls = 0;

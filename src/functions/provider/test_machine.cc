@@ -199,6 +199,14 @@ sys::RunResult FakePodman::Run(const std::vector<std::string>& argv) {
   return Exited(0, "0123456789ab\n");
 }
 
+size_t FakePodman::connections() const {
+  size_t sum = 0;
+  for (const auto& [name, container] : containers_) {
+    sum += container.watchdog != nullptr ? container.watchdog->connections() : 0;
+  }
+  return sum;
+}
+
 void FakePodman::Answer(const http::Request& request, const http::Responder& responder) {
   if (request.path == "/_/status") {
     return responder.Send(http::JsonResponse(

@@ -74,6 +74,8 @@ class FakePodman final : public Programs {
   bool makes_workers_ready = true;
   bool holds_runs = false;  // podman run does not end until Release
   void Release();
+  // Of all watchdogs.
+  size_t connections() const;
   Handler handler{};  // of calls; by default, they are answered with their input
 
  private:

@@ -48,8 +48,10 @@ class CallSink {
   // Whether the caller is so far behind that more of the answer should wait.
   virtual bool is_behind() const { return false; }
   // Calls `task` once, from the loop, when the caller has taken what it got, or is gone.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): who overrides it keeps the task
   virtual void OnDrained(std::function<void()> /*task*/) {}
   // Calls `task` once, from the loop, if the caller leaves before it has the whole answer.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): who overrides it keeps the task
   virtual void OnGone(std::function<void()> /*task*/) {}
 };
 

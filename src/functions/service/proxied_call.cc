@@ -24,7 +24,8 @@ bool IsUntaken(int code, const http::Headers& headers) {
 StatusOr<std::unique_ptr<ProxiedCall>> ProxiedCall::Start(
     EventLoop& loop, std::shared_ptr<http::ClientConnection> connection, FunctionCall& call,
     const Options& options, Done done) {
-  ASSIGN_OR_RETURN(std::string text, http::RequestText(call.request, "localhost"));
+  ASSIGN_OR_RETURN(std::string text, http::RequestText(call.request, "localhost", true));
+  const bool is_head = call.request.method == "HEAD";
   // From here on it counts as handed over.
   if (!options.gives_back) {
     call.request = {};
@@ -46,7 +47,7 @@ StatusOr<std::unique_ptr<ProxiedCall>> ProxiedCall::Start(
     }
   });
   self->connection_->Send(
-      std::move(text), false,
+      std::move(text), is_head,
       {.on_head = [self](int code, const http::Headers& headers) { self->OnHead(code, headers); },
        .on_data = [self](std::string_view bytes) { self->OnData(bytes); },
        .on_end = [self](const Status& status) { self->OnEnd(status); }});

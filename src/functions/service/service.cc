@@ -265,8 +265,8 @@ void Service::HandleFunctions(const http::Request& request, const http::Responde
   responder.Send(http::WrongMethod(request, "GET, POST, PUT"));
 }
 
-StatusOr<std::string> Service::Deployed(const http::Request& request, std::string_view name) const {
-  ASSIGN_OR_RETURN(std::string key, provider_.KeyOf(name, SpaceOf(request)));
+StatusOr<std::string> Service::Deployed(std::string_view name, std::string_view space) const {
+  ASSIGN_OR_RETURN(std::string key, provider_.KeyOf(name, space));
   if (provider_.Find(key) == nullptr) {
     RETURN_IF_ERROR(provider_.CheckHealth());
     return NotFound("function {}: is not deployed", Printable(key));

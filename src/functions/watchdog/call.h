@@ -68,6 +68,8 @@ class Caller {
   virtual size_t pending() const { return 0; }
   // NOLINTNEXTLINE(performance-unnecessary-value-param): who overrides it keeps the task
   virtual void OnDrained(std::function<void()> /*task*/) {}
+  // Calls `task` once, from the loop, if the caller leaves before its answer is complete.
+  virtual void OnGone(std::function<void()> task) = 0;
 };
 
 }  // namespace kgpu::watchdog

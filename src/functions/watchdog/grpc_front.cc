@@ -1,5 +1,6 @@
 #include "src/functions/watchdog/grpc_front.h"
 
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -45,6 +46,7 @@ class GrpcCaller final : public Caller {
   void Head(CallHead head) override { status_ = head.status; }
   void Data(std::string_view bytes) override { output_ += bytes; }
   bool Flush() override { return responder_.is_open(); }
+  void OnGone(std::function<void()> task) override { responder_.OnGone(std::move(task)); }
   void End() override {
     if (status_ >= 400) {
       // HTTP has a code for it, gRPC a text.

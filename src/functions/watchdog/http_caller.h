@@ -25,6 +25,7 @@ class HttpCaller final : public Caller {
   void Fail(const Fault& fault) override;
   size_t pending() const override { return stream_ ? stream_->pending() : 0; }
   void OnDrained(std::function<void()> task) override;
+  void OnGone(std::function<void()> task) override { responder_.OnGone(std::move(task)); }
 
  private:
   http::Response ResponseHead() const;

@@ -51,6 +51,11 @@ CallId Pool::NewId() {
 void Pool::Call(CallInput input, std::unique_ptr<Caller> caller) {
   const CallId id = NewId();
   const std::optional<SteadyTime> deadline = input.deadline;
+  caller->OnGone([self = self_, id] {
+    if (*self != nullptr) {
+      (*self)->OnCallerGone(id);
+    }
+  });
   active_.emplace(id, Active{.input = std::move(input), .caller = std::move(caller)});
   ++calls_;
   dispatcher_.Admit(id, deadline, Now());
@@ -245,12 +250,17 @@ void Pool::OnBatch(size_t process) {
     found->second.is_unsent = false;
     Caller& caller = *found->second.caller;
     if (!caller.Flush()) {
-      (void)Take(call);
-      dispatcher_.OnCallerGone(call, Now());
+      OnCallerGone(call);
     } else if (caller.pending() > kSlowCaller && dispatcher_.IsAlone(call)) {
       PauseFor(call, process);
     }
   }
+  Run();
+}
+
+void Pool::OnCallerGone(CallId call) {
+  (void)Take(call);
+  dispatcher_.OnCallerGone(call, Now());
   Run();
 }
 

@@ -87,6 +87,7 @@ class Pool {
   void OnData(CallId call, Active& active, std::string_view payload);
   void OnBatch(size_t process);
   void OnExit(size_t process, std::string_view why);
+  void OnCallerGone(CallId call);
   void PauseFor(CallId call, size_t process);
   void Resume(size_t process);
   void ArmTimer();

@@ -29,6 +29,7 @@ struct Seen {
   bool is_gone = false;  // Flush says so
   size_t pending = 0;
   std::function<void()> drained;
+  std::function<void()> leave;  // tells the pool that the caller leaves
 };
 
 class TestCaller final : public Caller {
@@ -49,6 +50,7 @@ class TestCaller final : public Caller {
   }
   size_t pending() const override { return seen_.pending; }
   void OnDrained(std::function<void()> task) override { seen_.drained = std::move(task); }
+  void OnGone(std::function<void()> task) override { seen_.leave = std::move(task); }
 
  private:
   Seen& seen_;
@@ -156,6 +158,26 @@ TEST_F(PoolTest, GivesUpTheCallOfACallerThatIsGone) {
   EXPECT_EQ(pool_->status().running, 1U) << "the handler has not finished";
   EXPECT_EQ(AnswerTo("e"), ".");
   EXPECT_FALSE(gone.is_over);
+}
+
+TEST_F(PoolTest, GivesUpTheCallOfACallerThatLeavesBeforeAnyOutput) {
+  Start({.concurrency = 1, .timeout = std::chrono::seconds(5)});
+  Seen running;
+  Call(running, "-");
+  RunUntil([&] { return pool_->status().running == 1; });
+  Seen waiting;
+  Call(waiting, "d");
+  Seen last;
+  Call(last, "e");
+  waiting.leave();
+  EXPECT_FALSE(waiting.is_over);
+  running.leave();
+  // The handler does not listen: its process is replaced when its time is over.
+  loop_.Advance(std::chrono::seconds(5));
+  RunUntil([&] { return last.is_over; });
+  EXPECT_EQ(last.text, ".");
+  EXPECT_EQ(waiting.text, "") << "it was not made";
+  EXPECT_FALSE(running.is_over);
 }
 
 TEST_F(PoolTest, StopsReadingForASlowCaller) {

@@ -49,7 +49,7 @@ class HttpTransport::Pool : public std::enable_shared_from_this<HttpTransport::P
     if (options_.endpoint.kind != Endpoint::Kind::kTls) {
       return Trust{};
     }
-    ASSIGN_OR_RETURN(const Trust trust, trust_());
+    ASSIGN_OR_RETURN(Trust trust, trust_());
     if (trust.generation != generation_) {
       Close();
       generation_ = trust.generation;

@@ -204,7 +204,10 @@ void ServerPeer::Abandon(uint64_t request) {
     drained_ = nullptr;
     gone_ = nullptr;
   }
-  if (IsWaiting(request)) {
+  if (IsWaiting(request) && http_.has_input_ended()) {
+    const auto self = shared_from_this();
+    CloseAndNotify();  // nobody was to be answered
+  } else if (IsWaiting(request)) {
     KGPU_LOG(kError, "HTTP request not answered", {"request", request});
     Respond(request, TextResponse(500, "internal: the request was not answered"));
   } else if (IsStreaming(request)) {

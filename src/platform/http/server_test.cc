@@ -498,6 +498,19 @@ TEST_F(HttpServerTest, TellsWhenTheListenerOfASilentStreamLeaves) {
   EXPECT_TRUE(is_gone);
 }
 
+TEST_F(HttpServerTest, ClosesAtOnceIfNobodyAnswersAPeerThatHasLeft) {
+  ServeLater();
+  Client client = Connect();
+  Ask(client, kGet);
+  client.SendEnd();
+  loop_.RunUntilIdle();
+  waiting_.clear();
+  loop_.RunUntilIdle();
+  EXPECT_EQ(client.Receive(), "");
+  EXPECT_TRUE(client.is_closed());
+  EXPECT_EQ(server_->connections(), 0U);
+}
+
 TEST_F(HttpServerTest, TellsNobodyThatAPeerLeftAfterItsAnswer) {
   ServeLater();
   bool is_gone = false;
