@@ -118,7 +118,8 @@ TEST(ChartTest, FunctionsBringAGatewayAndTheirNamespaces) {
                   "RoleBinding team-b/kgpu-gateway", "NetworkPolicy team-a/kgpu-functions",
                   "NetworkPolicy team-b/kgpu-functions", "NetworkPolicy kgpu/kgpu-gateway",
                   "ResourceQuota team-b/kgpu-functions", "PersistentVolumeClaim kgpu/kgpu-gateway",
-                  "Service kgpu/kgpu-gateway", "Deployment kgpu/kgpu-gateway"));
+                  "Service kgpu/kgpu-gateway", "Service kgpu/kgpu-gateway-mesh",
+                  "Deployment kgpu/kgpu-gateway"));
   EXPECT_THAT(manifests.back().text,
               AllOf(HasSubstr("--function-namespaces=team-a,team-b\n"),
                     HasSubstr("--gpu-seconds-per-day=team-b=3600\n"), HasSubstr("type: Recreate")));

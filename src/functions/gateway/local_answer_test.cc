@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,7 @@ class SeenCaller final : public Caller {
   }
   bool is_open() const override { return seen_.is_open; }
   size_t pending() const override { return 0; }
+  void OnDrained(std::function<void()> /*task*/) override {}
   void OnGone(std::function<void()> /*task*/) override {}
 
  private:

@@ -22,16 +22,7 @@ namespace kgpu::functions {
 namespace {
 
 namespace json = boost::json;
-using std::chrono::nanoseconds;
-using std::chrono::seconds;
 
-// An explanation reads the nodes and their pods: not for every call.
-constexpr seconds kAskAgain{30};
-constexpr seconds kTickEvery{30};
-constexpr nanoseconds kFirstScalePause = std::chrono::milliseconds(500);
-constexpr nanoseconds kLongestScalePause = seconds(30);
-constexpr seconds kRetryLater{30};
-constexpr int kUnavailableCode = 503;
 constexpr int kOverQuotaCode = 429;
 
 }  // namespace
@@ -296,193 +287,6 @@ void KubeProvider::OnPodGone(const json::value& pod) {
   }
 }
 
-void KubeProvider::Settle(const std::string& key) {
-  SettleSoon(key);
-}
-
-void KubeProvider::SettleAll() {
-  for (const auto& [key, entry] : entries_) {
-    SettleSoon(key);
-  }
-}
-
-// Once for all that changes in one turn of the loop.
-void KubeProvider::SettleSoon(const std::string& key) {
-  dirty_.insert(key);
-  if (std::exchange(is_settle_posted_, true)) {
-    return;
-  }
-  loop_.Post([this, is_alive = std::weak_ptr<bool>(is_alive_)] {
-    if (!is_alive.expired()) {
-      is_settle_posted_ = false;
-      SettleDirty();
-    }
-  });
-}
-
-void KubeProvider::SettleDirty() {
-  for (const std::string& key : std::exchange(dirty_, {})) {
-    if (const auto found = entries_.find(key); found != entries_.end()) {
-      SettleOne(key, found->second);
-    }
-  }
-  DropEnded();
-}
-
-void KubeProvider::DropEnded() {
-  std::erase_if(ending_, [](const auto& pods) { return pods->in_flight() == 0; });
-}
-
-// Of all gateways, and what is queued, which all of them see alike.
-int64_t KubeProvider::CallsOf(const std::string& key, const Entry& entry) const {
-  const int64_t queued = queued_ && is_scaling() ? queued_(key) : 0;
-  return entry.pods->in_flight() + entry.pods->waiting() + board_->OthersCalls(key) + queued;
-}
-
-bool KubeProvider::IsOverQuota(const Entry& entry) const {
-  const auto quota = options_.gpu_seconds_per_day.find(entry.space);
-  return quota != options_.gpu_seconds_per_day.end() && entry.facts.function.gpu.count > 0 &&
-         gpu_time_->Today(entry.space) >= quota->second;
-}
-
-void KubeProvider::SettleOne(const std::string& key, Entry& entry) {
-  LookAtProblem(key, entry);
-  board_->Show(key, entry.pods->in_flight() + entry.pods->waiting());
-  const Function& function = entry.facts.function;
-  if (function.scaling.by != ScaledBy::kKgpu || entry.scaling != nullptr ||
-      !watches_->is_synced()) {
-    return;
-  }
-  const SteadyTime now = loop_.clock().Now();
-  if (!std::exchange(entry.is_seeded, true)) {
-    entry.window.Set(entry.facts.replicas, now);
-  }
-  const bool is_over_quota = IsOverQuota(entry);
-  const ScaleVerdict verdict = DecideScale({.scaling = function.scaling,
-                                            .concurrency = function.calls.concurrency,
-                                            .calls = CallsOf(key, entry),
-                                            .replicas = entry.facts.replicas,
-                                            .may_lower = is_scaling() && board_->is_synced(),
-                                            .has_pod_without_node = entry.pods->HasPodWithoutNode(),
-                                            .is_over_quota = is_over_quota},
-                                           entry.window, now);
-  if (verdict.replicas && *verdict.replicas != entry.facts.replicas) {
-    return ScaleTo(key, entry, *verdict.replicas);
-  }
-  std::optional<SteadyTime> next = verdict.next;
-  if (is_over_quota) {
-    next = std::min(next.value_or(now + UntilMidnight()), now + UntilMidnight());
-  }
-  if (next) {
-    ArmEntry(key, entry, *next);
-  }
-}
-
-void KubeProvider::ArmEntry(const std::string& key, Entry& entry, SteadyTime due) {
-  loop_.CancelTimer(entry.timer);
-  const auto delay = std::max(due - loop_.clock().Now(), nanoseconds(0));
-  entry.timer = loop_.After(delay, [this, key] {
-    const auto found = entries_.find(key);
-    if (found != entries_.end()) {
-      found->second.timer = TimerId::kNone;
-      SettleSoon(key);
-    }
-  });
-}
-
-// Calls do not wait for pods that are known not to become ready soon.
-void KubeProvider::LookAtProblem(const std::string& key, Entry& entry) {
-  FunctionPods& pods = *entry.pods;
-  if (pods.ready() > 0) {
-    entry.asked.reset();
-    pods.SetNote("");
-    return pods.SetHopeless(std::nullopt);
-  }
-  if (const PodFacts* pod = pods.Unschedulable()) {
-    return AskWhy(key, entry, *pod);
-  }
-  entry.asked.reset();
-  const std::string problem = pods.pods().empty() ? entry.facts.problem : pods.PodProblem();
-  if (problem.empty()) {
-    return pods.SetHopeless(std::nullopt);
-  }
-  pods.SetHopeless(CallFault{kUnavailableCode, "start", problem, kRetryLater});
-}
-
-void KubeProvider::AskWhy(const std::string& key, Entry& entry, const PodFacts& pod) {
-  const SteadyTime now = loop_.clock().Now();
-  if (entry.is_asking || (entry.asked && *entry.asked + kAskAgain > now)) {
-    return;
-  }
-  entry.is_asking = true;
-  entry.asked = now;
-  entry.pods->SetNote(pod.problem);
-  explain_(entry.space, pod.name,
-           [this, key, name = pod.name, is_alive = std::weak_ptr<bool>(is_alive_)](
-               const StatusOr<PodExplanation>& explanation) {
-             if (!is_alive.expired()) {
-               OnExplained(key, name, explanation);
-             }
-           });
-}
-
-void KubeProvider::OnExplained(const std::string& key, const std::string& pod,
-                               const StatusOr<PodExplanation>& explanation) {
-  const auto found = entries_.find(key);
-  if (found == entries_.end()) {
-    return;
-  }
-  Entry& entry = found->second;
-  entry.is_asking = false;
-  const PodFacts* now = entry.pods->Unschedulable();
-  if (now == nullptr || now->name != pod) {
-    return SettleSoon(key);
-  }
-  if (!explanation.ok()) {
-    KGPU_LOG(kInfo, "pod not explained", {"pod", pod}, {"reason", Message(explanation.status())});
-    return;
-  }
-  entry.pods->SetNote(explanation->text);
-  if (explanation->may_fit_later) {
-    return entry.pods->SetHopeless(std::nullopt);
-  }
-  entry.pods->SetHopeless(CallFault{kUnavailableCode, "no-gpu", explanation->text, kRetryLater});
-}
-
-void KubeProvider::ScaleTo(const std::string& key, Entry& entry, int64_t replicas) {
-  if (entry.timer != TimerId::kNone && entry.pause > nanoseconds(0)) {
-    return;  // it has failed, and is tried again then
-  }
-  KGPU_LOG(kInfo, "function scaled", {"function", key}, {"replicas", replicas},
-           {"before", entry.facts.replicas});
-  const json::object patch = {{"spec", {{"replicas", replicas}}}};
-  kube::ApiRequest request =
-      kube::PatchRequest(kDeployments.Object(entry.space, entry.facts.function.name),
-                         kube::PatchType::kMerge, patch, {.field_manager = "kgpu-gateway"});
-  entry.scaling = clients_.main.Send(std::move(request),
-                                     [this, key, replicas](const StatusOr<json::value>& answer) {
-                                       OnScaled(key, replicas, answer.status());
-                                     });
-}
-
-void KubeProvider::OnScaled(const std::string& key, int64_t replicas, const Status& status) {
-  const auto found = entries_.find(key);
-  if (found == entries_.end()) {
-    return;
-  }
-  Entry& entry = found->second;
-  const auto ended = std::move(entry.scaling);
-  if (status.ok()) {
-    entry.facts.replicas = replicas;
-    entry.pause = nanoseconds(0);
-    return SettleSoon(key);
-  }
-  KGPU_LOG(kWarning, "function not scaled", {"function", key}, {"reason", Message(status)});
-  entry.pods->SetNote(fmt::format("its Deployment cannot be scaled: {}", Message(status)));
-  entry.pause = std::clamp(entry.pause * 2, kFirstScalePause, kLongestScalePause);
-  ArmEntry(key, entry, loop_.clock().Now() + entry.pause);
-}
-
 void KubeProvider::Deploy(const std::string& key, Function function, DeployMode mode,
                           std::function<void(StatusOr<Notes>)> done) {
   DeployOrder order{
@@ -550,12 +354,6 @@ bool KubeProvider::Take(const std::string& key, FunctionCall& call) {
   entry.pods->Take(std::move(call));
   ArmTick();
   return true;
-}
-
-seconds KubeProvider::UntilMidnight() const {
-  const WallTime now = loop_.clock().WallNow();
-  const auto midnight = std::chrono::floor<std::chrono::days>(now) + std::chrono::days(1);
-  return std::chrono::ceil<seconds>(midnight - now);
 }
 
 json::object KubeProvider::ViewOf(const std::string& key, const Entry& entry) const {
@@ -662,29 +460,6 @@ void KubeProvider::StopAll(const std::function<void(Status)>& done) {
   done(
       Unimplemented("functions of a cluster are not stopped by a gateway: delete them, or "
                     "uninstall with kgpu cluster uninstall"));
-}
-
-// Only while GPU time passes.
-void KubeProvider::ArmTick() {
-  if (tick_ == TimerId::kNone) {
-    tick_ = loop_.After(kTickEvery, [this] { Tick(); });
-  }
-}
-
-void KubeProvider::Tick() {
-  tick_ = TimerId::kNone;
-  bool has_pods = false;
-  for (const auto& [key, entry] : entries_) {
-    entry.pods->CountGpuTime();
-    has_pods = has_pods || !entry.pods->pods().empty();
-    if (options_.gpu_seconds_per_day.contains(entry.space)) {
-      SettleSoon(key);
-    }
-  }
-  usage_file_.Write(usage_);
-  if (has_pods) {
-    ArmTick();
-  }
 }
 
 }  // namespace kgpu::functions

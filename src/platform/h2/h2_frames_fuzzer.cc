@@ -11,7 +11,7 @@
 namespace {
 
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-constexpr kgpu::h2::Limits kLimits{
+const kgpu::h2::Limits kLimits{
     .streams = 4, .header = 1024, .body = 256, .bodies = 512, .output = 4096};
 
 class Session {
