@@ -117,14 +117,15 @@ class GatewayDrain {
     if (cluster_ != nullptr) {
       // Another gateway scales from now on.
       is_releasing_ = true;
-      cluster_->Release([this] { is_releasing_ = false; });
+      cluster_->Drain([this] { is_releasing_ = false; });
     }
     Look();
   }
 
  private:
   void Look() {
-    const bool is_busy = gateway_.is_busy() || endpoints_.is_busy() || is_releasing_;
+    const bool is_busy = gateway_.is_busy() || endpoints_.is_busy() || is_releasing_ ||
+                         (cluster_ != nullptr && cluster_->is_busy());
     if (!is_busy || loop_.clock().Now() >= until_) {
       return loop_.Quit();
     }

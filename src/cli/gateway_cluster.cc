@@ -18,16 +18,21 @@
 #include "src/functions/spec/checks.h"
 #include "src/kube/api/cluster.h"
 #include "src/kube/api/writes.h"
+#include "src/platform/base/bytes.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/random.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/http/body_budget.h"
 
 namespace kgpu::cli {
 namespace {
 
 // How old the numbers of queued calls may be that scaling sees.
 constexpr std::chrono::seconds kQueuedAge{1};
+constexpr std::string_view kModelFlag = "--model-resource";
+constexpr std::string_view kMemoryFlag = "--memory-resource";
+constexpr size_t kMeshBodies = size_t{64} << 20;  // incomplete requests, together
 constexpr size_t kAnswerBuffer = size_t{512} << 10;
 
 std::string EnvironmentText(const char* name) {
@@ -62,6 +67,23 @@ StatusOr<functions::GpuSeconds> ParseQuotas(const GatewayClusterOptions& options
   return quotas;
 }
 
+struct ResourceFor {
+  std::string what;
+  std::string resource;
+};
+
+// "A100-SXM4-80GB=nvidia.com/a100".
+StatusOr<ResourceFor> ParseResourceFor(std::string_view flag, const std::string& text) {
+  const size_t equals = text.find('=');
+  const std::string resource = equals == std::string::npos ? "" : text.substr(equals + 1);
+  const size_t slash = resource.find('/');
+  if (equals == 0 || slash == 0 || slash == std::string::npos || slash + 1 == resource.size()) {
+    return InvalidArgument("{}: {} must be {}=RESOURCE, such as nvidia.com/NAME", flag,
+                           Printable(text, 80), flag == kMemoryFlag ? "AMOUNT" : "MODEL");
+  }
+  return ResourceFor{text.substr(0, equals), resource};
+}
+
 Status CheckSpaces(const std::vector<std::string>& spaces) {
   for (const std::string& space : spaces) {
     RETURN_IF_ERROR(Annotate(functions::CheckFunctionName(space), "--function-namespaces"));
@@ -81,6 +103,22 @@ std::vector<std::string> ExplainFlags(const GatewayClusterOptions& options) {
 }
 
 }  // namespace
+
+StatusOr<functions::DeployerOptions> DeployerOptionsOf(const GatewayClusterOptions& options) {
+  functions::DeployerOptions deployer{.mesh_url = options.mesh_url,
+                                      .prometheus_url = options.prometheus_url};
+  for (const std::string& text : options.model_resources) {
+    ASSIGN_OR_RETURN(ResourceFor model, ParseResourceFor(kModelFlag, text));
+    deployer.model_resources[std::move(model.what)] = std::move(model.resource);
+  }
+  for (const std::string& text : options.memory_resources) {
+    ASSIGN_OR_RETURN(ResourceFor part, ParseResourceFor(kMemoryFlag, text));
+    const StatusOr<Bytes> bytes = ParseQuantity(part.what);
+    RETURN_IF_ERROR(Annotate(bytes.status(), "{}", kMemoryFlag));
+    deployer.memory_resources[static_cast<int64_t>(bytes->count)] = std::move(part.resource);
+  }
+  return deployer;
+}
 
 struct ClusterFunctions::Impl {
   explicit Impl(EventLoop& its_loop) : loop(its_loop) {}
@@ -126,6 +164,12 @@ void AddGatewayClusterOptions(CLI::App& command, GatewayClusterOptions& options)
            "Where KEDA reads metrics, for functions that it scales");
   AddValue(command, "--gpu-seconds-per-day", options.gpu_seconds_per_day, "NAMESPACE=SECONDS",
            "How much GPU time a namespace may use a day, by UTC (repeatable)");
+  AddValue(command, std::string(kModelFlag), options.model_resources, "MODEL=RESOURCE",
+           "Resource of a pool that has GPUs of one model only, for functions that request it "
+           "(repeatable)");
+  AddValue(command, std::string(kMemoryFlag), options.memory_resources, "AMOUNT=RESOURCE",
+           "Resource of a pool that divides GPUs into parts of this memory, such as 20Gi, for "
+           "functions that request no more (repeatable)");
   AddQueueOptions(command, options.queue);
 }
 
@@ -158,9 +202,9 @@ StatusOr<std::unique_ptr<ClusterFunctions>> ClusterFunctions::Start(
       .own_space = space.empty() ? "kgpu" : space,
       .identity =
           pod.empty() ? fmt::format("{}-{:08x}", NodeName(""), impl->random.Next() & kMask) : pod,
-      .deployer = {.mesh_url = options.mesh_url, .prometheus_url = options.prometheus_url},
       .usage_file = options.queue.queue == "sqlite" ? folder + "/usage.jsonl" : ""};
   ASSIGN_OR_RETURN(provider.gpu_seconds_per_day, ParseQuotas(options));
+  ASSIGN_OR_RETURN(provider.deployer, DeployerOptionsOf(options));
   ASSIGN_OR_RETURN(impl->provider, functions::KubeProvider::Start(
                                        loop, {impl->cluster->client(), *impl->lease}, impl->random,
                                        std::move(provider),
@@ -176,6 +220,7 @@ StatusOr<std::unique_ptr<ClusterFunctions>> ClusterFunctions::Start(
     http::ServerOptions server;
     server.limits = {.header = size_t{64} << 10, .body = size_t{16} << 20};
     server.max_connections = 1'024;
+    server.bodies = std::make_shared<http::BodyBudget>(kMeshBodies);
     impl->mesh = std::make_unique<http::Server>(
         loop,
         [of_functions = impl->service.get()](const http::Request& request,
@@ -196,8 +241,15 @@ http::Server::Handler ClusterFunctions::handler() {
   };
 }
 
-void ClusterFunctions::Release(std::function<void()> done) {
-  impl_->provider->Release(std::move(done));
+void ClusterFunctions::Drain(std::function<void()> released) {
+  if (impl_->mesh != nullptr) {
+    impl_->mesh->Shutdown();
+  }
+  impl_->provider->Release(std::move(released));
+}
+
+bool ClusterFunctions::is_busy() const {
+  return impl_->mesh != nullptr && impl_->mesh->is_busy();
 }
 
 const std::string& ClusterFunctions::server() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/cli/queue_options.h"
+#include "src/functions/kubernetes/deployer.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
 #include "src/platform/http/server.h"
@@ -27,8 +28,14 @@ struct GatewayClusterOptions {
   std::string mesh_url;
   std::string prometheus_url;
   std::vector<std::string> gpu_seconds_per_day;  // "NAMESPACE=SECONDS"
+  std::vector<std::string> model_resources;      // "MODEL=RESOURCE"
+  std::vector<std::string> memory_resources;     // "20Gi=RESOURCE"
   QueueCommandOptions queue;
 };
+
+// What functions get for their GPUs, and where they find things. Errors: InvalidArgument: the flag
+// and its value.
+StatusOr<functions::DeployerOptions> DeployerOptionsOf(const GatewayClusterOptions& options);
 
 void AddGatewayClusterOptions(CLI::App& command, GatewayClusterOptions& options);
 
@@ -45,8 +52,11 @@ class ClusterFunctions {
 
   // Answers a gateway's requests. This must outlive the handler.
   http::Server::Handler handler();
-  // Lets another gateway scale. `done` is called once, from the loop.
-  void Release(std::function<void()> done);
+  // Takes no more calls from functions, and lets another gateway scale: `released` is called once,
+  // from the loop.
+  void Drain(std::function<void()> released);
+  // Whether calls from functions are in progress.
+  bool is_busy() const;
   // For people: "https://10.0.0.1:6443".
   const std::string& server() const;
 

@@ -27,6 +27,9 @@ constexpr size_t kMaxRequestHeader = size_t{64} << 10;
 constexpr size_t kMaxCallers = 1'024;
 // Of a gRPC message besides a call's input.
 constexpr size_t kRoomForFields = size_t{64} << 10;
+// Of requests that a service in this process answers: as many as one behind a socket would get.
+constexpr size_t kMaxLocal = 900;
+constexpr size_t kMaxLocalBytes = size_t{256} << 20;
 constexpr uint64_t kLongestDeadlineMs = 86'400'000;
 constexpr char kForwardedFor[] = "X-Forwarded-For";
 constexpr char kForwardedProto[] = "X-Forwarded-Proto";
@@ -287,11 +290,18 @@ void Gateway::PassOn(const Arrival& arrival, std::unique_ptr<Caller> caller) {
 
 void Gateway::AnswerHere(const Arrival& arrival, const http::Request& passed,
                          std::unique_ptr<Caller> caller) {
+  const size_t bytes = passed.body.size();
+  if (local_ >= kMaxLocal || local_bytes_ + bytes > kMaxLocalBytes) {
+    return Refuse(arrival, *caller, 429, "too many requests are under way: try again");
+  }
   ++local_;
-  auto done = [this, route = arrival.route, is_grpc = arrival.is_grpc, arrived = arrival.time,
+  local_bytes_ += bytes;
+  auto done = [this, bytes, route = arrival.route, is_grpc = arrival.is_grpc,
+               arrived = arrival.time,
                is_alive = std::weak_ptr<bool>(is_alive_)](const RelayResult& result) {
     if (!is_alive.expired()) {
       --local_;
+      local_bytes_ -= bytes;
       meter_.OnEnded(route->id, is_grpc, result, loop_.clock().Now() - arrived);
     }
   };

@@ -98,7 +98,8 @@ class Gateway {
   bool is_draining_ = false;
   uint64_t last_relay_ = 0;
   std::map<uint64_t, Running> relays_;
-  size_t local_ = 0;  // requests that service_ answers
+  size_t local_ = 0;        // requests that service_ answers
+  size_t local_bytes_ = 0;  // of their bodies
   std::shared_ptr<bool> is_alive_;
 };
 

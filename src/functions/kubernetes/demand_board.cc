@@ -163,6 +163,7 @@ int64_t DemandBoard::OthersCalls(const std::string& key) const {
 
 void DemandBoard::SetScaling(bool is_scaling) {
   is_scaling_ = is_scaling;
+  has_changed_ = shown_ != written_;
   ArmWrite();
 }
 

@@ -103,6 +103,8 @@ class Deployer::Job {
     manifest_.deployed_at = FormatTime(owner_.loop_.clock().WallNow());
     manifest_.mesh_url = owner_.options_.mesh_url;
     manifest_.prometheus_url = owner_.options_.prometheus_url;
+    manifest_.model_resources = owner_.options_.model_resources;
+    manifest_.memory_resources = owner_.options_.memory_resources;
     manifest_.series_name = order_.key;
     unread_.assign(order_.function.secrets.begin(), order_.function.secrets.end());
   }

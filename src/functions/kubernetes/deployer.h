@@ -21,8 +21,11 @@ namespace kgpu::functions {
 
 // What is the same for all functions of a gateway.
 struct DeployerOptions {
-  std::string mesh_url{};        // see ManifestOptions
-  std::string prometheus_url{};  // the same
+  // See ManifestOptions.
+  std::string mesh_url{};
+  std::string prometheus_url{};
+  std::map<std::string, std::string> model_resources{};
+  std::map<int64_t, std::string> memory_resources{};
 };
 
 struct DeployOrder {

@@ -31,7 +31,11 @@ FunctionPods::FunctionPods(PodsDeps deps, std::string key, std::function<void()>
     : deps_(std::move(deps)),
       key_(std::move(key)),
       changed_(std::move(changed)),
-      waiting_([this](FunctionCall& call, const CallFault& fault) { Refuse(call, fault); }),
+      waiting_([this](FunctionCall& call, const CallFault& fault) { EndWithout(call, fault); },
+               [this] {
+                 has_lost_caller_ = true;
+                 ScheduleSettle();
+               }),
       last_call_time_(deps_.loop.clock().Now()),
       counted_(deps_.loop.clock().Now()),
       is_alive_(std::make_shared<bool>(true)) {
@@ -131,12 +135,12 @@ void FunctionPods::Take(FunctionCall call) {
   deps_.meter.OnCallStarted(key_);
   last_call_time_ = deps_.loop.clock().Now();
   if (is_stopped_) {
-    return Refuse(call, {kServiceUnavailable, "stopping", "the function is being removed"});
+    return EndWithout(call, {kServiceUnavailable, "stopping", "the function is being removed"});
   }
   if (hopeless_ && ready() == 0) {
     // The reason may be gone by now: it is looked for again.
     ScheduleSettle();
-    return Refuse(call, *hopeless_);
+    return EndWithout(call, *hopeless_);
   }
   const SteadyTime deadline = DeadlineOf(call);
   waiting_.Add(std::move(call), deadline);
@@ -178,6 +182,9 @@ void FunctionPods::ScheduleSettle() {
 }
 
 void FunctionPods::Settle() {
+  if (std::exchange(has_lost_caller_, false)) {
+    waiting_.DropLeft();
+  }
   Dispatch();
   waiting_.RefuseExpired(deps_.loop.clock().Now());
   ArmTimer();
@@ -240,7 +247,7 @@ bool FunctionPods::HandOver(const std::string& name, FunctionCall& call) {
     return true;
   }
   if (proxied.status().code() == StatusCode::kInvalidArgument) {
-    Refuse(call, {kBadRequest, "input", std::string(Message(proxied.status()))});
+    EndWithout(call, {kBadRequest, "input", std::string(Message(proxied.status()))});
     return true;
   }
   pod.shunned_until = deps_.loop.clock().Now() + kShunned;
@@ -253,7 +260,7 @@ void FunctionPods::OnCallEnded(uint64_t number, ProxiedCall& ended, int code) {
   const SteadyTime now = deps_.loop.clock().Now();
   const auto pod = pods_.find(in_flight.pod);
   if (pod != pods_.end()) {
-    --pod->second.in_flight;
+    pod->second.in_flight = std::max<int64_t>(pod->second.in_flight - 1, 0);
     if (auto connection = ended.TakeConnection()) {
       pod->second.idle.Keep(std::move(connection));
     }
@@ -272,6 +279,11 @@ void FunctionPods::OnCallEnded(uint64_t number, ProxiedCall& ended, int code) {
 }
 
 void FunctionPods::Refuse(FunctionCall& call, const CallFault& fault) {
+  deps_.meter.OnCallStarted(key_);
+  EndWithout(call, fault);
+}
+
+void FunctionPods::EndWithout(FunctionCall& call, const CallFault& fault) {
   CallFault told = fault;
   if (fault.fault == "no-replica" && !note_.empty()) {
     told.text += fmt::format(": {}", note_);
@@ -312,8 +324,11 @@ bool FunctionPods::HasPodWithoutNode() const {
 }
 
 std::string FunctionPods::PodProblem() const {
-  const auto found =
-      std::ranges::find_if(facts_, [](const auto& named) { return !named.second.problem.empty(); });
+  // Of pods of an earlier deployment, nobody needs to know.
+  const auto found = std::ranges::find_if(facts_, [this](const auto& named) {
+    const PodFacts& pod = named.second;
+    return !pod.problem.empty() && !pod.is_ending && pod.template_hash == template_hash_;
+  });
   return found == facts_.end() ? std::string() : found->second.problem;
 }
 
@@ -331,9 +346,11 @@ std::string_view FunctionPods::state() const {
   if (!Problem().empty()) {
     return "failing";
   }
-  const bool is_starting =
-      std::ranges::any_of(facts_, [](const auto& named) { return !named.second.is_ending; });
-  return is_starting ? "starting" : "cold";
+  return has_live_pods() ? "starting" : "cold";
+}
+
+bool FunctionPods::has_live_pods() const {
+  return std::ranges::any_of(facts_, [](const auto& named) { return !named.second.is_ending; });
 }
 
 int64_t FunctionPods::ready() const {
@@ -392,6 +409,9 @@ void FunctionPods::CountGpuTime() {
 }
 
 void FunctionPods::ShowInMeter() {
+  if (is_stopped_) {
+    return;
+  }
   ReplicaCounts counts{.running = ready()};
   for (const auto& [name, facts] : facts_) {
     counts.draining += facts.is_ending ? 1 : 0;

@@ -59,9 +59,12 @@ class FunctionPods {
   void Remove(const std::string& pod);
   // Answers the call now or later.
   void Take(FunctionCall call);
+  // A call that may not be made.
+  void Refuse(FunctionCall& call, const CallFault& fault);
   // Calls that wait, and those that come, are refused for this reason while no pod is ready;
   // nothing: they wait.
   void SetHopeless(std::optional<CallFault> fault);
+  bool is_hopeless() const { return hopeless_.has_value(); }
   // Why no pod is ready yet, for the callers that have waited in vain.
   void SetNote(std::string note) { note_ = std::move(note); }
   // Takes no more calls; those in progress go on.
@@ -78,6 +81,7 @@ class FunctionPods {
   std::string Problem() const;
   // "cold", "starting", "running", "failing".
   std::string_view state() const;
+  bool has_live_pods() const;
   int64_t ready() const;
   int64_t waiting() const { return waiting_.size(); }
   int64_t in_flight() const { return static_cast<int64_t>(calls_.size()); }
@@ -120,7 +124,7 @@ class FunctionPods {
   bool HandOver(const std::string& name, FunctionCall& call);
   void OnCallEnded(uint64_t number, ProxiedCall& ended, int code);
   SteadyTime DeadlineOf(const FunctionCall& call) const;
-  void Refuse(FunctionCall& call, const CallFault& fault);
+  void EndWithout(FunctionCall& call, const CallFault& fault);
   void Probe(const std::string& name, Pod& pod);
   void OnProbed(const std::string& name, const ReadyProbe::Ready& ready);
   void ArmTimer();
@@ -143,6 +147,7 @@ class FunctionPods {
   SteadyTime counted_;  // GPU time is counted up to here
   bool is_stopped_ = false;
   bool is_settling_ = false;
+  bool has_lost_caller_ = false;  // of a call that waits
   TimerId timer_ = TimerId::kNone;
   std::shared_ptr<bool> is_alive_;
 };

@@ -10,7 +10,9 @@
 #include "src/functions/kubernetes/pod_logs.h"
 #include "src/functions/kubernetes/resources.h"
 #include "src/functions/service/views.h"
+#include "src/functions/spec/checks.h"
 #include "src/kube/api/json.h"
+#include "src/kube/api/object_cache.h"
 #include "src/kube/api/writes.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
@@ -132,6 +134,8 @@ void KubeProvider::Release(std::function<void()> done) {
   if (election_ == nullptr) {
     return done();
   }
+  // What drains here, the next one must know.
+  board_->SetScaling(false);
   election_->Release([done = std::move(done)](const Status&) { done(); });
 }
 
@@ -255,15 +259,21 @@ void KubeProvider::RemoveEntry(const std::string& key) {
     unclaimed_[key].emplace(name, pod);
   }
   entry.pods->Stop();
-  ending_.push_back(std::move(entry.pods));
+  ending_.emplace(key, std::move(entry.pods));
   SettleSoon(key);
 }
 
 void KubeProvider::OnPod(const json::value& pod) {
   const PodFacts facts = PodFactsOf(pod);
+  // A name with a dot would be a function of another namespace.
+  if (!CheckFunctionName(facts.function).ok()) {
+    return;
+  }
   const std::string key = KeyFor(facts.function, kube::NamespaceOf(pod));
-  if (!facts.ip.empty()) {
-    spaces_by_ip_[facts.ip] = kube::NamespaceOf(pod);
+  SetAddress(pod, facts.is_over ? "" : facts.ip);
+  // What is over holds nothing, though its object may stay until somebody deletes it.
+  if (facts.is_over) {
+    return RemovePod(key, facts.name);
   }
   if (const auto found = entries_.find(key); found != entries_.end()) {
     return found->second.pods->Put(facts);
@@ -273,9 +283,14 @@ void KubeProvider::OnPod(const json::value& pod) {
 
 void KubeProvider::OnPodGone(const json::value& pod) {
   const PodFacts facts = PodFactsOf(pod);
-  const std::string key = KeyFor(facts.function, kube::NamespaceOf(pod));
-  spaces_by_ip_.erase(facts.ip);
-  const std::string name(kube::NameOf(pod));
+  if (!CheckFunctionName(facts.function).ok()) {
+    return;
+  }
+  SetAddress(pod, "");
+  RemovePod(KeyFor(facts.function, kube::NamespaceOf(pod)), facts.name);
+}
+
+void KubeProvider::RemovePod(const std::string& key, const std::string& name) {
   if (const auto found = entries_.find(key); found != entries_.end()) {
     found->second.pods->Remove(name);
   }
@@ -284,6 +299,24 @@ void KubeProvider::OnPodGone(const json::value& pod) {
     if (found->second.empty()) {
       unclaimed_.erase(found);
     }
+  }
+}
+
+// An address may have gone to another pod before the end of its last one is told.
+void KubeProvider::SetAddress(const json::value& pod, const std::string& ip) {
+  const std::string id = kube::KeyOf(pod);
+  std::string& known = ips_[id];
+  if (known != ip) {
+    const auto old = pods_by_ip_.find(known);
+    if (old != pods_by_ip_.end() && old->second.pod == id) {
+      pods_by_ip_.erase(old);
+    }
+    known = ip;
+  }
+  if (ip.empty()) {
+    ips_.erase(id);
+  } else {
+    pods_by_ip_[ip] = {id, std::string(kube::NamespaceOf(pod))};
   }
 }
 
@@ -306,7 +339,6 @@ void KubeProvider::Delete(const std::string& key, std::function<void(Status)> do
   deployer_.Delete(parts.space, parts.name, [this, key, done = std::move(done)](Status status) {
     if (status.ok()) {
       RemoveEntry(key);
-      meter_.Forget(key);
     }
     done(status.code() == StatusCode::kNotFound ? NotFound("function {}: is not deployed", key)
                                                 : std::move(status));
@@ -343,12 +375,12 @@ bool KubeProvider::Take(const std::string& key, FunctionCall& call) {
   }
   Entry& entry = found->second;
   if (IsOverQuota(entry)) {
-    call.sink->Refuse(
-        {kOverQuotaCode, "quota",
-         fmt::format("namespace {} has used the {} GPU seconds that it may use a day: "
-                     "the next day begins at 00:00 UTC",
-                     entry.space, options_.gpu_seconds_per_day.at(entry.space)),
-         UntilMidnight()});
+    entry.pods->Refuse(
+        call, {kOverQuotaCode, "quota",
+               fmt::format("namespace {} has used the {} GPU seconds that it may use a day: "
+                           "the next day begins at 00:00 UTC",
+                           entry.space, options_.gpu_seconds_per_day.at(entry.space)),
+               UntilMidnight()});
     return true;
   }
   entry.pods->Take(std::move(call));
@@ -389,8 +421,8 @@ json::array KubeProvider::Views(std::string_view space) const {
 }
 
 std::optional<std::string> KubeProvider::SpaceOfReplica(std::string_view ip) const {
-  const auto found = spaces_by_ip_.find(ip);
-  return found == spaces_by_ip_.end() ? std::nullopt : std::optional(found->second);
+  const auto found = pods_by_ip_.find(ip);
+  return found == pods_by_ip_.end() ? std::nullopt : std::optional(found->second.space);
 }
 
 std::vector<std::string> KubeProvider::PodNames(const Entry& entry) const {
@@ -410,6 +442,10 @@ void KubeProvider::ReadLogs(const std::string& key, const LogRequest& request,
   if (pods.empty()) {
     return done(std::string());
   }
+  constexpr size_t kMostLogReads = 8;
+  if (log_reads_.size() >= kMostLogReads) {
+    return done(ResourceExhausted("logs: {} are read at the moment: try again", kMostLogReads));
+  }
   const uint64_t number = ++last_read_;
   log_reads_[number] =
       std::make_unique<PodLogRead>(clients_.main, entry.space, pods, request,
@@ -422,7 +458,11 @@ void KubeProvider::ReadLogs(const std::string& key, const LogRequest& request,
 StatusOr<std::unique_ptr<LogReader>> KubeProvider::FollowLogs(
     const std::string& key, std::function<bool(std::string_view)> write,
     std::function<void()> ended) {
-  const Entry& entry = entries_.at(key);
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) {
+    return NotFound("function {}: is not deployed", key);  // it was deleted meanwhile
+  }
+  const Entry& entry = found->second;
   return std::make_unique<PodLogFollow>(clients_.main, entry.space, PodNames(entry),
                                         loop_.clock().WallNow(), std::move(write),
                                         std::move(ended));

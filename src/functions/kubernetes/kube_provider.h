@@ -82,6 +82,8 @@ class KubeProvider final : public FunctionProvider {
   void Release(std::function<void()> done);
 
   std::string_view name() const override { return "kubernetes"; }
+  // Other gateways deploy functions, too.
+  bool may_lag() const override { return true; }
   // Once every function has been read.
   Status CheckHealth() const override;
   StatusOr<std::string> KeyOf(std::string_view name, std::string_view space) const override;
@@ -116,6 +118,7 @@ class KubeProvider final : public FunctionProvider {
     bool is_seeded = false;  // the window knows how many replicas there were
     std::unique_ptr<kube::Call> scaling{};
     std::chrono::nanoseconds pause{};  // after scaling has failed
+    SteadyTime retry_at{};             // not before this
     TimerId timer = TimerId::kNone;
     bool is_asking = false;  // why a pod has no node
     std::optional<SteadyTime> asked{};
@@ -136,6 +139,9 @@ class KubeProvider final : public FunctionProvider {
   void OnDeploymentGone(const boost::json::value& deployment);
   void OnPod(const boost::json::value& pod);
   void OnPodGone(const boost::json::value& pod);
+  void RemovePod(const std::string& key, const std::string& name);
+  // `ip`: empty if the pod has none any more.
+  void SetAddress(const boost::json::value& pod, const std::string& ip);
   void SettleSoon(const std::string& key);
   void SettleAll();
   void SettleDirty();
@@ -144,7 +150,7 @@ class KubeProvider final : public FunctionProvider {
   void AskWhy(const std::string& key, Entry& entry, const PodFacts& pod);
   void OnExplained(const std::string& key, const std::string& pod,
                    const StatusOr<PodExplanation>& explanation);
-  int64_t CallsOf(const std::string& key, const Entry& entry) const;
+  int64_t QueuedOf(const std::string& key, const Entry& entry) const;
   bool IsOverQuota(const Entry& entry) const;
   void ScaleTo(const std::string& key, Entry& entry, int64_t replicas);
   void OnScaled(const std::string& key, int64_t replicas, const Status& status);
@@ -170,8 +176,14 @@ class KubeProvider final : public FunctionProvider {
   std::map<std::string, Entry> entries_;
   // Pods whose Deployment is not known yet, or no longer: by key and name.
   std::map<std::string, std::map<std::string, PodFacts>> unclaimed_;
-  std::map<std::string, std::string, std::less<>> spaces_by_ip_;  // of pods
-  std::vector<std::unique_ptr<FunctionPods>> ending_;             // deleted, with calls in progress
+  struct PodAtIp {
+    std::string pod;  // "namespace/name"
+    std::string space;
+  };
+  std::map<std::string, PodAtIp, std::less<>> pods_by_ip_;
+  std::map<std::string, std::string> ips_;  // by "namespace/name"
+  // Deleted, with calls in progress; by key.
+  std::multimap<std::string, std::unique_ptr<FunctionPods>> ending_;
   std::set<std::string> dirty_;
   bool is_settle_posted_ = false;
   TimerId tick_ = TimerId::kNone;

@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class KubeProviderTest : public ::testing::Test {
  protected:
@@ -77,6 +79,39 @@ TEST_F(KubeProviderTest, StartsAsManyPodsAsCallsNeed) {
     responder.Send(http::TextResponse(200, "done"));
   }
   ASSERT_TRUE(world_.Until([&] { return answers.back().has_value(); }));
+}
+
+TEST_F(KubeProviderTest, StartsPodsForQueuedCalls) {
+  KubeProvider& provider = world_.Start().provider();
+  ASSERT_TRUE(world_.Until([&] { return provider.is_scaling(); }));
+  ASSERT_EQ(world_.Deploy(SmallFunction()).code, 200);
+  int64_t queued = 3;
+  provider.SetQueued([&queued](const std::string& /*key*/) { return queued; });
+  provider.Settle("hello");
+  EXPECT_TRUE(world_.Until([this] { return world_.Pods() == 3; }));
+  queued = 0;
+  provider.Settle("hello");
+  EXPECT_TRUE(world_.Until([this] { return world_.Pods() == 0; })) << "the queue is empty";
+}
+
+TEST_F(KubeProviderTest, MakesQueuedCallsWhenThereAreGpus) {
+  world_.Start();
+  Function function = SmallFunction();
+  function.gpu.count = 4;
+  ASSERT_EQ(world_.Deploy(function).code, 200);
+  int made = 0;
+  world_.watchdogs.handler = [&made](const http::Request&, const http::Responder& responder) {
+    ++made;
+    responder.Send(http::TextResponse(200, "done"));
+  };
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(world_.Ask({.method = "POST", .target = "/async-function/hello"}).code, 202);
+  }
+  // A gateway that is killed meanwhile makes them when it is back: before it has read the
+  // functions, no call counts as one of a function that is not deployed.
+  world_.Kill("gateway-0");
+  world_.Start();
+  EXPECT_TRUE(world_.Until([&] { return made >= 20; })) << made;
 }
 
 TEST_F(KubeProviderTest, GoesToZeroAndBackAHundredTimes) {
@@ -384,6 +419,9 @@ TEST_F(KubeProviderTest, KeepsNamespacesWithinTheirGpuTime) {
       << "five minutes with one GPU";
   const http::Response refused = world_.Call("x", "hello.team-a");
   EXPECT_EQ(refused.code, 429);
+  EXPECT_THAT(world_.Ask({.target = "/metrics"}).body,
+              HasSubstr("gateway_function_invocation_total{function_name=\"hello.team-a\","
+                        "code=\"429\"} 1"));
   EXPECT_EQ(refused.headers.Find("Kgpu-Fault"), "quota");
   EXPECT_THAT(refused.body, HasSubstr("300 GPU seconds"));
   EXPECT_TRUE(refused.headers.Find("Retry-After").has_value());
@@ -473,6 +511,111 @@ TEST_F(KubeProviderTest, StaysFlatForADayWithAThousandFunctions) {
     EXPECT_LE(hours[i].pods, 8U) << "hour " << i;
   }
   RecordProperty("requests_per_hour", static_cast<int>(hours.back().requests));
+}
+
+TEST_F(KubeProviderTest, AFailedPodThatNobodyDeletesChangesNothing) {
+  world_.Start();
+  ASSERT_EQ(world_.Deploy(SmallFunction()).code, 200);
+  ASSERT_EQ(world_.Call("x").code, 200);
+  ASSERT_TRUE(world_.Until([this] { return world_.api.store().All("pods").empty(); }));
+  // As after an eviction: the object stays until somebody deletes it.
+  ASSERT_OK(world_.api.Do("POST", "/api/v1/namespaces/fn/pods",
+                          boost::json::parse(R"({"metadata":{"name":"evicted","labels":{
+          "app.kubernetes.io/managed-by":"kgpu-gateway","kgpu.dev/function":"hello"}},
+          "spec":{"containers":[{"name":"function","image":"i","resources":{"limits":{
+          "nvidia.com/gpu":"1"}}}]}})")));
+  ASSERT_OK(world_.api.Do("PATCH", "/api/v1/namespaces/fn/pods/evicted/status",
+                          boost::json::parse(R"({"status":{"phase":"Failed","reason":"Evicted",
+                              "message":"the node was low on memory"}})")));
+  world_.Pass(seconds(10));
+  EXPECT_EQ(world_.Call("again").code, 200);
+}
+
+TEST_F(KubeProviderTest, APodIsOfAFunctionOfItsOwnNamespace) {
+  world_.Start();
+  ASSERT_EQ(world_.Deploy(SmallFunction(), "?namespace=team-a").code, 200);
+  // One that claims to be of team-a's function, in another namespace.
+  ASSERT_OK(world_.api.Do("POST", "/api/v1/namespaces/fn/pods",
+                          boost::json::parse(R"({"metadata":{"name":"thief","labels":{
+          "app.kubernetes.io/managed-by":"kgpu-gateway","kgpu.dev/function":"hello.team-a"}},
+          "spec":{"containers":[{"name":"function","image":"i"}]}})")));
+  world_.Pass(seconds(10));
+  const auto view =
+      boost::json::parse(world_.Ask({.target = "/system/function/hello?namespace=team-a"}).body);
+  EXPECT_TRUE(view.at("Kgpu").at("replicaList").as_array().empty());
+}
+
+TEST_F(KubeProviderTest, IdleReplicasDoNotWaitForOneThatFindsNoNode) {
+  world_.Start();
+  Function function = SmallFunction();
+  function.gpu.count = 2;
+  function.scaling.idle = seconds(30);
+  ASSERT_EQ(world_.Deploy(function).code, 200);
+  std::vector<http::Responder> held;
+  world_.watchdogs.handler = [&held](const http::Request&, const http::Responder& responder) {
+    held.push_back(responder);
+  };
+  std::vector<std::optional<http::Response>> answers(3);
+  std::vector<std::unique_ptr<http::Call>> calls;
+  for (auto& answer : answers) {
+    calls.push_back(world_.Begin(CallRequest("x"), answer));
+  }
+  // Four GPUs are enough for two of them.
+  ASSERT_TRUE(world_.Until([&] { return held.size() == 2 && world_.Pods() == 3; }));
+  world_.watchdogs.handler = nullptr;
+  for (const http::Responder& responder : held) {
+    responder.Send({.code = 200, .body = "done"});
+  }
+  ASSERT_TRUE(world_.Until([&] {
+    return std::ranges::all_of(answers, [](const auto& answer) { return answer.has_value(); });
+  }));
+  EXPECT_TRUE(world_.Until([this] { return world_.Pods() == 0; })) << "all GPUs are free again";
+}
+
+TEST_F(KubeProviderTest, CallersThatLeaveNeedNoReplica) {
+  world_.Start();
+  Function function = SmallFunction();
+  function.gpu.count = 4;
+  ASSERT_EQ(world_.Deploy(function).code, 200);
+  // The first one waits in patience; its pod takes a while.
+  std::optional<http::Response> first;
+  const auto patient = world_.Begin(CallRequest("x"), first);
+  world_.loop.RunUntilIdle();
+  for (int i = 0; i < 10; ++i) {
+    std::optional<http::Response> left;
+    auto call = world_.Begin(CallRequest("x"), left);
+    world_.Pass(milliseconds(20));
+    call.reset();
+  }
+  world_.Pass(milliseconds(100));
+  const auto view = boost::json::parse(world_.Ask({.target = "/system/function/hello"}).body);
+  EXPECT_EQ(view.at("Kgpu").at("waiting"), 1);
+  EXPECT_TRUE(world_.Until([&] { return first.has_value(); }));
+}
+
+TEST_F(KubeProviderTest, ScalingUpIsTriedAgainSoonAfterItFailed) {
+  world_.Start();
+  ASSERT_EQ(world_.Deploy(SmallFunction()).code, 200);
+  world_.api.faults().Add({.kind = apiserver::FaultKind::kAnswer,
+                           .verb = "patch",
+                           .resource = "deployments.apps",
+                           .code = 500,
+                           .count = 1});
+  http::Request hurried = CallRequest("x");
+  hurried.headers.Add("X-Deadline-Ms", "100");
+  EXPECT_EQ(world_.Ask(hurried).code, 504);
+  const SteadyTime begun = world_.loop.clock().Now();
+  EXPECT_EQ(world_.Call("x").code, 200);
+  EXPECT_LT(world_.loop.clock().Now() - begun, seconds(5));
+}
+
+TEST_F(KubeProviderTest, ForgetsAFunctionThatSomebodyElseDeletes) {
+  world_.Start();
+  ASSERT_EQ(world_.Deploy(SmallFunction()).code, 200);
+  ASSERT_EQ(world_.Call("x").code, 200);
+  ASSERT_OK(world_.api.Do("DELETE", "/apis/apps/v1/namespaces/fn/deployments/hello", {}));
+  ASSERT_TRUE(world_.Until([this] { return world_.Call("x").code == 404; }));
+  EXPECT_THAT(world_.Ask({.target = "/metrics"}).body, Not(HasSubstr("\"hello\"")));
 }
 
 TEST_F(KubeProviderTest, IsQuietAtRest) {

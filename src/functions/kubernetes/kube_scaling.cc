@@ -17,6 +17,7 @@ namespace {
 // An explanation reads the nodes and their pods: not for every call.
 constexpr std::chrono::seconds kAskAgain{30};
 constexpr std::chrono::seconds kTickEvery{30};
+constexpr std::chrono::seconds kLookAtQueue{2};
 constexpr std::chrono::nanoseconds kFirstScalePause = std::chrono::milliseconds(500);
 constexpr std::chrono::nanoseconds kLongestScalePause = std::chrono::seconds(30);
 constexpr std::chrono::seconds kRetryLater{30};
@@ -57,14 +58,25 @@ void KubeProvider::SettleDirty() {
   DropEnded();
 }
 
+// The series of a deleted function end with its last call.
 void KubeProvider::DropEnded() {
-  std::erase_if(ending_, [](const auto& pods) { return pods->in_flight() == 0; });
+  for (auto at = ending_.begin(); at != ending_.end();) {
+    if (at->second->in_flight() > 0) {
+      ++at;
+      continue;
+    }
+    const std::string key = at->first;
+    at = ending_.erase(at);
+    if (!entries_.contains(key) && !ending_.contains(key)) {
+      meter_.Forget(key);
+    }
+  }
 }
 
-// Of all gateways, and what is queued, which all of them see alike.
-int64_t KubeProvider::CallsOf(const std::string& key, const Entry& entry) const {
-  const int64_t queued = queued_ && is_scaling() ? queued_(key) : 0;
-  return entry.pods->in_flight() + entry.pods->waiting() + board_->OthersCalls(key) + queued;
+// What is queued, all gateways see alike: the one that scales counts it. Over the quota, it waits
+// for the next day.
+int64_t KubeProvider::QueuedOf(const std::string& key, const Entry& entry) const {
+  return queued_ && is_scaling() && !IsOverQuota(entry) ? queued_(key) : 0;
 }
 
 bool KubeProvider::IsOverQuota(const Entry& entry) const {
@@ -86,18 +98,26 @@ void KubeProvider::SettleOne(const std::string& key, Entry& entry) {
     entry.window.Set(entry.facts.replicas, now);
   }
   const bool is_over_quota = IsOverQuota(entry);
-  const ScaleVerdict verdict = DecideScale({.scaling = function.scaling,
-                                            .concurrency = function.calls.concurrency,
-                                            .calls = CallsOf(key, entry),
-                                            .replicas = entry.facts.replicas,
-                                            .may_lower = is_scaling() && board_->is_synced(),
-                                            .has_pod_without_node = entry.pods->HasPodWithoutNode(),
-                                            .is_over_quota = is_over_quota},
-                                           entry.window, now);
+  const int64_t queued = QueuedOf(key, entry);
+  const int64_t calls =
+      entry.pods->in_flight() + entry.pods->waiting() + board_->OthersCalls(key) + queued;
+  const ScaleVerdict verdict = DecideScale(
+      {.scaling = function.scaling,
+       .concurrency = function.calls.concurrency,
+       .calls = calls,
+       .replicas = entry.facts.replicas,
+       .may_lower = is_scaling() && board_->is_synced(),
+       .has_pod_without_node = entry.pods->HasPodWithoutNode() && entry.pods->ready() == 0,
+       .is_over_quota = is_over_quota},
+      entry.window, now);
   if (verdict.replicas && *verdict.replicas != entry.facts.replicas) {
     return ScaleTo(key, entry, *verdict.replicas);
   }
   std::optional<SteadyTime> next = verdict.next;
+  if (queued > 0) {
+    // No event tells that the queue is empty.
+    next = std::min(next.value_or(now + kLookAtQueue), now + kLookAtQueue);
+  }
   if (is_over_quota) {
     next = std::min(next.value_or(now + UntilMidnight()), now + UntilMidnight());
   }
@@ -130,9 +150,12 @@ void KubeProvider::LookAtProblem(const std::string& key, Entry& entry) {
     return AskWhy(key, entry, *pod);
   }
   entry.asked.reset();
-  const std::string problem = pods.pods().empty() ? entry.facts.problem : pods.PodProblem();
+  const std::string problem = pods.has_live_pods() ? pods.PodProblem() : entry.facts.problem;
   if (problem.empty()) {
     return pods.SetHopeless(std::nullopt);
+  }
+  if (!pods.is_hopeless() && is_scaling()) {
+    meter_.OnStartFailed(key, "start");
   }
   pods.SetHopeless(CallFault{kUnavailableCode, "start", problem, kRetryLater});
 }
@@ -174,12 +197,15 @@ void KubeProvider::OnExplained(const std::string& key, const std::string& pod,
   if (explanation->may_fit_later) {
     return entry.pods->SetHopeless(std::nullopt);
   }
+  if (!entry.pods->is_hopeless() && is_scaling()) {
+    meter_.OnStartFailed(key, "no-gpu");
+  }
   entry.pods->SetHopeless(CallFault{kUnavailableCode, "no-gpu", explanation->text, kRetryLater});
 }
 
 void KubeProvider::ScaleTo(const std::string& key, Entry& entry, int64_t replicas) {
-  if (entry.timer != TimerId::kNone && entry.pause > std::chrono::nanoseconds(0)) {
-    return;  // it has failed, and is tried again then
+  if (loop_.clock().Now() < entry.retry_at) {
+    return ArmEntry(key, entry, entry.retry_at);
   }
   KGPU_LOG(kInfo, "function scaled", {"function", key}, {"replicas", replicas},
            {"before", entry.facts.replicas});
@@ -205,10 +231,14 @@ void KubeProvider::OnScaled(const std::string& key, int64_t replicas, const Stat
     entry.pause = std::chrono::nanoseconds(0);
     return SettleSoon(key);
   }
+  if (status.code() == StatusCode::kNotFound) {
+    return RemoveEntry(key);  // somebody else has deleted it
+  }
   KGPU_LOG(kWarning, "function not scaled", {"function", key}, {"reason", Message(status)});
   entry.pods->SetNote(fmt::format("its Deployment cannot be scaled: {}", Message(status)));
   entry.pause = std::clamp(entry.pause * 2, kFirstScalePause, kLongestScalePause);
-  ArmEntry(key, entry, loop_.clock().Now() + entry.pause);
+  entry.retry_at = loop_.clock().Now() + entry.pause;
+  ArmEntry(key, entry, entry.retry_at);
 }
 
 std::chrono::seconds KubeProvider::UntilMidnight() const {

@@ -121,8 +121,8 @@ PodFacts PodFactsOf(const json::value& pod) {
       .is_unschedulable =
           scheduled != nullptr && kube::TextField(*scheduled, {"reason"}) == "Unschedulable",
       .is_ready = HasPodCondition(pod, "Ready"),
-      .is_ending = !kube::TextField(pod, {"metadata", "deletionTimestamp"}).empty() ||
-                   phase == "Succeeded" || phase == "Failed",
+      .is_ending = !kube::TextField(pod, {"metadata", "deletionTimestamp"}).empty(),
+      .is_over = phase == "Succeeded" || phase == "Failed",
       .problem = Printable(ProblemOf(pod), kMaxProblem)};
   if (const json::object* object = pod.if_object()) {
     facts.template_hash = PodTemplateHashOf(*object);

@@ -18,6 +18,7 @@ struct PodFacts {
   bool is_unschedulable = false;  // the scheduler has said so
   bool is_ready = false;          // by its condition
   bool is_ending = false;         // it takes no more calls
+  bool is_over = false;           // all of it has ended; its object may stay for long
   // Why it is not ready, and does not become so by waiting alone, for people; may be empty.
   std::string problem{};
   bool operator==(const PodFacts&) const = default;

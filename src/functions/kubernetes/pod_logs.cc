@@ -49,12 +49,13 @@ std::vector<PodLogLine> ParsePodLog(std::string_view text) {
 PodLogRead::PodLogRead(kube::Client& client, const std::string& space,
                        const std::vector<std::string>& pods, const LogRequest& request, Done done)
     : request_(request), done_(std::move(done)), parts_(pods.size()), left_(pods.size()) {
+  most_ = kMaxPodLog / std::max<size_t>(pods.size(), 1);
   for (size_t i = 0; i < pods.size(); ++i) {
     Part& part = parts_[i];
     part.pod = pods[i];
     kube::ApiRequest asked = LogRequestOf(space, pods[i]);
     asked.query.emplace_back("timestamps", "true");
-    asked.query.emplace_back("limitBytes", std::to_string(kMaxPodLog));
+    asked.query.emplace_back("limitBytes", std::to_string(most_));
     if (request_.since) {
       asked.query.emplace_back("sinceTime", FormatTime(*request_.since));
     }
@@ -63,8 +64,8 @@ PodLogRead::PodLogRead(kube::Client& client, const std::string& space,
     }
     part.call = client.Stream(
         std::move(asked), {.on_text =
-                               [&part](std::string_view text) {
-                                 const size_t room = kMaxPodLog - part.text.size();
+                               [this, &part](std::string_view text) {
+                                 const size_t room = most_ - part.text.size();
                                  part.text += text.substr(0, room);
                                },
                            .on_end = [this, &part](const Status& status) { OnEnd(part, status); }});

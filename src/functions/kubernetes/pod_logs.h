@@ -24,7 +24,7 @@ struct PodLogLine {
 // read otherwise get the time of the line before.
 std::vector<PodLogLine> ParsePodLog(std::string_view text);
 
-// Reads the logs of all `pods`, at most 16 MiB of each; destroying it ends that. Lives on the
+// Reads the logs of all `pods`, at most 16 MiB together; destroying it ends that. Lives on the
 // loop's thread.
 class PodLogRead final : public LogReader {
  public:
@@ -45,6 +45,7 @@ class PodLogRead final : public LogReader {
   const LogRequest request_;
   Done done_;
   std::vector<Part> parts_;
+  size_t most_ = 0;  // bytes of each
   size_t left_ = 0;
 };
 

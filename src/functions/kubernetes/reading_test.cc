@@ -67,7 +67,7 @@ TEST(PodFactsTest, SaysWhyAPodIsNotReady) {
 
   const PodFacts refused = PodFactsOf(
       Pod(R"({"phase":"Failed","reason":"UnexpectedAdmissionError","message":"no devices"})"));
-  EXPECT_TRUE(refused.is_ending);
+  EXPECT_TRUE(refused.is_over);
   EXPECT_EQ(refused.problem, "UnexpectedAdmissionError: no devices");
 
   EXPECT_THAT(PodFactsOf(Pod(R"({"phase":"Pending","containerStatuses":[{"state":{"waiting":

@@ -32,7 +32,11 @@ Pool::Pool(const ReplicaDeps& deps, Random& random, Deployment deployment)
     : deps_(deps),
       random_(random),
       deployment_(std::make_shared<const Deployment>(std::move(deployment))),
-      waiting_([this](FunctionCall& call, const CallFault& fault) { Refuse(call, fault); }),
+      waiting_([this](FunctionCall& call, const CallFault& fault) { Refuse(call, fault); },
+               [this] {
+                 has_lost_caller_ = true;
+                 ScheduleSettle();
+               }),
       is_alive_(std::make_shared<bool>(true)) {
 }
 
@@ -138,6 +142,9 @@ void Pool::ScheduleSettle() {
 }
 
 void Pool::Settle() {
+  if (std::exchange(has_lost_caller_, false)) {
+    waiting_.DropLeft();
+  }
   NoteFailures();
   DropEnded();
   if (stopped_ && replicas_.empty()) {

@@ -115,6 +115,7 @@ class Pool {
   std::function<void()> stopped_;  // set: all replicas end
   bool is_begun_ = false;
   bool is_settling_ = false;
+  bool has_lost_caller_ = false;  // of a call that waits
   TimerId timer_ = TimerId::kNone;
   std::shared_ptr<bool> is_alive_;
 };

@@ -21,8 +21,8 @@ constexpr int kCutOff = 502;
 
 // No replica got the call: another attempt cannot repeat anything.
 bool WasRefusedUntaken(std::string_view fault) {
-  static constexpr std::array<std::string_view, 5> kUntaken = {"no-gpu", "no-replica", "overload",
-                                                               "start", "stopping"};
+  static constexpr std::array<std::string_view, 6> kUntaken = {"no-gpu", "no-replica", "overload",
+                                                               "quota",  "start",      "stopping"};
   return std::ranges::find(kUntaken, fault) != kUntaken.end();
 }
 

@@ -52,6 +52,8 @@ class FunctionProvider {
 
   // "local", "kubernetes".
   virtual std::string_view name() const = 0;
+  // Whether a function may be deployed that is not known here yet.
+  virtual bool may_lag() const { return false; }
   // Whether functions are known and can be called. Errors: Unavailable.
   virtual Status CheckHealth() const { return OkStatus(); }
   // The key of a function. `name` may hold the namespace: "hello.team-a"; `space` may be empty.

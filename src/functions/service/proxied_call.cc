@@ -9,6 +9,7 @@
 namespace kgpu::functions {
 namespace {
 
+constexpr std::chrono::seconds kConnectLimit{3};
 constexpr int kBadGateway = 502;
 constexpr int kWatchdogAway = 503;
 constexpr int kTimedOut = 504;
@@ -40,6 +41,15 @@ StatusOr<std::unique_ptr<ProxiedCall>> ProxiedCall::Start(
                                                        options.gives_back, std::move(done)));
   ProxiedCall* self = proxied.get();
   self->deadline_ = loop.After(limit, [self] { self->Finish(kTimedOut, true); });
+  if (options.gives_back) {
+    // A node that is lost does not refuse connections.
+    self->connecting_ = loop.After(kConnectLimit, [self] {
+      self->connecting_ = TimerId::kNone;
+      if (self->code_ == 0 && !self->connection_->has_sent()) {
+        self->Finish(kNotTaken, false);
+      }
+    });
+  }
   self->call_.sink->OnGone([self, is_alive = std::weak_ptr<bool>(self->is_alive_)] {
     if (!is_alive.expired()) {
       // Closing the connection tells the watchdog that nobody waits.
@@ -66,6 +76,7 @@ ProxiedCall::ProxiedCall(EventLoop& loop, std::shared_ptr<http::ClientConnection
 
 ProxiedCall::~ProxiedCall() {
   loop_.CancelTimer(deadline_);
+  loop_.CancelTimer(connecting_);
   if (connection_ != nullptr) {
     connection_->Close();
   }
@@ -122,6 +133,7 @@ void ProxiedCall::OnEnd(const Status& status) {
 
 void ProxiedCall::Finish(int code, bool is_lost) {
   loop_.CancelTimer(std::exchange(deadline_, TimerId::kNone));
+  loop_.CancelTimer(std::exchange(connecting_, TimerId::kNone));
   if (is_lost && code_ == 0) {
     call_.sink->Refuse(code == kTimedOut
                            ? CallFault{code, "timeout", "the function did not answer in time"}

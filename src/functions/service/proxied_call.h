@@ -65,9 +65,10 @@ class ProxiedCall {
   const bool gives_back_;
   Done done_;
   TimerId deadline_ = TimerId::kNone;
-  int code_ = 0;             // of the answer; 0: its head has not come
-  bool is_refused_ = false;  // the watchdog has not shown it to a handler
-  bool has_ended_ = false;   // properly
+  TimerId connecting_ = TimerId::kNone;  // until it must have a connection, to be given back
+  int code_ = 0;                         // of the answer; 0: its head has not come
+  bool is_refused_ = false;              // the watchdog has not shown it to a handler
+  bool has_ended_ = false;               // properly
   std::shared_ptr<bool> is_alive_;
 };
 

@@ -33,6 +33,7 @@ constexpr std::string_view kCallPath = "/function/";
 constexpr std::string_view kAsyncPath = "/async-function/";
 constexpr std::string_view kRequestWhere = "request";
 constexpr size_t kMaxFollowers = 64;
+constexpr int kUnknownYet = 503;
 constexpr mode_t kReadableByAll = 0755;
 constexpr mode_t kWritableByAll = 0666;
 
@@ -164,8 +165,8 @@ StatusOr<std::unique_ptr<Service>> Service::Start(EventLoop& loop, FunctionProvi
   auto take = [&provider](const std::string& name, FunctionCall& call) {
     const bool is_taken = provider.Take(name, call);
     // A function that is not known yet is not one that is not deployed: no attempt is counted.
-    if (const Status health = provider.CheckHealth(); !is_taken && !health.ok()) {
-      call.sink->Refuse({503, "start", std::string(Message(health))});
+    if (!is_taken && (provider.may_lag() || !provider.CheckHealth().ok())) {
+      call.sink->Refuse({kUnknownYet, "start", "the function is not known yet"});
       return true;
     }
     return is_taken;

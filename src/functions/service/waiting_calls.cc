@@ -38,20 +38,31 @@ void WaitingCalls::Add(FunctionCall call, SteadyTime deadline) {
   }
   bytes_ += bytes;
   next_deadline_ = std::min(next_deadline_.value_or(deadline), deadline);
-  calls_.push_back({std::move(call), deadline, bytes});
+  calls_.push_back(Watched(std::move(call), deadline, bytes));
 }
 
 void WaitingCalls::PutBack(FunctionCall call, SteadyTime deadline) {
   const size_t bytes = BytesOfCall(call);
   bytes_ += bytes;
   next_deadline_ = std::min(next_deadline_.value_or(deadline), deadline);
-  calls_.push_front({std::move(call), deadline, bytes});
+  calls_.push_front(Watched(std::move(call), deadline, bytes));
+}
+
+WaitingCalls::Waiting WaitingCalls::Watched(FunctionCall call, SteadyTime deadline, size_t bytes) {
+  auto has_left = std::make_shared<bool>(false);
+  call.sink->OnGone([has_left, left = std::weak_ptr<std::function<void()>>(left_)] {
+    *has_left = true;
+    if (const auto told = left.lock()) {
+      (*told)();
+    }
+  });
+  return {std::move(call), deadline, bytes, std::move(has_left)};
 }
 
 void WaitingCalls::HandOver(const std::function<bool(FunctionCall& call)>& hand_over) {
   while (!calls_.empty()) {
     Waiting next = Pop();
-    if (!next.call.sink->is_open()) {
+    if (!next.is_open()) {
       refuse_(next.call, {kCallerLeft, "caller", "the caller left"});
     } else if (!hand_over(next.call)) {
       bytes_ += next.bytes;
@@ -60,6 +71,19 @@ void WaitingCalls::HandOver(const std::function<bool(FunctionCall& call)>& hand_
     }
   }
   next_deadline_.reset();
+}
+
+void WaitingCalls::DropLeft() {
+  std::deque<Waiting> all;
+  all.swap(calls_);
+  for (Waiting& waiting : all) {
+    if (waiting.is_open()) {
+      calls_.push_back(std::move(waiting));
+    } else {
+      bytes_ -= waiting.bytes;
+      refuse_(waiting.call, {kCallerLeft, "caller", "the caller left"});
+    }
+  }
 }
 
 void WaitingCalls::RefuseExpired(SteadyTime now) {

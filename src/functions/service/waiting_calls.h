@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "src/functions/service/function_call.h"
@@ -18,8 +19,11 @@ class WaitingCalls {
  public:
   using Refused = std::function<void(FunctionCall& call, const CallFault& fault)>;
 
-  // `refuse` answers a call and counts it.
-  explicit WaitingCalls(Refused refuse) : refuse_(std::move(refuse)) {}
+  // `refuse` answers a call and counts it; `left` is told from the loop that DropLeft has something
+  // to do.
+  WaitingCalls(Refused refuse, std::function<void()> left)
+      : refuse_(std::move(refuse)),
+        left_(std::make_shared<std::function<void()>>(std::move(left))) {}
 
   // Refuses the call if too many wait.
   void Add(FunctionCall call, SteadyTime deadline);
@@ -29,6 +33,8 @@ class WaitingCalls {
   // A call that was handed over and not taken waits again, as the first one.
   void PutBack(FunctionCall call, SteadyTime deadline);
 
+  // Calls whose caller left need no replica.
+  void DropLeft();
   void RefuseExpired(SteadyTime now);
   // Those that arrived no later.
   void RefuseUntil(SteadyTime arrived, const CallFault& fault);
@@ -44,10 +50,15 @@ class WaitingCalls {
     FunctionCall call;
     SteadyTime deadline;
     size_t bytes;
+    std::shared_ptr<bool> has_left;
+
+    bool is_open() const { return !*has_left && call.sink->is_open(); }
   };
+  Waiting Watched(FunctionCall call, SteadyTime deadline, size_t bytes);
   Waiting Pop();
 
   const Refused refuse_;
+  const std::shared_ptr<std::function<void()>> left_;
   std::deque<Waiting> calls_;
   size_t bytes_ = 0;
   std::optional<SteadyTime> next_deadline_;

@@ -57,10 +57,12 @@ class WaitingCallsTest : public ::testing::Test {
   }
 
   std::shared_ptr<bool> is_open_ = std::make_shared<bool>(true);
+  int told_ = 0;
   std::vector<std::pair<std::string, int>> refused_;
   WaitingCalls waiting_{[this](const FunctionCall& call, const CallFault& fault) {
-    refused_.emplace_back(call.call_id, fault.code);
-  }};
+                          refused_.emplace_back(call.call_id, fault.code);
+                        },
+                        [this] { ++told_; }};
 };
 
 TEST_F(WaitingCallsTest, HandsOverInTheOrderOfArrival) {
@@ -80,6 +82,16 @@ TEST_F(WaitingCallsTest, PassesOverCallersThatLeft) {
   *is_open_ = false;
   EXPECT_THAT(TakeUpTo(9), IsEmpty());
   EXPECT_THAT(refused_, ElementsAre(std::pair("a", 499)));
+}
+
+TEST_F(WaitingCallsTest, DropsCallersThatLeftWhereverTheyWait) {
+  Add("first", 10);
+  is_open_ = std::make_shared<bool>(true);
+  Add("left", 10);
+  *is_open_ = false;
+  waiting_.DropLeft();
+  EXPECT_THAT(refused_, ElementsAre(std::pair("left", 499)));
+  EXPECT_THAT(TakeUpTo(9), ElementsAre("first"));
 }
 
 TEST_F(WaitingCallsTest, RefusesEachAtItsOwnDeadline) {

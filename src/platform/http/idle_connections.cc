@@ -24,7 +24,8 @@ std::shared_ptr<ClientConnection> IdleConnections::Take() {
 }
 
 void IdleConnections::Keep(std::shared_ptr<ClientConnection> connection) {
-  if (!connection->IsReusable()) {
+  // A slow reader of the last answer may have paused it.
+  if (!connection->IsReusable() || !connection->Resume().ok()) {
     return connection->Close();
   }
   if (idle_.size() >= options_.max) {

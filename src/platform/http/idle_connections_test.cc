@@ -68,6 +68,15 @@ TEST_F(IdleConnectionsTest, ForgetsWhatTheServerCloses) {
   EXPECT_EQ(idle_.Take(), nullptr);
 }
 
+TEST_F(IdleConnectionsTest, ReadsOnWhatWasPaused) {
+  const auto connection = NewConnection();
+  connection->Pause();
+  idle_.Keep(connection);
+  servers_.clear();
+  loop_.RunUntilIdle();
+  EXPECT_EQ(idle_.size(), 0U) << "it has seen the server's end";
+}
+
 TEST_F(IdleConnectionsTest, RefusesWhatCannotBeUsedAgain) {
   const auto closed = NewConnection();
   closed->Close();
