@@ -117,14 +117,20 @@ void FunctionPods::OnProbed(const std::string& name, const ReadyProbe::Ready& re
   // It is within its own callback: it goes with this function's end, and no sooner.
   const std::unique_ptr<ReadyProbe> probe = std::move(found->second.probe);
   found->second.has_answered = true;
-  const auto start = starts_.find(name);
-  if (start != starts_.end() && start->second.placed) {
-    start->second.phases = {*start->second.placed - start->second.seen,
-                            ready.answered - *start->second.placed, ready.status.worker_started,
-                            ready.status.worker_ready - ready.status.worker_started};
-    deps_.on_cold_start(start->second.phases);
+  if (const auto start = starts_.find(name); start != starts_.end()) {
+    NoteStart(start->second, ready);
   }
   ScheduleSettle();
+}
+
+void FunctionPods::NoteStart(Start& start, const ReadyProbe::Ready& ready) {
+  const std::optional<SteadyTime> placed = start.placed;
+  if (!placed) {
+    return;
+  }
+  start.phases = {*placed - start.seen, ready.answered - *placed, ready.status.worker_started,
+                  ready.status.worker_ready - ready.status.worker_started};
+  deps_.on_cold_start(start.phases);
 }
 
 bool FunctionPods::IsReady(const std::string& name, const Pod& pod) const {

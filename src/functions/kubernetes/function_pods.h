@@ -127,6 +127,7 @@ class FunctionPods {
   void EndWithout(FunctionCall& call, const CallFault& fault);
   void Probe(const std::string& name, Pod& pod);
   void OnProbed(const std::string& name, const ReadyProbe::Ready& ready);
+  void NoteStart(Start& start, const ReadyProbe::Ready& ready);
   void ArmTimer();
   void ShowInMeter();
 
