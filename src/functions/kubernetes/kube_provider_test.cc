@@ -70,6 +70,7 @@ TEST_F(KubeProviderTest, StartsAsManyPodsAsCallsNeed) {
   };
   std::vector<std::optional<http::Response>> answers(3);
   std::vector<std::unique_ptr<http::Call>> calls;
+  calls.reserve(answers.size() + 1);
   for (auto& answer : answers) {
     calls.push_back(world_.Begin(CallRequest("x"), answer));
   }
@@ -314,9 +315,10 @@ TEST_F(KubeProviderTest, DeletesAFunctionAndEndsItsCallsFirst) {
   EXPECT_EQ(world_.Delete("hello").code, 200);
   EXPECT_EQ(world_.Call("x").code, 404);
   EXPECT_EQ(world_.Delete("hello").code, 404);
+  ASSERT_TRUE(held.has_value());
   held->Send({.code = 200, .body = "whole"});
   ASSERT_TRUE(world_.Until([&] { return answer.has_value(); }));
-  EXPECT_EQ(answer->body, "whole");
+  EXPECT_EQ(answer.value_or(http::Response{.code = 0}).body, "whole");
   ASSERT_TRUE(world_.Until([this] { return world_.Pods() == 0; }));
   EXPECT_FALSE(world_.Replicas("hello").has_value());
 }
@@ -364,6 +366,7 @@ TEST_F(KubeProviderTest, GatewaysAgreeOnWhoScalesDown) {
   // The one that does not decide on fewer starts pods for its own calls.
   std::vector<std::optional<http::Response>> answers(2);
   std::vector<std::unique_ptr<http::Call>> calls;
+  calls.reserve(answers.size() + 1);
   for (auto& answer : answers) {
     calls.push_back(world_.Begin(CallRequest("x"), answer, "gateway-1"));
   }
@@ -557,6 +560,7 @@ TEST_F(KubeProviderTest, IdleReplicasDoNotWaitForOneThatFindsNoNode) {
   };
   std::vector<std::optional<http::Response>> answers(3);
   std::vector<std::unique_ptr<http::Call>> calls;
+  calls.reserve(answers.size() + 1);
   for (auto& answer : answers) {
     calls.push_back(world_.Begin(CallRequest("x"), answer));
   }

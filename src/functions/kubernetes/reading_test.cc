@@ -19,7 +19,6 @@ namespace kgpu::functions {
 namespace {
 
 namespace json = boost::json;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
