@@ -36,7 +36,6 @@ FunctionPods::FunctionPods(PodsDeps deps, std::string key, std::function<void()>
                  has_lost_caller_ = true;
                  ScheduleSettle();
                }),
-      last_call_time_(deps_.loop.clock().Now()),
       counted_(deps_.loop.clock().Now()),
       is_alive_(std::make_shared<bool>(true)) {
 }
@@ -139,7 +138,6 @@ bool FunctionPods::IsReady(const std::string& name, const Pod& pod) const {
 
 void FunctionPods::Take(FunctionCall call) {
   deps_.meter.OnCallStarted(key_);
-  last_call_time_ = deps_.loop.clock().Now();
   if (is_stopped_) {
     return EndWithout(call, {kServiceUnavailable, "stopping", "the function is being removed"});
   }
@@ -279,7 +277,6 @@ void FunctionPods::OnCallEnded(uint64_t number, ProxiedCall& ended, int code) {
   } else {
     deps_.meter.OnCallEnded(key_, code, now - ended.arrived(), deps_.loop.clock().WallNow());
   }
-  last_call_time_ = now;
   Dispatch();
   ScheduleSettle();
 }

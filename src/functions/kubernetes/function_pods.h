@@ -85,7 +85,6 @@ class FunctionPods {
   int64_t ready() const;
   int64_t waiting() const { return waiting_.size(); }
   int64_t in_flight() const { return static_cast<int64_t>(calls_.size()); }
-  SteadyTime last_call() const { return last_call_time_; }
   // Of a pod, for people: its state, calls, and the phases of its start.
   boost::json::array ReplicaList() const;
   // Counts the GPU time until now.
@@ -142,7 +141,6 @@ class FunctionPods {
   WaitingCalls waiting_;
   std::map<uint64_t, InFlight> calls_;
   uint64_t last_call_ = 0;
-  SteadyTime last_call_time_;
   std::optional<CallFault> hopeless_;
   std::string note_;
   SteadyTime counted_;  // GPU time is counted up to here

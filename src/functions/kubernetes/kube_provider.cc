@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/functions/kubernetes/pod_logs.h"
 #include "src/functions/kubernetes/resources.h"
-#include "src/functions/service/views.h"
 #include "src/functions/spec/checks.h"
 #include "src/kube/api/json.h"
 #include "src/kube/api/object_cache.h"
@@ -17,8 +15,6 @@
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/base/time_text.h"
-#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::functions {
 namespace {
@@ -196,7 +192,7 @@ std::unique_ptr<FunctionPods> KubeProvider::NewPods(const std::string& key,
                         gpu_time_->Add(space, held);
                       }
                     }};
-  return std::make_unique<FunctionPods>(std::move(deps), key, [this, key] { SettleSoon(key); });
+  return std::make_unique<FunctionPods>(std::move(deps), key, [this, key] { Settle(key); });
 }
 
 void KubeProvider::OnDeployment(const json::value& deployment) {
@@ -238,7 +234,7 @@ void KubeProvider::OnDeployment(const json::value& deployment) {
       entry.pods->Put(pod);
     }
   }
-  SettleSoon(key);
+  Settle(key);
   ArmTick();
 }
 
@@ -260,7 +256,7 @@ void KubeProvider::RemoveEntry(const std::string& key) {
   }
   entry.pods->Stop();
   ending_.emplace(key, std::move(entry.pods));
-  SettleSoon(key);
+  Settle(key);
 }
 
 void KubeProvider::OnPod(const json::value& pod) {
@@ -302,7 +298,7 @@ void KubeProvider::RemovePod(const std::string& key, const std::string& name) {
   }
 }
 
-// An address may have gone to another pod before the end of its last one is told.
+// An address may go to another pod before we hear that the one before has ended.
 void KubeProvider::SetAddress(const json::value& pod, const std::string& ip) {
   const std::string id = kube::KeyOf(pod);
   std::string& known = ips_[id];
@@ -388,112 +384,9 @@ bool KubeProvider::Take(const std::string& key, FunctionCall& call) {
   return true;
 }
 
-json::object KubeProvider::ViewOf(const std::string& key, const Entry& entry) const {
-  const FunctionPods& pods = *entry.pods;
-  const FunctionNumbers numbers{
-      .calls = meter_.calls(key), .replicas = entry.facts.replicas, .available = pods.ready()};
-  const std::string_view state = pods.state();
-  json::object view =
-      FunctionView(entry.facts.function, numbers,
-                   {{"namespace", entry.space},
-                    {"state", doc::View(state)},
-                    {"problem", pods.pods().empty() ? entry.facts.problem : pods.Problem()},
-                    {"deployed", entry.facts.deployed},
-                    {"inFlight", meter_.in_flight(key)},
-                    {"waiting", pods.waiting()},
-                    {"replicaList", pods.ReplicaList()}});
-  return view;
-}
-
-json::object KubeProvider::View(const std::string& key) const {
-  return ViewOf(key, entries_.at(key));
-}
-
-json::array KubeProvider::Views(std::string_view space) const {
-  const std::string_view wanted = space.empty() ? options_.spaces.front() : space;
-  json::array views;
-  for (const auto& [key, entry] : entries_) {
-    if (entry.space == wanted) {
-      views.push_back(ViewOf(key, entry));
-    }
-  }
-  return views;
-}
-
 std::optional<std::string> KubeProvider::SpaceOfReplica(std::string_view ip) const {
   const auto found = pods_by_ip_.find(ip);
   return found == pods_by_ip_.end() ? std::nullopt : std::optional(found->second.space);
-}
-
-std::vector<std::string> KubeProvider::PodNames(const Entry& entry) const {
-  std::vector<std::string> names;
-  for (const auto& [name, pod] : entry.pods->pods()) {
-    if (pod.has_node) {
-      names.push_back(name);
-    }
-  }
-  return names;
-}
-
-void KubeProvider::ReadLogs(const std::string& key, const LogRequest& request,
-                            std::function<void(StatusOr<std::string>)> done) {
-  const Entry& entry = entries_.at(key);
-  const std::vector<std::string> pods = PodNames(entry);
-  if (pods.empty()) {
-    return done(std::string());
-  }
-  constexpr size_t kMostLogReads = 8;
-  if (log_reads_.size() >= kMostLogReads) {
-    return done(ResourceExhausted("logs: {} are read at the moment: try again", kMostLogReads));
-  }
-  const uint64_t number = ++last_read_;
-  log_reads_[number] =
-      std::make_unique<PodLogRead>(clients_.main, entry.space, pods, request,
-                                   [this, number, done = std::move(done)](std::string text) {
-                                     const auto ended = log_reads_.extract(number);
-                                     done(std::move(text));
-                                   });
-}
-
-StatusOr<std::unique_ptr<LogReader>> KubeProvider::FollowLogs(
-    const std::string& key, std::function<bool(std::string_view)> write,
-    std::function<void()> ended) {
-  const auto found = entries_.find(key);
-  if (found == entries_.end()) {
-    return NotFound("function {}: is not deployed", key);  // it was deleted meanwhile
-  }
-  const Entry& entry = found->second;
-  return std::make_unique<PodLogFollow>(clients_.main, entry.space, PodNames(entry),
-                                        loop_.clock().WallNow(), std::move(write),
-                                        std::move(ended));
-}
-
-std::map<std::string, FunctionUse> KubeProvider::UsageSince(WallTime from) {
-  for (const auto& [key, entry] : entries_) {
-    entry.pods->CountGpuTime();
-  }
-  return usage_.Since(from);
-}
-
-std::string KubeProvider::MetricsPage(metrics::Format format) {
-  for (const auto& [key, entry] : entries_) {
-    entry.pods->CountGpuTime();
-  }
-  metrics::Exposition page(format);
-  page.Family("kgpu_gateway_scales", metrics::Type::kGauge,
-              "1: this gateway decides on fewer replicas; 0: another one does");
-  page.Sample(is_scaling() ? 1 : 0);
-  page.Family("kgpu_namespace_gpu_seconds_today", metrics::Type::kGauge,
-              "GPU time that the functions of a namespace have held since 00:00 UTC");
-  for (const std::string& space : options_.spaces) {
-    page.Sample({{"namespace", space}}, gpu_time_->Today(space));
-  }
-  page.Family("kgpu_namespace_gpu_seconds_per_day", metrics::Type::kGauge,
-              "GPU time that the functions of a namespace may hold a day");
-  for (const auto& [space, quota] : options_.gpu_seconds_per_day) {
-    page.Sample({{"namespace", space}}, quota);
-  }
-  return meter_.Page(format) + page.Take();
 }
 
 void KubeProvider::StopAll(const std::function<void(Status)>& done) {

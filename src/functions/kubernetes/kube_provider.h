@@ -75,7 +75,7 @@ class KubeProvider final : public FunctionProvider {
   void SetQueued(std::function<int64_t(const std::string& key)> queued) {
     queued_ = std::move(queued);
   }
-  // Looks at a function again: what is queued for it has changed.
+  // Looks at a function again, soon: something of it has changed.
   void Settle(const std::string& key);
   bool is_scaling() const;
   // Gives the lease back. `done` is called once.
@@ -142,7 +142,6 @@ class KubeProvider final : public FunctionProvider {
   void RemovePod(const std::string& key, const std::string& name);
   // `ip`: empty if the pod has none any more.
   void SetAddress(const boost::json::value& pod, const std::string& ip);
-  void SettleSoon(const std::string& key);
   void SettleAll();
   void SettleDirty();
   void SettleOne(const std::string& key, Entry& entry);

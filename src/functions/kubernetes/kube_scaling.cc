@@ -25,18 +25,14 @@ constexpr int kUnavailableCode = 503;
 
 }  // namespace
 
-void KubeProvider::Settle(const std::string& key) {
-  SettleSoon(key);
-}
-
 void KubeProvider::SettleAll() {
   for (const auto& [key, entry] : entries_) {
-    SettleSoon(key);
+    Settle(key);
   }
 }
 
 // Once for all that changes in one turn of the loop.
-void KubeProvider::SettleSoon(const std::string& key) {
+void KubeProvider::Settle(const std::string& key) {
   dirty_.insert(key);
   if (std::exchange(is_settle_posted_, true)) {
     return;
@@ -133,7 +129,7 @@ void KubeProvider::ArmEntry(const std::string& key, Entry& entry, SteadyTime due
     const auto found = entries_.find(key);
     if (found != entries_.end()) {
       found->second.timer = TimerId::kNone;
-      SettleSoon(key);
+      Settle(key);
     }
   });
 }
@@ -187,7 +183,7 @@ void KubeProvider::OnExplained(const std::string& key, const std::string& pod,
   entry.is_asking = false;
   const PodFacts* now = entry.pods->Unschedulable();
   if (now == nullptr || now->name != pod) {
-    return SettleSoon(key);
+    return Settle(key);
   }
   if (!explanation.ok()) {
     KGPU_LOG(kInfo, "pod not explained", {"pod", pod}, {"reason", Message(explanation.status())});
@@ -229,7 +225,7 @@ void KubeProvider::OnScaled(const std::string& key, int64_t replicas, const Stat
   if (status.ok()) {
     entry.facts.replicas = replicas;
     entry.pause = std::chrono::nanoseconds(0);
-    return SettleSoon(key);
+    return Settle(key);
   }
   if (status.code() == StatusCode::kNotFound) {
     return RemoveEntry(key);  // somebody else has deleted it
@@ -261,7 +257,7 @@ void KubeProvider::Tick() {
     entry.pods->CountGpuTime();
     has_pods = has_pods || !entry.pods->pods().empty();
     if (options_.gpu_seconds_per_day.contains(entry.space)) {
-      SettleSoon(key);
+      Settle(key);
     }
   }
   usage_file_.Write(usage_);

@@ -37,11 +37,6 @@ class FakeWatchdogs {
 
   // The socket of the pod with this address; there is a server from now on.
   std::string AddressOf(std::string_view ip);
-  // As if all pods' containers had been killed.
-  void KillAll() {
-    servers_.clear();
-    order_.clear();
-  }
   size_t size() const { return servers_.size(); }
 
   Handler handler{};
