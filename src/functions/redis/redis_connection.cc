@@ -156,7 +156,7 @@ void RedisConnection::OnReadable() {
     return OnPlain(received);
   }
   const Status status = session_->Feed(received);
-  WatchWritable();  // the handshake goes on, or the server is told what is wrong
+  WatchWritable();  // the handshake goes on, or the server learns what is wrong
   if (const std::string plain = session_->TakeInput(); !plain.empty()) {
     OnPlain(plain);
   }

@@ -19,8 +19,8 @@ class WaitingCalls {
  public:
   using Refused = std::function<void(FunctionCall& call, const CallFault& fault)>;
 
-  // `refuse` answers a call and counts it; `left` is told from the loop that DropLeft has something
-  // to do.
+  // `refuse` answers a call and counts it; `left` is called from the loop when DropLeft has
+  // something to do.
   WaitingCalls(Refused refuse, std::function<void()> left)
       : refuse_(std::move(refuse)),
         left_(std::make_shared<std::function<void()>>(std::move(left))) {}
