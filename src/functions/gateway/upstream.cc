@@ -80,7 +80,7 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
   void Connect() {
     timer_ = TimerId::kNone;
     if (text_.size() <= kMaxKeptRequest) {
-      if (auto kept = upstream_.TakeIdle()) {
+      if (auto kept = upstream_.idle_.Take()) {
         return Send(std::move(kept), text_);
       }
     }
@@ -125,7 +125,7 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
       return Connect();
     }
     if (status.ok()) {
-      upstream_.Keep(connection);
+      upstream_.idle_.Keep(connection);
     }
     End(status);
   }
@@ -178,12 +178,12 @@ Status Upstream::Exchange::Resume() {
 }
 
 Upstream::Upstream(EventLoop& loop, UpstreamOptions options)
-    : loop_(loop), options_(std::move(options)) {
+    : loop_(loop),
+      options_(std::move(options)),
+      idle_(loop, {.max = options_.max_idle, .limit = options_.idle_limit}) {
 }
 
-Upstream::~Upstream() {
-  loop_.CancelTimer(drop_);
-}
+Upstream::~Upstream() = default;
 
 std::unique_ptr<Upstream::Exchange> Upstream::Start(const http::Request& request,
                                                     http::ExchangeHandlers handlers) {
@@ -198,44 +198,6 @@ size_t Upstream::Unsent() const {
     sum += exchange->unsent();
   }
   return sum;
-}
-
-std::shared_ptr<http::ClientConnection> Upstream::TakeIdle() {
-  while (!idle_.empty()) {
-    const auto connection = idle_.back().connection;
-    idle_.pop_back();
-    if (connection->IsReusable()) {
-      return connection;
-    }
-  }
-  return nullptr;
-}
-
-void Upstream::Keep(std::shared_ptr<http::ClientConnection> connection) {
-  // A response that was read to its end while the connection was paused.
-  if (!connection->IsReusable() || !connection->Resume().ok()) {
-    return;
-  }
-  if (idle_.size() >= options_.max_idle) {
-    idle_.erase(idle_.begin());
-  }
-  connection->WatchIdle([this, ended = connection.get()] {
-    std::erase_if(idle_, [ended](const Idle& idle) { return idle.connection.get() == ended; });
-  });
-  idle_.push_back({std::move(connection), loop_.clock().Now()});
-  if (drop_ == TimerId::kNone) {
-    drop_ = loop_.After(options_.idle_limit, [this] { DropOld(); });
-  }
-}
-
-void Upstream::DropOld() {
-  drop_ = TimerId::kNone;
-  const SteadyTime now = loop_.clock().Now();
-  std::erase_if(idle_, [&](const Idle& idle) { return now - idle.since >= options_.idle_limit; });
-  if (!idle_.empty()) {
-    const auto rest = options_.idle_limit - (now - idle_.front().since);
-    drop_ = loop_.After(rest, [this] { DropOld(); });
-  }
 }
 
 }  // namespace kgpu::gateway

@@ -13,6 +13,7 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
 #include "src/platform/http/client_connection.h"
+#include "src/platform/http/idle_connections.h"
 #include "src/platform/http/message.h"
 
 namespace kgpu::gateway {
@@ -71,21 +72,13 @@ class Upstream {
   size_t exchanges() const { return exchanges_; }
 
  private:
-  struct Idle {
-    std::shared_ptr<http::ClientConnection> connection;
-    SteadyTime since;
-  };
   size_t Unsent() const;
-  std::shared_ptr<http::ClientConnection> TakeIdle();
-  void Keep(std::shared_ptr<http::ClientConnection> connection);
-  void DropOld();
 
   EventLoop& loop_;
   const UpstreamOptions options_;
-  std::vector<Idle> idle_;  // the one used last is at the end
+  http::IdleConnections idle_;
   size_t exchanges_ = 0;
   std::set<const Exchange::Impl*> large_;  // those whose bytes may wait to be taken
-  TimerId drop_ = TimerId::kNone;
 };
 
 }  // namespace kgpu::gateway
