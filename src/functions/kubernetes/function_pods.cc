@@ -84,7 +84,7 @@ void FunctionPods::Put(const PodFacts& facts) {
   }
   Pod& pod = found->second;
   pod.shunned_until = {};
-  // A pod that was ready and is so no longer says that itself.
+  // Once the kubelet has seen it ready, its condition decides.
   pod.has_answered = pod.has_answered && (facts.is_ready || !pod.was_ready);
   pod.was_ready = pod.was_ready || facts.is_ready;
   if (!IsReady(facts.name, pod) && !pod.was_ready && pod.probe == nullptr) {
@@ -113,7 +113,7 @@ void FunctionPods::OnProbed(const std::string& name, const ReadyProbe::Ready& re
   if (found == pods_.end()) {
     return;
   }
-  // It is within its own callback: it goes with this function's end, and no sooner.
+  // This is the probe's own callback: it must live until this returns.
   const std::unique_ptr<ReadyProbe> probe = std::move(found->second.probe);
   found->second.has_answered = true;
   if (const auto start = starts_.find(name); start != starts_.end()) {
@@ -199,8 +199,8 @@ void FunctionPods::Settle() {
 void FunctionPods::Dispatch() {
   waiting_.HandOver([this](FunctionCall& call) {
     // One that cannot take it is shunned: the next one is tried.
-    for (std::string pod = FreePod(); !pod.empty(); pod = FreePod()) {
-      if (HandOver(pod, call)) {
+    for (const std::string* pod = FreePod(); pod != nullptr; pod = FreePod()) {
+      if (HandOver(*pod, call)) {
         return true;
       }
     }
@@ -213,8 +213,8 @@ bool FunctionPods::IsFree(const std::string& name, const Pod& pod) const {
          pod.shunned_until <= deps_.loop.clock().Now();
 }
 
-// Empty: none. Pods of the current template before others, then those with the fewest calls.
-std::string FunctionPods::FreePod() const {
+// Null: none. Pods of the current template before others, then those with the fewest calls.
+const std::string* FunctionPods::FreePod() const {
   const std::string* best = nullptr;
   std::pair<bool, int64_t> best_rank;
   for (const auto& [name, pod] : pods_) {
@@ -227,7 +227,7 @@ std::string FunctionPods::FreePod() const {
       best_rank = rank;
     }
   }
-  return best == nullptr ? std::string() : *best;
+  return best;
 }
 
 bool FunctionPods::HandOver(const std::string& name, FunctionCall& call) {
@@ -287,14 +287,14 @@ void FunctionPods::Refuse(FunctionCall& call, const CallFault& fault) {
 }
 
 void FunctionPods::EndWithout(FunctionCall& call, const CallFault& fault) {
-  CallFault told = fault;
+  CallFault full = fault;
   if (fault.fault == "no-replica" && !note_.empty()) {
-    told.text += fmt::format(": {}", note_);
+    full.text += fmt::format(": {}", note_);
   }
   if (call.sink->is_open()) {
-    call.sink->Refuse(told);
+    call.sink->Refuse(full);
   }
-  deps_.meter.OnCallEnded(key_, told.code, deps_.loop.clock().Now() - call.arrived,
+  deps_.meter.OnCallEnded(key_, full.code, deps_.loop.clock().Now() - call.arrived,
                           deps_.loop.clock().WallNow());
 }
 

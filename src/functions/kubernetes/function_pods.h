@@ -117,7 +117,7 @@ class FunctionPods {
   void ScheduleSettle();
   void Settle();
   void Dispatch();
-  std::string FreePod() const;
+  const std::string* FreePod() const;
   bool IsFree(const std::string& name, const Pod& pod) const;
   bool IsReady(const std::string& name, const Pod& pod) const;
   bool HandOver(const std::string& name, FunctionCall& call);

@@ -52,8 +52,8 @@ WaitingCalls::Waiting WaitingCalls::Watched(FunctionCall call, SteadyTime deadli
   auto has_left = std::make_shared<bool>(false);
   call.sink->OnGone([has_left, left = std::weak_ptr<std::function<void()>>(left_)] {
     *has_left = true;
-    if (const auto told = left.lock()) {
-      (*told)();
+    if (const auto call_left = left.lock()) {
+      (*call_left)();
     }
   });
   return {std::move(call), deadline, bytes, std::move(has_left)};
