@@ -86,7 +86,7 @@ StatusOr<functions::QueueMaker> QueueMakerOf(EventLoop& loop, const QueueCommand
                                     std::pair("--redis-credentials", options.redis_credentials),
                                     std::pair("--redis-ca", options.redis_ca)}) {
     if (!value.empty()) {
-      return InvalidArgument("{}: is for --queue redis", flag);
+      return InvalidArgument("{}: is for --queue redis only: add it, or remove this flag", flag);
     }
   }
   return functions::DiskQueueMaker(loop, {.folder = folder});

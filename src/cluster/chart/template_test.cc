@@ -106,7 +106,7 @@ TEST(TemplateTest, RefusesWhatItDoesNotKnow) {
            {"{{ range $a, $b := .Values.list }}{{ $b.x }}{{ end }}", "there is no $b.x"},
            {"{{ range $a, $b := .Values.list }}{{ $ }}{{ end }}", "$ must be followed"},
            {"{{ $b }}", "there is no variable $b"},
-           {"{{ fail .Values.name }}", "a"},
+           {"{{ fail \"set the name\" }}", "set the name"},
            {"{{ fail .Values.map }}", "argument 1 of fail must be a string"},
            {"{{ .Values.name, .Values.name }}", "\",\" is not part of the template language"},
            {"{{ include \"x\" }}", "\"include\" is no function"},

@@ -209,7 +209,7 @@ TEST(FunctionObjectsTest, WhatAClusterCannotRunIsRefusedWithTheFix) {
       {"registry_auth: eA==", StatusCode::kFailedPrecondition, "create secret docker-registry"},
       {"limits: {gpu: {memory: 8Gi}}", StatusCode::kFailedPrecondition,
        "limits.gpu.memory: 8Gi: no pool of this cluster divides GPUs by memory"},
-      {"scaling: {by: keda}", StatusCode::kFailedPrecondition, "where Prometheus answers"}};
+      {"scaling: {by: keda}", StatusCode::kFailedPrecondition, "no address of Prometheus"}};
   for (const Refusal& refusal : table) {
     EXPECT_THAT(ObjectsOf(FunctionWith(refusal.fields), {.space = "fn"}),
                 StatusIs(refusal.code, HasSubstr(std::string(refusal.problem))))

@@ -84,8 +84,8 @@ StatusOr<std::optional<json::object>> ScalerOf(const Function& function,
     case ScaledBy::kKeda:
       if (options.prometheus_url.empty()) {
         return FailedPrecondition(
-            "scaling.by: keda: the gateway was not told where Prometheus answers, which KEDA asks: "
-            "set functions.keda.prometheus of the chart, or scaling.by to kgpu");
+            "scaling.by: keda: the gateway has no address of Prometheus, which KEDA queries: set "
+            "functions.keda.prometheus of the chart (--prometheus-url), or scaling.by to kgpu");
       }
       return std::optional(ScaledObjectOf(function, options));
   }

@@ -12,7 +12,7 @@
 namespace kgpu::functions {
 
 // apiVersion, kind and spec; nothing if the gateway scales the function itself.
-// Errors: FailedPrecondition: KEDA is asked for, and nobody said where Prometheus answers.
+// Errors: FailedPrecondition: KEDA is asked for, and there is no address of Prometheus.
 StatusOr<std::optional<boost::json::object>> ScalerOf(const Function& function,
                                                       const ManifestOptions& options);
 

@@ -94,13 +94,17 @@ Status CheckArrival(const CallRecord& call, const CallLimits& limits, size_t arr
 }
 
 Status TooManyCalls(size_t calls) {
-  return OutOfRange("{} asynchronous calls are queued already: kgpu fn queue list shows them",
-                    calls);
+  return OutOfRange(
+      "{} asynchronous calls are queued already: try again later, or make room with "
+      "kgpu fn queue purge",
+      calls);
 }
 
 Status TooManyBytes(size_t bytes) {
   return OutOfRange(
-      "{} bytes of asynchronous calls are queued already: kgpu fn queue list shows them", bytes);
+      "{} bytes of asynchronous calls are queued already: try again later, or make room with "
+      "kgpu fn queue purge",
+      bytes);
 }
 
 }  // namespace kgpu::functions

@@ -150,7 +150,7 @@ void RedisLink::OnGreeted(const RedisReply& reply) {
 void RedisLink::OnPersistence(const RedisReply& reply) {
   if (InfoValue(reply.text, "aof_enabled") != "1") {
     return Lose(FailedPrecondition(
-        "{}: would lose calls at its end: set appendonly yes, and appendfsync always", Where()));
+        "{}: would lose calls when it stops: set appendonly yes and appendfsync always", Where()));
   }
   Ask({"INFO", "memory"}, &RedisLink::OnMemory);
 }

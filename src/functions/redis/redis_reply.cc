@@ -110,13 +110,12 @@ StatusOr<bool> ReplyReader::ReadPiece() {
   }
   if (std::string_view("*~%>").find(piece.type) != std::string_view::npos) {
     RETURN_IF_ERROR(OpenListOf(piece));
-  } else {
-    ASSIGN_OR_RETURN(RedisReply reply, SimpleReply(piece));
-    at_ += after_line;
-    reply_bytes_ += after_line;
-    Add(std::move(reply));
     return true;
   }
+  ASSIGN_OR_RETURN(RedisReply reply, SimpleReply(piece));
+  at_ += after_line;
+  reply_bytes_ += after_line;
+  Add(std::move(reply));
   return true;
 }
 
