@@ -278,7 +278,7 @@ void Gateway::PassOn(const Arrival& arrival, std::unique_ptr<Caller> caller) {
     passed.headers.Add(functions::kDeadlineHeader, std::to_string(limit->count()));
   }
   if (service_) {
-    return AnswerHere(arrival, passed, std::move(caller));
+    return AnswerHere(arrival, std::move(passed), std::move(caller));
   }
   const uint64_t number = ++last_relay_;
   Running& running = relays_[number];
@@ -288,11 +288,11 @@ void Gateway::PassOn(const Arrival& arrival, std::unique_ptr<Caller> caller) {
       [this, number](const RelayResult& result) { OnEnded(number, result); });
 }
 
-void Gateway::AnswerHere(const Arrival& arrival, const http::Request& passed,
+void Gateway::AnswerHere(const Arrival& arrival, http::Request request,
                          std::unique_ptr<Caller> caller) {
-  const size_t bytes = passed.body.size();
+  const size_t bytes = request.body.size();
   if (local_ >= kMaxLocal || local_bytes_ + bytes > kMaxLocalBytes) {
-    return Refuse(arrival, *caller, 429, "too many requests are under way: try again");
+    return Refuse(arrival, *caller, 429, "too many requests are under way: try again later");
   }
   ++local_;
   local_bytes_ += bytes;
@@ -305,7 +305,6 @@ void Gateway::AnswerHere(const Arrival& arrival, const http::Request& passed,
       meter_.OnEnded(route->id, is_grpc, result, loop_.clock().Now() - arrived);
     }
   };
-  http::Request request = passed;
   request.path = arrival.request.path;
   request.query = arrival.request.query;
   service_(request,

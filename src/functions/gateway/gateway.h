@@ -73,8 +73,7 @@ class Gateway {
   bool IsRefusedByToken(const Arrival& arrival, Caller& caller);
   void Answer(const Arrival& arrival, std::unique_ptr<Caller> caller);
   void PassOn(const Arrival& arrival, std::unique_ptr<Caller> caller);
-  void AnswerHere(const Arrival& arrival, const http::Request& passed,
-                  std::unique_ptr<Caller> caller);
+  void AnswerHere(const Arrival& arrival, http::Request request, std::unique_ptr<Caller> caller);
   http::Request Passed(const http::Request& request) const;
   std::unique_ptr<Caller> WithOwnMetrics(const http::Request& request,
                                          std::unique_ptr<Caller> caller);

@@ -155,7 +155,8 @@ Verdict Tokens::Check(std::optional<std::string_view> authorization, Role role,
   if (grants.empty()) {
     return {.code = 403,
             .text = space.empty()
-                        ? "this token is for one namespace, and the request is about all of them"
+                        ? "this token is for one namespace, and the request is about all of them: "
+                          "use a token without namespace="
                         : fmt::format("this token is not for the namespace \"{}\"",
                                       Printable(space, 80))};
   }
