@@ -1,4 +1,4 @@
-// What several gateways tell each other: how many calls each has of which function. A gateway
+// What several gateways report to each other: how many calls each has of which function. A gateway
 // writes it to a Lease of its own, if it has any; the one that scales reads them all.
 #pragma once
 

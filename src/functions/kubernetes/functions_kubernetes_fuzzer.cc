@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
+#include <tuple>
 
 #include "src/functions/kubernetes/demand_board.h"
 #include "src/functions/kubernetes/deployment_facts.h"
@@ -46,11 +47,16 @@ void ReadPod(boost::json::value pod) {
   }
 }
 
+auto AllOf(const DeploymentFacts& facts) {
+  return std::tie(facts.uid, facts.generation, facts.function_text, facts.template_hash,
+                  facts.deployed, facts.replaced, facts.replicas, facts.problem, facts.is_ending);
+}
+
 void ReadDeployment(boost::json::value deployment) {
   const auto before = DeploymentFactsOf(deployment);
   TrimDeployment(deployment);
   const auto after = DeploymentFactsOf(deployment);
-  if (before.ok() != after.ok() || (before.ok() && before->replicas != after->replicas)) {
+  if (before.ok() != after.ok() || (before.ok() && AllOf(*before) != AllOf(*after))) {
     std::abort();
   }
 }

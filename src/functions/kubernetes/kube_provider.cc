@@ -30,7 +30,7 @@ StatusOr<std::unique_ptr<KubeProvider>> KubeProvider::Start(EventLoop& loop, Kub
                                                             KubeProviderOptions options,
                                                             ExplainPod explain) {
   if (options.spaces.empty()) {
-    return InvalidArgument("functions: no namespace is given");
+    return InvalidArgument("functions: no namespace is given: name one with --function-namespaces");
   }
   std::unique_ptr<KubeProvider> provider(
       new KubeProvider(loop, clients, random, std::move(options), std::move(explain)));
@@ -158,7 +158,7 @@ KubeProvider::NameAndSpace KubeProvider::PartsOf(const std::string& key) const {
 StatusOr<std::string> KubeProvider::KeyOf(std::string_view name, std::string_view space) const {
   const size_t dot = name.find('.');
   if (dot != std::string_view::npos && !space.empty() && name.substr(dot + 1) != space) {
-    return InvalidArgument("function {}: is not in namespace {}: name one of them",
+    return InvalidArgument("function {}: is not in namespace {}: name only one of the two",
                            Printable(name, 80), Printable(space, 80));
   }
   if (dot != std::string_view::npos) {

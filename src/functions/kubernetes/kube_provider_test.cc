@@ -237,10 +237,13 @@ TEST_F(KubeProviderTest, AnUpdateKeepsReplicasAndMovesCallsToNewPods) {
 TEST_F(KubeProviderTest, AChangeOfScalingAloneRestartsNothing) {
   world_.Start();
   ASSERT_EQ(world_.Deploy(SmallFunction()).code, 200);
+  ASSERT_EQ(world_.Call("x").code, 200);
+  const auto pod = world_.api.store().All("pods").begin()->first;
   http::Request scale{.method = "PUT", .target = "/system/scale-function"};
   scale.body = R"({"ServiceName":"hello","Replicas":"2"})";
   EXPECT_EQ(world_.Ask(scale).code, 200);
   ASSERT_TRUE(world_.Until([this] { return world_.Pods() == 2; }));
+  EXPECT_TRUE(world_.api.store().All("pods").contains(pod)) << "it was restarted";
   world_.Pass(minutes(20));
   EXPECT_EQ(world_.Pods(), 2U) << "two are its minimum now";
   scale.body = R"({"ServiceName":"hello","Replicas":"9"})";

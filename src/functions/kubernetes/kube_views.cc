@@ -65,7 +65,8 @@ void KubeProvider::ReadLogs(const std::string& key, const LogRequest& request,
   }
   constexpr size_t kMostLogReads = 8;
   if (log_reads_.size() >= kMostLogReads) {
-    return done(ResourceExhausted("logs: {} are read at the moment: try again", kMostLogReads));
+    return done(
+        ResourceExhausted("logs: {} are being read already: try again later", kMostLogReads));
   }
   const uint64_t number = ++last_read_;
   log_reads_[number] =
