@@ -216,7 +216,7 @@ void DemandBoard::Write() {
         {"renewTime", FormatMicroTime(loop_.clock().WallNow())}}}};
   StatusOr<kube::ApiRequest> request =
       kube::ApplyRequest(kube::kLeases.Object(options_.space, LeaseName(options_.identity)), lease,
-                         true, {.field_manager = "kgpu-gateway"});
+                         true, {.field_manager = kGatewayManager});
   if (!request.ok()) {
     KGPU_LOG(kWarning, "calls not shown to other gateways", {"reason", Message(request.status())});
     return;

@@ -28,7 +28,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr int kMaxConflicts = 5;
-constexpr char kManager[] = "kgpu-gateway";
 
 bool IsPullSecret(std::string_view type) {
   return type == "kubernetes.io/dockerconfigjson" || type == "kubernetes.io/dockercfg";
@@ -192,7 +191,7 @@ class Deployer::Job {
       return;
     }
     Send(kube::CreateRequest(kDeployments.Collection(order_.space), objects_.deployment,
-                             {.field_manager = kManager}),
+                             {.field_manager = kGatewayManager}),
          [this](StatusOr<json::value> created) {
            if (!created.ok()) {
              return Fail(
@@ -211,8 +210,9 @@ class Deployer::Job {
     if (!MakeObjects()) {
       return;
     }
-    StatusOr<kube::ApiRequest> request = kube::ReplaceRequest(
-        DeploymentPath(), Updated(existing, objects_.deployment), {.field_manager = kManager});
+    StatusOr<kube::ApiRequest> request =
+        kube::ReplaceRequest(DeploymentPath(), Updated(existing, objects_.deployment),
+                             {.field_manager = kGatewayManager});
     if (!request.ok()) {
       return Fail(request.status());
     }
@@ -269,7 +269,7 @@ class Deployer::Job {
       return RemovePart(path);
     }
     StatusOr<kube::ApiRequest> request =
-        kube::ApplyRequest(path, *part.object, true, {.field_manager = kManager});
+        kube::ApplyRequest(path, *part.object, true, {.field_manager = kGatewayManager});
     if (!request.ok()) {
       return FailHalfway(request.status());
     }

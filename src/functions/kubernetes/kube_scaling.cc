@@ -8,6 +8,7 @@
 
 #include "src/functions/kubernetes/kube_provider.h"
 #include "src/functions/kubernetes/resources.h"
+#include "src/functions/manifests/objects.h"
 #include "src/kube/api/writes.h"
 #include "src/platform/base/log.h"
 
@@ -208,7 +209,7 @@ void KubeProvider::ScaleTo(const std::string& key, Entry& entry, int64_t replica
   const boost::json::object patch = {{"spec", {{"replicas", replicas}}}};
   kube::ApiRequest request =
       kube::PatchRequest(kDeployments.Object(entry.space, entry.facts.function.name),
-                         kube::PatchType::kMerge, patch, {.field_manager = "kgpu-gateway"});
+                         kube::PatchType::kMerge, patch, {.field_manager = kGatewayManager});
   entry.scaling = clients_.main.Send(
       std::move(request), [this, key, replicas](const StatusOr<boost::json::value>& answer) {
         OnScaled(key, replicas, answer.status());

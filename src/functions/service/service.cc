@@ -105,9 +105,10 @@ Status Service::ListenForFunctions() {
 }
 
 // What runs as a function may call functions, and nothing else.
-void Service::HandleMesh(const http::Request& request, const http::Responder& responder) {
+void Service::HandleMesh(const http::Request& request, const http::Responder& responder,
+                         const std::string& space) {
   if (request.path.starts_with(kAsyncPath) || request.path.starts_with(kCallPath)) {
-    return Call(request, responder, Caller::kFunction);
+    return Call(request, responder, Caller::kFunction, space);
   }
   responder.Send(http::UnknownPath(request));
 }
@@ -118,10 +119,7 @@ void Service::HandleReplica(const http::Request& request, const http::Responder&
     return SendError(responder, PermissionDenied("only functions may call here: use the gateway's "
                                                  "address, with a token"));
   }
-  if (request.path.starts_with(kAsyncPath) || request.path.starts_with(kCallPath)) {
-    return Call(request, responder, Caller::kFunction, *space);
-  }
-  responder.Send(http::UnknownPath(request));
+  HandleMesh(request, responder, *space);
 }
 
 void Service::Handle(const http::Request& request, const http::Responder& responder) {

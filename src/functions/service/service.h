@@ -62,7 +62,9 @@ class Service {
     http::Stream stream;
     std::unique_ptr<LogReader> reader;
   };
-  void HandleMesh(const http::Request& request, const http::Responder& responder);
+  // `space`: see Call.
+  void HandleMesh(const http::Request& request, const http::Responder& responder,
+                  const std::string& space = "");
   void HandleSystem(const http::Request& request, const http::Responder& responder);
   void HandleFunctions(const http::Request& request, const http::Responder& responder);
   void HandleFunction(const http::Request& request, const http::Responder& responder,
