@@ -47,6 +47,17 @@ TEST_F(WholeClusterTest, PodsOfANodeThatIsNotReadyDoNotStart) {
   EXPECT_THAT(Places(), ElementsAre("n1 Ready"));
 }
 
+TEST_F(WholeClusterTest, PodThatATestEndsBeforeItIsReadyStaysOver) {
+  AddGpuNode("n1");
+  CreatePod("p", R"({"restartPolicy":"Never","containers":[{"name":"c","image":"i","env":[
+      {"name":"SIM_START_SECONDS","value":"1"},{"name":"SIM_READY_SECONDS","value":"9"}]}]})");
+  Pass();
+  EXPECT_THAT(Places(), ElementsAre("n1 Running"));
+  Patch("/api/v1/namespaces/default/pods/p/status", R"({"status":{"phase":"Succeeded"}})");
+  Pass(std::chrono::minutes(2));
+  EXPECT_THAT(Places(), ElementsAre("n1 Succeeded"));
+}
+
 TEST_F(WholeClusterTest, LogIsServedAndFollowed) {
   AddGpuNode("n1");
   constexpr const char* kLog = "/api/v1/namespaces/default/pods/p/log";

@@ -74,6 +74,11 @@ bool IsOfJob(const json::object& pod) {
       [](const json::value& owner) { return TextAt(owner.as_object(), {"kind"}) == "Job"; });
 }
 
+bool IsOver(const json::object& pod) {
+  const std::string_view phase = TextAt(pod, {"status", "phase"});
+  return phase == "Succeeded" || phase == "Failed";
+}
+
 }  // namespace
 
 PodPlan PlanFromEnvironment(const json::object& pod) {
@@ -158,9 +163,10 @@ void Kubelets::Wait(const ObjectKey& key, std::chrono::nanoseconds delay,
     const StoredPtr pod = api_.Find(PathOf("v1", "pods", key));
     Run& run = runs_.at(key);
     run.timer = TimerId::kNone;
-    // Taken over again when the node is ready, if it has not started.
+    // Taken over again when the node is ready, if it has not started. A test may have said that the
+    // pod is over; no pod comes back from that.
     if (pod == nullptr || TextAt(pod->object(), {"metadata", "uid"}) != run.uid ||
-        IsDown(TextAt(pod->object(), {"spec", "nodeName"}))) {
+        IsOver(pod->object()) || IsDown(TextAt(pod->object(), {"spec", "nodeName"}))) {
       Forget(key);
       return;
     }

@@ -177,7 +177,7 @@ class AdoptTest : public ClusterFixture {
   Result Adopt(std::vector<std::string> words) {
     std::vector<std::string> argv = {"/bin/sh",
                                      "-c",
-                                     R"("$@" >"$0" 2>&1)",
+                                     R"(exec "$@" >"$0" 2>&1)",
                                      At("adopt.log"),
                                      ProgramPath("kgpu"),
                                      "cluster",
