@@ -22,11 +22,13 @@
 #include "src/agent/part_options.h"
 #include "src/agent/privilege_watch.h"
 #include "src/agent/runtime_watch.h"
+#include "src/agent/slice_publisher.h"
 #include "src/agent/usage_handler.h"
 #include "src/agent/views.h"
 #include "src/agent/web.h"
 #include "src/node/inventory/inventory.h"
 #include "src/node/plugin/device_plugin.h"
+#include "src/node/pools/change_guard.h"
 #include "src/node/pools/health_update.h"
 #include "src/node/pools/roster.h"
 #include "src/platform/base/log.h"
@@ -45,6 +47,8 @@ constexpr std::chrono::milliseconds kInjectDelay{4};
 constexpr std::chrono::seconds kStopLimit{4};
 // The cluster learns of a change after the kubelet.
 constexpr std::chrono::milliseconds kNotifyDelay{20};
+// How often devices that wait until nobody uses them are looked at.
+constexpr std::chrono::seconds kChangeLook{1};
 // CDI names that are kept for a while run out, and somebody else may touch the folder.
 constexpr std::chrono::seconds kPublishAgain{60};
 
@@ -75,6 +79,7 @@ class AgentImpl final : public Agent {
         injector_(std::move(injector)),
         config_(loop, ConfigSourceOptionsOf(options_), [this] { OnConfig(); }),
         disk_(loop),
+        slices_(loop, BackgroundOn(disk_), SliceFilesOptionsOf(options_, root), [this] { Show(); }),
         remembered_(Recall(options_, config_.config(), disk_)),
         loans_(loop, disk_, fmt::format("{}/{}", options_.state_dir, kLoansFile),
                remembered_.assignment,
@@ -131,7 +136,8 @@ class AgentImpl final : public Agent {
     memory_.Flush();
     health_.Flush();
     usage_.Flush();
-    for (const TimerId timer : {inject_timer_, expiry_timer_, trust_timer_, notify_timer_}) {
+    for (const TimerId timer :
+         {inject_timer_, expiry_timer_, trust_timer_, notify_timer_, change_timer_}) {
       loop_.CancelTimer(timer);
     }
   }
@@ -178,6 +184,8 @@ class AgentImpl final : public Agent {
   std::string PluginOwner() const {
     return std::string(stands_back_ ? node::TitleOf(node::Owner::kPlugin) : "");
   }
+  // Keeps devices that are in use what they are.
+  void GuardChanges(pools::Assignment& fresh);
   void ArmExpiry();
   void InjectSoon();
   void Inject();
@@ -194,6 +202,7 @@ class AgentImpl final : public Agent {
   std::unique_ptr<Injector> injector_;
   ConfigSource config_;
   DiskWorker disk_;
+  SlicePublisher slices_;
   Remembered remembered_;
   LoanHandler loans_;
   HealthHandler health_;
@@ -203,6 +212,7 @@ class AgentImpl final : public Agent {
   ConfigPtr in_force_;  // null: no good configuration yet
   std::unique_ptr<plugin::DevicePlugin> plugin_;
   pools::Roster roster_{pools::Roster::Options{}};
+  pools::ChangeGuard guard_;
   LendRules lend_rules_;
   device::SnapshotPtr snapshot_;
   pools::Assignment assignment_;
@@ -212,6 +222,7 @@ class AgentImpl final : public Agent {
   TimerId expiry_timer_ = TimerId::kNone;
   TimerId trust_timer_ = TimerId::kNone;
   TimerId notify_timer_ = TimerId::kNone;
+  TimerId change_timer_ = TimerId::kNone;
   bool stands_back_ = false;  // another plugin serves this kubelet's GPUs
   RuntimeWatch runtime_;      // below what its first answer, which comes at once, changes
   Measurements measurements_;
@@ -238,6 +249,7 @@ void AgentImpl::MakePlugin() {
 // heard, and corrected by what it says.
 void AgentImpl::ShowRemembered() {
   lend_rules_.SetLocal(remembered_.assignment, SteadyTime());
+  guard_.Recall(remembered_.assignment);
   if (!plugin_ || remembered_.assignment.resources.empty()) {
     return;
   }
@@ -343,6 +355,8 @@ void AgentImpl::Assign() {
   }
   pools::Assignment fresh = pools::AssignDevices(*snapshot_, *in_force_);
   loans_.Withhold(fresh);
+  GuardChanges(fresh);
+  slices_.Set(share::SlicesOf(fresh));
   assignment_ =
       roster_.Update(std::move(fresh), snapshot_->driver.state == device::DriverState::kReady,
                      loop_.clock().Now());
@@ -356,6 +370,21 @@ void AgentImpl::Assign() {
   if (lend_rules_.SetLocal(assignment_, loop_.clock().Now())) {
     measurements_.LookAtPods();
   }
+}
+
+void AgentImpl::GuardChanges(pools::Assignment& fresh) {
+  guard_.Apply(fresh, loop_.clock().Now(), [this](const std::string& device, SteadyTime since) {
+    return PodObstacleTo(device, since,
+                         {.pods = *measurements_.pods(), .list = measurements_.pod_list()});
+  });
+  if (!guard_.is_waiting() || change_timer_ != TimerId::kNone) {
+    return;
+  }
+  change_timer_ = loop_.After(kChangeLook, [this] {
+    change_timer_ = TimerId::kNone;
+    measurements_.LookAtPods();
+    Assign();
+  });
 }
 
 loans::Stock AgentImpl::Stock() const {
@@ -404,6 +433,7 @@ void AgentImpl::Decide() {
 }
 
 void AgentImpl::Show() {
+  answering_.slices = slices_.paths();
   if (plugin_ && snapshot_ && in_force_) {
     plugin_->Show(MakeViews(assignment_, snapshot_, *in_force_, answering_));
     memory_.Note();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/node/config/share_reader.h"
 #include "src/node/report/causes.h"
 #include "src/node/report/table.h"
 #include "src/platform/doc/json_texts.h"
@@ -85,10 +86,7 @@ json::value ShareJson(const config::Share& share) {
   if (share.by == config::ShareBy::kNothing) {
     return nullptr;
   }
-  return json::object{
-      {"by", "time"},
-      {"replicas", share.replicas},
-      {"multiple", share.multiple == config::MultipleSlots::kAllow ? "allow" : "refuse"}};
+  return config::ShareTree(share);
 }
 
 json::array ResourcesJson(const std::vector<pools::Resource>& resources, FactsByUuid& facts) {
