@@ -23,6 +23,7 @@
 #include "src/agent/privilege_watch.h"
 #include "src/agent/runtime_watch.h"
 #include "src/agent/slice_publisher.h"
+#include "src/agent/slice_watch.h"
 #include "src/agent/usage_handler.h"
 #include "src/agent/views.h"
 #include "src/agent/web.h"
@@ -31,6 +32,7 @@
 #include "src/node/pools/change_guard.h"
 #include "src/node/pools/health_update.h"
 #include "src/node/pools/roster.h"
+#include "src/node/share/kill_processes.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 
@@ -57,6 +59,7 @@ class AgentImpl final : public Agent {
   AgentImpl(EventLoop& loop, const host::DriverRoot& root, AgentOptions options,
             std::unique_ptr<Injector> injector)
       : loop_(loop),
+        host_(root.host),
         options_(std::move(options)),
         started_(loop.clock().WallNow()),
         front_(loop, {.state = [this] { return state(); },
@@ -80,6 +83,9 @@ class AgentImpl final : public Agent {
         config_(loop, ConfigSourceOptionsOf(options_), [this] { OnConfig(); }),
         disk_(loop),
         slices_(loop, BackgroundOn(disk_), SliceFilesOptionsOf(options_, root), [this] { Show(); }),
+        slice_watch_(BackgroundOn(disk_),
+                     {.notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
+                      .kill = [this](const share::SliceUse& use) { return Kill(use); }}),
         remembered_(Recall(options_, config_.config(), disk_)),
         loans_(loop, disk_, fmt::format("{}/{}", options_.state_dir, kLoansFile),
                remembered_.assignment,
@@ -174,6 +180,7 @@ class AgentImpl final : public Agent {
   void Prepare();
   void OnConfig();
   void OnSnapshot(const device::SnapshotPtr& snapshot);
+  Status Kill(const share::SliceUse& use) const;
   void OnSamples(const device::SampleSetPtr& samples);
   UsageHandler::Holdings Holdings() const;
   void OnHealthEvent(const health::HealthEvent& health_event);
@@ -196,6 +203,7 @@ class AgentImpl final : public Agent {
   void Notify();
 
   EventLoop& loop_;
+  const sys::Root& host_;
   const AgentOptions options_;
   const WallTime started_;
   Front front_;
@@ -203,6 +211,7 @@ class AgentImpl final : public Agent {
   ConfigSource config_;
   DiskWorker disk_;
   SlicePublisher slices_;
+  SliceWatch slice_watch_;
   Remembered remembered_;
   LoanHandler loans_;
   HealthHandler health_;
@@ -327,12 +336,23 @@ void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
     if (is_there) {
       usage_.OnSample(samples, Holdings());
       measurements_.SetUsage(usage_.pods());
+      slice_watch_.OnSample({.assignment = assignment_,
+                             .snapshot = *snapshot_,
+                             .samples = *samples,
+                             .pods = *measurements_.pods()});
     }
   });
 }
 
 UsageHandler::Holdings AgentImpl::Holdings() const {
   return {.snapshot = snapshot_, .pods = measurements_.pods(), .assignment = assignment_};
+}
+
+// Runs on the disk's thread: reads nothing that changes.
+Status AgentImpl::Kill(const share::SliceUse& use) const {
+  RETURN_IF_ERROR(share::CheckPidNamespace(host_, own_root_));
+  return share::KillProcesses(
+      use.processes, [&](uint32_t pid) { return share::IsInPod(host_, pid, use.user.pod_uid); });
 }
 
 void AgentImpl::OnHealthEvent(const health::HealthEvent& health_event) {

@@ -39,6 +39,12 @@ enum class UnknownApi : uint8_t {
   kFlag,    // the function works, unlimited, and a line on stderr says so
 };
 
+// What the agent does about a container that uses more memory than its slices allow.
+enum class OnExcess : uint8_t {
+  kEvent,  // an event on its pod, and a line in the log
+  kKill,   // these too; if it goes on for another round, its processes on the device are killed
+};
+
 // How much of a device's usable memory a slot has: an amount, or an equal part.
 struct SliceSize {
   Bytes bytes{};       // 0 for a part
@@ -66,6 +72,7 @@ struct Share {
   // Whether pinned host memory counts towards the limit.
   bool counts_pinned = false;
   UnknownApi unknown = UnknownApi::kRefuse;
+  OnExcess on_excess = OnExcess::kEvent;
   bool operator==(const Share&) const = default;
 };
 

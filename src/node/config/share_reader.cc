@@ -11,8 +11,8 @@
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 8> kShareKeys = {
-    "by", "replicas", "size", "layout", "multiple", "context", "pinned", "unknown"};
+constexpr std::array<std::string_view, 9> kShareKeys = {
+    "by", "replicas", "size", "layout", "multiple", "context", "pinned", "unknown", "onExcess"};
 constexpr size_t kMaxLayout = 64;
 
 // Which fields a share has.
@@ -53,9 +53,12 @@ class ShareReader {
     } else if (name == "pinned") {
       has_memory_field_ = true;
       Set(share_.counts_pinned, field.Bool());
-    } else {
+    } else if (name == "unknown") {
       has_memory_field_ = true;
       Set(share_.unknown, field.OneOf<UnknownApi>(kUnknownApiWords));
+    } else {
+      has_memory_field_ = true;
+      Set(share_.on_excess, field.OneOf<OnExcess>(kOnExcessWords));
     }
   }
 
@@ -104,7 +107,8 @@ class ShareReader {
       node_.Error("replicas: missing: set the number of slots per device");
     }
     if (has_size_ || has_layout_ || has_memory_field_) {
-      node_.Error("size, layout, context, pinned and unknown are for by: memory: remove them");
+      node_.Error(
+          "size, layout, context, pinned, unknown and onExcess are for by: memory: remove them");
     }
   }
 
@@ -168,6 +172,7 @@ boost::json::object ShareTree(const Share& share) {
     fields["context"] = FormatQuantity(share.context);
     fields["pinned"] = share.counts_pinned;
     fields["unknown"] = doc::View(NameOf<UnknownApi>(kUnknownApiWords, share.unknown));
+    fields["onExcess"] = doc::View(NameOf<OnExcess>(kOnExcessWords, share.on_excess));
   } else {
     fields["by"] = "time";
     fields["replicas"] = share.replicas;

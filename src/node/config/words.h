@@ -31,6 +31,11 @@ inline constexpr std::array kUnknownApiWords = {
     Word<UnknownApi>{"flag", UnknownApi::kFlag},
 };
 
+inline constexpr std::array kOnExcessWords = {
+    Word<OnExcess>{"event", OnExcess::kEvent},
+    Word<OnExcess>{"kill", OnExcess::kKill},
+};
+
 inline constexpr std::array kStrategyWords = {
     Word<DeviceListStrategy>{"auto", DeviceListStrategy::kAuto},
     Word<DeviceListStrategy>{"cdi-cri", DeviceListStrategy::kCdiCri},

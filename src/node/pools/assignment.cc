@@ -130,6 +130,7 @@ class Naming {
     if (!uuids_.insert(claim.device.uuid()).second) {
       return "the driver reports two devices with this UUID";
     }
+    NoteWaste(claim);
     unsigned replica = 0;
     for (size_t i = 0; i < entries.size(); ++i) {
       NoteMixture(*entries[i], claim.device);
@@ -159,6 +160,18 @@ class Naming {
           name, entry.resource.slots.size(), kMaxSlots);
     }
     return "";
+  }
+
+  // Once for each pool and model.
+  void NoteWaste(const Claim& claim) {
+    const Device& device = claim.device;
+    const std::string note = WasteNote(
+        config_.pools[claim.pool].share,
+        device.mig == nullptr ? device.gpu->model : device.mig->profile, UsableMemory(device));
+    const std::string text = fmt::format("{}: {}", PoolName(config_, claim.pool), note);
+    if (!note.empty() && std::ranges::find(out_.notes, text) == out_.notes.end()) {
+      out_.notes.push_back(text);
+    }
   }
 
   // Once for each resource.

@@ -86,4 +86,21 @@ StatusOr<std::vector<Cut>> CutsOf(const config::Share& share, std::optional<Byte
   return share.size ? EqualCuts(share, *share.size, *usable) : LayoutCuts(share, *usable);
 }
 
+std::string WasteNote(const config::Share& share, std::string_view name,
+                      std::optional<Bytes> usable) {
+  if (share.by != ShareBy::kMemory || !share.size || share.size->bytes.count == 0 || !usable ||
+      share.size->bytes > *usable) {
+    return "";
+  }
+  const uint64_t size = share.size->bytes.count;
+  const uint64_t left = usable->count % size;
+  const uint64_t parts = usable->count / size + 1;
+  if (left < size / 2) {
+    return "";
+  }
+  return fmt::format("slices of {} leave {} of each {} unused: size: 1/{} makes {} slices of {}",
+                     ToString(*share.size), FormatBytes(Bytes{left}), name, parts, parts,
+                     FormatBytes(LimitOf({.parts = static_cast<unsigned>(parts)}, *usable)));
+}
+
 }  // namespace kgpu::pools

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/node/config/share.h"
@@ -27,5 +29,10 @@ std::optional<Bytes> UsableMemory(const Device& device);
 // never overlap, and their limits are whole MiB. Errors: FailedPrecondition (the memory is unknown,
 // or too small for one slice or for the layout), with the amounts and the fix.
 StatusOr<std::vector<Cut>> CutsOf(const config::Share& share, std::optional<Bytes> usable);
+
+// For people: how much of a device equal slices leave unused, if another one almost fits; empty:
+// they use it well. `name` is what they are cut from.
+std::string WasteNote(const config::Share& share, std::string_view name,
+                      std::optional<Bytes> usable);
 
 }  // namespace kgpu::pools
