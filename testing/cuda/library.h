@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "src/diagnose/validate/abi.h"
+#include "src/gpu/cuda_abi/abi.h"
 #include "testing/cuda/ptx.h"
 #include "testing/driver/libnvidia_ml/call.h"
 

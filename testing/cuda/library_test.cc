@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/diagnose/validate/abi.h"
+#include "src/gpu/cuda_abi/functions.h"
 #include "testing/driver/running_server.h"
 #include "testing/driver/sample_state.h"
 #include "testing/temp_dir.h"
