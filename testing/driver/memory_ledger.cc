@@ -35,9 +35,16 @@ bool HasPlace(const SimState& state, uint32_t slot, uint32_t incarnation, uint32
   return is_mig ? ProfileOf(gpu.mig, gpu_instance) != nullptr : gpu_instance == kUnsupported;
 }
 
-// Sparse: costs what somebody writes to it.
-UniqueFd MakeMemory(uint64_t id, uint64_t bytes) {
-  const std::string name = fmt::format("kgpu-sim-memory-{}", id);
+// Handles of an earlier server must not fit; nothing more depends on it.
+uint64_t RandomKey() {
+  uint64_t key = 0;
+  return getrandom(&key, sizeof(key), GRND_NONBLOCK) == sizeof(key) ? key : 0;
+}
+
+// Sparse: costs what somebody writes to it. A process that gets the descriptor from another one
+// knows the object by its name.
+UniqueFd MakeMemory(uint64_t id, uint64_t key, uint64_t bytes) {
+  const std::string name = fmt::format("kgpu-sim-memory-{}-{}", id, key);
   UniqueFd fd(memfd_create(name.c_str(), MFD_CLOEXEC));
   if (fd.is_valid() && ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     fd = UniqueFd();
@@ -55,12 +62,6 @@ SimProcess NewEntry(pid_t pid, uint32_t gpu_instance, uint32_t compute_instance,
   entry.is_client = 1;
   std::ranges::copy(name.substr(0, sizeof(entry.name) - 1), entry.name);
   return entry;
-}
-
-// Handles of an earlier server must not fit; nothing more depends on it.
-uint64_t RandomKey() {
-  uint64_t key = 0;
-  return getrandom(&key, sizeof(key), GRND_NONBLOCK) == sizeof(key) ? key : 0;
 }
 
 }  // namespace
@@ -194,7 +195,8 @@ MemoryResult MemoryLedger::MakeObject(SimState& state, const Use& wanted, bool i
     }
   }
   const uint64_t id = last_object_ + 1;
-  UniqueFd memory = MakeMemory(id, wanted.bytes);
+  const uint64_t key = RandomKey();
+  UniqueFd memory = MakeMemory(id, key, wanted.bytes);
   Use* use = FindUse(wanted);
   if (!memory.is_valid() || use == nullptr || use->bytes < wanted.bytes || wanted.bytes == 0) {
     if (!is_charged) {
@@ -205,7 +207,7 @@ MemoryResult MemoryLedger::MakeObject(SimState& state, const Use& wanted, bool i
   last_object_ = id;
   fd = memory.get();
   objects_.push_back({.id = id,
-                      .key = RandomKey(),
+                      .key = key,
                       .place = wanted.place,
                       .bytes = wanted.bytes,
                       .fd = std::move(memory),
@@ -215,7 +217,7 @@ MemoryResult MemoryLedger::MakeObject(SimState& state, const Use& wanted, bool i
   // After the object is there: the process uses the same bytes as before.
   (void)Refund(state, wanted);
   reply.object = id;
-  reply.key = objects_.back().key;
+  reply.key = key;
   reply.bytes = wanted.bytes;
   return kMemoryDone;
 }
