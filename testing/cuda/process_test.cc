@@ -1,8 +1,11 @@
 // Several processes on one GPU: what they share, and what is left when one of them ends.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +13,7 @@
 #include "testing/cuda/cuda_fixture.h"
 #include "testing/driver/faults.h"
 #include "testing/driver/mig.h"
+#include "testing/driver/nvml_abi_more.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::simcuda {
@@ -126,6 +130,38 @@ TEST_F(ProcessTest, AnotherProgramHasNothingOfTheOneBefore) {
   ASSERT_TRUE(child.talk().Say("are you there?"));
   EXPECT_EQ(child.talk().Hear(), "are you there?") << "of the new program";
   EXPECT_EQ(UsedBy(child.pid()), 0U);
+}
+
+TEST_F(ProcessTest, NvmlShowsWhoUsesHowMuch) {
+  const std::string file = root_.At("usr/lib64/libnvidia-ml.so.535.261.03");
+  std::filesystem::copy_file(KGPU_NVIDIA_ML, file);
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr);
+  const auto call = [&]<typename Fn>(Fn*, const char* name, auto... arguments) {
+    return reinterpret_cast<Fn*>(dlsym(library, name))(arguments...);
+  };
+  ChildSide child(Holder(10 * kGiB));
+  ASSERT_EQ(child.talk().Hear(), "has it");
+  ASSERT_EQ(UsedBy(child.pid()), 10 * kGiB + kContext);
+  nvml::Device device = nullptr;
+  nvml::Memory memory{};
+  nvml::ProcessInfo process{};
+  uint32_t count = 1;
+  ASSERT_EQ(call(static_cast<nvml::InitFn*>(nullptr), "nvmlInit_v2"), nvml::kSuccess);
+  ASSERT_EQ(call(static_cast<nvml::DeviceGetHandleByIndexFn*>(nullptr),
+                 "nvmlDeviceGetHandleByIndex_v2", 0U, &device),
+            nvml::kSuccess);
+  ASSERT_EQ(call(static_cast<nvml::DeviceGetMemoryInfoFn*>(nullptr), "nvmlDeviceGetMemoryInfo",
+                 device, &memory),
+            nvml::kSuccess);
+  EXPECT_EQ(memory.used, 10 * kGiB + kContext + 600 * kMiB) << "and what the driver reserves";
+  ASSERT_EQ(call(static_cast<nvml::DeviceGetProcessesFn*>(nullptr),
+                 "nvmlDeviceGetComputeRunningProcesses_v3", device, &count, &process),
+            nvml::kSuccess);
+  EXPECT_EQ(count, 1U);
+  EXPECT_EQ(process.pid, static_cast<uint32_t>(child.pid()));
+  EXPECT_EQ(process.used_gpu_memory, 10 * kGiB + kContext);
+  ASSERT_EQ(call(static_cast<nvml::ShutdownFn*>(nullptr), "nvmlShutdown"), nvml::kSuccess);
 }
 
 TEST_F(ProcessTest, ManyProcessesOneAfterTheOther) {
