@@ -113,8 +113,8 @@ Result CheckUvm(const sim::Session& session) {
 Result Init() {
   const Lock lock;
   Library& library = State();
-  if (library.is_ready) {
-    return kSuccess;
+  if (library.is_ready || library.is_forked) {
+    return library.is_ready ? kSuccess : cuda_api::kNotInitialized;
   }
   const Result opened = ResultOf(sim::OpenSession());
   if (opened != kSuccess) {
@@ -124,7 +124,9 @@ Result Init() {
   FindDevices(*session, &library);
   const Result uvm = library.device_count == 0 ? cuda_api::kNoDevice : CheckUvm(*session);
   library.is_ready = uvm == kSuccess;
-  if (!library.is_ready) {
+  if (library.is_ready) {
+    PrepareForForks();
+  } else {
     (void)sim::CloseSession();
   }
   return uvm;
@@ -208,6 +210,15 @@ KGPU_CUDA cuDeviceTotalMem_v2(size_t* bytes, kgpu::cuda_api::Device ordinal) {
     const auto* profile = device.is_mig ? kgpu::simcuda::ProfileOf(gpu, device) : nullptr;
     *bytes = profile != nullptr ? profile->memory_mib << 20 : gpu.memory_total;
   });
+}
+
+KGPU_CUDA cuDeviceTotalMem(uint32_t* bytes, kgpu::cuda_api::Device device) {
+  size_t all = 0;
+  const Result result = bytes == nullptr ? kInvalidValue : cuDeviceTotalMem_v2(&all, device);
+  if (result == kSuccess) {
+    *bytes = all < UINT32_MAX ? static_cast<uint32_t>(all) : UINT32_MAX;
+  }
+  return result;
 }
 
 KGPU_CUDA cuDeviceGetAttribute(int* value, kgpu::cuda_api::Attribute attribute,

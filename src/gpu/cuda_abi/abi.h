@@ -379,6 +379,24 @@ struct MemoryAllocationNodeParams {  // CUDA_MEM_ALLOC_NODE_PARAMS_v1 and _v2
 };
 static_assert(sizeof(MemoryAllocationNodeParams) == 120);
 
+enum GraphNodeType : int32_t {  // CUgraphNodeType
+  kNodeKernel = 0,
+  kNodeMemoryAllocation = 10,
+  kNodeMemoryFree = 11,
+};
+struct GraphNodeParams {  // CUgraphNodeParams
+  GraphNodeType type;
+  int32_t reserved[3];
+  union {
+    int64_t size[29];
+    KernelNodeParams kernel;
+    MemoryAllocationNodeParams allocation;
+    DevicePointer freed;
+  };
+  int64_t reserved_more;
+};
+static_assert(sizeof(GraphNodeParams) == 256);
+
 enum GraphMemoryAttribute : int32_t {  // CUgraphMem_attribute: uint64_t, bytes
   kGraphUsedMemoryCurrent = 0,
   kGraphUsedMemoryHigh = 1,  // may be set to 0

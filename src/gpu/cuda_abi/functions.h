@@ -176,7 +176,12 @@ using GraphAddMemAllocNodeFn = Result(GraphNode* node, Graph graph, const GraphN
                                       size_t after_count, MemoryAllocationNodeParams* params);
 using GraphAddMemFreeNodeFn = Result(GraphNode* node, Graph graph, const GraphNode* after,
                                      size_t after_count, DevicePointer pointer);
+using GraphAddNodeV1Fn = Result(GraphNode* node, Graph graph, const GraphNode* after,
+                                size_t after_count, GraphNodeParams* params);
+using GraphAddNodeFn = Result(GraphNode* node, Graph graph, const GraphNode* after,
+                              const void* edges, size_t after_count, GraphNodeParams* params);
 using GraphMemAllocNodeGetParamsFn = Result(GraphNode node, MemoryAllocationNodeParams* params);
+using GraphMemFreeNodeGetParamsFn = Result(GraphNode node, DevicePointer* pointer);
 using GraphInstantiateV2Fn = Result(GraphExec* exec, Graph graph, GraphNode* error_node, char* log,
                                     size_t log_size);  // v1, v2
 using GraphInstantiateWithFlagsFn = Result(GraphExec* exec, Graph graph, uint64_t flags);
