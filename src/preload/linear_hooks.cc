@@ -1,5 +1,5 @@
 // Linear memory of the device, managed memory, pinned memory of the host.
-#include "src/preload/hook.h"
+#include "src/preload/pools.h"
 
 namespace cu = kgpu::cuda_api;
 
@@ -65,6 +65,9 @@ Result FreeDevice(uint64_t pointer, Call&& call) {
   const Result result = Free(Kind::kLinear, pointer, call);
   if (is_pooled) {
     result == cu::kSuccess ? Settle(pooled) : PutBack(pooled);
+    if (result == cu::kSuccess) {
+      CountPooled(pooled.owner, false);
+    }
     NotePoolChange();
     RefreshPools();
   }

@@ -44,14 +44,18 @@ Result AllocateFromPool(const PoolRequest& request, Call&& call) {
                 .key = result == cu::kSuccess ? *request.pointer : 0,
                 .size = 0,
                 .owner = reinterpret_cast<uint64_t>(request.pool),
-                .extent = request.size,
+                .extent = 0,
                 .uses = 1,
                 .is_mine = 1};
   End(record, result);
+  if (result == cu::kSuccess) {
+    CountPooled(record.owner, true);
+  }
   const bool is_within = SyncPool(request.pool, ahead);
   if (result == cu::kSuccess && !is_within) {
     if (TakeRecord(Kind::kPooled, record.key, &record)) {
       Settle(record);
+      CountPooled(record.owner, false);
     }
     return Undo(request);
   }
@@ -68,6 +72,9 @@ Result FreeInOrder(cu::DevicePointer pointer, Call&& call) {
   const Result result = call();
   if (is_found) {
     result == cu::kSuccess ? Settle(record) : PutBack(record);
+  }
+  if (result == cu::kSuccess && record.kind == Kind::kPooled) {
+    CountPooled(record.owner, false);
   }
   NotePoolChange();
   return result;

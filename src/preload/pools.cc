@@ -8,6 +8,7 @@ namespace cu = cuda_api;
 
 namespace {
 
+constexpr uint64_t kFirstOrphan = uint64_t{1} << 63;  // no pointer of a program is that large
 constexpr uint32_t kMaxTrimmed = 64;  // pools that are trimmed before something is refused
 
 uint64_t KeyOf(cu::MemoryPool pool) {
@@ -100,7 +101,7 @@ bool SyncPool(cu::MemoryPool pool, uint64_t charged) {
     // The driver is asked with the lock held, so that two threads cannot swap their answers.
     const Guard guard(process->lock);
     Record* record = process->records.Find(Kind::kPool, KeyOf(pool));
-    if (record != nullptr && record->is_mine != 0) {
+    if (record != nullptr && record->is_mine != 0 && record->uses != 0) {
       account = static_cast<int>(record->device);
       before = Plus(record->size, charged);
       after = PoolValue(pool, cu::kPoolReservedMemoryCurrent);
@@ -121,23 +122,46 @@ bool SyncPool(cu::MemoryPool pool, uint64_t charged) {
 void ForgetPool(cu::MemoryPool pool) {
   Process* process = CurrentProcess();
   Record record{};
-  uint64_t live = 0;
   {
     const Guard guard(process->lock);
     if (!process->records.Take(Kind::kPool, KeyOf(pool), &record)) {
       return;
     }
-    process->records.RemoveIf([&](Record& pooled) {
-      if (pooled.kind == Kind::kPooled && pooled.owner == record.key) {
-        pooled.owner = 0;
-        pooled.size = record.is_mine != 0 ? pooled.extent : 0;
-        live += pooled.size;
-      }
-      return false;
-    });
+    if (record.extent > 0 && process->records.Prepare()) {
+      // The driver may use the handle for a new pool: this one gets a number of its own.
+      record.key = kFirstOrphan + process->orphans++;
+      record.uses = 0;
+      process->records.Add(record);
+      process->records.RemoveIf([&](Record& pooled) {
+        const bool is_its = pooled.kind == Kind::kPooled && pooled.owner == KeyOf(pool);
+        pooled.owner = is_its ? record.key : pooled.owner;
+        return false;
+      });
+      return;
+    }
   }
   if (record.is_mine != 0) {
-    Adjust(static_cast<int>(record.device), record.size, live);
+    GiveBack(static_cast<int>(record.device), record.size);
+  }
+}
+
+void CountPooled(uint64_t pool, bool is_new) {
+  Process* process = CurrentProcess();
+  Record record{};
+  bool is_gone = false;
+  {
+    const Guard guard(process->lock);
+    Record* found = process->records.Find(Kind::kPool, pool);
+    if (found == nullptr) {
+      return;
+    }
+    found->extent += is_new ? 1 : 0;
+    found->extent -= !is_new && found->extent > 0 ? 1 : 0;
+    is_gone =
+        found->uses == 0 && found->extent == 0 && process->records.Take(Kind::kPool, pool, &record);
+  }
+  if (is_gone && record.is_mine != 0) {
+    GiveBack(static_cast<int>(record.device), record.size);
   }
 }
 
@@ -182,7 +206,7 @@ void ForEachPool(int account, Visit&& visit) {
   {
     const Guard guard(process->lock);
     process->records.RemoveIf([&](const Record& record) {
-      const bool is_meant = record.kind == Kind::kPool && record.is_mine != 0 &&
+      const bool is_meant = record.kind == Kind::kPool && record.is_mine != 0 && record.uses != 0 &&
                             (account < 0 || static_cast<int>(record.device) == account);
       if (is_meant && count < kMaxTrimmed) {
         pools[count++] = record.key;

@@ -23,8 +23,10 @@ uint64_t SpareOf(cuda_api::MemoryPool pool);
 // Brings the charge to what the pool has reserved; `charged` bytes were charged beforehand. Returns
 // whether the sum is within the limit.
 bool SyncPool(cuda_api::MemoryPool pool, uint64_t charged);
-// The pool is gone, but what was allocated from it lives on and is charged by itself.
+// The pool is gone, but stays charged as long as something that was allocated from it lives.
 void ForgetPool(cuda_api::MemoryPool pool);
+// Counts what lives of a pool. After the last of a destroyed one, its charge is given back.
+void CountPooled(uint64_t pool, bool is_new);
 
 // Memory that the driver has reserved for graphs of the device, beside `charged` bytes beforehand.
 void SyncGraphMemory(cuda_api::Device device, uint64_t charged);

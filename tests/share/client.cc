@@ -47,6 +47,7 @@ int Call(const char* name, Args... args) {
 }
 
 struct Client {
+  uint64_t mapped = 0x10000000;  // where memory is mapped, unless the driver says
   std::vector<uint64_t> pointers;
   std::vector<uint64_t> handles;
   cu::Context context = nullptr;
@@ -251,18 +252,20 @@ const std::map<std::string, Step> kSteps = {
      }},
     {"map",
      [](Client& client, uint64_t bytes) {
-       return Call<cu::MemMapFn>("cuMemMap", uint64_t{0x10000000}, bytes, size_t{0},
-                                 client.handles.back(), uint64_t{0});
+       (void)Call<cu::MemAddressReserveFn>("cuMemAddressReserve", &client.mapped, bytes, size_t{0},
+                                           uint64_t{0}, uint64_t{0});
+       return Call<cu::MemMapFn>("cuMemMap", client.mapped, bytes, size_t{0}, client.handles.back(),
+                                 uint64_t{0});
      }},
     {"unmap",
-     [](Client&, uint64_t bytes) {
-       return Call<cu::MemUnmapFn>("cuMemUnmap", uint64_t{0x10000000}, bytes);
+     [](Client& client, uint64_t bytes) {
+       return Call<cu::MemUnmapFn>("cuMemUnmap", client.mapped, bytes);
      }},
     {"retain",
      [](Client& client, uint64_t) {
        cu::AllocationHandle handle = 0;
        return Call<cu::MemRetainAllocationHandleFn>("cuMemRetainAllocationHandle", &handle,
-                                                    reinterpret_cast<void*>(client.handles.back()));
+                                                    reinterpret_cast<void*>(client.mapped));
      }},
     {"release",
      [](Client& client, uint64_t) {
@@ -353,12 +356,16 @@ const std::map<std::string, Step> kSteps = {
        cu::MemoryAllocationNodeParams params{};
        params.size = bytes;
        params.pool.location = {.type = cu::kLocationDevice, .id = 0};
-       (void)Call<cu::GraphCreateFn>("cuGraphCreate", &graph, 0U);
-       (void)Call<cu::GraphAddMemAllocNodeFn>("cuGraphAddMemAllocNode", &node, graph,
-                                              static_cast<const cu::GraphNode*>(nullptr), size_t{0},
-                                              &params);
-       return Call<cu::GraphInstantiateWithFlagsFn>("cuGraphInstantiateWithFlags", &client.exec,
-                                                    graph, uint64_t{0});
+       params.pool.type = cu::kPinned;
+       int result = Call<cu::GraphCreateFn>("cuGraphCreate", &graph, 0U);
+       if (result == 0) {
+         result = Call<cu::GraphAddMemAllocNodeFn>("cuGraphAddMemAllocNode", &node, graph,
+                                                   static_cast<const cu::GraphNode*>(nullptr),
+                                                   size_t{0}, &params);
+       }
+       return result != 0 ? result
+                          : Call<cu::GraphInstantiateWithFlagsFn>("cuGraphInstantiateWithFlags",
+                                                                  &client.exec, graph, uint64_t{0});
      }},
     {"launch",
      [](Client& client, uint64_t) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -21,8 +23,10 @@ inline constexpr uint64_t kMiB = 1 << 20;
 
 class Container {
  public:
-  // 20 GiB, of which a context costs 300 MiB; `more` are further lines of the limits.
-  explicit Container(const std::string& more = "") {
+  // 20 GiB, of which a context costs 300 MiB; `more` are further lines of the limits. The driver is
+  // in the folder `libraries`.
+  explicit Container(const std::string& more = "", const std::string& libraries = KGPU_SHARE_FOLDER)
+      : libraries_(libraries) {
     Write(0, "version 1\ndevice " + std::string(kDevice) + "\nmemory " +
                  std::to_string(20480 * kMiB) + "\ncontext " + std::to_string(300 * kMiB) + "\n" +
                  more);
@@ -36,10 +40,9 @@ class Container {
 
   // A shell's command line for a program that has the library in front.
   std::string Command(const std::string& program, const std::string& environment = "") const {
-    return "cd " + folder_.path() + " && " + environment +
-           " LD_LIBRARY_PATH=" KGPU_SHARE_FOLDER " LD_PRELOAD=" KGPU_SHARE_TEST_LIBRARY
-           " " KGPU_SHARE_FOLDER "/" +
-           program + " 2>>stderr";
+    return "cd " + folder_.path() + " && " + environment + " LD_LIBRARY_PATH=" + libraries_ +
+           " LD_PRELOAD=" KGPU_SHARE_TEST_LIBRARY " " KGPU_SHARE_FOLDER "/" + program +
+           " 2>>stderr";
   }
   // What it prints; `status` gets how it ended, as of waitpid.
   std::string Run(const std::string& program, const std::string& environment = "",
@@ -71,6 +74,34 @@ class Container {
 
  private:
   TempDir folder_;
+  std::string libraries_;
+};
+
+// A client that has done its steps, and keeps what it has until it is destroyed.
+class HeldClient {
+ public:
+  HeldClient(const Container& container, const std::string& steps) {
+    const std::string fifo = container.folder().At("held");
+    (void)unlink(fifo.c_str());
+    EXPECT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+    pipe_ = popen(
+        (container.Command("share_client dlsym " + steps + " hold") + " >" + fifo).c_str(), "we");
+    std::ifstream held(fifo);
+    std::string line;
+    while (std::getline(held, line) && line != "held") {
+      text_ += line + "\n";
+    }
+    EXPECT_EQ(line, "held") << text_;
+  }
+  ~HeldClient() { (void)pclose(pipe_); }
+  HeldClient(const HeldClient&) = delete;
+  HeldClient& operator=(const HeldClient&) = delete;
+  // What its steps have printed.
+  const std::string& text() const { return text_; }
+
+ private:
+  FILE* pipe_ = nullptr;
+  std::string text_;
 };
 
 }  // namespace kgpu::share

@@ -31,8 +31,9 @@ struct Driver {
   std::mutex mutex;
   uint64_t next = 0x700000000000;
   uint64_t used = 0;
-  std::map<uint64_t, uint64_t> sizes;  // of pointers and handles
-  std::map<uint64_t, Pool*> pool_of;   // pointers of pools
+  std::map<uint64_t, uint64_t> sizes;   // of pointers and handles
+  std::map<uint64_t, uint64_t> mapped;  // handles by the address they are mapped at
+  std::map<uint64_t, Pool*> pool_of;    // pointers of pools
   Pool default_pool;
   uint64_t graph_reserved = 0;
   bool is_initialized = false;
@@ -315,15 +316,17 @@ FAKE cuMemCreate(cu::AllocationHandle* handle, size_t size, const cu::Allocation
 FAKE cuMemRelease(cu::AllocationHandle) {
   return cu::kSuccess;  // what is mapped lives on; the test looks at the ledger only
 }
-FAKE cuMemMap(cu::DevicePointer, size_t, size_t, cu::AllocationHandle, uint64_t) {
+FAKE cuMemMap(cu::DevicePointer pointer, size_t, size_t, cu::AllocationHandle handle, uint64_t) {
+  State().mapped[pointer] = handle;
   return cu::kSuccess;
 }
 FAKE cuMemUnmap(cu::DevicePointer, size_t) {
   return cu::kSuccess;
 }
 FAKE cuMemRetainAllocationHandle(cu::AllocationHandle* handle, void* pointer) {
-  *handle = reinterpret_cast<cu::AllocationHandle>(pointer);  // the test passes the handle itself
-  return cu::kSuccess;
+  const auto found = State().mapped.find(reinterpret_cast<uint64_t>(pointer));
+  *handle = found == State().mapped.end() ? 0 : found->second;
+  return found == State().mapped.end() ? cu::kInvalidValue : cu::kSuccess;
 }
 FAKE cuMemExportToShareableHandle(void* shareable, cu::AllocationHandle handle, cu::HandleType,
                                   uint64_t) {

@@ -56,8 +56,8 @@ TEST(ShareFamiliesTest, MemoryWithoutAddresses) {
   ExpectFree("create:1000 map:1000 release", 19180);
   ExpectFree("create:1000 map:1000 release unmap:1000", 20180);
   ExpectFree("create:1000 map:1000 unmap:1000", 19180);
-  ExpectFree("create:1000 retain release", 19180);
-  ExpectFree("create:1000 retain release release", 20180);
+  ExpectFree("create:1000 map:1000 retain release unmap:1000", 19180);
+  ExpectFree("create:1000 map:1000 retain release unmap:1000 release", 20180);
 }
 
 TEST(ShareFamiliesTest, MemoryOnTheHostWithoutAddressesIsNotTheDevices) {
@@ -91,8 +91,8 @@ TEST(ShareFamiliesTest, UnusedMemoryOfPoolsIsReturnedBeforeAnythingIsRefused) {
 TEST(ShareFamiliesTest, PoolsOfTheProgramsOwn) {
   ExpectFree("pool pool-alloc:100", 20180 - 128);
   ExpectFree("pool pool-alloc:100 free-async pool-trim", 20180);
-  // What a destroyed pool has handed out lives on.
-  ExpectFree("pool pool-alloc:100 pool-end", 20180 - 100);
+  // What a destroyed pool has handed out lives on, and with it what the pool has reserved.
+  ExpectFree("pool pool-alloc:100 pool-end", 20180 - 128);
   ExpectFree("pool pool-alloc:100 pool-end free-async", 20180);
   ExpectFree("pool pool-end", 20180);
 }

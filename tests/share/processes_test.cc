@@ -1,8 +1,6 @@
 // One limit for all processes of a container, whatever becomes of them.
 #include <gmock/gmock.h>
-#include <sys/stat.h>
 
-#include <fstream>
 #include <string>
 
 #include "tests/share/container.h"
@@ -13,34 +11,10 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 
-// A client that has done its steps, and waits.
-class HeldClient {
- public:
-  HeldClient(const Container& container, const std::string& steps)
-      : pipe_(popen((container.Command("share_client dlsym " + steps + " hold") + " >" +
-                     container.folder().At("held") + "; :")
-                        .c_str(),
-                    "we")) {
-    // A fifo tells when it has come so far.
-  }
-  ~HeldClient() { (void)pclose(pipe_); }
-  HeldClient(const HeldClient&) = delete;
-  HeldClient& operator=(const HeldClient&) = delete;
-
- private:
-  FILE* pipe_;
-};
-
 // Runs `second` while `first` holds what it has.
 std::string RunBeside(const Container& container, const std::string& first,
                       const std::string& second) {
-  EXPECT_EQ(mkfifo(container.folder().At("held").c_str(), 0600), 0);
   const HeldClient held(container, first);
-  std::ifstream fifo(container.folder().At("held"));
-  std::string line;
-  while (std::getline(fifo, line) && line != "held") {
-  }
-  EXPECT_EQ(line, "held");
   return container.Steps(second);
 }
 
