@@ -5,8 +5,7 @@ namespace kgpu::preload {
 namespace cu = cuda_api;
 
 Result Begin(int account, uint64_t bytes) {
-  Process* process = CurrentProcess();
-  if (process == nullptr) {
+  if (CurrentProcess() == nullptr) {
     return cu::kOutOfMemory;
   }
   Result charged = ChargeFirstContext(account);
@@ -18,58 +17,37 @@ Result Begin(int account, uint64_t bytes) {
     TrimPools(account);
     charged = Charge(account, bytes);
   }
-  if (charged != cu::kSuccess) {
-    return charged;
-  }
-  bool is_prepared = false;
-  {
-    const Guard guard(process->lock);
-    is_prepared = process->records.Prepare();
-  }
-  if (!is_prepared) {
-    GiveBack(account, bytes);
-    return cu::kOutOfMemory;
-  }
-  return cu::kSuccess;
+  return charged;
 }
 
 void End(const Record& record, Result result) {
-  Process* process = CurrentProcess();
-  {
-    const Guard guard(process->lock);
-    if (result == cu::kSuccess) {
-      process->records.Add(record);
-    } else {
-      process->records.Forgo();
-    }
-  }
   if (result != cu::kSuccess) {
     GiveBack(static_cast<int>(record.device), record.size);
+    return;
   }
+  // Without memory for a record, it stays charged until the process ends: the safe side.
+  (void)Remember(record);
 }
 
 bool TakeRecord(Kind kind, uint64_t key, Record* record) {
-  Process* process = CurrentProcess();
-  if (process == nullptr || key == 0) {
+  return TakeFirst({kind, kind}, key, record);
+}
+
+bool TakeFirst(const KindPair& kinds, uint64_t key, Record* record) {
+  Process* process = key == 0 ? nullptr : CurrentProcess();
+  if (process == nullptr) {
     return false;
   }
   const Guard guard(process->lock);
-  // The room that the record leaves is kept for PutBack.
-  return process->records.Take(kind, key, record) && process->records.Prepare();
+  return process->records.Take(kinds.first, key, record) ||
+         (kinds.second != kinds.first && process->records.Take(kinds.second, key, record));
 }
 
 void PutBack(const Record& record) {
-  Process* process = CurrentProcess();
-  const Guard guard(process->lock);
-  process->records.Add(record);
+  (void)Remember(record);
 }
 
 void Settle(const Record& record) {
-  Process* process = CurrentProcess();
-  {
-    const Guard guard(process->lock);
-    process->records.Forgo();
-  }
   if (record.kind == Kind::kLinear && record.extent != 0) {  // offered under that name
     Account* ledger = LedgerOf(static_cast<int>(record.device));
     if (ledger != nullptr) {
@@ -82,11 +60,7 @@ void Settle(const Record& record) {
 bool Remember(const Record& record) {
   Process* process = CurrentProcess();
   const Guard guard(process->lock);
-  if (!process->records.Prepare()) {
-    return false;
-  }
-  process->records.Add(record);
-  return true;
+  return process->records.Add(record);
 }
 
 void ForgetContext(uint64_t context) {

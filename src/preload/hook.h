@@ -25,7 +25,7 @@ Result CallReal(HookId id, Args... args) {
   return function == nullptr ? cuda_api::kNotInitialized : function(args...);
 }
 
-// Charges `bytes` and makes room for a record; kSuccess when the driver may be called.
+// Charges `bytes`; kSuccess when the driver may be called.
 Result Begin(int account, uint64_t bytes);
 // Afterwards: remembers the record if the driver's `result` is a success, else gives back.
 void End(const Record& record, Result result);
@@ -56,6 +56,12 @@ Result Allocate(int account, Kind kind, uint64_t bytes, uint64_t owner, Call&& c
 
 // Removes the record, if there is one, until it is clear whether the driver frees the memory.
 bool TakeRecord(Kind kind, uint64_t key, Record* record);
+// The same for one of two kinds.
+struct KindPair {
+  Kind first;
+  Kind second;
+};
+bool TakeFirst(const KindPair& kinds, uint64_t key, Record* record);
 void PutBack(const Record& record);  // it does not
 void Settle(const Record& record);   // it does: gives back
 

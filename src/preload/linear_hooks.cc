@@ -60,14 +60,19 @@ Result AllocateHost(uint64_t size, Call&& call) {
 // Memory of pools may be freed by any of these, too.
 template <typename Call>
 Result FreeDevice(uint64_t pointer, Call&& call) {
-  Record pooled{};
-  const bool is_pooled = TakeRecord(Kind::kPooled, pointer, &pooled);
-  const Result result = Free(Kind::kLinear, pointer, call);
-  if (is_pooled) {
-    result == cu::kSuccess ? Settle(pooled) : PutBack(pooled);
-    if (result == cu::kSuccess) {
-      CountPooled(pooled.owner, false);
-    }
+  Record record{};
+  const bool is_found = TakeFirst({Kind::kLinear, Kind::kPooled}, pointer, &record);
+  const Result result = call();
+  if (!is_found) {
+    return result;
+  }
+  if (result != cu::kSuccess) {
+    PutBack(record);
+    return result;
+  }
+  Settle(record);
+  if (record.kind == Kind::kPooled) {
+    CountPooled(record.owner, false);
     NotePoolChange();
     RefreshPools();
   }

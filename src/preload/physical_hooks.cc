@@ -70,7 +70,7 @@ Result Release(cu::AllocationHandle handle) {
     const Guard guard(process->lock);
     const Record* found = process->records.Find(Kind::kPhysical, handle);
     is_last = found != nullptr && found->uses <= 1 && found->extent == 0 &&
-              process->records.Take(Kind::kPhysical, handle, &record) && process->records.Prepare();
+              process->records.Take(Kind::kPhysical, handle, &record);
   }
   const Result result = KGPU_CALL_REAL(MemReleaseFn, cuMemRelease, handle);
   if (!is_last) {
@@ -147,35 +147,25 @@ Result Map(cu::DevicePointer pointer, size_t size, size_t offset, cu::Allocation
   if (result != cu::kSuccess) {
     return result;
   }
-  Process* process = CurrentProcess();
-  bool is_known = false;
-  {
-    const Guard guard(process->lock);
-    Record* found = process->records.Find(Kind::kPhysical, handle);
-    is_known = found != nullptr && process->records.Prepare();
-    if (found != nullptr && !is_known) {
-      return cu::kOutOfMemory;
-    }
-  }
   result = KGPU_CALL_REAL(MemMapFn, cuMemMap, pointer, size, offset, handle, flags);
-  if (!is_known) {
+  if (result != cu::kSuccess) {
     return result;
   }
+  Process* process = CurrentProcess();
   const Guard guard(process->lock);
   Record* found = process->records.Find(Kind::kPhysical, handle);
-  if (result != cu::kSuccess || found == nullptr) {
-    process->records.Forgo();
-    return result;
+  if (found != nullptr) {
+    ++found->extent;
+    // Without memory for the record, the handle stays charged until the process ends.
+    (void)process->records.Add({.kind = Kind::kMapping,
+                                .device = found->device,
+                                .key = pointer,
+                                .size = 0,
+                                .owner = handle,
+                                .extent = size,
+                                .uses = 1,
+                                .is_mine = 1});
   }
-  ++found->extent;
-  process->records.Add({.kind = Kind::kMapping,
-                        .device = found->device,
-                        .key = pointer,
-                        .size = 0,
-                        .owner = handle,
-                        .extent = size,
-                        .uses = 1,
-                        .is_mine = 1});
   return result;
 }
 

@@ -127,11 +127,11 @@ void ForgetPool(cu::MemoryPool pool) {
     if (!process->records.Take(Kind::kPool, KeyOf(pool), &record)) {
       return;
     }
-    if (record.extent > 0 && process->records.Prepare()) {
+    if (record.extent > 0) {
       // The driver may use the handle for a new pool: this one gets a number of its own.
       record.key = kFirstOrphan + process->orphans++;
       record.uses = 0;
-      process->records.Add(record);
+      (void)process->records.Add(record);
       process->records.RemoveIf([&](Record& pooled) {
         const bool is_its = pooled.kind == Kind::kPooled && pooled.owner == KeyOf(pool);
         pooled.owner = is_its ? record.key : pooled.owner;

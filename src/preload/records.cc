@@ -49,19 +49,14 @@ bool Records::Grow() {
   return true;
 }
 
-bool Records::Prepare() {
-  if ((count_ + prepared_ + 1) * 4 > capacity_ * 3 && !Grow()) {
-    return false;
+bool Records::Add(const Record& record) {
+  if ((count_ + 1) * 4 > capacity_ * 3 && !Grow() && count_ + 1 >= capacity_) {
+    return false;  // one slot is always empty
   }
-  ++prepared_;
-  return true;
-}
-
-void Records::Add(const Record& record) {
-  Forgo();
   Record& slot = slots_[Slot(record.kind, record.key)];
   count_ += slot.kind == Kind::kNone ? 1 : 0;
   slot = record;
+  return true;
 }
 
 Record* Records::Find(Kind kind, uint64_t key) {

@@ -38,13 +38,8 @@ class Records {
  public:
   static constexpr size_t kMaxRecords = size_t{1} << 23;
 
-  // Makes sure that one more Add succeeds, besides those that are already prepared for. False when
-  // there is no memory, or the bound is reached.
-  bool Prepare();
-  // Takes back one Prepare.
-  void Forgo() { prepared_ -= prepared_ > 0 ? 1 : 0; }
-  // Adds or replaces. Uses one Prepare.
-  void Add(const Record& record);
+  // Adds or replaces. False when there is no memory, or the bound is reached.
+  bool Add(const Record& record);
   // Null if there is none. Valid until the next call that is not const.
   Record* Find(Kind kind, uint64_t key);
   // Removes the record into `record`; false if there is none.
@@ -71,7 +66,6 @@ class Records {
   Record* slots_;
   size_t capacity_;  // a power of two, or 0
   size_t count_;
-  size_t prepared_;
 };
 
 }  // namespace kgpu::preload

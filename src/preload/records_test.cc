@@ -21,10 +21,8 @@ Record Make(Kind kind, uint64_t key, uint64_t size) {
 
 TEST(RecordsTest, TellsKindsApart) {
   Records records{};
-  ASSERT_TRUE(records.Prepare());
-  records.Add(Make(Kind::kLinear, 7, 100));
-  ASSERT_TRUE(records.Prepare());
-  records.Add(Make(Kind::kArray, 7, 200));
+  ASSERT_TRUE(records.Add(Make(Kind::kLinear, 7, 100)));
+  ASSERT_TRUE(records.Add(Make(Kind::kArray, 7, 200)));
   EXPECT_EQ(records.Find(Kind::kLinear, 7)->size, 100U);
   EXPECT_EQ(records.Find(Kind::kArray, 7)->size, 200U);
   EXPECT_EQ(records.Find(Kind::kHost, 7), nullptr);
@@ -45,8 +43,7 @@ TEST(RecordsTest, AgreesWithAMapOverManyChanges) {
   for (int turn = 0; turn < 200000; ++turn) {
     const uint64_t key = (random() % 5000) << 21;  // pointers are as regular as this
     if (random() % 2 == 0) {
-      ASSERT_TRUE(records.Prepare());
-      records.Add(Make(Kind::kLinear, key, turn));
+      ASSERT_TRUE(records.Add(Make(Kind::kLinear, key, turn)));
       expected[key] = turn;
       continue;
     }
@@ -67,8 +64,7 @@ TEST(RecordsTest, AgreesWithAMapOverManyChanges) {
 TEST(RecordsTest, RemovesThoseThatAreChosen) {
   Records records{};
   for (uint64_t key = 1; key <= 3000; ++key) {
-    ASSERT_TRUE(records.Prepare());
-    records.Add(Make(Kind::kLinear, key, key % 3));
+    ASSERT_TRUE(records.Add(Make(Kind::kLinear, key, key % 3)));
   }
   records.RemoveIf([](const Record& record) { return record.size == 0; });
   EXPECT_EQ(records.count(), 2000U);
