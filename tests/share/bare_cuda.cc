@@ -1,4 +1,5 @@
-// The least that a libcuda.so.1 can do: the calls that share_client.cc times, without any work.
+// The least that a libcuda.so.1 can do, without any work and any limit: for measurements, and for
+// programs without a C++ library.
 #include <cstring>
 
 #include "src/gpu/cuda_abi/functions.h"
