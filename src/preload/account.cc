@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "src/preload/lock.h"
 #include "src/preload/system.h"
 #include "src/preload/text.h"
@@ -155,7 +157,7 @@ void Account::Sweep() {
   Check();
 }
 
-bool Account::TakeEntry() {
+const char* Account::TakeEntry() {
   // First those that nobody has marked, which is nearly always enough.
   for (uint32_t at = 0; at < 2 * kLedgerEntries; ++at) {
     entry_ = at % kLedgerEntries;
@@ -163,6 +165,9 @@ bool Account::TakeEntry() {
       continue;
     }
     if (!LockByte(descriptor_, OffsetOf(entry_))) {
+      if (errno == EINVAL || errno == ENOLCK) {
+        return "cannot be locked: want Linux 3.15 or later, and a local file system";
+      }
       continue;
     }
     const uint32_t found = entry_;
@@ -170,11 +175,11 @@ bool Account::TakeEntry() {
     const bool is_taken = ledger_->entries[found].is_used == 1 && IsAlive(found);
     entry_ = found;
     if (!is_taken) {
-      return true;
+      return nullptr;
     }
     UnlockByte(descriptor_, OffsetOf(entry_));
   }
-  return false;
+  return "has an entry for each of 1,024 processes already: end some";
 }
 
 bool Account::Prepare(const char* path) {
@@ -208,9 +213,10 @@ const char* Account::Open(const char* path, uint64_t limit) {
     return "cannot be opened, made 71808 bytes long or mapped: the agent mounts it, writable by "
            "all";
   }
-  if (!made.TakeEntry()) {
+  const char* problem = made.TakeEntry();
+  if (problem != nullptr) {
     made.Close();
-    return "has an entry for each of 1,024 processes already: end some";
+    return problem;
   }
   if (!made.Lock()) {
     made.Close();

@@ -43,7 +43,8 @@ class Account {
  private:
   bool Lock();
   void Unlock();
-  bool TakeEntry();
+  // Null, or what is wrong.
+  const char* TakeEntry();
   bool Prepare(const char* path);
   bool IsLocked(uint64_t offset) const;
   bool IsAlive(uint32_t entry) const;

@@ -86,20 +86,38 @@ Result RetainPrimary(cu::Context* context, cu::Device device) {
   return result;
 }
 
-// After a release or a reset: gives back if the context is gone.
-Result AfterPrimary(cu::Device device, Result result) {
-  const int account = AccountOf(device);
+bool IsPrimaryActive(cu::Device device) {
   auto* state = Helper<cu::DevicePrimaryCtxGetStateFn>(kDevicePrimaryCtxGetState);
   unsigned flags = 0;
-  int is_active = 1;
-  if (result != cu::kSuccess || account < 0 || state == nullptr ||
-      state(device, &flags, &is_active) != cu::kSuccess || is_active != 0) {
+  int is_active = 0;
+  return state != nullptr && state(device, &flags, &is_active) == cu::kSuccess && is_active != 0;
+}
+
+// The primary context while there is one, else 0. CUDA's runtime gets it in a way that we do not
+// see, but the driver names it again.
+uint64_t PrimaryOf(cu::Device device) {
+  cu::Context context = nullptr;
+  if (!IsPrimaryActive(device) || KGPU_CALL_REAL(DevicePrimaryCtxRetainFn, cuDevicePrimaryCtxRetain,
+                                                 &context, device) != cu::kSuccess) {
+    return 0;
+  }
+  (void)KGPU_CALL_REAL(DevicePrimaryCtxReleaseFn, cuDevicePrimaryCtxRelease_v2, device);
+  return reinterpret_cast<uint64_t>(context);
+}
+
+// `call` releases or resets it: if it is gone afterwards, so is all that was in it.
+template <typename Call>
+Result LeavePrimary(cu::Device device, Call&& call) {
+  const int account = AccountOf(device);
+  const uint64_t context = account < 0 ? 0 : PrimaryOf(device);
+  const Result result = call();
+  if (result != cu::kSuccess || context == 0 || IsPrimaryActive(device)) {
     return result;
   }
-  const uint64_t context =
-      __atomic_exchange_n(&CurrentProcess()->primary[device], 0, __ATOMIC_RELAXED);
-  if (context != 0) {
-    ForgetContext(context);
+  ForgetContext(context);
+  const bool was_charged =
+      __atomic_exchange_n(&CurrentProcess()->primary[device], 0, __ATOMIC_RELAXED) != 0;
+  if (was_charged || TakeFoundContext(account)) {
     GiveBackContext(account);
   }
   return result;
@@ -236,18 +254,22 @@ KGPU_STAND_IN cuDevicePrimaryCtxRetain(cu::Context* context, cu::Device device) 
   return RetainPrimary(context, device);
 }
 KGPU_STAND_IN cuDevicePrimaryCtxRelease(cu::Device device) {
-  return AfterPrimary(device,
-                      KGPU_CALL_REAL(DevicePrimaryCtxReleaseFn, cuDevicePrimaryCtxRelease, device));
+  return LeavePrimary(device, [&] {
+    return KGPU_CALL_REAL(DevicePrimaryCtxReleaseFn, cuDevicePrimaryCtxRelease, device);
+  });
 }
 KGPU_STAND_IN cuDevicePrimaryCtxRelease_v2(cu::Device device) {
-  return AfterPrimary(
-      device, KGPU_CALL_REAL(DevicePrimaryCtxReleaseFn, cuDevicePrimaryCtxRelease_v2, device));
+  return LeavePrimary(device, [&] {
+    return KGPU_CALL_REAL(DevicePrimaryCtxReleaseFn, cuDevicePrimaryCtxRelease_v2, device);
+  });
 }
 KGPU_STAND_IN cuDevicePrimaryCtxReset(cu::Device device) {
-  return AfterPrimary(device,
-                      KGPU_CALL_REAL(DevicePrimaryCtxResetFn, cuDevicePrimaryCtxReset, device));
+  return LeavePrimary(device, [&] {
+    return KGPU_CALL_REAL(DevicePrimaryCtxResetFn, cuDevicePrimaryCtxReset, device);
+  });
 }
 KGPU_STAND_IN cuDevicePrimaryCtxReset_v2(cu::Device device) {
-  return AfterPrimary(device,
-                      KGPU_CALL_REAL(DevicePrimaryCtxResetFn, cuDevicePrimaryCtxReset_v2, device));
+  return LeavePrimary(device, [&] {
+    return KGPU_CALL_REAL(DevicePrimaryCtxResetFn, cuDevicePrimaryCtxReset_v2, device);
+  });
 }

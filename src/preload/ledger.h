@@ -2,7 +2,8 @@
 //
 // All processes of the container map the file and write it; the agent may read it. It is plain C,
 // fixed in size and versioned. A container can write anything into its ledger: a reader takes what
-// it finds for a claim of the container, and compares it with the driver's own numbers.
+// it finds for a claim of the container, and compares it with the driver's own numbers. It reads
+// with read(2): a file that the container cuts short would end whoever has mapped it.
 //
 // Who holds an entry holds an open-file-description lock (fcntl(2), F_OFD_SETLK) on the entry's
 // first byte. The kernel releases it when the last process with that descriptor ends or calls exec,

@@ -219,6 +219,15 @@ void ForEachPool(int account, Visit&& visit) {
   }
 }
 
+template <typename Visit>
+void ForEachGraphDevice(Visit&& visit) {
+  for (cu::Device device = 0; device < static_cast<cu::Device>(kMaxOrdinals); ++device) {
+    if (CurrentProcess()->graph_memory[device] != 0) {
+      visit(device);
+    }
+  }
+}
+
 }  // namespace
 
 void RefreshPools() {
@@ -228,6 +237,9 @@ void RefreshPools() {
     return;
   }
   ForEachPool(kUnlimited, [](cu::MemoryPool pool) { (void)SyncPool(pool, 0); });
+  if (__atomic_load_n(&process->has_graph_memory, __ATOMIC_RELAXED)) {
+    ForEachGraphDevice([](cu::Device device) { SyncGraphMemory(device, 0); });
+  }
 }
 
 void TrimPools(int account) {
@@ -239,12 +251,12 @@ void TrimPools(int account) {
   if (!__atomic_load_n(&process->has_graph_memory, __ATOMIC_RELAXED)) {
     return;
   }
-  for (cu::Device device = 0; device < static_cast<cu::Device>(kMaxOrdinals); ++device) {
-    if (process->graph_memory[device] != 0 && AccountOf(device) == account) {
+  ForEachGraphDevice([&](cu::Device device) {
+    if (AccountOf(device) == account) {
       (void)KGPU_CALL_REAL(DeviceGraphMemTrimFn, cuDeviceGraphMemTrim, device);
       SyncGraphMemory(device, 0);
     }
-  }
+  });
 }
 
 }  // namespace kgpu::preload

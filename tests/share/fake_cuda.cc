@@ -16,6 +16,7 @@ using cu::Result;
 namespace {
 
 constexpr uint64_t kTotal = uint64_t{80} << 30;
+constexpr uint64_t kPrimary = 0x1000;            // the primary context
 constexpr uint64_t kChunk = uint64_t{32} << 20;  // bytes that a pool takes from the GPU at a time
 
 struct Pool {
@@ -179,6 +180,9 @@ FAKE cuCtxGetCurrent(cu::Context* context) {
   return cu::kSuccess;
 }
 FAKE cuCtxSetCurrent(cu::Context context) {
+  if (reinterpret_cast<uint64_t>(context) == kPrimary && State().primary_users == 0) {
+    State().primary_users = 1;
+  }
   current_context = reinterpret_cast<uint64_t>(context);
   return cu::kSuccess;
 }
@@ -198,7 +202,7 @@ FAKE cuDevicePrimaryCtxRetain(cu::Context* context, cu::Device) {
     return cu::kNotInitialized;
   }
   ++State().primary_users;
-  *context = reinterpret_cast<cu::Context>(0x1000);
+  *context = reinterpret_cast<cu::Context>(kPrimary);
   return cu::kSuccess;
 }
 FAKE cuDevicePrimaryCtxRelease_v2(cu::Device) {

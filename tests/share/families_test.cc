@@ -136,6 +136,13 @@ TEST(ShareFamiliesTest, AContextThatNobodySawMadeIsChargedWithItsFirstAllocation
   ExpectFree("ctx-end adopt alloc:100", 20480 - 300 - 100);
 }
 
+TEST(ShareFamiliesTest, AResetFreesWhatWasInAPrimaryContextThatNobodySawMade) {
+  const Container container;
+  EXPECT_THAT(container.Steps("init primary-unseen alloc:5000 info primary-reset ctx info"),
+              HasSubstr("info 0 free=15180 total=20480 device=20480\nprimary-reset 0\nctx 0\n"
+                        "info 0 free=20180"));
+}
+
 TEST(ShareFamiliesTest, HeapsOfContextsCount) {
   ExpectFree("heap:1008", 20180 - 1000);
   ExpectFree("heap:1008 heap:108", 20180 - 100);
