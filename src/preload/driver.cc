@@ -204,7 +204,7 @@ void RedirectCopy(const ElfImage& copy) {
 }
 
 bool IsKnownName(const char* name) {
-  char base[96];
+  char base[96] = {};
   size_t size = Length(name);
   if (size >= sizeof(base)) {
     return false;
