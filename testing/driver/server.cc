@@ -272,6 +272,10 @@ StatusOr<std::string> StateServer::Execute(std::string_view command_line) {
     }
     return lines;
   }
+  if (command == "save") {
+    RETURN_IF_ERROR(SaveState(options_.root, *state_));
+    return std::string();
+  }
   if (command == "reload") {
     ASSIGN_OR_RETURN(const auto next, LoadState(options_.root));
     RETURN_IF_ERROR(Replace(*next));
