@@ -26,12 +26,14 @@ namespace {
 constexpr uint64_t kLimit = 1000;
 
 class AccountTest : public ::testing::Test {
+ public:
+  ~AccountTest() override { mine_.Close(); }
+
  protected:
   AccountTest() : path_(folder_.At("ledger")) {
     std::ofstream(path_).close();
     EXPECT_EQ(mine_.Open(path_.c_str(), kLimit), nullptr);
   }
-  ~AccountTest() override { mine_.Close(); }
 
   // A child that opens the ledger, does `work`, and ends as that says.
   pid_t Start(const std::function<void(Account&)>& work) const {
@@ -112,6 +114,7 @@ TEST_F(AccountTest, SurvivesKillsAtRandomMoments) {
   std::mt19937 random(7);
   for (int turn = 0; turn < 60; ++turn) {
     std::vector<pid_t> children;
+    children.reserve(4);
     for (int number = 0; number < 4; ++number) {
       children.push_back(Start([](Account& account) {
         for (;;) {
@@ -138,6 +141,7 @@ TEST_F(AccountTest, SurvivesKillsAtRandomMoments) {
 
 TEST_F(AccountTest, SharesAmongSixtyFourThreads) {
   std::vector<std::thread> threads;
+  threads.reserve(64);
   std::atomic<uint64_t> charged = 0;
   for (int number = 0; number < 64; ++number) {
     threads.emplace_back([&] {
@@ -185,8 +189,8 @@ TEST_F(AccountTest, DropsEntriesOfEarlierContainers) {
 TEST_F(AccountTest, KeepsAProcessThatClosedItsDescriptors) {
   int ready[2];
   int done[2];
-  ASSERT_EQ(pipe(ready), 0);
-  ASSERT_EQ(pipe(done), 0);
+  ASSERT_EQ(pipe2(ready, O_CLOEXEC), 0);
+  ASSERT_EQ(pipe2(done, O_CLOEXEC), 0);
   const pid_t child = Start([&](Account& account) {
     (void)account.Charge(600);
     for (int descriptor = 3; descriptor < 1000; ++descriptor) {
@@ -211,7 +215,7 @@ TEST_F(AccountTest, ForgetsAProcessThatCalledExec) {
   int charged[2];
   int done[2];
   ASSERT_EQ(pipe2(charged, O_CLOEXEC), 0);
-  ASSERT_EQ(pipe(done), 0);
+  ASSERT_EQ(pipe2(done, O_CLOEXEC), 0);
   ASSERT_EQ(mine_.Charge(100), Account::kCharged);
   const pid_t child = Start([&](Account& account) {
     (void)account.Charge(600);

@@ -17,7 +17,7 @@ namespace {
 
 const Hook kHooks[kHookCount] = {
 #define KGPU_HOOK(name, base, since, is_per_thread) \
-  {#name, #base, since, is_per_thread != 0, reinterpret_cast<void*>(&::name)},
+  {#name, #base, since, (is_per_thread) != 0, reinterpret_cast<void*>(&::name)},
 #include "src/preload/hooks.inc"
 #undef KGPU_HOOK
 };
@@ -59,10 +59,17 @@ enum State : uint32_t { kUnknown = 0, kClaimed = 1, kReady = 2 };
 
 // Where the driver is. Written once, by whoever claims it; a fork may keep it, for it is mapped at
 // the same place in the child.
-uint32_t g_state;
-constinit ElfImage g_driver{};
-void* g_real[kHookCount];
-void* g_helpers[kHelperCount];
+struct Driver {
+  uint32_t state;
+  ElfImage image;
+  void* real[kHookCount];
+  void* helpers[kHelperCount];
+};
+
+Driver& TheDriver() {
+  static constinit Driver driver{};
+  return driver;
+}
 
 // Loaded for good: our pointers lead into it.
 bool Pin(bool may_load) {
@@ -81,14 +88,14 @@ bool Pin(bool may_load) {
 
 void ReadDriver(const ElfImage& image) {
   for (uint32_t at = 0; at < kHookCount; ++at) {
-    g_real[at] = image.Find(kHooks[at].name);
+    TheDriver().real[at] = image.Find(kHooks[at].name);
   }
   for (uint32_t at = 0; at < kHelperCount; ++at) {
-    g_helpers[at] = image.Find(kHelperNames[at]);
+    TheDriver().helpers[at] = image.Find(kHelperNames[at]);
   }
-  g_driver = image;
+  TheDriver().image = image;
   for (uint32_t at = 0; at < kHookCount; ++at) {
-    if (g_real[at] != nullptr && !image.Redirect(kHooks[at].name, kHooks[at].function)) {
+    if (TheDriver().real[at] != nullptr && !image.Redirect(kHooks[at].name, kHooks[at].function)) {
       static bool said;
       SayOnce(&said, Line().Add("libcuda.so.1 cannot be changed in memory: libraries opened with "
                                 "RTLD_DEEPBIND may pass by the limit"));
@@ -97,7 +104,7 @@ void ReadDriver(const ElfImage& image) {
 }
 
 bool Ensure(bool may_load) {
-  if (__atomic_load_n(&g_state, __ATOMIC_ACQUIRE) == kReady) {
+  if (__atomic_load_n(&TheDriver().state, __ATOMIC_ACQUIRE) == kReady) {
     return true;
   }
   if (!Pin(may_load)) {
@@ -108,20 +115,20 @@ bool Ensure(bool may_load) {
     return false;
   }
   uint32_t seen = kUnknown;
-  if (__atomic_compare_exchange_n(&g_state, &seen, kClaimed, false, __ATOMIC_ACQUIRE,
+  if (__atomic_compare_exchange_n(&TheDriver().state, &seen, kClaimed, false, __ATOMIC_ACQUIRE,
                                   __ATOMIC_ACQUIRE)) {
     ReadDriver(image);
-    __atomic_store_n(&g_state, kReady, __ATOMIC_RELEASE);
+    __atomic_store_n(&TheDriver().state, kReady, __ATOMIC_RELEASE);
     return true;
   }
   // Whoever claimed it waits for nobody; only the child of a fork in the middle of this finds no
   // end.
   constexpr int kMaxWaits = 5000;  // of a millisecond
   for (int waits = 0; waits < kMaxWaits; ++waits) {
-    if (__atomic_load_n(&g_state, __ATOMIC_ACQUIRE) == kReady) {
+    if (__atomic_load_n(&TheDriver().state, __ATOMIC_ACQUIRE) == kReady) {
       return true;
     }
-    FutexWait(&g_state, kClaimed, 1, false);
+    FutexWait(&TheDriver().state, kClaimed, 1, false);
   }
   return false;
 }
@@ -173,23 +180,23 @@ bool LoadDriver() {
 }
 
 void* RealAddress(HookId id) {
-  return EnsureDriver() ? g_real[id] : nullptr;
+  return EnsureDriver() ? TheDriver().real[id] : nullptr;
 }
 
 void* HelperAddress(HelperId id) {
-  return EnsureDriver() ? g_helpers[id] : nullptr;
+  return EnsureDriver() ? TheDriver().helpers[id] : nullptr;
 }
 
 void* TargetOf(const char* name) {
   const HookId id = FindHook(name);
   if (id != kHookCount) {
-    return g_real[id] != nullptr ? kHooks[id].function : nullptr;
+    return TheDriver().real[id] != nullptr ? kHooks[id].function : nullptr;
   }
-  return g_driver.Find(name);
+  return TheDriver().image.Find(name);
 }
 
 const ElfImage& DriverImage() {
-  return g_driver;
+  return TheDriver().image;
 }
 
 void RedirectCopy(const ElfImage& copy) {

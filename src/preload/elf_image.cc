@@ -40,7 +40,7 @@ int VisitObject(dl_phdr_info* info, size_t /*size*/, void* data) {
     if (header.p_type != PT_DYNAMIC) {
       continue;
     }
-    const auto* dynamic = reinterpret_cast<const ElfW(Dyn)*>(info->dlpi_addr + header.p_vaddr);
+    const auto* dynamic = PointerTo<const ElfW(Dyn)>(info->dlpi_addr + header.p_vaddr);
     const ElfImage image(info->dlpi_addr, dynamic);
     if (image.is_ok() && Equal(image.soname(), search->soname)) {
       search->found = image;
@@ -58,22 +58,22 @@ ElfImage::ElfImage(uintptr_t base, const ElfW(Dyn) * dynamic) : base_(base) {
     const uintptr_t address = AddressOf(base, dynamic->d_un.d_ptr);
     switch (dynamic->d_tag) {
       case DT_SYMTAB:
-        symbols_ = reinterpret_cast<const ElfW(Sym)*>(address);
+        symbols_ = PointerTo<const ElfW(Sym)>(address);
         break;
       case DT_STRTAB:
-        strings_ = reinterpret_cast<const char*>(address);
+        strings_ = PointerTo<const char>(address);
         break;
       case DT_GNU_HASH:
-        gnu_hash_ = reinterpret_cast<const uint32_t*>(address);
+        gnu_hash_ = PointerTo<const uint32_t>(address);
         break;
       case DT_RELA:
-        relocations_ = reinterpret_cast<const ElfW(Rela)*>(address);
+        relocations_ = PointerTo<const ElfW(Rela)>(address);
         break;
       case DT_RELASZ:
         relocations_size_ = dynamic->d_un.d_val;
         break;
       case DT_JMPREL:
-        plt_relocations_ = reinterpret_cast<const ElfW(Rela)*>(address);
+        plt_relocations_ = PointerTo<const ElfW(Rela)>(address);
         break;
       case DT_PLTRELSZ:
         plt_relocations_size_ = dynamic->d_un.d_val;
@@ -130,7 +130,7 @@ size_t ElfImage::SymbolCount() const {
 
 void* ElfImage::Find(const char* name) const {
   const ElfW(Sym)* symbol = is_ok() ? FindSymbol(name) : nullptr;
-  return symbol == nullptr ? nullptr : reinterpret_cast<void*>(base_ + symbol->st_value);
+  return symbol == nullptr ? nullptr : PointerTo<void>(base_ + symbol->st_value);
 }
 
 bool ElfImage::Redirect(const char* name, const void* target) const {
@@ -142,8 +142,8 @@ bool ElfImage::Redirect(const char* name, const void* target) const {
 
 // How the page was mapped, from the program headers in front of the object.
 int ElfImage::Protection(uintptr_t address) const {
-  const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(base_);
-  const auto* segments = reinterpret_cast<const ElfW(Phdr)*>(base_ + header->e_phoff);
+  const auto* header = PointerTo<const ElfW(Ehdr)>(base_);
+  const auto* segments = PointerTo<const ElfW(Phdr)>(base_ + header->e_phoff);
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   int protection = -1;
   for (int at = 0; at < header->e_phnum; ++at) {
@@ -164,12 +164,12 @@ int ElfImage::Protection(uintptr_t address) const {
 bool ElfImage::Write(uintptr_t address, uint64_t value) const {
   const int protection = Protection(address);
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  auto* start = reinterpret_cast<void*>(address & ~(page - 1));
+  auto* start = PointerTo<void>(address & ~(page - 1));
   if (protection < 0 ||
       ((protection & PROT_WRITE) == 0 && mprotect(start, page, protection | PROT_WRITE) != 0)) {
     return false;
   }
-  __atomic_store_n(reinterpret_cast<uint64_t*>(address), value, __ATOMIC_RELEASE);
+  __atomic_store_n(PointerTo<uint64_t>(address), value, __ATOMIC_RELEASE);
   if ((protection & PROT_WRITE) == 0) {
     (void)mprotect(start, page, protection);
   }
@@ -188,8 +188,10 @@ void* FindInLibc(const char* name) {
   return found != nullptr ? found : FindImage("libdl.so.2").Find(name);
 }
 
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
 extern "C" const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern "C" const char _end[] __attribute__((visibility("hidden")));
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 bool IsOurs(const void* address) {
   return address >= static_cast<const void*>(&__ehdr_start[0]) &&

@@ -9,6 +9,12 @@
 
 namespace kgpu::preload {
 
+// Addresses of mapped objects are numbers in their tables.
+template <typename T>
+T* PointerTo(uintptr_t address) {
+  return reinterpret_cast<T*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
 // A view of memory that the loader owns: valid as long as the object stays loaded.
 class ElfImage {
  public:

@@ -65,7 +65,7 @@ void AddGraph(cu::Graph graph, int depth, GraphNeeds* needs) {
       AddGraph(child, depth + 1, needs);
     }
   }
-  UnmapMemory(nodes, size);
+  UnmapMemory(static_cast<void*>(nodes), size);
 }
 
 // What the launch may need on top of what is reserved already.

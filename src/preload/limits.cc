@@ -55,17 +55,8 @@ const char* ReadDevice(const Word& value, Limits* limits) {
   return nullptr;
 }
 
-// One line; `has_version` becomes true when it is the version.
-const char* ReadLine(const Word& key, const Word& value, Limits* limits, bool* has_version) {
-  uint64_t number = 0;
-  const bool is_number = ParseNumber(value, &number);
-  if (Is(key, "version")) {
-    *has_version = true;
-    return is_number && number == 1 ? nullptr : "version: only 1 is known: update kgpu";
-  }
-  if (Is(key, "device")) {
-    return ReadDevice(value, limits);
-  }
+// Keys whose values are numbers. Returns null for others, too.
+const char* ReadNumber(const Word& key, bool is_number, uint64_t number, Limits* limits) {
   if (Is(key, "memory")) {
     limits->memory = number;
     return is_number && number > 0 ? nullptr : "memory: want a number of bytes above 0";
@@ -82,11 +73,25 @@ const char* ReadLine(const Word& key, const Word& value, Limits* limits, bool* h
     limits->compute = static_cast<uint32_t>(number);
     return is_number && number >= 1 && number <= 100 ? nullptr : "compute: want 1 to 100";
   }
+  return nullptr;
+}
+
+// One line; `has_version` becomes true when it is the version.
+const char* ReadLine(const Word& key, const Word& value, Limits* limits, bool* has_version) {
+  uint64_t number = 0;
+  const bool is_number = ParseNumber(value, &number);
+  if (Is(key, "version")) {
+    *has_version = true;
+    return is_number && number == 1 ? nullptr : "version: only 1 is known: update kgpu";
+  }
+  if (Is(key, "device")) {
+    return ReadDevice(value, limits);
+  }
   if (Is(key, "unknown")) {
     limits->may_call_unknown = Is(value, "flag");
     return Is(value, "flag") || Is(value, "refuse") ? nullptr : "unknown: want refuse or flag";
   }
-  return nullptr;
+  return ReadNumber(key, is_number, number, limits);
 }
 
 Word NextWord(const char* text, size_t end, size_t* at) {

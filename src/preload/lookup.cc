@@ -42,20 +42,24 @@ struct Loader {
   void* dladdr1;
   bool is_found;
 };
-Loader g_loader;
+
+Loader& TheLoader() {
+  static constinit Loader loader{};
+  return loader;
+}
 
 const Loader& GetLoader() {
-  if (!__atomic_load_n(&g_loader.is_found, __ATOMIC_ACQUIRE)) {
+  if (!__atomic_load_n(&TheLoader().is_found, __ATOMIC_ACQUIRE)) {
     // Every thread finds the same addresses.
-    g_loader.dlsym = FindInLibc("dlsym");
-    g_loader.dlvsym = FindInLibc("dlvsym");
-    g_loader.dlopen = FindInLibc("dlopen");
-    g_loader.dlmopen = FindInLibc("dlmopen");
-    g_loader.dlclose = FindInLibc("dlclose");
-    g_loader.dladdr1 = FindInLibc("dladdr1");
-    __atomic_store_n(&g_loader.is_found, g_loader.dlsym != nullptr, __ATOMIC_RELEASE);
+    TheLoader().dlsym = FindInLibc("dlsym");
+    TheLoader().dlvsym = FindInLibc("dlvsym");
+    TheLoader().dlopen = FindInLibc("dlopen");
+    TheLoader().dlmopen = FindInLibc("dlmopen");
+    TheLoader().dlclose = FindInLibc("dlclose");
+    TheLoader().dladdr1 = FindInLibc("dladdr1");
+    __atomic_store_n(&TheLoader().is_found, TheLoader().dlsym != nullptr, __ATOMIC_RELEASE);
   }
-  return g_loader;
+  return TheLoader();
 }
 
 void* ReturnNull() {
@@ -110,8 +114,6 @@ void* LoaderEntry(const char* name) {
   return Equal(name, "dlmopen") ? reinterpret_cast<void*>(&kgpu_dlmopen) : nullptr;
 }
 
-bool g_said_no_driver;
-
 // Where no object is named, a look-up would find our own entries even without any driver.
 Decision DecideByScope(const char* name, void* next) {
   const HookId id = FindHook(name);
@@ -139,8 +141,9 @@ Decision DecideFound(const char* name, const void* found, void* next) {
     return GoOn(next);
   }
   if (!LoadDriver()) {
-    SayOnce(&g_said_no_driver, Line().Add("libcuda.so.1 is loaded, but not where programs find it: "
-                                          "its functions are refused"));
+    static bool said;
+    SayOnce(&said, Line().Add("libcuda.so.1 is loaded, but not where programs find it: "
+                              "its functions are refused"));
     return GoOn(reinterpret_cast<void*>(&FailLookup));
   }
   if (!IsKnownName(name) && !MayUseUnknown("driver function", name)) {

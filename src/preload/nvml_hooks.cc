@@ -17,7 +17,11 @@ struct NvmlFunctions {
   nvml::DeviceGetMemoryInfoFn* get_memory;
   nvml::DeviceGetMemoryInfoV2Fn* get_memory_v2;
 };
-NvmlFunctions g_nvml;
+
+NvmlFunctions& Nvml() {
+  static constinit NvmlFunctions functions{};
+  return functions;
+}
 
 template <typename Fn>
 void Find(const ElfImage& image, const char* name, Fn** function) {
@@ -27,21 +31,21 @@ void Find(const ElfImage& image, const char* name, Fn** function) {
 }
 
 void FindAll(const ElfImage& image) {
-  Find(image, "nvmlDeviceGetUUID", &g_nvml.get_uuid);
-  Find(image, "nvmlDeviceGetMemoryInfo", &g_nvml.get_memory);
-  Find(image, "nvmlDeviceGetMemoryInfo_v2", &g_nvml.get_memory_v2);
+  Find(image, "nvmlDeviceGetUUID", &Nvml().get_uuid);
+  Find(image, "nvmlDeviceGetMemoryInfo", &Nvml().get_memory);
+  Find(image, "nvmlDeviceGetMemoryInfo_v2", &Nvml().get_memory_v2);
 }
 
 bool IsFound() {
-  if (__atomic_load_n(&g_nvml.get_uuid, __ATOMIC_RELAXED) == nullptr) {
+  if (__atomic_load_n(&Nvml().get_uuid, __ATOMIC_RELAXED) == nullptr) {
     FindAll(FindImage(kNvmlSoname));
   }
-  return g_nvml.get_uuid != nullptr;
+  return Nvml().get_uuid != nullptr;
 }
 
 int AccountOfDevice(nvml::Device device) {
   char uuid[nvml::kUuidV2Size] = {};
-  if (g_nvml.get_uuid(device, uuid, sizeof(uuid)) != nvml::kSuccess) {
+  if (Nvml().get_uuid(device, uuid, sizeof(uuid)) != nvml::kSuccess) {
     return kUnlimited;
   }
   return AccountOfUuid(uuid);
@@ -70,10 +74,10 @@ void ShowSlice(nvml::Device device, Memory* memory) {
 #define KGPU_NVML_STAND_IN extern "C" __attribute__((visibility("default"))) kgpu::nvml::Return
 
 KGPU_NVML_STAND_IN nvmlDeviceGetMemoryInfo(kgpu::nvml::Device device, kgpu::nvml::Memory* memory) {
-  if (!kgpu::preload::IsFound() || kgpu::preload::g_nvml.get_memory == nullptr) {
+  if (!kgpu::preload::IsFound() || kgpu::preload::Nvml().get_memory == nullptr) {
     return kgpu::nvml::kErrorFunctionNotFound;
   }
-  const kgpu::nvml::Return result = kgpu::preload::g_nvml.get_memory(device, memory);
+  const kgpu::nvml::Return result = kgpu::preload::Nvml().get_memory(device, memory);
   if (result == kgpu::nvml::kSuccess) {
     kgpu::preload::ShowSlice(device, memory);
   }
@@ -82,10 +86,10 @@ KGPU_NVML_STAND_IN nvmlDeviceGetMemoryInfo(kgpu::nvml::Device device, kgpu::nvml
 
 KGPU_NVML_STAND_IN nvmlDeviceGetMemoryInfo_v2(kgpu::nvml::Device device,
                                               kgpu::nvml::MemoryV2* memory) {
-  if (!kgpu::preload::IsFound() || kgpu::preload::g_nvml.get_memory_v2 == nullptr) {
+  if (!kgpu::preload::IsFound() || kgpu::preload::Nvml().get_memory_v2 == nullptr) {
     return kgpu::nvml::kErrorFunctionNotFound;
   }
-  const kgpu::nvml::Return result = kgpu::preload::g_nvml.get_memory_v2(device, memory);
+  const kgpu::nvml::Return result = kgpu::preload::Nvml().get_memory_v2(device, memory);
   if (result == kgpu::nvml::kSuccess) {
     kgpu::preload::ShowSlice(device, memory);
   }

@@ -27,11 +27,23 @@ struct Configuration {
   bool may_call_unknown;
   DeviceLimit devices[kMaxSlots];
 };
-constinit Configuration g_configuration{};
+
+Configuration& TheConfiguration() {
+  static constinit Configuration configuration{};
+  return configuration;
+}
+
 constexpr int kMaxWaits = 5000;  // of a millisecond
 
-Process* g_process;
-bool g_has_no_wipe;  // Linux before 4.14: a fork is noticed by the process's number
+struct ProcessState {
+  Process* process;
+  bool has_no_wipe;  // Linux before 4.14: a fork is noticed by the process's number
+};
+
+ProcessState& TheProcess() {
+  static constinit ProcessState state{};
+  return state;
+}
 
 Line SlotPath(uint32_t slot, const char* name) {
   Line path;
@@ -82,7 +94,7 @@ void ReadConfiguration(Configuration* configuration) {
 }
 
 Configuration& GetConfiguration() {
-  Configuration& it = g_configuration;
+  Configuration& it = TheConfiguration();
   if (__atomic_load_n(&it.state, __ATOMIC_ACQUIRE) == kRead) {
     return it;
   }
@@ -111,10 +123,10 @@ Process* MakeProcess() {
   auto* made = static_cast<Process*>(MapMemory(sizeof(Process), true));
   if (made == nullptr) {
     made = static_cast<Process*>(MapMemory(sizeof(Process), false));
-    __atomic_store_n(&g_has_no_wipe, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&TheProcess().has_no_wipe, true, __ATOMIC_RELAXED);
   }
   Process* seen = nullptr;
-  if (made != nullptr && !__atomic_compare_exchange_n(&g_process, &seen, made, false,
+  if (made != nullptr && !__atomic_compare_exchange_n(&TheProcess().process, &seen, made, false,
                                                       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     UnmapMemory(made, sizeof(Process));
     return seen;
@@ -163,15 +175,15 @@ int LookUp(cu::Device device, bool* is_final) {
 }  // namespace
 
 Process* CurrentProcess() {
-  Process* process = __atomic_load_n(&g_process, __ATOMIC_ACQUIRE);
+  Process* process = __atomic_load_n(&TheProcess().process, __ATOMIC_ACQUIRE);
   if (process == nullptr) {
     process = MakeProcess();
   }
-  if (process != nullptr && __atomic_load_n(&g_has_no_wipe, __ATOMIC_RELAXED)) {
+  if (process != nullptr && __atomic_load_n(&TheProcess().has_no_wipe, __ATOMIC_RELAXED)) {
     const int32_t pid = Pid();
     if (process->pid != 0 && process->pid != pid) {
       process = static_cast<Process*>(MapMemory(sizeof(Process), false));
-      __atomic_store_n(&g_process, process, __ATOMIC_RELEASE);
+      __atomic_store_n(&TheProcess().process, process, __ATOMIC_RELEASE);
     }
     if (process != nullptr) {
       process->pid = pid;
@@ -186,7 +198,7 @@ uint32_t LimitCount() {
 }
 
 DeviceLimit& LimitOf(int account) {
-  return g_configuration.devices[account];
+  return TheConfiguration().devices[account];
 }
 
 bool MayCallUnknown() {
