@@ -266,7 +266,9 @@ Account::Outcome Account::Charge(uint64_t bytes) {
   if (is_ok) {
     mine_ += bytes;
     ledger_->entries[entry_].used = mine_;
-    ledger_->header.total += bytes;
+    LedgerHeader& header = ledger_->header;
+    header.total += bytes;
+    header.peak = header.total > header.peak ? header.total : header.peak;
   } else {
     ++ledger_->header.refused;
   }

@@ -31,7 +31,8 @@ struct LedgerHeader {
   uint64_t refused;   // charges that were refused
   uint64_t sweeps;    // times that dead entries were looked for
   uint64_t repaired;  // times that impossible values were replaced
-  uint64_t spare[9];
+  uint64_t peak;      // bytes: the largest total so far
+  uint64_t spare[8];
 };
 static_assert(sizeof(LedgerHeader) == 128);
 

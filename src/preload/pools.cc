@@ -215,7 +215,7 @@ void ForEachPool(int account, Visit&& visit) {
     });
   }
   for (uint32_t at = 0; at < count; ++at) {
-    visit(reinterpret_cast<cu::MemoryPool>(pools[at]));
+    visit(reinterpret_cast<cu::MemoryPool>(pools[at]));  // NOLINT(performance-no-int-to-ptr)
   }
 }
 

@@ -137,6 +137,10 @@ const std::map<std::string, Step> kSteps = {
      [](Client& client, uint64_t) {
        return Call<cu::CtxCreateFn>("cuCtxCreate_v2", &client.context, 0U, 0);
      }},
+    {"ctx-on-second",
+     [](Client& client, uint64_t) {
+       return Call<cu::CtxCreateFn>("cuCtxCreate_v2", &client.context, 0U, 1);
+     }},
     {"ctx-end", [](Client& client,
                    uint64_t) { return Call<cu::CtxDestroyFn>("cuCtxDestroy_v2", client.context); }},
     {"primary",
@@ -378,6 +382,21 @@ const std::map<std::string, Step> kSteps = {
     {"graph-trim",
      [](Client&, uint64_t) { return Call<cu::DeviceGraphMemTrimFn>("cuDeviceGraphMemTrim", 0); }},
     {"threads", &Threads},
+    {"race",  // takes pieces until there is none left, frees them, a hundred times
+     [](Client&, uint64_t bytes) {
+       auto* alloc = reinterpret_cast<cu::MemAllocFn*>(Find("cuMemAlloc_v2"));
+       auto* free_it = reinterpret_cast<cu::MemFreeFn*>(Find("cuMemFree_v2"));
+       for (int turn = 0; turn < 100; ++turn) {
+         std::vector<cu::DevicePointer> pieces(1);
+         while (alloc(&pieces.back(), bytes) == cu::kSuccess) {
+           pieces.push_back(0);
+         }
+         for (const cu::DevicePointer piece : pieces) {
+           (void)free_it(piece);
+         }
+       }
+       return 0;
+     }},
     {"future",
      [](Client&, uint64_t bytes) {
        cu::DevicePointer pointer = 0;

@@ -78,7 +78,7 @@ class ShareContainerTest : public ::testing::Test {
            R"(", "options": ["bind", ")" + mode + "\"]}";
   }
 
-  Outcome Run(const Options& options) {
+  void WriteConfig(const Options& options) const {
     const std::string slot = "/usr/lib/kgpu/slots/0/";
     const std::string user = std::to_string(options.user);
     root_.WriteFile(
@@ -92,6 +92,9 @@ class ShareContainerTest : public ::testing::Test {
             Mount(root_.At("slots/0/limits"), slot + "limits", "ro") + ", " +
             Mount(root_.At("slots/0/ledger"), slot + "ledger", "rw") +
             R"(], "linux": {"namespaces": [{"type": "pid"}, {"type": "mount"}]}})");
+  }
+  Outcome Run(const Options& options) const {
+    WriteConfig(options);
     return Shell("cd " + root_.path() + " && runc --root " + root_.At("runc") + " run kgpu-share-" +
                  std::to_string(getpid()));
   }
@@ -119,6 +122,18 @@ TEST_F(ShareContainerTest, OneContainerIsOneLimitForAllItsProcesses) {
   // One may have ended before the other began; together they never have more than there is.
   EXPECT_THAT(both.text, HasSubstr("linked "));
   EXPECT_LE(Header().total, 20480 * kMiB);
+}
+
+// As kubectl exec and SSH do: not a child of the container's first process.
+TEST_F(ShareContainerTest, HoldsForProcessesThatJoinLater) {
+  const std::string name = "kgpu-share-" + std::to_string(getpid());
+  const std::string runc = "runc --root " + root_.At("runc") + " ";
+  WriteConfig({.arguments = R"("/bin/sh", "-c", "cat /tmp/wait")"});
+  ASSERT_EQ(mkfifo((root_.At("rootfs") + "/tmp/wait").c_str(), 0600), 0);
+  const Outcome joined =
+      Shell("cd " + root_.path() + " && " + runc + "run -d " + name + " >/dev/null </dev/null && " +
+            runc + "exec " + name + " share_linked_client; " + runc + "delete -f " + name);
+  EXPECT_EQ(joined.text, kPieces);
 }
 
 TEST_F(ShareContainerTest, HoldsForSetuidProgramsOfOtherUsers) {

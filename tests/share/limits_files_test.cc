@@ -19,6 +19,13 @@ TEST(ShareLimitsTest, SlotsOfOneGpuAddUp) {
               EndsWith("alloc 0\ninfo 0 free=420 total=30720 device=30720\n"));
 }
 
+TEST(ShareLimitsTest, MigDevicesAreFoundByTheirUuids) {
+  const Container container;
+  container.Write(0, "version 1\ndevice MIG-00112233-4455-6677-8899-aabbccddeeff\nmemory " +
+                         std::to_string(1024 * kMiB) + "\n");
+  EXPECT_THAT(container.Steps("init ctx alloc:1024 alloc:1"), EndsWith("alloc 0\nalloc 2\n"));
+}
+
 TEST(ShareLimitsTest, SaysWhenAGpuHasNoSlot) {
   const Container container;
   container.Write(0, "version 1\ndevice GPU-ffffffff-ffff-ffff-ffff-ffffffffffff\nmemory 1\n");

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "testing/shell.h"
 #include "tests/share/container.h"
 
 namespace kgpu::share {
@@ -69,6 +70,18 @@ TEST(ShareProcessesTest, SixtyFourThreadsLeaveNothingBehind) {
   const Container container;
   EXPECT_THAT(container.Steps("init ctx threads:1000 info"),
               EndsWith("threads 0\ninfo 0 free=20180 total=20480 device=20480\n"));
+}
+
+// Whoever looks first and adds afterwards gives the last piece to two.
+TEST(ShareProcessesTest, ProcessesThatRaceGetNoMoreThanThereIs) {
+  const Container container;
+  const std::string one = container.Command("share_client dlsym init ctx race:512");
+  const Outcome all = Shell("for turn in $(seq 12); do " + one + " & done; wait");
+  EXPECT_THAT(all.text, HasSubstr("race 0\n"));
+  const preload::LedgerHeader header = container.ReadLedger().header;
+  EXPECT_LE(header.peak, 20480 * kMiB);
+  EXPECT_GT(header.peak, (20480 - 512) * kMiB);  // all of it was in use at some time
+  EXPECT_GT(header.refused, 0U);
 }
 
 TEST(ShareProcessesTest, AThousandProcessesOverTheLifeOfAContainer) {

@@ -26,14 +26,14 @@ class ShareSimulatedDriverTest : public ::testing::Test {
   ShareSimulatedDriverTest() {
     constexpr unsigned kNoDriver = 511;
     unsigned minor = 0;
-    for (const char* node : {"dev/nvidiactl", "dev/nvidia-uvm", "dev/nvidia0"}) {
+    for (const char* node : {"dev/nvidiactl", "dev/nvidia-uvm", "dev/nvidia0", "dev/nvidia1"}) {
       has_nodes_ = has_nodes_ && root_.MakeCharDevice(node, kNoDriver, minor++);
     }
     (void)chmod(root_.path().c_str(), 0755);
     root_.MakeDir("usr/lib64");
     std::filesystem::copy_file(KGPU_CUDA_LIBRARY, root_.At("usr/lib64/libcuda.so.1"));
     std::filesystem::copy_file(KGPU_NVIDIA_ML, root_.At("usr/lib64/libnvidia-ml.so.1"));
-    server_ = std::make_unique<sim::RunningServer>(root_.path(), *sim::SampleState(1));
+    server_ = std::make_unique<sim::RunningServer>(root_.path(), *sim::SampleState(2));
   }
   void SetUp() override {
     if (!has_nodes_) {
@@ -150,6 +150,18 @@ TEST_F(ShareSimulatedDriverTest, ManyThreadsAndProcessesStayWithinTheLimit) {
   EXPECT_THAT(container->Steps("init ctx threads:1000 info alloc:9000"),
               EndsWith("free=" + std::to_string(10480 - 2 * kContext) +
                        " total=20480 device=20480\nalloc 0\n"));
+}
+
+TEST_F(ShareSimulatedDriverTest, EachGpuHasItsOwnLimit) {
+  const auto container = Start();
+  container->Write(1, "version 1\ndevice GPU-00000000-0000-0000-0000-000000000001\nmemory " +
+                          std::to_string(10240 * kMiB) + "\ncontext " +
+                          std::to_string(kContext * kMiB) + "\n");
+  EXPECT_THAT(container->Steps("init ctx alloc:20000 ctx-on-second info alloc:9900 alloc:100"),
+              EndsWith("info 0 free=" + std::to_string(10240 - kContext) +
+                       " total=10240 device=20480\nalloc 0\nalloc 2\n"));
+  EXPECT_EQ(container->ReadLedger(0).header.total, (20000 + kContext) * kMiB);
+  EXPECT_EQ(container->ReadLedger(1).header.total, (9900 + kContext) * kMiB);
 }
 
 TEST_F(ShareSimulatedDriverTest, NvmlShowsTheSlice) {
