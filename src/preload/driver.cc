@@ -148,6 +148,15 @@ HookId FindHook(const char* name) {
   return kHookCount;
 }
 
+HookId FindHookByAddress(const void* function) {
+  for (uint32_t at = 0; at < kHookCount; ++at) {
+    if (TheDriver().real[at] == function && function != nullptr) {
+      return static_cast<HookId>(at);
+    }
+  }
+  return kHookCount;
+}
+
 HookId FindHookByBase(const char* base, int version, bool is_per_thread) {
   HookId best = kHookCount;
   int best_since = 0;

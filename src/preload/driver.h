@@ -53,6 +53,8 @@ struct Hook {
 const Hook& HookOf(HookId id);
 // The stand-in for an exported name, or kHookCount.
 HookId FindHook(const char* name);
+// The stand-in for a function of the driver itself, or kHookCount.
+HookId FindHookByAddress(const void* function);
 // The newest one for a name without its version, as of `version`; kHookCount if there is none.
 HookId FindHookByBase(const char* base, int version, bool is_per_thread);
 

@@ -66,6 +66,9 @@ ElfImage::ElfImage(uintptr_t base, const ElfW(Dyn) * dynamic) : base_(base) {
       case DT_GNU_HASH:
         gnu_hash_ = PointerTo<const uint32_t>(address);
         break;
+      case DT_HASH:
+        hash_ = PointerTo<const uint32_t>(address);
+        break;
       case DT_RELA:
         relocations_ = PointerTo<const ElfW(Rela)>(address);
         break;
@@ -90,8 +93,14 @@ ElfImage::ElfImage(uintptr_t base, const ElfW(Dyn) * dynamic) : base_(base) {
   }
 }
 
+bool ElfImage::Defines(uint32_t symbol, const char* name) const {
+  const ElfW(Sym)& found = symbols_[symbol];
+  return found.st_shndx != SHN_UNDEF && found.st_value != 0 &&
+         Equal(strings_ + found.st_name, name);
+}
+
 // Source: "ELF: GNU hash" as glibc's dl-lookup.c reads it.
-const ElfW(Sym) * ElfImage::FindSymbol(const char* name) const {
+const ElfW(Sym) * ElfImage::FindByGnuHash(const char* name) const {
   const GnuHash hash = ReadGnuHash(gnu_hash_);
   uint32_t wanted = 5381;
   for (const char* letter = name; *letter != '\0'; ++letter) {
@@ -104,16 +113,31 @@ const ElfW(Sym) * ElfImage::FindSymbol(const char* name) const {
   for (bool is_last = false; !is_last; ++at) {
     const uint32_t found = hash.chains[at - hash.first_symbol];
     is_last = (found & 1) != 0;
-    const ElfW(Sym)& symbol = symbols_[at];
-    if ((found | 1) == (wanted | 1) && symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 &&
-        Equal(strings_ + symbol.st_name, name)) {
-      return &symbol;
+    if ((found | 1) == (wanted | 1) && Defines(at, name)) {
+      return &symbols_[at];
+    }
+  }
+  return nullptr;
+}
+
+// Objects with the older table only are searched from end to end: it happens once for each name.
+const ElfW(Sym) * ElfImage::FindSymbol(const char* name) const {
+  if (gnu_hash_ != nullptr) {
+    return FindByGnuHash(name);
+  }
+  const size_t count = SymbolCount();
+  for (uint32_t at = 1; at < count; ++at) {
+    if (Defines(at, name)) {
+      return &symbols_[at];
     }
   }
   return nullptr;
 }
 
 size_t ElfImage::SymbolCount() const {
+  if (hash_ != nullptr) {
+    return hash_[1];  // the number of chains is that of symbols. Source: System V ABI, "Hash Table"
+  }
   const GnuHash hash = ReadGnuHash(gnu_hash_);
   uint32_t last = 0;
   for (uint32_t at = 0; at < hash.bucket_count; ++at) {

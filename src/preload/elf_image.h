@@ -22,7 +22,9 @@ class ElfImage {
   // `base` is what the loader adds to the object's addresses, `dynamic` its dynamic section.
   ElfImage(uintptr_t base, const ElfW(Dyn) * dynamic);
 
-  bool is_ok() const { return symbols_ != nullptr && strings_ != nullptr && gnu_hash_ != nullptr; }
+  bool is_ok() const {
+    return symbols_ != nullptr && strings_ != nullptr && (gnu_hash_ != nullptr || hash_ != nullptr);
+  }
   uintptr_t base() const { return base_; }
   const char* soname() const { return soname_; }
   // The address of a function or object that it defines; null if it does not.
@@ -49,6 +51,8 @@ class ElfImage {
 
  private:
   const ElfW(Sym) * FindSymbol(const char* name) const;
+  const ElfW(Sym) * FindByGnuHash(const char* name) const;
+  bool Defines(uint32_t symbol, const char* name) const;
   size_t SymbolCount() const;
   // Writes one word of the object, whatever the protection of its page.
   bool Write(uintptr_t address, uint64_t value) const;
@@ -73,6 +77,7 @@ class ElfImage {
   const char* strings_ = nullptr;
   const char* soname_ = "";
   const uint32_t* gnu_hash_ = nullptr;
+  const uint32_t* hash_ = nullptr;
   const ElfW(Rela) * relocations_ = nullptr;
   const ElfW(Rela) * plt_relocations_ = nullptr;
   size_t relocations_size_ = 0;

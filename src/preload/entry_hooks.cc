@@ -26,8 +26,10 @@ bool Replace(const char* name, int version, uint64_t flags, void** function) {
   if (!IsKnownName(name) || !IsSameAsKnown(name, version, flags, *function)) {
     return MayUseUnknown("driver function", name);
   }
-  HookId id = FindHookByBase(name, known_version, is_per_thread);
-  // A name with its version is taken as it is, too.
+  // What cuGetProcAddress hands out is mostly what the driver exports. Else the name decides, which
+  // may have its version, too.
+  HookId id = FindHookByAddress(*function);
+  id = id == kHookCount ? FindHookByBase(name, known_version, is_per_thread) : id;
   id = id == kHookCount ? FindHook(name) : id;
   if (id != kHookCount) {
     *function = HookOf(id).function;

@@ -217,3 +217,6 @@ KGPU_STAND_IN cuEventSynchronize(cu::Event event) {
 KGPU_STAND_IN cuCtxSynchronize() {
   return AfterWait(KGPU_CALL_REAL(CtxSynchronizeFn, cuCtxSynchronize));
 }
+KGPU_STAND_IN cuCtxSynchronize_v2(cu::Context context) {
+  return AfterWait(KGPU_CALL_REAL(CtxDestroyFn, cuCtxSynchronize_v2, context));
+}
