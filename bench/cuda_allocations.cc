@@ -130,6 +130,9 @@ int Main(const char* library, size_t rounds) {
     fprintf(stderr, "cuda-allocations: %s: no context on the first GPU: %s\n", library, dlerror());
     return 1;
   }
+  bench.MeasureLinear("cuMemAlloc 512 bytes, alone", 512);
+  cu::DevicePointer beside = 0;
+  bench.Call<cu::MemAllocFn>("cuMemAlloc_v2", &beside, size_t{512});
   bench.MeasureLinear("cuMemAlloc 512 bytes", 512);
   bench.MeasureLinear("cuMemAlloc 4 MiB", size_t{4} << 20);
   bench.MeasurePool();

@@ -2,6 +2,7 @@
 // same as those without.
 #include <cstring>
 
+#include "testing/cuda/capture.h"
 #include "testing/cuda/library.h"
 
 namespace kgpu::simcuda {
@@ -10,31 +11,38 @@ namespace {
 using cuda_api::DevicePointer;
 using cuda_api::kInvalidValue;
 
-Result ToDevice(DevicePointer to, const void* from, size_t size) {
+// What is checked after the arguments: the stream.
+Result CheckCopy(const ContextCall& call, bool are_arguments_good, cuda_api::Stream stream) {
+  const Result checked = call.Check(are_arguments_good);
+  return checked == kSuccess ? RefuseCapture(stream) : checked;
+}
+
+Result ToDevice(DevicePointer to, const void* from, size_t size, cuda_api::Stream stream = {}) {
   const ContextCall call("cuMemcpyHtoD");
   void* bytes = Resolve(call.context(), to, size);
-  const Result checked = call.Check(bytes != nullptr && from != nullptr);
+  const Result checked = CheckCopy(call, bytes != nullptr && from != nullptr, stream);
   if (checked == kSuccess) {
     memcpy(bytes, from, size);
   }
   return checked;
 }
 
-Result ToHost(void* to, DevicePointer from, size_t size) {
+Result ToHost(void* to, DevicePointer from, size_t size, cuda_api::Stream stream = {}) {
   const ContextCall call("cuMemcpyDtoH");
   const void* bytes = Resolve(call.context(), from, size);
-  const Result checked = call.Check(bytes != nullptr && to != nullptr);
+  const Result checked = CheckCopy(call, bytes != nullptr && to != nullptr, stream);
   if (checked == kSuccess) {
     memcpy(to, bytes, size);
   }
   return checked;
 }
 
-Result WithinDevice(DevicePointer to, DevicePointer from, size_t size) {
+Result WithinDevice(DevicePointer to, DevicePointer from, size_t size,
+                    cuda_api::Stream stream = {}) {
   const ContextCall call("cuMemcpyDtoD");
   void* target = Resolve(call.context(), to, size);
   const void* source = Resolve(call.context(), from, size);
-  const Result checked = call.Check(target != nullptr && source != nullptr);
+  const Result checked = CheckCopy(call, target != nullptr && source != nullptr, stream);
   if (checked == kSuccess) {
     memmove(target, source, size);
   }
@@ -42,9 +50,9 @@ Result WithinDevice(DevicePointer to, DevicePointer from, size_t size) {
 }
 
 // Addresses say by themselves what they are of: all others are the host's.
-Result Anywhere(DevicePointer to, DevicePointer from, size_t size) {
+Result Anywhere(DevicePointer to, DevicePointer from, size_t size, cuda_api::Stream stream = {}) {
   const ContextCall call("cuMemcpy");
-  const Result checked = call.Check(to != 0 && from != 0);
+  const Result checked = CheckCopy(call, to != 0 && from != 0, stream);
   if (checked == kSuccess) {
     memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
   }
@@ -52,12 +60,13 @@ Result Anywhere(DevicePointer to, DevicePointer from, size_t size) {
 }
 
 template <typename Value>
-Result Fill(const char* name, DevicePointer to, Value value, size_t count) {
+Result Fill(const char* name, DevicePointer to, Value value, size_t count,
+            cuda_api::Stream stream = {}) {
   const ContextCall call(name);
   size_t size = 0;
   const bool fits = !__builtin_mul_overflow(count, sizeof(value), &size);
   auto* bytes = static_cast<uint8_t*>(fits ? Resolve(call.context(), to, size) : nullptr);
-  const Result checked = call.Check(bytes != nullptr && to % sizeof(value) == 0);
+  const Result checked = CheckCopy(call, bytes != nullptr && to % sizeof(value) == 0, stream);
   if (checked != kSuccess) {
     return checked;
   }
@@ -90,18 +99,18 @@ KGPU_CUDA cuMemcpyDtoD_v2(DevicePointer to, DevicePointer from, size_t size) {
 }
 KGPU_CUDA cuMemcpyDtoD_v2_ptds(DevicePointer, DevicePointer, size_t)
     KGPU_CUDA_ALIAS(cuMemcpyDtoD_v2);
-KGPU_CUDA cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t size, Stream) {
-  return kgpu::simcuda::ToDevice(to, from, size);
+KGPU_CUDA cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t size, Stream stream) {
+  return kgpu::simcuda::ToDevice(to, from, size, stream);
 }
 KGPU_CUDA cuMemcpyHtoDAsync_v2_ptsz(DevicePointer, const void*, size_t, Stream)
     KGPU_CUDA_ALIAS(cuMemcpyHtoDAsync_v2);
-KGPU_CUDA cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t size, Stream) {
-  return kgpu::simcuda::ToHost(to, from, size);
+KGPU_CUDA cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t size, Stream stream) {
+  return kgpu::simcuda::ToHost(to, from, size, stream);
 }
 KGPU_CUDA cuMemcpyDtoHAsync_v2_ptsz(void*, DevicePointer, size_t, Stream)
     KGPU_CUDA_ALIAS(cuMemcpyDtoHAsync_v2);
-KGPU_CUDA cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t size, Stream) {
-  return kgpu::simcuda::WithinDevice(to, from, size);
+KGPU_CUDA cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t size, Stream stream) {
+  return kgpu::simcuda::WithinDevice(to, from, size, stream);
 }
 KGPU_CUDA cuMemcpyDtoDAsync_v2_ptsz(DevicePointer, DevicePointer, size_t, Stream)
     KGPU_CUDA_ALIAS(cuMemcpyDtoDAsync_v2);
@@ -109,8 +118,8 @@ KGPU_CUDA cuMemcpy(DevicePointer to, DevicePointer from, size_t size) {
   return kgpu::simcuda::Anywhere(to, from, size);
 }
 KGPU_CUDA cuMemcpy_ptds(DevicePointer, DevicePointer, size_t) KGPU_CUDA_ALIAS(cuMemcpy);
-KGPU_CUDA cuMemcpyAsync(DevicePointer to, DevicePointer from, size_t size, Stream) {
-  return kgpu::simcuda::Anywhere(to, from, size);
+KGPU_CUDA cuMemcpyAsync(DevicePointer to, DevicePointer from, size_t size, Stream stream) {
+  return kgpu::simcuda::Anywhere(to, from, size, stream);
 }
 KGPU_CUDA cuMemcpyAsync_ptsz(DevicePointer, DevicePointer, size_t, Stream)
     KGPU_CUDA_ALIAS(cuMemcpyAsync);
@@ -119,8 +128,8 @@ KGPU_CUDA cuMemsetD8_v2(DevicePointer to, unsigned char value, size_t count) {
   return kgpu::simcuda::Fill("cuMemsetD8", to, value, count);
 }
 KGPU_CUDA cuMemsetD8_v2_ptds(DevicePointer, unsigned char, size_t) KGPU_CUDA_ALIAS(cuMemsetD8_v2);
-KGPU_CUDA cuMemsetD8Async(DevicePointer to, unsigned char value, size_t count, Stream) {
-  return kgpu::simcuda::Fill("cuMemsetD8Async", to, value, count);
+KGPU_CUDA cuMemsetD8Async(DevicePointer to, unsigned char value, size_t count, Stream stream) {
+  return kgpu::simcuda::Fill("cuMemsetD8Async", to, value, count, stream);
 }
 KGPU_CUDA cuMemsetD8Async_ptsz(DevicePointer, unsigned char, size_t, Stream)
     KGPU_CUDA_ALIAS(cuMemsetD8Async);
@@ -131,8 +140,8 @@ KGPU_CUDA cuMemsetD32_v2(DevicePointer to, unsigned value, size_t count) {
   return kgpu::simcuda::Fill("cuMemsetD32", to, value, count);
 }
 KGPU_CUDA cuMemsetD32_v2_ptds(DevicePointer, unsigned, size_t) KGPU_CUDA_ALIAS(cuMemsetD32_v2);
-KGPU_CUDA cuMemsetD32Async(DevicePointer to, unsigned value, size_t count, Stream) {
-  return kgpu::simcuda::Fill("cuMemsetD32Async", to, value, count);
+KGPU_CUDA cuMemsetD32Async(DevicePointer to, unsigned value, size_t count, Stream stream) {
+  return kgpu::simcuda::Fill("cuMemsetD32Async", to, value, count, stream);
 }
 KGPU_CUDA cuMemsetD32Async_ptsz(DevicePointer, unsigned, size_t, Stream)
     KGPU_CUDA_ALIAS(cuMemsetD32Async);

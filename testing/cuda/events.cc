@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "testing/cuda/capture.h"
 #include "testing/cuda/library.h"
 
 using kgpu::cuda_api::Event;
@@ -29,9 +30,10 @@ Result Enter(const char* name) {
 }
 
 // Waits for all work, which is done: pools may give back what they keep.
-Result Wait(const char* name) {
+Result Wait(const char* name, Stream stream = nullptr) {
   const kgpu::simcuda::ContextCall call(name);
-  const Result checked = call.Check(true);
+  Result checked = call.Check(true);
+  checked = checked == kSuccess ? kgpu::simcuda::RefuseCapture(stream) : checked;
   if (checked == kSuccess) {
     kgpu::simcuda::SettlePools(call->device);
   }
@@ -88,8 +90,8 @@ KGPU_CUDA cuStreamCreate(Stream* stream, unsigned) {
 KGPU_CUDA cuStreamCreateWithPriority(Stream* stream, unsigned, int) {
   return MakeStream("cuStreamCreateWithPriority", stream);
 }
-KGPU_CUDA cuStreamSynchronize(Stream) {
-  return Wait("cuStreamSynchronize");
+KGPU_CUDA cuStreamSynchronize(Stream stream) {
+  return Wait("cuStreamSynchronize", stream);
 }
 KGPU_CUDA cuStreamSynchronize_ptsz(Stream) KGPU_CUDA_ALIAS(cuStreamSynchronize);
 KGPU_CUDA cuStreamQuery(Stream) {

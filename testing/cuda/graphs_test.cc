@@ -195,6 +195,83 @@ TEST_F(GraphsTest, TheGeneralFunctionAddsNodesToo) {
   EXPECT_EQ(Value(cu::kGraphUsedMemoryHigh), 2 * kMiB);
 }
 
+class CaptureTest : public GraphsTest {
+ protected:
+  void StartCapture() {
+    StartWithKernel();
+    ASSERT_EQ(Call<cu::StreamCreateFn>("cuStreamCreate", &stream_, 0U), cu::kSuccess);
+    ASSERT_EQ(Begin(), cu::kSuccess);
+  }
+  ~CaptureTest() override {
+    if (stream_ != nullptr) {
+      (void)Call<cu::StreamDestroyFn>("cuStreamDestroy_v2", stream_);
+    }
+  }
+  cu::Result Begin() const {
+    return Call<cu::StreamBeginCaptureFn>("cuStreamBeginCapture_v2", stream_, cu::kCaptureGlobal);
+  }
+  cu::Result End(cu::Graph* graph) const {
+    return Call<cu::StreamEndCaptureFn>("cuStreamEndCapture", stream_, graph);
+  }
+  cu::CaptureStatus Status() const {
+    cu::CaptureStatus status{};
+    EXPECT_EQ(Call<cu::StreamIsCapturingFn>("cuStreamIsCapturing", stream_, &status), cu::kSuccess);
+    return status;
+  }
+  cu::Result LaunchOn(cu::DevicePointer data) const {
+    void* arguments[] = {&data};
+    void** extra = nullptr;
+    return Call<cu::LaunchKernelFn>("cuLaunchKernel", function_, 1U, 1U, 1U, 1U, 1U, 1U, 0U,
+                                    stream_, &arguments[0], extra);
+  }
+
+  cu::Stream stream_ = nullptr;
+};
+
+TEST_F(CaptureTest, AllocationsBecomeNodes) {
+  StartCapture();
+  cu::DevicePointer kept = 0;
+  cu::DevicePointer pointer = 0;
+  ASSERT_EQ(Alloc(4, &kept), cu::kSuccess) << "not in the order of a stream";
+  ASSERT_EQ(Call<cu::MemAllocAsyncFn>("cuMemAllocAsync", &pointer, size_t{10 << 20}, stream_),
+            cu::kSuccess);
+  ASSERT_EQ(LaunchOn(pointer), cu::kSuccess);
+  ASSERT_EQ(LaunchOn(kept), cu::kSuccess);
+  ASSERT_EQ(Call<cu::MemFreeAsyncFn>("cuMemFreeAsync", pointer, stream_), cu::kSuccess);
+  EXPECT_EQ(Status(), cu::kCaptureActive);
+  EXPECT_EQ(NumberAt(kept), 0U) << "nothing has run";
+  EXPECT_EQ(Used(), 2 * kMiB);
+  ASSERT_EQ(End(&graph_), cu::kSuccess);
+  EXPECT_EQ(Status(), cu::kCaptureNone);
+  const cu::GraphExec exec = Instantiate();
+  EXPECT_EQ(Used(), 2 * kMiB);
+  ASSERT_EQ(Launch(exec), cu::kSuccess);
+  EXPECT_EQ(NumberAt(kept), 1U);
+  EXPECT_EQ(Used(), 12 * kMiB);
+}
+
+TEST_F(CaptureTest, WhatIsNoNodeEndsTheCapture) {
+  StartCapture();
+  EXPECT_EQ(Begin(), cu::kIllegalState) << "it does so already";
+  EXPECT_EQ(Call<cu::StreamSynchronizeFn>("cuStreamSynchronize", stream_),
+            cu::kStreamCaptureUnsupported);
+  EXPECT_EQ(Status(), cu::kCaptureInvalidated);
+  EXPECT_EQ(End(&graph_), cu::kStreamCaptureInvalidated);
+  EXPECT_EQ(graph_, nullptr);
+  EXPECT_EQ(End(&graph_), cu::kIllegalState);
+  ASSERT_EQ(Begin(), cu::kSuccess);
+  cu::DevicePointer pointer = 0;
+  ASSERT_EQ(Alloc(4, &pointer), cu::kSuccess);
+  EXPECT_EQ(Call<cu::MemcpyHtoDAsyncFn>("cuMemcpyHtoDAsync_v2", pointer,
+                                        static_cast<const void*>("abcd"), size_t{4}, stream_),
+            cu::kStreamCaptureUnsupported);
+  EXPECT_EQ(Call<cu::MemFreeAsyncFn>("cuMemFreeAsync", pointer, stream_), cu::kInvalidValue)
+      << "no graph's";
+  EXPECT_EQ(
+      Call<cu::StreamBeginCaptureFn>("cuStreamBeginCapture_v2", cu::Stream{}, cu::kCaptureGlobal),
+      cu::kStreamCaptureUnsupported);
+}
+
 TEST_F(GraphsTest, EndsWithItsContext) {
   StartWithKernel();
   cu::GraphNode allocation = nullptr;

@@ -206,7 +206,8 @@ void Remove(Heap* heap, const VisibleDevice& device, const Block& block) {
     chunk->used_units -= static_cast<uint32_t>(count);
     chunk->first_free =
         first < chunk->first_free ? static_cast<uint32_t>(first) : chunk->first_free;
-    if (chunk->used_units > 0) {
+    // The oldest one stays if it costs nothing: the next allocation comes soon.
+    if (chunk->used_units > 0 || (chunk->charged == 0 && chunk->next == nullptr)) {
       return;
     }
   }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "testing/cuda/capture.h"
 #include "testing/cuda/ptx_run.h"
 
 namespace kgpu::simcuda {
@@ -73,6 +74,7 @@ struct Shape {
   uint32_t grid[3];
   uint32_t block[3];
   bool is_cooperative;
+  cuda_api::Stream stream;
 };
 
 // There is no shared memory in the subset; `extra` is another way to pass arguments.
@@ -87,7 +89,11 @@ Result Start(const char* name, Function function, const Shape& shape, void* cons
   result = result == kSuccess ? PrepareLaunch(call.context(), function, shape.grid, shape.block,
                                               arguments, &launch)
                               : result;
-  return result == kSuccess ? RunLaunch(call.context(), launch) : result;
+  if (result != kSuccess) {
+    return result;
+  }
+  GraphObject* graph = CapturingGraph(shape.stream);
+  return graph != nullptr ? CaptureLaunch(graph, launch) : RunLaunch(call.context(), launch);
 }
 
 }  // namespace
@@ -144,11 +150,11 @@ using kgpu::cuda_api::Result;
 using kgpu::cuda_api::Stream;
 
 KGPU_CUDA cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned, Stream,
-                         void** arguments, void** extra) {
-  return kgpu::simcuda::Start("cuLaunchKernel", function,
-                              {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, false},
-                              arguments, extra);
+                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned,
+                         Stream stream, void** arguments, void** extra) {
+  return kgpu::simcuda::Start(
+      "cuLaunchKernel", function,
+      {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, false, stream}, arguments, extra);
 }
 KGPU_CUDA cuLaunchKernel_ptsz(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                               unsigned, Stream, void**, void**) KGPU_CUDA_ALIAS(cuLaunchKernel);
@@ -162,7 +168,8 @@ KGPU_CUDA cuLaunchKernelEx(const LaunchConfig* config, Function function, void**
   return kgpu::simcuda::Start("cuLaunchKernelEx", function,
                               {{config->grid[0], config->grid[1], config->grid[2]},
                                {config->block[0], config->block[1], config->block[2]},
-                               false},
+                               false,
+                               config->stream},
                               arguments, extra);
 }
 KGPU_CUDA cuLaunchKernelEx_ptsz(const LaunchConfig*, Function, void**, void**)
@@ -170,9 +177,9 @@ KGPU_CUDA cuLaunchKernelEx_ptsz(const LaunchConfig*, Function, void**, void**)
 
 KGPU_CUDA cuLaunchCooperativeKernel(Function function, unsigned grid_x, unsigned grid_y,
                                     unsigned grid_z, unsigned block_x, unsigned block_y,
-                                    unsigned block_z, unsigned, Stream, void** arguments) {
+                                    unsigned block_z, unsigned, Stream stream, void** arguments) {
   return kgpu::simcuda::Start("cuLaunchCooperativeKernel", function,
-                              {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, true},
+                              {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, true, stream},
                               arguments, nullptr);
 }
 KGPU_CUDA cuLaunchCooperativeKernel_ptsz(Function, unsigned, unsigned, unsigned, unsigned, unsigned,

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "testing/cuda/capture.h"
 #include "testing/cuda/pools.h"
 
 namespace kgpu::simcuda {
@@ -40,7 +41,7 @@ PoolObject* CurrentPool(cuda_api::Device ordinal) {
 }
 
 Result AllocateAsync(const char* name, cuda_api::DevicePointer* pointer, size_t size,
-                     const MemoryPool* handle) {
+                     const MemoryPool* handle, cuda_api::Stream stream) {
   const ContextCall call(name);
   const Result checked = call.Check(pointer != nullptr && size != 0);
   if (checked != kSuccess) {
@@ -50,14 +51,20 @@ Result AllocateAsync(const char* name, cuda_api::DevicePointer* pointer, size_t 
   if (pool == nullptr || pool->is_imported) {
     return kInvalidValue;
   }
+  if (GraphObject* graph = CapturingGraph(stream); graph != nullptr) {
+    return CaptureAllocation(graph, pool->device, size, pointer);
+  }
   return AllocateFromPool(pool, call.context(), size, pointer);
 }
 
-Result FreeAsync(cuda_api::DevicePointer pointer) {
+Result FreeAsync(cuda_api::DevicePointer pointer, cuda_api::Stream stream) {
   const ContextCall call("cuMemFreeAsync");
   const Result checked = call.Check(true);
   if (checked != kSuccess || pointer == 0) {
     return checked;
+  }
+  if (GraphObject* graph = CapturingGraph(stream); graph != nullptr) {
+    return CaptureFree(graph, pointer);
   }
   Range* range = FindStart(pointer);
   const bool is_good = range != nullptr &&
@@ -228,17 +235,18 @@ using kgpu::simcuda::PoolObject;
 using kgpu::simcuda::Range;
 using kgpu::simcuda::SystemCall;
 
-KGPU_CUDA cuMemAllocAsync(DevicePointer* pointer, size_t size, Stream) {
-  return kgpu::simcuda::AllocateAsync("cuMemAllocAsync", pointer, size, nullptr);
+KGPU_CUDA cuMemAllocAsync(DevicePointer* pointer, size_t size, Stream stream) {
+  return kgpu::simcuda::AllocateAsync("cuMemAllocAsync", pointer, size, nullptr, stream);
 }
 KGPU_CUDA cuMemAllocAsync_ptsz(DevicePointer*, size_t, Stream) KGPU_CUDA_ALIAS(cuMemAllocAsync);
-KGPU_CUDA cuMemAllocFromPoolAsync(DevicePointer* pointer, size_t size, MemoryPool pool, Stream) {
-  return kgpu::simcuda::AllocateAsync("cuMemAllocFromPoolAsync", pointer, size, &pool);
+KGPU_CUDA cuMemAllocFromPoolAsync(DevicePointer* pointer, size_t size, MemoryPool pool,
+                                  Stream stream) {
+  return kgpu::simcuda::AllocateAsync("cuMemAllocFromPoolAsync", pointer, size, &pool, stream);
 }
 KGPU_CUDA cuMemAllocFromPoolAsync_ptsz(DevicePointer*, size_t, MemoryPool, Stream)
     KGPU_CUDA_ALIAS(cuMemAllocFromPoolAsync);
-KGPU_CUDA cuMemFreeAsync(DevicePointer pointer, Stream) {
-  return kgpu::simcuda::FreeAsync(pointer);
+KGPU_CUDA cuMemFreeAsync(DevicePointer pointer, Stream stream) {
+  return kgpu::simcuda::FreeAsync(pointer, stream);
 }
 KGPU_CUDA cuMemFreeAsync_ptsz(DevicePointer, Stream) KGPU_CUDA_ALIAS(cuMemFreeAsync);
 

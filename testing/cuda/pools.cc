@@ -45,6 +45,7 @@ void FreePool(PoolObject* pool) {
     at = &(*at)->next;
   }
   *at = pool->next;
+  RemoveAll(&pool->heap, pool->device);
   free(pool);
 }
 

@@ -236,12 +236,12 @@ void StateServer::ReclaimFrom(const Client& asking) {
   }
 }
 
-// The reply to the process comes first: the host tree takes longer than the process waits.
+// Late, so that processes that end soon cost nothing, and many that start cost one update.
 void StateServer::ShowProcessesSoon() {
   if (!options_.on_change || show_processes_ != TimerId::kNone) {
     return;
   }
-  show_processes_ = loop_.After(std::chrono::milliseconds(1), [this] {
+  show_processes_ = loop_.After(kShowProcessesAfter, [this] {
     show_processes_ = TimerId::kNone;
     if (const Status status = options_.on_change(*state_, *state_); !status.ok()) {
       KGPU_LOG(kWarning, "host tree not updated", {"error", Message(status)});

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -43,6 +44,8 @@ struct ClientInfo {
 class StateServer {
  public:
   static constexpr size_t kMaxClients = 256;
+  // How long a CUDA process uses a GPU before the host tree shows it.
+  static constexpr std::chrono::milliseconds kShowProcessesAfter{50};
 
   // Loads the state from <root>/.kgpu-sim/state and listens. `loop` must outlive the server.
   // Errors: NotFound (no state: create the host first), AlreadyExists (a server answers there),

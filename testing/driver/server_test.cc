@@ -382,7 +382,7 @@ TEST_F(ServerTest, HostTreeFollowsProcesses) {
   EXPECT_EQ(AskMemory(client, MemoryOf(kCharge, 1)).result, kMemoryDone);
   EXPECT_EQ(AskMemory(client, MemoryOf(kCharge, 1)).result, kMemoryDone);
   EXPECT_THAT(shown, IsEmpty()) << "the client does not wait for it";
-  loop_.Advance(std::chrono::milliseconds(1));
+  loop_.Advance(StateServer::kShowProcessesAfter);
   EXPECT_THAT(shown, ElementsAre(static_cast<uint32_t>(getpid())));
 }
 

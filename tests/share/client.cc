@@ -375,6 +375,29 @@ const std::map<std::string, Step> kSteps = {
                           : Call<cu::GraphInstantiateWithFlagsFn>("cuGraphInstantiateWithFlags",
                                                                   &client.exec, graph, uint64_t{0});
      }},
+    {"capture",  // the same as a stream's calls: an allocation and its free
+     [](Client& client, uint64_t bytes) {
+       cu::Stream stream = nullptr;
+       cu::Graph graph = nullptr;
+       cu::DevicePointer pointer = 0;
+       int results[6] = {};
+       results[0] = Call<cu::StreamCreateFn>("cuStreamCreate", &stream, 0U);
+       results[1] = Call<cu::StreamBeginCaptureFn>("cuStreamBeginCapture_v2", stream,
+                                                   cu::kCaptureThreadLocal);
+       results[2] = Call<cu::MemAllocAsyncFn>("cuMemAllocAsync", &pointer, bytes, stream);
+       results[3] = Call<cu::MemFreeAsyncFn>("cuMemFreeAsync", pointer, stream);
+       results[4] = Call<cu::StreamEndCaptureFn>("cuStreamEndCapture", stream, &graph);
+       results[5] = results[4] != 0
+                        ? 0
+                        : Call<cu::GraphInstantiateWithFlagsFn>("cuGraphInstantiateWithFlags",
+                                                                &client.exec, graph, uint64_t{0});
+       for (const int result : results) {
+         if (result != 0) {
+           return result;
+         }
+       }
+       return 0;
+     }},
     {"launch",
      [](Client& client, uint64_t) {
        return Call<cu::GraphLaunchFn>("cuGraphLaunch", client.exec, cu::Stream{});

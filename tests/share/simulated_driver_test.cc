@@ -116,6 +116,9 @@ TEST_F(ShareSimulatedDriverTest, TheLedgerHasWhateverTheDriverHas) {
                             "ctx graph:1000",
                             "ctx graph:1000 launch",
                             "ctx graph:1000 launch launch graph-trim",
+                            "ctx capture:1000",
+                            "ctx capture:1000 launch launch",
+                            "ctx capture:1000 launch graph-trim",
                             "ctx alloc:1000 ctx-end",
                             "primary alloc:1000 primary-reset",
                             "primary primary-release"}) {
@@ -150,6 +153,17 @@ TEST_F(ShareSimulatedDriverTest, ManyThreadsAndProcessesStayWithinTheLimit) {
   EXPECT_THAT(container->Steps("init ctx threads:1000 info alloc:9000"),
               EndsWith("free=" + std::to_string(10480 - 2 * kContext) +
                        " total=20480 device=20480\nalloc 0\n"));
+}
+
+// What a stream captures is not allocated yet.
+TEST_F(ShareSimulatedDriverTest, CapturedAllocationsCountWhenTheGraphIsLaunched) {
+  const auto container = Start();
+  EXPECT_THAT(container->Steps("init ctx capture:1000 info launch info"),
+              EndsWith("capture 0\ninfo 0 free=" + std::to_string(20480 - kContext) +
+                       " total=20480 device=20480\nlaunch 0\ninfo 0 free=" +
+                       std::to_string(20480 - kContext - 1000) + " total=20480 device=20480\n"));
+  EXPECT_THAT(container->Steps("init ctx capture:15000 alloc:10000 launch"),
+              EndsWith("alloc 0\nlaunch 2\n"));
 }
 
 TEST_F(ShareSimulatedDriverTest, EachGpuHasItsOwnLimit) {

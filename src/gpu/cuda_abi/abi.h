@@ -52,6 +52,8 @@ enum Result : int32_t {  // CUresult
   kSystemNotReady = 802,
   kDriverMismatch = 803,
   kCompatNotSupported = 804,
+  kStreamCaptureUnsupported = 900,
+  kStreamCaptureInvalidated = 901,
   kUnknown = 999,
 };
 
@@ -411,6 +413,10 @@ struct GraphInstantiateParams {  // CUDA_GRAPH_INSTANTIATE_PARAMS
   GraphNode error_node;
   int32_t result;  // CUgraphInstantiateResult
 };
+
+// CUstreamCaptureMode and CUstreamCaptureStatus.
+enum CaptureMode : int32_t { kCaptureGlobal = 0, kCaptureThreadLocal = 1, kCaptureRelaxed = 2 };
+enum CaptureStatus : int32_t { kCaptureNone = 0, kCaptureActive = 1, kCaptureInvalidated = 2 };
 
 struct LaunchConfig {  // CUlaunchConfig
   uint32_t grid[3];

@@ -78,6 +78,7 @@ using PointerGetAttributesFn = Result(unsigned count, PointerAttribute* attribut
 using MemcpyHtoDFn = Result(DevicePointer to, const void* from, size_t size);
 using MemcpyDtoHFn = Result(void* to, DevicePointer from, size_t size);
 using MemcpyDtoDFn = Result(DevicePointer to, DevicePointer from, size_t size);
+using MemcpyHtoDAsyncFn = Result(DevicePointer to, const void* from, size_t size, Stream stream);
 using MemsetD8Fn = Result(DevicePointer to, unsigned char value, size_t count);
 using MemsetD32Fn = Result(DevicePointer to, unsigned value, size_t count);
 
@@ -196,6 +197,10 @@ using DeviceGraphMemAttributeFn = Result(Device device, GraphMemoryAttribute att
 // Streams and events.
 using StreamCreateFn = Result(Stream* stream, unsigned flags);
 using StreamCreateWithPriorityFn = Result(Stream* stream, unsigned flags, int priority);
+using StreamBeginCaptureV1Fn = Result(Stream stream);
+using StreamBeginCaptureFn = Result(Stream stream, CaptureMode mode);
+using StreamEndCaptureFn = Result(Stream stream, Graph* graph);
+using StreamIsCapturingFn = Result(Stream stream, CaptureStatus* status);
 using StreamSynchronizeFn = Result(Stream stream);  // and …Query
 using StreamDestroyFn = Result(Stream stream);
 using EventCreateFn = Result(Event* event, unsigned flags);
