@@ -23,11 +23,11 @@ Times RunClient(const std::string& folder, bool is_limited) {
   const Outcome outcome = Shell(fmt::format(
       "cd {} && LD_LIBRARY_PATH={} {}={} {}/share-client", folder, KGPU_SHARE_BENCH_DRIVER,
       is_limited ? "LD_PRELOAD" : "LD_UNUSED", KGPU_SHARE_TEST_LIBRARY, KGPU_BENCH_DIR));
+  Times times;
   if (outcome.code != 0) {
     fmt::print(stderr, "share-client ended with {}: {}\n", outcome.code, outcome.text);
-    exit(1);
+    return times;
   }
-  Times times;
   for (const std::string_view line : Split(outcome.text, '\n')) {
     const size_t space = line.find(' ');
     if (space != std::string_view::npos) {
@@ -56,8 +56,11 @@ void PrintCalls(int runs) {
     const Times with = RunClient(folder.path(), true);
     for (const auto& [what, nanoseconds] : without) {
       bare[what].Add(nanoseconds);
-      limited[what].Add(with.at(what));
-      added[what].Add(with.at(what) - nanoseconds);
+      const auto found = with.find(what);
+      if (found != with.end()) {
+        limited[what].Add(found->second);
+        added[what].Add(found->second - nanoseconds);
+      }
     }
   }
   const std::map<std::string, std::string> rows = {
@@ -94,8 +97,12 @@ void PrintStart(int runs) {
 }  // namespace kgpu::bench
 
 int main(int argc, char** argv) {
-  const int runs = argc > 1 ? atoi(argv[1]) : 11;
-  kgpu::bench::PrintCalls(runs);
-  kgpu::bench::PrintStart(runs);
+  const auto runs = kgpu::ParseUint(argc > 1 ? argv[1] : "11");
+  if (!runs) {
+    fmt::print(stderr, "usage: share-bench [RUNS]\n");
+    return 2;
+  }
+  kgpu::bench::PrintCalls(static_cast<int>(*runs));
+  kgpu::bench::PrintStart(static_cast<int>(*runs));
   return 0;
 }

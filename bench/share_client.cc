@@ -16,11 +16,9 @@ namespace {
 constexpr int kTurns = 100000;
 constexpr size_t kSize = 4096;
 
-void* g_driver;
-
 template <typename Fn>
-Fn* Find(const char* name) {
-  return reinterpret_cast<Fn*>(dlsym(g_driver, name));
+Fn* Find(void* driver, const char* name) {
+  return reinterpret_cast<Fn*>(dlsym(driver, name));
 }
 
 template <typename Work>
@@ -36,19 +34,19 @@ void Print(const char* what, Work&& work) {
 }  // namespace
 
 int main() {
-  g_driver = dlopen("libcuda.so.1", RTLD_NOW);
-  if (g_driver == nullptr) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) {
     return 1;
   }
   cu::Context context = nullptr;
-  (void)Find<cu::InitFn>("cuInit")(0);
-  if (Find<cu::CtxCreateFn>("cuCtxCreate_v2")(&context, 0, 0) != cu::kSuccess) {
+  (void)Find<cu::InitFn>(driver, "cuInit")(0);
+  if (Find<cu::CtxCreateFn>(driver, "cuCtxCreate_v2")(&context, 0, 0) != cu::kSuccess) {
     return 1;
   }
-  auto* allocate = Find<cu::MemAllocFn>("cuMemAlloc_v2");
-  auto* release = Find<cu::MemFreeFn>("cuMemFree_v2");
-  auto* launch = Find<cu::LaunchKernelFn>("cuLaunchKernel");
-  auto* launch_graph = Find<cu::GraphLaunchFn>("cuGraphLaunch");
+  auto* allocate = Find<cu::MemAllocFn>(driver, "cuMemAlloc_v2");
+  auto* release = Find<cu::MemFreeFn>(driver, "cuMemFree_v2");
+  auto* launch = Find<cu::LaunchKernelFn>(driver, "cuLaunchKernel");
+  auto* launch_graph = Find<cu::GraphLaunchFn>(driver, "cuGraphLaunch");
   std::vector<cu::DevicePointer> kept(kTurns);
   cu::DevicePointer pointer = 0;
   Print("pair", [&](int) {
@@ -63,6 +61,7 @@ int main() {
   Print("launch",
         [&](int) { (void)launch(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr); });
   Print("graph", [&](int) { (void)launch_graph(nullptr, nullptr); });
-  Print("lookup", [&](int) { (void)dlsym(RTLD_DEFAULT, "malloc"); });
-  return 0;
+  int found = 0;
+  Print("lookup", [&](int) { found += dlsym(RTLD_DEFAULT, "malloc") != nullptr ? 1 : 0; });
+  return found == kTurns ? 0 : 1;
 }
