@@ -36,6 +36,7 @@ struct GpuState {
 struct GpuChange {
   size_t gpu = 0;  // index of its GpuState
   bool enables_mig = false;
+  bool disables_mig = false;        // after its instances are destroyed
   std::vector<Instance> destroy{};  // by start
   std::vector<Instance> create{};   // by start
   std::vector<Instance> layout{};   // afterwards, by start

@@ -107,6 +107,9 @@ std::vector<std::vector<unsigned>> PackCompute(std::vector<unsigned> sizes, unsi
 }  // namespace
 
 std::string KindText(const Kind& kind) {
+  if (kind.compute == std::vector<unsigned>{0}) {
+    return kind.profile + " without compute instances";
+  }
   if (kind.compute.empty()) {
     return kind.profile;
   }
