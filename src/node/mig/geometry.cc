@@ -43,6 +43,11 @@ StatusOr<Geometry> Geometry::Create(std::vector<device::MigProfile> profiles) {
     return InvalidArgument("{} MIG profiles: must be 1 to {}", profiles.size(),
                            Taken::kMaxProfiles);
   }
+  // The driver's order is that of its indexes.
+  std::ranges::stable_sort(profiles, [](const device::MigProfile& a, const device::MigProfile& b) {
+    return a.memory_slices != b.memory_slices ? a.memory_slices > b.memory_slices
+                                              : a.profile_id < b.profile_id;
+  });
   Geometry made;
   for (size_t i = 0; i < profiles.size(); ++i) {
     const device::MigProfile& profile = profiles[i];

@@ -46,6 +46,7 @@ class Geometry {
   // beyond 32 memory slices or has no start).
   static StatusOr<Geometry> Create(std::vector<device::MigProfile> profiles);
 
+  // From large to small, then by profile_id.
   const std::vector<device::MigProfile>& profiles() const { return profiles_; }
   const device::MigProfile& profile(const Placement& placement) const {
     return profiles_[placement.profile];
