@@ -13,6 +13,7 @@ printf '%s, %s cores\n' "$(uname -sr)" "$(nproc)"
 build/release/bench/spine-bench "${1:-20}"
 build/release/bench/sample-bench
 build/release/bench/policy-bench
+build/release/bench/mig-bench
 build/release/bench/fleet-bench
 build/release/bench/controller-bench
 build/release/bench/rules-bench

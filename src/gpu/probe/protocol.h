@@ -49,8 +49,16 @@ enum class Op : uint32_t {
   kSampleNvLinks = 12,    // LinkSamplePayload; gpu
   kSampleProcesses = 13,  // ProcessPayload; gpu, index: page. Page 0 queries the driver
   kSampleMig = 14,        // MigSamplePayload; gpu, index: of the MIG device
+  // MIG layouts: mig_protocol.h. Changes need root.
+  kMigProfiles = 15,        // MigProfilesPayload; gpu
+  kMigInstances = 16,       // MigInstancesPayload; gpu
+  kMigSetMode = 17,         // MigModePayload; gpu, index: 1 on, 0 off
+  kMigCreateGpu = 18,       // GpuInstancePayload; gpu, index: MigPlace
+  kMigDestroyGpu = 19,      // no payload; gpu, index: id of the GPU instance
+  kMigCreateCompute = 20,   // ComputeInstancePayload; gpu, index: MigPart with slices
+  kMigDestroyCompute = 21,  // no payload; gpu, index: MigPart with an id
 };
-inline constexpr uint32_t kLastOp = 14;
+inline constexpr uint32_t kLastOp = 21;
 
 struct FrameHeader {
   uint32_t magic;
