@@ -1,6 +1,5 @@
 #include "src/agent/slice_publisher.h"
 
-#include <chrono>
 #include <utility>
 
 #include "src/platform/base/log.h"
@@ -9,6 +8,8 @@ namespace kgpu::agent {
 namespace {
 
 constexpr std::chrono::seconds kWriteAgain{30};
+// Somebody else may touch the folder, and a container can make its ledger longer.
+constexpr std::chrono::seconds kCheckAgain{60};
 
 }  // namespace
 
@@ -56,7 +57,7 @@ void SlicePublisher::Write() {
       },
       [take](const Status& status) { take(status); });
   if (!is_accepted) {
-    Retry();
+    WriteAfter(kWriteAgain);
   }
 }
 
@@ -64,9 +65,7 @@ void SlicePublisher::Take(uint64_t round, StatusOr<share::SlicePaths> paths) {
   if (round != round_) {
     return;
   }
-  if (!paths.ok()) {
-    Retry();
-  }
+  WriteAfter(paths.ok() ? kCheckAgain : kWriteAgain);
   if (paths_ && *paths_ == paths) {
     return;
   }
@@ -77,8 +76,8 @@ void SlicePublisher::Take(uint64_t round, StatusOr<share::SlicePaths> paths) {
   changed_();
 }
 
-void SlicePublisher::Retry() {
-  timer_ = loop_.After(kWriteAgain, [this] {
+void SlicePublisher::WriteAfter(std::chrono::seconds time) {
+  timer_ = loop_.After(time, [this] {
     timer_ = TimerId::kNone;
     Write();
   });

@@ -1,6 +1,7 @@
 // Keeps the files that containers with memory slices get in step with the assignment.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,8 +14,8 @@
 
 namespace kgpu::agent {
 
-// Lives on the loop's thread; writes on the thread of `background`, and again some time after a
-// failure.
+// Lives on the loop's thread; writes on the thread of `background`. Looks at the files again every
+// minute, and sooner after a failure.
 class SlicePublisher {
  public:
   // Nothing: being written. Errors: those of WriteSliceFiles.
@@ -36,7 +37,7 @@ class SlicePublisher {
  private:
   void Write();
   void Take(uint64_t round, StatusOr<share::SlicePaths> paths);
-  void Retry();
+  void WriteAfter(std::chrono::seconds time);
 
   EventLoop& loop_;
   const pods::Background background_;

@@ -60,8 +60,25 @@ TEST_F(SlicePublisherTest, WritesOncePerChange) {
   ASSERT_OK(*publisher_->paths());
   EXPECT_EQ(changes_, 1);
   publisher_->Set(Slots("GPU-a::0"));
+  EXPECT_EQ(jobs_, 1);
+}
+
+TEST_F(SlicePublisherTest, LooksOnceAMinuteWhetherTheFilesAreStillThere) {
+  publisher_->Set(Slots("GPU-a::0"));
+  Finish();
+  for (int minute = 0; minute < 60; ++minute) {
+    loop_.Advance(seconds(60));
+    Finish();
+  }
+  EXPECT_EQ(jobs_, 61);
+  EXPECT_EQ(changes_, 1) << "nothing has changed";
+  std::filesystem::remove_all(dir_.At("share"));
+  loop_.Advance(seconds(60));
+  Finish();
+  EXPECT_NE(dir_.ReadFile("share/ld.so.preload"), "");
+  publisher_->Set({});
   loop_.Advance(std::chrono::hours(1));
-  EXPECT_EQ(jobs_, 1) << "at rest";
+  EXPECT_EQ(jobs_, 62) << "no slots, no work";
 }
 
 TEST_F(SlicePublisherTest, AnAnswerAboutEarlierSlotsIsIgnored) {

@@ -116,8 +116,8 @@ void AddAgentCommand(CommandRegistrar& registrar) {
   AddRunDirOption(command, options.agent.run_dir, "Folder of agent.sock");
   AddStateDirOption(command, options.agent.state_dir);
   AddValue(command, "--share-library", options.agent.share_library, "FILE",
-           "Library that enforces memory limits in containers (default: libkgpu-share.so beside "
-           "kgpu)");
+           "Library that enforces memory limits in containers (default: libkgpu-share.so in "
+           "../lib/kgpu or beside kgpu)");
   AddValue(command, "--cdi-dir", options.agent.cdi_folder, "DIR",
            "Folder on the host for CDI specs");
   AddValue(command, "--runtime-socket", options.agent.runtime_sockets, "FILE",

@@ -86,8 +86,14 @@ StatusOr<std::string> FindShareLibrary(const std::string& named) {
                : NotFound("{}: not found: correct --share-library", named);
   }
   ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
-  std::string path = (std::filesystem::path(folder) / "libkgpu-share.so").string();
-  return access(path.c_str(), R_OK) == 0 ? path : std::string();
+  // As installed, as built.
+  for (const char* place : {"../lib/kgpu", "../lib", "."}) {
+    const auto path = std::filesystem::path(folder) / place / "libkgpu-share.so";
+    if (access(path.c_str(), R_OK) == 0) {
+      return path.lexically_normal().string();
+    }
+  }
+  return std::string();
 }
 
 StatusOr<std::string> FindProbe(const HostOptions& options) {

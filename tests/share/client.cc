@@ -157,7 +157,7 @@ const std::map<std::string, Step> kSteps = {
      [](Client&, uint64_t) {
        return Call<cu::DevicePrimaryCtxResetFn>("cuDevicePrimaryCtxReset_v2", 0);
      }},
-    {"primary-unseen",  // as CUDA's runtime gets it
+    {"primary-hidden",  // as CUDA's runtime gets it
      [](Client&, uint64_t) {
        return Call<cu::CtxSetCurrentFn>("cuCtxSetCurrent", reinterpret_cast<cu::Context>(0x1000));
      }},

@@ -58,7 +58,10 @@ class SliceWriter {
 
   StatusOr<std::string> CopyLibrary() const {
     if (options_.library.empty()) {
-      return NotFound("libkgpu-share.so is missing beside kgpu: install it, or set share.by: time");
+      return NotFound(
+          "libkgpu-share.so is missing in ../lib/kgpu beside kgpu's folder: install it there, name "
+          "it "
+          "with --share-library, or set share.by: time");
     }
     ASSIGN_OR_RETURN(const std::string bytes, root_.ReadFile(options_.library, kMaxLibraryBytes));
     std::string name = fmt::format("libkgpu-share-{:016x}.so", StableHash(bytes));
@@ -89,6 +92,12 @@ class SliceWriter {
     // Not narrowed by the umask.
     if (fchmod(file.get(), kLedgerMode) != 0) {
       return ErrnoStatus(errno, fmt::format("set the mode of {}", path));
+    }
+    // The container can write to it; more than a ledger would fill the host's disk.
+    struct stat info{};
+    if (fstat(file.get(), &info) == 0 && static_cast<size_t>(info.st_size) > kLedgerBytes &&
+        ftruncate(file.get(), kLedgerBytes) != 0) {
+      return ErrnoStatus(errno, fmt::format("shorten {}", path));
     }
     if (const int error = posix_fallocate(file.get(), 0, kLedgerBytes); error != 0) {
       return ErrnoStatus(error, fmt::format("reserve {} bytes for {}", kLedgerBytes, path));

@@ -8,11 +8,12 @@
 #include "src/node/pools/assignment.h"
 #include "src/node/share/slice_paths.h"
 #include "src/platform/base/status.h"
+#include "src/preload/ledger.h"
 
 namespace kgpu::share {
 
 // Size of a ledger.
-inline constexpr size_t kLedgerBytes = size_t{256} << 10;
+inline constexpr size_t kLedgerBytes = preload::kLedgerSize;
 
 // A slot with a limit on device memory.
 struct SliceSlot {

@@ -71,6 +71,13 @@ TEST_F(SliceFilesTest, ANewLibraryLeavesTheOldOneAndTheLedgers) {
   EXPECT_THAT(Read("GPU-a_0.limits"), HasSubstr("memory 10737418240\n"));
 }
 
+TEST_F(SliceFilesTest, ALedgerThatAContainerMadeLongerIsCut) {
+  ASSERT_OK(WriteSliceFiles(Options(), {Slot("GPU-a::0")}));
+  dir_.WriteFile("lib/kgpu/share/GPU-a_0.ledger", std::string(10 * kLedgerBytes, 'x'));
+  ASSERT_OK(WriteSliceFiles(Options(), {Slot("GPU-a::0")}));
+  EXPECT_EQ(Read("GPU-a_0.ledger"), std::string(kLedgerBytes, 'x'));
+}
+
 // What containerd makes where it finds no file for a mount.
 TEST_F(SliceFilesTest, ReplacesFoldersThatAnEngineMade) {
   for (const char* name : {"ld.so.preload", "GPU-a_0.limits", "GPU-a_0.ledger"}) {
@@ -98,7 +105,7 @@ TEST_F(SliceFilesTest, SaysWhyThereAreNone) {
   options.library = "";
   EXPECT_THAT(
       WriteSliceFiles(options, {Slot("GPU-a::0")}),
-      StatusIs(StatusCode::kNotFound, HasSubstr("libkgpu-share.so is missing beside kgpu")));
+      StatusIs(StatusCode::kNotFound, HasSubstr("libkgpu-share.so is missing in ../lib/kgpu")));
   options.library = dir_.At("none.so");
   EXPECT_THAT(WriteSliceFiles(options, {Slot("GPU-a::0")}),
               StatusIs(StatusCode::kNotFound, HasSubstr("none.so")));
