@@ -32,6 +32,21 @@ std::string NameOf(const SliceSize& size) {
   return size.parts != 0 ? fmt::format("1of{}", size.parts) : ToLower(FormatQuantity(size.bytes));
 }
 
+std::optional<Bytes> SliceOfResource(std::string_view resource) {
+  const size_t dash = resource.rfind('-');
+  if (dash == std::string_view::npos) {
+    return std::nullopt;
+  }
+  std::string size(resource.substr(dash + 1));
+  if (size.size() < 3 || !size.ends_with('i')) {
+    return std::nullopt;
+  }
+  char& unit = size[size.size() - 2];
+  unit = unit == 'k' ? 'K' : unit == 'm' ? 'M' : unit == 'g' ? 'G' : unit == 't' ? 'T' : unit;
+  const StatusOr<Bytes> bytes = ParseQuantity(size);
+  return bytes.ok() ? std::optional(*bytes) : std::nullopt;
+}
+
 Share SlotShare(const Share& share, const SliceSize& size) {
   Share alone = share;
   alone.layout.clear();

@@ -59,6 +59,10 @@ std::string ToString(const SliceSize& size);
 // In a resource name: "20gi", "1of4".
 std::string NameOf(const SliceSize& size);
 
+// The size in the name of a resource of memory slices: 20 GiB for "nvidia.com/gpu-20gi". Nothing
+// for other names, and for slices that are a part, whose size depends on the device.
+std::optional<Bytes> SliceOfResource(std::string_view resource);
+
 struct Share {
   ShareBy by = ShareBy::kNothing;
   // kTime: slots of each device, 2 or more.

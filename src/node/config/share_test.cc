@@ -33,6 +33,17 @@ TEST(ShareTest, SizesAreAmountsOrParts) {
   }
 }
 
+TEST(ShareTest, AResourceOfSlicesHasItsSizeInItsName) {
+  for (const char* size : {"20Gi", "1536Mi", "1Ti"}) {
+    const SliceSize slice = *ParseSliceSize(size);
+    EXPECT_EQ(SliceOfResource(fmt::format("nvidia.com/gpu-{}", NameOf(slice))), slice.bytes);
+  }
+  for (const char* name : {"nvidia.com/gpu", "nvidia.com/gpu-1of4", "nvidia.com/gpu-a100-sxm4-80gb",
+                           "x.io/a-gi", "x.io/a-i", "x.io/a-", "nvidia.com/mig-1g.10gb"}) {
+    EXPECT_EQ(SliceOfResource(name), std::nullopt) << name;
+  }
+}
+
 TEST(ShareTest, SlicesAreReadAndPrinted) {
   for (const char* text :
        {"{by: memory, size: 20Gi}", "{by: memory, size: 1/4, multiple: spread}",
