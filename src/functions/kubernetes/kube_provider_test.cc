@@ -71,9 +71,8 @@ TEST_F(KubeProviderTest, PartOfAGpuComesFromTheSmallestSlicesOfTheCluster) {
   ASSERT_EQ(world_.Deploy(function).code, 200);
   EXPECT_EQ(world_.Call("input").code, 200);
   ASSERT_EQ(world_.Pods(), 1U);
-  const std::string pods =
-      json::serialize(json::value_from(world_.api.store().All("pods").begin()->second->object()));
-  EXPECT_THAT(pods, HasSubstr(R"("nvidia.com/gpu-20gi":"1")"));
+  EXPECT_THAT(std::string(world_.api.store().All("pods").begin()->second->Text()),
+              HasSubstr(R"("nvidia.com/gpu-20gi":"1")"));
   function.name = "large";
   function.gpu.memory = int64_t{60} << 30;
   EXPECT_THAT(world_.Deploy(function).body, HasSubstr("the largest part"));
