@@ -23,21 +23,28 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 
-void* g_driver;
-std::string g_way;
+// How this process finds the driver; set once, at its start.
+struct Access {
+  void* driver;
+  std::string way;
+};
+Access& TheAccess() {
+  static Access access;
+  return access;
+}
 
 // The function by the way that the command line asks for.
 void* Find(const std::string& name) {
-  if (g_way == "default") {
+  if (TheAccess().way == "default") {
     return dlsym(RTLD_DEFAULT, name.c_str());
   }
-  if (g_way == "dlvsym-of-dlsym") {  // asks the C library for its dlsym first
+  if (TheAccess().way == "dlvsym-of-dlsym") {  // asks the C library for its dlsym first
     void* libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
     using Dlsym = void*(void*, const char*);
     auto* found = reinterpret_cast<Dlsym*>(dlsym(libc, "dlsym"));
-    return found(g_driver, name.c_str());
+    return found(TheAccess().driver, name.c_str());
   }
-  return dlsym(g_driver, name.c_str());
+  return dlsym(TheAccess().driver, name.c_str());
 }
 
 template <typename Fn, typename... Args>
@@ -157,7 +164,7 @@ const std::map<std::string, Step> kSteps = {
      [](Client&, uint64_t) {
        return Call<cu::DevicePrimaryCtxResetFn>("cuDevicePrimaryCtxReset_v2", 0);
      }},
-    {"primary-unseen",  // as CUDA's runtime gets it
+    {"primary-by-table",  // as CUDA's runtime gets it
      [](Client&, uint64_t) {
        return Call<cu::CtxSetCurrentFn>("cuCtxSetCurrent", reinterpret_cast<cu::Context>(0x1000));
      }},
@@ -504,9 +511,10 @@ void Run(Client& client, const std::string& step) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  g_way = argv[1];
-  g_driver = dlopen("libcuda.so.1", RTLD_NOW | (g_way == "default" ? RTLD_GLOBAL : RTLD_LOCAL));
-  if (g_driver == nullptr) {
+  TheAccess().way = argv[1];
+  TheAccess().driver =
+      dlopen("libcuda.so.1", RTLD_NOW | (TheAccess().way == "default" ? RTLD_GLOBAL : RTLD_LOCAL));
+  if (TheAccess().driver == nullptr) {
     printf("%s\n", dlerror());
     return 1;
   }

@@ -46,7 +46,10 @@ Driver& State() {
   return driver;
 }
 
-thread_local uint64_t current_context = 0;
+uint64_t& CurrentContext() {
+  thread_local uint64_t context = 0;
+  return context;
+}
 
 uint64_t Take(uint64_t size) {
   Driver& driver = State();
@@ -168,27 +171,27 @@ FAKE cuMemGetInfo_v2(size_t* free, size_t* total) {
 
 FAKE cuCtxCreate_v2(cu::Context* context, unsigned, cu::Device) {
   const Result result = Give(context, 1);
-  current_context = result == cu::kSuccess ? reinterpret_cast<uint64_t>(*context) : 0;
+  CurrentContext() = result == cu::kSuccess ? reinterpret_cast<uint64_t>(*context) : 0;
   return result;
 }
 FAKE cuCtxDestroy_v2(cu::Context context) {
-  current_context = 0;
+  CurrentContext() = 0;
   return Drop(reinterpret_cast<uint64_t>(context));
 }
 FAKE cuCtxGetCurrent(cu::Context* context) {
-  *context = reinterpret_cast<cu::Context>(current_context);
+  *context = reinterpret_cast<cu::Context>(CurrentContext());
   return cu::kSuccess;
 }
 FAKE cuCtxSetCurrent(cu::Context context) {
   if (reinterpret_cast<uint64_t>(context) == kPrimary && State().primary_users == 0) {
     State().primary_users = 1;
   }
-  current_context = reinterpret_cast<uint64_t>(context);
+  CurrentContext() = reinterpret_cast<uint64_t>(context);
   return cu::kSuccess;
 }
 FAKE cuCtxGetDevice(cu::Device* device) {
   *device = 0;
-  return current_context == 0 ? cu::kInvalidContext : cu::kSuccess;
+  return CurrentContext() == 0 ? cu::kInvalidContext : cu::kSuccess;
 }
 FAKE cuCtxSynchronize() {
   Trim(&State().default_pool);
