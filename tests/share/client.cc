@@ -62,6 +62,12 @@ struct Client {
   cu::MemoryPool pool = nullptr;
 };
 
+// Handles are numbers until the driver sees them.
+template <typename Handle>
+Handle HandleOf(uint64_t key) {
+  return reinterpret_cast<Handle>(key);  // NOLINT(performance-no-int-to-ptr)
+}
+
 using Step = int (*)(Client& client, uint64_t bytes);
 
 int Alloc(Client& client, uint64_t bytes) {
@@ -94,6 +100,7 @@ cu::Array3dDescriptor Volume(uint64_t bytes) {
 
 int Threads(Client& /*client*/, uint64_t bytes) {
   std::vector<std::thread> threads;
+  threads.reserve(64);
   cu::Context context = nullptr;
   (void)Call<cu::CtxGetCurrentFn>("cuCtxGetCurrent", &context);
   auto* alloc = reinterpret_cast<cu::MemAllocFn*>(Find("cuMemAlloc_v2"));
@@ -166,11 +173,11 @@ const std::map<std::string, Step> kSteps = {
      }},
     {"primary-by-table",  // as CUDA's runtime gets it
      [](Client&, uint64_t) {
-       return Call<cu::CtxSetCurrentFn>("cuCtxSetCurrent", reinterpret_cast<cu::Context>(0x1000));
+       return Call<cu::CtxSetCurrentFn>("cuCtxSetCurrent", HandleOf<cu::Context>(0x1000));
      }},
     {"adopt",  // a context that nobody has made through us
      [](Client&, uint64_t) {
-       return Call<cu::CtxSetCurrentFn>("cuCtxSetCurrent", reinterpret_cast<cu::Context>(0x2000));
+       return Call<cu::CtxSetCurrentFn>("cuCtxSetCurrent", HandleOf<cu::Context>(0x2000));
      }},
     {"heap",
      [](Client&, uint64_t bytes) { return Call<int(int, size_t)>("cuCtxSetLimit", 2, bytes); }},
@@ -280,7 +287,7 @@ const std::map<std::string, Step> kSteps = {
      [](Client& client, uint64_t) {
        cu::AllocationHandle handle = 0;
        return Call<cu::MemRetainAllocationHandleFn>("cuMemRetainAllocationHandle", &handle,
-                                                    reinterpret_cast<void*>(client.mapped));
+                                                    HandleOf<void*>(client.mapped));
      }},
     {"release",
      [](Client& client, uint64_t) {
@@ -323,7 +330,7 @@ const std::map<std::string, Step> kSteps = {
     {"array-end",
      [](Client& client, uint64_t) {
        return Call<cu::ArrayDestroyFn>("cuArrayDestroy",
-                                       reinterpret_cast<cu::Array>(client.pointers.back()));
+                                       HandleOf<cu::Array>(client.pointers.back()));
      }},
     {"mipmap",
      [](Client& client, uint64_t bytes) {
@@ -498,7 +505,7 @@ void Run(Client& client, const std::string& step) {
     PrintInfo();
   } else if (name == "proc") {
     const size_t at = value.find('@');
-    PrintProc(value.substr(0, at), atoi(value.c_str() + at + 1));
+    PrintProc(value.substr(0, at), static_cast<int>(strtol(value.c_str() + at + 1, nullptr, 10)));
   } else if (found == kSteps.end()) {
     printf("unknown step %s\n", name.c_str());
   } else {
@@ -515,7 +522,7 @@ int main(int argc, char** argv) {
   TheAccess().driver =
       dlopen("libcuda.so.1", RTLD_NOW | (TheAccess().way == "default" ? RTLD_GLOBAL : RTLD_LOCAL));
   if (TheAccess().driver == nullptr) {
-    printf("%s\n", dlerror());
+    printf("no driver\n");
     return 1;
   }
   Client client;

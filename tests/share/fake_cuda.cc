@@ -51,6 +51,10 @@ uint64_t& CurrentContext() {
   return context;
 }
 
+cu::Context ContextOf(uint64_t key) {
+  return reinterpret_cast<cu::Context>(key);  // NOLINT(performance-no-int-to-ptr)
+}
+
 uint64_t Take(uint64_t size) {
   Driver& driver = State();
   const std::lock_guard lock(driver.mutex);
@@ -179,7 +183,7 @@ FAKE cuCtxDestroy_v2(cu::Context context) {
   return Drop(reinterpret_cast<uint64_t>(context));
 }
 FAKE cuCtxGetCurrent(cu::Context* context) {
-  *context = reinterpret_cast<cu::Context>(CurrentContext());
+  *context = ContextOf(CurrentContext());
   return cu::kSuccess;
 }
 FAKE cuCtxSetCurrent(cu::Context context) {
@@ -205,7 +209,7 @@ FAKE cuDevicePrimaryCtxRetain(cu::Context* context, cu::Device) {
     return cu::kNotInitialized;
   }
   ++State().primary_users;
-  *context = reinterpret_cast<cu::Context>(kPrimary);
+  *context = ContextOf(kPrimary);
   return cu::kSuccess;
 }
 FAKE cuDevicePrimaryCtxRelease_v2(cu::Device) {
