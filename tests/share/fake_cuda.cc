@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <type_traits>
 
 #include "src/gpu/cuda_abi/abi.h"
 
@@ -88,8 +89,8 @@ Result Give(Handle* handle, uint64_t size) {
   if (key == 0) {
     return cu::kOutOfMemory;
   }
-  if constexpr (sizeof(Handle) == sizeof(uint64_t)) {
-    memcpy(handle, &key, sizeof(key));
+  if constexpr (std::is_pointer_v<Handle>) {
+    *handle = reinterpret_cast<Handle>(key);  // NOLINT(performance-no-int-to-ptr)
   } else {
     *handle = static_cast<Handle>(key);
   }
