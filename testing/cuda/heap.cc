@@ -67,25 +67,31 @@ bool IsUsed(const Chunk& chunk, uint64_t unit) {
 }
 
 void Mark(Chunk* chunk, uint64_t first, uint64_t count, bool is_used) {
-  for (uint64_t unit = first; unit < first + count; ++unit) {
-    const uint64_t bit = uint64_t{1} << (unit % 64);
-    chunk->units[unit / 64] =
-        is_used ? chunk->units[unit / 64] | bit : chunk->units[unit / 64] & ~bit;
+  for (uint64_t unit = first; unit < first + count;) {
+    const uint64_t shift = unit % 64;
+    const uint64_t left = first + count - unit;
+    const uint64_t bits = left < 64 - shift ? left : 64 - shift;
+    const uint64_t mask = (bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1) << shift;
+    uint64_t& word = chunk->units[unit / 64];
+    word = is_used ? word | mask : word & ~mask;
+    unit += bits;
   }
 }
 
-// The first of `count` free units, or kUnits.
+// The first of `count` free units, or kUnits. Goes over whole words where it can.
 uint64_t FindUnits(const Chunk& chunk, uint64_t count) {
   uint64_t run = 0;
-  for (uint64_t unit = chunk.first_free; unit < kUnits; ++unit) {
-    if (unit % 64 == 0 && chunk.units[unit / 64] == ~uint64_t{0}) {
-      unit += 63;
-      run = 0;
-      continue;
+  for (uint64_t unit = chunk.first_free; unit < kUnits;) {
+    const uint64_t word = chunk.units[unit / 64];
+    if (unit % 64 == 0 && (word == 0 || word == ~uint64_t{0})) {
+      run = word == 0 ? run + 64 : 0;
+      unit += 64;
+    } else {
+      run = IsUsed(chunk, unit) ? 0 : run + 1;
+      ++unit;
     }
-    run = IsUsed(chunk, unit) ? 0 : run + 1;
-    if (run == count) {
-      return unit + 1 - count;
+    if (run >= count) {
+      return unit - run;
     }
   }
   return kUnits;

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "testing/driver/faults.h"
 #include "testing/driver/mig.h"
@@ -199,6 +201,43 @@ TEST_F(MemoryLedgerTest, ARemovedGpuTakesItsMemoryWithIt) {
   ++state_->gpus[0].incarnation;
   ledger_.Show(*state_);
   EXPECT_EQ(Used(kPid), 0U) << "another GPU in the same slot";
+}
+
+// Whatever clients do, the lists add up, nothing exceeds the GPU, and nothing is left in the end.
+TEST_F(MemoryLedgerTest, AddsUpWhateverClientsDo) {
+  const uint64_t before = Free();
+  std::mt19937_64 random(20261126);  // NOLINT(cert-msc51-cpp): the same every time
+  std::vector<MemoryReply> objects;
+  for (int step = 0; step < 20000; ++step) {
+    const int client = static_cast<int>(random() % 8);
+    const pid_t pid = 100 + client / 2;  // two connections each
+    const auto operation = static_cast<MemoryOperation>(random() % 9);
+    if (operation == 8) {
+      ledger_.Drop(*state_, client);
+      continue;
+    }
+    MemoryRequest request = Request(operation, random() % (12 * kGiB));
+    if (!objects.empty()) {
+      const MemoryReply& object = objects[random() % objects.size()];
+      request.object = object.object;
+      request.key = object.key;
+    }
+    const MemoryReply reply = Ask(client, pid, request);
+    if (reply.result == kMemoryDone && (operation == kMakeObject || operation == kMoveToObject)) {
+      objects.push_back(reply);
+    }
+    uint64_t used = 0;
+    for (const SimProcess& process : state_->gpus[0].processes) {
+      used += process.used_bytes;
+      ASSERT_EQ(process.used_bytes == 0, process.pid == 0);
+    }
+    ASSERT_EQ(used, before - Free()) << step;
+  }
+  for (int client = 0; client < 8; ++client) {
+    ledger_.Drop(*state_, client);
+  }
+  EXPECT_EQ(Free(), before);
+  EXPECT_EQ(ledger_.object_count(), 0U);
 }
 
 TEST_F(MemoryLedgerTest, ShowsItselfInAnotherState) {
