@@ -82,14 +82,15 @@ void PrintStart(int runs) {
   Samples without;
   Samples added;
   for (int run = 0; run < runs * 20; ++run) {
-    const double bare = RunTrue(false).milliseconds;
-    const double limited = RunTrue(true).milliseconds;
+    // Time on a CPU, which other load changes least.
+    const double bare = RunTrue(false).cpu_milliseconds;
+    const double limited = RunTrue(true).cpu_milliseconds;
     without.Add(bare);
     with.Add(limited);
     added.Add(limited - bare);
   }
-  fmt::print("{:<46} {:>8.3f} ms  bare {:>6.3f} ms  added {:>6.3f} ms\n",
-             "start of a program that uses no GPU (env, true)", with.Median(), without.Median(),
+  fmt::print("{:<46} {:>8.3f} ms of CPU, bare {:.3f} ms, added {:.3f} ms\n",
+             "start of programs that use no GPU (env, true)", with.Median(), without.Median(),
              added.Median());
 }
 

@@ -17,6 +17,7 @@ namespace {
 constexpr int kOfdGetLock = 36;
 constexpr int kOfdSetLock = 37;
 constexpr int kWipeOnFork = 18;
+constexpr size_t kHugePage = 2 << 20;
 constexpr size_t kMaxMapsSize = 16 << 20;  // bytes of /proc/PID/maps that are looked at
 
 struct flock ByteLock(short type, uint64_t offset) {
@@ -115,6 +116,9 @@ void* MapMemory(size_t size, bool is_wiped_by_fork) {
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     return nullptr;
+  }
+  if (size >= kHugePage) {
+    (void)madvise(memory, size, MADV_HUGEPAGE);  // of help where it is allowed
   }
   if (is_wiped_by_fork && madvise(memory, size, kWipeOnFork) != 0) {
     UnmapMemory(memory, size);

@@ -9,8 +9,12 @@
 namespace cu = kgpu::cuda_api;
 
 namespace {
-cu::DevicePointer next = 0x700000000000;
+cu::DevicePointer& Next() {
+  static cu::DevicePointer next = 0x700000000000;
+  return next;
 }
+
+}  // namespace
 
 BARE cuInit(unsigned) {
   return cu::kSuccess;
@@ -20,11 +24,11 @@ BARE cuDeviceGetUuid_v2(cu::Uuid* uuid, cu::Device) {
   return cu::kSuccess;
 }
 BARE cuCtxCreate_v2(cu::Context* context, unsigned, cu::Device) {
-  *context = reinterpret_cast<cu::Context>(&next);
+  *context = reinterpret_cast<cu::Context>(&Next());
   return cu::kSuccess;
 }
 BARE cuCtxGetCurrent(cu::Context* context) {
-  *context = reinterpret_cast<cu::Context>(&next);
+  *context = reinterpret_cast<cu::Context>(&Next());
   return cu::kSuccess;
 }
 BARE cuCtxGetDevice(cu::Device* device) {
@@ -32,8 +36,8 @@ BARE cuCtxGetDevice(cu::Device* device) {
   return cu::kSuccess;
 }
 BARE cuMemAlloc_v2(cu::DevicePointer* pointer, size_t size) {
-  next += (size + 511) & ~size_t{511};
-  *pointer = next;
+  Next() += (size + 511) & ~size_t{511};
+  *pointer = Next();
   return cu::kSuccess;
 }
 BARE cuMemFree_v2(cu::DevicePointer) {

@@ -23,21 +23,28 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 
-void* g_driver;
-std::string g_way;
+// How this process finds the driver; set once, at its start.
+struct Access {
+  void* driver;
+  std::string way;
+};
+Access& TheAccess() {
+  static Access access;
+  return access;
+}
 
 // The function by the way that the command line asks for.
 void* Find(const std::string& name) {
-  if (g_way == "default") {
+  if (TheAccess().way == "default") {
     return dlsym(RTLD_DEFAULT, name.c_str());
   }
-  if (g_way == "dlvsym-of-dlsym") {  // asks the C library for its dlsym first
+  if (TheAccess().way == "dlvsym-of-dlsym") {  // asks the C library for its dlsym first
     void* libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
     using Dlsym = void*(void*, const char*);
     auto* found = reinterpret_cast<Dlsym*>(dlsym(libc, "dlsym"));
-    return found(g_driver, name.c_str());
+    return found(TheAccess().driver, name.c_str());
   }
-  return dlsym(g_driver, name.c_str());
+  return dlsym(TheAccess().driver, name.c_str());
 }
 
 template <typename Fn, typename... Args>
@@ -54,6 +61,12 @@ struct Client {
   cu::GraphExec exec = nullptr;
   cu::MemoryPool pool = nullptr;
 };
+
+// Handles are numbers until the driver sees them.
+template <typename Handle>
+Handle HandleOf(uint64_t key) {
+  return reinterpret_cast<Handle>(key);  // NOLINT(performance-no-int-to-ptr)
+}
 
 using Step = int (*)(Client& client, uint64_t bytes);
 
@@ -87,6 +100,7 @@ cu::Array3dDescriptor Volume(uint64_t bytes) {
 
 int Threads(Client& /*client*/, uint64_t bytes) {
   std::vector<std::thread> threads;
+  threads.reserve(64);
   cu::Context context = nullptr;
   (void)Call<cu::CtxGetCurrentFn>("cuCtxGetCurrent", &context);
   auto* alloc = reinterpret_cast<cu::MemAllocFn*>(Find("cuMemAlloc_v2"));
@@ -157,13 +171,17 @@ const std::map<std::string, Step> kSteps = {
      [](Client&, uint64_t) {
        return Call<cu::DevicePrimaryCtxResetFn>("cuDevicePrimaryCtxReset_v2", 0);
      }},
+<<<<<<< HEAD
     {"primary-hidden",  // as CUDA's runtime gets it
+=======
+    {"primary-by-table",  // as CUDA's runtime gets it
+>>>>>>> preload
      [](Client&, uint64_t) {
-       return Call<cu::CtxSetCurrentFn>("cuCtxSetCurrent", reinterpret_cast<cu::Context>(0x1000));
+       return Call<cu::CtxSetCurrentFn>("cuCtxSetCurrent", HandleOf<cu::Context>(0x1000));
      }},
     {"adopt",  // a context that nobody has made through us
      [](Client&, uint64_t) {
-       return Call<cu::CtxSetCurrentFn>("cuCtxSetCurrent", reinterpret_cast<cu::Context>(0x2000));
+       return Call<cu::CtxSetCurrentFn>("cuCtxSetCurrent", HandleOf<cu::Context>(0x2000));
      }},
     {"heap",
      [](Client&, uint64_t bytes) { return Call<int(int, size_t)>("cuCtxSetLimit", 2, bytes); }},
@@ -273,7 +291,7 @@ const std::map<std::string, Step> kSteps = {
      [](Client& client, uint64_t) {
        cu::AllocationHandle handle = 0;
        return Call<cu::MemRetainAllocationHandleFn>("cuMemRetainAllocationHandle", &handle,
-                                                    reinterpret_cast<void*>(client.mapped));
+                                                    HandleOf<void*>(client.mapped));
      }},
     {"release",
      [](Client& client, uint64_t) {
@@ -316,7 +334,7 @@ const std::map<std::string, Step> kSteps = {
     {"array-end",
      [](Client& client, uint64_t) {
        return Call<cu::ArrayDestroyFn>("cuArrayDestroy",
-                                       reinterpret_cast<cu::Array>(client.pointers.back()));
+                                       HandleOf<cu::Array>(client.pointers.back()));
      }},
     {"mipmap",
      [](Client& client, uint64_t bytes) {
@@ -491,7 +509,7 @@ void Run(Client& client, const std::string& step) {
     PrintInfo();
   } else if (name == "proc") {
     const size_t at = value.find('@');
-    PrintProc(value.substr(0, at), atoi(value.c_str() + at + 1));
+    PrintProc(value.substr(0, at), static_cast<int>(strtol(value.c_str() + at + 1, nullptr, 10)));
   } else if (found == kSteps.end()) {
     printf("unknown step %s\n", name.c_str());
   } else {
@@ -504,10 +522,11 @@ void Run(Client& client, const std::string& step) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  g_way = argv[1];
-  g_driver = dlopen("libcuda.so.1", RTLD_NOW | (g_way == "default" ? RTLD_GLOBAL : RTLD_LOCAL));
-  if (g_driver == nullptr) {
-    printf("%s\n", dlerror());
+  TheAccess().way = argv[1];
+  TheAccess().driver =
+      dlopen("libcuda.so.1", RTLD_NOW | (TheAccess().way == "default" ? RTLD_GLOBAL : RTLD_LOCAL));
+  if (TheAccess().driver == nullptr) {
+    printf("no driver\n");
     return 1;
   }
   Client client;

@@ -1,6 +1,8 @@
 // Every way in which a program finds the driver's functions.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "testing/shell.h"
 #include "tests/share/container.h"
 
@@ -81,6 +83,22 @@ TEST(ShareEntriesTest, KnowsTheTablesOfTheRuntimeOnly) {
   const Container container;
   EXPECT_THAT(container.Steps("init table:0 table:1"), EndsWith("table 0\ntable 500\n"));
   EXPECT_THAT(container.Stderr(), HasSubstr("the driver's table 000000"));
+}
+
+// glibc 2.31, whose dlsym is in libdl.so.2. tests/engines/fetch_suites.sh unpacks it.
+TEST(ShareEntriesTest, ReleasesWhoseLoaderIsInALibraryOfItsOwn) {
+  const std::string libraries = KGPU_SOURCE_DIR "/build/engines/bullseye/lib/x86_64-linux-gnu";
+  if (!std::filesystem::exists(libraries + "/ld-2.31.so")) {
+    GTEST_SKIP() << "no Debian 11 here: run tests/engines/fetch_suites.sh";
+  }
+  const Container container;
+  container.Write(0, "version 1\ndevice GPU-00000000-0000-0000-0000-000000000000\nmemory " +
+                         std::to_string(20480 * kMiB) + "\ncontext 1\n");
+  const Outcome old =
+      Shell("cd " + container.folder().path() + " && " + libraries +
+            "/ld-2.31.so --preload " KGPU_SHARE_TEST_LIBRARY " --library-path " + libraries +
+            ":" KGPU_SHARE_FOLDER "/bare " KGPU_SHARE_FOLDER "/share_old_client");
+  EXPECT_EQ(old.text, "old 39\n");
 }
 
 // Our own names are in every process; they are not to be taken for the driver's.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <type_traits>
 
 #include "src/gpu/cuda_abi/abi.h"
 
@@ -46,7 +47,14 @@ Driver& State() {
   return driver;
 }
 
-thread_local uint64_t current_context = 0;
+uint64_t& CurrentContext() {
+  thread_local uint64_t context = 0;
+  return context;
+}
+
+cu::Context ContextOf(uint64_t key) {
+  return reinterpret_cast<cu::Context>(key);  // NOLINT(performance-no-int-to-ptr)
+}
 
 uint64_t Take(uint64_t size) {
   Driver& driver = State();
@@ -81,8 +89,8 @@ Result Give(Handle* handle, uint64_t size) {
   if (key == 0) {
     return cu::kOutOfMemory;
   }
-  if constexpr (sizeof(Handle) == sizeof(uint64_t)) {
-    memcpy(handle, &key, sizeof(key));
+  if constexpr (std::is_pointer_v<Handle>) {
+    *handle = reinterpret_cast<Handle>(key);  // NOLINT(performance-no-int-to-ptr)
   } else {
     *handle = static_cast<Handle>(key);
   }
@@ -168,27 +176,27 @@ FAKE cuMemGetInfo_v2(size_t* free, size_t* total) {
 
 FAKE cuCtxCreate_v2(cu::Context* context, unsigned, cu::Device) {
   const Result result = Give(context, 1);
-  current_context = result == cu::kSuccess ? reinterpret_cast<uint64_t>(*context) : 0;
+  CurrentContext() = result == cu::kSuccess ? reinterpret_cast<uint64_t>(*context) : 0;
   return result;
 }
 FAKE cuCtxDestroy_v2(cu::Context context) {
-  current_context = 0;
+  CurrentContext() = 0;
   return Drop(reinterpret_cast<uint64_t>(context));
 }
 FAKE cuCtxGetCurrent(cu::Context* context) {
-  *context = reinterpret_cast<cu::Context>(current_context);
+  *context = ContextOf(CurrentContext());
   return cu::kSuccess;
 }
 FAKE cuCtxSetCurrent(cu::Context context) {
   if (reinterpret_cast<uint64_t>(context) == kPrimary && State().primary_users == 0) {
     State().primary_users = 1;
   }
-  current_context = reinterpret_cast<uint64_t>(context);
+  CurrentContext() = reinterpret_cast<uint64_t>(context);
   return cu::kSuccess;
 }
 FAKE cuCtxGetDevice(cu::Device* device) {
   *device = 0;
-  return current_context == 0 ? cu::kInvalidContext : cu::kSuccess;
+  return CurrentContext() == 0 ? cu::kInvalidContext : cu::kSuccess;
 }
 FAKE cuCtxSynchronize() {
   Trim(&State().default_pool);
@@ -202,7 +210,7 @@ FAKE cuDevicePrimaryCtxRetain(cu::Context* context, cu::Device) {
     return cu::kNotInitialized;
   }
   ++State().primary_users;
-  *context = reinterpret_cast<cu::Context>(kPrimary);
+  *context = ContextOf(kPrimary);
   return cu::kSuccess;
 }
 FAKE cuDevicePrimaryCtxRelease_v2(cu::Device) {

@@ -138,7 +138,7 @@ TEST(ShareFamiliesTest, AContextThatNobodySawMadeIsChargedWithItsFirstAllocation
 
 TEST(ShareFamiliesTest, AResetFreesWhatWasInAPrimaryContextThatNobodySawMade) {
   const Container container;
-  EXPECT_THAT(container.Steps("init primary-hidden alloc:5000 info primary-reset ctx info"),
+  EXPECT_THAT(container.Steps("init primary-by-table alloc:5000 info primary-reset ctx info"),
               HasSubstr("info 0 free=15180 total=20480 device=20480\nprimary-reset 0\nctx 0\n"
                         "info 0 free=20180"));
 }

@@ -10,10 +10,10 @@ int main(int /*argc*/, char** argv) {
   void* plugin = how == "deepbind" ? dlopen(argv[1], RTLD_NOW | RTLD_DEEPBIND)
                                    : dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW);
   if (plugin == nullptr) {
-    printf("%s\n", dlerror());
+    printf("not loaded\n");
     return 1;
   }
   auto* allocate = reinterpret_cast<int (*)(int)>(dlsym(plugin, "PluginAllocate"));
-  printf("plugin %d\n", allocate(atoi(argv[3])));
+  printf("plugin %d\n", allocate(static_cast<int>(strtol(argv[3], nullptr, 10))));
   return 0;
 }
