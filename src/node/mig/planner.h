@@ -52,8 +52,8 @@ struct Plan {
 };
 
 struct PlanLimits {
-  size_t states = 4096;      // kept at a time, for each GPU
-  size_t steps = 1'500'000;  // of the search in total: some 20 ms
+  size_t states = 4096;    // kept at a time, for each GPU
+  size_t steps = 500'000;  // of each search in total: some 10 ms of CPU time
 };
 
 // A change after which `demand` instances exist that are idle, or new. Instances in use do not
