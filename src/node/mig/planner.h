@@ -44,11 +44,12 @@ struct GpuChange {
 
 struct Plan {
   bool is_feasible = false;
-  std::string reason{};              // why not, with numbers
-  bool is_proven = true;             // no plan disturbs less; or none is possible at all
-  std::vector<GpuChange> changes{};  // of GPUs that change, in their order
-  unsigned evicted = 0;              // movable instances that are destroyed
-  unsigned destroyed = 0;            // all instances that are destroyed
+  std::string reason{};                // why not, with numbers
+  bool is_proven = true;               // no plan disturbs less; or none is possible at all
+  std::vector<GpuChange> changes{};    // of GPUs that change, in their order
+  unsigned evicted = 0;                // movable instances that are destroyed
+  unsigned destroyed = 0;              // all instances that are destroyed
+  std::vector<std::string> waiting{};  // GPUs that change once their users are gone, and why
 };
 
 struct PlanLimits {
