@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -70,6 +71,19 @@ class RandomHost {
   std::mt19937 random_;
 };
 
+// CPU time in milliseconds: planning waits for nothing.
+template <typename Work>
+double CpuTimeOf(const Work& work) {
+  const auto now = [] {
+    timespec time{};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) * 1000 + static_cast<double>(time.tv_nsec) / 1e6;
+  };
+  const double start = now();
+  work();
+  return now() - start;
+}
+
 template <typename Work>
 double TimeOf(const Work& work) {
   const auto start = steady_clock::now();
@@ -78,18 +92,19 @@ double TimeOf(const Work& work) {
 }
 
 Row MeasurePlans(const std::shared_ptr<const mig::Geometry>& geometry, size_t gpus, int runs,
-                 unsigned* unproven) {
-  Row row = MakeRow(fmt::format("plan for {} GPUs", gpus), "ms", "check the layouts",
+                 unsigned* unproven, unsigned* undecided) {
+  Row row = MakeRow(fmt::format("plan for {} GPUs", gpus), "CPU ms", "check the layouts",
                     gpus == 16 ? "50" : "-");
   for (int run = 0; run < runs; ++run) {
     RandomHost host(static_cast<unsigned>(run));
     const std::vector<mig::GpuState> states = host.Gpus(geometry, gpus);
     const std::vector<mig::Demand> demands = host.Demands(*geometry, gpus);
-    row.samples.Add(TimeOf([&] {
+    row.samples.Add(CpuTimeOf([&] {
       const auto plan = mig::PlanDemand(states, demands);
       *unproven += plan.ok() && !plan->is_proven ? 1 : 0;
+      *undecided += plan.ok() && !plan->is_proven && !plan->is_feasible ? 1 : 0;
     }));
-    row.floor.Add(TimeOf([&] {
+    row.floor.Add(CpuTimeOf([&] {
       for (const mig::GpuState& state : states) {
         mig::Layout layout;
         for (const mig::Instance& instance : state.instances) {
@@ -202,11 +217,13 @@ int main(int argc, char** argv) {
   const auto geometry = std::make_shared<const kgpu::mig::Geometry>(*std::move(made));
   std::vector<kgpu::bench::Row> rows;
   unsigned unproven = 0;
+  unsigned undecided = 0;
   for (const size_t gpus : {1U, 8U, 16U}) {
-    rows.push_back(kgpu::bench::MeasurePlans(geometry, gpus, plans, &unproven));
+    rows.push_back(kgpu::bench::MeasurePlans(geometry, gpus, plans, &unproven, &undecided));
   }
   kgpu::bench::MeasureChanges(changes / 2 * 2, rows);
-  (void)std::printf("%s%u of %d plans are not proven to be the best\n",
-                    kgpu::bench::RenderRows(rows).c_str(), unproven, 3 * plans);
+  (void)std::printf(
+      "%s%u of %d plans are not proven to be the best; %u found none and did not prove it\n",
+      kgpu::bench::RenderRows(rows).c_str(), unproven, 3 * plans, undecided);
   return 0;
 }

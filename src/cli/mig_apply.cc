@@ -108,9 +108,10 @@ StatusOr<ExitCode> RunMigApply(const MigOptions& options) {
   ASSIGN_OR_RETURN(const auto gpus, ReadMigGpus(options, root));
   ASSIGN_OR_RETURN(const mig::Plan plan, MakeMigPlan(options, gpus));
   const std::vector<std::string> names = MigNamesOf(gpus);
+  const ExitCode done = plan.waiting.empty() ? ExitCode::kOk : ExitCode::kWaits;
   if (options.is_dry_run || !plan.is_feasible || plan.changes.empty()) {
     RETURN_IF_ERROR(PrintAs(format, MigPlanText(plan, names), MigPlanJson(plan, names)));
-    return plan.is_feasible ? ExitCode::kOk : ExitCode::kUnhealthy;
+    return plan.is_feasible ? done : ExitCode::kUnhealthy;
   }
   if (!options.is_yes) {
     PrintNote(MigPlanText(plan, names));
@@ -120,7 +121,13 @@ StatusOr<ExitCode> RunMigApply(const MigOptions& options) {
   ASSIGN_OR_RETURN(const auto before, PresentOf(targets, gpus));
   std::vector<std::string> lines;
   RETURN_IF_ERROR(Carry(options, root, before, targets, lines));
-  return PrintDone(format, lines, "done; kgpu mig rollback restores the former layout\n");
+  for (const std::string& reason : plan.waiting) {
+    lines.push_back("waits: " + reason);
+    PrintNote(lines.back());
+  }
+  RETURN_IF_ERROR(
+      PrintDone(format, lines, "done; kgpu mig rollback restores the former layout\n").status());
+  return done;
 }
 
 // Instances in use are refused as in any other change.
@@ -194,6 +201,10 @@ void AddMigApplyCommands(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu mig apply --config /etc/mig.yaml --select balanced --yes");
   AddOutputOption(apply, options.output);
   AddMigGoalFlags(apply, options);
+  apply.add_flag(
+      "--idle-only", options.waits,
+      "With --layout or --select: change the GPUs that can be changed now, and exit 8 if "
+      "others are in use");
   AddMigRunFlags(apply, options);
   AddMigHostFlags(apply, options);
 

@@ -266,7 +266,7 @@ StatusOr<mig::Plan> MakeMigPlan(const MigOptions& options, const std::vector<mig
       ASSIGN_OR_RETURN(auto one, StatesOf(options, {gpus[goal.gpu]}));
       states[goal.gpu] = std::move(one.front());
     }
-    return mig::PlanGoals(states, goals);
+    return mig::PlanGoals(states, goals, options.waits ? mig::Busy::kWait : mig::Busy::kRefuse);
   }
   if (!options.layout.empty() || !options.select.empty()) {
     return InvalidArgument("give one of --profiles, --layout and --select");

@@ -30,6 +30,7 @@ struct MigOptions {
   std::string have;
   std::string output = "table";
   bool may_evict = false;
+  bool waits = false;  // --idle-only
   bool is_check = false;
   bool is_dry_run = false;
   bool is_yes = false;

@@ -164,8 +164,12 @@ std::string MigPlanText(const mig::Plan& plan, const std::vector<std::string>& g
   if (!plan.is_feasible) {
     return fmt::format("infeasible: {}{}\n", plan.reason, plan.is_proven ? "" : " (not proven)");
   }
+  std::string waiting;
+  for (const std::string& reason : plan.waiting) {
+    waiting += fmt::format("waits: {}\n", reason);
+  }
   if (plan.changes.empty()) {
-    return "feasible: nothing has to change\n";
+    return waiting.empty() ? "feasible: nothing has to change\n" : waiting;
   }
   std::string text =
       fmt::format("feasible: {} {}, {} destroyed, {} of them in use{}\n", plan.changes.size(),
@@ -174,7 +178,7 @@ std::string MigPlanText(const mig::Plan& plan, const std::vector<std::string>& g
   for (const mig::GpuChange& change : plan.changes) {
     text += StepsText(change, gpus[change.gpu]);
   }
-  return text;
+  return text + waiting;
 }
 
 json::object MigPlanJson(const mig::Plan& plan, const std::vector<std::string>& gpus) {
@@ -187,9 +191,14 @@ json::object MigPlanJson(const mig::Plan& plan, const std::vector<std::string>& 
                                    {"create", InstancesJson(change.create)},
                                    {"layout", InstancesJson(change.layout)}});
   }
+  json::array waiting;
+  for (const std::string& reason : plan.waiting) {
+    waiting.push_back(json::value(reason));
+  }
   return {{"feasible", plan.is_feasible}, {"proven", plan.is_proven},
           {"reason", plan.reason},        {"destroyed", plan.destroyed},
-          {"evicted", plan.evicted},      {"changes", std::move(changes)}};
+          {"evicted", plan.evicted},      {"changes", std::move(changes)},
+          {"waiting", std::move(waiting)}};
 }
 
 std::string MigTargetsText(const std::vector<mig::Target>& targets) {

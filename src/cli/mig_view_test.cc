@@ -74,6 +74,14 @@ TEST(MigPlanTest, ShowsEachStep) {
               HasSubstr(R"("create":[{"profile":"3g.40gb","start":4}])"));
 }
 
+TEST(MigPlanTest, SaysWhichGpusWait) {
+  mig::Plan plan;
+  plan.is_feasible = true;
+  plan.waiting = {"GPU 0: 1g.10gb at memory slice 3 is in use"};
+  EXPECT_EQ(MigPlanText(plan, {}), "waits: GPU 0: 1g.10gb at memory slice 3 is in use\n");
+  EXPECT_THAT(boost::json::serialize(MigPlanJson(plan, {})), HasSubstr(R"("waiting":["GPU 0)"));
+}
+
 TEST(MigPlanTest, SaysWhyThereIsNone) {
   mig::Plan plan;
   plan.reason = "8 x 1g.10gb needed, at most 7 can be on 1 GPU";

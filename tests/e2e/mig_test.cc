@@ -147,6 +147,31 @@ TEST_F(MigCommandTest, LeavesInstancesInUse) {
   EXPECT_THAT(Mig(host, {"list", "--gpu", "3"}).out, HasSubstr("7g.80gb"));
 }
 
+TEST_F(MigCommandTest, ChangesIdleGpusWhileOthersWait) {
+  SimHost host("8xA100-mig");
+  host.Inject("process", {"3", "--pid", "4711", "--memory", "1Gi", "--gi", "0", "--ci", "0"});
+  const std::vector<std::string> words = {"apply", "--select", "all-3g.40gb", "--idle-only",
+                                          "--yes"};
+  const Result first = Mig(host, words);
+  EXPECT_EQ(first.code, 8) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("waits: GPU 3: 7g.80gb at memory slice 0 is in use"));
+  EXPECT_EQ(Mig(host, {"assert", "--gpu", "0,1,2,4,5,6,7", "--select", "all-3g.40gb"}).code, 0);
+  host.Inject("process", {"3", "--pid", "4711", "--end"});
+  EXPECT_EQ(Mig(host, words).code, 0);
+  EXPECT_EQ(Mig(host, {"assert", "--select", "all-3g.40gb"}).code, 0);
+}
+
+TEST_F(MigCommandTest, HasTheVariantsOfTheRtxPro6000) {
+  SimHost host("2xL40S");
+  host.Inject("add", {"--model", "RTX-PRO-6000-Blackwell"});
+  const Result applied = Mig(host, {"apply", "--layout", "1g.24gb+me.all,2x1g.24gb-me", "--yes"});
+  EXPECT_EQ(applied.code, 0) << applied.err;
+  EXPECT_THAT(Mig(host, {"list"}).out, HasSubstr("room for  1g.24gb-me at "));
+  EXPECT_EQ(Mig(host, {"plan", "--layout", "1g.24gb+me.all,1g.24gb+gfx"}).code, 7);
+  EXPECT_EQ(Mig(host, {"apply", "--select", "all-1g.24gb.gfx", "--yes"}).code, 0);
+  EXPECT_EQ(Mig(host, {"assert", "--layout", "4x1g.24gb+gfx"}).code, 0);
+}
+
 TEST_F(MigCommandTest, TakesFilesOfMigParted) {
   SimHost host("8xA100-SXM4-80GB");
   host.dir().WriteFile("mig.yaml",

@@ -218,6 +218,15 @@ std::vector<Demand> BalancedLayout(const Geometry& geometry) {
   return layout;
 }
 
+StatusOr<bool> IsFeasibleWhenIdle(GpuState gpu, const Goal& goal) {
+  gpu.may_change = true;
+  for (Instance& instance : gpu.instances) {
+    instance.use = Use::kIdle;
+  }
+  ASSIGN_OR_RETURN(const Plan plan, PlanLayout(gpu, goal.layout));
+  return plan.is_feasible;
+}
+
 std::vector<std::string> ProfileNamesOf(std::span<const HostGpu> gpus) {
   std::vector<std::string> names;
   for (const HostGpu& gpu : gpus) {
@@ -323,7 +332,8 @@ StatusOr<std::vector<Goal>> GoalsOf(const NamedConfig& config, std::span<const H
   return list;
 }
 
-StatusOr<Plan> PlanGoals(std::span<const GpuState> gpus, const std::vector<Goal>& goals) {
+StatusOr<Plan> PlanGoals(std::span<const GpuState> gpus, const std::vector<Goal>& goals,
+                         Busy busy) {
   Plan all{.is_feasible = true};
   for (const Goal& goal : goals) {
     const GpuState& gpu = gpus[goal.gpu];
@@ -332,7 +342,12 @@ StatusOr<Plan> PlanGoals(std::span<const GpuState> gpus, const std::vector<Goal>
     }
     ASSIGN_OR_RETURN(Plan plan, PlanLayout(gpu, goal.layout));
     if (!plan.is_feasible) {
-      return plan;
+      ASSIGN_OR_RETURN(const bool may_wait, IsFeasibleWhenIdle(gpu, goal));
+      if (busy == Busy::kRefuse || !may_wait) {
+        return plan;
+      }
+      all.waiting.push_back(plan.reason);
+      continue;
     }
     all.evicted += plan.evicted;
     all.destroyed += plan.destroyed;

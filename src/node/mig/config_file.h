@@ -55,7 +55,15 @@ struct Goal {
 // MIG).
 StatusOr<std::vector<Goal>> GoalsOf(const NamedConfig& config, std::span<const HostGpu> gpus);
 
-// The changes of all goals together; infeasible if one is. Errors: those of PlanLayout.
-StatusOr<Plan> PlanGoals(std::span<const GpuState> gpus, const std::vector<Goal>& goals);
+// What a GPU in use means for the others.
+enum class Busy {
+  kRefuse,  // none changes
+  kWait,    // the others change, it is in Plan::waiting
+};
+
+// The changes of all goals together; infeasible if one is, apart from Busy::kWait. Errors: those of
+// PlanLayout.
+StatusOr<Plan> PlanGoals(std::span<const GpuState> gpus, const std::vector<Goal>& goals,
+                         Busy busy = Busy::kRefuse);
 
 }  // namespace kgpu::mig

@@ -165,5 +165,29 @@ TEST(PlanGoalsTest, TurnsMigOff) {
   EXPECT_THAT(nothing->changes, IsEmpty());
 }
 
+TEST(PlanGoalsTest, LetsBusyGpusWait) {
+  const HostGpu gpu = HostGpuOf(0, 0x20b2);
+  GpuState busy{.id = "0", .geometry = gpu.geometry};
+  busy.instances = {{.kind = {.profile = "1g.10gb"}, .start = 3, .use = Use::kFixed}};
+  const GpuState idle{.id = "1", .geometry = gpu.geometry};
+  const std::vector<GpuState> gpus = {busy, idle};
+  const std::vector<Demand> whole = {{.kind = {.profile = "7g.80gb"}, .count = 1}};
+  const std::vector<Goal> goals = {{.gpu = 0, .layout = whole}, {.gpu = 1, .layout = whole}};
+  const auto refused = PlanGoals(gpus, goals);
+  ASSERT_OK(refused);
+  EXPECT_FALSE(refused->is_feasible);
+  const auto waits = PlanGoals(gpus, goals, Busy::kWait);
+  ASSERT_OK(waits);
+  EXPECT_TRUE(waits->is_feasible);
+  ASSERT_THAT(waits->changes, SizeIs(1));
+  EXPECT_EQ(waits->changes[0].gpu, 1U);
+  EXPECT_THAT(waits->waiting, ElementsAre("GPU 0: 1g.10gb at memory slice 3 is in use"));
+  // What no GPU can have does not become possible by waiting.
+  const std::vector<Demand> twice = {{.kind = {.profile = "7g.80gb"}, .count = 2}};
+  const auto never = PlanGoals(gpus, {{.gpu = 0, .layout = twice}}, Busy::kWait);
+  ASSERT_OK(never);
+  EXPECT_FALSE(never->is_feasible);
+}
+
 }  // namespace
 }  // namespace kgpu::mig

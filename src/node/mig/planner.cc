@@ -249,6 +249,14 @@ GpuChange ChangeOf(const Problem& problem, size_t index, const Option& option) {
   return change;
 }
 
+Plan Infeasible(const Problem& problem, bool is_proven, const PlanLimits& limits) {
+  return {.is_feasible = false,
+          .reason = is_proven ? ReasonOf(problem)
+                              : fmt::format("none found among the {} best layouts of each step",
+                                            limits.states),
+          .is_proven = is_proven};
+}
+
 Plan PlanOf(const Problem& problem, const std::vector<const Option*>& chosen, bool is_proven) {
   Plan plan{.is_feasible = true, .reason = "", .is_proven = is_proven};
   for (size_t gpu = 0; gpu < chosen.size(); ++gpu) {
@@ -271,38 +279,33 @@ StatusOr<Plan> PlanDemand(std::span<const GpuState> gpus, const std::vector<Dema
   if (problem.demand.IsZero()) {
     return Plan{.is_feasible = true};
   }
+  if (gpus.empty()) {
+    return Plan{.is_feasible = false, .reason = "there is no GPU with MIG"};
+  }
   std::vector<std::vector<Option>> largest;
   largest.reserve(problem.options.size());
   for (const std::vector<Option>& options : problem.options) {
     largest.push_back(LargestOptions(options));
   }
-  for (const size_t index : problem.options_of) {
-    problem.input.options.push_back(&largest[index]);
-  }
-  if (gpus.empty()) {
-    return Plan{.is_feasible = false, .reason = "there is no GPU with MIG"};
+  // The last GPU first: of equal plans, the search finds the one that changes the first GPUs.
+  const size_t last = gpus.size() - 1;
+  for (size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+    problem.input.options.push_back(&largest[problem.options_of[last - gpu]]);
   }
   const SearchResult first = Search(problem.input, limits);
   if (first.chosen.empty()) {
-    return Plan{.is_feasible = false,
-                .reason = first.is_complete
-                              ? ReasonOf(problem)
-                              : fmt::format("none found among the {} best layouts of each step",
-                                            limits.states),
-                .is_proven = first.is_complete};
+    return Infeasible(problem, first.is_complete, limits);
   }
   std::vector<const Option*> chosen;
   for (size_t gpu = 0; gpu < gpus.size(); ++gpu) {
     const size_t index = problem.options_of[gpu];
-    chosen.push_back(&FullOption(problem.options[index], largest[index][first.chosen[gpu]]));
-    problem.input.options[gpu] = &problem.options[index];
+    chosen.push_back(&FullOption(problem.options[index], largest[index][first.chosen[last - gpu]]));
+    problem.input.options[last - gpu] = &problem.options[index];
   }
   problem.input.ceiling = Cost{.disturbance = first.cost.disturbance, .rest = ~uint64_t{0}};
   const SearchResult second = Search(problem.input, limits);
-  if (!second.chosen.empty()) {
-    for (size_t gpu = 0; gpu < gpus.size(); ++gpu) {
-      chosen[gpu] = &(*problem.input.options[gpu])[second.chosen[gpu]];
-    }
+  for (size_t gpu = 0; gpu < gpus.size() && !second.chosen.empty(); ++gpu) {
+    chosen[gpu] = &problem.options[problem.options_of[gpu]][second.chosen[last - gpu]];
   }
   if (second.chosen.empty() || !second.is_complete) {
     Trim(problem, chosen);

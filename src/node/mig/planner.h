@@ -44,16 +44,17 @@ struct GpuChange {
 
 struct Plan {
   bool is_feasible = false;
-  std::string reason{};              // why not, with numbers
-  bool is_proven = true;             // no plan disturbs less; or none is possible at all
-  std::vector<GpuChange> changes{};  // of GPUs that change, in their order
-  unsigned evicted = 0;              // movable instances that are destroyed
-  unsigned destroyed = 0;            // all instances that are destroyed
+  std::string reason{};                // why not, with numbers
+  bool is_proven = true;               // no plan disturbs less; or none is possible at all
+  std::vector<GpuChange> changes{};    // of GPUs that change, in their order
+  unsigned evicted = 0;                // movable instances that are destroyed
+  unsigned destroyed = 0;              // all instances that are destroyed
+  std::vector<std::string> waiting{};  // GPUs that change once their users are gone, and why
 };
 
 struct PlanLimits {
-  size_t states = 4096;      // kept at a time, for each GPU
-  size_t steps = 1'500'000;  // of the search in total: some 20 ms
+  size_t states = 4096;    // kept at a time, for each GPU
+  size_t steps = 500'000;  // of each search in total: some 10 ms of CPU time
 };
 
 // A change after which `demand` instances exist that are idle, or new. Instances in use do not
