@@ -1,38 +1,7 @@
-#include "src/agent/agent.h"
+#include "src/agent/agent_impl.h"
 
-#include <chrono>
-#include <optional>
 #include <utility>
 
-#include "src/agent/chain_facts.h"
-#include "src/agent/cluster_node.h"
-#include "src/agent/config_source.h"
-#include "src/agent/disk_worker.h"
-#include "src/agent/front.h"
-#include "src/agent/health_handler.h"
-#include "src/agent/injector.h"
-#include "src/agent/kernel_watch.h"
-#include "src/agent/lend_rules.h"
-#include "src/agent/loan_handler.h"
-#include "src/agent/measurements.h"
-#include "src/agent/memory.h"
-#include "src/agent/memory_writer.h"
-#include "src/agent/metrics_front.h"
-#include "src/agent/own_metrics.h"
-#include "src/agent/part_options.h"
-#include "src/agent/privilege_watch.h"
-#include "src/agent/runtime_watch.h"
-#include "src/agent/slice_publisher.h"
-#include "src/agent/slice_watch.h"
-#include "src/agent/usage_handler.h"
-#include "src/agent/views.h"
-#include "src/agent/web.h"
-#include "src/node/inventory/inventory.h"
-#include "src/node/plugin/device_plugin.h"
-#include "src/node/pools/change_guard.h"
-#include "src/node/pools/health_update.h"
-#include "src/node/pools/roster.h"
-#include "src/node/share/kill_processes.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 
@@ -49,199 +18,25 @@ constexpr std::chrono::milliseconds kInjectDelay{4};
 constexpr std::chrono::seconds kStopLimit{4};
 // The cluster learns of a change after the kubelet.
 constexpr std::chrono::milliseconds kNotifyDelay{20};
-// How often devices that wait until nobody uses them are looked at.
-constexpr std::chrono::seconds kChangeLook{1};
 // CDI names that are kept for a while run out, and somebody else may touch the folder.
 constexpr std::chrono::seconds kPublishAgain{60};
 
-class AgentImpl final : public Agent {
- public:
-  AgentImpl(EventLoop& loop, const host::DriverRoot& root, AgentOptions options,
-            std::unique_ptr<Injector> injector)
-      : loop_(loop),
-        host_(root.host),
-        options_(std::move(options)),
-        started_(loop.clock().WallNow()),
-        front_(loop, {.state = [this] { return state(); },
-                      .others =
-                          [this](const http::Request& request, const http::Responder& responder) {
-                            if (request.path == "/v1/usage") {
-                              responder.Send(usage_.Answer(request));
-                              return true;
-                            }
-                            const auto send = [responder](http::Response response) {
-                              responder.Send(std::move(response));
-                            };
-                            return loans_.Answer(request, send) || health_.Answer(request, send);
-                          },
-                      .metrics =
-                          [this](const http::Request& request) {
-                            return measurements_.AnswerAsked(request, NameSetsOf(in_force_));
-                          },
-                      .version = options_.version}),
-        injector_(std::move(injector)),
-        config_(loop, ConfigSourceOptionsOf(options_), [this] { OnConfig(); }),
-        disk_(loop),
-        slices_(loop, BackgroundOn(disk_), SliceFilesOptionsOf(options_, root), [this] { Show(); }),
-        slice_watch_(BackgroundOn(disk_),
-                     {.notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
-                      .kill = [this](const share::SliceUse& use) { return Kill(use); }}),
-        remembered_(Recall(options_, config_.config(), disk_)),
-        loans_(loop, disk_, fmt::format("{}/{}", options_.state_dir, kLoansFile),
-               remembered_.assignment,
-               {.stock = [this] { return Stock(); },
-                .changed = [this] { Assign(); },
-                .refused = [this] { measurements_.LookAtPods(); }}),
-        health_(
-            loop, disk_, HealthHandlerOptionsOf(options_),
-            {.notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
-             .overview = [this] { return inventory_.health(); },
-             .pods = [this] { return measurements_.pods(); },
-             .look_at_pods = [this] { measurements_.LookAtPods(); },
-             .clear = [this](const device::GpuUuid& gpu) { return inventory_.ClearHealth(gpu); }}),
-        usage_(loop, disk_, options_.state_dir + "/usage",
-               {.holdings = [this] { return Holdings(); },
-                .changed = [this] { measurements_.SetUsage(usage_.pods()); }}),
-        inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),
-        runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
-        measurements_(loop, root.host, MeasurementsOptionsOf(options_, root.host),
-                      BackgroundOn(disk_),
-                      {.own_series =
-                           [this](metrics::Exposition& page) {
-                             WriteOwnMetrics(state(), OwnUse(), options_.version, page);
-                           },
-                       .health = [this] { return inventory_.health(); }}),
-        cluster_(loop, root.host, ClusterNodeOptionsOf(options_, root.host),
-                 [this] { OnCluster(); }),
-        own_root_(*sys::Root::Open("/")),
-        endpoints_(
-            loop, own_root_,
-            {.other =
-                 [this](const http::Request& request) { return AnswerPublic(request, state()); },
-             .page =
-                 [this](const http::Request& request, telemetry::NameSets names) {
-                   return measurements_.Answer(request, names);
-                 },
-             .client = [this] { return cluster_.review_client(); }}),
-        memory_(
-            loop, fmt::format("{}/{}", options_.run_dir, kMemoryFile),
-            [this] {
-              return PrintMemory(KeyOf(options_, in_force_), assignment_, inventory_.health());
-            },
-            [this] { NotifySoon(); }),
-        kernels_(loop, root.host, BackgroundOn(disk_), [this] { NotifySoon(); }),
-        privileges_(loop, root.host, options_, BackgroundOn(disk_), [this] { NotifySoon(); }) {}
+}  // namespace
 
-  ~AgentImpl() override {
-    const SteadyTime deadline = loop_.clock().Now() + kStopLimit;
-    disk_.StopBy(deadline);
-    cluster_.StopBy(deadline);
-    // A look at the host that hangs ends the process: what the kubelet sees, and what is to be
-    // kept, goes before.
-    plugin_.reset();
-    memory_.Flush();
-    health_.Flush();
-    usage_.Flush();
-    for (const TimerId timer :
-         {inject_timer_, expiry_timer_, trust_timer_, notify_timer_, change_timer_}) {
-      loop_.CancelTimer(timer);
-    }
+AgentImpl::~AgentImpl() {
+  const SteadyTime deadline = loop_.clock().Now() + kStopLimit;
+  disk_.StopBy(deadline);
+  cluster_.StopBy(deadline);
+  // A look at the host that hangs ends the process: what the kubelet sees, and what is to be
+  // kept, goes before.
+  plugin_.reset();
+  memory_.Flush();
+  health_.Flush();
+  usage_.Flush();
+  for (const TimerId timer : {inject_timer_, expiry_timer_, trust_timer_, notify_timer_}) {
+    loop_.CancelTimer(timer);
   }
-
-  Status Run() {
-    inventory_.OnHealthEvent(
-        [this](const health::HealthEvent& health_event) { OnHealthEvent(health_event); });
-    inventory_.OnSample([this](const auto& samples) { OnSamples(samples); });
-    inventory_.Start([this](const device::SnapshotPtr& snapshot) { OnSnapshot(snapshot); });
-    // Before any socket of ours is made: a second agent must not touch the first one's.
-    RETURN_IF_ERROR(front_.OpenLocal(options_.run_dir));
-    stands_back_ = cluster_.stands_back();
-    MakePlugin();
-    ShowRemembered();
-    Prepare();
-    OpenEndpoints();
-    if (in_force_) {
-      cluster_.SetConfig(*in_force_);
-      Measure();
-    } else {
-      cluster_.SetNoConfig();
-    }
-    return OkStatus();
-  }
-
-  void Reload() override { config_.Reload(); }
-  AgentState state() const override;
-
- private:
-  void MakePlugin();
-  void OpenEndpoints();
-  void Measure();
-  void ShowRemembered();
-  void Prepare();
-  void OnConfig();
-  void OnSnapshot(const device::SnapshotPtr& snapshot);
-  Status Kill(const share::SliceUse& use) const;
-  void OnSamples(const device::SampleSetPtr& samples);
-  UsageHandler::Holdings Holdings() const;
-  void OnHealthEvent(const health::HealthEvent& health_event);
-  void OnRuntime();
-  void Assign();
-  loans::Stock Stock() const;
-  // Whose plugin serves this kubelet's GPUs; empty: ours.
-  std::string PluginOwner() const {
-    return std::string(stands_back_ ? node::TitleOf(node::Owner::kPlugin) : "");
-  }
-  // Keeps devices that are in use what they are.
-  void GuardChanges(pools::Assignment& fresh);
-  void ArmExpiry();
-  void InjectSoon();
-  void Inject();
-  void Decide();
-  void Show();
-  void OnCluster();
-  void NotifySoon();
-  void Notify();
-
-  EventLoop& loop_;
-  const sys::Root& host_;
-  const AgentOptions options_;
-  const WallTime started_;
-  Front front_;
-  std::unique_ptr<Injector> injector_;
-  ConfigSource config_;
-  DiskWorker disk_;
-  SlicePublisher slices_;
-  SliceWatch slice_watch_;
-  Remembered remembered_;
-  LoanHandler loans_;
-  HealthHandler health_;
-  UsageHandler usage_;
-  inventory::Inventory inventory_;
-
-  ConfigPtr in_force_;  // null: no good configuration yet
-  std::unique_ptr<plugin::DevicePlugin> plugin_;
-  pools::Roster roster_{pools::Roster::Options{}};
-  pools::ChangeGuard guard_;
-  LendRules lend_rules_;
-  device::SnapshotPtr snapshot_;
-  pools::Assignment assignment_;
-  device::SnapshotPtr injected_;  // that answering_.injection was made of
-  Answering answering_;
-  TimerId inject_timer_ = TimerId::kNone;
-  TimerId expiry_timer_ = TimerId::kNone;
-  TimerId trust_timer_ = TimerId::kNone;
-  TimerId notify_timer_ = TimerId::kNone;
-  TimerId change_timer_ = TimerId::kNone;
-  bool stands_back_ = false;  // another plugin serves this kubelet's GPUs
-  RuntimeWatch runtime_;      // below what its first answer, which comes at once, changes
-  Measurements measurements_;
-  ClusterNode cluster_;
-  const sys::Root own_root_;  // of this process, not of the host
-  MetricsFront endpoints_;    // below the cluster, which it asks about tokens
-  MemoryWriter memory_;
-  KernelWatch kernels_;
-  PrivilegeWatch privileges_;
-};
+}
 
 void AgentImpl::MakePlugin() {
   in_force_ = config_.config();
@@ -258,7 +53,7 @@ void AgentImpl::MakePlugin() {
 // heard, and corrected by what it says.
 void AgentImpl::ShowRemembered() {
   lend_rules_.SetLocal(remembered_.assignment, SteadyTime());
-  guard_.Recall(remembered_.assignment);
+  sharing_.Recall(std::move(remembered_.shapes));
   if (!plugin_ || remembered_.assignment.resources.empty()) {
     return;
   }
@@ -336,23 +131,13 @@ void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
     if (is_there) {
       usage_.OnSample(samples, Holdings());
       measurements_.SetUsage(usage_.pods());
-      slice_watch_.OnSample({.assignment = assignment_,
-                             .snapshot = *snapshot_,
-                             .samples = *samples,
-                             .pods = *measurements_.pods()});
+      sharing_.OnSample(assignment_, *snapshot_, *samples);
     }
   });
 }
 
 UsageHandler::Holdings AgentImpl::Holdings() const {
   return {.snapshot = snapshot_, .pods = measurements_.pods(), .assignment = assignment_};
-}
-
-// Runs on the disk's thread: reads nothing that changes.
-Status AgentImpl::Kill(const share::SliceUse& use) const {
-  RETURN_IF_ERROR(share::CheckPidNamespace(host_, own_root_));
-  return share::KillProcesses(
-      use.processes, [&](uint32_t pid) { return share::IsInPod(host_, pid, use.user.pod_uid); });
 }
 
 void AgentImpl::OnHealthEvent(const health::HealthEvent& health_event) {
@@ -375,8 +160,7 @@ void AgentImpl::Assign() {
   }
   pools::Assignment fresh = pools::AssignDevices(*snapshot_, *in_force_);
   loans_.Withhold(fresh);
-  GuardChanges(fresh);
-  slices_.Set(share::SlicesOf(fresh));
+  sharing_.Apply(fresh, assignment_);
   assignment_ =
       roster_.Update(std::move(fresh), snapshot_->driver.state == device::DriverState::kReady,
                      loop_.clock().Now());
@@ -390,21 +174,6 @@ void AgentImpl::Assign() {
   if (lend_rules_.SetLocal(assignment_, loop_.clock().Now())) {
     measurements_.LookAtPods();
   }
-}
-
-void AgentImpl::GuardChanges(pools::Assignment& fresh) {
-  guard_.Apply(fresh, loop_.clock().Now(), [this](const std::string& device, SteadyTime since) {
-    return PodObstacleTo(device, since,
-                         {.pods = *measurements_.pods(), .list = measurements_.pod_list()});
-  });
-  if (!guard_.is_waiting() || change_timer_ != TimerId::kNone) {
-    return;
-  }
-  change_timer_ = loop_.After(kChangeLook, [this] {
-    change_timer_ = TimerId::kNone;
-    measurements_.LookAtPods();
-    Assign();
-  });
 }
 
 loans::Stock AgentImpl::Stock() const {
@@ -453,7 +222,7 @@ void AgentImpl::Decide() {
 }
 
 void AgentImpl::Show() {
-  answering_.slices = slices_.paths();
+  answering_.slices = sharing_.paths();
   if (plugin_ && snapshot_ && in_force_) {
     plugin_->Show(MakeViews(assignment_, snapshot_, *in_force_, answering_));
     memory_.Note();
@@ -530,12 +299,13 @@ AgentState AgentImpl::state() const {
   for (const MissingPrivilege& missing : state.missing_privileges) {
     state.node.remarks.push_back(ToString(missing));
   }
+  if (const std::string problem = sharing_.problem(); !problem.empty()) {
+    state.node.remarks.push_back(fmt::format("memory slices: {}", problem));
+  }
   state.usage_problem = usage_.problem().empty() ? disk_.problem() : usage_.problem();
   state.plugin_owner = PluginOwner();
   return state;
 }
-
-}  // namespace
 
 StatusOr<std::unique_ptr<Agent>> Agent::Start(EventLoop& loop, const host::DriverRoot& root,
                                               AgentOptions options) {

@@ -125,7 +125,9 @@ class Remover {
 
  private:
   Status Remove(const std::string& real, const std::string& path) {
-    if (!is_dry_run_ && unlink(real.c_str()) != 0 && errno != ENOENT) {
+    // An engine makes a folder where it misses a file that it is to mount.
+    if (!is_dry_run_ && unlink(real.c_str()) != 0 && errno != ENOENT &&
+        (errno != EISDIR || rmdir(real.c_str()) != 0)) {
       return ErrnoStatus(errno, fmt::format("remove {}", real));
     }
     files_.removed.push_back(path);

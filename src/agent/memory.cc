@@ -179,6 +179,29 @@ std::vector<pools::Resource> ParseResources(const json::array& array) {
   return resources;
 }
 
+json::array ShapesJson(const pools::ChangeGuard::Shapes& shapes) {
+  json::array array;
+  for (const auto& [device, shape] : shapes) {
+    // A number of JSON has no 64 bits everywhere.
+    array.push_back(json::object{
+        {"device", device}, {"gpu", shape.card}, {"slots", fmt::format("{:x}", shape.slots)}});
+  }
+  return array;
+}
+
+pools::ChangeGuard::Shapes ParseShapes(const json::array& list) {
+  pools::ChangeGuard::Shapes shapes;
+  for (const json::value& entry : list) {
+    if (const json::object* object = entry.if_object()) {
+      constexpr int kHex = 16;
+      shapes[Text(*object, "device")] = {
+          .card = Text(*object, "gpu"),
+          .slots = ParseUint(Text(*object, "slots"), kHex).value_or(0)};
+    }
+  }
+  return shapes;
+}
+
 }  // namespace
 
 std::string ReadBootId(const std::string& path) {
@@ -192,12 +215,13 @@ std::string ReadBootId(const std::string& path) {
 }
 
 std::string PrintMemory(const MemoryKey& key, const pools::Assignment& assignment,
-                        const health::Overview& health) {
+                        const health::Overview& health, const pools::ChangeGuard::Shapes& shapes) {
   json::object document{{"version", kVersion},
                         {"bootId", key.boot_id},
                         {"config", key.config},
                         {"resources", ResourcesJson(assignment.resources)},
                         {"local", ResourcesJson(assignment.local)},
+                        {"shapes", ShapesJson(shapes)},
                         {"faults", FaultsJson(health.open)}};
   if (health.kernel_log_position) {
     document["kernelLogPosition"] = static_cast<int64_t>(*health.kernel_log_position);
@@ -220,6 +244,7 @@ StatusOr<Remembered> ParseMemory(std::string_view text, const MemoryKey& key) {
     remembered.assignment.resources = ParseResources(List(*object, "resources"));
     remembered.assignment.local = ParseResources(List(*object, "local"));
   }
+  remembered.shapes = ParseShapes(List(*object, "shapes"));
   for (const json::value& entry : List(*object, "faults")) {
     const json::object* object_of_fault = entry.if_object();
     if (auto fault = object_of_fault == nullptr ? std::nullopt : ParseFault(*object_of_fault)) {

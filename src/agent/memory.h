@@ -12,12 +12,15 @@
 
 #include "src/gpu/health/health_event.h"
 #include "src/node/pools/assignment.h"
+#include "src/node/pools/change_guard.h"
 #include "src/platform/base/status.h"
 
 namespace kgpu::agent {
 
 struct Remembered {
   pools::Assignment assignment;  // only its resources and local pools
+  // What devices were shown as, under whatever configuration: pods may hold them as that.
+  pools::ChangeGuard::Shapes shapes{};
   std::vector<health::OpenFault> faults;
   std::optional<uint64_t> kernel_log_position;
 };
@@ -34,9 +37,10 @@ std::string ReadBootId(const std::string& path);
 
 // The text of the file.
 std::string PrintMemory(const MemoryKey& key, const pools::Assignment& assignment,
-                        const health::Overview& health);
-// With another configuration, only restores the faults. Errors: InvalidArgument (not such a file),
-// FailedPrecondition (from another boot).
+                        const health::Overview& health,
+                        const pools::ChangeGuard::Shapes& shapes = {});
+// With another configuration, only restores the faults and shapes. Errors: InvalidArgument (not
+// such a file), FailedPrecondition (from another boot).
 StatusOr<Remembered> ParseMemory(std::string_view text, const MemoryKey& key);
 
 }  // namespace kgpu::agent

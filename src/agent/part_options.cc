@@ -204,7 +204,8 @@ share::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
   const StatusOr<sys::Root> own = sys::Root::Open("/");
   return {.library = options.share_library,
           .folder = folder,
-          .engine_folder = own.ok() ? root.EnginePath(*own, folder) : folder};
+          .engine_folder = own.ok() ? root.EnginePath(*own, folder) : folder,
+          .has_selinux = root.host.Stat("/sys/fs/selinux/enforce").ok()};
 }
 
 pods::Background BackgroundOn(DiskWorker& disk) {

@@ -21,11 +21,10 @@ class SliceWatchTest : public ::testing::Test {
   SliceWatchTest()
       : watch_(pods::AtOnce(),
                {.notify = [this](kube::Event event) { events_.push_back(std::move(event)); },
-                .kill =
-                    [this](const share::SliceUse& use) {
-                      killed_.insert(killed_.end(), use.processes.begin(), use.processes.end());
-                      return OkStatus();
-                    }}) {
+                .kill = [this](const share::SliceUse& use) -> StatusOr<unsigned> {
+                  killed_.insert(killed_.end(), use.processes.begin(), use.processes.end());
+                  return static_cast<unsigned>(use.processes.size());
+                }}) {
     pools::Resource& resource = assignment_.resources.emplace_back();
     resource.name = "nvidia.com/gpu-20gi";
     resource.share.by = config::ShareBy::kMemory;
@@ -44,12 +43,20 @@ class SliceWatchTest : public ::testing::Test {
     process.pid = 7;
     process.memory = GibiBytes(gibi);
     samples_.gpus[0].processes = {process};
-    watch_.OnSample(
-        {.assignment = assignment_, .snapshot = snapshot_, .samples = samples_, .pods = pods_});
+    now_ += std::chrono::seconds(15);
+    watch_.OnSample({.assignment = assignment_,
+                     .held = held_,
+                     .snapshot = snapshot_,
+                     .samples = samples_,
+                     .pods = pods_},
+                    has_list_ ? std::optional(now_) : std::nullopt, now_);
   }
 
   static constexpr const char* kGpu = "GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b0000";
   pools::Assignment assignment_;
+  pools::Assignment held_;
+  SteadyTime now_{};
+  bool has_list_ = true;
   device::Snapshot snapshot_;
   device::SampleSet samples_;
   pods::PodMap pods_;
@@ -79,6 +86,21 @@ TEST_F(SliceWatchTest, AnExcessThatGoesOnForADayFloodsNobody) {
   EXPECT_THAT(killed_, IsEmpty()) << "onExcess is event";
 }
 
+TEST_F(SliceWatchTest, KillsNobodyByAListThatMayBeOld) {
+  assignment_.resources[0].share.on_excess = config::OnExcess::kKill;
+  has_list_ = false;
+  for (int round = 0; round < 10; ++round) {
+    Round(30);
+  }
+  has_list_ = true;
+  pods_.problem = "the kubelet does not answer";
+  Round(30);
+  EXPECT_THAT(killed_, IsEmpty());
+  pods_.problem.clear();
+  Round(30);
+  EXPECT_THAT(killed_, ElementsAre(7));
+}
+
 TEST_F(SliceWatchTest, KillsWhenItGoesOn) {
   assignment_.resources[0].share.on_excess = config::OnExcess::kKill;
   Round(30);
@@ -89,6 +111,7 @@ TEST_F(SliceWatchTest, KillsWhenItGoesOn) {
   Round(30);
   EXPECT_THAT(killed_, ElementsAre(7));
   EXPECT_EQ(events_.back().reason, "GPUMemoryKilled");
+  EXPECT_THAT(events_.back().note, HasSubstr("1 of its processes on the GPU were killed"));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ ProcessState& TheProcess() {
   return state;
 }
 
-Line SlotPath(uint32_t slot, const char* name) {
+Line SlotPath(const char* slot, const char* name) {
   Line path;
   path.Add(KGPU_SHARE_SLOTS "/").Add(slot).Add("/").Add(name);
   return path;
@@ -60,36 +60,48 @@ DeviceLimit* FindLimit(Configuration* configuration, const char* device) {
   return nullptr;
 }
 
-void AddLimits(Configuration* configuration, const Limits& limits, uint32_t slot) {
+void AddLimits(Configuration* configuration, const Limits& limits, const char* slot) {
   configuration->may_call_unknown =
-      (slot == 0 || configuration->may_call_unknown) && limits.may_call_unknown;
+      (configuration->count == 0 || configuration->may_call_unknown) && limits.may_call_unknown;
   DeviceLimit* known = FindLimit(configuration, limits.device);
   if (known != nullptr) {
     known->limits.memory += limits.memory;
     known->limits.is_pinned_counted |= limits.is_pinned_counted;
     return;
   }
-  configuration->devices[configuration->count++] = {
-      .limits = limits, .slot = slot, .is_ledger_reported = false};
+  DeviceLimit& added = configuration->devices[configuration->count++];
+  added.limits = limits;
+  for (size_t at = 0; at <= Length(slot); ++at) {
+    added.slot[at] = slot[at];
+  }
+}
+
+void Break(Configuration* configuration, const char* path, const char* problem) {
+  configuration->is_broken = true;
+  Line().Add(path).Add(": ").Add(problem).Add("; no GPU memory is allocated").Say();
 }
 
 void ReadConfiguration(Configuration* configuration) {
   static char text[kMaxLimitsSize + 1];
-  for (uint32_t slot = 0; slot < kMaxSlots; ++slot) {
-    const Line path = SlotPath(slot, "limits");
+  static char names[kMaxSlots][kMaxSlotName];
+  const int count = ListSlots(KGPU_SHARE_SLOTS, names);
+  if (count <= 0 || count > static_cast<int>(kMaxSlots)) {
+    Break(configuration, KGPU_SHARE_SLOTS,
+          count > 0 ? "has more than 32 slots"
+                    : "cannot be read: the agent mounts it with the slots");
+    return;
+  }
+  for (int slot = 0; slot < count; ++slot) {
+    const Line path = SlotPath(names[slot], "limits");
     const int64_t size = ReadFile(path.text(), text, sizeof(text));
-    if (size < 0 && slot > 0) {
-      return;
-    }
     Limits limits;
     const char* problem = size < 0 ? "cannot be read: the agent mounts it with the slot"
                                    : ParseLimits(text, static_cast<size_t>(size), &limits);
     if (problem != nullptr) {
-      configuration->is_broken = true;
-      Line().Add(path.text()).Add(": ").Add(problem).Add("; no GPU memory is allocated").Say();
+      Break(configuration, path.text(), problem);
       return;
     }
-    AddLimits(configuration, limits, slot);
+    AddLimits(configuration, limits, names[slot]);
   }
 }
 

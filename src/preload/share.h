@@ -8,12 +8,12 @@
 #include "src/preload/limits.h"
 #include "src/preload/lock.h"
 #include "src/preload/records.h"
+#include "src/preload/slot_names.h"
 
 namespace kgpu::preload {
 
 using cuda_api::Result;
 
-inline constexpr uint32_t kMaxSlots = 32;
 inline constexpr uint32_t kMaxOrdinals = 64;
 
 // Index of an account instead of one.
@@ -23,7 +23,7 @@ inline constexpr int kRefused = -2;    // the limits cannot be read: nothing may
 // One GPU of the container's slots. Several slots of one GPU add up; the first one's ledger counts.
 struct DeviceLimit {
   Limits limits;
-  uint32_t slot;
+  char slot[kMaxSlotName];  // its folder
   bool is_ledger_reported;
 };
 

@@ -171,11 +171,7 @@ const std::map<std::string, Step> kSteps = {
      [](Client&, uint64_t) {
        return Call<cu::DevicePrimaryCtxResetFn>("cuDevicePrimaryCtxReset_v2", 0);
      }},
-<<<<<<< HEAD
-    {"primary-hidden",  // as CUDA's runtime gets it
-=======
     {"primary-by-table",  // as CUDA's runtime gets it
->>>>>>> preload
      [](Client&, uint64_t) {
        return Call<cu::CtxSetCurrentFn>("cuCtxSetCurrent", HandleOf<cu::Context>(0x1000));
      }},

@@ -50,11 +50,31 @@ TEST(ShareLimitsTest, AllocatesNothingWithBrokenOrMissingFiles) {
   const Container missing;
   std::filesystem::remove_all(missing.folder().At("kgpu-slots"));
   EXPECT_EQ(missing.Steps(kAll), kRefused);
-  EXPECT_THAT(missing.Stderr(), HasSubstr("kgpu-slots/0/limits: cannot be read"));
+  EXPECT_THAT(missing.Stderr(), HasSubstr("kgpu-slots: cannot be read"));
   const Container no_ledger;
   std::filesystem::remove(no_ledger.folder().At("kgpu-slots/0/ledger"));
   EXPECT_EQ(no_ledger.Steps(kAll), kRefused);
   EXPECT_THAT(no_ledger.Stderr(), HasSubstr("kgpu-slots/0/ledger: cannot be opened"));
+}
+
+TEST(ShareLimitsTest, ASlotIsAnyFolderWhateverItsName) {
+  const Container container;
+  std::filesystem::rename(container.folder().At("kgpu-slots/0"),
+                          container.folder().At("kgpu-slots/GPU-5d_17"));
+  EXPECT_EQ(container.Steps("init ctx alloc:20180 alloc:1"), "init 0\nctx 0\nalloc 0\nalloc 2\n");
+  EXPECT_EQ(container.Stderr(), "");
+}
+
+TEST(ShareLimitsTest, MoreSlotsThanAreKnownAreNoLicence) {
+  const Container container;
+  const std::string limits = container.folder().ReadFile("kgpu-slots/0/limits");
+  for (int slot = 1; slot < 32; ++slot) {
+    container.Write(slot, limits);
+  }
+  EXPECT_EQ(container.Steps("init ctx alloc:1"), "init 0\nctx 0\nalloc 0\n");
+  container.Write(32, limits);
+  EXPECT_EQ(container.Steps("init ctx alloc:1"), "init 0\nctx 800\nalloc 800\n");
+  EXPECT_THAT(container.Stderr(), HasSubstr("kgpu-slots: has more than 32 slots"));
 }
 
 TEST(ShareLimitsTest, ACorruptSecondSlotIsNoLicence) {

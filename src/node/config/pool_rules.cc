@@ -74,6 +74,12 @@ void CheckLocal(const Pool& pool, const std::string& field, const PoolPlaces& pl
   }
 }
 
+// What the slots of a resource are, whatever else a layout has.
+Share ShareOfResource(const Pool& pool) {
+  const std::vector<SliceSize> sizes = SizesOf(pool.share);
+  return sizes.size() == 1 ? SlotShare(pool.share, sizes.front()) : pool.share;
+}
+
 // A resource is one thing to the kubelet: its slots are all shared in one way.
 void CheckPair(const Pool& pool, const Pool& earlier, size_t index, size_t earlier_index,
                const PoolPlaces& places, Problems& problems) {
@@ -82,7 +88,7 @@ void CheckPair(const Pool& pool, const Pool& earlier, size_t index, size_t earli
                  fmt::format("pools[{}].resource: pools[{}] has the name {} too, with another "
                              "provider: use another name",
                              index, earlier_index, ResourceOf(pool)));
-  } else if (pool.share != earlier.share) {
+  } else if (ShareOfResource(pool) != ShareOfResource(earlier)) {
     problems.Add(places.share,
                  fmt::format("pools[{}].share: pools[{}] also adds devices to {}, with other "
                              "settings: make the settings equal, or use another resource",
@@ -100,8 +106,8 @@ void CheckPools(const std::vector<Pool>& pools, const std::vector<PoolPlaces>& p
       CheckLocal(pools[i], fmt::format("pools[{}]", i), places[i], problems);
     }
     for (size_t j = 0; j < i; ++j) {
-      const bool differs =
-          pools[i].provider != pools[j].provider || pools[i].share != pools[j].share;
+      const bool differs = pools[i].provider != pools[j].provider ||
+                           ShareOfResource(pools[i]) != ShareOfResource(pools[j]);
       if (differs && HaveSameName(pools[i], pools[j])) {
         CheckPair(pools[i], pools[j], i, j, places[i], problems);
         break;

@@ -134,6 +134,12 @@ StatusOr<std::vector<const AnswerCache::Entry*>> AnswerCache::Slots(
 }
 
 Status AnswerCache::CheckMultiple(const std::vector<const Entry*>& slots) const {
+  if (slots.size() > share::kMostSlices && share_.by == config::ShareBy::kMemory) {
+    return InvalidArgument(
+        "{}: {} slices requested, but a container can have {}: request larger "
+        "slices, or fewer",
+        resource_, slots.size(), share::kMostSlices);
+  }
   if (slots.size() < 2 || share_.multiple == config::MultipleSlots::kAllow) {
     return OkStatus();
   }

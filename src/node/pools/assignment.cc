@@ -113,6 +113,12 @@ class Naming {
   // Makes the slots of a device; the reason when it cannot have any.
   std::string Place(const Claim& claim) {
     const std::string name = NameOf(claim);
+    // The library in a container knows devices by their own UUIDs.
+    if (config_.pools[claim.pool].share.by == config::ShareBy::kMemory &&
+        claim.device.uuid().starts_with("MIG-GPU-")) {
+      return fmt::format("{}: memory slices of MIG devices need a driver from 470 on",
+                         PoolName(config_, claim.pool));
+    }
     const StatusOr<std::vector<Cut>> cuts =
         CutsOf(config_.pools[claim.pool].share, UsableMemory(claim.device));
     if (!cuts.ok()) {

@@ -3,72 +3,163 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "src/platform/base/stable_hash.h"
+
 namespace kgpu::pools {
 namespace {
 
+// Devices that vanish are remembered, since pods may still hold them; MIG devices that come and go
+// all day have new names each time.
+constexpr size_t kMostGone = 128;
+
+ChangeGuard::Shapes ShapesOf(const Assignment& assignment) {
+  std::map<std::string, std::pair<std::string, std::string>> texts;  // card and slots
+  for (const Resource& resource : assignment.resources) {
+    for (const Slot& slot : resource.slots) {
+      auto& [card, text] = texts[slot.device_uuid];
+      card = slot.gpu.str();
+      text +=
+          fmt::format("{} {} {}\n", resource.name, slot.id, slot.memory ? slot.memory->count : 0);
+    }
+  }
+  ChangeGuard::Shapes shapes;
+  for (const auto& [device, pair] : texts) {
+    shapes[device] = {.card = pair.first, .slots = StableHash(pair.second)};
+  }
+  return shapes;
+}
+
+// Of the other kind: the GPU of a MIG device, or the MIG devices of a GPU. They are the same
+// memory.
+std::vector<std::string> RivalsOf(const std::string& device, const ChangeGuard::Shape& shape,
+                                  const ChangeGuard::Shapes& shown) {
+  std::vector<std::string> rivals;
+  for (const auto& [other, known] : shown) {
+    if (known.card == shape.card && (other == known.card) != (device == shape.card)) {
+      rivals.push_back(other);
+    }
+  }
+  return rivals;
+}
+
 void Withdraw(const std::map<std::string, std::string>& reasons, Assignment& assignment) {
   std::set<std::string> noted;
-  for (std::vector<Resource>* resources : {&assignment.resources, &assignment.local}) {
-    for (Resource& resource : *resources) {
-      std::erase_if(resource.slots, [&](const Slot& slot) {
-        const auto found = reasons.find(slot.device_uuid);
-        if (found == reasons.end()) {
-          return false;
-        }
-        if (noted.insert(slot.device_uuid).second) {
-          assignment.unassigned.push_back({slot.device_uuid, found->second, slot.gpu});
-        }
-        return true;
-      });
-    }
+  for (Resource& resource : assignment.resources) {
+    std::erase_if(resource.slots, [&](const Slot& slot) {
+      const auto found = reasons.find(slot.device_uuid);
+      if (found == reasons.end()) {
+        return false;
+      }
+      if (noted.insert(slot.device_uuid).second) {
+        assignment.unassigned.push_back({slot.device_uuid, found->second, slot.gpu});
+      }
+      return true;
+    });
   }
 }
 
 }  // namespace
 
-ChangeGuard::Shapes ChangeGuard::ShapesOf(const Assignment& assignment) {
-  Shapes shapes;
-  for (const Resource& resource : assignment.resources) {
-    for (const Slot& slot : resource.slots) {
-      shapes[slot.device_uuid] +=
-          fmt::format("{} {} {}\n", resource.name, slot.id, slot.memory ? slot.memory->count : 0);
+std::optional<SteadyTime> ChangeGuard::waiting_since() const {
+  const auto last =
+      std::ranges::max_element(withdrawn_, {}, [](const auto& entry) { return entry.second; });
+  return last == withdrawn_.end() ? std::nullopt : std::optional(last->second);
+}
+
+// Empty: the device is, or may become, what it is to be.
+std::string ChangeGuard::ObstacleTo(const std::string& device, const Shape& shape, SteadyTime now,
+                                    const Obstacle& obstacle) {
+  const auto shown = shown_.find(device);
+  const bool is_new = shown == shown_.end();
+  const std::vector<std::string> rivals =
+      is_new ? RivalsOf(device, shape, shown_) : std::vector<std::string>();
+  if (is_new ? rivals.empty() : shown->second.slots == shape.slots) {
+    withdrawn_.erase(device);
+    return "";
+  }
+  const SteadyTime since = withdrawn_.try_emplace(device, now).first->second;
+  std::string why = obstacle(device, since);
+  for (auto rival = rivals.begin(); rival != rivals.end() && why.empty(); ++rival) {
+    why = obstacle(*rival, since);
+  }
+  if (why.empty()) {
+    withdrawn_.erase(device);
+    for (const std::string& rival : rivals) {
+      shown_.erase(rival);
     }
   }
-  return shapes;
+  return why;
 }
 
-void ChangeGuard::Recall(const Assignment& assignment) {
-  shown_ = ShapesOf(assignment);
+void ChangeGuard::Hold(const std::string& device, const Assignment& before) {
+  for (const Resource& resource : before.resources) {
+    for (const Slot& slot : resource.slots) {
+      if (slot.device_uuid != device) {
+        continue;
+      }
+      auto same = std::ranges::find_if(held_.resources, [&](const Resource& held) {
+        return held.name == resource.name && held.share == resource.share;
+      });
+      if (same == held_.resources.end()) {
+        held_.resources.push_back({.name = resource.name, .slots = {}, .share = resource.share});
+        same = std::prev(held_.resources.end());
+      }
+      same->slots.push_back(slot);
+    }
+  }
 }
 
-void ChangeGuard::Apply(Assignment& assignment, SteadyTime now, const Obstacle& obstacle) {
+void ChangeGuard::DropHeld() {
+  for (Resource& resource : held_.resources) {
+    std::erase_if(resource.slots,
+                  [&](const Slot& slot) { return !withdrawn_.contains(slot.device_uuid); });
+  }
+  std::erase_if(held_.resources, [](const Resource& resource) { return resource.slots.empty(); });
+}
+
+void ChangeGuard::ForgetOldest(size_t current) {
+  while (shown_.size() > current + kMostGone) {
+    shown_.erase(std::ranges::min_element(
+        shown_, {}, [](const auto& entry) { return entry.second.last_seen; }));
+  }
+}
+
+void ChangeGuard::Apply(Assignment& assignment, const Assignment& before, SteadyTime now,
+                        const Obstacle& obstacle) {
+  ++round_;
   Shapes wanted = ShapesOf(assignment);
   std::map<std::string, std::string> reasons;
   for (auto& [device, shape] : wanted) {
-    const auto shown = shown_.find(device);
-    if (shown == shown_.end() || shown->second == shape) {
-      withdrawn_.erase(device);
+    const bool was_withdrawn = withdrawn_.contains(device);
+    const std::string why = ObstacleTo(device, shape, now, obstacle);
+    if (why.empty()) {
       continue;
     }
-    const SteadyTime since = withdrawn_.try_emplace(device, now).first->second;
-    if (std::string why = obstacle(device, since); !why.empty()) {
-      reasons.emplace(device, fmt::format("its pool has changed, and it changes once nobody uses "
-                                          "it: {}",
-                                          why));
-      shape = shown->second;
-    } else {
-      withdrawn_.erase(device);
+    reasons.emplace(device,
+                    fmt::format("its pool or its usable memory has changed, and it changes once "
+                                "nobody uses it: {}",
+                                why));
+    if (!was_withdrawn) {
+      Hold(device, before);
     }
   }
   std::erase_if(withdrawn_, [&](const auto& entry) { return !wanted.contains(entry.first); });
-  // A device that vanishes or is excluded keeps its shape: pods may still hold it.
+  DropHeld();
   for (auto& [device, shape] : wanted) {
-    shown_[device] = std::move(shape);
+    shape.last_seen = round_;
+    const auto shown = shown_.find(device);
+    if (!reasons.contains(device)) {
+      shown_.insert_or_assign(device, std::move(shape));
+    } else if (shown != shown_.end()) {
+      shown->second.last_seen = round_;
+    }
   }
+  ForgetOldest(wanted.size());
   Withdraw(reasons, assignment);
 }
 

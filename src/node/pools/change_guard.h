@@ -1,6 +1,7 @@
 // Changes what a device is only while nobody uses it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -11,30 +12,49 @@
 namespace kgpu::pools {
 
 // When a configuration changes what a device is (another resource, another number of slots, other
-// limits), the device is first withdrawn: the kubelet gives it to nobody. Once no pod holds it, it
-// is shown as what it is now. A device that is new is shown at once. Lives on the owner's thread.
+// limits; a whole GPU or its MIG devices), the device is first withdrawn: the kubelet gives it to
+// nobody. Once no pod holds it, it is shown as what it is now. A device that is new is shown at
+// once. Lives on the owner's thread.
 class ChangeGuard {
  public:
   // Why the device may not change yet, for people; empty: it may. `since` is when it was withdrawn:
   // what was given out before then must be known.
   using Obstacle = std::function<std::string(const std::string& device_uuid, SteadyTime since)>;
 
+  // What the kubelet was shown of a device.
+  struct Shape {
+    std::string card;        // the UUID of its GPU
+    uint64_t slots = 0;      // a hash of its resources, slots and limits
+    uint64_t last_seen = 0;  // counts the calls of Apply
+    bool operator==(const Shape&) const = default;
+  };
+  using Shapes = std::map<std::string, Shape>;  // by device UUID
+
   // Removes the slots of devices that may not change yet from `assignment`, and adds the devices to
-  // the unassigned ones, with the reason.
-  void Apply(Assignment& assignment, SteadyTime now, const Obstacle& obstacle);
-  // What devices are before the first Apply: what the agent showed before it was restarted.
-  void Recall(const Assignment& assignment);
-  // Whether a device waits to change: call Apply again later.
-  bool is_waiting() const { return !withdrawn_.empty(); }
+  // the unassigned ones, with the reason. `before` is what is shown now.
+  void Apply(Assignment& assignment, const Assignment& before, SteadyTime now,
+             const Obstacle& obstacle);
+  // What devices are before the first Apply: what the agent showed before it was restarted, under
+  // whatever configuration.
+  void Recall(Shapes shapes) { shown_ = std::move(shapes); }
+  const Shapes& shapes() const { return shown_; }
+  // The slots that withdrawn devices had: containers may still use them.
+  const Assignment& held() const { return held_; }
+  // When the last device was withdrawn that still waits; nothing: none waits. Call Apply again
+  // later.
+  std::optional<SteadyTime> waiting_since() const;
 
  private:
-  // By device UUID: its resources, slots and limits as a text.
-  using Shapes = std::map<std::string, std::string>;
-
-  static Shapes ShapesOf(const Assignment& assignment);
+  std::string ObstacleTo(const std::string& device, const Shape& shape, SteadyTime now,
+                         const Obstacle& obstacle);
+  void Hold(const std::string& device, const Assignment& before);
+  void DropHeld();
+  void ForgetOldest(size_t current);
 
   Shapes shown_;
   std::map<std::string, SteadyTime> withdrawn_;  // since when
+  Assignment held_;
+  uint64_t round_ = 0;
 };
 
 }  // namespace kgpu::pools

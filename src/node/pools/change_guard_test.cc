@@ -23,14 +23,17 @@ class ChangeGuardTest : public ::testing::Test {
   Assignment Apply(std::string_view config) { return Apply(config, TestNode(2)); }
   Assignment Apply(std::string_view config, const device::Snapshot& snapshot) {
     Assignment assignment = AssignDevices(snapshot, TestConfig(config));
-    guard_.Apply(assignment, now_, [this](const std::string& device, SteadyTime since) {
+    guard_.Apply(assignment, shown_, now_, [this](const std::string& device, SteadyTime since) {
       asked_since_[device] = since;
       return busy_.contains(device) ? std::string("pod a/b holds it") : std::string();
     });
+    shown_ = assignment;
     return assignment;
   }
+  bool IsWaiting() const { return guard_.waiting_since().has_value(); }
 
   ChangeGuard guard_;
+  Assignment shown_;
   SteadyTime now_{seconds(1)};
   std::set<std::string> busy_;
   std::map<std::string, SteadyTime> asked_since_;
@@ -41,7 +44,7 @@ class ChangeGuardTest : public ::testing::Test {
 TEST_F(ChangeGuardTest, NewDevicesAreShownAtOnce) {
   busy_ = {first_, second_};
   EXPECT_EQ(SlotIds(Apply(kWhole), "nvidia.com/gpu").size(), 2U);
-  EXPECT_FALSE(guard_.is_waiting());
+  EXPECT_FALSE(IsWaiting());
   // The same again, and with a device more.
   EXPECT_EQ(SlotIds(Apply(kWhole, TestNode(3)), "nvidia.com/gpu").size(), 3U);
   EXPECT_THAT(asked_since_, IsEmpty());
@@ -54,7 +57,7 @@ TEST_F(ChangeGuardTest, IdleDevicesChangeAndBusyOnesWait) {
   Assignment assignment = Apply(kShared);
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"), ElementsAre(second_ + "::0", second_ + "::1"));
   EXPECT_THAT(ReasonFor(assignment, first_), HasSubstr("pod a/b holds it"));
-  EXPECT_TRUE(guard_.is_waiting());
+  EXPECT_TRUE(IsWaiting());
   const SteadyTime withdrawn = now_;
   for (int i = 0; i < 100; ++i) {
     now_ += seconds(60);
@@ -65,16 +68,16 @@ TEST_F(ChangeGuardTest, IdleDevicesChangeAndBusyOnesWait) {
   assignment = Apply(kShared);
   EXPECT_EQ(SlotIds(assignment, "nvidia.com/gpu").size(), 4U);
   EXPECT_THAT(assignment.unassigned, IsEmpty());
-  EXPECT_FALSE(guard_.is_waiting());
+  EXPECT_FALSE(IsWaiting());
 }
 
 TEST_F(ChangeGuardTest, GoingBackNeedsNoWait) {
   Apply(kWhole);
   busy_ = {first_, second_};
   Apply(kShared);
-  ASSERT_TRUE(guard_.is_waiting());
+  ASSERT_TRUE(IsWaiting());
   EXPECT_EQ(SlotIds(Apply(kWhole), "nvidia.com/gpu").size(), 2U);
-  EXPECT_FALSE(guard_.is_waiting());
+  EXPECT_FALSE(IsWaiting());
 }
 
 TEST_F(ChangeGuardTest, ADeviceThatWasAwayIsStillWhatItWas) {
@@ -86,14 +89,76 @@ TEST_F(ChangeGuardTest, ADeviceThatWasAwayIsStillWhatItWas) {
   busy_ = {first_, second_};
   Apply(kShared);
   Apply(kShared, TestNode(0));
-  EXPECT_FALSE(guard_.is_waiting());
+  EXPECT_FALSE(IsWaiting());
 }
 
 TEST_F(ChangeGuardTest, RecallsWhatAnEarlierAgentHasShown) {
-  guard_.Recall(AssignDevices(TestNode(2), TestConfig(kWhole)));
+  Apply(kWhole);
+  ChangeGuard::Shapes shapes = guard_.shapes();
+  guard_ = ChangeGuard();
+  guard_.Recall(std::move(shapes));
   busy_ = {first_};
   EXPECT_THAT(SlotIds(Apply(kShared), "nvidia.com/gpu"),
               ElementsAre(second_ + "::0", second_ + "::1"));
+}
+
+TEST_F(ChangeGuardTest, AnAgentThatRestartsDuringAChangeKeepsWaiting) {
+  Apply(kWhole);
+  busy_ = {first_};
+  Apply(kShared);
+  ChangeGuard::Shapes shapes = guard_.shapes();
+  guard_ = ChangeGuard();
+  guard_.Recall(std::move(shapes));
+  now_ += seconds(60);
+  EXPECT_THAT(ReasonFor(Apply(kShared), first_), HasSubstr("pod a/b holds it"));
+  EXPECT_EQ(asked_since_[first_], now_) << "what was given out meanwhile must be known";
+}
+
+TEST_F(ChangeGuardTest, AGpuAndItsMigDevicesAreTheSameMemory) {
+  device::Snapshot snapshot = TestNode(1);
+  AddTestMig(snapshot, 0, {"3g.40gb", "3g.40gb"});
+  constexpr const char* kMig = "migStrategy: mixed\n";
+  const std::string mig = TestMigName(0, 0);
+  Apply("migStrategy: none\n", snapshot);
+  busy_ = {first_};
+  EXPECT_THAT(ReasonFor(Apply(kMig, snapshot), mig), HasSubstr("pod a/b holds it"));
+  busy_.clear();
+  EXPECT_EQ(SlotIds(Apply(kMig, snapshot), "nvidia.com/mig-3g.40gb").size(), 2U);
+  // And back, while one of them is in use.
+  busy_ = {mig};
+  EXPECT_THAT(ReasonFor(Apply("migStrategy: none\n", snapshot), first_),
+              HasSubstr("pod a/b holds it"));
+  busy_.clear();
+  EXPECT_EQ(SlotIds(Apply("migStrategy: none\n", snapshot), "nvidia.com/gpu").size(), 1U);
+}
+
+TEST_F(ChangeGuardTest, MigDevicesComeAndGoWithoutWaiting) {
+  device::Snapshot snapshot = TestNode(1);
+  AddTestMig(snapshot, 0, {"3g.40gb"});
+  Apply("migStrategy: mixed\n", snapshot);
+  busy_ = {TestMigName(0, 0)};
+  for (int i = 0; i < 1000; ++i) {
+    snapshot.gpus[0].mig_devices.resize(1);
+    device::MigDevice other = snapshot.gpus[0].mig_devices[0];
+    other.uuid = *device::MigUuid::Parse(fmt::format("MIG-7c1d4bd0-85a5-5d5a-b9c5-0000{:08x}", i));
+    snapshot.gpus[0].mig_devices.push_back(other);
+    EXPECT_EQ(SlotIds(Apply("migStrategy: mixed\n", snapshot), "nvidia.com/mig-3g.40gb").size(),
+              2U);
+  }
+  EXPECT_LE(guard_.shapes().size(), 2U + 128U);
+  EXPECT_TRUE(guard_.shapes().contains(TestMigName(0, 0)));
+}
+
+TEST_F(ChangeGuardTest, HoldsTheSlotsThatContainersMayStillUse) {
+  Apply(kShared);
+  busy_ = {first_};
+  Apply(kWhole);
+  Apply(kWhole);
+  EXPECT_THAT(SlotIds(guard_.held(), "nvidia.com/gpu"),
+              ElementsAre(first_ + "::0", first_ + "::1"));
+  busy_.clear();
+  Apply(kWhole);
+  EXPECT_THAT(guard_.held().resources, IsEmpty());
 }
 
 }  // namespace

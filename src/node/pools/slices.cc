@@ -71,7 +71,11 @@ StatusOr<std::vector<Cut>> LayoutCuts(const config::Share& share, Bytes usable) 
 }  // namespace
 
 std::optional<Bytes> UsableMemory(const Device& device) {
-  return device.mig != nullptr ? device.mig->memory : device.gpu->usable_memory;
+  const std::optional<Bytes> usable =
+      device.mig != nullptr ? device.mig->memory : device.gpu->usable_memory;
+  // What drivers keep differs by some MiB from one start to the next.
+  constexpr uint64_t kStep = MebiBytes(64).count;
+  return usable ? std::optional(Bytes{usable->count / kStep * kStep}) : std::nullopt;
 }
 
 StatusOr<std::vector<Cut>> CutsOf(const config::Share& share, std::optional<Bytes> usable) {

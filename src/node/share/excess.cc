@@ -22,8 +22,7 @@ struct LimitedSlot {
 };
 using LimitedSlots = std::map<std::string_view, LimitedSlot>;
 
-LimitedSlots LimitedSlotsOf(const pools::Assignment& assignment) {
-  LimitedSlots slots;
+void AddLimitedSlots(const pools::Assignment& assignment, LimitedSlots& slots) {
   for (const pools::Resource& resource : assignment.resources) {
     for (const pools::Slot& slot : resource.slots) {
       if (slot.memory) {
@@ -31,7 +30,6 @@ LimitedSlots LimitedSlotsOf(const pools::Assignment& assignment) {
       }
     }
   }
-  return slots;
 }
 
 // The device that a process uses: the GPU, or the MIG device of its instances.
@@ -72,7 +70,9 @@ SliceUse* FindUse(std::map<UseKey, SliceUse>& uses, const pods::Container& conta
 }  // namespace
 
 std::vector<SliceUse> SliceUsesOf(const SliceFacts& facts) {
-  const LimitedSlots slots = LimitedSlotsOf(facts.assignment);
+  LimitedSlots slots;
+  AddLimitedSlots(facts.assignment, slots);
+  AddLimitedSlots(facts.held, slots);
   std::map<UseKey, SliceUse> uses;
   for (const pods::DeviceUse& held : facts.pods.devices) {
     const auto found = slots.find(held.device_id);
@@ -106,9 +106,6 @@ std::vector<SliceUse> SliceUsesOf(const SliceFacts& facts) {
   list.reserve(uses.size());
   for (auto& [key, use] : uses) {
     std::ranges::sort(use.processes);
-    // A process with both compute and graphics work is listed once for each.
-    const auto again = std::ranges::unique(use.processes);
-    use.processes.erase(again.begin(), again.end());
     list.push_back(std::move(use));
   }
   return list;
@@ -116,22 +113,25 @@ std::vector<SliceUse> SliceUsesOf(const SliceFacts& facts) {
 
 bool IsExcess(const SliceUse& use) {
   constexpr uint64_t kPart = 32;
-  const uint64_t slack = std::max(use.limit.count / kPart, MebiBytes(128).count);
+  const uint64_t of_programs = MebiBytes(128).count * std::max<size_t>(use.processes.size(), 1);
+  const uint64_t slack = std::max(use.limit.count / kPart, of_programs);
   return use.used.count > use.limit.count + slack;
 }
 
-std::vector<Excess> ExcessMonitor::Update(std::vector<SliceUse> uses) {
-  std::map<Key, unsigned> rounds;
+std::vector<Excess> ExcessMonitor::Update(std::vector<SliceUse> uses, SteadyTime now) {
+  std::map<Key, Rounds> rounds;
   std::vector<Excess> found;
   for (SliceUse& use : uses) {
     if (!IsExcess(use)) {
       continue;
     }
-    const Key key = std::tuple_cat(NameOfContainer(use.user), std::tuple(use.device_uuid));
+    const Key key{use.user.pod_namespace, use.user.pod, use.user.pod_uid, use.user.container,
+                  use.device_uuid};
     const auto before = rounds_.find(key);
-    const unsigned count = before == rounds_.end() ? 1 : before->second + 1;
-    rounds[key] = count;
-    found.push_back({.use = std::move(use), .rounds = count});
+    Rounds& known = rounds[key];
+    known = before == rounds_.end() ? Rounds{.count = 0, .since = now} : before->second;
+    ++known.count;
+    found.push_back({.use = std::move(use), .rounds = known.count, .since = known.since});
   }
   rounds_ = std::move(rounds);
   return found;

@@ -14,6 +14,7 @@
 #include "src/node/pods/pod_map.h"
 #include "src/node/pools/assignment.h"
 #include "src/platform/base/bytes.h"
+#include "src/platform/base/clock.h"
 
 namespace kgpu::share {
 
@@ -29,6 +30,8 @@ struct SliceUse {
 
 struct SliceFacts {
   const pools::Assignment& assignment;
+  // Slots of devices that change once nobody uses them: containers may still do.
+  const pools::Assignment& held;
   const device::Snapshot& snapshot;
   const device::SampleSet& samples;
   const pods::PodMap& pods;
@@ -38,25 +41,31 @@ struct SliceFacts {
 // report counts nothing.
 std::vector<SliceUse> SliceUsesOf(const SliceFacts& facts);
 
-// The driver counts some memory that no program has asked for: a use is in excess when it is more
-// than a 32nd, and more than 128 MiB, above the limit.
+// The driver counts memory that no program has asked for, such as its code: a use is in excess when
+// it is more than a 32nd, and more than 128 MiB for each process, above the limit.
 bool IsExcess(const SliceUse& use);
 
 // Uses in excess, with the number of rounds that this has gone on, 1 for the first.
 struct Excess {
   SliceUse use;
   unsigned rounds = 1;
+  SteadyTime since{};  // of the first
 };
 
 // Remembers who was in excess. Lives on the owner's thread; forgets whoever is not any more.
 class ExcessMonitor {
  public:
   // Call it once per round of samples.
-  std::vector<Excess> Update(std::vector<SliceUse> uses);
+  std::vector<Excess> Update(std::vector<SliceUse> uses, SteadyTime now);
 
  private:
-  using Key = std::tuple<std::string, std::string, std::string, std::string>;
-  std::map<Key, unsigned> rounds_;
+  // Namespace, pod and its UID, container, device.
+  using Key = std::tuple<std::string, std::string, std::string, std::string, std::string>;
+  struct Rounds {
+    unsigned count = 0;
+    SteadyTime since{};
+  };
+  std::map<Key, Rounds> rounds_;
 };
 
 }  // namespace kgpu::share

@@ -41,12 +41,16 @@ class ExcessTest : public ::testing::Test {
     return process;
   }
   std::vector<SliceUse> Uses() const {
-    return SliceUsesOf(
-        {.assignment = assignment_, .snapshot = snapshot_, .samples = samples_, .pods = pods_});
+    return SliceUsesOf({.assignment = assignment_,
+                        .held = held_,
+                        .snapshot = snapshot_,
+                        .samples = samples_,
+                        .pods = pods_});
   }
 
   device::Snapshot snapshot_;
   pools::Assignment assignment_;
+  pools::Assignment held_;
   device::SampleSet samples_;
   pods::PodMap pods_;
 };
@@ -98,6 +102,15 @@ TEST_F(ExcessTest, AProcessOfAPodCountsForItsOnlyContainerWithTheDevice) {
   }
 }
 
+TEST_F(ExcessTest, SlotsOfADeviceThatWaitsToChangeStillHaveTheirLimits) {
+  Hold("a", TestGpuName(0) + "::0");
+  Run(0, 10, Container("a"), 30);
+  held_ = std::move(assignment_);
+  Configure("pools:\n- devices: {index: 1}\n");
+  ASSERT_EQ(Uses().size(), 1U);
+  EXPECT_TRUE(IsExcess(Uses()[0]));
+}
+
 TEST_F(ExcessTest, WholeGpusHaveNoLimit) {
   Configure("pools:\n- devices: all\n");
   Hold("a", TestGpuName(0));
@@ -118,18 +131,24 @@ TEST_F(ExcessTest, WhatTheDriverNeedsForItselfIsNoExcess) {
 
 TEST_F(ExcessTest, RoundsAreCountedWhileItGoesOn) {
   ExcessMonitor monitor;
+  SteadyTime now{std::chrono::seconds(7)};
   const SliceUse good{.user = Container("a"), .device_uuid = "g", .limit = GibiBytes(1)};
   SliceUse bad = good;
   bad.used = GibiBytes(2);
   for (unsigned round = 1; round <= 3; ++round) {
-    const auto found = monitor.Update({bad});
+    const auto found = monitor.Update({bad}, now);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(found[0].rounds, round);
+    EXPECT_EQ(found[0].since, SteadyTime(std::chrono::seconds(7)));
+    now += std::chrono::seconds(15);
   }
-  EXPECT_THAT(monitor.Update({good}), IsEmpty());
-  EXPECT_EQ(monitor.Update({bad}).at(0).rounds, 1U);
-  EXPECT_THAT(monitor.Update({}), IsEmpty());
-  EXPECT_EQ(monitor.Update({bad}).at(0).rounds, 1U);
+  EXPECT_THAT(monitor.Update({good}, now), IsEmpty());
+  EXPECT_EQ(monitor.Update({bad}, now).at(0).rounds, 1U);
+  SliceUse next = bad;
+  next.user.pod_uid = "of a pod with the same name";
+  EXPECT_EQ(monitor.Update({next}, now).at(0).rounds, 1U);
+  EXPECT_THAT(monitor.Update({}, now), IsEmpty());
+  EXPECT_EQ(monitor.Update({bad}, now).at(0).rounds, 1U);
 }
 
 }  // namespace

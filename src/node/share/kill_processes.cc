@@ -8,44 +8,56 @@
 #include <cerrno>
 
 #include "src/node/pods/cgroup.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "src/platform/base/unique_fd.h"
 
 namespace kgpu::share {
 namespace {
 
-Status KillOne(uint32_t pid, const std::function<bool(uint32_t pid)>& is_meant) {
+// Whether it was signalled.
+StatusOr<bool> KillOne(uint32_t pid, const std::function<bool(uint32_t pid)>& is_meant) {
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!process.is_valid()) {
-    return errno == ESRCH ? OkStatus() : ErrnoStatus(errno, fmt::format("open process {}", pid));
+    return errno == ESRCH ? StatusOr<bool>(false)
+                          : ErrnoStatus(errno, fmt::format("open process {}", pid));
   }
   if (!is_meant(pid)) {
-    return OkStatus();
+    return false;
   }
-  if (syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) != 0 && errno != ESRCH) {
-    return ErrnoStatus(errno, fmt::format("kill process {}", pid));
+  if (syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) != 0) {
+    return errno == ESRCH ? StatusOr<bool>(false)
+                          : ErrnoStatus(errno, fmt::format("kill process {}", pid));
   }
-  return OkStatus();
+  return true;
 }
 
 }  // namespace
 
-Status CheckPidNamespace(const sys::Root& host, const sys::Root& own) {
-  const StatusOr<std::string> first = host.ReadLink("/proc/1/ns/pid");
-  const StatusOr<std::string> ours = own.ReadLink("/proc/self/ns/pid");
-  if (first.ok() && ours.ok() && *first == *ours) {
-    return OkStatus();
+Status CheckPidNamespace(const sys::Root& host) {
+  ASSIGN_OR_RETURN(const std::string status, host.ReadFile("/proc/self/status"));
+  constexpr std::string_view kKey = "NSpid:";
+  for (const std::string_view line : Split(status, '\n')) {
+    // One number for each namespace, from that of /proc to the process's own.
+    if (line.starts_with(kKey) && Split(Trim(line.substr(kKey.size())), '\t').size() == 1) {
+      return OkStatus();
+    }
   }
   return FailedPrecondition(
       "kgpu agent runs in another PID namespace than the host: set hostPID: true in its pod");
 }
 
-Status KillProcesses(std::span<const uint32_t> pids,
-                     const std::function<bool(uint32_t pid)>& is_meant) {
+StatusOr<unsigned> KillProcesses(std::span<const uint32_t> pids,
+                                 const std::function<bool(uint32_t pid)>& is_meant) {
   Status first;
+  unsigned killed = 0;
   for (const uint32_t pid : pids) {
-    first.Update(KillOne(pid, is_meant));
+    const StatusOr<bool> is_killed = KillOne(pid, is_meant);
+    first.Update(is_killed.status());
+    killed += is_killed.value_or(false) ? 1 : 0;
   }
-  return first;
+  RETURN_IF_ERROR(first);
+  return killed;
 }
 
 bool IsInPod(const sys::Root& host, uint32_t pid, const std::string& pod_uid) {

@@ -3,16 +3,18 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "src/platform/base/stable_hash.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/atomic_file.h"
@@ -27,10 +29,15 @@ constexpr size_t kMaxLibraryBytes = size_t{8} << 20;
 // Programs of any user in the container write their share of the memory there.
 constexpr mode_t kLedgerMode = 0666;
 
-// An engine has made a folder where it found no file for a mount.
+// An engine has made a folder where it found no file for a mount; a container may have written to
+// it.
 Status RemoveFolderAt(const std::string& path) {
-  if (rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR) {
-    return ErrnoStatus(errno, fmt::format("remove the folder {}", path));
+  std::error_code error;
+  if (fs::symlink_status(path, error).type() == fs::file_type::directory) {
+    fs::remove_all(path, error);
+    if (error) {
+      return ErrnoStatus(error.value(), fmt::format("remove the folder {}", path));
+    }
   }
   return OkStatus();
 }
@@ -56,7 +63,7 @@ class SliceWriter {
     return OkStatus();
   }
 
-  StatusOr<std::string> CopyLibrary() const {
+  Status CopyLibrary() const {
     if (options_.library.empty()) {
       return NotFound(
           "libkgpu-share.so is missing in ../lib/kgpu beside kgpu's folder: install it there, name "
@@ -64,21 +71,40 @@ class SliceWriter {
           "with --share-library, or set share.by: time");
     }
     ASSIGN_OR_RETURN(const std::string bytes, root_.ReadFile(options_.library, kMaxLibraryBytes));
-    std::string name = fmt::format("libkgpu-share-{:016x}.so", StableHash(bytes));
     constexpr mode_t kLibraryMode = 0755;
-    RETURN_IF_ERROR(Keep(name, bytes, kLibraryMode));
-    return name;
+    return Keep(kLibraryName, bytes, sys::Durability::kDisk, kLibraryMode);
   }
 
   // Writes the file unless it has this content.
-  Status Keep(std::string_view name, std::string_view bytes, mode_t mode = 0644) const {
+  Status Keep(std::string_view name, std::string_view bytes, sys::Durability durability,
+              mode_t mode = 0644) const {
     const std::string path = fmt::format("{}/{}", options_.folder, name);
     const StatusOr<std::string> old = root_.ReadFile(path, bytes.size() + 1);
-    if (old.ok() && *old == bytes) {
+    if (!old.ok() || *old != bytes) {
+      RETURN_IF_ERROR(RemoveFolderAt(path));
+      RETURN_IF_ERROR(sys::WriteFileAtomically(path, bytes, mode, durability));
+    }
+    return Label(path);
+  }
+
+  // Without its label, the loader of a container would leave the library out, and say so to nobody.
+  // Source: container-selinux, container_file_t.
+  Status Label(const std::string& path) const {
+    constexpr std::string_view kLabel = "system_u:object_r:container_file_t:s0";
+    constexpr char kAttribute[] = "security.selinux";
+    if (!options_.has_selinux) {
       return OkStatus();
     }
-    RETURN_IF_ERROR(RemoveFolderAt(path));
-    return sys::WriteFileAtomically(path, bytes, mode);
+    std::array<char, 256> now{};
+    const ssize_t size = lgetxattr(path.c_str(), kAttribute, now.data(), now.size());
+    if (size > 0 && std::string_view(now.data(), strnlen(now.data(), size)) == kLabel) {
+      return OkStatus();
+    }
+    // With its end, as in the kernel's own labels.
+    if (lsetxattr(path.c_str(), kAttribute, kLabel.data(), kLabel.size() + 1, 0) != 0) {
+      return ErrnoStatus(errno, fmt::format("label {} as {}", path, kLabel));
+    }
+    return OkStatus();
   }
 
   // With its blocks on the disk: a program that writes to a hole of a full one would be killed.
@@ -89,20 +115,27 @@ class SliceWriter {
     if (!file.is_valid()) {
       return ErrnoStatus(errno, fmt::format("create {}", path));
     }
+    struct stat info{};
+    if (fstat(file.get(), &info) != 0) {
+      return ErrnoStatus(errno, fmt::format("stat {}", path));
+    }
     // Not narrowed by the umask.
-    if (fchmod(file.get(), kLedgerMode) != 0) {
+    if ((info.st_mode & 07777) != kLedgerMode && fchmod(file.get(), kLedgerMode) != 0) {
       return ErrnoStatus(errno, fmt::format("set the mode of {}", path));
     }
     // The container can write to it; more than a ledger would fill the host's disk.
-    struct stat info{};
-    if (fstat(file.get(), &info) == 0 && static_cast<size_t>(info.st_size) > kLedgerBytes &&
-        ftruncate(file.get(), kLedgerBytes) != 0) {
+    const auto size = static_cast<size_t>(info.st_size);
+    if (size > kLedgerBytes && ftruncate(file.get(), kLedgerBytes) != 0) {
       return ErrnoStatus(errno, fmt::format("shorten {}", path));
     }
-    if (const int error = posix_fallocate(file.get(), 0, kLedgerBytes); error != 0) {
+    constexpr size_t kBlock = 512;
+    const bool has_holes = static_cast<size_t>(info.st_blocks) * kBlock < kLedgerBytes;
+    const int error =
+        size < kLedgerBytes || has_holes ? posix_fallocate(file.get(), 0, kLedgerBytes) : 0;
+    if (error != 0) {
       return ErrnoStatus(error, fmt::format("reserve {} bytes for {}", kLedgerBytes, path));
     }
-    return OkStatus();
+    return Label(path);
   }
 
   // Files of slots that are gone, the oldest beyond the limit.
@@ -161,19 +194,19 @@ StatusOr<SlicePaths> WriteSliceFiles(const SliceFilesOptions& options,
   ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open("/"));
   const SliceWriter writer(options, root);
   RETURN_IF_ERROR(writer.MakeFolder());
-  SlicePaths paths{.folder = options.engine_folder, .library = {}};
-  ASSIGN_OR_RETURN(paths.library, writer.CopyLibrary());
-  RETURN_IF_ERROR(writer.Keep(kPreloadName, fmt::format("{}\n", kContainerLibrary)));
-  std::set<std::string> current = {paths.library, std::string(kPreloadName)};
+  RETURN_IF_ERROR(writer.CopyLibrary());
+  RETURN_IF_ERROR(
+      writer.Keep(kPreloadName, fmt::format("{}\n", kContainerLibrary), sys::Durability::kDisk));
+  std::set<std::string> current = {std::string(kLibraryName), std::string(kPreloadName)};
   for (const SliceSlot& slot : slots) {
     const std::string limits = FileOfSlot(slot.id, kLimitsName);
     const std::string ledger = FileOfSlot(slot.id, kLedgerName);
-    RETURN_IF_ERROR(writer.Keep(limits, LimitsText(slot)));
+    RETURN_IF_ERROR(writer.Keep(limits, LimitsText(slot), sys::Durability::kMemory));
     RETURN_IF_ERROR(writer.MakeLedger(ledger));
     current.insert({limits, ledger});
   }
   writer.RemoveOldest(current);
-  return paths;
+  return SlicePaths{.folder = options.engine_folder};
 }
 
 }  // namespace kgpu::share

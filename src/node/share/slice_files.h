@@ -34,15 +34,18 @@ struct SliceFilesOptions {
   std::string library;  // libkgpu-share.so, by this process's path; empty: it is not installed
   std::string folder;   // of the files, by this process's path; created if it is missing
   std::string engine_folder;  // the same as container engines call it
+  // With SELinux, containers may only use files with their own label.
+  bool has_selinux = false;
   // Files of slots that no longer exist are kept, since their containers may start again; the
   // oldest beyond this number are removed.
   size_t most_kept = 4'096;
 };
 
-// Copies the library under a name by its content, so that running containers keep theirs, and
-// writes limits and ledgers of `slots`. A ledger that exists stays: a container may use it. Blocks
-// on the disk. Errors: NotFound (no library), FailedPrecondition (the folder does not allow
-// programs to be mapped), PermissionDenied, ResourceExhausted (full).
+// Copies the library and writes limits and ledgers of `slots`. A file that changes is replaced:
+// running containers keep what they have mounted, and one that is started again gets the new one. A
+// ledger that exists stays: a container may use it. Blocks on the disk. Errors: NotFound (no
+// library), FailedPrecondition (the folder does not allow programs to be mapped), PermissionDenied,
+// ResourceExhausted (full).
 StatusOr<SlicePaths> WriteSliceFiles(const SliceFilesOptions& options,
                                      const std::vector<SliceSlot>& slots);
 

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 
 #include "testing/status_matchers.h"
@@ -13,7 +16,6 @@ namespace kgpu::share {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 class SliceFilesTest : public ::testing::Test {
  protected:
@@ -44,8 +46,7 @@ TEST_F(SliceFilesTest, WritesWhatContainersGet) {
   const auto paths = WriteSliceFiles(Options(), {Slot("GPU-a::0"), Slot("GPU-a::1")});
   ASSERT_OK(paths);
   EXPECT_EQ(paths->folder, "/var/lib/kgpu/share");
-  EXPECT_THAT(paths->library, StartsWith("libkgpu-share-"));
-  EXPECT_EQ(Read(paths->library), "first");
+  EXPECT_EQ(Read("libkgpu-share.so"), "first");
   EXPECT_EQ(Read("ld.so.preload"), "/usr/lib/kgpu/libkgpu-share.so\n");
   EXPECT_EQ(Read("GPU-a_1.limits"),
             "version 1\ndevice GPU-a\nmemory 21474836480\ncontext 335544320\npinned 0\n"
@@ -57,16 +58,15 @@ TEST_F(SliceFilesTest, WritesWhatContainersGet) {
   EXPECT_GE(static_cast<size_t>(info.st_blocks) * 512, kLedgerBytes) << "no holes";
 }
 
-TEST_F(SliceFilesTest, ANewLibraryLeavesTheOldOneAndTheLedgers) {
-  const auto before = WriteSliceFiles(Options(), {Slot("GPU-a::0")});
-  ASSERT_OK(before);
+TEST_F(SliceFilesTest, ANewLibraryReplacesTheOldOneAndLeavesTheLedgers) {
+  ASSERT_OK(WriteSliceFiles(Options(), {Slot("GPU-a::0")}));
+  // As a container has it mounted.
+  std::filesystem::create_hard_link(At("libkgpu-share.so"), dir_.At("mounted"));
   dir_.WriteFile("lib/kgpu/share/GPU-a_0.ledger", std::string(kLedgerBytes, 'x'));
   dir_.WriteFile("libkgpu-share.so", "second");
-  const auto after = WriteSliceFiles(Options(), {Slot("GPU-a::0", 10)});
-  ASSERT_OK(after);
-  EXPECT_NE(before->library, after->library);
-  EXPECT_EQ(Read(before->library), "first");
-  EXPECT_EQ(Read(after->library), "second");
+  ASSERT_OK(WriteSliceFiles(Options(), {Slot("GPU-a::0", 10)}));
+  EXPECT_EQ(dir_.ReadFile("mounted"), "first");
+  EXPECT_EQ(Read("libkgpu-share.so"), "second");
   EXPECT_EQ(Read("GPU-a_0.ledger"), std::string(kLedgerBytes, 'x'));
   EXPECT_THAT(Read("GPU-a_0.limits"), HasSubstr("memory 10737418240\n"));
 }
@@ -83,6 +83,7 @@ TEST_F(SliceFilesTest, ReplacesFoldersThatAnEngineMade) {
   for (const char* name : {"ld.so.preload", "GPU-a_0.limits", "GPU-a_0.ledger"}) {
     dir_.MakeDir(fmt::format("lib/kgpu/share/{}", name));
   }
+  dir_.WriteFile("lib/kgpu/share/GPU-a_0.ledger/of a container", "x");
   ASSERT_OK(WriteSliceFiles(Options(), {Slot("GPU-a::0")}));
   EXPECT_THAT(Read("GPU-a_0.limits"), HasSubstr("version 1"));
   EXPECT_EQ(Read("GPU-a_0.ledger").size(), kLedgerBytes);
@@ -98,6 +99,24 @@ TEST_F(SliceFilesTest, KeepsABoundedNumberOfOldFiles) {
   // Library, list, limits and ledger of the newest, and three old ones.
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 4 + 3);
   EXPECT_THAT(Read("MIG-19_0.limits"), HasSubstr("version 1"));
+  EXPECT_EQ(Read("libkgpu-share.so"), "first");
+  EXPECT_NE(Read("ld.so.preload"), "");
+}
+
+TEST_F(SliceFilesTest, WithSelinuxFilesHaveTheLabelOfContainers) {
+  SliceFilesOptions options = Options();
+  options.has_selinux = true;
+  const auto written = WriteSliceFiles(options, {Slot("GPU-a::0")});
+  if (geteuid() != 0 || !written.ok()) {
+    EXPECT_THAT(Message(written.status()), HasSubstr("container_file_t")) << "no limit, no files";
+    return;
+  }
+  for (const char* name :
+       {"libkgpu-share.so", "ld.so.preload", "GPU-a_0.limits", "GPU-a_0.ledger"}) {
+    std::array<char, 256> label{};
+    EXPECT_GT(lgetxattr(At(name).c_str(), "security.selinux", label.data(), label.size()), 0);
+    EXPECT_STREQ(label.data(), "system_u:object_r:container_file_t:s0") << name;
+  }
 }
 
 TEST_F(SliceFilesTest, SaysWhyThereAreNone) {

@@ -14,7 +14,7 @@ TEST(SlicePathsTest, FileNamesHaveNoSeparators) {
 }
 
 TEST(SlicePathsTest, OnlyLedgersCanBeWritten) {
-  const SlicePaths paths{.folder = "/var/lib/kgpu/share", .library = "libkgpu-share-1.so"};
+  const SlicePaths paths{.folder = "/var/lib/kgpu/share"};
   const std::vector<std::string> slots = {"GPU-a::0", "GPU-b::1"};
   const auto mount = [](const char* container, const char* host, bool is_read_only = true) {
     return SliceMount{container, host, is_read_only};
@@ -22,12 +22,13 @@ TEST(SlicePathsTest, OnlyLedgersCanBeWritten) {
   EXPECT_THAT(
       MountsOf(paths, slots),
       ElementsAre(
-          mount("/usr/lib/kgpu/libkgpu-share.so", "/var/lib/kgpu/share/libkgpu-share-1.so"),
+          mount("/usr/lib/kgpu/libkgpu-share.so", "/var/lib/kgpu/share/libkgpu-share.so"),
           mount("/etc/ld.so.preload", "/var/lib/kgpu/share/ld.so.preload"),
-          mount("/usr/lib/kgpu/slots/0/limits", "/var/lib/kgpu/share/GPU-a_0.limits"),
-          mount("/usr/lib/kgpu/slots/0/ledger", "/var/lib/kgpu/share/GPU-a_0.ledger", false),
-          mount("/usr/lib/kgpu/slots/1/limits", "/var/lib/kgpu/share/GPU-b_1.limits"),
-          mount("/usr/lib/kgpu/slots/1/ledger", "/var/lib/kgpu/share/GPU-b_1.ledger", false)));
+          mount("/usr/lib/kgpu/slots/GPU-a_0/limits", "/var/lib/kgpu/share/GPU-a_0.limits"),
+          mount("/usr/lib/kgpu/slots/GPU-a_0/ledger", "/var/lib/kgpu/share/GPU-a_0.ledger", false),
+          mount("/usr/lib/kgpu/slots/GPU-b_1/limits", "/var/lib/kgpu/share/GPU-b_1.limits"),
+          mount("/usr/lib/kgpu/slots/GPU-b_1/ledger", "/var/lib/kgpu/share/GPU-b_1.ledger",
+                false)));
 }
 
 }  // namespace
