@@ -236,7 +236,6 @@ using kgpu::cuda_api::Array3dDescriptorV1;
 using kgpu::cuda_api::ArrayDescriptor;
 using kgpu::cuda_api::ArrayDescriptorV1;
 using kgpu::cuda_api::ArrayMemoryRequirements;
-using kgpu::cuda_api::kInvalidHandle;
 using kgpu::cuda_api::kInvalidValue;
 using kgpu::cuda_api::kSuccess;
 using kgpu::cuda_api::MipmappedArray;
