@@ -8,7 +8,6 @@
 namespace kgpu::simcuda {
 namespace {
 
-
 constexpr uint32_t kKnownFlags = 0xff;
 
 // With the lock held, here and below.

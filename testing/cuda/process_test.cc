@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "testing/cuda/child_side.h"
@@ -91,6 +92,16 @@ TEST_F(ProcessTest, TheChildOfAProcessWithCudaHasNone) {
   EXPECT_EQ(child.Wait(), 0);
   EXPECT_EQ(UsedBy(getpid()), kContext);
   EXPECT_EQ(Synchronize(), cu::kSuccess) << "the parent goes on";
+}
+
+TEST_F(ProcessTest, AProgramThatHasUnloadedTheLibraryCanFork) {
+  ASSERT_EQ(Init(), cu::kSuccess);
+  const void* place = dlsym(handle_, "cuInit");
+  ASSERT_EQ(dlclose(std::exchange(handle_, nullptr)), 0);
+  Dl_info info{};
+  ASSERT_EQ(dladdr(place, &info), 0) << "it is unloaded";
+  ChildSide child([](const Talk&) { return true; });
+  EXPECT_EQ(child.Wait(), 0);
 }
 
 TEST_F(ProcessTest, AChildThatLivesOnKeepsNothingOfItsParent) {
