@@ -13,10 +13,12 @@ printf '%s, %s cores\n' "$(uname -sr)" "$(nproc)"
 build/release/bench/spine-bench "${1:-20}"
 build/release/bench/sample-bench
 build/release/bench/policy-bench
+build/release/bench/mig-bench
 build/release/bench/fleet-bench
 build/release/bench/controller-bench
 build/release/bench/rules-bench
 build/release/bench/explain-bench
+build/release/bench/share-bench
 build/release/bench/shim-bench
 build/release/bench/fnwatch-bench
 bench/fn_cold_start "${1:-20}"

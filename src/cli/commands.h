@@ -23,6 +23,7 @@ void AddHelpCommand(CommandRegistrar& registrar);
 void AddLabelsCommand(CommandRegistrar& registrar);
 void AddManCommand(CommandRegistrar& registrar);
 void AddMetricsCommand(CommandRegistrar& registrar);
+void AddMigCommands(CommandRegistrar& registrar);
 void AddNodeCommands(CommandRegistrar& registrar);
 void AddRequireCommand(CommandRegistrar& registrar);
 void AddRuntimeCommands(CommandRegistrar& registrar);
@@ -51,6 +52,8 @@ void AddDoctorManifestCommand(CommandRegistrar& registrar, CLI::App& doctor);
 // `kgpu driver install`, `remove`, `rollback` and `verify`.
 void AddDriverInstallCommands(CLI::App& group, CommandRegistrar& registrar);
 void AddDriverVerifyCommand(CLI::App& group, CommandRegistrar& registrar);
+// `kgpu mig apply` and `rollback`.
+void AddMigApplyCommands(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu run list`, `logs` and `stop`.
 void AddRunManageCommands(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu node up` and `down`, which make a bare host a GPU node, and take that back.

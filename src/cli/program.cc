@@ -49,6 +49,7 @@ void Describe(CLI::App& app) {
       "  kgpu doctor                        find what is wrong with this host\n"
       "  kgpu driver plan                   show the driver that suits this host\n"
       "  kgpu validate                      run a CUDA test on the GPUs\n"
+      "  kgpu mig list                      show the MIG layout of the GPUs\n"
       "  kgpu explain pod NS/NAME           explain why a pod has no GPU\n"
       "  kgpu cluster install               install kgpu on a Kubernetes cluster\n"
       "  kgpu run jupyter                   start Jupyter on a GPU of a cluster\n"
@@ -66,7 +67,7 @@ struct Group {
 };
 
 // In the order of --help.
-constexpr std::array<Group, 26> kGroups = {{
+constexpr std::array<Group, 27> kGroups = {{
     {"agent", AddAgentCommand},
     {"status", AddStatusCommand},
     {"usage", AddUsageCommand},
@@ -76,6 +77,7 @@ constexpr std::array<Group, 26> kGroups = {{
     {"driver", AddDriverCommands},
     {"explain", AddExplainCommands},
     {"labels", AddLabelsCommand},
+    {"mig", AddMigCommands},
     {"metrics", AddMetricsCommand},
     {"node", AddNodeCommands},
     {"cluster", AddClusterCommands},

@@ -265,6 +265,13 @@ Answer RunMigMode(SimState& state, Arguments& args) {
                                                   : "pending until the GPU is reset: run heal");
 }
 
+Answer RunMigActivate(SimState& state, Arguments& args) {
+  ASSIGN_OR_RETURN(const uint32_t slot, args.Gpu());
+  RETURN_IF_ERROR(args.End());
+  RETURN_IF_ERROR(ActivateMigMode(state, slot));
+  return std::string();
+}
+
 Answer RunMigCreate(SimState& state, Arguments& args) {
   ASSIGN_OR_RETURN(const uint32_t slot, args.Gpu());
   ASSIGN_OR_RETURN(const std::string_view profile, args.Word("profile"));
@@ -423,6 +430,7 @@ constexpr Verb kVerbs[] = {
     {"add", RunAdd},
     {"remove", RunRemove},
     {"mig-mode", RunMigMode},
+    {"mig-activate", RunMigActivate},
     {"mig-create", RunMigCreate},
     {"mig-destroy", RunMigDestroy},
     {"gi-create", RunGiCreate},

@@ -7,6 +7,7 @@
 //   unload                               load [VERSION [CUDA]]        CUDA: "12.2"
 //   add [GPU] (like GPU, or the first)   remove GPU
 //   mig-mode GPU on|off                  mig-create GPU PROFILE [START]   mig-destroy GPU [GI]
+//   mig-activate GPU (a pending mode, as a reset does)
 //   gi-create GPU PROFILE_ID [START]     gi-destroy GPU GI
 //   ci-create GPU GI CI_PROFILE          ci-destroy GPU GI CI
 //   process GPU PID MIB [compute|graphics|mps [NAME [SM% [GI [CI]]]]] process-end GPU PID

@@ -27,7 +27,7 @@ TEST(CommandTest, EveryVerbWorks) {
                            "add",
                            "remove 2",
                            "mig-mode 0 on",
-                           "heal 0",
+                           "mig-activate 0",
                            "mig-create 0 3g.40gb 0",
                            "gi-create 0 19 4",
                            "ci-create 0 11 0",

@@ -126,6 +126,26 @@ std::optional<uint32_t> FreeComputeStart(const SimGpuInstance& gpu_instance, uin
   return std::nullopt;
 }
 
+// The media engines of the GPU are all that its instances have together: with "+me.all", others only
+// fit without any.
+bool HasMediaEngines(const SimMig& mig, const SimMigProfile& profile) {
+  uint32_t decoders = profile.decoders;
+  uint32_t flow_engines = profile.ofa_engines;
+  uint32_t all_decoders = 0;
+  uint32_t all_flow_engines = 0;
+  for (uint32_t i = 0; i < std::min(mig.profile_count, kMaxMigProfiles); ++i) {
+    all_decoders = std::max(all_decoders, mig.profiles[i].decoders);
+    all_flow_engines = std::max(all_flow_engines, mig.profiles[i].ofa_engines);
+  }
+  for (const SimGpuInstance& instance : mig.instances) {
+    const SimMigProfile* other =
+        instance.exists == 0 ? nullptr : FindMigProfileById(mig, instance.profile_id);
+    decoders += other == nullptr ? 0 : other->decoders;
+    flow_engines += other == nullptr ? 0 : other->ofa_engines;
+  }
+  return decoders <= all_decoders && flow_engines <= all_flow_engines;
+}
+
 template <typename Predicate>
 const SimMigProfile* FindProfile(const SimMig& mig, Predicate predicate) {
   const uint32_t count = std::min(mig.profile_count, kMaxMigProfiles);
@@ -163,7 +183,8 @@ std::vector<uint32_t> FreePlacements(const SimMig& mig, const SimMigProfile& pro
     has_media_instance |= other != nullptr && other->has_media_extensions != 0;
   }
   std::vector<uint32_t> free;
-  if (same >= profile.max_instances || (profile.has_media_extensions != 0 && has_media_instance)) {
+  if (same >= profile.max_instances || (profile.has_media_extensions != 0 && has_media_instance) ||
+      !HasMediaEngines(mig, profile)) {
     return free;
   }
   const uint32_t count = std::min(profile.placement_count, kMaxPlacements);
@@ -199,7 +220,7 @@ std::optional<uint32_t> ComputeSlicesOfProfile(uint32_t profile) {
 Status SetMigMode(SimState& state, uint32_t slot, bool is_enabled) {
   RETURN_IF_ERROR(CheckMig(state, slot));
   SimGpu& gpu = state.gpus[slot];
-  if (HasProcesses(gpu, kUnsupported, kUnsupported)) {
+  if (gpu.mig.needs_reset == 0 && HasProcesses(gpu, kUnsupported, kUnsupported)) {
     return FailedPrecondition("GPU {} is in use by processes: stop them first", gpu.uuid);
   }
   gpu.mig.pending_mode = is_enabled ? 1 : 0;
@@ -207,6 +228,16 @@ Status SetMigMode(SimState& state, uint32_t slot, bool is_enabled) {
     ApplyPendingMigMode(state, slot);
   }
   NotifyConfigChange(state, slot);
+  return OkStatus();
+}
+
+Status ActivateMigMode(SimState& state, uint32_t slot) {
+  RETURN_IF_ERROR(CheckMig(state, slot));
+  if (HasProcesses(state.gpus[slot], kUnsupported, kUnsupported)) {
+    return FailedPrecondition("GPU {} is in use by processes: stop them first",
+                              state.gpus[slot].uuid);
+  }
+  ApplyPendingMigMode(state, slot);
   return OkStatus();
 }
 

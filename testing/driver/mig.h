@@ -26,9 +26,13 @@ std::vector<uint32_t> FreePlacements(const SimMig& mig, const SimMigProfile& pro
 std::optional<uint32_t> ComputeProfileOfSlices(uint32_t slices);
 std::optional<uint32_t> ComputeSlicesOfProfile(uint32_t profile);
 
-// Takes effect at once, or after Heal if the model needs a reset. Disabling destroys the instances.
-// Errors: Unimplemented (model without MIG), FailedPrecondition (processes on it).
+// Takes effect at once, or is pending if the model needs a reset. Disabling destroys the instances.
+// Errors: Unimplemented (model without MIG), FailedPrecondition (processes on it, and no reset is
+// needed).
 Status SetMigMode(SimState& state, uint32_t slot, bool is_enabled);
+// The reset that the driver tries when a mode is pending. Errors: FailedPrecondition (processes on
+// it).
+Status ActivateMigMode(SimState& state, uint32_t slot);
 // Applies a pending mode, like a GPU reset, with an event if it changes.
 void ApplyPendingMigMode(SimState& state, uint32_t slot);
 

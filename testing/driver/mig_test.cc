@@ -42,6 +42,12 @@ TEST_F(MigTest, ModeOfAmpereWaitsForAReset) {
   EXPECT_EQ(state_->gpus[1].mig.mode, 1U);
 }
 
+TEST_F(MigTest, TheDriverTriesTheReset) {
+  ASSERT_OK(SetMigMode(*state_, 1, true));
+  ASSERT_OK(ActivateMigMode(*state_, 1));
+  EXPECT_EQ(state_->gpus[1].mig.mode, 1U);
+}
+
 TEST_F(MigTest, ModeOfHopperTakesEffectAtOnce) {
   state_->gpus[1].mig.needs_reset = 0;
   ASSERT_OK(SetMigMode(*state_, 1, true));
@@ -53,6 +59,11 @@ TEST_F(MigTest, ModeNeedsAnIdleGpuThatHasMig) {
   process.pid = 9;
   process.gpu_instance = process.compute_instance = kUnsupported;
   ASSERT_OK(AddProcess(*state_, 1, process));
+  ASSERT_OK(SetMigMode(*state_, 1, true));
+  EXPECT_THAT(ActivateMigMode(*state_, 1), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_EQ(state_->gpus[1].mig.mode, 0U);
+  EXPECT_EQ(state_->gpus[1].mig.pending_mode, 1U);
+  state_->gpus[1].mig.needs_reset = 0;
   EXPECT_THAT(SetMigMode(*state_, 1, true), StatusIs(StatusCode::kFailedPrecondition));
   state_->gpus[1].mig.is_capable = 0;
   EXPECT_THAT(SetMigMode(*state_, 1, true), StatusIs(StatusCode::kUnimplemented));

@@ -3,11 +3,11 @@
 // "nvml" and "_t". Source: NVML API reference.
 #pragma once
 
+#include "src/gpu/nvml/mig_abi.h"
 #include "src/gpu/nvml/sample_abi.h"
 
 namespace kgpu::nvml {
 
-using ComputeInstance = struct nvmlComputeInstance_st*;
 using Unit = struct nvmlUnit_st*;
 
 inline constexpr uint32_t kClockTypes = 4;        // nvmlClockType_t
@@ -97,92 +97,6 @@ struct FbcStats {
   uint32_t average_fps;
   uint32_t average_latency;
 };
-
-struct GpuInstanceProfileInfo {
-  uint32_t id;
-  uint32_t is_p2p_supported;
-  uint32_t slice_count;
-  uint32_t instance_count;
-  uint32_t multiprocessor_count;
-  uint32_t copy_engine_count;
-  uint32_t decoder_count;
-  uint32_t encoder_count;
-  uint32_t jpeg_count;
-  uint32_t ofa_count;
-  uint64_t memory_size_mb;
-};
-static_assert(sizeof(GpuInstanceProfileInfo) == 48);
-
-struct GpuInstanceProfileInfoV2 {
-  uint32_t version;
-  uint32_t id;
-  uint32_t is_p2p_supported;
-  uint32_t slice_count;
-  uint32_t instance_count;
-  uint32_t multiprocessor_count;
-  uint32_t copy_engine_count;
-  uint32_t decoder_count;
-  uint32_t encoder_count;
-  uint32_t jpeg_count;
-  uint32_t ofa_count;
-  uint64_t memory_size_mb;
-  char name[kNameV2Size];
-};
-static_assert(StructVersion<GpuInstanceProfileInfoV2>(2) == 0x02000098);
-
-struct GpuInstanceProfileInfoV3 {
-  uint32_t version;
-  uint32_t id;
-  uint32_t slice_count;
-  uint32_t instance_count;
-  uint32_t multiprocessor_count;
-  uint32_t copy_engine_count;
-  uint32_t decoder_count;
-  uint32_t encoder_count;
-  uint32_t jpeg_count;
-  uint32_t ofa_count;
-  uint64_t memory_size_mb;
-  char name[kNameV2Size];
-  uint32_t capabilities;
-};
-static_assert(StructVersion<GpuInstanceProfileInfoV3>(3) == 0x03000098);
-
-struct ComputeInstanceProfileInfo {
-  uint32_t id;
-  uint32_t slice_count;
-  uint32_t instance_count;
-  uint32_t multiprocessor_count;
-  uint32_t shared_copy_engine_count;
-  uint32_t shared_decoder_count;
-  uint32_t shared_encoder_count;
-  uint32_t shared_jpeg_count;
-  uint32_t shared_ofa_count;
-};
-static_assert(sizeof(ComputeInstanceProfileInfo) == 36);
-
-struct ComputeInstanceProfileInfoV2 {
-  uint32_t version;
-  ComputeInstanceProfileInfo info;
-  char name[kNameV2Size];
-};
-static_assert(StructVersion<ComputeInstanceProfileInfoV2>(2) == 0x02000088);
-
-struct ComputeInstanceProfileInfoV3 {
-  uint32_t version;
-  ComputeInstanceProfileInfo info;
-  char name[kNameV2Size];
-  uint32_t capabilities;
-};
-static_assert(StructVersion<ComputeInstanceProfileInfoV3>(3) == 0x0300008c);
-
-struct ComputeInstanceInfo {
-  Device device;
-  GpuInstance gpu_instance;
-  uint32_t id;
-  uint32_t profile_id;
-  Placement placement;  // compute slices
-};
-static_assert(sizeof(ComputeInstanceInfo) == 2 * sizeof(void*) + 16);
 
 // nvmlEventData_t as the first version of nvmlEventSetWait fills it.
 struct EventDataV1 {

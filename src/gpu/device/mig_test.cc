@@ -1,74 +1,11 @@
 #include "src/gpu/device/mig.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 
 namespace kgpu::device {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-
-const MigProfile* Find(const std::vector<MigProfile>& profiles, const std::string& name) {
-  const auto found = std::ranges::find(profiles, name, &MigProfile::name);
-  return found == profiles.end() ? nullptr : &*found;
-}
-
-TEST(MigProfilesTest, KnowsTheA100) {
-  const auto profiles = MigProfiles(0x20b2);
-  ASSERT_EQ(profiles.size(), 7U);
-  const MigProfile* small = Find(profiles, "1g.10gb");
-  ASSERT_NE(small, nullptr);
-  EXPECT_EQ(small->profile_id, 19U);
-  EXPECT_EQ(small->memory.mebi(), 9856U);
-  EXPECT_THAT(small->starts, ElementsAre(0, 1, 2, 3, 4, 5, 6));
-  const MigProfile* twice = Find(profiles, "1g.20gb");
-  ASSERT_NE(twice, nullptr);
-  EXPECT_THAT(twice->starts, ElementsAre(0, 2, 4, 6));
-  EXPECT_EQ(twice->memory_slices, 2U);
-}
-
-TEST(MigProfilesTest, KnowsThatThreeSlicesTakeHalfOfTheMemory) {
-  for (const uint16_t id : {0x20b0, 0x20b2, 0x2330, 0x2335, 0x2901}) {
-    for (const MigProfile& profile : MigProfiles(id)) {
-      if (profile.slices == 3) {
-        EXPECT_EQ(profile.memory_slices, 4U);
-        EXPECT_THAT(profile.starts, ElementsAre(0, 4));
-      }
-      if (profile.slices == 7) {
-        EXPECT_EQ(profile.memory_slices, 8U);
-      }
-    }
-  }
-}
-
-TEST(MigProfilesTest, KnowsTheFourSlicesOfTheA30) {
-  const auto profiles = MigProfiles(0x20b7);
-  ASSERT_EQ(profiles.size(), 5U);
-  EXPECT_THAT(Find(profiles, "2g.12gb")->starts, ElementsAre(0, 2));
-  EXPECT_EQ(Find(profiles, "2g.12gb+me")->max_instances, 1U);
-}
-
-TEST(MigProfilesTest, EveryProfileFitsItsGpu) {
-  for (const uint16_t id : {0x20b0, 0x20b2, 0x20b7, 0x2330, 0x2335, 0x2901, 0x2321, 0x2342, 0x2348,
-                            0x2941, 0x3182, 0x31c2}) {
-    const auto profiles = MigProfiles(id);
-    ASSERT_FALSE(profiles.empty()) << id;
-    const unsigned all = profiles.front().memory_slices;
-    for (const MigProfile& profile : profiles) {
-      EXPECT_TRUE(IsMigProfileName(profile.name)) << profile.name;
-      EXPECT_LE(profile.starts.back() + profile.memory_slices, all) << profile.name;
-    }
-  }
-}
-
-TEST(MigProfilesTest, HasNoneForOtherModels) {
-  EXPECT_THAT(MigProfiles(0x1eb8), IsEmpty());
-  EXPECT_THAT(MigProfiles(0), IsEmpty());
-}
 
 TEST(MigProfileNameTest, TakesTheDriversName) {
   EXPECT_EQ(MigProfileName({.driver_name = "NVIDIA A100-SXM4-80GB MIG 1g.10gb"}), "1g.10gb");

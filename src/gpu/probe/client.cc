@@ -256,6 +256,12 @@ void Client::SampleMigDevice(unsigned gpu, unsigned index, AnswerTask<device::Mi
   Ask<device::MigSample>(Op::kSampleMig, gpu, index, &DecodeMigSample, std::move(done));
 }
 
+void Client::Call(const Request& request, Session::ReplyTask done) {
+  if (is_up_) {
+    session_->Call(request.op, request.gpu, request.index, request.deadline, std::move(done));
+  }
+}
+
 void Client::StartEvents() {
   if (is_up_) {
     session_->Call(Op::kStartEvents, 0, 0, options_.call_deadline, [](const Reply&) {});

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "src/gpu/probe/decode.h"
+#include "src/gpu/probe/decode_mig.h"
 #include "src/gpu/probe/decode_sample.h"
+#include "src/gpu/probe/mig_protocol.h"
 #include "src/gpu/probe/sample_protocol.h"
 
 namespace {
@@ -39,5 +41,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Try<LinkSamplePayload>(payload, &DecodeLinkSamples);
   Try<ProcessPayload>(payload, &DecodeProcesses);
   Try<MigSamplePayload>(payload, &DecodeMigSample);
+  Try<MigProfilesPayload>(payload, &DecodeMigProfiles);
+  Try<MigInstancesPayload>(payload, &DecodeMigLayout);
+  Try<MigModePayload>(payload, &DecodeMigMode);
+  Try<GpuInstancePayload>(payload, &DecodeGpuInstance);
+  Try<ComputeInstancePayload>(payload, &DecodeComputeInstance);
   return 0;
 }

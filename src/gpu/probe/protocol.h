@@ -13,7 +13,7 @@
 namespace kgpu::probe {
 
 inline constexpr uint32_t kMagic = 0x6b677075;  // "kgpu"
-inline constexpr uint16_t kProtocolVersion = 3;
+inline constexpr uint16_t kProtocolVersion = 4;
 inline constexpr size_t kMaxFrameSize = 4096;
 
 // A request that takes longer than this reports its progress, so that the parent's deadline applies
@@ -49,8 +49,16 @@ enum class Op : uint32_t {
   kSampleNvLinks = 12,    // LinkSamplePayload; gpu
   kSampleProcesses = 13,  // ProcessPayload; gpu, index: page. Page 0 queries the driver
   kSampleMig = 14,        // MigSamplePayload; gpu, index: of the MIG device
+  // MIG layouts: mig_protocol.h. Changes need root.
+  kMigProfiles = 15,        // MigProfilesPayload; gpu
+  kMigInstances = 16,       // MigInstancesPayload; gpu
+  kMigSetMode = 17,         // MigModePayload; gpu, index: 1 on, 0 off
+  kMigCreateGpu = 18,       // GpuInstancePayload; gpu, index: MigPlace
+  kMigDestroyGpu = 19,      // no payload; gpu, index: id of the GPU instance
+  kMigCreateCompute = 20,   // ComputeInstancePayload; gpu, index: MigPart with slices
+  kMigDestroyCompute = 21,  // no payload; gpu, index: MigPart with an id
 };
-inline constexpr uint32_t kLastOp = 14;
+inline constexpr uint32_t kLastOp = 21;
 
 struct FrameHeader {
   uint32_t magic;
@@ -145,6 +153,7 @@ struct GpuPayload {
   int32_t fabric_status;  // nvml::Return of the registration with the fabric
   uint32_t fabric_clique;
   uint64_t memory_bytes;
+  uint64_t reserved_bytes;  // of it, for driver and firmware; 0 from drivers that do not tell
   uint8_t fabric_cluster[16];
   char uuid[nvml::kUuidV2Size];
   char name[nvml::kNameV2Size];

@@ -39,7 +39,14 @@ std::string_view OpName(Op op) {
       "reading GPU metrics",
       "reading NVLink metrics",
       "listing a GPU's processes",
-      "reading MIG device metrics"};
+      "reading MIG device metrics",
+      "reading MIG profiles",
+      "reading MIG instances",
+      "changing the MIG mode",
+      "creating a GPU instance",
+      "destroying a GPU instance",
+      "creating a compute instance",
+      "destroying a compute instance"};
   return kNames.at(static_cast<size_t>(op));
 }
 

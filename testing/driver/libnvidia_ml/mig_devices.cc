@@ -39,7 +39,9 @@ KGPU_NVML nvmlDeviceSetMigMode(Device device, uint32_t mode, Return* activation)
     return GpuCall("nvmlDeviceSetMigMode", device, false, [](const SimGpu&) { return kSuccess; });
   }
   Return result = ChangeGpu("nvmlDeviceSetMigMode", device, "mig-mode", mode != 0 ? "on" : "off");
-  *activation = result;
+  // The driver tries the reset that some models need. On a GPU in use the mode stays pending.
+  *activation = result == kSuccess ? ChangeGpu("nvmlDeviceSetMigMode", device, "mig-activate", "")
+                                   : result;
   return result;
 }
 

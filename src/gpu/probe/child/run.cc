@@ -10,6 +10,7 @@
 #include "src/gpu/probe/child/channel.h"
 #include "src/gpu/probe/child/driver.h"
 #include "src/gpu/probe/child/events.h"
+#include "src/gpu/probe/child/partitions.h"
 #include "src/gpu/probe/child/sampling.h"
 #include "src/gpu/probe/protocol.h"
 
@@ -28,6 +29,11 @@ union Payload {
   LinkSamplePayload link_sample;
   ProcessPayload processes;
   MigSamplePayload mig_sample;
+  MigProfilesPayload mig_profiles;
+  MigInstancesPayload mig_instances;
+  MigModePayload mig_mode;
+  GpuInstancePayload gpu_instance;
+  ComputeInstancePayload compute_instance;
 };
 
 struct ReplyFrame {
@@ -51,10 +57,39 @@ struct Server {
   Driver& driver;
   Events& events;
   Sampling& sampling;
+  Partitions& partitions;
 
   Answer Serve(const RequestFrame& request, Payload* payload);
   Answer Measure(const RequestFrame& request, Payload* payload);
+  Answer Partition(const RequestFrame& request, Payload* payload);
 };
+
+Answer Server::Partition(const RequestFrame& request, Payload* payload) {
+  switch (static_cast<Op>(request.op)) {
+    case Op::kMigProfiles:
+      return WithPayload(partitions.ReadProfiles(request.gpu, &payload->mig_profiles),
+                         sizeof(MigProfilesPayload));
+    case Op::kMigInstances:
+      return WithPayload(partitions.ReadInstances(request.gpu, &payload->mig_instances),
+                         sizeof(MigInstancesPayload));
+    case Op::kMigSetMode:
+      return WithPayload(partitions.SetMode(request.gpu, request.index != 0, &payload->mig_mode),
+                         sizeof(MigModePayload));
+    case Op::kMigCreateGpu:
+      return WithPayload(partitions.CreateGpuInstance(request.gpu, MigPlace::Unpack(request.index),
+                                                      &payload->gpu_instance),
+                         sizeof(GpuInstancePayload));
+    case Op::kMigDestroyGpu:
+      return {partitions.DestroyGpuInstance(request.gpu, request.index), 0};
+    case Op::kMigCreateCompute:
+      return WithPayload(
+          partitions.CreateComputeInstance(request.gpu, MigPart::Unpack(request.index),
+                                           &payload->compute_instance),
+          sizeof(ComputeInstancePayload));
+    default:
+      return {partitions.DestroyComputeInstance(request.gpu, MigPart::Unpack(request.index)), 0};
+  }
+}
 
 Answer Server::Measure(const RequestFrame& request, Payload* payload) {
   switch (static_cast<Op>(request.op)) {
@@ -101,6 +136,14 @@ Answer Server::Serve(const RequestFrame& request, Payload* payload) {
     case Op::kSampleProcesses:
     case Op::kSampleMig:
       return Measure(request, payload);
+    case Op::kMigProfiles:
+    case Op::kMigInstances:
+    case Op::kMigSetMode:
+    case Op::kMigCreateGpu:
+    case Op::kMigDestroyGpu:
+    case Op::kMigCreateCompute:
+    case Op::kMigDestroyCompute:
+      return Partition(request, payload);
   }
   return {nvml::kErrorInvalidArgument, 0};
 }
@@ -142,8 +185,12 @@ int Run(int fd, const char* library_path, const char* build) {
   Driver driver(library, channel);
   Events events(library, channel);
   Sampling sampling(driver);
-  Server server{
-      .library_path = library_path, .driver = driver, .events = events, .sampling = sampling};
+  Partitions partitions(driver);
+  Server server{.library_path = library_path,
+                .driver = driver,
+                .events = events,
+                .sampling = sampling,
+                .partitions = partitions};
   SendHello(channel, build);
   RequestFrame request{};
   while (channel.Receive(&request)) {
