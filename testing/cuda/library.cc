@@ -64,7 +64,7 @@ extern "C" int __register_atfork(  // NOLINT(bugprone-reserved-identifier): the 
     void (*prepare)(), void (*parent)(), void (*child)(), void* object);
 
 // Which library the handlers belong to: they go with it.
-// NOLINTNEXTLINE(bugprone-reserved-identifier): the compiler's name
+// NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming): the compiler's name
 extern "C" void* __dso_handle __attribute__((visibility("hidden")));
 
 void WatchForks() {

@@ -187,6 +187,7 @@ TEST_F(ProcessTest, ManyProcessesOneAfterTheOther) {
 
 TEST_F(ProcessTest, AsManyProcessesAsTheGpuHasContextsFor) {
   std::vector<std::unique_ptr<ChildSide>> children;
+  children.reserve(100);
   for (int i = 0; i < 100; ++i) {
     children.push_back(std::make_unique<ChildSide>(Holder(2 * kMiB)));
   }
@@ -225,10 +226,10 @@ TEST_F(ProcessTest, AMigDeviceHasItsOwnMemory) {
     }
   });
   ASSERT_EQ(uuids.size(), 2U);
-  setenv("CUDA_VISIBLE_DEVICES", uuids[0].c_str(), 1);
+  ShowDevices(uuids[0].c_str());
   ChildSide child(Holder(9 * kGiB));
   ASSERT_EQ(child.talk().Hear(), "has it");
-  setenv("CUDA_VISIBLE_DEVICES", uuids[1].c_str(), 1);
+  ShowDevices(uuids[1].c_str());
   Start();
   cu::DevicePointer pointer = 0;
   EXPECT_EQ(Alloc(10 * kGiB, &pointer), cu::kOutOfMemory);
