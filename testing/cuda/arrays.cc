@@ -124,8 +124,11 @@ Result MakeArray(ContextObject* context, const Array3dDescriptor& descriptor, ui
 
 void DestroyArray(ArrayObject* array) {
   ArrayObject** at = &arrays;
-  while (*at != array) {
+  while (*at != nullptr && *at != array) {
     at = &(*at)->next;
+  }
+  if (*at == nullptr) {
+    return;
   }
   *at = array->next;
   if (array->block.bytes != nullptr) {
