@@ -62,7 +62,7 @@ class Allocations {
       return;
     }
     std::ranges::nth_element(samples, samples.begin() + static_cast<long>(samples.size() / 2));
-    printf("%-28s %10.0f ns\n", what, samples[samples.size() / 2]);
+    (void)printf("%-28s %10.0f ns\n", what, samples[samples.size() / 2]);
   }
 
   void MeasureLinear(const char* what, size_t size) {
@@ -127,7 +127,10 @@ class Allocations {
 int Main(const char* library, size_t rounds) {
   Allocations bench(library, rounds);
   if (!bench.Start()) {
-    fprintf(stderr, "cuda-allocations: %s: no context on the first GPU: %s\n", library, dlerror());
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+    const char* why = dlerror();
+    (void)fprintf(stderr, "cuda-allocations: %s: no context on the first GPU%s%s\n", library,
+                  why == nullptr ? "" : ": ", why == nullptr ? "" : why);
     return 1;
   }
   bench.MeasureLinear("cuMemAlloc 512 bytes, alone", 512);
@@ -140,7 +143,7 @@ int Main(const char* library, size_t rounds) {
   bench.MeasureInfo();
   bench.MeasureLaunch();
   if (!bench.is_good()) {
-    fprintf(stderr, "cuda-allocations: %s: a call failed\n", library);
+    (void)fprintf(stderr, "cuda-allocations: %s: a call failed\n", library);
   }
   return bench.is_good() ? 0 : 1;
 }
@@ -150,7 +153,7 @@ int Main(const char* library, size_t rounds) {
 
 int main(int count, char** arguments) {
   if (count < 2) {
-    fprintf(stderr, "usage: cuda-allocations LIBRARY [ROUNDS]\n");
+    (void)fprintf(stderr, "usage: cuda-allocations LIBRARY [ROUNDS]\n");
     return 2;
   }
   const size_t rounds = count > 2 ? strtoul(arguments[2], nullptr, 10) : 200;

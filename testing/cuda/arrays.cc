@@ -124,8 +124,11 @@ Result MakeArray(ContextObject* context, const Array3dDescriptor& descriptor, ui
 
 void DestroyArray(ArrayObject* array) {
   ArrayObject** at = &arrays;
-  while (*at != array) {
+  while (*at != nullptr && *at != array) {
     at = &(*at)->next;
+  }
+  if (*at == nullptr) {
+    return;
   }
   *at = array->next;
   if (array->block.bytes != nullptr) {
@@ -236,7 +239,6 @@ using kgpu::cuda_api::Array3dDescriptorV1;
 using kgpu::cuda_api::ArrayDescriptor;
 using kgpu::cuda_api::ArrayDescriptorV1;
 using kgpu::cuda_api::ArrayMemoryRequirements;
-using kgpu::cuda_api::kInvalidHandle;
 using kgpu::cuda_api::kInvalidValue;
 using kgpu::cuda_api::kSuccess;
 using kgpu::cuda_api::MipmappedArray;

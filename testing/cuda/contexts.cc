@@ -8,9 +8,6 @@
 namespace kgpu::simcuda {
 namespace {
 
-using cuda_api::kInvalidContext;
-using cuda_api::kInvalidValue;
-
 constexpr uint32_t kKnownFlags = 0xff;
 
 // With the lock held, here and below.
@@ -143,7 +140,6 @@ using kgpu::simcuda::ContextObject;
 using kgpu::simcuda::DeviceCall;
 using kgpu::simcuda::Lock;
 using kgpu::simcuda::State;
-using kgpu::simcuda::SystemCall;
 
 KGPU_CUDA cuCtxCreate_v2(Context* context, unsigned flags, Device ordinal) {
   return kgpu::simcuda::Create(context, flags, ordinal);

@@ -9,7 +9,6 @@ namespace kgpu::simcuda {
 namespace {
 
 using cuda_api::DevicePointer;
-using cuda_api::kInvalidValue;
 
 // What is checked after the arguments: the stream.
 Result CheckCopy(const ContextCall& call, bool are_arguments_good, cuda_api::Stream stream) {
@@ -83,7 +82,6 @@ Result Fill(const char* name, DevicePointer to, Value value, size_t count,
 }  // namespace kgpu::simcuda
 
 using kgpu::cuda_api::DevicePointer;
-using kgpu::cuda_api::Result;
 using kgpu::cuda_api::Stream;
 
 KGPU_CUDA cuMemcpyHtoD_v2(DevicePointer to, const void* from, size_t size) {

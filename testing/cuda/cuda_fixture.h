@@ -25,6 +25,11 @@ inline constexpr uint64_t kGiB = uint64_t{1} << 30;
 inline constexpr uint64_t kContext = uint64_t{sim::kDefaultContextMib} << 20;
 
 class CudaFixture : public ::testing::Test {
+ public:
+  ~CudaFixture() override { ShowDevices(nullptr); }
+  CudaFixture(const CudaFixture&) = delete;
+  CudaFixture& operator=(const CudaFixture&) = delete;
+
  protected:
   CudaFixture() {
     constexpr unsigned kNoDriver = 511;
@@ -39,7 +44,6 @@ class CudaFixture : public ::testing::Test {
     handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     server_ = std::make_unique<sim::RunningServer>(root_.path(), *sim::SampleState(2));
   }
-  ~CudaFixture() override { unsetenv("CUDA_VISIBLE_DEVICES"); }
   void SetUp() override {
     ASSERT_NE(handle_, nullptr);
     if (!has_nodes_) {
@@ -50,6 +54,16 @@ class CudaFixture : public ::testing::Test {
   template <typename Fn, typename... Args>
   cu::Result Call(const char* name, Args... args) const {
     return reinterpret_cast<Fn*>(dlsym(handle_, name))(args...);
+  }
+  // Sets CUDA_VISIBLE_DEVICES; null: unsets it.
+  static void ShowDevices(const char* which) {
+    // NOLINTBEGIN(concurrency-mt-unsafe): no other thread reads the environment
+    if (which == nullptr) {
+      unsetenv("CUDA_VISIBLE_DEVICES");
+    } else {
+      setenv("CUDA_VISIBLE_DEVICES", which, 1);
+    }
+    // NOLINTEND(concurrency-mt-unsafe)
   }
   cu::Result Init() const { return Call<cu::InitFn>("cuInit", 0U); }
   // A context on the first device.

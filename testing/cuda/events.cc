@@ -46,8 +46,9 @@ Result MakeStream(const char* name, Stream* stream) {
     return entered != kSuccess ? entered : kInvalidValue;
   }
   // Memory of its own, so that a leak checker sees those that are left behind.
-  *stream = static_cast<Stream>(calloc(1, sizeof(uint64_t)));
-  return *stream == nullptr ? kOutOfMemory : kSuccess;
+  auto* made = static_cast<uint64_t*>(calloc(1, sizeof(uint64_t)));
+  *stream = reinterpret_cast<Stream>(made);
+  return made == nullptr ? kOutOfMemory : kSuccess;
 }
 
 // The streams that nobody creates are none to destroy.

@@ -202,9 +202,9 @@ class CaptureTest : public GraphsTest {
     ASSERT_EQ(Call<cu::StreamCreateFn>("cuStreamCreate", &stream_, 0U), cu::kSuccess);
     ASSERT_EQ(Begin(), cu::kSuccess);
   }
-  ~CaptureTest() override {
+  void TearDown() override {
     if (stream_ != nullptr) {
-      (void)Call<cu::StreamDestroyFn>("cuStreamDestroy_v2", stream_);
+      EXPECT_EQ(Call<cu::StreamDestroyFn>("cuStreamDestroy_v2", stream_), cu::kSuccess);
     }
   }
   cu::Result Begin() const {

@@ -5,7 +5,6 @@
 namespace kgpu::simcuda {
 namespace {
 
-using cuda_api::kInvalidValue;
 using cuda_api::kOutOfMemory;
 
 Result AllocateHost(const char* name, void** pointer, size_t size, unsigned flags) {
@@ -46,7 +45,6 @@ Range* FindHost(const void* pointer, RangeKind kind) {
 }  // namespace kgpu::simcuda
 
 using kgpu::cuda_api::DevicePointer;
-using kgpu::cuda_api::DevicePointerV1;
 using kgpu::cuda_api::kInvalidValue;
 using kgpu::cuda_api::kSuccess;
 using kgpu::cuda_api::Result;

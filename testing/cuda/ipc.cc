@@ -10,7 +10,6 @@ namespace kgpu::simcuda {
 namespace {
 
 using cuda_api::DevicePointer;
-using cuda_api::kInvalidValue;
 using cuda_api::kOutOfMemory;
 
 constexpr uint64_t kMemoryMagic = 0x306d656d75706b67;  // "gkpumem0"
@@ -73,7 +72,6 @@ using kgpu::cuda_api::Event;
 using kgpu::cuda_api::IpcEventHandle;
 using kgpu::cuda_api::IpcMemoryHandle;
 using kgpu::cuda_api::kInvalidHandle;
-using kgpu::cuda_api::kInvalidValue;
 using kgpu::cuda_api::kSuccess;
 using kgpu::cuda_api::Result;
 using kgpu::simcuda::ContextCall;

@@ -146,7 +146,6 @@ Result RunLaunch(ContextObject* context, const Launch& launch) {
 using kgpu::cuda_api::Function;
 using kgpu::cuda_api::kInvalidValue;
 using kgpu::cuda_api::LaunchConfig;
-using kgpu::cuda_api::Result;
 using kgpu::cuda_api::Stream;
 
 KGPU_CUDA cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

@@ -63,8 +63,12 @@ void AfterForkInParent() {
 extern "C" int __register_atfork(  // NOLINT(bugprone-reserved-identifier): the C library's name
     void (*prepare)(), void (*parent)(), void (*child)(), void* object);
 
+// Which library the handlers belong to: they go with it.
+// NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming): the compiler's name
+extern "C" void* __dso_handle __attribute__((visibility("hidden")));
+
 void WatchForks() {
-  (void)__register_atfork(&BeforeFork, &AfterForkInParent, &AfterForkInChild, nullptr);
+  (void)__register_atfork(&BeforeFork, &AfterForkInParent, &AfterForkInChild, __dso_handle);
 }
 
 uint64_t Uncorrected(const sim::SimGpu& gpu) {

@@ -89,7 +89,7 @@ TEST_F(SimulatedCudaTest, SaysWhatItDoesNotUnderstandOfPtx) {
 }
 
 TEST_F(SimulatedCudaTest, ShowsTheDevicesTheProcessMaySee) {
-  setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+  ShowDevices("1");
   ASSERT_EQ(Init(), cu::kSuccess);
   EXPECT_EQ(Count(), 1);
   cu::Uuid uuid{};
@@ -98,8 +98,7 @@ TEST_F(SimulatedCudaTest, ShowsTheDevicesTheProcessMaySee) {
 }
 
 TEST_F(SimulatedCudaTest, TakesUuidsUpToTheFirstUnknownOne) {
-  setenv("CUDA_VISIBLE_DEVICES",
-         "GPU-00000000-0000-0000-0000-000000000001,GPU-ffffffff,GPU-00000000", 1);
+  ShowDevices("GPU-00000000-0000-0000-0000-000000000001,GPU-ffffffff,GPU-00000000");
   ASSERT_EQ(Init(), cu::kSuccess);
   EXPECT_EQ(Count(), 1);
 }

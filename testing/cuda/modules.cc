@@ -131,7 +131,6 @@ using kgpu::cuda_api::kInvalidHandle;
 using kgpu::cuda_api::kInvalidValue;
 using kgpu::cuda_api::kSuccess;
 using kgpu::cuda_api::Module;
-using kgpu::cuda_api::Result;
 using kgpu::simcuda::ModuleObject;
 using kgpu::simcuda::State;
 

@@ -8,7 +8,6 @@
 namespace kgpu::simcuda {
 namespace {
 
-using cuda_api::kInvalidValue;
 using cuda_api::PointerAttribute;
 
 bool IsOnHost(const Range& range) {
@@ -26,7 +25,7 @@ bool Put(const Range& range, PointerAttribute attribute, cuda_api::DevicePointer
          void* out) {
   switch (attribute) {
     case cuda_api::kPointerContext:
-      return PutValue(out, reinterpret_cast<cuda_api::Context>(range.context));
+      return PutValue(out, reinterpret_cast<uint64_t>(range.context));
     case cuda_api::kPointerMemoryType:
       return PutValue(out, IsOnHost(range) ? cuda_api::kTypeHost : cuda_api::kTypeDevice);
     case cuda_api::kPointerDevicePointer:
@@ -57,7 +56,7 @@ bool Put(const Range& range, PointerAttribute attribute, cuda_api::DevicePointer
     case cuda_api::kPointerAccessFlags:
       return PutValue(out, cuda_api::kAccessReadWrite);
     case cuda_api::kPointerMemoryPool:
-      return PutValue(out, reinterpret_cast<cuda_api::MemoryPool>(range.pool));
+      return PutValue(out, reinterpret_cast<uint64_t>(range.pool));
   }
   return false;
 }

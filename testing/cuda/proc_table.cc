@@ -21,8 +21,8 @@ struct Entry {
   void (*function)();
 };
 
-#define KGPU_FUNCTION(name, version, symbol) {name, version, false, &symbol},
-#define KGPU_PER_THREAD(name, version, symbol) {name, version, true, &symbol},
+#define KGPU_FUNCTION(name, version, symbol) {(name), (version), false, &(symbol)},
+#define KGPU_PER_THREAD(name, version, symbol) {(name), (version), true, &(symbol)},
 constexpr Entry kEntries[] = {
 #include "testing/cuda/proc_list.inc"
 };

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "testing/cuda/child_side.h"
@@ -93,6 +94,16 @@ TEST_F(ProcessTest, TheChildOfAProcessWithCudaHasNone) {
   EXPECT_EQ(Synchronize(), cu::kSuccess) << "the parent goes on";
 }
 
+TEST_F(ProcessTest, AProgramThatHasUnloadedTheLibraryCanFork) {
+  ASSERT_EQ(Init(), cu::kSuccess);
+  const void* place = dlsym(handle_, "cuInit");
+  ASSERT_EQ(dlclose(std::exchange(handle_, nullptr)), 0);
+  Dl_info info{};
+  ASSERT_EQ(dladdr(place, &info), 0) << "it is unloaded";
+  ChildSide child([](const Talk&) { return true; });
+  EXPECT_EQ(child.Wait(), 0);
+}
+
 TEST_F(ProcessTest, AChildThatLivesOnKeepsNothingOfItsParent) {
   ChildSide parent([&](const Talk& talk) {
     if (!Take(kGiB)) {
@@ -176,6 +187,7 @@ TEST_F(ProcessTest, ManyProcessesOneAfterTheOther) {
 
 TEST_F(ProcessTest, AsManyProcessesAsTheGpuHasContextsFor) {
   std::vector<std::unique_ptr<ChildSide>> children;
+  children.reserve(100);
   for (int i = 0; i < 100; ++i) {
     children.push_back(std::make_unique<ChildSide>(Holder(2 * kMiB)));
   }
@@ -214,10 +226,10 @@ TEST_F(ProcessTest, AMigDeviceHasItsOwnMemory) {
     }
   });
   ASSERT_EQ(uuids.size(), 2U);
-  setenv("CUDA_VISIBLE_DEVICES", uuids[0].c_str(), 1);
+  ShowDevices(uuids[0].c_str());
   ChildSide child(Holder(9 * kGiB));
   ASSERT_EQ(child.talk().Hear(), "has it");
-  setenv("CUDA_VISIBLE_DEVICES", uuids[1].c_str(), 1);
+  ShowDevices(uuids[1].c_str());
   Start();
   cu::DevicePointer pointer = 0;
   EXPECT_EQ(Alloc(10 * kGiB, &pointer), cu::kOutOfMemory);

@@ -190,9 +190,12 @@ void* ReserveSpace(uint64_t size, uint64_t alignment, DevicePointer address) {
 }  // namespace
 
 void UnmapPhysical(const Range& range) {
-  // The addresses stay reserved.
-  (void)mmap(reinterpret_cast<void*>(range.start), range.size, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  auto* start = reinterpret_cast<void*>(range.start);
+  // The addresses stay reserved, unless the kernel has no room to say so.
+  if (mmap(start, range.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+           -1, 0) == MAP_FAILED) {
+    munmap(start, range.size);
+  }
   --range.physical->mappings;
   FreeUnused(range.physical);
 }
