@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "src/diagnose/validate/abi.h"
 #include "src/diagnose/validate/kernels.h"
 #include "src/diagnose/validate/protocol.h"
+#include "src/gpu/cuda_abi/functions.h"
 
 namespace kgpu::bench {
 namespace {

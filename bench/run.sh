@@ -18,6 +18,7 @@ build/release/bench/fleet-bench
 build/release/bench/controller-bench
 build/release/bench/rules-bench
 build/release/bench/explain-bench
+build/release/bench/share-bench
 build/release/bench/shim-bench
 build/release/bench/fnwatch-bench
 bench/fn_cold_start "${1:-20}"

@@ -3,6 +3,8 @@
 include(GNUInstallDirs)
 
 install(TARGETS kgpu kgpu-cuda kgpu-fnwatch kgpu-probe kgpu-runtime RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# Not a library of the host: the agent mounts it into containers.
+install(TARGETS kgpu-share LIBRARY DESTINATION lib/kgpu)
 
 install(DIRECTORY deploy/chart deploy/kustomize deploy/manifests deploy/monitoring
   DESTINATION ${CMAKE_INSTALL_DATADIR}/kgpu

@@ -40,6 +40,13 @@ trap 'rm -rf "$work"' EXIT
 root=$work/rootfs
 mkdir -p "$root/usr/local/bin" "$root/etc" "$root/tmp" "$root/run"
 for program in "${programs[@]}"; do cp "$bin/$program" "$root/usr/local/bin/"; done
+if [ "$folder" = deploy/image ]; then
+  # As installed, or as built.
+  share=$bin/../lib/kgpu/libkgpu-share.so
+  [ -e "$share" ] || share=$bin/../lib/libkgpu-share.so
+  mkdir -p "$root/usr/local/lib/kgpu"
+  cp "$share" "$root/usr/local/lib/kgpu/"
+fi
 # With --host-root, kgpu runs programs of the host, such as its package manager, by a chroot program.
 mkdir -p "$root/usr/sbin"
 ln -s ../local/bin/kgpu "$root/usr/sbin/chroot"

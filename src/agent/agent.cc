@@ -22,13 +22,17 @@
 #include "src/agent/part_options.h"
 #include "src/agent/privilege_watch.h"
 #include "src/agent/runtime_watch.h"
+#include "src/agent/slice_publisher.h"
+#include "src/agent/slice_watch.h"
 #include "src/agent/usage_handler.h"
 #include "src/agent/views.h"
 #include "src/agent/web.h"
 #include "src/node/inventory/inventory.h"
 #include "src/node/plugin/device_plugin.h"
+#include "src/node/pools/change_guard.h"
 #include "src/node/pools/health_update.h"
 #include "src/node/pools/roster.h"
+#include "src/node/share/kill_processes.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 
@@ -45,6 +49,8 @@ constexpr std::chrono::milliseconds kInjectDelay{4};
 constexpr std::chrono::seconds kStopLimit{4};
 // The cluster learns of a change after the kubelet.
 constexpr std::chrono::milliseconds kNotifyDelay{20};
+// How often devices that wait until nobody uses them are looked at.
+constexpr std::chrono::seconds kChangeLook{1};
 // CDI names that are kept for a while run out, and somebody else may touch the folder.
 constexpr std::chrono::seconds kPublishAgain{60};
 
@@ -53,6 +59,7 @@ class AgentImpl final : public Agent {
   AgentImpl(EventLoop& loop, const host::DriverRoot& root, AgentOptions options,
             std::unique_ptr<Injector> injector)
       : loop_(loop),
+        host_(root.host),
         options_(std::move(options)),
         started_(loop.clock().WallNow()),
         front_(loop, {.state = [this] { return state(); },
@@ -75,6 +82,10 @@ class AgentImpl final : public Agent {
         injector_(std::move(injector)),
         config_(loop, ConfigSourceOptionsOf(options_), [this] { OnConfig(); }),
         disk_(loop),
+        slices_(loop, BackgroundOn(disk_), SliceFilesOptionsOf(options_, root), [this] { Show(); }),
+        slice_watch_(BackgroundOn(disk_),
+                     {.notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
+                      .kill = [this](const share::SliceUse& use) { return Kill(use); }}),
         remembered_(Recall(options_, config_.config(), disk_)),
         loans_(loop, disk_, fmt::format("{}/{}", options_.state_dir, kLoansFile),
                remembered_.assignment,
@@ -131,7 +142,8 @@ class AgentImpl final : public Agent {
     memory_.Flush();
     health_.Flush();
     usage_.Flush();
-    for (const TimerId timer : {inject_timer_, expiry_timer_, trust_timer_, notify_timer_}) {
+    for (const TimerId timer :
+         {inject_timer_, expiry_timer_, trust_timer_, notify_timer_, change_timer_}) {
       loop_.CancelTimer(timer);
     }
   }
@@ -168,6 +180,7 @@ class AgentImpl final : public Agent {
   void Prepare();
   void OnConfig();
   void OnSnapshot(const device::SnapshotPtr& snapshot);
+  Status Kill(const share::SliceUse& use) const;
   void OnSamples(const device::SampleSetPtr& samples);
   UsageHandler::Holdings Holdings() const;
   void OnHealthEvent(const health::HealthEvent& health_event);
@@ -178,6 +191,8 @@ class AgentImpl final : public Agent {
   std::string PluginOwner() const {
     return std::string(stands_back_ ? node::TitleOf(node::Owner::kPlugin) : "");
   }
+  // Keeps devices that are in use what they are.
+  void GuardChanges(pools::Assignment& fresh);
   void ArmExpiry();
   void InjectSoon();
   void Inject();
@@ -188,12 +203,15 @@ class AgentImpl final : public Agent {
   void Notify();
 
   EventLoop& loop_;
+  const sys::Root& host_;
   const AgentOptions options_;
   const WallTime started_;
   Front front_;
   std::unique_ptr<Injector> injector_;
   ConfigSource config_;
   DiskWorker disk_;
+  SlicePublisher slices_;
+  SliceWatch slice_watch_;
   Remembered remembered_;
   LoanHandler loans_;
   HealthHandler health_;
@@ -203,6 +221,7 @@ class AgentImpl final : public Agent {
   ConfigPtr in_force_;  // null: no good configuration yet
   std::unique_ptr<plugin::DevicePlugin> plugin_;
   pools::Roster roster_{pools::Roster::Options{}};
+  pools::ChangeGuard guard_;
   LendRules lend_rules_;
   device::SnapshotPtr snapshot_;
   pools::Assignment assignment_;
@@ -212,6 +231,7 @@ class AgentImpl final : public Agent {
   TimerId expiry_timer_ = TimerId::kNone;
   TimerId trust_timer_ = TimerId::kNone;
   TimerId notify_timer_ = TimerId::kNone;
+  TimerId change_timer_ = TimerId::kNone;
   bool stands_back_ = false;  // another plugin serves this kubelet's GPUs
   RuntimeWatch runtime_;      // below what its first answer, which comes at once, changes
   Measurements measurements_;
@@ -238,6 +258,7 @@ void AgentImpl::MakePlugin() {
 // heard, and corrected by what it says.
 void AgentImpl::ShowRemembered() {
   lend_rules_.SetLocal(remembered_.assignment, SteadyTime());
+  guard_.Recall(remembered_.assignment);
   if (!plugin_ || remembered_.assignment.resources.empty()) {
     return;
   }
@@ -315,12 +336,23 @@ void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
     if (is_there) {
       usage_.OnSample(samples, Holdings());
       measurements_.SetUsage(usage_.pods());
+      slice_watch_.OnSample({.assignment = assignment_,
+                             .snapshot = *snapshot_,
+                             .samples = *samples,
+                             .pods = *measurements_.pods()});
     }
   });
 }
 
 UsageHandler::Holdings AgentImpl::Holdings() const {
   return {.snapshot = snapshot_, .pods = measurements_.pods(), .assignment = assignment_};
+}
+
+// Runs on the disk's thread: reads nothing that changes.
+Status AgentImpl::Kill(const share::SliceUse& use) const {
+  RETURN_IF_ERROR(share::CheckPidNamespace(host_, own_root_));
+  return share::KillProcesses(
+      use.processes, [&](uint32_t pid) { return share::IsInPod(host_, pid, use.user.pod_uid); });
 }
 
 void AgentImpl::OnHealthEvent(const health::HealthEvent& health_event) {
@@ -343,6 +375,8 @@ void AgentImpl::Assign() {
   }
   pools::Assignment fresh = pools::AssignDevices(*snapshot_, *in_force_);
   loans_.Withhold(fresh);
+  GuardChanges(fresh);
+  slices_.Set(share::SlicesOf(fresh));
   assignment_ =
       roster_.Update(std::move(fresh), snapshot_->driver.state == device::DriverState::kReady,
                      loop_.clock().Now());
@@ -356,6 +390,21 @@ void AgentImpl::Assign() {
   if (lend_rules_.SetLocal(assignment_, loop_.clock().Now())) {
     measurements_.LookAtPods();
   }
+}
+
+void AgentImpl::GuardChanges(pools::Assignment& fresh) {
+  guard_.Apply(fresh, loop_.clock().Now(), [this](const std::string& device, SteadyTime since) {
+    return PodObstacleTo(device, since,
+                         {.pods = *measurements_.pods(), .list = measurements_.pod_list()});
+  });
+  if (!guard_.is_waiting() || change_timer_ != TimerId::kNone) {
+    return;
+  }
+  change_timer_ = loop_.After(kChangeLook, [this] {
+    change_timer_ = TimerId::kNone;
+    measurements_.LookAtPods();
+    Assign();
+  });
 }
 
 loans::Stock AgentImpl::Stock() const {
@@ -404,6 +453,7 @@ void AgentImpl::Decide() {
 }
 
 void AgentImpl::Show() {
+  answering_.slices = slices_.paths();
   if (plugin_ && snapshot_ && in_force_) {
     plugin_->Show(MakeViews(assignment_, snapshot_, *in_force_, answering_));
     memory_.Note();

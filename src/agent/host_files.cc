@@ -67,6 +67,7 @@ std::vector<OwnFolder> OwnFolders(const sys::Root& host) {
        true},
       {"/run/cdi", {std::string(kKgpuNames)}, false, true},
       {"/var/run/cdi", {std::string(kKgpuNames)}, false, true},
+      {fmt::format("/var/lib/kgpu/{}", kShareFolder), {std::string(kAnyName)}, true, true},
       {"/var/lib/kgpu/usage", {std::string(kAnyName)}, true, true},
       {"/var/lib/kgpu", std::move(state), true, true},
   };

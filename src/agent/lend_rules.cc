@@ -47,20 +47,15 @@ bool LendRules::SetLocal(const pools::Assignment& assignment, SteadyTime now) {
   return has_new;
 }
 
-std::string LendRules::PodObstacle(const device::GpuUuid& gpu, const LendFacts& facts) const {
-  if (!facts.plugin_owner.empty()) {
-    return fmt::format("{} serves all GPUs of this node: kgpu node adopt --from plugin",
-                       facts.plugin_owner);
-  }
-  const std::vector<pods::Container> users = pods::UsersOf(facts.pods, gpu.str());
+std::string PodObstacleTo(std::string_view device_uuid, SteadyTime since, const LendFacts& facts) {
+  const std::vector<pods::Container> users = pods::UsersOf(facts.pods, device_uuid);
   if (!users.empty()) {
     return fmt::format("pod {}/{} holds it", users.front().pod_namespace, users.front().pod);
   }
   if (facts.list.has_no_kubelet) {
     return "";
   }
-  const auto since = since_.find(gpu);
-  if (since == since_.end() || !facts.list.asked || *facts.list.asked < since->second + kInFlight) {
+  if (!facts.list.asked || *facts.list.asked < since + kInFlight) {
     return facts.pods.problem.empty()
                ? "it is not known yet which pods hold it"
                : fmt::format(
@@ -69,6 +64,16 @@ std::string LendRules::PodObstacle(const device::GpuUuid& gpu, const LendFacts& 
                      facts.pods.problem);
   }
   return "";
+}
+
+std::string LendRules::PodObstacle(const device::GpuUuid& gpu, const LendFacts& facts) const {
+  if (!facts.plugin_owner.empty()) {
+    return fmt::format("{} serves all GPUs of this node: kgpu node adopt --from plugin",
+                       facts.plugin_owner);
+  }
+  const auto since = since_.find(gpu);
+  return PodObstacleTo(
+      gpu.str(), since == since_.end() ? SteadyTime::max() - kInFlight : since->second, facts);
 }
 
 std::string LendRules::ObstacleTo(const device::GpuUuid& gpu, const LendFacts& facts) const {

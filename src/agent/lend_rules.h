@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "src/agent/views.h"
 #include "src/gpu/device/ids.h"
@@ -18,8 +19,12 @@ struct LendFacts {
   const pods::PodMap& pods;
   pods::ListState list;
   const Injection* injection = nullptr;  // null: not decided yet
-  std::string plugin_owner;              // whose plugin serves this kubelet's GPUs; empty: ours
+  std::string plugin_owner{};            // whose plugin serves this kubelet's GPUs; empty: ours
 };
+
+// Why a device that was taken from the kubelet at `since` may still be used by a pod, for people;
+// empty: no pod holds it.
+std::string PodObstacleTo(std::string_view device_uuid, SteadyTime since, const LendFacts& facts);
 
 class LendRules {
  public:

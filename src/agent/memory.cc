@@ -126,6 +126,9 @@ pools::Resource ParseResource(const json::object& object) {
     slot.gpu = *gpu;
     slot.replica = Number(*device, "replica").value_or(0);
     slot.numa_node = Number(*device, "numa");
+    if (const auto mebi = Number(*device, "memoryMiB")) {
+      slot.memory = MebiBytes(*mebi);
+    }
     slot.health.is_healthy = IsTrue(*device, "healthy");
     if (!slot.health.is_healthy) {
       slot.health.reason = Text(*device, "reason");
@@ -143,6 +146,9 @@ json::object SlotJson(const pools::Slot& slot) {
                      {"healthy", slot.health.is_healthy}};
   if (slot.numa_node) {
     entry["numa"] = *slot.numa_node;
+  }
+  if (slot.memory) {
+    entry["memoryMiB"] = slot.memory->mebi();
   }
   if (!slot.health.is_healthy) {
     entry["reason"] = slot.health.reason;

@@ -13,6 +13,7 @@ namespace kgpu::agent {
 
 struct AgentOptions {
   std::string probe_path;
+  std::string share_library;                     // libkgpu-share.so; empty: not installed
   std::string nvml_library;                      // empty: searched below the driver root
   std::string kubelet_dir = "/var/lib/kubelet";  // by this process's path
   std::string config_file;                       // empty: kDefaultConfigFile, if it exists

@@ -198,6 +198,15 @@ ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::
           .booted = node::BootTime(host).value_or(WallTime())};
 }
 
+share::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
+                                             const host::DriverRoot& root) {
+  const std::string folder = fmt::format("{}/{}", options.state_dir, kShareFolder);
+  const StatusOr<sys::Root> own = sys::Root::Open("/");
+  return {.library = options.share_library,
+          .folder = folder,
+          .engine_folder = own.ok() ? root.EnginePath(*own, folder) : folder};
+}
+
 pods::Background BackgroundOn(DiskWorker& disk) {
   return [&disk](DiskWorker::Job job, DiskWorker::Failed failed) {
     return disk.Post(std::move(job), std::move(failed));

@@ -13,8 +13,10 @@
 #include "src/agent/memory.h"
 #include "src/agent/options.h"
 #include "src/container/inject/capability.h"
+#include "src/host/inspect/driver_root.h"
 #include "src/node/inventory/inventory.h"
 #include "src/node/pods/watch.h"
+#include "src/node/share/slice_files.h"
 #include "src/node/telemetry/name_sets.h"
 #include "src/platform/sys/root.h"
 
@@ -22,6 +24,7 @@ namespace kgpu::agent {
 
 inline constexpr char kChoiceFile[] = "chosen-config.json";  // in the run folder
 inline constexpr char kMemoryFile[] = "agent-memory.json";   // in the run folder
+inline constexpr char kShareFolder[] = "share";              // in the state folder
 inline constexpr char kLoansFile[] = "loans.json";           // in the state folder
 
 ConfigSourceOptions ConfigSourceOptionsOf(const AgentOptions& options);
@@ -42,6 +45,9 @@ telemetry::NameSets NameSetsOf(const ConfigPtr& config);
 std::vector<std::string> ResourcesToPrepare(const config::NodeConfig& config);
 inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config);
 ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::Root& host);
+// The files of memory slices are in the state folder.
+share::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
+                                             const host::DriverRoot& root);
 // Runs work on the disk's thread; `disk` must outlive it.
 pods::Background BackgroundOn(DiskWorker& disk);
 MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys::Root& host);

@@ -27,6 +27,21 @@ plugin::Preference PreferenceOf(const pools::Resource& resource, const device::S
           size_t size) { return preferred->Choose(available, must_include, size); };
 }
 
+// A container without its limit would be one without any: it gets nothing then.
+void AddAnswers(const pools::Resource& resource, const device::Snapshot& snapshot,
+                const Answering& answering, plugin::ResourceView& view) {
+  const bool has_slices = resource.share.by == config::ShareBy::kMemory;
+  if (const Status obstacle = answering.Obstacle(); !obstacle.ok()) {
+    view.obstacle = obstacle;
+  } else if (has_slices && answering.slices && !answering.slices->ok()) {
+    view.obstacle = answering.slices->status();
+  } else if (answering.injection && answering.delivery && (!has_slices || answering.slices)) {
+    view.answers = std::make_shared<const plugin::AnswerCache>(
+        resource, snapshot, answering.injection->plan, *answering.delivery,
+        has_slices ? **answering.slices : share::SlicePaths());
+  }
+}
+
 }  // namespace
 
 Status Answering::Obstacle() const {
@@ -58,12 +73,7 @@ std::vector<plugin::ResourceViewPtr> MakeViews(const pools::Assignment& assignme
     view->resource = resource.name;
     view->devices = DevicesOf(resource);
     view->preference = PreferenceOf(resource, *snapshot, config.plugin.shared_policy);
-    if (const Status obstacle = answering.Obstacle(); !obstacle.ok()) {
-      view->obstacle = obstacle;
-    } else if (answering.injection && answering.delivery) {
-      view->answers = std::make_shared<const plugin::AnswerCache>(
-          resource, *snapshot, answering.injection->plan, *answering.delivery);
-    }
+    AddAnswers(resource, *snapshot, answering, *view);
     views.push_back(std::move(view));
   }
   return views;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/agent/injector.h"
+#include "src/agent/slice_publisher.h"
 #include "src/container/cri/runtime_facts.h"
 #include "src/gpu/device/snapshot.h"
 #include "src/node/config/node_config.h"
@@ -20,6 +21,8 @@ struct Answering {
   // Null: not decided yet, calls wait.
   std::shared_ptr<const Injection> injection;
   std::optional<plugin::Delivery> delivery;
+  // Where the parts of memory limits are. Nothing: not written yet, calls for slices wait.
+  SlicePublisher::Paths slices{};
 
   // Why containers get nothing: parts of the driver are missing that the answers need.
   Status Obstacle() const;

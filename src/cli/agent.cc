@@ -70,6 +70,7 @@ StatusOr<ExitCode> RunAgent(const AgentCommandOptions& given) {
   options.agent.environment = Environment();
   ASSIGN_OR_RETURN(options.agent, agent::BelowHostRoot(options.agent, root.host));
   ASSIGN_OR_RETURN(options.agent.probe_path, FindProbe(options.host));
+  ASSIGN_OR_RETURN(options.agent.share_library, FindShareLibrary(options.agent.share_library));
   options.agent.nvml_library = options.host.nvml_library;
   options.agent.version = VersionNumber();
   options.agent.node_name = NodeName(options.agent.node_name);
@@ -114,6 +115,9 @@ void AddAgentCommand(CommandRegistrar& registrar) {
       ->envname("KGPU_KUBELET_DIR");
   AddRunDirOption(command, options.agent.run_dir, "Folder of agent.sock");
   AddStateDirOption(command, options.agent.state_dir);
+  AddValue(command, "--share-library", options.agent.share_library, "FILE",
+           "Library that enforces memory limits in containers (default: libkgpu-share.so in "
+           "../lib/kgpu or beside kgpu)");
   AddValue(command, "--cdi-dir", options.agent.cdi_folder, "DIR",
            "Folder on the host for CDI specs");
   AddValue(command, "--runtime-socket", options.agent.runtime_sockets, "FILE",

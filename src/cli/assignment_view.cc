@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/node/config/share_reader.h"
 #include "src/node/report/causes.h"
 #include "src/node/report/table.h"
 #include "src/platform/doc/json_texts.h"
@@ -61,6 +62,12 @@ std::string HealthWord(const device::Health& health) {
   return health.is_healthy ? "Healthy" : fmt::format("Unhealthy ({})", health.reason);
 }
 
+// "4", "3 of 20Gi".
+std::string SlotsText(const Row& row) {
+  return row.slot->memory ? fmt::format("{} of {}", row.slots, FormatQuantity(*row.slot->memory))
+                          : fmt::format("{}", row.slots);
+}
+
 void AddRows(const pools::Resource& resource, const std::string& name, FactsByUuid& facts,
              report::Table& table) {
   if (resource.slots.empty()) {
@@ -68,7 +75,7 @@ void AddRows(const pools::Resource& resource, const std::string& name, FactsByUu
   }
   for (const Row& row : RowsOf(resource)) {
     const AssignmentFacts& fact = facts[row.slot->device_uuid];
-    table.AddRow({name, row.slot->device_uuid, fact.index, fact.model, fmt::format("{}", row.slots),
+    table.AddRow({name, row.slot->device_uuid, fact.index, fact.model, SlotsText(row),
                   HealthWord(row.slot->health), row.slot->health.message});
   }
 }
@@ -85,10 +92,7 @@ json::value ShareJson(const config::Share& share) {
   if (share.by == config::ShareBy::kNothing) {
     return nullptr;
   }
-  return json::object{
-      {"by", "time"},
-      {"replicas", share.replicas},
-      {"multiple", share.multiple == config::MultipleSlots::kAllow ? "allow" : "refuse"}};
+  return config::ShareTree(share);
 }
 
 json::array ResourcesJson(const std::vector<pools::Resource>& resources, FactsByUuid& facts) {
@@ -98,6 +102,9 @@ json::array ResourcesJson(const std::vector<pools::Resource>& resources, FactsBy
     for (const Row& row : RowsOf(resource)) {
       json::object device = DeviceJson(row.slot->device_uuid, facts[row.slot->device_uuid]);
       device["slots"] = row.slots;
+      if (row.slot->memory) {
+        device["memoryPerSlot"] = FormatQuantity(*row.slot->memory);
+      }
       devices.push_back(std::move(device));
     }
     array.push_back(json::object{{"name", resource.name},

@@ -79,6 +79,23 @@ StatusOr<std::string> FindCompanion(std::string_view name, std::string_view flag
   return path;
 }
 
+StatusOr<std::string> FindShareLibrary(const std::string& named) {
+  if (!named.empty()) {
+    return access(named.c_str(), R_OK) == 0
+               ? StatusOr<std::string>(named)
+               : NotFound("{}: not found: correct --share-library", named);
+  }
+  ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
+  // As installed, as built.
+  for (const char* place : {"../lib/kgpu", "../lib", "."}) {
+    const auto path = std::filesystem::path(folder) / place / "libkgpu-share.so";
+    if (access(path.c_str(), R_OK) == 0) {
+      return path.lexically_normal().string();
+    }
+  }
+  return std::string();
+}
+
 StatusOr<std::string> FindProbe(const HostOptions& options) {
   return FindCompanion("kgpu-probe", "--probe", options.probe);
 }

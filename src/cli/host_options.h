@@ -38,6 +38,10 @@ StatusOr<std::string> FindProbe(const HostOptions& options);
 StatusOr<std::string> FindCompanion(std::string_view name, std::string_view flag,
                                     const std::string& named);
 
+// `named`, or libkgpu-share.so in ../lib/kgpu or beside this program; empty: this installation has
+// none, and memory limits are unavailable. Errors: NotFound (the named file).
+StatusOr<std::string> FindShareLibrary(const std::string& named);
+
 // The folder of the running program. Source: /proc/self/exe.
 StatusOr<std::string> ProgramFolder();
 

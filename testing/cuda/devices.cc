@@ -40,18 +40,48 @@ Result GetUuid(const char* name, cuda_api::Uuid* uuid, Device ordinal, bool of_m
   });
 }
 
+// What all models have in common. Source: the tables of the CUDA C++ programming guide.
+struct FixedAttribute {
+  cuda_api::Attribute attribute;
+  int value;
+};
+constexpr FixedAttribute kFixedAttributes[] = {
+    {cuda_api::kMaxThreadsPerBlock, 1024},
+    {cuda_api::kMaxBlockDimX, 1024},
+    {cuda_api::kMaxBlockDimY, 1024},
+    {cuda_api::kMaxBlockDimZ, 64},
+    {cuda_api::kMaxGridDimX, INT32_MAX},
+    {cuda_api::kMaxGridDimY, 65535},
+    {cuda_api::kMaxGridDimZ, 65535},
+    {cuda_api::kMaxSharedMemoryPerBlock, 49152},
+    {cuda_api::kTotalConstantMemory, 65536},
+    {cuda_api::kWarpSize, 32},
+    {cuda_api::kMaxPitch, INT32_MAX},
+    {cuda_api::kIntegrated, 0},
+    {cuda_api::kCanMapHostMemory, 1},
+    {cuda_api::kConcurrentKernels, 1},
+    {cuda_api::kAsyncEngineCount, 2},
+    {cuda_api::kUnifiedAddressing, 1},
+    {cuda_api::kManagedMemory, 1},
+    {cuda_api::kConcurrentManagedAccess, 1},
+    {cuda_api::kCooperativeLaunch, 1},
+    {cuda_api::kVirtualMemoryManagement, 1},
+    {cuda_api::kHandleTypePosixFileDescriptor, 1},
+    {cuda_api::kMemoryPoolsSupported, 1},
+    {cuda_api::kMempoolSupportedHandleTypes, cuda_api::kHandlePosixFileDescriptor},
+};
+
+// -1: unknown.
 int AttributeOf(const sim::SimGpu& gpu, const VisibleDevice& device,
                 cuda_api::Attribute attribute) {
   const sim::SimMigProfile* profile = device.is_mig ? ProfileOf(gpu, device) : nullptr;
   switch (attribute) {
-    case cuda_api::kMaxThreadsPerBlock:
-      return 1024;
-    case cuda_api::kMaxGridDimX:
-      return INT32_MAX;
-    case cuda_api::kWarpSize:
-      return 32;
     case cuda_api::kMultiprocessorCount:
       return static_cast<int>(profile != nullptr ? profile->multiprocessors : gpu.multiprocessors);
+    case cuda_api::kComputeMode:
+      return static_cast<int>(gpu.compute_mode);
+    case cuda_api::kEccEnabled:
+      return static_cast<int>(gpu.ecc.mode);
     case cuda_api::kPciBusId:
       return static_cast<int>(gpu.pci.bus);
     case cuda_api::kPciDeviceId:
@@ -62,6 +92,13 @@ int AttributeOf(const sim::SimGpu& gpu, const VisibleDevice& device,
       return static_cast<int>(gpu.cc_major);
     case cuda_api::kComputeCapabilityMinor:
       return static_cast<int>(gpu.cc_minor);
+    default:
+      break;
+  }
+  for (const FixedAttribute& fixed : kFixedAttributes) {
+    if (fixed.attribute == attribute) {
+      return fixed.value;
+    }
   }
   return -1;
 }
@@ -76,8 +113,8 @@ Result CheckUvm(const sim::Session& session) {
 Result Init() {
   const Lock lock;
   Library& library = State();
-  if (library.is_ready) {
-    return kSuccess;
+  if (library.is_ready || library.is_forked) {
+    return library.is_ready ? kSuccess : cuda_api::kNotInitialized;
   }
   const Result opened = ResultOf(sim::OpenSession());
   if (opened != kSuccess) {
@@ -87,7 +124,9 @@ Result Init() {
   FindDevices(*session, &library);
   const Result uvm = library.device_count == 0 ? cuda_api::kNoDevice : CheckUvm(*session);
   library.is_ready = uvm == kSuccess;
-  if (!library.is_ready) {
+  if (library.is_ready) {
+    PrepareForForks();
+  } else {
     (void)sim::CloseSession();
   }
   return uvm;
@@ -171,6 +210,15 @@ KGPU_CUDA cuDeviceTotalMem_v2(size_t* bytes, kgpu::cuda_api::Device ordinal) {
     const auto* profile = device.is_mig ? kgpu::simcuda::ProfileOf(gpu, device) : nullptr;
     *bytes = profile != nullptr ? profile->memory_mib << 20 : gpu.memory_total;
   });
+}
+
+KGPU_CUDA cuDeviceTotalMem(uint32_t* bytes, kgpu::cuda_api::Device device) {
+  size_t all = 0;
+  const Result result = bytes == nullptr ? kInvalidValue : cuDeviceTotalMem_v2(&all, device);
+  if (result == kSuccess) {
+    *bytes = all < UINT32_MAX ? static_cast<uint32_t>(all) : UINT32_MAX;
+  }
+  return result;
 }
 
 KGPU_CUDA cuDeviceGetAttribute(int* value, kgpu::cuda_api::Attribute attribute,

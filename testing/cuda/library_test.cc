@@ -1,22 +1,16 @@
 // The built libcuda.so.1 inside a simulated host of the test's own.
-#include <dlfcn.h>
 #include <gmock/gmock.h>
-#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "src/diagnose/validate/abi.h"
-#include "testing/driver/running_server.h"
-#include "testing/driver/sample_state.h"
-#include "testing/temp_dir.h"
+#include "testing/cuda/cuda_fixture.h"
 
 namespace kgpu::simcuda {
 namespace {
 
-namespace cu = cuda_api;
 using ::testing::HasSubstr;
 
 constexpr char kDouble[] =
@@ -28,42 +22,12 @@ constexpr char kDouble[] =
     "mul.wide.u32 %rd1, %r0, 4; add.u64 %rd2, %rd0, %rd1;\n"
     "ld.global.u32 %r2, [%rd2]; add.u32 %r2, %r2, %r2; st.global.u32 [%rd2], %r2; ret;\n}\n";
 
-class SimulatedCudaTest : public ::testing::Test {
+class SimulatedCudaTest : public CudaFixture {
  protected:
-  SimulatedCudaTest() {
-    constexpr unsigned kNoDriver = 511;
-    for (const char* node : {"dev/nvidiactl", "dev/nvidia-uvm", "dev/nvidia0", "dev/nvidia1"}) {
-      has_nodes_ = has_nodes_ && root_.MakeCharDevice(node, kNoDriver, minor_++);
-    }
-    (void)chmod(root_.path().c_str(), 0755);
-    root_.MakeDir("usr/lib64");
-    const std::string file = root_.At("usr/lib64/libcuda.so.535.261.03");
-    std::filesystem::copy_file(KGPU_CUDA_LIBRARY, file);
-    handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    server_ = std::make_unique<sim::RunningServer>(root_.path(), *sim::SampleState(2));
-  }
-  ~SimulatedCudaTest() override { unsetenv("CUDA_VISIBLE_DEVICES"); }
-  void SetUp() override {
-    ASSERT_NE(handle_, nullptr);
-    if (!has_nodes_) {
-      GTEST_SKIP() << "this machine does not let us make device nodes";
-    }
-  }
-
-  template <typename Fn, typename... Args>
-  cu::Result Call(const char* name, Args... args) const {
-    return reinterpret_cast<Fn*>(dlsym(handle_, name))(args...);
-  }
   int Count() const {
     int count = -1;
     EXPECT_EQ(Call<cu::DeviceGetCountFn>("cuDeviceGetCount", &count), cu::kSuccess);
     return count;
-  }
-  cu::Result Init() const { return Call<cu::InitFn>("cuInit", 0U); }
-  // A context on the first device.
-  void Start() {
-    ASSERT_EQ(Init(), cu::kSuccess);
-    ASSERT_EQ(Call<cu::CtxCreateFn>("cuCtxCreate_v2", &context_, 0U, 0), cu::kSuccess);
   }
   cu::Result LoadText(const char* text, cu::Module* module, char* log, size_t log_size) const {
     cu::JitOption options[] = {cu::kJitErrorLogBuffer, cu::kJitErrorLogBufferSize};
@@ -87,14 +51,6 @@ class SimulatedCudaTest : public ::testing::Test {
               cu::kSuccess);
     return Synchronize();
   }
-  cu::Result Synchronize() const { return Call<cu::CtxSynchronizeFn>("cuCtxSynchronize"); }
-
-  TempDir root_;
-  unsigned minor_ = 0;
-  bool has_nodes_ = true;
-  void* handle_ = nullptr;  // never unloaded, as with CUDA's own users
-  std::unique_ptr<sim::RunningServer> server_;
-  cu::Context context_ = nullptr;
 };
 
 TEST_F(SimulatedCudaTest, AKernelComputesInDeviceMemory) {
@@ -187,9 +143,9 @@ TEST_F(SimulatedCudaTest, HasNoMoreMemoryThanTheGpu) {
 }
 
 TEST_F(SimulatedCudaTest, FindsFunctionsByTheirPlainNames) {
-  using Fn = cu::Result(const char*, void**, int, uint64_t, int*);
+  using Fn = cu::GetProcAddressFn;
   void* found = nullptr;
-  int status = -1;
+  cu::ProcAddressStatus status{};
   EXPECT_EQ(Call<Fn>("cuGetProcAddress_v2", "cuMemAlloc", &found, 12000, uint64_t{0}, &status),
             cu::kSuccess);
   EXPECT_EQ(found, dlsym(handle_, "cuMemAlloc_v2"));

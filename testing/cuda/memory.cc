@@ -1,227 +1,208 @@
-// Device memory: plain memory of this process, counted against that of the GPU.
+// Linear memory of devices, managed memory, and how much there is. It is memory of this process,
+// counted against that of the GPU.
 #include <cstdlib>
 #include <cstring>
 
 #include "testing/cuda/library.h"
+#include "testing/cuda/ranges.h"
 
 namespace kgpu::simcuda {
+namespace {
 
 using cuda_api::DevicePointer;
 using cuda_api::kInvalidValue;
-using cuda_api::kSuccess;
+using cuda_api::kOutOfMemory;
 
-namespace {
-
-struct Space {
-  uint64_t total;
-  uint64_t free;
-};
-
-// With the lock held. Every process counts by itself; what other clients of the simulated driver
-// are said to use is taken off.
-Result ReadSpace(const VisibleDevice& device, Space* space) {
-  const Result read = ReadGpu(device, [&](const sim::SimGpu& gpu) {
-    const sim::SimMigProfile* profile = device.is_mig ? ProfileOf(gpu, device) : nullptr;
-    uint64_t used = profile != nullptr ? 0 : gpu.memory_used + gpu.memory_reserved;
-    for (const sim::SimProcess& process : gpu.processes) {
-      used += process.pid != 0 && profile == nullptr ? process.used_bytes : 0;
-    }
-    space->total = profile != nullptr ? profile->memory_mib << 20 : gpu.memory_total;
-    space->free = used < space->total ? space->total - used : 0;
-  });
-  for (const Allocation* at = State().allocations; at != nullptr; at = at->next) {
-    if (at->context->device.slot == device.slot) {
-      space->free -= at->size < space->free ? at->size : space->free;
-    }
+Result Allocate(ContextObject* context, size_t size, Placing placing, DevicePointer* pointer) {
+  Block block{};
+  const Result placed = Place(&context->heap, context->device, size, placing, &block);
+  if (placed != kSuccess) {
+    return placed;
   }
-  return read;
-}
-
-Result Allocate(ContextObject* context, size_t size, DevicePointer* pointer) {
-  const Lock lock;
-  Space space{};
-  const Result read = ReadSpace(context->device, &space);
-  if (read != kSuccess || size > space.free) {
-    return read != kSuccess ? read : cuda_api::kOutOfMemory;
+  Range range{};
+  range.start = reinterpret_cast<uint64_t>(block.bytes);
+  range.size = size;
+  range.kind = RangeKind::kLinear;
+  range.context = context;
+  range.device = context->device;
+  range.block = block;
+  if (AddRange(range) == nullptr) {
+    Remove(&context->heap, context->device, block);
+    return kOutOfMemory;
   }
-  auto* made = static_cast<Allocation*>(calloc(1, sizeof(Allocation)));
-  // Zeroed by the kernel and touched by nobody: large allocations cost nothing.
-  void* bytes = calloc(1, size);
-  if (made == nullptr || bytes == nullptr) {
-    free(made);
-    free(bytes);
-    return cuda_api::kOutOfMemory;
-  }
-  *made = {.next = State().allocations,
-           .context = context,
-           .bytes = static_cast<uint8_t*>(bytes),
-           .size = size};
-  State().allocations = made;
-  *pointer = reinterpret_cast<DevicePointer>(bytes);
+  *pointer = range.start;
   return kSuccess;
 }
 
-Result Free(const ContextObject* context, DevicePointer pointer) {
-  const Lock lock;
-  for (Allocation** at = &State().allocations; *at != nullptr; at = &(*at)->next) {
-    Allocation* found = *at;
-    if (found->context == context && reinterpret_cast<DevicePointer>(found->bytes) == pointer) {
-      *at = found->next;
-      free(found->bytes);
-      free(found);
-      return kSuccess;
-    }
+// Managed memory moves between the GPU and the host. Here, it is on the GPU for good if there is
+// room for it, and otherwise on the host.
+Result AllocateManaged(ContextObject* context, size_t size, unsigned flags,
+                       DevicePointer* pointer) {
+  Block block{};
+  Heap* heap = &context->heap;
+  Result placed = Place(heap, context->device, size, Placing::kCharged, &block);
+  if (placed == kOutOfMemory) {
+    placed = Place(heap, context->device, size, Placing::kUncharged, &block);
   }
-  return kInvalidValue;
+  if (placed != kSuccess) {
+    return placed;
+  }
+  Range range{};
+  range.start = reinterpret_cast<uint64_t>(block.bytes);
+  range.size = size;
+  range.kind = RangeKind::kManaged;
+  range.flags = flags;
+  range.context = context;
+  range.device = context->device;
+  range.block = block;
+  if (AddRange(range) == nullptr) {
+    Remove(heap, context->device, block);
+    return kOutOfMemory;
+  }
+  *pointer = range.start;
+  return kSuccess;
 }
 
-// The current context's memory at `pointer`; null with the reason in `result`.
-void* EnterMemory(const char* name, DevicePointer pointer, size_t size, Result* result) {
-  ContextObject* context = nullptr;
-  *result = EnterContext(name, &context);
-  if (*result != kSuccess) {
-    return nullptr;
-  }
-  const Lock lock;
-  void* bytes = Resolve(context, pointer, size);
-  *result = bytes == nullptr ? kInvalidValue : kSuccess;
-  return bytes;
+Result Allocate(const char* name, DevicePointer* pointer, size_t size, Placing placing) {
+  const ContextCall call(name);
+  const Result checked = call.Check(pointer != nullptr && size != 0);
+  return checked == kSuccess ? Allocate(call.context(), size, placing, pointer) : checked;
 }
 
-Result ToDevice(DevicePointer to, const void* from, size_t size) {
-  Result result = kSuccess;
-  void* bytes = EnterMemory("cuMemcpyHtoD", to, size, &result);
-  if (bytes != nullptr) {
-    memcpy(bytes, from, size);
+Result AllocateRows(DevicePointer* pointer, size_t* pitch, size_t width, size_t height,
+                    unsigned element_size, Placing placing) {
+  const ContextCall call("cuMemAllocPitch");
+  const bool is_element = element_size == 4 || element_size == 8 || element_size == 16;
+  const Result checked =
+      call.Check(pointer != nullptr && pitch != nullptr && width != 0 && height != 0 && is_element);
+  size_t size = 0;
+  if (checked != kSuccess) {
+    return checked;
+  }
+  if (width > SIZE_MAX - kUnitBytes ||
+      __builtin_mul_overflow(RoundUp(width, kUnitBytes), height, &size)) {
+    return kOutOfMemory;
+  }
+  const Result result = Allocate(call.context(), size, placing, pointer);
+  if (result == kSuccess) {
+    *pitch = RoundUp(width, kUnitBytes);
   }
   return result;
 }
 
-Result ToHost(void* to, DevicePointer from, size_t size) {
-  Result result = kSuccess;
-  const void* bytes = EnterMemory("cuMemcpyDtoH", from, size, &result);
-  if (bytes != nullptr) {
-    memcpy(to, bytes, size);
-  }
-  return result;
-}
-
-Result WithinDevice(DevicePointer to, DevicePointer from, size_t size) {
-  Result result = kSuccess;
-  void* target = EnterMemory("cuMemcpyDtoD", to, size, &result);
-  const void* source =
-      target == nullptr ? nullptr : EnterMemory("cuMemcpyDtoD", from, size, &result);
-  if (source != nullptr) {
-    memmove(target, source, size);
-  }
-  return result;
-}
-
-}  // namespace
-
-void* Resolve(const ContextObject* context, uint64_t address, size_t size) {
-  for (const Allocation* at = State().allocations; at != nullptr; at = at->next) {
-    const auto start = reinterpret_cast<uint64_t>(at->bytes);
-    if (at->context == context && address >= start && size <= at->size &&
-        address - start <= at->size - size) {
-      return at->bytes + (address - start);
-    }
-  }
-  return nullptr;
-}
-
-void ReleaseMemory(const ContextObject* context) {
-  for (Allocation** at = &State().allocations; *at != nullptr;) {
-    Allocation* found = *at;
-    if (found->context != context) {
-      at = &found->next;
-      continue;
-    }
-    *at = found->next;
-    free(found->bytes);
-    free(found);
+bool IsFreedByMemFree(RangeKind kind) {
+  switch (kind) {
+    case RangeKind::kLinear:
+    case RangeKind::kManaged:
+    case RangeKind::kPool:
+    case RangeKind::kPoolImport:
+    case RangeKind::kExternal:
+    case RangeKind::kGraph:
+      return true;
+    default:
+      return false;
   }
 }
 
-}  // namespace kgpu::simcuda
-
-using kgpu::cuda_api::DevicePointer;
-using kgpu::cuda_api::kInvalidValue;
-using kgpu::cuda_api::kSuccess;
-using kgpu::cuda_api::Result;
-using kgpu::cuda_api::Stream;
-using kgpu::simcuda::ContextObject;
-using kgpu::simcuda::EnterContext;
-
-KGPU_CUDA cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
-  ContextObject* context = nullptr;
-  const Result entered = EnterContext("cuMemGetInfo", &context);
-  if (entered != kSuccess || free_bytes == nullptr || total == nullptr) {
-    return entered != kSuccess ? entered : kInvalidValue;
+Result Free(DevicePointer pointer) {
+  const ContextCall call("cuMemFree");
+  const Result checked = call.Check(true);
+  if (checked != kSuccess || pointer == 0) {
+    return checked;
   }
-  const kgpu::simcuda::Lock lock;
-  kgpu::simcuda::Space space{};
-  const Result result = kgpu::simcuda::ReadSpace(context->device, &space);
+  Range* range = FindStart(pointer);
+  if (range == nullptr || !IsFreedByMemFree(range->kind)) {
+    return kInvalidValue;
+  }
+  const VisibleDevice device = range->device;
+  FreeRange(range);
+  SettlePools(device);  // it waits for the work before it
+  return kSuccess;
+}
+
+Result GetInfo(size_t* free_bytes, size_t* total) {
+  const ContextCall call("cuMemGetInfo");
+  const Result checked = call.Check(free_bytes != nullptr && total != nullptr);
+  if (checked != kSuccess) {
+    return checked;
+  }
+  Space space{};
+  const Result result = AskSpace(call->device, &space);
   *free_bytes = space.free;
   *total = space.total;
   return result;
 }
 
-KGPU_CUDA cuMemAlloc_v2(DevicePointer* pointer, size_t size) {
-  ContextObject* context = nullptr;
-  const Result entered = EnterContext("cuMemAlloc", &context);
-  if (entered != kSuccess || pointer == nullptr || size == 0) {
-    return entered != kSuccess ? entered : kInvalidValue;
+}  // namespace
+}  // namespace kgpu::simcuda
+
+using kgpu::cuda_api::DevicePointer;
+using kgpu::cuda_api::DevicePointerV1;
+using kgpu::cuda_api::kInvalidValue;
+using kgpu::cuda_api::kSuccess;
+using kgpu::cuda_api::Result;
+using kgpu::simcuda::ContextCall;
+using kgpu::simcuda::Placing;
+
+KGPU_CUDA cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
+  return kgpu::simcuda::GetInfo(free_bytes, total);
+}
+KGPU_CUDA cuMemGetInfo(uint32_t* free_bytes, uint32_t* total) {
+  if (free_bytes == nullptr || total == nullptr) {
+    return kInvalidValue;
   }
-  return kgpu::simcuda::Allocate(context, size, pointer);
+  size_t all_free = 0;
+  size_t all = 0;
+  const Result result = kgpu::simcuda::GetInfo(&all_free, &all);
+  *free_bytes = all_free < UINT32_MAX ? static_cast<uint32_t>(all_free) : UINT32_MAX;
+  *total = all < UINT32_MAX ? static_cast<uint32_t>(all) : UINT32_MAX;
+  return result;
+}
+
+KGPU_CUDA cuMemAlloc_v2(DevicePointer* pointer, size_t size) {
+  return kgpu::simcuda::Allocate("cuMemAlloc", pointer, size, Placing::kCharged);
+}
+KGPU_CUDA cuMemAlloc(DevicePointerV1* pointer, uint32_t size) {
+  DevicePointer made = 0;
+  const Result result = pointer == nullptr
+                            ? kInvalidValue
+                            : kgpu::simcuda::Allocate("cuMemAlloc", &made, size, Placing::kLow);
+  if (result == kSuccess) {
+    *pointer = static_cast<DevicePointerV1>(made);
+  }
+  return result;
+}
+
+KGPU_CUDA cuMemAllocPitch_v2(DevicePointer* pointer, size_t* pitch, size_t width, size_t height,
+                             unsigned element_size) {
+  return kgpu::simcuda::AllocateRows(pointer, pitch, width, height, element_size,
+                                     Placing::kCharged);
+}
+KGPU_CUDA cuMemAllocPitch(DevicePointerV1* pointer, uint32_t* pitch, uint32_t width,
+                          uint32_t height, unsigned element_size) {
+  DevicePointer made = 0;
+  size_t made_pitch = 0;
+  const Result result = pointer == nullptr || pitch == nullptr
+                            ? kInvalidValue
+                            : kgpu::simcuda::AllocateRows(&made, &made_pitch, width, height,
+                                                          element_size, Placing::kLow);
+  if (result == kSuccess) {
+    *pointer = static_cast<DevicePointerV1>(made);
+    *pitch = static_cast<uint32_t>(made_pitch);
+  }
+  return result;
+}
+
+KGPU_CUDA cuMemAllocManaged(DevicePointer* pointer, size_t size, unsigned flags) {
+  const ContextCall call("cuMemAllocManaged");
+  const Result checked = call.Check(pointer != nullptr && size != 0 && (flags == 1 || flags == 2));
+  return checked == kSuccess ? kgpu::simcuda::AllocateManaged(call.context(), size, flags, pointer)
+                             : checked;
 }
 
 KGPU_CUDA cuMemFree_v2(DevicePointer pointer) {
-  ContextObject* context = nullptr;
-  const Result entered = EnterContext("cuMemFree", &context);
-  return entered != kSuccess || pointer == 0 ? entered : kgpu::simcuda::Free(context, pointer);
+  return kgpu::simcuda::Free(pointer);
 }
-
-KGPU_CUDA cuMemAllocHost_v2(void** pointer, size_t size) {
-  ContextObject* context = nullptr;
-  const Result entered = EnterContext("cuMemAllocHost", &context);
-  if (entered != kSuccess || pointer == nullptr || size == 0) {
-    return entered != kSuccess ? entered : kInvalidValue;
-  }
-  *pointer = calloc(1, size);
-  return *pointer == nullptr ? kgpu::cuda_api::kOutOfMemory : kSuccess;
-}
-
-KGPU_CUDA cuMemFreeHost(void* pointer) {
-  free(pointer);
-  return kSuccess;
-}
-
-KGPU_CUDA cuMemcpyHtoD_v2(DevicePointer to, const void* from, size_t size) {
-  return kgpu::simcuda::ToDevice(to, from, size);
-}
-KGPU_CUDA cuMemcpyDtoH_v2(void* to, DevicePointer from, size_t size) {
-  return kgpu::simcuda::ToHost(to, from, size);
-}
-KGPU_CUDA cuMemcpyDtoD_v2(DevicePointer to, DevicePointer from, size_t size) {
-  return kgpu::simcuda::WithinDevice(to, from, size);
-}
-// Streams are empty by the time a call returns.
-KGPU_CUDA cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t size, Stream) {
-  return kgpu::simcuda::ToDevice(to, from, size);
-}
-KGPU_CUDA cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t size, Stream) {
-  return kgpu::simcuda::ToHost(to, from, size);
-}
-KGPU_CUDA cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t size, Stream) {
-  return kgpu::simcuda::WithinDevice(to, from, size);
-}
-
-KGPU_CUDA cuMemsetD8_v2(DevicePointer to, unsigned char value, size_t size) {
-  Result result = kSuccess;
-  void* bytes = kgpu::simcuda::EnterMemory("cuMemsetD8", to, size, &result);
-  if (bytes != nullptr) {
-    memset(bytes, value, size);
-  }
-  return result;
+KGPU_CUDA cuMemFree(DevicePointerV1 pointer) {
+  return kgpu::simcuda::Free(pointer);
 }

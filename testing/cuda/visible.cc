@@ -40,15 +40,20 @@ void Add(Candidates& found, const VisibleDevice& device, const char* uuid) {
   }
 }
 
-void AddInstances(const sim::Session& session, uint32_t slot, const sim::SimMig& mig,
-                  Candidates& found) {
+void AddInstances(const sim::Session& session, uint32_t slot, uint32_t incarnation,
+                  const sim::SimMig& mig, Candidates& found) {
   for (uint32_t gi = 0; gi < sim::kMaxGpuInstances; ++gi) {
     const sim::SimGpuInstance& parent = mig.instances[gi];
     for (uint32_t ci = 0; parent.exists != 0 && ci < sim::kMaxComputeInstances; ++ci) {
       const sim::SimComputeInstance& instance = parent.compute_instances[ci];
       if (instance.exists != 0 && OpensNode(session, parent.cap_minor) &&
           OpensNode(session, instance.cap_minor)) {
-        Add(found, {.slot = slot, .is_mig = true, .gpu_instance = gi, .compute_instance = ci},
+        Add(found,
+            {.slot = slot,
+             .incarnation = incarnation,
+             .is_mig = true,
+             .gpu_instance = gi,
+             .compute_instance = ci},
             instance.uuid);
       }
     }
@@ -66,10 +71,14 @@ void Collect(const sim::Session& session, Candidates& found) {
         continue;
       }
       if (has_mig) {
-        AddInstances(session, visible.slot, gpu.mig, found);
+        AddInstances(session, visible.slot, visible.incarnation, gpu.mig, found);
       } else {
         Add(found,
-            {.slot = visible.slot, .is_mig = false, .gpu_instance = 0, .compute_instance = 0},
+            {.slot = visible.slot,
+             .incarnation = visible.incarnation,
+             .is_mig = false,
+             .gpu_instance = sim::kUnsupported,
+             .compute_instance = sim::kUnsupported},
             gpu.uuid);
       }
     }

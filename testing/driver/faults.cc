@@ -218,7 +218,8 @@ Status AddProcess(SimState& state, uint32_t slot, const SimProcess& process) {
   SimProcess* place = nullptr;
   uint64_t used = gpu.memory_used + gpu.memory_reserved;
   for (SimProcess& other : gpu.processes) {
-    const bool is_same = other.pid == process.pid && other.kind == process.kind;
+    const bool is_same =
+        other.pid == process.pid && other.kind == process.kind && other.is_client == 0;
     if (is_same || (other.pid == 0 && place == nullptr)) {
       place = &other;
     }

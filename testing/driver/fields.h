@@ -70,6 +70,7 @@ inline constexpr Field kFields[] = {
     {"nvlink-rx-kib", 0xffffffff, KGPU_FIELD(nvlink_rx_kib_s)},
     {"recovery-action", 5, KGPU_FIELD(recovery_action)},
     {"reset-required", 1, KGPU_FIELD(reset_required)},
+    {"context-mib", 65536, KGPU_FIELD(context_mib)},
     {"energy-mj", ~uint64_t{0}, [](SimGpu& gpu, uint64_t value) { gpu.power.energy_mj = value; }},
     {"power-violation-ns", ~uint64_t{0},
      [](SimGpu& gpu, uint64_t value) { gpu.power_violation_ns = value; }},

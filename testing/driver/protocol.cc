@@ -10,7 +10,7 @@ Decoded DecodeFrame(std::string_view buffer, Frame& frame, size_t& used) {
     return Decoded::kIncomplete;
   }
   std::memcpy(&header, buffer.data(), sizeof(header));
-  if (header.type < kHello || header.type > kChanged || header.size > kMaxPayload) {
+  if (header.type < kHello || header.type > kMemoryReply || header.size > kMaxPayload) {
     return Decoded::kMalformed;
   }
   if (buffer.size() - sizeof(header) < header.size) {

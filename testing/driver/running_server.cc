@@ -42,4 +42,16 @@ void RunningServer::Change(const std::function<void(SimState&)>& change) {
   EXPECT_OK(done.get_future().get());
 }
 
+void RunningServer::Look(const std::function<void(const SimState&)>& look) {
+  std::promise<void> done;
+  loop_->Post([&] {
+    // One more turn of the loop: what was there to read when this was posted is read then.
+    loop_->Post([&] {
+      look(server_->state());
+      done.set_value();
+    });
+  });
+  done.get_future().get();
+}
+
 }  // namespace kgpu::sim

@@ -25,6 +25,9 @@ class RunningServer {
   // Replaces the state by what `change` makes of it; clients know of it when this returns. Any
   // thread except the server's.
   void Change(const std::function<void(SimState&)>& change);
+  // Calls `look` with the state as it is now, once the server has read what clients have sent and
+  // that they are gone. Any thread except the server's.
+  void Look(const std::function<void(const SimState&)>& look);
 
  private:
   std::unique_ptr<EpollLoop> loop_;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <cstring>
 #include <ctime>
 
@@ -33,6 +35,13 @@ Status MakeFolders(const std::string& root, const std::string& folder) {
   return OkStatus();
 }
 
+// The path of the program that `pid` runs, or "": the process may be gone, or another user's.
+std::string ProgramOf(pid_t pid) {
+  char path[PATH_MAX];
+  const ssize_t size = readlink(fmt::format("/proc/{}/exe", pid).c_str(), path, sizeof(path));
+  return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
+}
+
 std::unique_ptr<SimState> CopyOf(const SimState& state) {
   return std::make_unique<SimState>(state);
 }
@@ -49,7 +58,17 @@ struct StateServer::Client {
 };
 
 StateServer::StateServer(EventLoop& loop, ServerOptions options, std::unique_ptr<SimState> state)
-    : loop_(loop), options_(std::move(options)), state_(std::move(state)) {
+    : loop_(loop),
+      options_(std::move(options)),
+      state_(std::move(state)),
+      ledger_({.on_entry =
+                   [this](uint32_t slot, uint32_t index) {
+                     if (shared_ != nullptr) {
+                       shared_->WriteProcess(slot, index, state_->gpus[slot].processes[index]);
+                     }
+                   },
+               .on_processes = [this] { ShowProcessesSoon(); },
+               .name_of = &ProgramOf}) {
 }
 
 StatusOr<std::unique_ptr<StateServer>> StateServer::Create(EventLoop& loop, ServerOptions options) {
@@ -57,6 +76,7 @@ StatusOr<std::unique_ptr<StateServer>> StateServer::Create(EventLoop& loop, Serv
   ASSIGN_OR_RETURN(auto shared, SharedState::Create());
   std::unique_ptr<StateServer> server(new StateServer(loop, std::move(options), std::move(state)));
   server->SettleCounters(*server->state_);
+  server->ledger_.Show(*server->state_);  // the processes of an earlier server are gone
   shared->Write(*server->state_);
   server->shared_ = std::move(shared);
   RETURN_IF_ERROR(server->Listen());
@@ -69,6 +89,7 @@ StateServer::~StateServer() {
   if (shared_ != nullptr) {
     shared_->Write(*state_);
   }
+  loop_.CancelTimer(show_processes_);
   loop_.Unwatch(listener_watch_);
   for (const auto& [fd, client] : clients_) {
     loop_.Unwatch(client->watch);
@@ -172,12 +193,60 @@ bool StateServer::Answer(Client& client, const Frame& frame) {
     client.event_types = wanted.event_types;
     return true;
   }
+  if (frame.type == kMemory) {
+    return AnswerMemory(client, frame.payload);
+  }
   if (frame.type != kCommand) {
     return false;
   }
   const int fd = client.fd.get();
   const std::string reply = AnswerCommand(client, frame.payload);
   return !clients_.contains(fd) || Send(client, kReply, reply);
+}
+
+bool StateServer::AnswerMemory(Client& client, std::string_view payload) {
+  MemoryRequest request = {};
+  if (payload.size() != sizeof(request)) {
+    return false;
+  }
+  std::memcpy(&request, payload.data(), sizeof(request));
+  int fd = -1;
+  if (request.operation == kAskSpace) {
+    ReclaimFrom(client);
+  }
+  MemoryReply reply = ledger_.Apply(*state_, client.fd.get(), client.info.pid, request, fd);
+  if (reply.result == kMemoryExhausted) {
+    ReclaimFrom(client);
+    reply = ledger_.Apply(*state_, client.fd.get(), client.info.pid, request, fd);
+  }
+  return Send(client, kMemoryReply, {reinterpret_cast<const char*>(&reply), sizeof(reply)}, fd);
+}
+
+void StateServer::ReclaimFrom(const Client& asking) {
+  std::vector<int> gone;
+  for (const auto& [fd, client] : clients_) {
+    char byte = 0;
+    if (client.get() != &asking && ledger_.Has(fd) &&
+        recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 0) {
+      gone.push_back(fd);
+    }
+  }
+  for (const int fd : gone) {
+    Drop(fd);
+  }
+}
+
+// Late, so that processes that end soon cost nothing, and many that start cost one update.
+void StateServer::ShowProcessesSoon() {
+  if (!options_.on_change || show_processes_ != TimerId::kNone) {
+    return;
+  }
+  show_processes_ = loop_.After(kShowProcessesAfter, [this] {
+    show_processes_ = TimerId::kNone;
+    if (const Status status = options_.on_change(*state_, *state_); !status.ok()) {
+      KGPU_LOG(kWarning, "host tree not updated", {"error", Message(status)});
+    }
+  });
 }
 
 std::string StateServer::AnswerCommand(const Client& client, std::string_view command_line) {
@@ -202,6 +271,10 @@ StatusOr<std::string> StateServer::Execute(std::string_view command_line) {
       lines += fmt::format("{} {}\n", info.pid, info.uid);
     }
     return lines;
+  }
+  if (command == "save") {
+    RETURN_IF_ERROR(SaveState(options_.root, *state_));
+    return std::string();
   }
   if (command == "reload") {
     ASSIGN_OR_RETURN(const auto next, LoadState(options_.root));
@@ -245,6 +318,7 @@ Status StateServer::Replace(const SimState& next) {
 // Clients first, the host tree and the disk after: what is waited for is how fast clients know.
 Status StateServer::Publish(std::unique_ptr<SimState> next) {
   next->version = state_->version + 1;
+  ledger_.Show(*next);
   const std::unique_ptr<SimState> before = std::exchange(state_, std::move(next));
   shared_->Write(*state_);
   DeliverEvents(before->event_count);
@@ -310,6 +384,7 @@ void StateServer::Drop(int fd) {
   if (found != clients_.end()) {
     loop_.Unwatch(found->second->watch);
     clients_.erase(found);
+    ledger_.Drop(*state_, fd);
   }
 }
 

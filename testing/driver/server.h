@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/sys/unix_socket.h"
+#include "testing/driver/memory_ledger.h"
 #include "testing/driver/protocol.h"
 #include "testing/driver/state.h"
 
@@ -21,8 +23,8 @@ class SharedState;
 
 struct ServerOptions {
   std::string root;  // folder of the simulated host
-  // Called on the loop after each applied change, so that the host tree (nodes, /proc, /sys) can
-  // follow. The sender of the command gets its error.
+  // Called on the loop after each applied change, and when a CUDA process has begun or ended, so
+  // that the host tree (nodes, /proc, /sys) can follow. The sender of the command gets its error.
   std::function<Status(const SimState& before, const SimState& now)> on_change = {};
   // Energy, traffic and the like advance from the start of the server, instead of standing still.
   bool counts_on = false;
@@ -42,6 +44,8 @@ struct ClientInfo {
 class StateServer {
  public:
   static constexpr size_t kMaxClients = 256;
+  // How long a CUDA process uses a GPU before the host tree shows it.
+  static constexpr std::chrono::milliseconds kShowProcessesAfter{50};
 
   // Loads the state from <root>/.kgpu-sim/state and listens. `loop` must outlive the server.
   // Errors: NotFound (no state: create the host first), AlreadyExists (a server answers there),
@@ -69,6 +73,10 @@ class StateServer {
   void Accept();
   void Read(int fd);
   bool Answer(Client& client, const Frame& frame);
+  bool AnswerMemory(Client& client, std::string_view payload);
+  // What killed processes had, although their hang-up has not been read yet.
+  void ReclaimFrom(const Client& asking);
+  void ShowProcessesSoon();
   std::string AnswerCommand(const Client& client, std::string_view command_line);
   void SettleCounters(SimState& state) const;
   Status Publish(std::unique_ptr<SimState> next);
@@ -83,6 +91,8 @@ class StateServer {
   std::unique_ptr<sys::UnixListener> listener_;
   WatchId listener_watch_ = WatchId::kNone;
   std::map<int, std::unique_ptr<Client>> clients_;
+  MemoryLedger ledger_;
+  TimerId show_processes_ = TimerId::kNone;
 };
 
 }  // namespace kgpu::sim

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -124,6 +125,18 @@ class ServerTest : public ::testing::Test {
     auto server = StateServer::Create(loop_, {.root = dir_.path(), .on_change = on_change_});
     ASSERT_OK(server);
     server_ = *std::move(server);
+  }
+  MemoryReply TakeMemoryReply(RawClient& client) {
+    loop_.RunUntilIdle();
+    const std::string payload = client.Next(kMemoryReply);
+    MemoryReply reply = {};
+    EXPECT_EQ(payload.size(), sizeof(reply));
+    std::memcpy(&reply, payload.data(), std::min(payload.size(), sizeof(reply)));
+    return reply;
+  }
+  MemoryReply AskMemory(RawClient& client, const MemoryRequest& request) {
+    client.SendFrame(kMemory, {reinterpret_cast<const char*>(&request), sizeof(request)});
+    return TakeMemoryReply(client);
   }
 
   TempDir dir_;
@@ -288,6 +301,89 @@ TEST_F(ServerTest, RefusesClientsBeyondItsLimit) {
   }
   EXPECT_EQ(server_->clients().size(), StateServer::kMaxClients);
   EXPECT_FALSE(clients.back()->Receive());
+}
+
+MemoryRequest MemoryOf(MemoryOperation operation, uint64_t bytes) {
+  MemoryRequest request = {};
+  request.operation = operation;
+  request.incarnation = 1;
+  request.gpu_instance = kUnsupported;
+  request.compute_instance = kUnsupported;
+  request.bytes = bytes;
+  return request;
+}
+
+TEST_F(ServerTest, ShowsMemoryOfAClientUntilItHangsUp) {
+  RawClient client(dir_);
+  RawClient reader(dir_);
+  loop_.RunUntilIdle();
+  EXPECT_EQ(reader.Mapped().gpus[0].processes[0].pid, 0U);
+  EXPECT_EQ(AskMemory(client, MemoryOf(kCharge, 5 << 20)).result, kMemoryDone);
+  const SimProcess& shown = reader.Mapped().gpus[0].processes[0];
+  EXPECT_EQ(shown.pid, static_cast<uint32_t>(getpid()));
+  EXPECT_EQ(shown.used_bytes, 5U << 20);
+  EXPECT_THAT(shown.name, HasSubstr("sim_driver_test"));
+  ASSERT_OK(server_->Execute("heal 0"));
+  EXPECT_EQ(shown.used_bytes, 5U << 20) << "commands leave it alone";
+  client.Close();
+  loop_.RunUntilIdle();
+  EXPECT_EQ(shown.pid, 0U);
+}
+
+TEST_F(ServerTest, KnowsOfAKilledClientBeforeItRefusesAnother) {
+  RawClient killed(dir_);
+  RawClient client(dir_);
+  loop_.RunUntilIdle();
+  const uint64_t all = SpaceOf(server_->state().gpus[0], kUnsupported).free;
+  EXPECT_EQ(AskMemory(killed, MemoryOf(kCharge, all)).result, kMemoryDone);
+  EXPECT_EQ(AskMemory(client, MemoryOf(kCharge, 1)).result, kMemoryExhausted);
+  // The request is read before the hang-up.
+  const MemoryRequest request = MemoryOf(kCharge, all);
+  client.SendFrame(kMemory, {reinterpret_cast<const char*>(&request), sizeof(request)});
+  killed.Close();
+  loop_.RunUntilIdle();
+  EXPECT_EQ(TakeMemoryReply(client).result, kMemoryDone);
+}
+
+TEST_F(ServerTest, PassesTheMemoryOfAnObject) {
+  RawClient maker(dir_);
+  RawClient user(dir_);
+  loop_.RunUntilIdle();
+  const MemoryReply made = AskMemory(maker, MemoryOf(kMakeObject, 4096));
+  ASSERT_EQ(made.result, kMemoryDone);
+  ASSERT_EQ(pwrite(maker.state_fd(), "kgpu", 4, 100), 4) << "the newest descriptor";
+  MemoryRequest attach = MemoryOf(kAttach, 0);
+  attach.object = made.object;
+  attach.key = made.key;
+  ASSERT_EQ(AskMemory(user, attach).result, kMemoryDone);
+  char bytes[5] = {};
+  ASSERT_EQ(pread(user.state_fd(), bytes, 4, 100), 4);
+  EXPECT_STREQ(bytes, "kgpu");
+}
+
+TEST_F(ServerTest, DropsAClientWithAMalformedMemoryRequest) {
+  RawClient client(dir_);
+  loop_.RunUntilIdle();
+  client.SendFrame(kMemory, "short");
+  loop_.RunUntilIdle();
+  EXPECT_THAT(server_->clients(), IsEmpty());
+}
+
+TEST_F(ServerTest, HostTreeFollowsProcesses) {
+  server_.reset();
+  std::vector<uint32_t> shown;
+  on_change_ = [&](const SimState&, const SimState& now) {
+    shown.push_back(now.gpus[0].processes[0].pid);
+    return OkStatus();
+  };
+  Start();
+  RawClient client(dir_);
+  loop_.RunUntilIdle();
+  EXPECT_EQ(AskMemory(client, MemoryOf(kCharge, 1)).result, kMemoryDone);
+  EXPECT_EQ(AskMemory(client, MemoryOf(kCharge, 1)).result, kMemoryDone);
+  EXPECT_THAT(shown, IsEmpty()) << "the client does not wait for it";
+  loop_.Advance(StateServer::kShowProcessesAfter);
+  EXPECT_THAT(shown, ElementsAre(static_cast<uint32_t>(getpid())));
 }
 
 TEST_F(ServerTest, HostTreeFollowsEachChange) {

@@ -81,4 +81,13 @@ void SharedState::Write(const SimState& state) {
   sequence.store(before + 2, std::memory_order_release);
 }
 
+void SharedState::WriteProcess(uint32_t slot, uint32_t index, const SimProcess& process) {
+  const std::atomic_ref<uint64_t> sequence(mapped_->sequence);
+  const uint64_t before = sequence.load(std::memory_order_relaxed);
+  sequence.store(before + 1, std::memory_order_relaxed);
+  WriteBarrier();
+  mapped_->gpus[slot].processes[index] = process;
+  sequence.store(before + 2, std::memory_order_release);
+}
+
 }  // namespace kgpu::sim

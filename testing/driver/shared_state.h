@@ -21,6 +21,8 @@ class SharedState {
   int read_only_fd() const { return read_only_.get(); }
   // Copies `state` in; readers retry meanwhile.
   void Write(const SimState& state);
+  // The same for one process of one GPU.
+  void WriteProcess(uint32_t slot, uint32_t index, const SimProcess& process);
 
  private:
   SharedState(UniqueFd read_only, SimState* mapped)

@@ -104,7 +104,8 @@ struct SimProcess {
   uint32_t mem_util;
   uint32_t enc_util;
   uint32_t dec_util;
-  char name[96];
+  char name[92];
+  uint32_t is_client;  // 1: uses libcuda.so.1 over a connection to the server, and ends with it
 };
 
 struct SimClocks {  // MHz, by NVML_CLOCK_*: graphics, SM, memory, video
@@ -253,7 +254,12 @@ struct SimGpu {
   uint32_t last_xid;         // 0: none since the driver was loaded or healed
   uint32_t reset_required;   // 1: only a GPU reset (Heal) repairs it
   uint32_t fabric_health;    // nvml::FabricHealth; older libraries do not report it
-  uint32_t more_padding;
+  uint32_t context_mib;      // of each CUDA context; 0: kDefaultContextMib
 };
+
+inline constexpr uint32_t kDefaultContextMib = 308;
+constexpr uint64_t ContextBytes(const SimGpu& gpu) {
+  return uint64_t{gpu.context_mib != 0 ? gpu.context_mib : kDefaultContextMib} << 20;
+}
 
 }  // namespace kgpu::sim

@@ -31,8 +31,10 @@ Status Show(const std::string& folder, const std::string& output, const CliConte
   HostStatus status{host.path(), host.settings(), LockHolder(host.path()), {}};
   if (status.server) {
     ASSIGN_OR_RETURN(status.clients, Clients(host.path()));
+    // What CUDA processes allocate is in the server's memory only.
+    RETURN_IF_ERROR(RunCommands(host.path(), {"save"}).status());
   }
-  // The server keeps this file up to date; without a server it is what the next one starts from.
+  // Without a server it is what the next one starts from.
   StatusOr<std::unique_ptr<sim::SimState>> state = sim::LoadState(host.path());
   if (state.status().code() == StatusCode::kNotFound) {
     state = host.BootState();

@@ -128,6 +128,7 @@ void ReadMig(YamlMapReader& reader, std::string_view file, GpuModel& model) {
 void ReadHardware(YamlMapReader& reader, std::string_view file, GpuModel& model) {
   reader.Number("memory_mib", 1, 1u << 24, model.memory_mib);
   reader.Number("bar1_mib", 1, 1u << 24, model.bar1_mib);
+  reader.OptionalNumber("context_mib", 1, 1u << 16, model.context_mib);
   reader.Number("multiprocessors", 1, 1024, model.multiprocessors);
   reader.Number("cores", 1, 1u << 20, model.cores);
   reader.Number("bus_width_bits", 32, 1u << 15, model.bus_width_bits);

@@ -217,6 +217,7 @@ void FillGpu(const GpuModel& model, const GpuPlace& place, sim::SimGpu& gpu) {
   FillIdentity(model, place, gpu);
   FillPci(model, place, gpu);
   gpu.memory_total = model.memory_mib * kMebi;
+  gpu.context_mib = model.context_mib;
   gpu.memory_reserved = gpu.memory_total / 128;
   gpu.bar1_total = model.Lacks(Feature::kBar1) ? kUnsupported64 : model.bar1_mib * kMebi;
   gpu.bar1_used = model.Lacks(Feature::kBar1) ? kUnsupported64 : kMebi;

@@ -70,6 +70,44 @@ std::string JoinOr(const std::vector<std::string>& words, std::string_view none)
   return words.empty() ? std::string(none) : Join(words, ", ");
 }
 
+// "-", or the GPU instance that the process uses.
+std::string InstanceText(const sim::SimProcess& process) {
+  return process.gpu_instance == sim::kUnsupported ? "-" : std::to_string(process.gpu_instance);
+}
+
+json::array ProcessesJson(const sim::SimGpu& gpu) {
+  json::array processes;
+  for (const sim::SimProcess& process : gpu.processes) {
+    if (process.pid != 0) {
+      json::object object;
+      object["pid"] = process.pid;
+      object["memory_bytes"] = process.used_bytes;
+      if (process.gpu_instance != sim::kUnsupported) {
+        object["gpu_instance"] = process.gpu_instance;
+      }
+      object["program"] = Text(process.name);
+      processes.emplace_back(std::move(object));
+    }
+  }
+  return processes;
+}
+
+// "" if no process uses a GPU.
+std::string ProcessTable(const sim::SimState& state) {
+  std::vector<std::vector<std::string>> rows = {{"GPU", "PID", "MEMORY", "INSTANCE", "PROGRAM"}};
+  const std::vector<uint32_t> slots = sim::PresentGpus(state);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    for (const sim::SimProcess& process : state.gpus[slots[i]].processes) {
+      if (process.pid != 0) {
+        rows.push_back({std::to_string(i), std::to_string(process.pid),
+                        fmt::format("{} MiB", process.used_bytes >> 20), InstanceText(process),
+                        process.name[0] == '\0' ? "-" : process.name});
+      }
+    }
+  }
+  return rows.size() == 1 ? std::string() : "\n" + Columns(rows);
+}
+
 json::object GpuJson(const sim::SimGpu& gpu, size_t index) {
   json::object object;
   object["index"] = index;
@@ -83,6 +121,7 @@ json::object GpuJson(const sim::SimGpu& gpu, size_t index) {
     faults.emplace_back(Text(fault));
   }
   object["faults"] = std::move(faults);
+  object["processes"] = ProcessesJson(gpu);
   return object;
 }
 
@@ -151,7 +190,7 @@ std::string StatusTable(const HostStatus& status, const sim::SimState& state) {
     rows.push_back({std::to_string(i), fmt::format("nvidia{}", gpu.minor), PciText(gpu.pci),
                     gpu.uuid, gpu.name, MigText(gpu.mig), JoinOr(FaultsOf(gpu), "none")});
   }
-  return text + "\n" + Columns(rows);
+  return text + "\n" + Columns(rows) + ProcessTable(state);
 }
 
 std::string StatusJson(const HostStatus& status, const sim::SimState& state) {

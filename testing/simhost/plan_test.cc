@@ -276,6 +276,15 @@ TEST(PlanTest, UuidsAreTheSameEverywhereAndDifferBySeed) {
   EXPECT_NE(GpuUuid("8xA100-SXM4-80GB", 0, 1), GpuUuid("8xA100-SXM4-80GB", 0, 0));
 }
 
+TEST(InitialStateTest, TheModelSaysWhatAContextCosts) {
+  SimulatedHost host("4xT4");
+  EXPECT_EQ(sim::ContextBytes(host.state->gpus[0]), uint64_t{308} << 20);
+  host.profile.models.at("T4").context_mib = 120;
+  const auto state = InitialState(host.profile, host.settings);
+  ASSERT_OK(state);
+  EXPECT_EQ(sim::ContextBytes((*state)->gpus[0]), uint64_t{120} << 20);
+}
+
 TEST(InitialStateTest, OnlyMigCapableGpusTellOfMigChanges) {
   const SimulatedHost host("mixed");  // two A100, two T4
   EXPECT_NE(host.state->gpus[0].supported_events & nvml::kEventMigConfig, 0U);

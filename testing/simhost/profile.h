@@ -79,6 +79,7 @@ struct GpuModel {
   unsigned pcie_width = 16;
   unsigned memory_mib = 0;
   unsigned bar1_mib = 0;
+  unsigned context_mib = 0;  // that each CUDA context costs; 0: the simulated driver's default
   unsigned multiprocessors = 0;
   unsigned cores = 0;
   unsigned bus_width_bits = 0;

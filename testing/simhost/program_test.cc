@@ -15,6 +15,7 @@ namespace kgpu::simhost {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -51,6 +52,15 @@ TEST_F(ProgramTest, CreatesShowsAndDeletesAHost) {
   EXPECT_EQ(Sim("env " + host_).text, "--host-root " + host_ + " --engine-root /\n");
   EXPECT_EQ(Sim("delete " + host_).code, 0);
   EXPECT_FALSE(Exists(""));
+}
+
+TEST_F(ProgramTest, ShowsWhichProcessUsesHowMuch) {
+  Create("--profile 2xL40S");
+  EXPECT_THAT(Sim("status " + host_).text, Not(HasSubstr("MEMORY"))) << "nobody does";
+  ASSERT_EQ(Sim("process " + host_ + " 1 --pid 4242 --memory 20Gi").code, 0);
+  EXPECT_THAT(Sim("status " + host_).text, ContainsRegex("1 +4242 +20480 MiB +- "));
+  EXPECT_THAT(Sim("status " + host_ + " --output json").text,
+              AllOf(HasSubstr("\"pid\": 4242"), HasSubstr("\"memory_bytes\": 21474836480")));
 }
 
 TEST_F(ProgramTest, FaultsShowInTheStatusUntilHealed) {

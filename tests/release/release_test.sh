@@ -140,7 +140,9 @@ manifest = json.loads(blob(index["manifests"][0]["digest"]))
 files = [member.name for layer in manifest["layers"]
          for member in tarfile.open(fileobj=io.BytesIO(blob(layer["digest"]))) if not member.isdir()]
 programs = {"usr/local/bin/" + name for name in ("kgpu", "kgpu-cuda", "kgpu-probe", "kgpu-runtime")}
-libraries = set(files) - programs - {"usr/sbin/chroot"}  # a link to kgpu
+share = "usr/local/lib/kgpu/libkgpu-share.so"
+assert share in files, files
+libraries = set(files) - programs - {share, "usr/sbin/chroot"}  # the last is a link to kgpu
 assert programs <= set(files), files
 # A shell would be among these.
 for name in libraries:

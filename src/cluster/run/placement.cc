@@ -9,6 +9,7 @@
 
 #include "src/gpu/cuda/compatibility.h"
 #include "src/kube/api/json.h"
+#include "src/node/config/share.h"
 #include "src/node/labels/model_affinity.h"
 #include "src/platform/base/ascii.h"
 #include "src/platform/base/status_macros.h"
@@ -91,9 +92,36 @@ std::string PoolModel(const RunRequest& request, std::string_view resource) {
   return found == request.models.end() ? std::string() : *found;
 }
 
+// The smallest memory slices that suffice for one GPU with this much memory; empty: no node with a
+// wanted GPU offers any.
+std::string ChooseSlices(const RunRequest& request, const std::vector<NodeGpus>& nodes) {
+  std::string best;
+  Bytes best_size{};
+  for (const NodeGpus& node : nodes) {
+    if (!HasWanted(node, request)) {
+      continue;
+    }
+    for (const auto& [resource, amount] : node.resources) {
+      const std::optional<Bytes> size = config::SliceOfResource(resource);
+      const bool suits =
+          size && amount > 0 && *size >= MebiBytes(static_cast<uint64_t>(request.memory_mib));
+      if (suits && (best.empty() || *size < best_size)) {
+        best = resource;
+        best_size = *size;
+      }
+    }
+  }
+  return best;
+}
+
 // By how many nodes offer enough of it with GPUs that are wanted; a pool of one model before the
 // common resource, models in the user's order.
 std::string ChooseResource(const RunRequest& request, const std::vector<NodeGpus>& nodes) {
+  if (request.memory_mib > 0 && request.gpus == 1) {
+    if (std::string slices = ChooseSlices(request, nodes); !slices.empty()) {
+      return slices;
+    }
+  }
   std::map<std::string, int64_t> counts;
   for (const NodeGpus& node : nodes) {
     if (!HasWanted(node, request)) {

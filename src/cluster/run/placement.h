@@ -43,7 +43,8 @@ struct Placement {
   std::vector<std::string> models{};  // that nodes have
 };
 
-// The resource that most nodes with a wanted GPU offer, and the affinity that keeps the pod on
+// The resource that most nodes with a wanted GPU offer, or for one GPU with so much memory the
+// smallest memory slices that suffice; and the affinity that keeps the pod on
 // nodes where every GPU of that resource is a wanted one, with a driver that runs `cuda`.
 // Errors: FailedPrecondition: no driver of the nodes that would do otherwise runs `cuda`.
 StatusOr<Placement> Place(const RunRequest& request, const std::optional<CudaNeed>& cuda,

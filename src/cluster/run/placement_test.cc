@@ -70,6 +70,27 @@ TEST(PlacementTest, ModelsAndMemoryAreRequired) {
       R"({"key":"nvidia.com/gpu.memory","operator":"Gt","values":["40959"]}]}]}}})");
 }
 
+TEST(PlacementTest, MemoryOfOneGpuComesFromTheSmallestSlices) {
+  const std::vector<NodeGpus> nodes = {
+      Node("a", kA100, R"({"nvidia.com/gpu":"4","nvidia.com/gpu-40gi":"1"})"),
+      Node("b", kA100, R"({"nvidia.com/gpu-20gi":"3","nvidia.com/gpu-10gi":"2"})"),
+      Node("c", kA100, R"({"nvidia.com/gpu-16gi":"0"})")};
+  const auto resource = [&](RunRequest request) {
+    const auto placement = Place(request, std::nullopt, nodes);
+    EXPECT_OK(placement);
+    return placement.ok() ? placement->resource : "";
+  };
+  EXPECT_EQ(resource(Request({}, 12 * 1024)), "nvidia.com/gpu-20gi");
+  EXPECT_EQ(resource(Request({"A100-SXM4-80GB"}, 20 * 1024)), "nvidia.com/gpu-20gi");
+  EXPECT_EQ(resource(Request({}, 21 * 1024)), "nvidia.com/gpu-40gi");
+  EXPECT_EQ(resource(Request({}, 41 * 1024)), "nvidia.com/gpu");
+  // Slices are parts of one GPU.
+  RunRequest two = Request({}, 12 * 1024);
+  two.gpus = 2;
+  EXPECT_EQ(resource(two), "nvidia.com/gpu");
+  EXPECT_EQ(resource(Request({"A100-SXM4-80GB"})), "nvidia.com/gpu");
+}
+
 TEST(PlacementTest, EarlierModelsArePreferred) {
   const auto placement = Place(Request({"H100-SXM5-80GB", "T4"}), std::nullopt, {});
   ASSERT_OK(placement);

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "src/diagnose/validate/abi.h"
 #include "src/diagnose/validate/protocol.h"
+#include "src/gpu/cuda_abi/abi.h"
 #include "src/platform/doc/json_texts.h"
 
 namespace kgpu::validate {

@@ -16,6 +16,7 @@
 #include "src/kube/api/json.h"
 #include "src/kube/api/lister.h"
 #include "src/kube/api/writes.h"
+#include "src/node/config/share.h"
 #include "src/node/labels/model_affinity.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
@@ -53,12 +54,33 @@ std::vector<std::string> ModelsOf(const std::vector<json::value>& nodes) {
   return {models.begin(), models.end()};
 }
 
-void KeepLabelsOnly(json::value& node) {
+// The memory slices that nodes offer, by their size.
+std::map<int64_t, std::string> SlicesOf(const std::vector<json::value>& nodes) {
+  std::map<int64_t, std::string> slices;
+  for (const json::value& node : nodes) {
+    const json::value* found = kube::FindField(node, {"status", "allocatable"});
+    if (found == nullptr || !found->is_object()) {
+      continue;
+    }
+    for (const auto& resource : found->get_object()) {
+      const std::string_view name(resource.key().data(), resource.key().size());
+      if (const auto size = config::SliceOfResource(name)) {
+        slices.emplace(static_cast<int64_t>(size->count), name);
+      }
+    }
+  }
+  return slices;
+}
+
+void KeepGpusOnly(json::value& node) {
   if (json::object* metadata = ObjectBelow(node, {"metadata"})) {
     KeepOnly(*metadata, {"name", "labels"});
   }
+  if (json::object* status = ObjectBelow(node, {"status"})) {
+    KeepOnly(*status, {"allocatable"});
+  }
   if (json::object* object = node.if_object()) {
-    KeepOnly(*object, {"metadata"});
+    KeepOnly(*object, {"metadata", "status"});
   }
 }
 
@@ -141,19 +163,23 @@ class Deployer::Job {
   }
 
   // The scheduler counts GPUs of all models of a node as one resource: nodes that mix models must
-  // be kept out by name.
+  // be kept out by name. Memory slices are known by what nodes offer.
   void ReadModels() {
-    if (order_.function.gpu.models.empty()) {
+    const bool needs_slices = order_.function.gpu.memory && manifest_.memory_resources.empty();
+    if (order_.function.gpu.models.empty() && !needs_slices) {
       return ReadExisting();
     }
     kube::ListOptions options{.selection = {.path = kube::kNodes.Collection()}};
-    options.trim = KeepLabelsOnly;
+    options.trim = KeepGpusOnly;
     call_ = kube::ListObjects(owner_.client_, std::move(options),
-                              [this](const StatusOr<kube::ListResult>& nodes) {
+                              [this, needs_slices](const StatusOr<kube::ListResult>& nodes) {
                                 if (!nodes.ok()) {
                                   return Fail(nodes.status());
                                 }
                                 manifest_.cluster_models = ModelsOf(nodes->items);
+                                if (needs_slices) {
+                                  manifest_.memory_resources = SlicesOf(nodes->items);
+                                }
                                 ReadExisting();
                               });
   }

@@ -61,6 +61,23 @@ TEST_F(KubeProviderTest, StartsAPodForACallAndEndsItWhenIdle) {
   EXPECT_EQ(world_.Replicas("hello"), 0);
 }
 
+TEST_F(KubeProviderTest, PartOfAGpuComesFromTheSmallestSlicesOfTheCluster) {
+  EXPECT_OK(world_.cluster.AddNode(
+      {.name = "sliced",
+       .resources = {{"nvidia.com/gpu-40gi", "1"}, {"nvidia.com/gpu-20gi", "3"}}}));
+  world_.Start();
+  Function function = SmallFunction();
+  function.gpu = {.count = 1, .memory = int64_t{12} << 30};
+  ASSERT_EQ(world_.Deploy(function).code, 200);
+  EXPECT_EQ(world_.Call("input").code, 200);
+  ASSERT_EQ(world_.Pods(), 1U);
+  EXPECT_THAT(std::string(world_.api.store().All("pods").begin()->second->Text()),
+              HasSubstr(R"("nvidia.com/gpu-20gi":"1")"));
+  function.name = "large";
+  function.gpu.memory = int64_t{60} << 30;
+  EXPECT_THAT(world_.Deploy(function).body, HasSubstr("the largest part"));
+}
+
 TEST_F(KubeProviderTest, StartsAsManyPodsAsCallsNeed) {
   world_.Start();
   ASSERT_EQ(world_.Deploy(SmallFunction()).code, 200);

@@ -119,6 +119,9 @@ struct Gpu {
   std::string serial;        // empty if the board has none
   std::string vbios;
   std::optional<Bytes> memory;  // all of the framebuffer
+  // What programs can allocate of it: without what the driver and the firmware keep. All of it for
+  // drivers that do not tell.
+  std::optional<Bytes> usable_memory{};
   std::optional<ComputeCapability> compute;
   std::optional<bool> is_ecc_enabled;
   std::optional<unsigned> numa_node;

@@ -173,6 +173,8 @@ void FillNumbers(const GpuPayload& payload, GpuReport* report) {
   }
   if (Has(payload, GpuField::kMemory)) {
     report->memory = Bytes{payload.memory_bytes};
+    report->usable_memory =
+        Bytes{payload.memory_bytes - std::min(payload.reserved_bytes, payload.memory_bytes)};
   }
   if (Has(payload, GpuField::kEcc)) {
     report->is_ecc_enabled = payload.is_ecc_enabled != 0;

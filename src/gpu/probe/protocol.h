@@ -13,7 +13,7 @@
 namespace kgpu::probe {
 
 inline constexpr uint32_t kMagic = 0x6b677075;  // "kgpu"
-inline constexpr uint16_t kProtocolVersion = 3;
+inline constexpr uint16_t kProtocolVersion = 4;
 inline constexpr size_t kMaxFrameSize = 4096;
 
 // A request that takes longer than this reports its progress, so that the parent's deadline applies
@@ -153,6 +153,7 @@ struct GpuPayload {
   int32_t fabric_status;  // nvml::Return of the registration with the fabric
   uint32_t fabric_clique;
   uint64_t memory_bytes;
+  uint64_t reserved_bytes;  // of it, for driver and firmware; 0 from drivers that do not tell
   uint8_t fabric_cluster[16];
   char uuid[nvml::kUuidV2Size];
   char name[nvml::kNameV2Size];

@@ -38,6 +38,7 @@ struct GpuReport {
   std::optional<uint32_t> architecture;  // nvml::kArch…
   std::optional<device::ComputeCapability> compute;
   std::optional<Bytes> memory;
+  std::optional<Bytes> usable_memory;
   std::string serial;
   std::string vbios;
   std::optional<bool> is_ecc_enabled;

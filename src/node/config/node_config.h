@@ -11,6 +11,7 @@
 
 #include "src/gpu/health/settings.h"
 #include "src/node/config/selector.h"
+#include "src/node/config/share.h"
 #include "src/platform/base/status.h"
 #include "src/platform/doc/doc.h"
 
@@ -21,28 +22,15 @@ inline constexpr std::string_view kNodeConfigKind = "NodeConfig";
 inline constexpr std::string_view kDefaultResource = "nvidia.com/gpu";
 // The name of local pools without one. Another domain, since no pod can request it.
 inline constexpr std::string_view kDefaultLocalPool = "kgpu.dev/local";
+// The name of memory slices: nvidia.com/gpu-20gi.
+inline constexpr std::string_view kDefaultSlices = "nvidia.com/gpu-{size}";
 // Size limit of a file: that of a ConfigMap.
 inline constexpr size_t kMaxConfigBytes = size_t{1} << 20;
-// Slots per device.
-inline constexpr unsigned kMaxReplicas = 1'024;
-
 // How a GPU in MIG mode is advertised. Source: NVIDIA's device plugin, migStrategy.
 enum class MigStrategy {
   kNone,    // the whole GPU, MIG ignored
   kSingle,  // its MIG devices under the pool's own resource; they must be alike
   kMixed,   // its MIG devices as nvidia.com/mig-<profile>, whatever the pool's resource
-};
-
-enum class ShareBy { kNothing, kTime };
-
-// What happens if a container requests several slots of a shared resource.
-enum class MultipleSlots { kAllow, kRefuse };
-
-struct Share {
-  ShareBy by = ShareBy::kNothing;
-  unsigned replicas = 1;  // slots of each device; 2 or more with kTime
-  MultipleSlots multiple = MultipleSlots::kAllow;
-  bool operator==(const Share&) const = default;
 };
 
 // How slots of shared devices are picked. Source: NVIDIA's sharedDevicesAllocationPolicy.
@@ -55,9 +43,9 @@ enum class Provider : uint8_t {
 };
 
 struct Pool {
-  // Empty: kDefaultResource (kDefaultLocalPool for a local pool), or nvidia.com/mig-<profile> for
-  // MIG devices that the selector names. May contain "{model}": the canonical model id in a form
-  // that is valid in a resource name.
+  // Empty: kDefaultResource (kDefaultLocalPool for a local pool, kDefaultSlices for memory slices),
+  // or nvidia.com/mig-<profile> for MIG devices that the selector names. May contain "{model}", the
+  // canonical model id in a form that is valid in a resource name, and for memory slices "{size}".
   std::string resource{};
   Selector devices{};
   std::optional<MigStrategy> mig{};  // nullopt: NodeConfig::mig

@@ -8,6 +8,7 @@
 #include "src/node/config/health_reader.h"
 #include "src/node/config/node_config.h"
 #include "src/node/config/selector_reader.h"
+#include "src/node/config/share_reader.h"
 #include "src/node/config/words.h"
 #include "src/platform/base/duration.h"
 #include "src/platform/doc/json_texts.h"
@@ -31,12 +32,6 @@ json::array WordsOf(std::span<const Word<Enum>> words, const std::vector<Enum>& 
     list.push_back(WordOf(words, value));
   }
   return list;
-}
-
-json::value ShareTree(const Share& share) {
-  return json::object{{"by", "time"},
-                      {"replicas", share.replicas},
-                      {"multiple", WordOf<MultipleSlots>(kMultipleWords, share.multiple)}};
 }
 
 json::value PoolTree(const Pool& pool) {

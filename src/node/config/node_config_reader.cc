@@ -13,6 +13,7 @@
 #include "src/node/config/pool_rules.h"
 #include "src/node/config/resource_name.h"
 #include "src/node/config/selector_reader.h"
+#include "src/node/config/share_reader.h"
 #include "src/node/config/tree_reader.h"
 #include "src/node/config/usage_reader.h"
 #include "src/node/config/values.h"
@@ -28,7 +29,6 @@ constexpr std::array<std::string_view, 12> kRootKeys = {"apiVersion",  "kind",  
                                                         "metrics",     "usage",  "labels",  "gate"};
 constexpr std::array<std::string_view, 5> kPoolKeys = {"resource", "devices", "mig", "share",
                                                        "provider"};
-constexpr std::array<std::string_view, 3> kShareKeys = {"by", "replicas", "multiple"};
 constexpr std::array<std::string_view, 6> kPluginKeys = {"deviceListStrategy",  "deviceIds",
                                                          "sharedPolicy",        "registration",
                                                          "cdiAnnotationPrefix", "capabilities"};
@@ -142,45 +142,6 @@ class Reader {
     places_.push_back(places);
   }
 
-  static Share ReadShare(const Node& node) {
-    Share share;
-    bool has_by = false;
-    bool has_replicas = false;
-    node.ForEachField(kShareKeys, [&](std::string_view name, const Node& field) {
-      if (name == "by") {
-        has_by = true;
-        ReadShareBy(field);
-      } else if (name == "replicas") {
-        has_replicas = true;
-        share.replicas = static_cast<unsigned>(field.Number(2, kMaxReplicas).value_or(2));
-      } else {
-        Set(share.multiple, field.OneOf<MultipleSlots>(kMultipleWords));
-      }
-    });
-    if (node.is_map() && !has_by) {
-      node.Error("by: missing: set by: time");
-    }
-    if (node.is_map() && !has_replicas) {
-      node.Error("replicas: missing: set the number of slots per device");
-    }
-    share.by = ShareBy::kTime;
-    return share;
-  }
-
-  static void ReadShareBy(const Node& field) {
-    const auto word = field.String();
-    if (!word || *word == "time") {
-      return;
-    }
-    for (const std::string_view later : {"mps", "memory", "mig"}) {
-      if (*word == later) {
-        field.Error("{} is not supported by this version: use time", field.Shown());
-        return;
-      }
-    }
-    field.Error("{} must be time", field.Shown());
-  }
-
   void ReadPlugin(const Node& node) {
     node.ForEachField(kPluginKeys, [this](std::string_view name, const Node& field) {
       PluginConfig& plugin = config_.plugin;
@@ -250,7 +211,10 @@ std::string_view ResourceOf(const Pool& pool) {
   if (!pool.resource.empty()) {
     return pool.resource;
   }
-  return pool.provider == Provider::kLocal ? kDefaultLocalPool : kDefaultResource;
+  if (pool.provider == Provider::kLocal) {
+    return kDefaultLocalPool;
+  }
+  return pool.share.by == ShareBy::kMemory ? kDefaultSlices : kDefaultResource;
 }
 
 NodeConfig DefaultNodeConfig() {

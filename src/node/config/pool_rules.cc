@@ -6,14 +6,39 @@
 #include <string>
 #include <string_view>
 
+#include "src/node/config/resource_name.h"
+
 namespace kgpu::config {
 namespace {
 
-// Empty: MIG devices without a given name have one by their profile, known only with the device.
+bool HasSizePlaceholder(const Pool& pool) {
+  return ResourceOf(pool).find(kSizePlaceholder) != std::string_view::npos;
+}
+
+// Empty: MIG devices without a given name have one by their profile, known only with the device,
+// and memory slices may have one by their size.
 std::string_view KnownName(const Pool& pool) {
   const bool is_named_by_profile = pool.provider == Provider::kKubelet && pool.resource.empty() &&
+                                   pool.share.by != ShareBy::kMemory &&
                                    !pool.devices.mig_profiles.empty();
-  return is_named_by_profile ? std::string_view() : ResourceOf(pool);
+  return is_named_by_profile || HasSizePlaceholder(pool) ? std::string_view() : ResourceOf(pool);
+}
+
+// A resource is one size to those who request it.
+void CheckSlices(const Pool& pool, const std::string& field, const PoolPlaces& places,
+                 Problems& problems) {
+  const bool by_memory = pool.share.by == ShareBy::kMemory;
+  if (!by_memory && HasSizePlaceholder(pool)) {
+    problems.Add(places.resource, fmt::format("{}.resource: {} is for pools with share.by: memory: "
+                                              "remove it",
+                                              field, kSizePlaceholder));
+  }
+  if (by_memory && !HasSizePlaceholder(pool) && SizesOf(pool.share).size() > 1) {
+    problems.Add(places.resource,
+                 fmt::format("{}.resource: the layout has several sizes, and a resource has one: "
+                             "add {} to the name, or remove resource",
+                             field, kSizePlaceholder));
+  }
 }
 
 bool HaveSameName(const Pool& a, const Pool& b) {
@@ -70,6 +95,7 @@ void CheckPair(const Pool& pool, const Pool& earlier, size_t index, size_t earli
 void CheckPools(const std::vector<Pool>& pools, const std::vector<PoolPlaces>& places,
                 Problems& problems) {
   for (size_t i = 0; i < pools.size(); ++i) {
+    CheckSlices(pools[i], fmt::format("pools[{}]", i), places[i], problems);
     if (pools[i].provider == Provider::kLocal) {
       CheckLocal(pools[i], fmt::format("pools[{}]", i), places[i], problems);
     }

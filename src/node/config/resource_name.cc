@@ -66,6 +66,16 @@ Status CheckWhole(std::string_view name, const std::string& shown) {
   return CheckName(name.substr(slash + 1), shown);
 }
 
+std::string WithReplaced(std::string_view name, std::string_view placeholder,
+                         std::string_view text) {
+  std::string result(name);
+  for (size_t at = result.find(placeholder); at != std::string::npos;
+       at = result.find(placeholder, at + text.size())) {
+    result.replace(at, placeholder.size(), text);
+  }
+  return result;
+}
+
 }  // namespace
 
 Status CheckResourceName(std::string_view name) {
@@ -74,23 +84,23 @@ Status CheckResourceName(std::string_view name) {
 
 Status CheckResourceTemplate(std::string_view name) {
   const std::string shown = Printable(name, 400);
-  const std::string with_model = ResourceOfModel(name, "X");
-  if (with_model.find_first_of("{}") != std::string::npos) {
-    return InvalidArgument("\"{}\": only {} is allowed in braces", shown, kModelPlaceholder);
+  const std::string example = ResourceOfSize(ResourceOfModel(name, "X"), "1gi");
+  if (example.find_first_of("{}") != std::string::npos) {
+    return InvalidArgument("\"{}\": only {} and {} are allowed in braces", shown, kModelPlaceholder,
+                           kSizePlaceholder);
   }
-  return CheckWhole(with_model, shown);
+  return CheckWhole(example, shown);
 }
 
 std::string ResourceOfModel(std::string_view name, std::string_view model) {
   std::string legal(model);
   const auto is_illegal = [](char c) { return !IsNameCharacter(c); };
   std::ranges::replace_if(legal, is_illegal, '-');
-  std::string result(name);
-  for (size_t at = result.find(kModelPlaceholder); at != std::string::npos;
-       at = result.find(kModelPlaceholder, at + legal.size())) {
-    result.replace(at, kModelPlaceholder.size(), legal);
-  }
-  return result;
+  return WithReplaced(name, kModelPlaceholder, legal);
+}
+
+std::string ResourceOfSize(std::string_view name, std::string_view size) {
+  return WithReplaced(name, kSizePlaceholder, size);
 }
 
 std::string ResourceOfMigProfile(std::string_view profile) {

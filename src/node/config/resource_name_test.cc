@@ -56,8 +56,9 @@ TEST(ResourceNameTest, TellsTheRuleThatIsBroken) {
 TEST(ResourceNameTest, ATemplateMayHoldTheModel) {
   EXPECT_OK(CheckResourceTemplate("nvidia.com/{model}"));
   EXPECT_OK(CheckResourceTemplate("nvidia.com/gpu-{model}.shared"));
-  EXPECT_THAT(CheckResourceTemplate("nvidia.com/{profile}"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("only {model} is allowed")));
+  EXPECT_THAT(
+      CheckResourceTemplate("nvidia.com/{profile}"),
+      StatusIs(StatusCode::kInvalidArgument, HasSubstr("only {model} and {size} are allowed")));
   EXPECT_THAT(CheckResourceTemplate("{model}.com/gpu"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"{model}.com/gpu\"")));
 }

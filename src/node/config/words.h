@@ -23,6 +23,17 @@ inline constexpr std::array kProviderWords = {
 inline constexpr std::array kMultipleWords = {
     Word<MultipleSlots>{"allow", MultipleSlots::kAllow},
     Word<MultipleSlots>{"refuse", MultipleSlots::kRefuse},
+    Word<MultipleSlots>{"spread", MultipleSlots::kSpread},
+};
+
+inline constexpr std::array kUnknownApiWords = {
+    Word<UnknownApi>{"refuse", UnknownApi::kRefuse},
+    Word<UnknownApi>{"flag", UnknownApi::kFlag},
+};
+
+inline constexpr std::array kOnExcessWords = {
+    Word<OnExcess>{"event", OnExcess::kEvent},
+    Word<OnExcess>{"kill", OnExcess::kKill},
 };
 
 inline constexpr std::array kStrategyWords = {

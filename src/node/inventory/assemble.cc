@@ -121,6 +121,7 @@ std::optional<Gpu> MakeGpu(unsigned index, const GpuReading& reading, const Host
   gpu.serial = report.serial;
   gpu.vbios = report.vbios;
   gpu.memory = report.memory;
+  gpu.usable_memory = report.usable_memory;
   gpu.compute = report.compute;
   gpu.is_ecc_enabled = report.is_ecc_enabled;
   gpu.numa_node = pci != nullptr && pci->numa_node ? pci->numa_node : report.numa_node;

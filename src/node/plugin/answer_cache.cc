@@ -1,13 +1,14 @@
 #include "src/node/plugin/answer_cache.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/platform/base/stable_hash.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::plugin {
@@ -45,15 +46,6 @@ std::map<std::string, const inject::PlannedDevice*, std::less<>> PlannedByName(
   return planned;
 }
 
-// FNV-1a: a short name for a set of devices that is the same in every process.
-uint64_t HashOf(std::string_view text) {
-  uint64_t hash = 14695981039346656037ULL;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  }
-  return hash;
-}
-
 // Whether the slot is a whole card whose driver shows its MIG devices only.
 bool IsSplit(const device::Snapshot& snapshot, const pools::Slot& slot) {
   const device::Gpu* gpu = snapshot.FindGpu(slot.gpu);
@@ -76,11 +68,13 @@ bool Delivery::NeedsDriverFiles() const {
 }
 
 AnswerCache::AnswerCache(const pools::Resource& resource, const device::Snapshot& snapshot,
-                         std::shared_ptr<const inject::InjectionPlan> plan, Delivery delivery)
+                         std::shared_ptr<const inject::InjectionPlan> plan, Delivery delivery,
+                         share::SlicePaths slices)
     : resource_(resource.name),
       share_(resource.share),
       plan_(std::move(plan)),
-      delivery_(std::move(delivery)) {
+      delivery_(std::move(delivery)),
+      slices_(std::move(slices)) {
   const auto indices = IndicesOf(snapshot);
   const auto planned = PlannedByName(plan_.get());
   for (const pools::Slot& slot : resource.slots) {
@@ -89,7 +83,8 @@ AnswerCache::AnswerCache(const pools::Resource& resource, const device::Snapshot
                 .index = {},
                 .health = slot.health,
                 .planned = nullptr,
-                .is_split = IsSplit(snapshot, slot)};
+                .is_split = IsSplit(snapshot, slot),
+                .slice = slot.memory ? slot.id : ""};
     if (const auto found = indices.find(slot.device_uuid); found != indices.end()) {
       entry.index = found->second;
     }
@@ -106,18 +101,12 @@ bool AnswerCache::NeedsNodes() const {
           Uses(DeviceListStrategy::kCdiAnnotations));
 }
 
-StatusOr<std::vector<const AnswerCache::Entry*>> AnswerCache::Devices(
+StatusOr<std::vector<const AnswerCache::Entry*>> AnswerCache::Slots(
     std::span<const std::string> ids) const {
   if (ids.empty()) {
     return InvalidArgument("{}: no device requested", resource_);
   }
-  if (ids.size() > 1 && share_.multiple == config::MultipleSlots::kRefuse) {
-    return InvalidArgument(
-        "{}: {} slots requested, but more slots of a shared device give no larger share: request "
-        "1, or set share.multiple: allow in its pool",
-        resource_, ids.size());
-  }
-  std::vector<const Entry*> devices;
+  std::vector<const Entry*> slots;
   for (const std::string& id : ids) {
     const auto found = entries_.find(id);
     if (found == entries_.end()) {
@@ -135,22 +124,49 @@ StatusOr<std::vector<const AnswerCache::Entry*>> AnswerCache::Devices(
                                "migStrategy: mixed or single"
                              : "`kgpu cdi generate --dry-run` names the missing device node");
     }
-    devices.push_back(&entry);
+    slots.push_back(&entry);
   }
-  std::ranges::sort(devices, {}, &Entry::order);
-  // Several slots of one device are one device to the container.
-  const auto again = std::ranges::unique(devices, {}, &Entry::device_uuid);
-  devices.erase(again.begin(), again.end());
-  return devices;
+  std::ranges::sort(slots, {}, &Entry::order);
+  const auto again = std::ranges::unique(slots, {}, &Entry::order);
+  slots.erase(again.begin(), again.end());
+  RETURN_IF_ERROR(CheckMultiple(slots));
+  return slots;
+}
+
+Status AnswerCache::CheckMultiple(const std::vector<const Entry*>& slots) const {
+  if (slots.size() < 2 || share_.multiple == config::MultipleSlots::kAllow) {
+    return OkStatus();
+  }
+  if (share_.multiple == config::MultipleSlots::kRefuse) {
+    return InvalidArgument(
+        "{}: {} slots requested, but its pool allows a container only one of a shared device: "
+        "request 1, or set share.multiple: allow or spread in its pool",
+        resource_, slots.size());
+  }
+  std::set<std::string_view> devices;
+  for (const Entry* slot : slots) {
+    if (!devices.insert(slot->device_uuid).second) {
+      return InvalidArgument(
+          "{}: {} slots requested, each of another device (share.multiple: spread), but two that "
+          "are free are of {}: request fewer, or wait until more devices have a free slot",
+          resource_, slots.size(), slot->device_uuid);
+    }
+  }
+  return OkStatus();
 }
 
 StatusOr<Answer> AnswerCache::For(std::span<const std::string> ids) const {
-  ASSIGN_OR_RETURN(const std::vector<const Entry*> devices, Devices(ids));
+  ASSIGN_OR_RETURN(const std::vector<const Entry*> slots, Slots(ids));
+  // Several slots of one device are one device to the container.
+  std::vector<const Entry*> devices = slots;
+  const auto again = std::ranges::unique(devices, {}, &Entry::device_uuid);
+  devices.erase(again.begin(), again.end());
   Answer answer;
   AddCdi(devices, answer);
   AddVisible(devices, answer);
   AddNodes(devices, answer);
   AddMounts(answer);
+  AddSlices(slots, answer);
   return answer;
 }
 
@@ -163,7 +179,7 @@ void AnswerCache::AddCdi(const std::vector<const Entry*>& devices, Answer& answe
   if (Uses(DeviceListStrategy::kCdiAnnotations)) {
     const std::string list = fmt::format("{}", fmt::join(names, ","));
     answer.annotations[fmt::format("{}kgpu_{:016x}", delivery_.cdi_annotation_prefix,
-                                   HashOf(resource_ + list))] = list;
+                                   StableHash(resource_ + list))] = list;
   }
   if (Uses(DeviceListStrategy::kCdiCri)) {
     answer.cdi_devices = std::move(names);
@@ -222,6 +238,23 @@ void AnswerCache::AddMounts(Answer& answer) const {
         {.container_path = mount.container_path,
          .host_path = mount.host_path,
          .is_read_only = std::ranges::find(mount.options, "ro") != mount.options.end()});
+  }
+}
+
+void AnswerCache::AddSlices(const std::vector<const Entry*>& slots, Answer& answer) const {
+  std::vector<std::string> ids;
+  for (const Entry* slot : slots) {
+    if (!slot->slice.empty()) {
+      ids.push_back(slot->slice);
+    }
+  }
+  if (ids.empty()) {
+    return;
+  }
+  for (share::SliceMount& mount : share::MountsOf(slices_, ids)) {
+    answer.mounts.push_back({.container_path = std::move(mount.container_path),
+                             .host_path = std::move(mount.host_path),
+                             .is_read_only = mount.is_read_only});
   }
 }
 

@@ -13,6 +13,7 @@
 #include "src/node/config/node_config.h"
 #include "src/node/plugin/answer.h"
 #include "src/node/pools/assignment.h"
+#include "src/node/share/slice_paths.h"
 #include "src/platform/base/status.h"
 
 namespace kgpu::plugin {
@@ -35,13 +36,16 @@ struct Delivery {
 class AnswerCache {
  public:
   // `plan` has the driver's parts (inject/plan.h); it may be null if `delivery` only needs names
-  // (CDI, environment).
+  // (CDI, environment). `slices` is where the parts of memory limits are; not needed for resources
+  // without slices.
   AnswerCache(const pools::Resource& resource, const device::Snapshot& snapshot,
-              std::shared_ptr<const inject::InjectionPlan> plan, Delivery delivery);
+              std::shared_ptr<const inject::InjectionPlan> plan, Delivery delivery,
+              share::SlicePaths slices = {});
 
   // The answer for the slots `ids`, in any order; equal sets of ids give equal answers. Errors:
-  // InvalidArgument (no ids, an id that the resource does not have, or several slots although the
-  // pool refuses that), Unavailable (the device is unhealthy or has no node: says why).
+  // InvalidArgument (no ids, an id that the resource does not have, or several slots, or several of
+  // one device, although the pool refuses that), Unavailable (the device is unhealthy or has no
+  // node: says why).
   StatusOr<Answer> For(std::span<const std::string> ids) const;
 
  private:
@@ -52,22 +56,27 @@ class AnswerCache {
     device::Health health;
     const inject::PlannedDevice* planned = nullptr;  // into plan_; null: has no node
     bool is_split = false;                           // a whole GPU in MIG mode
+    std::string slice;                               // the slot's id if it is a memory slice
   };
 
   bool Uses(config::DeviceListStrategy strategy) const {
     return delivery_.strategies.contains(strategy);
   }
   bool NeedsNodes() const;
-  StatusOr<std::vector<const Entry*>> Devices(std::span<const std::string> ids) const;
+  // The slots in their order.
+  StatusOr<std::vector<const Entry*>> Slots(std::span<const std::string> ids) const;
+  Status CheckMultiple(const std::vector<const Entry*>& slots) const;
   void AddCdi(const std::vector<const Entry*>& devices, Answer& answer) const;
   void AddVisible(const std::vector<const Entry*>& devices, Answer& answer) const;
   void AddNodes(const std::vector<const Entry*>& devices, Answer& answer) const;
   void AddMounts(Answer& answer) const;
+  void AddSlices(const std::vector<const Entry*>& slots, Answer& answer) const;
 
   std::string resource_;
   config::Share share_;
   std::shared_ptr<const inject::InjectionPlan> plan_;
   Delivery delivery_;
+  share::SlicePaths slices_;
   std::map<std::string, Entry, std::less<>> entries_;  // by slot id
 };
 

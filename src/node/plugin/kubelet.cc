@@ -1,42 +1,17 @@
 #include "src/node/plugin/kubelet.h"
 
-#include <deviceplugin_v1beta1.grpc.pb.h>
+#include <deviceplugin_v1beta1.pb.h>
 #include <fcntl.h>
-#include <grpcpp/grpcpp.h>
 #include <sys/stat.h>
 
 #include <utility>
 
-#include "src/platform/rpc/channel.h"
-#include "src/platform/rpc/status_map.h"
+#include "src/platform/rpc/one_call.h"
 
 namespace kgpu::plugin {
 namespace {
 
 constexpr char kApiVersion[] = "v1beta1";
-
-// State of the call until gRPC is done with it, which may be after its owner is destroyed.
-struct CallState {
-  std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<::v1beta1::Registration::Stub> stub;
-  grpc::ClientContext context;
-  ::v1beta1::RegisterRequest request;
-  ::v1beta1::Empty reply;
-  // Loop thread only; empty once the owner is gone.
-  std::function<void(Status)> done;
-};
-
-class Call final : public RegisterCall {
- public:
-  explicit Call(std::shared_ptr<CallState> state) : state_(std::move(state)) {}
-  ~Call() override {
-    state_->done = nullptr;
-    state_->context.TryCancel();
-  }
-
- private:
-  std::shared_ptr<CallState> state_;
-};
 
 }  // namespace
 
@@ -63,32 +38,19 @@ std::optional<SocketIdentity> IdentityOf(const std::string& path) {
   return identity;
 }
 
-std::unique_ptr<RegisterCall> StartRegister(EventLoop& loop, UniqueFd fd,
-                                            const RegisterRequest& request,
-                                            std::chrono::milliseconds deadline,
-                                            std::function<void(Status)> done) {
-  auto state = std::make_shared<CallState>();
-  state->channel = rpc::ChannelOver(std::move(fd));
-  state->stub = ::v1beta1::Registration::NewStub(state->channel);
-  state->context.set_deadline(std::chrono::system_clock::now() + deadline);
-  state->request.set_version(kApiVersion);
-  state->request.set_endpoint(request.endpoint);
-  state->request.set_resource_name(request.resource);
+std::unique_ptr<rpc::PendingCall> StartRegister(EventLoop& loop, UniqueFd fd,
+                                                const RegisterRequest& request,
+                                                std::chrono::milliseconds deadline,
+                                                std::function<void(Status)> done) {
+  ::v1beta1::RegisterRequest message;
+  message.set_version(kApiVersion);
+  message.set_endpoint(request.endpoint);
+  message.set_resource_name(request.resource);
   // Not read by today's kubelets, which ask for the options; older ones may.
-  state->request.mutable_options()->set_get_preferred_allocation_available(true);
-  state->done = std::move(done);
-  state->stub->async()->Register(
-      &state->context, &state->request, &state->reply,
-      [&loop, state](const grpc::Status& status) mutable {
-        // Handed over: whoever destroys the last channel waits for gRPC's threads to end, so it
-        // must not be one of them.
-        loop.Post([state = std::move(state), outcome = rpc::FromGrpc(status)] {
-          if (state->done) {
-            std::exchange(state->done, nullptr)(outcome);
-          }
-        });
-      });
-  return std::make_unique<Call>(std::move(state));
+  message.mutable_options()->set_get_preferred_allocation_available(true);
+  return rpc::StartCall<::v1beta1::RegisterRequest, ::v1beta1::Empty>(
+      loop, std::move(fd), "/v1beta1.Registration/Register", std::move(message), deadline,
+      [done = std::move(done)](const StatusOr<::v1beta1::Empty>& reply) { done(reply.status()); });
 }
 
 }  // namespace kgpu::plugin

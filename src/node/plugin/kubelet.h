@@ -12,6 +12,10 @@
 #include "src/platform/base/status.h"
 #include "src/platform/base/unique_fd.h"
 
+namespace kgpu::rpc {
+class PendingCall;
+}
+
 namespace kgpu::plugin {
 
 // Folders below the kubelet's root, usually /var/lib/kubelet. Source: the kubelet's
@@ -36,12 +40,6 @@ struct SocketIdentity {
 // Nothing if there is no socket. Source: statx(2).
 std::optional<SocketIdentity> IdentityOf(const std::string& path);
 
-// A Register call in progress; destroying it cancels the call, and `done` is not called then.
-class RegisterCall {
- public:
-  virtual ~RegisterCall() = default;
-};
-
 struct RegisterRequest {
   std::string endpoint;  // file name in device-plugins/
   std::string resource;
@@ -49,9 +47,9 @@ struct RegisterRequest {
 
 // Calls v1beta1.Registration/Register over `fd`, a non-blocking connection to kubelet.sock, and
 // `done` on the loop with the result. The kubelet calls back during the call.
-std::unique_ptr<RegisterCall> StartRegister(EventLoop& loop, UniqueFd fd,
-                                            const RegisterRequest& request,
-                                            std::chrono::milliseconds deadline,
-                                            std::function<void(Status)> done);
+std::unique_ptr<rpc::PendingCall> StartRegister(EventLoop& loop, UniqueFd fd,
+                                                const RegisterRequest& request,
+                                                std::chrono::milliseconds deadline,
+                                                std::function<void(Status)> done);
 
 }  // namespace kgpu::plugin

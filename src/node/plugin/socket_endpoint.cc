@@ -9,6 +9,7 @@
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 
+#include "src/platform/rpc/one_call.h"
 namespace kgpu::plugin {
 namespace {
 
@@ -84,7 +85,7 @@ class SocketEndpoint final : public Endpoint {
   std::unique_ptr<EndpointCore> core_;
   bool has_view_ = false;
 
-  std::unique_ptr<RegisterCall> call_;
+  std::unique_ptr<rpc::PendingCall> call_;
   std::optional<SocketIdentity> called_;      // the kubelet that call_ goes to
   std::optional<SocketIdentity> registered_;  // the kubelet that knows us
   std::optional<SocketIdentity> failed_;      // the kubelet that retry_ backs off from

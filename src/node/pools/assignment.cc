@@ -11,6 +11,7 @@
 #include "src/node/pools/claims.h"
 #include "src/node/pools/health_update.h"
 #include "src/node/pools/notes.h"
+#include "src/node/pools/slices.h"
 
 namespace kgpu::pools {
 namespace {
@@ -55,16 +56,20 @@ class Naming {
   // A pool's resource exists even without a device: the kubelet then reports 0.
   void AddKnownResources(size_t index) {
     const config::Pool& pool = config_.pools[index];
-    if (!pool.resource.empty() || pool.provider == Provider::kLocal) {
-      const std::string_view name = config::ResourceOf(pool);
-      if (name.find(config::kModelPlaceholder) == std::string_view::npos) {
-        EntryOf(std::string(name), index);
+    if (pool.share.by == config::ShareBy::kMemory) {
+      for (const config::SliceSize& size : config::SizesOf(pool.share)) {
+        AddKnown(config::ResourceOfSize(config::ResourceOf(pool), config::NameOf(size)), index,
+                 config::SlotShare(pool.share, size));
       }
+      return;
+    }
+    if (!pool.resource.empty() || pool.provider == Provider::kLocal) {
+      AddKnown(std::string(config::ResourceOf(pool)), index, pool.share);
       return;
     }
     for (const std::string& profile : pool.devices.mig_profiles) {
       if (profile.find('*') == std::string::npos) {
-        EntryOf(config::ResourceOfMigProfile(profile), index);
+        EntryOf(config::ResourceOfMigProfile(profile), index, pool.share);
       }
     }
     const bool names_mig_devices_only =
@@ -73,15 +78,21 @@ class Naming {
          std::ranges::all_of(pool.devices.uuids,
                              [](const std::string& uuid) { return uuid.starts_with("MIG-"); }));
     if (!names_mig_devices_only) {
-      EntryOf(std::string(config::kDefaultResource), index);
+      EntryOf(std::string(config::kDefaultResource), index, pool.share);
     }
   }
 
-  Entry& EntryOf(const std::string& name, size_t pool) {
+  void AddKnown(const std::string& name, size_t pool, const config::Share& share) {
+    if (name.find(config::kModelPlaceholder) == std::string::npos) {
+      EntryOf(name, pool, share);
+    }
+  }
+
+  Entry& EntryOf(const std::string& name, size_t pool, const config::Share& share) {
     const auto [entry, is_new] = resources_.try_emplace(Key(config_.pools[pool].provider, name));
     if (is_new) {
       entry->second.resource.name = name;
-      entry->second.resource.share = config_.pools[pool].share;
+      entry->second.resource.share = share;
       entry->second.pool = pool;
     }
     return entry->second;
@@ -90,7 +101,10 @@ class Naming {
   std::string NameOf(const Claim& claim) const {
     const config::Pool& pool = config_.pools[claim.pool];
     const bool is_mixed = StrategyOf(config_, claim.pool) == config::MigStrategy::kMixed;
-    if (claim.device.mig != nullptr && (claim.is_by_strategy ? is_mixed : pool.resource.empty())) {
+    // Slices have the name of their size, whatever they are cut from.
+    const bool is_cut = pool.share.by == config::ShareBy::kMemory;
+    if (!is_cut && claim.device.mig != nullptr &&
+        (claim.is_by_strategy ? is_mixed : pool.resource.empty())) {
       return config::ResourceOfMigProfile(claim.device.mig->profile);
     }
     return config::ResourceOfModel(config::ResourceOf(pool), claim.device.gpu->model);
@@ -99,31 +113,65 @@ class Naming {
   // Makes the slots of a device; the reason when it cannot have any.
   std::string Place(const Claim& claim) {
     const std::string name = NameOf(claim);
-    if (const Status status = config::CheckResourceName(name); !status.ok()) {
-      return fmt::format("{} would give it an invalid name: {}", PoolName(config_, claim.pool),
-                         Message(status));
+    const StatusOr<std::vector<Cut>> cuts =
+        CutsOf(config_.pools[claim.pool].share, UsableMemory(claim.device));
+    if (!cuts.ok()) {
+      return fmt::format("{}: {}", PoolName(config_, claim.pool), Message(cuts.status()));
+    }
+    std::vector<Entry*> entries;
+    for (const Cut& cut : *cuts) {
+      const std::string full =
+          cut.share.size ? config::ResourceOfSize(name, config::NameOf(*cut.share.size)) : name;
+      if (std::string reason = Check(claim, full, cut); !reason.empty()) {
+        return reason;
+      }
+      entries.push_back(&EntryOf(full, claim.pool, cut.share));
     }
     if (!uuids_.insert(claim.device.uuid()).second) {
       return "the driver reports two devices with this UUID";
     }
-    Entry& entry = EntryOf(name, claim.pool);
-    const config::Share& share = config_.pools[claim.pool].share;
-    if (entry.resource.share != share) {
+    NoteWaste(claim);
+    unsigned replica = 0;
+    for (size_t i = 0; i < entries.size(); ++i) {
+      NoteMixture(*entries[i], claim.device);
+      AddSlots(entries[i]->resource, claim.device, (*cuts)[i], replica);
+      replica += (*cuts)[i].slots;
+    }
+    return "";
+  }
+
+  // Why the resource cannot have these slots; empty: it can.
+  std::string Check(const Claim& claim, const std::string& name, const Cut& cut) {
+    if (const Status status = config::CheckResourceName(name); !status.ok()) {
+      return fmt::format("{} would give it an invalid name: {}", PoolName(config_, claim.pool),
+                         Message(status));
+    }
+    const Entry& entry = EntryOf(name, claim.pool, cut.share);
+    if (entry.resource.share != cut.share) {
       return fmt::format(
           "{} would add it to {}, to which {} adds devices with other share settings: make them "
           "equal, or use another resource",
           PoolName(config_, claim.pool), name, PoolName(config_, entry.pool));
     }
-    const unsigned slots = share.by == config::ShareBy::kNothing ? 1 : share.replicas;
-    if (entry.resource.slots.size() + slots > kMaxSlots) {
+    if (entry.resource.slots.size() + cut.slots > kMaxSlots) {
       return fmt::format(
           "{} has {} slots, but a message to the kubelet holds at most {}: use several resources "
           "or fewer replicas",
           name, entry.resource.slots.size(), kMaxSlots);
     }
-    NoteMixture(entry, claim.device);
-    AddSlots(entry.resource, claim.device, slots);
     return "";
+  }
+
+  // Once for each pool and model.
+  void NoteWaste(const Claim& claim) {
+    const Device& device = claim.device;
+    const std::string note = WasteNote(
+        config_.pools[claim.pool].share,
+        device.mig == nullptr ? device.gpu->model : device.mig->profile, UsableMemory(device));
+    const std::string text = fmt::format("{}: {}", PoolName(config_, claim.pool), note);
+    if (!note.empty() && std::ranges::find(out_.notes, text) == out_.notes.end()) {
+      out_.notes.push_back(text);
+    }
   }
 
   // Once for each resource.
@@ -139,7 +187,7 @@ class Naming {
     }
   }
 
-  static void AddSlots(Resource& resource, const Device& device, unsigned count) {
+  static void AddSlots(Resource& resource, const Device& device, const Cut& cut, unsigned first) {
     const device::Gpu& gpu = *device.gpu;
     const bool is_shared = resource.share.by != config::ShareBy::kNothing;
     Slot slot{.id = device.uuid(),
@@ -147,8 +195,9 @@ class Naming {
               .gpu = gpu.uuid,
               .replica = 0,
               .health = HealthOf(gpu, device.mig),
-              .numa_node = gpu.numa_node};
-    for (unsigned replica = 0; replica < count; ++replica) {
+              .numa_node = gpu.numa_node,
+              .memory = cut.memory};
+    for (unsigned replica = first; replica < first + cut.slots; ++replica) {
       if (is_shared) {
         slot.id = fmt::format("{}{}{}", slot.device_uuid, kReplicaMark, replica);
         slot.replica = replica;

@@ -25,6 +25,8 @@ struct Slot {
   unsigned replica = 0;
   device::Health health;  // of the device and of its card
   std::optional<unsigned> numa_node;
+  // The limit of a memory slice; nothing: the device's whole memory.
+  std::optional<Bytes> memory{};
   bool operator==(const Slot&) const = default;
 };
 

@@ -12,8 +12,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "testing/driver/protocol.h"
-
 namespace kgpu::sim {
 namespace {
 
@@ -196,6 +194,26 @@ int TakeReply(int fd, char* answer, size_t size) {
 }
 
 }  // namespace
+
+bool AskMemory(int fd, const MemoryRequest& request, MemoryReply* reply, int* passed) {
+  *passed = -1;
+  if (!SendFrame(fd, kMemory, &request, sizeof(request))) {
+    return false;
+  }
+  FrameHeader header{};
+  // A reply that came after its caller had given up is skipped: only its number tells.
+  do {
+    if (*passed >= 0) {
+      close(*passed);
+      *passed = -1;
+    }
+    if (!ReceiveAll(fd, &header, sizeof(header), passed) || header.type != kMemoryReply ||
+        header.size != sizeof(*reply) || !ReceiveAll(fd, reply, sizeof(*reply), passed)) {
+      return false;
+    }
+  } while (reply->number != request.number);
+  return true;
+}
 
 int RunCommand(const char* root, const char* line, char* answer, size_t size) {
   int fd = Connect(root, nullptr);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "testing/driver/protocol.h"
 #include "testing/driver/state.h"
 
 namespace kgpu::sim {
@@ -23,6 +24,10 @@ int Connect(const char* root, SharedState* shared);
 void Unmap(const SharedState& shared);
 
 bool SendFrame(int fd, uint32_t type, const void* payload, uint32_t size);
+
+// Sends one request and takes its reply; the memfd in it goes to `passed`, -1: there is none. One
+// caller at a time, on a connection that has subscribed to no event. False: the server is gone.
+bool AskMemory(int fd, const MemoryRequest& request, MemoryReply* reply, int* passed);
 
 // True if the peer has closed; discards what it has sent so far.
 bool Drain(int fd);

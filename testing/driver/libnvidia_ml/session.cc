@@ -191,6 +191,16 @@ Return CloseSession() {
   return nvml::kSuccess;
 }
 
+void AbandonSession() {
+  library.mutex = PTHREAD_MUTEX_INITIALIZER;
+  if (library.session != nullptr) {
+    close(library.session->socket);
+    close(library.session->control);
+  }
+  library.session = nullptr;
+  library.inits = 0;
+}
+
 SessionRef::SessionRef() : session_(nullptr) {
   Lock lock;
   session_ = library.session;

@@ -33,6 +33,10 @@ struct Session {
 nvml::Return OpenSession();
 nvml::Return CloseSession();
 
+// In a child after fork(2): what its parent had open is not the child's. Only for pthread_atfork(3)
+// handlers: nobody else may be in this library.
+void AbandonSession();
+
 // Holds the current session for one call, even during a concurrent nvmlShutdown.
 class SessionRef {
  public:

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "src/diagnose/validate/abi.h"
+#include "src/gpu/cuda_abi/functions.h"
 
 namespace kgpu::validate::child {
 

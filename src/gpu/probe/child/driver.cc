@@ -95,6 +95,7 @@ nvml::Return Driver::ReadMemory(nvml::Device device, GpuPayload* payload) {
   newest.version = nvml::kMemoryV2Version;
   nvml::Return result = Call(nvml::kDeviceGetMemoryInfoV2, device, &newest);
   payload->memory_bytes = newest.total;
+  payload->reserved_bytes = newest.reserved;
   if (result == nvml::kErrorFunctionNotFound || result == nvml::kErrorArgumentVersionMismatch ||
       result == nvml::kErrorNotSupported) {
     nvml::Memory older{};

@@ -1,0 +1,95 @@
+#include "src/agent/slice_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "src/platform/sys/root.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// One container with a slice of 20 GiB.
+class SliceWatchTest : public ::testing::Test {
+ protected:
+  SliceWatchTest()
+      : watch_(pods::AtOnce(),
+               {.notify = [this](kube::Event event) { events_.push_back(std::move(event)); },
+                .kill =
+                    [this](const share::SliceUse& use) {
+                      killed_.insert(killed_.end(), use.processes.begin(), use.processes.end());
+                      return OkStatus();
+                    }}) {
+    pools::Resource& resource = assignment_.resources.emplace_back();
+    resource.name = "nvidia.com/gpu-20gi";
+    resource.share.by = config::ShareBy::kMemory;
+    pools::Slot& slot = resource.slots.emplace_back();
+    slot.id = "GPU-a::0";
+    slot.device_uuid = kGpu;
+    slot.memory = GibiBytes(20);
+    pods_.devices.push_back({.resource = resource.name,
+                             .device_id = slot.id,
+                             .user = {.pod_namespace = "n", .pod = "p", .container = "c"}});
+    pods_.processes[7] = {.pod_namespace = "n", .pod = "p", .container = "c", .pod_uid = "u"};
+    samples_.gpus.emplace_back().uuid = *device::GpuUuid::Parse(kGpu);
+  }
+  void Round(uint64_t gibi) {
+    device::ProcessSample process;
+    process.pid = 7;
+    process.memory = GibiBytes(gibi);
+    samples_.gpus[0].processes = {process};
+    watch_.OnSample(
+        {.assignment = assignment_, .snapshot = snapshot_, .samples = samples_, .pods = pods_});
+  }
+
+  static constexpr const char* kGpu = "GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b0000";
+  pools::Assignment assignment_;
+  device::Snapshot snapshot_;
+  device::SampleSet samples_;
+  pods::PodMap pods_;
+  std::vector<kube::Event> events_;
+  std::vector<uint32_t> killed_;
+  SliceWatch watch_;
+};
+
+TEST_F(SliceWatchTest, AnExcessIsAnEventOfItsPod) {
+  Round(20);
+  EXPECT_THAT(events_, IsEmpty());
+  Round(30);
+  ASSERT_EQ(events_.size(), 1U);
+  EXPECT_EQ(events_[0].reason, "GPUMemoryExceeded");
+  EXPECT_TRUE(events_[0].is_warning);
+  EXPECT_EQ(events_[0].regarding.name, "p");
+  EXPECT_EQ(events_[0].regarding.space, "n");
+  EXPECT_THAT(events_[0].note, HasSubstr("container c uses 30 GiB of GPU-5d5ba0d6"));
+  EXPECT_THAT(events_[0].note, HasSubstr("allow 20 GiB"));
+}
+
+TEST_F(SliceWatchTest, AnExcessThatGoesOnForADayFloodsNobody) {
+  for (int round = 0; round < 24 * 60 * 4; ++round) {
+    Round(30);
+  }
+  EXPECT_EQ(events_.size(), 2U + 57U);
+  EXPECT_THAT(killed_, IsEmpty()) << "onExcess is event";
+}
+
+TEST_F(SliceWatchTest, KillsWhenItGoesOn) {
+  assignment_.resources[0].share.on_excess = config::OnExcess::kKill;
+  Round(30);
+  EXPECT_THAT(killed_, IsEmpty());
+  Round(10);
+  Round(30);
+  EXPECT_THAT(killed_, IsEmpty()) << "it was no excess in between";
+  Round(30);
+  EXPECT_THAT(killed_, ElementsAre(7));
+  EXPECT_EQ(events_.back().reason, "GPUMemoryKilled");
+}
+
+}  // namespace
+}  // namespace kgpu::agent

@@ -1,0 +1,112 @@
+#include "src/node/config/share.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "src/node/config/node_config.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::config {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string WithShare(std::string_view share) {
+  return fmt::format(
+      "apiVersion: kgpu.dev/v1\nkind: NodeConfig\npools:\n- devices: all\n  share: {}\n", share);
+}
+
+TEST(ShareTest, SizesAreAmountsOrParts) {
+  for (const char* text : {"20Gi", "512Mi", "1/4", "1/1024"}) {
+    const auto size = ParseSliceSize(text);
+    ASSERT_OK(size);
+    EXPECT_EQ(ToString(*size), text);
+  }
+  EXPECT_EQ(NameOf(*ParseSliceSize("20Gi")), "20gi");
+  EXPECT_EQ(NameOf(*ParseSliceSize("1536Mi")), "1536mi");
+  EXPECT_EQ(NameOf(*ParseSliceSize("1/4")), "1of4");
+  for (const char* text : {"", "2/4", "1/1", "1/0", "1/1025", "1/", "/4", "63Mi", "x", "-1Gi"}) {
+    EXPECT_THAT(ParseSliceSize(text), StatusIs(StatusCode::kInvalidArgument)) << text;
+  }
+}
+
+TEST(ShareTest, AResourceOfSlicesHasItsSizeInItsName) {
+  for (const char* size : {"20Gi", "1536Mi", "1Ti"}) {
+    const SliceSize slice = *ParseSliceSize(size);
+    EXPECT_EQ(SliceOfResource(fmt::format("nvidia.com/gpu-{}", NameOf(slice))), slice.bytes);
+  }
+  for (const char* name : {"nvidia.com/gpu", "nvidia.com/gpu-1of4", "nvidia.com/gpu-a100-sxm4-80gb",
+                           "x.io/a-gi", "x.io/a-i", "x.io/a-", "nvidia.com/mig-1g.10gb"}) {
+    EXPECT_EQ(SliceOfResource(name), std::nullopt) << name;
+  }
+}
+
+TEST(ShareTest, SlicesAreReadAndPrinted) {
+  for (const char* text :
+       {"{by: memory, size: 20Gi}", "{by: memory, size: 1/4, multiple: spread}",
+        "{by: memory, layout: [40Gi, 20Gi, 20Gi], context: 400Mi, pinned: true, unknown: flag}"}) {
+    const auto config = ParseNodeConfig(WithShare(text), "n.yaml");
+    ASSERT_OK(config);
+    EXPECT_EQ(ResourceOf(config->pools.front()), "nvidia.com/gpu-{size}");
+    const auto again = ParseNodeConfig(PrintNodeConfig(*config), "n.yaml");
+    ASSERT_OK(again);
+    EXPECT_EQ(*again, *config) << text;
+  }
+  const auto config = ParseNodeConfig(
+      WithShare("{by: memory, layout: [1/2, 10Gi, 10Gi], context: 1Gi, pinned: true}"), "n.yaml");
+  ASSERT_OK(config);
+  const Share& share = config->pools.front().share;
+  EXPECT_EQ(share.by, ShareBy::kMemory);
+  EXPECT_THAT(share.layout, ElementsAre(SliceSize{.parts = 2}, SliceSize{.bytes = GibiBytes(10)},
+                                        SliceSize{.bytes = GibiBytes(10)}));
+  EXPECT_THAT(SizesOf(share),
+              ElementsAre(SliceSize{.parts = 2}, SliceSize{.bytes = GibiBytes(10)}));
+  EXPECT_EQ(share.context, GibiBytes(1));
+  EXPECT_TRUE(share.counts_pinned);
+}
+
+TEST(ShareTest, SaysWhatIsWrong) {
+  const struct {
+    const char* share;
+    const char* problem;
+  } cases[] = {
+      {"{by: memory}", "size: missing: set size, such as 20Gi or 1/4"},
+      {"{by: memory, size: 1/4, layout: [1/2]}", "size and layout: set size"},
+      {"{by: memory, replicas: 4, size: 1/4}", "replicas is for by: time"},
+      {"{by: time, replicas: 4, size: 1/4}", "are for by: memory: remove them"},
+      {"{by: time, replicas: 4, pinned: true}", "are for by: memory: remove them"},
+      {"{by: memory, size: 256Mi}", "a CUDA context takes 320Mi of it"},
+      {"{by: memory, layout: [1/2, 1/2, 1/4]}", "more than one device"},
+      {"{by: memory, layout: []}", "has 0 sizes: list 1 to 64"},
+      {"{by: memory, size: 3/4}", "must be one part of 2 to 1024: 1/4"},
+      {"{by: mps, replicas: 4}", "is not supported by this version"},
+      {"{by: space}", "must be time or memory"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(ParseNodeConfig(WithShare(c.share), "n.yaml"),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(c.problem)))
+        << c.share;
+  }
+}
+
+TEST(ShareTest, AResourceHasOneSize) {
+  const auto config = [](std::string_view resource, std::string_view share) {
+    return fmt::format(
+        "apiVersion: kgpu.dev/v1\nkind: NodeConfig\npools:\n- resource: {}\n  devices: all\n"
+        "  share: {}\n",
+        resource, share);
+  };
+  EXPECT_OK(ParseNodeConfig(config("x.io/slice", "{by: memory, layout: [20Gi, 20Gi]}"), "n.yaml"));
+  EXPECT_OK(
+      ParseNodeConfig(config("x.io/a-{size}", "{by: memory, layout: [20Gi, 1/2]}"), "n.yaml"));
+  EXPECT_THAT(ParseNodeConfig(config("x.io/slice", "{by: memory, layout: [20Gi, 40Gi]}"), "n.yaml"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("the layout has several sizes")));
+  EXPECT_THAT(ParseNodeConfig(config("x.io/a-{size}", "{by: time, replicas: 2}"), "n.yaml"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("{size} is for pools with")));
+}
+
+}  // namespace
+}  // namespace kgpu::config

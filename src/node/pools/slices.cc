@@ -1,0 +1,106 @@
+#include "src/node/pools/slices.h"
+
+#include <algorithm>
+
+#include "src/platform/base/status_macros.h"
+
+namespace kgpu::pools {
+namespace {
+
+using config::ShareBy;
+using config::SliceSize;
+
+// A limit in whole MiB, so that no part of a device is handed out twice by rounding.
+Bytes LimitOf(const SliceSize& size, Bytes usable) {
+  const uint64_t bytes = size.parts == 0 ? size.bytes.count : usable.count / size.parts;
+  return MebiBytes(bytes >> 20);
+}
+
+// A slice that a CUDA context would fill is of no use.
+Status CheckRoom(const config::Share& share, const SliceSize& size, Bytes limit) {
+  if (limit >= config::kMinSlice && limit > share.context) {
+    return OkStatus();
+  }
+  return FailedPrecondition(
+      "a slice of {} is {} of its memory, of which a CUDA context takes {}: set larger slices",
+      ToString(size), FormatBytes(limit), FormatQuantity(share.context));
+}
+
+// As many as fit.
+StatusOr<std::vector<Cut>> EqualCuts(const config::Share& share, const SliceSize& size,
+                                     Bytes usable) {
+  const Bytes limit = LimitOf(size, usable);
+  if (limit > usable) {
+    return FailedPrecondition(
+        "a slice of {} does not fit: programs can use {} of its memory: set "
+        "a smaller size",
+        ToString(size), FormatBytes(usable));
+  }
+  RETURN_IF_ERROR(CheckRoom(share, size, limit));
+  const uint64_t fitting = size.parts == 0 ? usable.count / limit.count : size.parts;
+  return std::vector<Cut>{
+      {.share = config::SlotShare(share, size),
+       .slots = static_cast<unsigned>(std::min<uint64_t>(fitting, config::kMaxReplicas)),
+       .memory = limit}};
+}
+
+// Exactly these.
+StatusOr<std::vector<Cut>> LayoutCuts(const config::Share& share, Bytes usable) {
+  std::vector<Cut> cuts;
+  Bytes sum{};
+  for (const SliceSize& size : share.layout) {
+    const Bytes limit = LimitOf(size, usable);
+    sum.count += limit.count;
+    const auto same =
+        std::ranges::find_if(cuts, [&](const Cut& cut) { return cut.share.size == size; });
+    if (same != cuts.end()) {
+      ++same->slots;
+    } else {
+      cuts.push_back({.share = config::SlotShare(share, size), .slots = 1, .memory = limit});
+    }
+    RETURN_IF_ERROR(CheckRoom(share, size, limit));
+  }
+  if (sum > usable) {
+    return FailedPrecondition(
+        "the layout takes {}, but programs can use {} of its memory: set smaller slices",
+        FormatBytes(sum), FormatBytes(usable));
+  }
+  return cuts;
+}
+
+}  // namespace
+
+std::optional<Bytes> UsableMemory(const Device& device) {
+  return device.mig != nullptr ? device.mig->memory : device.gpu->usable_memory;
+}
+
+StatusOr<std::vector<Cut>> CutsOf(const config::Share& share, std::optional<Bytes> usable) {
+  if (share.by != ShareBy::kMemory) {
+    return std::vector<Cut>{
+        {.share = share, .slots = share.by == ShareBy::kTime ? share.replicas : 1}};
+  }
+  if (!usable) {
+    return FailedPrecondition(
+        "the driver does not report its memory, so it cannot be divided: set share.by: time");
+  }
+  return share.size ? EqualCuts(share, *share.size, *usable) : LayoutCuts(share, *usable);
+}
+
+std::string WasteNote(const config::Share& share, std::string_view name,
+                      std::optional<Bytes> usable) {
+  if (share.by != ShareBy::kMemory || !share.size || share.size->bytes.count == 0 || !usable ||
+      share.size->bytes > *usable) {
+    return "";
+  }
+  const uint64_t size = share.size->bytes.count;
+  const uint64_t left = usable->count % size;
+  const uint64_t parts = usable->count / size + 1;
+  if (left < size / 2) {
+    return "";
+  }
+  return fmt::format("slices of {} leave {} of each {} unused: size: 1/{} makes {} slices of {}",
+                     ToString(*share.size), FormatBytes(Bytes{left}), name, parts, parts,
+                     FormatBytes(LimitOf({.parts = static_cast<unsigned>(parts)}, *usable)));
+}
+
+}  // namespace kgpu::pools

@@ -1,0 +1,137 @@
+#include "src/node/pools/slices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/node/pools/test_node.h"
+
+namespace kgpu::pools {
+namespace {
+
+using config::SliceSize;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// 80 GiB, of which the driver keeps 600 MiB.
+constexpr Bytes kUsable{(uint64_t{80} << 30) - (uint64_t{600} << 20)};
+
+config::Share ByMemory(std::optional<SliceSize> size, std::vector<SliceSize> layout = {}) {
+  return {.by = config::ShareBy::kMemory, .size = size, .layout = std::move(layout)};
+}
+SliceSize Gibi(uint64_t gibi) {
+  return {.bytes = GibiBytes(gibi)};
+}
+
+TEST(SlicesTest, AsManyOfAnAmountAsFitIntoTheUsableMemory) {
+  const auto cuts = CutsOf(ByMemory(Gibi(20)), kUsable);
+  ASSERT_OK(cuts);
+  ASSERT_EQ(cuts->size(), 1U);
+  EXPECT_EQ(cuts->front().slots, 3U);
+  EXPECT_EQ(cuts->front().memory, GibiBytes(20));
+}
+
+TEST(SlicesTest, PartsDivideAllThatIsUsable) {
+  for (unsigned parts = 2; parts <= 200; ++parts) {
+    const auto cuts = CutsOf(ByMemory(SliceSize{.parts = parts}), kUsable);
+    ASSERT_OK(cuts);
+    EXPECT_EQ(cuts->front().slots, parts);
+    const uint64_t sum = cuts->front().memory->count * parts;
+    EXPECT_LE(sum, kUsable.count);
+    EXPECT_GT(sum + (uint64_t{parts} << 20), kUsable.count) << "less than a MiB each is lost";
+  }
+}
+
+TEST(SlicesTest, ALayoutIsExactlyWhatItLists) {
+  const auto cuts = CutsOf(ByMemory({}, {Gibi(30), Gibi(10), {.parts = 4}, Gibi(10)}), kUsable);
+  ASSERT_OK(cuts);
+  ASSERT_EQ(cuts->size(), 3U);
+  EXPECT_EQ((*cuts)[0].slots, 1U);
+  EXPECT_EQ((*cuts)[1].slots, 2U);
+  EXPECT_EQ((*cuts)[2].memory, MebiBytes((kUsable.count / 4) >> 20));
+}
+
+TEST(SlicesTest, NeverMoreThanTheDeviceHas) {
+  EXPECT_THAT(CutsOf(ByMemory({}, {Gibi(40), Gibi(40)}), kUsable),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("the layout takes 80 GiB, but programs can use 79.4 GiB")));
+  EXPECT_THAT(CutsOf(ByMemory(Gibi(80)), kUsable),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("set a smaller size")));
+  EXPECT_THAT(CutsOf(ByMemory(SliceSize{.parts = 1000}), kUsable),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("a CUDA context takes 320Mi")));
+  EXPECT_THAT(CutsOf(ByMemory(Gibi(1)), std::nullopt),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("does not report its memory")));
+}
+
+// One GPU of 80 GiB of which 79.4 are usable.
+device::Snapshot Node(unsigned gpus) {
+  device::Snapshot snapshot = TestNode(gpus);
+  for (device::Gpu& gpu : snapshot.gpus) {
+    gpu.usable_memory = kUsable;
+  }
+  return snapshot;
+}
+
+TEST(SlicesTest, SlicesAreResourcesByTheirSize) {
+  const Assignment assignment =
+      AssignDevices(Node(3), TestConfig("pools:\n"
+                                        "- devices: {index: 0}\n"
+                                        "  share: {by: memory, size: 20Gi}\n"
+                                        "- devices: {index: 1}\n"
+                                        "  share: {by: memory, layout: [40Gi, 20Gi]}\n"
+                                        "- devices: all\n"));
+  EXPECT_THAT(Names(assignment),
+              ElementsAre("nvidia.com/gpu", "nvidia.com/gpu-20gi", "nvidia.com/gpu-40gi"));
+  const std::string first = TestGpuName(0);
+  const std::string second = TestGpuName(1);
+  EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu-20gi"),
+              ElementsAre(first + "::0", first + "::1", first + "::2", second + "::1"));
+  EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu-40gi"), ElementsAre(second + "::0"));
+  EXPECT_EQ(assignment.Find("nvidia.com/gpu-40gi")->slots.front().memory, GibiBytes(40));
+  EXPECT_EQ(assignment.Find("nvidia.com/gpu")->slots.front().memory, std::nullopt);
+  EXPECT_THAT(assignment.unassigned, IsEmpty());
+}
+
+TEST(SlicesTest, TheNameMayHaveModelAndSize) {
+  const Assignment assignment =
+      AssignDevices(Node(1), TestConfig("pools:\n"
+                                        "- resource: x.io/{model}-{size}\n"
+                                        "  devices: all\n"
+                                        "  share: {by: memory, size: 1/2}\n"));
+  EXPECT_EQ(SlotIds(assignment, "x.io/A100-SXM4-80GB-1of2").size(), 2U);
+}
+
+TEST(SlicesTest, MigDevicesHaveSlicesOfTheirOwnMemory) {
+  device::Snapshot snapshot = Node(1);
+  AddTestMig(snapshot, 0, {"1g.10gb", "1g.10gb"});
+  const Assignment assignment =
+      AssignDevices(snapshot, TestConfig("pools:\n"
+                                         "- devices: {mig: 1g.10gb}\n"
+                                         "  share: {by: memory, size: 4Gi}\n"));
+  EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu-4gi"),
+              ElementsAre(TestMigName(0, 0) + "::0", TestMigName(0, 0) + "::1",
+                          TestMigName(0, 1) + "::0", TestMigName(0, 1) + "::1"));
+}
+
+TEST(SlicesTest, ADeviceThatCannotBeDividedIsUnassigned) {
+  const Assignment assignment = AssignDevices(
+      Node(1), TestConfig("pools:\n- devices: all\n  share: {by: memory, layout: [40Gi, 40Gi]}\n"));
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(0)),
+              HasSubstr("pools[0] (all): the layout takes 80 GiB"));
+  // The kubelet learns that there are none.
+  EXPECT_THAT(Names(assignment), ElementsAre("nvidia.com/gpu-40gi"));
+}
+
+TEST(SlicesTest, OneResourceWithTwoKindsOfLimitsIsRefused) {
+  const Assignment assignment =
+      AssignDevices(Node(2), TestConfig("pools:\n"
+                                        "- devices: {index: 0}\n"
+                                        "  share: {by: memory, size: 20Gi}\n"
+                                        "- devices: {index: 1}\n"
+                                        "  share: {by: memory, size: 20Gi, pinned: true}\n"));
+  EXPECT_EQ(SlotIds(assignment, "nvidia.com/gpu-20gi").size(), 3U);
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(1)), HasSubstr("with other share settings"));
+}
+
+}  // namespace
+}  // namespace kgpu::pools

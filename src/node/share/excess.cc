@@ -1,0 +1,140 @@
+#include "src/node/share/excess.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace kgpu::share {
+namespace {
+
+// Without the UID, which one of two sources may not know.
+using ContainerName = std::tuple<std::string, std::string, std::string>;
+using UseKey = std::pair<ContainerName, std::string>;  // and the device
+
+ContainerName NameOfContainer(const pods::Container& container) {
+  return {container.pod_namespace, container.pod, container.container};
+}
+
+// The slots with a limit, by their ids.
+struct LimitedSlot {
+  const pools::Slot* slot = nullptr;
+  config::OnExcess on_excess = config::OnExcess::kEvent;
+};
+using LimitedSlots = std::map<std::string_view, LimitedSlot>;
+
+LimitedSlots LimitedSlotsOf(const pools::Assignment& assignment) {
+  LimitedSlots slots;
+  for (const pools::Resource& resource : assignment.resources) {
+    for (const pools::Slot& slot : resource.slots) {
+      if (slot.memory) {
+        slots.emplace(slot.id, LimitedSlot{&slot, resource.share.on_excess});
+      }
+    }
+  }
+  return slots;
+}
+
+// The device that a process uses: the GPU, or the MIG device of its instances.
+std::string DeviceOfProcess(const device::GpuSample& gpu, const device::ProcessSample& process,
+                            const device::Snapshot& snapshot) {
+  const device::Gpu* card = process.gpu_instance ? snapshot.FindGpu(gpu.uuid) : nullptr;
+  if (card == nullptr) {
+    return gpu.uuid.str();
+  }
+  const auto mig = std::ranges::find_if(card->mig_devices, [&](const device::MigDevice& device) {
+    return device.gpu_instance == *process.gpu_instance &&
+           (!process.compute_instance || device.compute_instance == *process.compute_instance);
+  });
+  return mig == card->mig_devices.end() ? gpu.uuid.str() : mig->uuid.str();
+}
+
+// The use that a process of `container` belongs to; null: none has a limit. Where only the pod of
+// a process is known, it is its only container with the device.
+SliceUse* FindUse(std::map<UseKey, SliceUse>& uses, const pods::Container& container,
+                  const std::string& device) {
+  if (!container.container.empty()) {
+    const auto found = uses.find({NameOfContainer(container), device});
+    return found == uses.end() ? nullptr : &found->second;
+  }
+  SliceUse* only = nullptr;
+  for (auto& [key, use] : uses) {
+    if (key.second == device && use.user.pod == container.pod &&
+        use.user.pod_namespace == container.pod_namespace) {
+      if (only != nullptr) {
+        return nullptr;
+      }
+      only = &use;
+    }
+  }
+  return only;
+}
+
+}  // namespace
+
+std::vector<SliceUse> SliceUsesOf(const SliceFacts& facts) {
+  const LimitedSlots slots = LimitedSlotsOf(facts.assignment);
+  std::map<UseKey, SliceUse> uses;
+  for (const pods::DeviceUse& held : facts.pods.devices) {
+    const auto found = slots.find(held.device_id);
+    if (found == slots.end()) {
+      continue;
+    }
+    const pools::Slot& slot = *found->second.slot;
+    SliceUse& use = uses[{NameOfContainer(held.user), slot.device_uuid}];
+    use.user = held.user;
+    use.device_uuid = slot.device_uuid;
+    use.limit.count += slot.memory->count;
+    use.on_excess = found->second.on_excess;
+  }
+  for (const device::GpuSample& gpu : facts.samples.gpus) {
+    for (const device::ProcessSample& process : gpu.processes) {
+      const auto owner = facts.pods.processes.find(process.pid);
+      if (owner == facts.pods.processes.end()) {
+        continue;
+      }
+      SliceUse* use = FindUse(uses, owner->second, DeviceOfProcess(gpu, process, facts.snapshot));
+      if (use != nullptr) {
+        use->used.count += process.memory.value_or(Bytes{}).count;
+        use->processes.push_back(process.pid);
+        if (use->user.pod_uid.empty()) {
+          use->user.pod_uid = owner->second.pod_uid;
+        }
+      }
+    }
+  }
+  std::vector<SliceUse> list;
+  list.reserve(uses.size());
+  for (auto& [key, use] : uses) {
+    std::ranges::sort(use.processes);
+    // A process with both compute and graphics work is listed once for each.
+    const auto again = std::ranges::unique(use.processes);
+    use.processes.erase(again.begin(), again.end());
+    list.push_back(std::move(use));
+  }
+  return list;
+}
+
+bool IsExcess(const SliceUse& use) {
+  constexpr uint64_t kPart = 32;
+  const uint64_t slack = std::max(use.limit.count / kPart, MebiBytes(128).count);
+  return use.used.count > use.limit.count + slack;
+}
+
+std::vector<Excess> ExcessMonitor::Update(std::vector<SliceUse> uses) {
+  std::map<Key, unsigned> rounds;
+  std::vector<Excess> found;
+  for (SliceUse& use : uses) {
+    if (!IsExcess(use)) {
+      continue;
+    }
+    const Key key = std::tuple_cat(NameOfContainer(use.user), std::tuple(use.device_uuid));
+    const auto before = rounds_.find(key);
+    const unsigned count = before == rounds_.end() ? 1 : before->second + 1;
+    rounds[key] = count;
+    found.push_back({.use = std::move(use), .rounds = count});
+  }
+  rounds_ = std::move(rounds);
+  return found;
+}
+
+}  // namespace kgpu::share

@@ -1,0 +1,136 @@
+#include "src/node/share/excess.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/node/pools/test_node.h"
+
+namespace kgpu::share {
+namespace {
+
+using pools::TestGpuName;
+using pools::TestMigName;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class ExcessTest : public ::testing::Test {
+ protected:
+  ExcessTest() : snapshot_(pools::TestNode(2)) {
+    for (device::Gpu& gpu : snapshot_.gpus) {
+      gpu.usable_memory = GibiBytes(79);
+      samples_.gpus.emplace_back().uuid = gpu.uuid;
+    }
+    Configure("pools:\n- devices: all\n  share: {by: memory, size: 20Gi, onExcess: kill}\n");
+  }
+  void Configure(std::string_view config) {
+    assignment_ = pools::AssignDevices(snapshot_, pools::TestConfig(config));
+  }
+  static pods::Container Container(std::string_view pod, std::string_view container = "c") {
+    return {.pod_namespace = "n", .pod = std::string(pod), .container = std::string(container)};
+  }
+  void Hold(std::string_view pod, const std::string& slot, std::string_view container = "c") {
+    pods_.devices.push_back(
+        {.resource = "nvidia.com/gpu-20gi", .device_id = slot, .user = Container(pod, container)});
+  }
+  device::ProcessSample& Run(size_t gpu, uint32_t pid, const pods::Container& container,
+                             double gibi) {
+    pods_.processes[pid] = container;
+    device::ProcessSample& process = samples_.gpus.at(gpu).processes.emplace_back();
+    process.pid = pid;
+    process.memory = Bytes{static_cast<uint64_t>(gibi * (1 << 30))};
+    return process;
+  }
+  std::vector<SliceUse> Uses() const {
+    return SliceUsesOf(
+        {.assignment = assignment_, .snapshot = snapshot_, .samples = samples_, .pods = pods_});
+  }
+
+  device::Snapshot snapshot_;
+  pools::Assignment assignment_;
+  device::SampleSet samples_;
+  pods::PodMap pods_;
+};
+
+TEST_F(ExcessTest, AllProcessesOfAContainerCountTogether) {
+  Hold("a", TestGpuName(0) + "::0");
+  Hold("a", TestGpuName(0) + "::1");
+  Hold("b", TestGpuName(0) + "::2");
+  Run(0, 10, Container("a"), 15);
+  Run(0, 11, Container("a"), 16);
+  Run(0, 12, Container("b"), 1);
+  Run(0, 13, Container("elsewhere"), 30);
+  Run(1, 14, Container("a"), 50);  // a GPU of which it has nothing
+  const std::vector<SliceUse> uses = Uses();
+  ASSERT_EQ(uses.size(), 2U);
+  EXPECT_EQ(uses[0].user.pod, "a");
+  EXPECT_EQ(uses[0].limit, GibiBytes(40));
+  EXPECT_EQ(uses[0].used, GibiBytes(31));
+  EXPECT_THAT(uses[0].processes, ElementsAre(10, 11));
+  EXPECT_EQ(uses[0].on_excess, config::OnExcess::kKill);
+  EXPECT_FALSE(IsExcess(uses[0]));
+  EXPECT_EQ(uses[1].used, GibiBytes(1));
+}
+
+TEST_F(ExcessTest, MigDevicesAreDevicesOfTheirOwn) {
+  pools::AddTestMig(snapshot_, 0, {"3g.40gb", "3g.40gb"});
+  for (device::MigDevice& mig : snapshot_.gpus[0].mig_devices) {
+    mig.memory = GibiBytes(39);
+    mig.gpu_instance = mig.index + 1;
+  }
+  Configure("pools:\n- devices: {mig: 3g.40gb}\n  share: {by: memory, size: 10Gi}\n");
+  Hold("a", TestMigName(0, 1) + "::0");
+  Run(0, 10, Container("a"), 12).gpu_instance = 2;
+  Run(0, 11, Container("a"), 12).gpu_instance = 1;
+  const std::vector<SliceUse> uses = Uses();
+  ASSERT_EQ(uses.size(), 1U);
+  EXPECT_EQ(uses[0].used, GibiBytes(12));
+  EXPECT_TRUE(IsExcess(uses[0]));
+}
+
+TEST_F(ExcessTest, AProcessOfAPodCountsForItsOnlyContainerWithTheDevice) {
+  Hold("a", TestGpuName(0) + "::0");
+  Run(0, 10, Container("a", ""), 5);
+  ASSERT_EQ(Uses().size(), 1U);
+  EXPECT_EQ(Uses()[0].used, GibiBytes(5));
+  Hold("a", TestGpuName(0) + "::1", "sidecar");
+  for (const SliceUse& use : Uses()) {
+    EXPECT_EQ(use.used, Bytes{}) << "nobody knows which of the two it is";
+  }
+}
+
+TEST_F(ExcessTest, WholeGpusHaveNoLimit) {
+  Configure("pools:\n- devices: all\n");
+  Hold("a", TestGpuName(0));
+  Run(0, 10, Container("a"), 79);
+  EXPECT_THAT(Uses(), IsEmpty());
+}
+
+TEST_F(ExcessTest, WhatTheDriverNeedsForItselfIsNoExcess) {
+  SliceUse use{.limit = GibiBytes(20), .used = GibiBytes(20)};
+  EXPECT_FALSE(IsExcess(use));
+  use.used.count += MebiBytes(640).count;
+  EXPECT_FALSE(IsExcess(use));
+  use.used.count += 1;
+  EXPECT_TRUE(IsExcess(use));
+  use = {.limit = GibiBytes(1), .used = MebiBytes(1'024 + 128)};
+  EXPECT_FALSE(IsExcess(use));
+}
+
+TEST_F(ExcessTest, RoundsAreCountedWhileItGoesOn) {
+  ExcessMonitor monitor;
+  const SliceUse good{.user = Container("a"), .device_uuid = "g", .limit = GibiBytes(1)};
+  SliceUse bad = good;
+  bad.used = GibiBytes(2);
+  for (unsigned round = 1; round <= 3; ++round) {
+    const auto found = monitor.Update({bad});
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].rounds, round);
+  }
+  EXPECT_THAT(monitor.Update({good}), IsEmpty());
+  EXPECT_EQ(monitor.Update({bad}).at(0).rounds, 1U);
+  EXPECT_THAT(monitor.Update({}), IsEmpty());
+  EXPECT_EQ(monitor.Update({bad}).at(0).rounds, 1U);
+}
+
+}  // namespace
+}  // namespace kgpu::share

@@ -1,0 +1,34 @@
+#include "src/node/share/slice_paths.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kgpu::share {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(SlicePathsTest, FileNamesHaveNoSeparators) {
+  EXPECT_EQ(FileOfSlot("GPU-5d::3", kLimitsName), "GPU-5d_3.limits");
+  EXPECT_EQ(FileOfSlot("MIG-GPU-5d/1/0::12", kLedgerName), "MIG-GPU-5d_1_0_12.ledger");
+}
+
+TEST(SlicePathsTest, OnlyLedgersCanBeWritten) {
+  const SlicePaths paths{.folder = "/var/lib/kgpu/share", .library = "libkgpu-share-1.so"};
+  const std::vector<std::string> slots = {"GPU-a::0", "GPU-b::1"};
+  const auto mount = [](const char* container, const char* host, bool is_read_only = true) {
+    return SliceMount{container, host, is_read_only};
+  };
+  EXPECT_THAT(
+      MountsOf(paths, slots),
+      ElementsAre(
+          mount("/usr/lib/kgpu/libkgpu-share.so", "/var/lib/kgpu/share/libkgpu-share-1.so"),
+          mount("/etc/ld.so.preload", "/var/lib/kgpu/share/ld.so.preload"),
+          mount("/usr/lib/kgpu/slots/0/limits", "/var/lib/kgpu/share/GPU-a_0.limits"),
+          mount("/usr/lib/kgpu/slots/0/ledger", "/var/lib/kgpu/share/GPU-a_0.ledger", false),
+          mount("/usr/lib/kgpu/slots/1/limits", "/var/lib/kgpu/share/GPU-b_1.limits"),
+          mount("/usr/lib/kgpu/slots/1/ledger", "/var/lib/kgpu/share/GPU-b_1.ledger", false)));
+}
+
+}  // namespace
+}  // namespace kgpu::share

@@ -1,0 +1,122 @@
+#include "src/preload/hook.h"
+
+namespace kgpu::preload {
+
+namespace cu = cuda_api;
+
+Result Begin(int account, uint64_t bytes) {
+  if (CurrentProcess() == nullptr) {
+    return cu::kOutOfMemory;
+  }
+  Result charged = ChargeFirstContext(account);
+  if (charged == cu::kSuccess) {
+    charged = Charge(account, bytes);
+  }
+  if (charged == cu::kOutOfMemory && account >= 0) {
+    // Pools may hold memory that nobody uses.
+    TrimPools(account);
+    charged = Charge(account, bytes);
+  }
+  return charged;
+}
+
+void End(const Record& record, Result result) {
+  if (result != cu::kSuccess) {
+    GiveBack(static_cast<int>(record.device), record.size);
+    return;
+  }
+  // Without memory for a record, it stays charged until the process ends: the safe side.
+  (void)Remember(record);
+}
+
+bool TakeRecord(Kind kind, uint64_t key, Record* record) {
+  return TakeFirst({kind, kind}, key, record);
+}
+
+bool TakeFirst(const KindPair& kinds, uint64_t key, Record* record) {
+  Process* process = key == 0 ? nullptr : CurrentProcess();
+  if (process == nullptr) {
+    return false;
+  }
+  const Guard guard(process->lock);
+  return process->records.Take(kinds.first, key, record) ||
+         (kinds.second != kinds.first && process->records.Take(kinds.second, key, record));
+}
+
+void PutBack(const Record& record) {
+  (void)Remember(record);
+}
+
+void Settle(const Record& record) {
+  if (record.kind == Kind::kLinear && record.extent != 0) {  // offered under that name
+    Account* ledger = LedgerOf(static_cast<int>(record.device));
+    if (ledger != nullptr) {
+      ledger->Withdraw(record.extent);
+    }
+  }
+  GiveBack(static_cast<int>(record.device), record.size);
+}
+
+bool Remember(const Record& record) {
+  Process* process = CurrentProcess();
+  const Guard guard(process->lock);
+  return process->records.Add(record);
+}
+
+void ForgetContext(uint64_t context) {
+  Process* process = CurrentProcess();
+  if (process == nullptr || context == 0) {
+    return;
+  }
+  uint64_t bytes[kMaxSlots] = {};
+  {
+    const Guard guard(process->lock);
+    process->records.RemoveIf([&](const Record& record) {
+      const bool is_its =
+          record.owner == context && (record.kind == Kind::kLinear || record.kind == Kind::kHost ||
+                                      record.kind == Kind::kArray || record.kind == Kind::kOpened ||
+                                      record.kind == Kind::kReserve);
+      bytes[record.device] += is_its ? record.size : 0;
+      return is_its;
+    });
+  }
+  for (uint32_t account = 0; account < kMaxSlots; ++account) {
+    GiveBack(static_cast<int>(account), bytes[account]);
+  }
+}
+
+void Adjust(int account, uint64_t before, uint64_t after) {
+  after > before ? ChargeAnyway(account, after - before) : GiveBack(account, before - after);
+}
+
+uint64_t NameOf(const void* bytes, size_t size) {
+  uint64_t name = 0xcbf29ce484222325;
+  for (size_t at = 0; at < size; ++at) {
+    name = (name ^ static_cast<const unsigned char*>(bytes)[at]) * 0x100000001b3;
+  }
+  return name | 1;
+}
+
+uint64_t SizeAt(uint64_t pointer) {
+  auto* get = Helper<cu::MemGetAddressRangeFn>(kMemGetAddressRange);
+  cu::DevicePointer base = 0;
+  size_t size = 0;
+  return get != nullptr && get(&base, &size, pointer) == cu::kSuccess ? size : 0;
+}
+
+uint64_t Times(uint64_t one, uint64_t other) {
+  uint64_t product = 0;
+  return __builtin_mul_overflow(one, other, &product) ? UINT64_MAX : product;
+}
+
+uint64_t Plus(uint64_t one, uint64_t other) {
+  uint64_t sum = 0;
+  return __builtin_add_overflow(one, other, &sum) ? UINT64_MAX : sum;
+}
+
+uint64_t RoundUp(uint64_t value, uint64_t step) {
+  const uint64_t sum = Plus(value, step - 1);
+  return sum == UINT64_MAX ? sum : sum / step * step;
+}
+
+}  // namespace kgpu::preload

@@ -1,0 +1,327 @@
+// Memory without an address of its own, and the addresses it is mapped at.
+#include "src/preload/hook.h"
+
+namespace cu = kgpu::cuda_api;
+
+// A record of such memory: `uses` counts the handles of this process, `extent` its mappings. The
+// driver frees it when there is neither. `is_mine` is 0 for what another process has made.
+namespace kgpu::preload {
+namespace {
+
+constexpr int kMaxUnmapped = 1 << 20;  // mappings that one call takes away
+
+int AccountOfLocation(const cu::Location& location) {
+  if (location.type == cu::kLocationDevice) {
+    return AccountOf(location.id);
+  }
+  const int account = CurrentAccount();
+  return account < 0 || IsPinnedCounted(account) ? account : kUnlimited;
+}
+
+uint64_t OfferOf(uint64_t size) {
+  return NameOf(&size, sizeof(size));
+}
+
+void WithdrawOffer(const Record& record) {
+  Account* ledger = record.is_mine == 0 || record.owner == 0
+                        ? nullptr
+                        : LedgerOf(static_cast<int>(record.device));
+  if (ledger != nullptr) {
+    ledger->Withdraw(record.owner);
+  }
+}
+
+// Drops one use or mapping, and gives back what neither has any more.
+void Drop(uint64_t handle, bool is_mapping) {
+  Process* process = CurrentProcess();
+  Record record{};
+  bool is_gone = false;
+  {
+    const Guard guard(process->lock);
+    Record* found = process->records.Find(Kind::kPhysical, handle);
+    if (found == nullptr) {
+      return;
+    }
+    if (is_mapping) {
+      found->extent -= found->extent > 0 ? 1 : 0;
+    } else {
+      found->uses -= found->uses > 0 ? 1 : 0;
+    }
+    is_gone = found->uses == 0 && found->extent == 0;
+    if (is_gone) {
+      record = *found;
+      (void)process->records.Take(Kind::kPhysical, handle, &record);
+    }
+  }
+  if (!is_gone) {
+    return;
+  }
+  WithdrawOffer(record);
+  GiveBack(static_cast<int>(record.device), record.size);
+}
+
+// The last use of unmapped memory is taken out beforehand: as soon as the driver has freed it, the
+// handle may be that of something new.
+Result Release(cu::AllocationHandle handle) {
+  Process* process = CurrentProcess();
+  Record record{};
+  bool is_last = false;
+  if (process != nullptr) {
+    const Guard guard(process->lock);
+    const Record* found = process->records.Find(Kind::kPhysical, handle);
+    is_last = found != nullptr && found->uses <= 1 && found->extent == 0 &&
+              process->records.Take(Kind::kPhysical, handle, &record);
+  }
+  const Result result = KGPU_CALL_REAL(MemReleaseFn, cuMemRelease, handle);
+  if (!is_last) {
+    if (result == cu::kSuccess && process != nullptr) {
+      Drop(handle, false);
+    }
+    return result;
+  }
+  if (result != cu::kSuccess) {
+    PutBack(record);
+    return result;
+  }
+  WithdrawOffer(record);
+  Settle(record);
+  return result;
+}
+
+void Retain(uint64_t handle) {
+  Process* process = CurrentProcess();
+  if (process == nullptr) {
+    return;
+  }
+  const Guard guard(process->lock);
+  Record* found = process->records.Find(Kind::kPhysical, handle);
+  if (found != nullptr) {
+    ++found->uses;
+  }
+}
+
+Result Create(cu::AllocationHandle* handle, size_t size, const cu::AllocationProperties* properties,
+              uint64_t flags) {
+  const int account = properties == nullptr ? kUnlimited : AccountOfLocation(properties->location);
+  return Allocate(account, Kind::kPhysical, size, 0, [&](uint64_t* key) {
+    const Result result = KGPU_CALL_REAL(MemCreateFn, cuMemCreate, handle, size, properties, flags);
+    *key = result == cu::kSuccess ? *handle : 0;
+    return result;
+  });
+}
+
+// Of other processes' memory, the size is known when it is mapped.
+Result ChargeImported(uint64_t handle, uint64_t end) {
+  Process* process = CurrentProcess();
+  if (process == nullptr) {
+    return cu::kOutOfMemory;
+  }
+  int account = kUnlimited;
+  uint64_t missing = 0;
+  {
+    const Guard guard(process->lock);
+    const Record* found = process->records.Find(Kind::kPhysical, handle);
+    if (found != nullptr && found->is_mine == 0 && found->size < end) {
+      account = static_cast<int>(found->device);
+      missing = end - found->size;
+    }
+  }
+  Account* ledger = missing == 0 ? nullptr : LedgerOf(account);
+  if (missing == 0 || (ledger != nullptr && ledger->IsOffered(OfferOf(end)))) {
+    return cu::kSuccess;
+  }
+  const Result charged = Charge(account, missing);
+  if (charged == cu::kSuccess) {
+    const Guard guard(process->lock);
+    Record* found = process->records.Find(Kind::kPhysical, handle);
+    if (found != nullptr) {
+      found->size += missing;
+    }
+  }
+  return charged;
+}
+
+Result Map(cu::DevicePointer pointer, size_t size, size_t offset, cu::AllocationHandle handle,
+           uint64_t flags) {
+  Result result = ChargeImported(handle, Plus(size, offset));
+  if (result != cu::kSuccess) {
+    return result;
+  }
+  result = KGPU_CALL_REAL(MemMapFn, cuMemMap, pointer, size, offset, handle, flags);
+  if (result != cu::kSuccess) {
+    return result;
+  }
+  Process* process = CurrentProcess();
+  const Guard guard(process->lock);
+  Record* found = process->records.Find(Kind::kPhysical, handle);
+  if (found != nullptr) {
+    ++found->extent;
+    // Without memory for the record, the handle stays charged until the process ends.
+    (void)process->records.Add({.kind = Kind::kMapping,
+                                .device = found->device,
+                                .key = pointer,
+                                .size = 0,
+                                .owner = handle,
+                                .extent = size,
+                                .uses = 1,
+                                .is_mine = 1});
+  }
+  return result;
+}
+
+Result Unmap(cu::DevicePointer pointer, size_t size) {
+  const Result result = KGPU_CALL_REAL(MemUnmapFn, cuMemUnmap, pointer, size);
+  Process* process = result == cu::kSuccess ? CurrentProcess() : nullptr;
+  const cu::DevicePointer end = Plus(pointer, size);
+  for (int count = 0; process != nullptr && pointer < end && count < kMaxUnmapped; ++count) {
+    Record mapping{};
+    bool is_found = false;
+    {
+      const Guard guard(process->lock);
+      is_found = process->records.Take(Kind::kMapping, pointer, &mapping);
+    }
+    if (!is_found || mapping.extent == 0) {
+      break;
+    }
+    pointer += mapping.extent;
+    Drop(mapping.owner, true);
+  }
+  return result;
+}
+
+void Export(cu::AllocationHandle handle) {
+  Process* process = CurrentProcess();
+  if (process == nullptr) {
+    return;
+  }
+  uint64_t size = 0;
+  int account = kUnlimited;
+  {
+    const Guard guard(process->lock);
+    Record* found = process->records.Find(Kind::kPhysical, handle);
+    if (found == nullptr || found->is_mine == 0) {
+      return;
+    }
+    size = found->size;
+    account = static_cast<int>(found->device);
+    found->owner = OfferOf(size);
+  }
+  Account* ledger = LedgerOf(account);
+  if (ledger != nullptr) {
+    ledger->Offer(OfferOf(size), size);
+  }
+}
+
+Result Import(cu::AllocationHandle* handle, void* from, cu::HandleType type) {
+  const Result result = KGPU_CALL_REAL(MemImportFromShareableHandleFn,
+                                       cuMemImportFromShareableHandle, handle, from, type);
+  if (result != cu::kSuccess) {
+    return result;
+  }
+  auto* get = Helper<cu::MemGetAllocationPropertiesFn>(kMemGetAllocationProperties);
+  cu::AllocationProperties properties{};
+  const bool has_place = get != nullptr && get(&properties, *handle) == cu::kSuccess;
+  const int account = has_place ? AccountOfLocation(properties.location) : CurrentAccount();
+  if (account < 0) {
+    return result;
+  }
+  Process* process = CurrentProcess();
+  {
+    const Guard guard(process->lock);
+    Record* found = process->records.Find(Kind::kPhysical, *handle);
+    if (found != nullptr) {  // our own, or imported before
+      ++found->uses;
+      return result;
+    }
+  }
+  if (!Remember({.kind = Kind::kPhysical,
+                 .device = static_cast<uint32_t>(account),
+                 .key = *handle,
+                 .size = 0,
+                 .owner = 0,
+                 .extent = 0,
+                 .uses = 1,
+                 .is_mine = 0})) {
+    (void)KGPU_CALL_REAL(MemReleaseFn, cuMemRelease, *handle);
+    return cu::kOutOfMemory;
+  }
+  return result;
+}
+
+// CUarrayMapInfo: an array that is mapped piece by piece.
+struct ArrayMapInfo {
+  uint32_t resource_type;
+  uint64_t resource;
+  uint32_t subresource_type;
+  uint64_t subresource[4];
+  uint32_t operation;  // 1: map
+  uint32_t handle_type;
+  uint64_t handle;
+  uint64_t offset;
+  uint32_t device_mask;
+  uint32_t flags;
+  uint32_t reserved[2];
+};
+static_assert(sizeof(ArrayMapInfo) == 96);
+
+// Nothing says when the last piece of a handle is unmapped: it is charged until the process ends.
+Result MapArray(HookId id, ArrayMapInfo* infos, unsigned count, cu::Stream stream) {
+  using MapArrayFn = Result(ArrayMapInfo * infos, unsigned count, cu::Stream stream);
+  const Result result = CallReal<MapArrayFn>(id, infos, count, stream);
+  Process* process = result == cu::kSuccess ? CurrentProcess() : nullptr;
+  for (unsigned at = 0; process != nullptr && at < count; ++at) {
+    const Guard guard(process->lock);
+    Record* found = process->records.Find(Kind::kPhysical, infos[at].handle);
+    if (infos[at].operation == 1 && found != nullptr) {
+      ++found->extent;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+}  // namespace kgpu::preload
+
+using namespace kgpu::preload;  // NOLINT(google-build-using-namespace): what follows is C
+
+KGPU_STAND_IN cuMemCreate(cu::AllocationHandle* handle, size_t size,
+                          const cu::AllocationProperties* properties, uint64_t flags) {
+  return Create(handle, size, properties, flags);
+}
+KGPU_STAND_IN cuMemRelease(cu::AllocationHandle handle) {
+  return Release(handle);
+}
+KGPU_STAND_IN cuMemMap(cu::DevicePointer pointer, size_t size, size_t offset,
+                       cu::AllocationHandle handle, uint64_t flags) {
+  return Map(pointer, size, offset, handle, flags);
+}
+KGPU_STAND_IN cuMemUnmap(cu::DevicePointer pointer, size_t size) {
+  return Unmap(pointer, size);
+}
+KGPU_STAND_IN cuMemMapArrayAsync(ArrayMapInfo* infos, unsigned count, cu::Stream stream) {
+  return MapArray(k_cuMemMapArrayAsync, infos, count, stream);
+}
+KGPU_STAND_IN cuMemMapArrayAsync_ptsz(ArrayMapInfo* infos, unsigned count, cu::Stream stream) {
+  return MapArray(k_cuMemMapArrayAsync_ptsz, infos, count, stream);
+}
+KGPU_STAND_IN cuMemExportToShareableHandle(void* shareable, cu::AllocationHandle handle,
+                                           cu::HandleType type, uint64_t flags) {
+  const Result result = KGPU_CALL_REAL(MemExportToShareableHandleFn, cuMemExportToShareableHandle,
+                                       shareable, handle, type, flags);
+  if (result == cu::kSuccess) {
+    Export(handle);
+  }
+  return result;
+}
+KGPU_STAND_IN cuMemImportFromShareableHandle(cu::AllocationHandle* handle, void* from,
+                                             cu::HandleType type) {
+  return Import(handle, from, type);
+}
+KGPU_STAND_IN cuMemRetainAllocationHandle(cu::AllocationHandle* handle, void* pointer) {
+  const Result result =
+      KGPU_CALL_REAL(MemRetainAllocationHandleFn, cuMemRetainAllocationHandle, handle, pointer);
+  if (result == cu::kSuccess) {
+    Retain(*handle);
+  }
+  return result;
+}

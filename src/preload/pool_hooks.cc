@@ -1,0 +1,222 @@
+// Memory in the order of a stream, and the pools that it comes from.
+#include "src/preload/pools.h"
+
+#include <initializer_list>
+
+namespace cu = kgpu::cuda_api;
+
+namespace kgpu::preload {
+namespace {
+
+struct PoolRequest {
+  cu::MemoryPool pool;
+  cu::DevicePointer* pointer;
+  size_t size;
+  cu::Stream stream;
+};
+
+// The pool grew by more than was asked for, and over the limit.
+Result Undo(const PoolRequest& request) {
+  (void)KGPU_CALL_REAL(MemFreeAsyncFn, cuMemFreeAsync, *request.pointer, request.stream);
+  (void)KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize, request.stream);
+  (void)KGPU_CALL_REAL(MemPoolTrimToFn, cuMemPoolTrimTo, request.pool, size_t{0});
+  (void)SyncPool(request.pool, 0);
+  *request.pointer = 0;
+  return cu::kOutOfMemory;
+}
+
+// The pool is charged, by what the driver reserves for it; the pointer is remembered for the case
+// that the pool is destroyed first.
+template <typename Call>
+Result AllocateFromPool(const PoolRequest& request, Call&& call) {
+  const PoolFacts facts = FactsOf(request.pool);
+  if (facts.account == kUnlimited) {
+    return call();
+  }
+  uint64_t ahead = facts.account < 0 || SpareOf(request.pool) >= request.size ? 0 : request.size;
+  const Result begun = Begin(facts.account, ahead);
+  if (begun != cu::kSuccess) {
+    return begun;
+  }
+  const Result result = call();
+  Record record{.kind = Kind::kPooled,
+                .device = static_cast<uint32_t>(facts.account),
+                .key = result == cu::kSuccess ? *request.pointer : 0,
+                .size = 0,
+                .owner = reinterpret_cast<uint64_t>(request.pool),
+                .extent = 0,
+                .uses = 1,
+                .is_mine = 1};
+  End(record, result);
+  if (result == cu::kSuccess) {
+    CountPooled(record.owner, true);
+  }
+  const bool is_within = SyncPool(request.pool, ahead);
+  if (result == cu::kSuccess && !is_within) {
+    if (TakeRecord(Kind::kPooled, record.key, &record)) {
+      Settle(record);
+      CountPooled(record.owner, false);
+    }
+    return Undo(request);
+  }
+  return result;
+}
+
+template <typename Call>
+Result FreeInOrder(cu::DevicePointer pointer, Call&& call) {
+  Record record{};
+  bool is_found = false;
+  for (const Kind kind : {Kind::kPooled, Kind::kLinear, Kind::kOpened}) {
+    is_found = is_found || TakeRecord(kind, pointer, &record);
+  }
+  const Result result = call();
+  if (is_found) {
+    result == cu::kSuccess ? Settle(record) : PutBack(record);
+  }
+  if (result == cu::kSuccess && record.kind == Kind::kPooled) {
+    CountPooled(record.owner, false);
+  }
+  NotePoolChange();
+  return result;
+}
+
+template <typename Call>
+Result CreatePool(cu::MemoryPool* pool, const cu::PoolProperties* properties, Call&& call) {
+  PoolFacts facts{.account = kUnlimited, .device = -1};
+  if (properties != nullptr && properties->location.type == cu::kLocationDevice) {
+    facts = {.account = AccountOf(properties->location.id), .device = properties->location.id};
+  }
+  if (facts.account == kRefused) {
+    return Charge(kRefused, 0);
+  }
+  const Result result = call();
+  if (result == cu::kSuccess && !RememberPool(*pool, facts)) {
+    (void)KGPU_CALL_REAL(MemPoolDestroyFn, cuMemPoolDestroy, *pool);
+    return cu::kOutOfMemory;
+  }
+  return result;
+}
+
+// Memory of a pool of another process. Whoever of this container has exported it pays for it.
+Result ImportPointer(cu::DevicePointer* pointer, cu::MemoryPool pool, cu::PoolPointerExport* data) {
+  const int account = CurrentAccount();
+  const Result result =
+      KGPU_CALL_REAL(MemPoolImportPointerFn, cuMemPoolImportPointer, pointer, pool, data);
+  Account* ledger = result == cu::kSuccess ? LedgerOf(account) : nullptr;
+  if (ledger == nullptr || ledger->IsOffered(NameOf(data, sizeof(*data)))) {
+    return result;
+  }
+  const uint64_t size = SizeAt(*pointer);
+  const Result charged =
+      Allocate(account, Kind::kOpened, size, CurrentContext(), [&](uint64_t* key) {
+        *key = *pointer;
+        return cu::kSuccess;
+      });
+  if (charged != cu::kSuccess) {
+    (void)KGPU_CALL_REAL(MemFreeFn, cuMemFree_v2, *pointer);
+    *pointer = 0;
+  }
+  return charged;
+}
+
+Result AllocateAsync(HookId id, cu::DevicePointer* pointer, size_t size, cu::Stream stream) {
+  return AllocateFromPool(
+      {.pool = CurrentPool(), .pointer = pointer, .size = size, .stream = stream},
+      [&] { return CallReal<cu::MemAllocAsyncFn>(id, pointer, size, stream); });
+}
+
+Result AllocateFromPoolAsync(HookId id, cu::DevicePointer* pointer, size_t size,
+                             cu::MemoryPool pool, cu::Stream stream) {
+  return AllocateFromPool({.pool = pool, .pointer = pointer, .size = size, .stream = stream}, [&] {
+    return CallReal<cu::MemAllocFromPoolAsyncFn>(id, pointer, size, pool, stream);
+  });
+}
+
+// Pools return memory to the driver when the host waits for the device.
+Result AfterWait(Result result) {
+  RefreshPools();
+  return result;
+}
+
+}  // namespace
+}  // namespace kgpu::preload
+
+using namespace kgpu::preload;  // NOLINT(google-build-using-namespace): what follows is C
+
+KGPU_STAND_IN cuMemAllocAsync(cu::DevicePointer* pointer, size_t size, cu::Stream stream) {
+  return AllocateAsync(k_cuMemAllocAsync, pointer, size, stream);
+}
+KGPU_STAND_IN cuMemAllocAsync_ptsz(cu::DevicePointer* pointer, size_t size, cu::Stream stream) {
+  return AllocateAsync(k_cuMemAllocAsync_ptsz, pointer, size, stream);
+}
+KGPU_STAND_IN cuMemAllocFromPoolAsync(cu::DevicePointer* pointer, size_t size, cu::MemoryPool pool,
+                                      cu::Stream stream) {
+  return AllocateFromPoolAsync(k_cuMemAllocFromPoolAsync, pointer, size, pool, stream);
+}
+KGPU_STAND_IN cuMemAllocFromPoolAsync_ptsz(cu::DevicePointer* pointer, size_t size,
+                                           cu::MemoryPool pool, cu::Stream stream) {
+  return AllocateFromPoolAsync(k_cuMemAllocFromPoolAsync_ptsz, pointer, size, pool, stream);
+}
+KGPU_STAND_IN cuMemFreeAsync(cu::DevicePointer pointer, cu::Stream stream) {
+  return FreeInOrder(
+      pointer, [&] { return KGPU_CALL_REAL(MemFreeAsyncFn, cuMemFreeAsync, pointer, stream); });
+}
+KGPU_STAND_IN cuMemFreeAsync_ptsz(cu::DevicePointer pointer, cu::Stream stream) {
+  return FreeInOrder(pointer, [&] {
+    return KGPU_CALL_REAL(MemFreeAsyncFn, cuMemFreeAsync_ptsz, pointer, stream);
+  });
+}
+
+KGPU_STAND_IN cuMemPoolCreate(cu::MemoryPool* pool, const cu::PoolProperties* properties) {
+  return CreatePool(pool, properties, [&] {
+    return KGPU_CALL_REAL(MemPoolCreateFn, cuMemPoolCreate, pool, properties);
+  });
+}
+KGPU_STAND_IN cuMemPoolDestroy(cu::MemoryPool pool) {
+  const Result result = KGPU_CALL_REAL(MemPoolDestroyFn, cuMemPoolDestroy, pool);
+  if (result == cu::kSuccess && CurrentProcess() != nullptr) {
+    ForgetPool(pool);
+  }
+  return result;
+}
+KGPU_STAND_IN cuMemPoolTrimTo(cu::MemoryPool pool, size_t bytes_to_keep) {
+  const Result result = KGPU_CALL_REAL(MemPoolTrimToFn, cuMemPoolTrimTo, pool, bytes_to_keep);
+  NotePoolChange();
+  return AfterWait(result);
+}
+KGPU_STAND_IN cuMemPoolImportFromShareableHandle(cu::MemoryPool* pool, void* handle,
+                                                 cu::HandleType type, uint64_t flags) {
+  return CreatePool(pool, nullptr, [&] {
+    return KGPU_CALL_REAL(MemPoolImportFromShareableHandleFn, cuMemPoolImportFromShareableHandle,
+                          pool, handle, type, flags);
+  });
+}
+KGPU_STAND_IN cuMemPoolExportPointer(cu::PoolPointerExport* data, cu::DevicePointer pointer) {
+  const Result result =
+      KGPU_CALL_REAL(MemPoolExportPointerFn, cuMemPoolExportPointer, data, pointer);
+  Account* ledger = result == cu::kSuccess ? LedgerOf(CurrentAccount()) : nullptr;
+  if (ledger != nullptr) {
+    ledger->Offer(NameOf(data, sizeof(*data)), SizeAt(pointer));
+  }
+  return result;
+}
+KGPU_STAND_IN cuMemPoolImportPointer(cu::DevicePointer* pointer, cu::MemoryPool pool,
+                                     cu::PoolPointerExport* data) {
+  return ImportPointer(pointer, pool, data);
+}
+
+KGPU_STAND_IN cuStreamSynchronize(cu::Stream stream) {
+  return AfterWait(KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize, stream));
+}
+KGPU_STAND_IN cuStreamSynchronize_ptsz(cu::Stream stream) {
+  return AfterWait(KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize_ptsz, stream));
+}
+KGPU_STAND_IN cuEventSynchronize(cu::Event event) {
+  return AfterWait(KGPU_CALL_REAL(EventSynchronizeFn, cuEventSynchronize, event));
+}
+KGPU_STAND_IN cuCtxSynchronize() {
+  return AfterWait(KGPU_CALL_REAL(CtxSynchronizeFn, cuCtxSynchronize));
+}
+KGPU_STAND_IN cuCtxSynchronize_v2(cu::Context context) {
+  return AfterWait(KGPU_CALL_REAL(CtxDestroyFn, cuCtxSynchronize_v2, context));
+}

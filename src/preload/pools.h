@@ -1,0 +1,35 @@
+// What this process is charged for its pools: as much as the driver has reserved for them.
+#pragma once
+
+#include <cstdint>
+
+#include "src/preload/hook.h"
+
+namespace kgpu::preload {
+
+// A pool as it is charged.
+struct PoolFacts {
+  int account;  // kUnlimited: its memory is not of a slot, or others are charged
+  cuda_api::Device device;
+};
+
+// The pool's facts; a pool of which we have not heard is looked for among those of the devices.
+PoolFacts FactsOf(cuda_api::MemoryPool pool);
+bool RememberPool(cuda_api::MemoryPool pool, const PoolFacts& facts);
+// The pool of cuMemAllocAsync; null if there is none.
+cuda_api::MemoryPool CurrentPool();
+// Bytes that the pool has reserved and nobody uses.
+uint64_t SpareOf(cuda_api::MemoryPool pool);
+// Brings the charge to what the pool has reserved; `charged` bytes were charged beforehand. Returns
+// whether the sum is within the limit.
+bool SyncPool(cuda_api::MemoryPool pool, uint64_t charged);
+// The pool is gone, but stays charged as long as something that was allocated from it lives.
+void ForgetPool(cuda_api::MemoryPool pool);
+// Counts what lives of a pool. After the last of a destroyed one, its charge is given back.
+void CountPooled(uint64_t pool, bool is_new);
+
+// Memory that the driver has reserved for graphs of the device, beside `charged` bytes beforehand.
+void SyncGraphMemory(cuda_api::Device device, uint64_t charged);
+uint64_t GraphMemory(cuda_api::Device device, cuda_api::GraphMemoryAttribute attribute);
+
+}  // namespace kgpu::preload

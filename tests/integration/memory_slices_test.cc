@@ -1,0 +1,97 @@
+// Memory slices as the kubelet and containers get them, and devices whose pool changes while pods
+// hold them.
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/integration/agent_fixture.h"
+
+namespace kgpu::integration {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr const char* kSlices = "nvidia.com/gpu-4gi";
+
+class MemorySlices : public AgentFixture {
+ protected:
+  void Write(const std::string& pools) const {
+    node_->host().dir().WriteFile(
+        "config.yaml", fmt::format("apiVersion: kgpu.dev/v1\nkind: NodeConfig\nplugin: "
+                                   "{{registration: {}}}\nhealth: {{holdDown: 50ms}}\n{}",
+                                   is_watched() ? "plugin-watcher" : "kubelet-socket", pools));
+  }
+  // Of a container's file; empty if it has none.
+  std::string HostPathOf(const std::string& pod, std::string_view container_path) const {
+    for (const kubelet::BindMount& mount : Container(pod).options.mounts) {
+      if (mount.container_path == container_path) {
+        return mount.host_path;
+      }
+    }
+    return "";
+  }
+  static std::string TextOf(const std::string& path) {
+    const auto root = sys::Root::Open("/");
+    return root.ok() ? root->ReadFile(path).value_or("") : "";
+  }
+};
+
+TEST_P(MemorySlices, AContainerGetsItsLimitWithItsDevice) {
+  // T4s have 16 GiB, of which the driver keeps a part.
+  ASSERT_NO_FATAL_FAILURE(
+      MakeNode({.more_config = "pools:\n- devices: {index: 0}\n  share: {by: memory, size: 4Gi}\n"
+                               "- devices: all\n"}));
+  node_->StartAgent();
+  ASSERT_TRUE(WaitForGpus(3, 3, kSlices));
+  ASSERT_TRUE(WaitForGpus(3, 3));
+  ASSERT_NO_FATAL_FAILURE(RunPod(kubelet::SimplePod("one", kSlices, 1)));
+  EXPECT_EQ(TextOf(HostPathOf("one", "/etc/ld.so.preload")), "/usr/lib/kgpu/libkgpu-share.so\n");
+  const std::string library = HostPathOf("one", "/usr/lib/kgpu/libkgpu-share.so");
+  EXPECT_THAT(TextOf(library).substr(0, 4), StartsWith("\x7f"
+                                                       "ELF"));
+  EXPECT_THAT(TextOf(HostPathOf("one", "/usr/lib/kgpu/slots/0/limits")),
+              HasSubstr("memory 4294967296\n"));
+  EXPECT_TRUE(std::filesystem::exists(HostPathOf("one", "/usr/lib/kgpu/slots/0/ledger")));
+  // Two slices in one container: both limits.
+  ASSERT_NO_FATAL_FAILURE(RunPod(kubelet::SimplePod("two", kSlices, 2)));
+  EXPECT_NE(HostPathOf("two", "/usr/lib/kgpu/slots/1/limits"), "");
+  EXPECT_EQ(HostPathOf("two", "/usr/lib/kgpu/slots/2/limits"), "");
+  EXPECT_NE(HostPathOf("two", "/usr/lib/kgpu/slots/0/ledger"),
+            HostPathOf("one", "/usr/lib/kgpu/slots/0/ledger"));
+  // A whole GPU has none.
+  ASSERT_NO_FATAL_FAILURE(RunPod("whole", 1));
+  EXPECT_EQ(HostPathOf("whole", "/etc/ld.so.preload"), "");
+}
+
+TEST_P(MemorySlices, ADeviceInUseChangesWhenItsPodEnds) {
+  ASSERT_NO_FATAL_FAILURE(StartNode(4));
+  ASSERT_NO_FATAL_FAILURE(RunPod("old", 1));
+  const std::string held = IdsOf("old").at(0);
+  Write("pools:\n- devices: all\n  share: {by: memory, size: 4Gi}\n");
+  // The three idle ones change.
+  EXPECT_TRUE(WaitForGpus(9, 9, kSlices));
+  EXPECT_TRUE(node_->WaitForStatus([&](const boost::json::value& status) {
+    const std::string text = boost::json::serialize(status);
+    return text.find("changes once nobody uses it") != std::string::npos &&
+           text.find("/old holds it") != std::string::npos;
+  }));
+  EXPECT_EQ(kubelet_->FindPod("old")->status.phase, PodPhase::kRunning);
+  ASSERT_OK(kubelet_->RemovePod("old"));
+  EXPECT_TRUE(WaitForGpus(12, 12, kSlices));
+  // Back again, at once for what nobody uses.
+  ASSERT_NO_FATAL_FAILURE(RunPod(kubelet::SimplePod("new", kSlices, 1)));
+  Write("pools:\n- devices: all\n");
+  EXPECT_TRUE(WaitForGpus(3, 3));
+  ASSERT_OK(kubelet_->RemovePod("new"));
+  EXPECT_TRUE(WaitForGpus(4, 4));
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, MemorySlices,
+                         ::testing::Values(Registration::kKubeletSocket,
+                                           Registration::kPluginWatcher),
+                         [](const auto& way) {
+                           return way.param == Registration::kPluginWatcher ? "Watcher" : "Socket";
+                         });
+
+}  // namespace
+}  // namespace kgpu::integration

@@ -1,0 +1,73 @@
+// The file that ships: what it needs, what it exports, what it costs programs that use no GPU.
+#include <gmock/gmock.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+namespace kgpu::share {
+namespace {
+
+std::string Output(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "re");
+  std::string text;
+  char part[4096];
+  for (size_t got = 0; (got = fread(part, 1, sizeof(part), pipe)) > 0;) {
+    text.append(part, got);
+  }
+  EXPECT_EQ(pclose(pipe), 0) << command;
+  return text;
+}
+
+// Versions of glibc since 2.17 would keep it from loading into older images.
+TEST(ShareFileTest, LoadsWithEveryGlibcSince217) {
+  std::istringstream versions(Output("objdump -T " KGPU_SHARE_LIBRARY
+                                     " | grep -o 'GLIBC_[0-9.]*' | sort -u | cut -d_ -f2"));
+  std::string version;
+  int count = 0;
+  for (; std::getline(versions, version); ++count) {
+    int major = 0;
+    int minor = 0;
+    ASSERT_GE(sscanf(version.c_str(), "%d.%d", &major, &minor), 2) << version;
+    EXPECT_LE(major * 1000 + minor, 2017) << version;
+  }
+  EXPECT_GT(count, 0);
+}
+
+TEST(ShareFileTest, NeedsTheCLibraryAlone) {
+  EXPECT_EQ(Output("objdump -p " KGPU_SHARE_LIBRARY " | awk '/NEEDED/ {print $2}'"), "libc.so.6\n");
+}
+
+TEST(ShareFileTest, ExportsNamesOfTheDriverAndTheLoaderOnly) {
+  EXPECT_EQ(
+      Output("nm -D --defined-only " KGPU_SHARE_LIBRARY
+             " | awk '{print $3}' | grep -v '^cu[A-Z]' | sort"),
+      "dlmopen\ndlopen\ndlsym\ndlvsym\nnvmlDeviceGetMemoryInfo\nnvmlDeviceGetMemoryInfo_v2\n");
+}
+
+// The one entry of the array is the compiler's own, which does nothing here.
+TEST(ShareFileTest, HasNoConstructors) {
+  EXPECT_EQ(Output("readelf -d " KGPU_SHARE_LIBRARY " | awk '/INIT_ARRAYSZ/ {print $3}'"), "8\n");
+}
+
+TEST(ShareFileTest, KnowsNoPathButOneFolder) {
+  EXPECT_EQ(Output("strings -n 4 " KGPU_SHARE_LIBRARY " | grep -E '^/' | grep -v '^/proc/'"),
+            "/usr/lib/kgpu/slots/\n");
+}
+
+// Nothing of the environment is read at all.
+TEST(ShareFileTest, ReadsNoEnvironment) {
+  EXPECT_EQ(Output("nm -D --undefined-only " KGPU_SHARE_LIBRARY " | grep -c getenv || true"),
+            "0\n");
+}
+
+// RTLD_NEXT is about the caller: a preloaded wrapper of malloc must find malloc behind itself.
+TEST(ShareFileTest, LeavesOtherLookUpsToTheirCallers) {
+  EXPECT_EQ(Output("LD_PRELOAD=" KGPU_SHARE_LIBRARY
+                   " /bin/sh -c 'printf %s ok' && LD_PRELOAD=" KGPU_SHARE_LIBRARY " /bin/true"),
+            "ok");
+}
+
+}  // namespace
+}  // namespace kgpu::share
