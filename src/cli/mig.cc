@@ -61,6 +61,7 @@ StatusOr<ExitCode> RunMigPlan(const MigOptions& options) {
   if (!options.model.empty()) {
     ASSIGN_OR_RETURN(const ModelPlan made, MakeModelPlan(options));
     std::vector<std::string> names;
+    names.reserve(made.gpus.size());
     for (const mig::GpuState& gpu : made.gpus) {
       names.push_back(gpu.id);
     }

@@ -298,6 +298,7 @@ StatusOr<ModelPlan> MakeModelPlan(const MigOptions& options) {
   for (const mig::Demand& wanted : demand) {
     if (!geometry->Find(wanted.kind.profile)) {
       std::vector<std::string> names;
+      names.reserve(geometry->profiles().size());
       for (const device::MigProfile& profile : geometry->profiles()) {
         names.push_back(profile.name);
       }
@@ -306,7 +307,7 @@ StatusOr<ModelPlan> MakeModelPlan(const MigOptions& options) {
     }
   }
   ASSIGN_OR_RETURN(const auto layouts, PresentLayouts(*geometry, options.have));
-  std::optional<ModelPlan> best;
+  ModelPlan best;
   for (const std::vector<mig::Instance>& instances : layouts) {
     ModelPlan made_plan{.model = model->name, .gpus = {}, .plan = {}};
     for (uint64_t i = 0; i < *count; ++i) {
@@ -314,14 +315,14 @@ StatusOr<ModelPlan> MakeModelPlan(const MigOptions& options) {
     }
     made_plan.gpus.front().instances = instances;
     ASSIGN_OR_RETURN(made_plan.plan, mig::PlanDemand(made_plan.gpus, demand));
-    if (!best || IsBetter(made_plan.plan, best->plan)) {
+    if (best.gpus.empty() || IsBetter(made_plan.plan, best.plan)) {
       best = std::move(made_plan);
     }
-    if (best->plan.is_feasible && best->plan.destroyed == 0) {
+    if (best.plan.is_feasible && best.plan.destroyed == 0) {
       break;
     }
   }
-  return *std::move(best);
+  return best;
 }
 
 }  // namespace kgpu::cli

@@ -38,8 +38,10 @@ std::vector<Addable> AddableTo(const mig::HostGpu& gpu) {
 }
 
 std::string UsersText(const mig::HostGpu& gpu, std::optional<unsigned> instance) {
+  const std::vector<const mig::User*> users = mig::UsersOf(gpu, instance);
   std::vector<std::string> texts;
-  for (const mig::User* user : mig::UsersOf(gpu, instance)) {
+  texts.reserve(users.size());
+  for (const mig::User* user : users) {
     texts.push_back(user->text);
   }
   return texts.empty() ? "" : Join(texts, ", ");
@@ -115,8 +117,10 @@ std::string MigListText(const std::vector<mig::HostGpu>& gpus) {
         !gpu.is_mig_enabled() && !users.empty()) {
       text += fmt::format("  in use: {}\n", users);
     }
+    const std::vector<Addable> addables = AddableTo(gpu);
     std::vector<std::string> room;
-    for (const Addable& addable : AddableTo(gpu)) {
+    room.reserve(addables.size());
+    for (const Addable& addable : addables) {
       room.push_back(fmt::format("{} at {}", addable.profile, fmt::join(addable.starts, ",")));
     }
     text += fmt::format("  room for  {}\n", room.empty() ? "nothing more" : Join(room, "; "));
@@ -205,6 +209,7 @@ std::string MigTargetsText(const std::vector<mig::Target>& targets) {
   std::string text;
   for (const mig::Target& target : targets) {
     std::vector<std::string> instances;
+    instances.reserve(target.layout.size());
     for (const mig::Instance& instance : target.layout) {
       instances.push_back(fmt::format("{} at {}", KindText(instance.kind), instance.start));
     }

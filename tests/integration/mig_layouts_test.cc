@@ -192,6 +192,27 @@ TEST_F(MigLayoutsTest, UndoesAllGpusWhenOneFails) {
   EXPECT_THAT(lines_, Contains("undoing the changes"));
 }
 
+TEST_F(MigLayoutsTest, RestoresWhatAnInterruptedChangeLeft) {
+  Create("8xA100-mig");
+  const std::vector<mig::HostGpu> gpus = Gpus();
+  const std::string former = LayoutOf(5);
+  const auto before = mig::TargetOf(gpus[5]);
+  ASSERT_OK(before);
+  mig::ApplyDeps deps = Deps();
+  deps.note = [this](std::string_view line) {
+    lines_.emplace_back(line);
+    if (lines_.size() == 2) {  // in the middle of the change; the way back is lost, too
+      host_->Inject("lose", {"5"});
+    }
+  };
+  EXPECT_THAT(Message(mig::Applier(deps).Apply(TargetsFor({5}, "7g.80gb"))),
+              HasSubstr(gpus[5].uuid.str() + " keeps its changes: "));
+  host_->Inject("heal", {"5"});
+  EXPECT_NE(LayoutOf(5), former);
+  ASSERT_OK(mig::Applier(Deps()).Apply({*before}));
+  EXPECT_EQ(LayoutOf(5), former);
+}
+
 TEST_F(MigLayoutsTest, SaysWhichGpuIsMissing) {
   Create("4xT4");
   const std::vector<mig::HostGpu> gpus = Gpus();

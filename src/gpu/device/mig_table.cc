@@ -287,6 +287,7 @@ std::vector<MigProfile> MigProfiles(uint16_t pci_device_id) {
 
 std::vector<MigModel> MigModels() {
   std::vector<MigModel> models;
+  models.reserve(kMigModels.size() + kNamesOnly.size());
   for (const Model& model : kMigModels) {
     models.push_back(ModelOf(model.name, model.pci_device_ids, model.needs_reset));
   }

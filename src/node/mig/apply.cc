@@ -39,6 +39,7 @@ StatusOr<Target> TargetOf(const HostGpu& gpu) {
 
 std::vector<Target> TargetsOf(const Plan& plan, std::span<const HostGpu> gpus) {
   std::vector<Target> targets;
+  targets.reserve(plan.changes.size());
   for (const GpuChange& change : plan.changes) {
     targets.push_back({.uuid = gpus[change.gpu].uuid,
                        .is_mig_enabled = !change.disables_mig,

@@ -67,10 +67,14 @@ void ReadMigDevices(DriverSession& session, unsigned most, HostGpu& gpu) {
         Ask<probe::MigReport>([&](probe::Client& client, auto done) {
           client.ReadMigDevice(gpu.index, index, std::move(done));
         }));
-    if (mig.ok() && mig->uuid && mig->gpu_instance && mig->compute_instance) {
-      gpu.devices.push_back({.uuid = mig->uuid->str(),
-                             .gpu_instance = *mig->gpu_instance,
-                             .compute_instance = *mig->compute_instance});
+    if (!mig.ok()) {
+      continue;
+    }
+    const probe::MigReport& report = *mig;
+    if (report.uuid && report.gpu_instance && report.compute_instance) {
+      gpu.devices.push_back({.uuid = report.uuid->str(),
+                             .gpu_instance = *report.gpu_instance,
+                             .compute_instance = *report.compute_instance});
     }
   }
 }

@@ -249,6 +249,25 @@ GpuChange ChangeOf(const Problem& problem, size_t index, const Option& option) {
   return change;
 }
 
+Cost TotalCost(const std::vector<const Option*>& chosen) {
+  Cost total;
+  for (const Option* option : chosen) {
+    total = total + option->cost;
+  }
+  return total;
+}
+
+// A quick search first: what costs more than its result need not be followed.
+SearchResult SearchNarrowed(SearchInput input, const PlanLimits& limits) {
+  constexpr PlanLimits kQuick{.states = 64, .steps = 20'000};
+  const SearchResult guess = Search(input, kQuick);
+  if (!guess.chosen.empty()) {
+    input.ceiling = guess.cost;
+  }
+  SearchResult found = Search(input, limits);
+  return found.chosen.empty() && !guess.chosen.empty() ? guess : found;
+}
+
 Plan Infeasible(const Problem& problem, bool is_proven, const PlanLimits& limits) {
   return {.is_feasible = false,
           .reason = is_proven ? ReasonOf(problem)
@@ -292,7 +311,7 @@ StatusOr<Plan> PlanDemand(std::span<const GpuState> gpus, const std::vector<Dema
   for (size_t gpu = 0; gpu < gpus.size(); ++gpu) {
     problem.input.options.push_back(&largest[problem.options_of[last - gpu]]);
   }
-  const SearchResult first = Search(problem.input, limits);
+  const SearchResult first = SearchNarrowed(problem.input, limits);
   if (first.chosen.empty()) {
     return Infeasible(problem, first.is_complete, limits);
   }
@@ -302,13 +321,11 @@ StatusOr<Plan> PlanDemand(std::span<const GpuState> gpus, const std::vector<Dema
     chosen.push_back(&FullOption(problem.options[index], largest[index][first.chosen[last - gpu]]));
     problem.input.options[last - gpu] = &problem.options[index];
   }
-  problem.input.ceiling = Cost{.disturbance = first.cost.disturbance, .rest = ~uint64_t{0}};
+  Trim(problem, chosen);
+  problem.input.ceiling = TotalCost(chosen);
   const SearchResult second = Search(problem.input, limits);
   for (size_t gpu = 0; gpu < gpus.size() && !second.chosen.empty(); ++gpu) {
     chosen[gpu] = &problem.options[problem.options_of[gpu]][second.chosen[last - gpu]];
-  }
-  if (second.chosen.empty() || !second.is_complete) {
-    Trim(problem, chosen);
   }
   return PlanOf(problem, chosen, first.is_complete && second.is_complete);
 }

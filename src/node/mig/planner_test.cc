@@ -190,7 +190,7 @@ Score ScoreOf(const std::vector<GpuState>& gpus,
     bool is_change = layouts[i].size() != gpus[i].instances.size();
     Layout layout;
     for (const Instance& instance : layouts[i]) {
-      layout.push_back({*gpus[i].geometry->Find(instance.kind.profile), instance.start});
+      layout.push_back({gpus[i].geometry->Find(instance.kind.profile).value_or(0), instance.start});
     }
     for (const Instance& instance : gpus[i].instances) {
       if (!Contains(layouts[i], instance)) {
@@ -328,7 +328,7 @@ void ExpectLegal(const std::vector<GpuState>& gpus, const Plan& plan) {
   for (size_t i = 0; i < gpus.size(); ++i) {
     Layout layout;
     for (const Instance& instance : layouts[i]) {
-      layout.push_back({*gpus[i].geometry->Find(instance.kind.profile), instance.start});
+      layout.push_back({gpus[i].geometry->Find(instance.kind.profile).value_or(0), instance.start});
     }
     EXPECT_OK(gpus[i].geometry->Check(layout));
   }
