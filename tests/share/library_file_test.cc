@@ -52,7 +52,7 @@ TEST(ShareFileTest, HasNoConstructors) {
 }
 
 TEST(ShareFileTest, KnowsNoPathButOneFolder) {
-  EXPECT_EQ(Output("strings -n 4 " KGPU_SHARE_LIBRARY " | grep -E '^/' | grep -v '^/proc/'"),
+  EXPECT_EQ(Output("strings -d -n 4 " KGPU_SHARE_LIBRARY " | grep -E '^/' | grep -v '^/proc/'"),
             "/usr/lib/kgpu/slots/\n");
 }
 
