@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 
+#include "src/gpu/cuda_abi/abi.h"
 #include "src/preload/lock.h"
+#include "src/preload/share.h"
 #include "src/preload/text.h"
 
 // Only the addresses count; the types stand where the functions do.
@@ -103,6 +105,40 @@ void ReadDriver(const ElfImage& image) {
   }
 }
 
+bool IsDriverName(const char* name) {
+  return name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
+}
+
+// What programs find in place of a function that we do not know.
+cuda_api::Result RefuseCall() {
+  static bool said;
+  SayOnce(&said,
+          Line().Add("an unknown function of the driver was called and refused: update kgpu, or "
+                     "have the limits say \"unknown flag\""));
+  return cuda_api::kNotFound;
+}
+
+void RedirectUnknown(const ElfImage& image) {
+  if (MayCallUnknown()) {
+    return;
+  }
+  image.ForEachName([&](const char* name) {
+    if (IsDriverName(name) && !IsKnownName(name)) {
+      (void)image.Redirect(name, reinterpret_cast<void*>(&RefuseCall));
+    }
+  });
+}
+
+// What was bound past us before we knew the driver. Others that stand in for it keep their callers.
+void RebindObject(const ElfImage& image) {
+  if (image.base() == DriverImage().base()) {
+    return;
+  }
+  image.Rebind([](const char* name, uintptr_t bound) -> const void* {
+    return IsDriverName(name) && DriverImage().Contains(bound) ? TargetOf(name) : nullptr;
+  });
+}
+
 bool Ensure(bool may_load) {
   if (__atomic_load_n(&TheDriver().state, __ATOMIC_ACQUIRE) == kReady) {
     return true;
@@ -118,6 +154,8 @@ bool Ensure(bool may_load) {
   if (__atomic_compare_exchange_n(&TheDriver().state, &seen, kClaimed, false, __ATOMIC_ACQUIRE,
                                   __ATOMIC_ACQUIRE)) {
     ReadDriver(image);
+    RedirectUnknown(image);
+    ForEachImage(&RebindObject);
     __atomic_store_n(&TheDriver().state, kReady, __ATOMIC_RELEASE);
     return true;
   }

@@ -28,24 +28,40 @@ GnuHash ReadGnuHash(const uint32_t* table) {
   return hash;
 }
 
+ElfImage ImageOf(const dl_phdr_info& info) {
+  for (int at = 0; at < info.dlpi_phnum; ++at) {
+    const ElfW(Phdr)& header = info.dlpi_phdr[at];
+    if (header.p_type == PT_DYNAMIC) {
+      return {info.dlpi_addr, PointerTo<const ElfW(Dyn)>(info.dlpi_addr + header.p_vaddr),
+              info.dlpi_phdr, info.dlpi_phnum};
+    }
+  }
+  return {};
+}
+
 struct Search {
   const char* soname;
   ElfImage found;
 };
 
-int VisitObject(dl_phdr_info* info, size_t /*size*/, void* data) {
+int VisitSearched(dl_phdr_info* info, size_t /*size*/, void* data) {
   auto* search = static_cast<Search*>(data);
-  for (int at = 0; at < info->dlpi_phnum; ++at) {
-    const ElfW(Phdr)& header = info->dlpi_phdr[at];
-    if (header.p_type != PT_DYNAMIC) {
-      continue;
-    }
-    const auto* dynamic = PointerTo<const ElfW(Dyn)>(info->dlpi_addr + header.p_vaddr);
-    const ElfImage image(info->dlpi_addr, dynamic);
-    if (image.is_ok() && Equal(image.soname(), search->soname)) {
-      search->found = image;
-      return 1;
-    }
+  const ElfImage image = ImageOf(*info);
+  if (image.is_ok() && Equal(image.soname(), search->soname)) {
+    search->found = image;
+    return 1;
+  }
+  return 0;
+}
+
+struct Visitor {
+  void (*visit)(const ElfImage& image);
+};
+
+int VisitEach(dl_phdr_info* info, size_t /*size*/, void* data) {
+  const ElfImage image = ImageOf(*info);
+  if (image.is_ok()) {
+    static_cast<Visitor*>(data)->visit(image);
   }
   return 0;
 }
@@ -164,13 +180,18 @@ bool ElfImage::Redirect(const char* name, const void* target) const {
                                     reinterpret_cast<uintptr_t>(target) - base_);
 }
 
-// How the page was mapped, from the program headers in front of the object.
+// How the page was mapped; -1 if it is none of the object's.
 int ElfImage::Protection(uintptr_t address) const {
-  const auto* header = PointerTo<const ElfW(Ehdr)>(base_);
-  const auto* segments = PointerTo<const ElfW(Phdr)>(base_ + header->e_phoff);
+  const ElfW(Phdr)* segments = segments_;
+  size_t count = segment_count_;
+  if (segments == nullptr) {
+    const auto* header = PointerTo<const ElfW(Ehdr)>(base_);
+    segments = PointerTo<const ElfW(Phdr)>(base_ + header->e_phoff);
+    count = header->e_phnum;
+  }
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   int protection = -1;
-  for (int at = 0; at < header->e_phnum; ++at) {
+  for (size_t at = 0; at < count; ++at) {
     const uintptr_t start = base_ + segments[at].p_vaddr;
     const uintptr_t end = start + segments[at].p_memsz;
     if (segments[at].p_type == PT_LOAD && address >= start && address < end) {
@@ -202,8 +223,13 @@ bool ElfImage::Write(uintptr_t address, uint64_t value) const {
 
 ElfImage FindImage(const char* soname) {
   Search search{.soname = soname, .found = {}};
-  (void)dl_iterate_phdr(&VisitObject, &search);
+  (void)dl_iterate_phdr(&VisitSearched, &search);
   return search.found;
+}
+
+void ForEachImage(void (*visit)(const ElfImage& image)) {
+  Visitor visitor{visit};
+  (void)dl_iterate_phdr(&VisitEach, &visitor);
 }
 
 void* FindInLibc(const char* name) {

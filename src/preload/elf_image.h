@@ -19,8 +19,15 @@ T* PointerTo(uintptr_t address) {
 class ElfImage {
  public:
   ElfImage() = default;
-  // `base` is what the loader adds to the object's addresses, `dynamic` its dynamic section.
+  // `base` is what the loader adds to the object's addresses, `dynamic` its dynamic section. Its
+  // program headers are those in front of a library.
   ElfImage(uintptr_t base, const ElfW(Dyn) * dynamic);
+  // Programs have them elsewhere.
+  ElfImage(uintptr_t base, const ElfW(Dyn) * dynamic, const ElfW(Phdr) * segments, size_t count)
+      : ElfImage(base, dynamic) {
+    segments_ = segments;
+    segment_count_ = count;
+  }
 
   bool is_ok() const {
     return symbols_ != nullptr && strings_ != nullptr && (gnu_hash_ != nullptr || hash_ != nullptr);
@@ -41,8 +48,11 @@ class ElfImage {
       }
     }
   }
-  // Calls `choose(name)` for each function of others that the object calls or takes the address of;
-  // where it returns an address, the object uses that from now on.
+  // Whether `address` is in a segment of the object.
+  bool Contains(uintptr_t address) const { return is_ok() && Protection(address) >= 0; }
+  // Calls `choose(name, address)` for each function of others that the object calls or takes the
+  // address of, with what it is bound to now; where it returns an address, the object uses that
+  // from now on.
   template <typename Choose>
   void Rebind(Choose&& choose) const {
     RebindTable(relocations_, relocations_size_, choose);
@@ -58,21 +68,38 @@ class ElfImage {
   bool Write(uintptr_t address, uint64_t value) const;
   int Protection(uintptr_t address) const;
 
+  // Whether the place is a word with the function's address and nothing added.
+  static bool IsWholeAddress(const ElfW(Rela) & relocation) {
+    const auto type = ELF64_R_TYPE(relocation.r_info);
+#if defined(__x86_64__)
+    return type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT ||
+           (type == R_X86_64_64 && relocation.r_addend == 0);
+#else
+    return type == R_AARCH64_GLOB_DAT || type == R_AARCH64_JUMP_SLOT ||
+           (type == R_AARCH64_ABS64 && relocation.r_addend == 0);
+#endif
+  }
+
   template <typename Choose>
   void RebindTable(const ElfW(Rela) * table, size_t size, Choose& choose) const {
     for (size_t at = 0; table != nullptr && at < size / sizeof(ElfW(Rela)); ++at) {
-      const ElfW(Sym)& symbol = symbols_[ELF64_R_SYM(table[at].r_info)];
-      if (ELF64_R_SYM(table[at].r_info) == 0 || symbol.st_shndx != SHN_UNDEF) {
+      const ElfW(Rela)& relocation = table[at];
+      const ElfW(Sym)& symbol = symbols_[ELF64_R_SYM(relocation.r_info)];
+      if (symbol.st_shndx != SHN_UNDEF || symbol.st_name == 0 || !IsWholeAddress(relocation)) {
         continue;
       }
-      const void* target = choose(strings_ + symbol.st_name);
-      if (target != nullptr) {
-        (void)Write(base_ + table[at].r_offset, reinterpret_cast<uint64_t>(target));
+      const uintptr_t place = base_ + relocation.r_offset;
+      const uintptr_t bound = *PointerTo<const uintptr_t>(place);
+      const auto target = reinterpret_cast<uintptr_t>(choose(strings_ + symbol.st_name, bound));
+      if (target != 0 && target != bound) {
+        (void)Write(place, target);
       }
     }
   }
 
   uintptr_t base_ = 0;
+  const ElfW(Phdr) * segments_ = nullptr;
+  size_t segment_count_ = 0;
   const ElfW(Sym) * symbols_ = nullptr;
   const char* strings_ = nullptr;
   const char* soname_ = "";
@@ -86,6 +113,8 @@ class ElfImage {
 
 // The object of our own namespace with that soname; not ok if none is loaded.
 ElfImage FindImage(const char* soname);
+// Calls `visit` with each object of our own namespace.
+void ForEachImage(void (*visit)(const ElfImage& image));
 // The address of `name` in the C library, wherever this release of it has the function; or null.
 void* FindInLibc(const char* name);
 // Whether `address` is inside this library.

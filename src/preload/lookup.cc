@@ -224,7 +224,7 @@ bool AdoptNamespace(const link_map* any) {
         Equal(image.soname(), "libc.so.6") || Equal(image.soname(), kDriverSoname)) {
       continue;
     }
-    image.Rebind([](const char* name) -> const void* {
+    image.Rebind([](const char* name, uintptr_t /*bound*/) -> const void* {
       if (name[0] == 'd' && name[1] == 'l') {
         return LoaderEntry(name);
       }

@@ -50,10 +50,10 @@ class Container {
     FILE* pipe = popen(Command(program, environment).c_str(), "re");
     std::string text;
     char part[4096];
-    for (size_t got = 0; (got = fread(part, 1, sizeof(part), pipe)) > 0;) {
+    for (size_t got = 0; pipe != nullptr && (got = fread(part, 1, sizeof(part), pipe)) > 0;) {
       text.append(part, got);
     }
-    const int ended = pclose(pipe);
+    const int ended = pipe == nullptr ? -1 : pclose(pipe);
     if (status != nullptr) {
       *status = ended;
     }

@@ -66,6 +66,14 @@ TEST(ShareEntriesTest, RefusesFunctionsThatItDoesNotKnow) {
               HasSubstr("driver function cuMemAllocFuture is unknown and refused: update kgpu"));
 }
 
+TEST(ShareEntriesTest, RefusesFunctionsThatItDoesNotKnowToProgramsThatAreLinkedWithThem) {
+  const Container container;
+  EXPECT_EQ(container.Run("share_future_client"), "future 500\nlinked 39\n");
+  EXPECT_THAT(container.Stderr(), HasSubstr("an unknown function of the driver was called"));
+  const Container flagged("unknown flag\n");
+  EXPECT_EQ(flagged.Run("share_future_client"), "future 0\nlinked 39\n");
+}
+
 TEST(ShareEntriesTest, RefusesANewVersionOfAKnownFunction) {
   const Container container;
   EXPECT_THAT(container.Steps("init proc:cuMemFree@12000 proc:cuMemFree@14000"),

@@ -1,23 +1,19 @@
 // The file that ships: what it needs, what it exports, what it costs programs that use no GPU.
 #include <gmock/gmock.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 #include <string>
+
+#include "testing/shell.h"
 
 namespace kgpu::share {
 namespace {
 
 std::string Output(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "re");
-  std::string text;
-  char part[4096];
-  for (size_t got = 0; (got = fread(part, 1, sizeof(part), pipe)) > 0;) {
-    text.append(part, got);
-  }
-  EXPECT_EQ(pclose(pipe), 0) << command;
-  return text;
+  const Outcome outcome = Shell(command);
+  EXPECT_EQ(outcome.code, 0) << command;
+  return outcome.text;
 }
 
 // Versions of glibc since 2.17 would keep it from loading into older images.
@@ -27,10 +23,10 @@ TEST(ShareFileTest, LoadsWithEveryGlibcSince217) {
   std::string version;
   int count = 0;
   for (; std::getline(versions, version); ++count) {
-    int major = 0;
-    int minor = 0;
-    ASSERT_GE(sscanf(version.c_str(), "%d.%d", &major, &minor), 2) << version;
-    EXPECT_LE(major * 1000 + minor, 2017) << version;
+    char* rest = nullptr;
+    const long major = strtol(version.c_str(), &rest, 10);
+    ASSERT_EQ(*rest, '.') << version;
+    EXPECT_LE(major * 1000 + strtol(rest + 1, nullptr, 10), 2017) << version;
   }
   EXPECT_GT(count, 0);
 }
@@ -52,7 +48,7 @@ TEST(ShareFileTest, HasNoConstructors) {
 }
 
 TEST(ShareFileTest, KnowsNoPathButOneFolder) {
-  EXPECT_EQ(Output("strings -n 4 " KGPU_SHARE_LIBRARY " | grep -E '^/' | grep -v '^/proc/'"),
+  EXPECT_EQ(Output("strings -d -n 4 " KGPU_SHARE_LIBRARY " | grep -E '^/' | grep -v '^/proc/'"),
             "/usr/lib/kgpu/slots/\n");
 }
 

@@ -9,6 +9,7 @@ extern "C" {
 cu::InitFn cuInit;
 cu::CtxCreateFn cuCtxCreate_v2;
 cu::MemAllocFn cuMemAlloc_v2;
+cu::MemAllocFn cuMemAllocFuture;
 }
 
 int main() {
@@ -20,6 +21,9 @@ int main() {
   while (count < 1000 && cuMemAlloc_v2(&pointer, size_t{512} << 20) == cu::kSuccess) {
     ++count;
   }
+#ifdef KGPU_CALL_FUTURE
+  printf("future %d\n", cuMemAllocFuture(&pointer, size_t{512} << 20));
+#endif
   printf("linked %d\n", count);
   return 0;
 }
