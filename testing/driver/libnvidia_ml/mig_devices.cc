@@ -40,8 +40,8 @@ KGPU_NVML nvmlDeviceSetMigMode(Device device, uint32_t mode, Return* activation)
   }
   Return result = ChangeGpu("nvmlDeviceSetMigMode", device, "mig-mode", mode != 0 ? "on" : "off");
   // The driver tries the reset that some models need. On a GPU in use the mode stays pending.
-  *activation = result == kSuccess ? ChangeGpu("nvmlDeviceSetMigMode", device, "mig-activate", "")
-                                   : result;
+  *activation =
+      result == kSuccess ? ChangeGpu("nvmlDeviceSetMigMode", device, "mig-activate", "") : result;
   return result;
 }
 
