@@ -126,8 +126,8 @@ std::optional<uint32_t> FreeComputeStart(const SimGpuInstance& gpu_instance, uin
   return std::nullopt;
 }
 
-// The media engines of the GPU are all that its instances have together: with "+me.all", others only
-// fit without any.
+// The media engines of the GPU are all that its instances have together: with "+me.all", others
+// only fit without any.
 bool HasMediaEngines(const SimMig& mig, const SimMigProfile& profile) {
   uint32_t decoders = profile.decoders;
   uint32_t flow_engines = profile.ofa_engines;
