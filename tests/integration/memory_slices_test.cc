@@ -1,6 +1,6 @@
 // Memory slices as the kubelet and containers get them, and devices whose pool changes while pods
 // hold them.
-#include <algorithm>
+#include <boost/json/serialize.hpp>
 #include <filesystem>
 
 #include "tests/integration/agent_fixture.h"
@@ -8,7 +8,10 @@
 namespace kgpu::integration {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr const char* kSlices = "nvidia.com/gpu-4gi";
@@ -30,6 +33,18 @@ class MemorySlices : public AgentFixture {
     }
     return "";
   }
+  // The host's paths of the files `name` of all its slots.
+  std::vector<std::string> OfSlots(const std::string& pod, std::string_view name) const {
+    std::vector<std::string> paths;
+    for (const kubelet::BindMount& mount : Container(pod).options.mounts) {
+      if (mount.container_path.starts_with("/usr/lib/kgpu/slots/") &&
+          mount.container_path.ends_with(name)) {
+        EXPECT_EQ(mount.read_only, name == "/limits");
+        paths.push_back(mount.host_path);
+      }
+    }
+    return paths;
+  }
   static std::string TextOf(const std::string& path) {
     const auto root = sys::Root::Open("/");
     return root.ok() ? root->ReadFile(path).value_or("") : "";
@@ -49,24 +64,53 @@ TEST_P(MemorySlices, AContainerGetsItsLimitWithItsDevice) {
   const std::string library = HostPathOf("one", "/usr/lib/kgpu/libkgpu-share.so");
   EXPECT_THAT(TextOf(library).substr(0, 4), StartsWith("\x7f"
                                                        "ELF"));
-  EXPECT_THAT(TextOf(HostPathOf("one", "/usr/lib/kgpu/slots/0/limits")),
-              HasSubstr("memory 4294967296\n"));
-  EXPECT_TRUE(std::filesystem::exists(HostPathOf("one", "/usr/lib/kgpu/slots/0/ledger")));
+  ASSERT_EQ(OfSlots("one", "/limits").size(), 1U);
+  EXPECT_THAT(TextOf(OfSlots("one", "/limits").at(0)), HasSubstr("memory 4294967296\n"));
+  ASSERT_EQ(OfSlots("one", "/ledger").size(), 1U);
+  EXPECT_TRUE(std::filesystem::exists(OfSlots("one", "/ledger").at(0)));
   // Two slices in one container: both limits.
   ASSERT_NO_FATAL_FAILURE(RunPod(kubelet::SimplePod("two", kSlices, 2)));
-  EXPECT_NE(HostPathOf("two", "/usr/lib/kgpu/slots/1/limits"), "");
-  EXPECT_EQ(HostPathOf("two", "/usr/lib/kgpu/slots/2/limits"), "");
-  EXPECT_NE(HostPathOf("two", "/usr/lib/kgpu/slots/0/ledger"),
-            HostPathOf("one", "/usr/lib/kgpu/slots/0/ledger"));
+  EXPECT_EQ(OfSlots("two", "/limits").size(), 2U);
+  EXPECT_THAT(OfSlots("two", "/ledger"), Not(Contains(OfSlots("one", "/ledger").at(0))));
   // A whole GPU has none.
   ASSERT_NO_FATAL_FAILURE(RunPod("whole", 1));
   EXPECT_EQ(HostPathOf("whole", "/etc/ld.so.preload"), "");
 }
 
+TEST_P(MemorySlices, OneContainerMayHaveSlicesOfSeveralResources) {
+  ASSERT_NO_FATAL_FAILURE(MakeNode(
+      {.more_config = "pools:\n- devices: all\n  share: {by: memory, layout: [6Gi, 4Gi]}\n"}));
+  node_->StartAgent();
+  ASSERT_TRUE(WaitForGpus(4, 4, kSlices));
+  ASSERT_TRUE(WaitForGpus(4, 4, "nvidia.com/gpu-6gi"));
+  kubelet::PodSpec pod = kubelet::SimplePod("both", kSlices, 1);
+  pod.containers.at(0).limits["nvidia.com/gpu-6gi"] = 1;
+  ASSERT_NO_FATAL_FAILURE(RunPod(pod));
+  std::string limits;
+  for (const std::string& path : OfSlots("both", "/limits")) {
+    limits += TextOf(path);
+  }
+  EXPECT_THAT(limits, AllOf(HasSubstr("memory 4294967296\n"), HasSubstr("memory 6442450944\n")));
+}
+
+TEST_P(MemorySlices, AnAgentThatRestartsStillWaitsForABusyDevice) {
+  ASSERT_NO_FATAL_FAILURE(StartNode(4));
+  ASSERT_NO_FATAL_FAILURE(RunPod("old", 1));
+  Write("pools:\n- devices: all\n  share: {by: memory, size: 4Gi}\n");
+  ASSERT_TRUE(WaitForGpus(9, 9, kSlices));
+  node_->EndAgent();
+  node_->StartAgent();
+  EXPECT_TRUE(WaitForGpus(9, 9, kSlices));
+  EXPECT_TRUE(node_->WaitForStatus([&](const boost::json::value& status) {
+    return boost::json::serialize(status).find("/old holds it") != std::string::npos;
+  }));
+  ASSERT_OK(kubelet_->RemovePod("old"));
+  EXPECT_TRUE(WaitForGpus(12, 12, kSlices));
+}
+
 TEST_P(MemorySlices, ADeviceInUseChangesWhenItsPodEnds) {
   ASSERT_NO_FATAL_FAILURE(StartNode(4));
   ASSERT_NO_FATAL_FAILURE(RunPod("old", 1));
-  const std::string held = IdsOf("old").at(0);
   Write("pools:\n- devices: all\n  share: {by: memory, size: 4Gi}\n");
   // The three idle ones change.
   EXPECT_TRUE(WaitForGpus(9, 9, kSlices));
