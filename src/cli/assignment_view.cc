@@ -141,8 +141,10 @@ std::string AssignmentTable(const pools::Assignment& assignment, const device::S
     text = report::DriverProblemLine(snapshot.driver);
   }
   text += table.Render();
-  for (const std::string& note : assignment.notes) {
-    fmt::format_to(std::back_inserter(text), "{}\n", note);
+  for (const std::vector<std::string>* lines : {&assignment.notes, &assignment.hints}) {
+    for (const std::string& line : *lines) {
+      fmt::format_to(std::back_inserter(text), "{}\n", line);
+    }
   }
   return text;
 }
@@ -164,7 +166,8 @@ json::value AssignmentJson(const pools::Assignment& assignment, const device::Sn
       {"resources", ResourcesJson(assignment.resources, facts)},
       {"local", ResourcesJson(assignment.local, facts)},
       {"unassigned", std::move(unassigned)},
-      {"notes", json::array(assignment.notes.begin(), assignment.notes.end())}};
+      {"notes", json::array(assignment.notes.begin(), assignment.notes.end())},
+      {"hints", json::array(assignment.hints.begin(), assignment.hints.end())}};
 }
 
 }  // namespace kgpu::cli

@@ -175,8 +175,8 @@ class Naming {
         config_.pools[claim.pool].share,
         device.mig == nullptr ? device.gpu->model : device.mig->profile, UsableMemory(device));
     const std::string text = fmt::format("{}: {}", PoolName(config_, claim.pool), note);
-    if (!note.empty() && std::ranges::find(out_.notes, text) == out_.notes.end()) {
-      out_.notes.push_back(text);
+    if (!note.empty() && std::ranges::find(out_.hints, text) == out_.hints.end()) {
+      out_.hints.push_back(text);
     }
   }
 

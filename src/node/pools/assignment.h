@@ -51,6 +51,7 @@ struct Assignment {
   std::vector<Resource> local;         // the same for local pools: no kubelet learns of them
   std::vector<Unassigned> unassigned;  // by card
   std::vector<std::string> notes;      // for people: selectors that match nothing, …
+  std::vector<std::string> hints{};    // for people: nothing is wrong, but could be better
   bool operator==(const Assignment&) const = default;
   const Resource* Find(std::string_view resource) const;
 };

@@ -92,6 +92,20 @@ TEST(SlicesTest, SlicesAreResourcesByTheirSize) {
   EXPECT_THAT(assignment.unassigned, IsEmpty());
 }
 
+TEST(SlicesTest, SlicesThatLeaveMuchUnusedAreNoted) {
+  const auto hints = [](const char* share) {
+    return AssignDevices(Node(2),
+                         TestConfig(fmt::format("pools:\n- devices: all\n  share: {}\n", share)))
+        .hints;
+  };
+  EXPECT_THAT(hints("{by: memory, size: 20Gi}"),
+              ElementsAre("pools[0] (all): slices of 20Gi leave 19.4 GiB of each A100-SXM4-80GB "
+                          "unused: size: 1/4 makes 4 slices of 19.8 GiB"));
+  EXPECT_THAT(hints("{by: memory, size: 19Gi}"), IsEmpty());
+  EXPECT_THAT(hints("{by: memory, size: 1/3}"), IsEmpty());
+  EXPECT_THAT(hints("{by: time, replicas: 2}"), IsEmpty());
+}
+
 TEST(SlicesTest, TheNameMayHaveModelAndSize) {
   const Assignment assignment =
       AssignDevices(Node(1), TestConfig("pools:\n"
