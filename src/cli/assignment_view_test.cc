@@ -93,7 +93,7 @@ TEST(AssignmentViewTest, ProgramsReadTheSame) {
       R"("model":"A100-SXM4-80GB","healthy":true,"healthReason":"",)"
       R"j("reason":"excluded by exclude[0] (index=2)"}],)j"
       R"("notes":["pools[0] (model=T4) matches no device: )"
-      R"(this host has 3 × A100-SXM4-80GB, 1 × MIG 1g.10gb"]})");
+      R"(this host has 3 × A100-SXM4-80GB, 1 × MIG 1g.10gb"],"hints":[]})");
 }
 
 // config stands beside inject and has a list of its own.
