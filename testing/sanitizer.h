@@ -1,6 +1,12 @@
 // Which sanitizer a test was built with: each costs memory, time and descriptors of its own.
 #pragma once
 
+// Source: sanitizer/lsan_interface.h. Only there with AddressSanitizer.
+extern "C" {
+void __lsan_disable();  // NOLINT(bugprone-reserved-identifier): the sanitizer's own
+void __lsan_enable();   // NOLINT(bugprone-reserved-identifier)
+}
+
 namespace kgpu {
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -18,5 +24,22 @@ inline constexpr bool kHasThreadSanitizer = __has_feature(thread_sanitizer);
 #else
 inline constexpr bool kHasThreadSanitizer = false;
 #endif
+
+// What this thread allocates while one exists may be lost, as by a library that is unloaded.
+class LeaksAllowed {
+ public:
+  LeaksAllowed() {
+    if constexpr (kHasAddressSanitizer) {
+      __lsan_disable();
+    }
+  }
+  ~LeaksAllowed() {
+    if constexpr (kHasAddressSanitizer) {
+      __lsan_enable();
+    }
+  }
+  LeaksAllowed(const LeaksAllowed&) = delete;
+  LeaksAllowed& operator=(const LeaksAllowed&) = delete;
+};
 
 }  // namespace kgpu

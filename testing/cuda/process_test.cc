@@ -15,6 +15,7 @@
 #include "testing/driver/faults.h"
 #include "testing/driver/mig.h"
 #include "testing/driver/nvml_abi_more.h"
+#include "testing/sanitizer.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::simcuda {
@@ -95,6 +96,7 @@ TEST_F(ProcessTest, TheChildOfAProcessWithCudaHasNone) {
 }
 
 TEST_F(ProcessTest, AProgramThatHasUnloadedTheLibraryCanFork) {
+  const LeaksAllowed leaks;
   ASSERT_EQ(Init(), cu::kSuccess);
   const void* place = dlsym(handle_, "cuInit");
   ASSERT_EQ(dlclose(std::exchange(handle_, nullptr)), 0);
