@@ -3,6 +3,7 @@
 #include <boost/json/serialize.hpp>
 #include <filesystem>
 
+#include "src/platform/sys/root.h"
 #include "tests/integration/agent_fixture.h"
 
 namespace kgpu::integration {
