@@ -32,6 +32,12 @@ void AddLimitedSlots(const pools::Assignment& assignment, LimitedSlots& slots) {
   }
 }
 
+// Whether the process runs on the MIG device.
+bool IsOn(const device::MigDevice& mig, const device::ProcessSample& process) {
+  return process.gpu_instance == mig.gpu_instance &&
+         (!process.compute_instance || *process.compute_instance == mig.compute_instance);
+}
+
 // The device that a process uses: the GPU, or the MIG device of its instances.
 std::string DeviceOfProcess(const device::GpuSample& gpu, const device::ProcessSample& process,
                             const device::Snapshot& snapshot) {
@@ -39,10 +45,8 @@ std::string DeviceOfProcess(const device::GpuSample& gpu, const device::ProcessS
   if (card == nullptr) {
     return gpu.uuid.str();
   }
-  const auto mig = std::ranges::find_if(card->mig_devices, [&](const device::MigDevice& device) {
-    return device.gpu_instance == *process.gpu_instance &&
-           (!process.compute_instance || device.compute_instance == *process.compute_instance);
-  });
+  const auto mig = std::ranges::find_if(
+      card->mig_devices, [&](const device::MigDevice& device) { return IsOn(device, process); });
   return mig == card->mig_devices.end() ? gpu.uuid.str() : mig->uuid.str();
 }
 

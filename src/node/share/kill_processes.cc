@@ -1,11 +1,11 @@
 #include "src/node/share/kill_processes.h"
 
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 
 #include "src/node/pods/cgroup.h"
 #include "src/platform/base/status_macros.h"
