@@ -87,7 +87,7 @@ std::vector<SliceUse> SliceUsesOf(const SliceFacts& facts) {
     SliceUse& use = uses[{NameOfContainer(held.user), slot.device_uuid}];
     use.user = held.user;
     use.device_uuid = slot.device_uuid;
-    use.limit.count += slot.memory->count;
+    use.limit.count += slot.memory.value_or(Bytes{}).count;
     use.on_excess = found->second.on_excess;
   }
   for (const device::GpuSample& gpu : facts.samples.gpus) {
