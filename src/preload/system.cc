@@ -21,7 +21,7 @@ constexpr size_t kHugePage = 2 << 20;
 constexpr size_t kMaxMapsSize = 16 << 20;  // bytes of /proc/PID/maps that are looked at
 
 struct flock ByteLock(short type, uint64_t offset) {
-  struct flock lock{};
+  struct flock lock = {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
   lock.l_start = static_cast<off_t>(offset);
@@ -103,7 +103,7 @@ int64_t ReadFile(const char* path, char* text, size_t size) {
 }
 
 bool StatFile(int descriptor, FileFacts* facts) {
-  struct stat found{};
+  struct stat found = {};
   if (syscall(SYS_fstat, descriptor, &found) != 0) {
     return false;
   }

@@ -84,15 +84,14 @@ Status KubeProvider::RunForLease() {
   kube::LeaderOptions lease = options_.lease;
   lease.space = options_.own_space;
   lease.identity = options_.identity;
+  const auto log_trouble = [](const Status& status) {
+    KGPU_LOG(kDebug, "lease not held", {"reason", Message(status)});
+  };
   ASSIGN_OR_RETURN(
       election_, kube::LeaderElection::Start(loop_, clients_.lease, random_, std::move(lease),
                                              {.on_elected = [this] { OnElected(); },
                                               .on_lost = [this](const Status& why) { OnLost(why); },
-                                              .on_trouble =
-                                                  [](const Status& status) {
-                                                    KGPU_LOG(kDebug, "lease not held",
-                                                             {"reason", Message(status)});
-                                                  }}));
+                                              .on_trouble = log_trouble}));
   return OkStatus();
 }
 

@@ -211,7 +211,8 @@ MigModel ModelOf(std::string_view name, const std::array<uint16_t, 4>& ids, bool
 std::string ComparableName(std::string_view text) {
   constexpr std::string_view kMaker = "nvidia-";
   std::string name = ToLower(Trim(text));
-  std::ranges::replace_if(name, [](char c) { return c == ' ' || c == '_'; }, '-');
+  const auto separates = [](char c) { return c == ' ' || c == '_'; };
+  std::ranges::replace_if(name, separates, '-');
   if (name.starts_with(kMaker)) {
     name.erase(0, kMaker.size());
   }

@@ -19,7 +19,8 @@ inline constexpr size_t kMaxSlots = 32'768;
 // The unit that the kubelet counts and gives to one container: a GPU, a MIG device, or one of
 // several replicas of either.
 struct Slot {
-  std::string id;           // "GPU-…", "MIG-…", "GPU-…::3"; unique over all resources of the node
+  // "GPU-…", "MIG-…", "GPU-…::3"; unique over all resources of the node.
+  std::string id;
   std::string device_uuid;  // of the GPU or MIG device to inject
   device::GpuUuid gpu;      // the card
   unsigned replica = 0;

@@ -53,7 +53,7 @@ class SliceWriter {
     if (error) {
       return ErrnoStatus(error.value(), fmt::format("create {}", options_.folder));
     }
-    struct statvfs info{};
+    struct statvfs info = {};
     if (statvfs(options_.folder.c_str(), &info) == 0 && (info.f_flag & ST_NOEXEC) != 0) {
       return FailedPrecondition(
           "{} is mounted with noexec, so that no program could load the library of memory limits "
@@ -115,7 +115,7 @@ class SliceWriter {
     if (!file.is_valid()) {
       return ErrnoStatus(errno, fmt::format("create {}", path));
     }
-    struct stat info{};
+    struct stat info = {};
     if (fstat(file.get(), &info) != 0) {
       return ErrnoStatus(errno, fmt::format("stat {}", path));
     }

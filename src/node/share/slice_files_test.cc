@@ -51,7 +51,7 @@ TEST_F(SliceFilesTest, WritesWhatContainersGet) {
   EXPECT_EQ(Read("GPU-a_1.limits"),
             "version 1\ndevice GPU-a\nmemory 21474836480\ncontext 335544320\npinned 0\n"
             "unknown refuse\n");
-  struct stat info{};
+  struct stat info = {};
   ASSERT_EQ(stat(At("GPU-a_1.ledger").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0666U);
   EXPECT_EQ(static_cast<size_t>(info.st_size), kLedgerBytes);

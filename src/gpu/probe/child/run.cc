@@ -170,7 +170,7 @@ void OnParentDeath(int) {
 // The end of the parent is the end of the socket, but a main thread that hangs in the driver would
 // not see it.
 void EndWithParent() {
-  struct sigaction action{};
+  struct sigaction action = {};
   action.sa_handler = &OnParentDeath;
   (void)sigaction(SIGTERM, &action, nullptr);
   (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
