@@ -131,7 +131,7 @@ void AddMigAssertCommand(CLI::App& group, CommandRegistrar& registrar) {
 void AddMigCommands(CommandRegistrar& registrar) {
   CLI::App& group = registrar.AddGroup("mig", "Show, plan and change the MIG layout of GPUs");
   group.footer(
-      "Instances in use stay, unless --evict allows to end their processes. A change that fails is "
+      "Instances in use stay, unless --evict allows ending their processes. A change that fails is "
       "undone.\n"
       "\n"
       "  kgpu mig list                                   show instances and what still fits\n"
