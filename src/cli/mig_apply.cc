@@ -22,6 +22,7 @@
 #include "src/node/mig/apply.h"
 #include "src/node/mig/record.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/doc/json_texts.h"
 #include "src/platform/sys/find_program.h"
 #include "src/platform/sys/run.h"
 
@@ -95,11 +96,7 @@ StatusOr<std::vector<mig::Target>> PresentOf(const std::vector<mig::Target>& tar
 
 StatusOr<ExitCode> PrintDone(OutputFormat format, const std::vector<std::string>& lines,
                              std::string_view text) {
-  boost::json::array steps;
-  for (const std::string& line : lines) {
-    steps.push_back(boost::json::value(line));
-  }
-  return OkOr(PrintAs(format, text, boost::json::object{{"steps", std::move(steps)}}));
+  return OkOr(PrintAs(format, text, boost::json::object{{"steps", doc::Texts(lines)}}));
 }
 
 StatusOr<ExitCode> RunMigApply(const MigOptions& options) {

@@ -66,8 +66,10 @@ void AddPodUsers(const MigOptions& options, const host::DriverRoot& root,
     return;
   }
   for (const pods::DeviceUse& use : (*pods)->devices) {
-    mig::AddDeviceUser(gpus, use.is_claimed() ? use.claim.cdi_uuid : use.device_id,
-                       fmt::format("pod {}/{}", use.user.pod_namespace, use.user.pod));
+    mig::AddDeviceUser(
+        gpus,
+        use.is_claimed() ? std::string_view(use.claim.cdi_uuid) : pods::DeviceOf(use.device_id),
+        fmt::format("pod {}/{}", use.user.pod_namespace, use.user.pod));
   }
 }
 

@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::cli {
 namespace {
 
 namespace json = boost::json;
 
-// "1g.10gb x2 (5, 6), 1g.20gb (6)": profiles that fit beside the instances, by their free starts.
+// A profile that fits beside the instances, and its free starts.
 struct Addable {
   std::string profile;
   std::vector<unsigned> starts;
@@ -44,7 +45,7 @@ std::string UsersText(const mig::HostGpu& gpu, std::optional<unsigned> instance)
   for (const mig::User* user : users) {
     texts.push_back(user->text);
   }
-  return texts.empty() ? "" : Join(texts, ", ");
+  return Join(texts, ", ");
 }
 
 std::string ModeText(const mig::HostGpu& gpu) {
@@ -195,14 +196,13 @@ json::object MigPlanJson(const mig::Plan& plan, const std::vector<std::string>& 
                                    {"create", InstancesJson(change.create)},
                                    {"layout", InstancesJson(change.layout)}});
   }
-  json::array waiting;
-  for (const std::string& reason : plan.waiting) {
-    waiting.push_back(json::value(reason));
-  }
-  return {{"feasible", plan.is_feasible}, {"proven", plan.is_proven},
-          {"reason", plan.reason},        {"destroyed", plan.destroyed},
-          {"evicted", plan.evicted},      {"changes", std::move(changes)},
-          {"waiting", std::move(waiting)}};
+  return {{"feasible", plan.is_feasible},
+          {"proven", plan.is_proven},
+          {"reason", plan.reason},
+          {"destroyed", plan.destroyed},
+          {"evicted", plan.evicted},
+          {"changes", std::move(changes)},
+          {"waiting", doc::Texts(plan.waiting)}};
 }
 
 std::string MigTargetsText(const std::vector<mig::Target>& targets) {

@@ -25,7 +25,7 @@ mig::HostGpu SampleMigGpu() {
   gpu.geometry = std::make_shared<const mig::Geometry>(*std::move(geometry));
   gpu.instances = {{.id = 1, .profile_id = 9, .start = 0, .size = 4, .compute = {{0, 3}}},
                    {.id = 5, .profile_id = 14, .start = 4, .size = 2, .compute = {{0, 1}, {1, 1}}}};
-  gpu.users = {{.text = "process 4711", .gpu_instance = 1, .compute_instance = 0, .pid = 4711}};
+  gpu.users = {{.text = "process 4711", .gpu_instance = 1, .pid = 4711}};
   return gpu;
 }
 

@@ -81,10 +81,10 @@ StatusOr<HostGpu> Applier::Find(const device::GpuUuid& uuid) {
 Status Applier::Apply(const std::vector<Target>& targets) {
   std::vector<Target> before;
   for (const Target& target : targets) {
-    ASSIGN_OR_RETURN(const HostGpu gpu, Find(target.uuid));
+    ASSIGN_OR_RETURN(HostGpu gpu, Find(target.uuid));
     ASSIGN_OR_RETURN(Target present, TargetOf(gpu));
     before.push_back(std::move(present));
-    if (const Status status = ApplyOne(target); !status.ok()) {
+    if (const Status status = ApplyOne(std::move(gpu), target); !status.ok()) {
       return UndoAll(before, status);
     }
   }
@@ -95,7 +95,7 @@ Status Applier::UndoAll(const std::vector<Target>& before, const Status& error) 
   deps_.note("undoing the changes");
   std::string left;
   for (size_t i = before.size(); i > 0; --i) {
-    if (const Status status = ApplyOne(before[i - 1]); !status.ok()) {
+    if (const Status status = FindAndApply(before[i - 1]); !status.ok()) {
       left += fmt::format("; {} keeps its changes: {}", before[i - 1].uuid.str(), Message(status));
     }
   }
@@ -104,8 +104,12 @@ Status Applier::UndoAll(const std::vector<Target>& before, const Status& error) 
       fmt::format("{}{}", Message(error), left.empty() ? "; the former layouts are back" : left));
 }
 
-Status Applier::ApplyOne(const Target& target) {
+Status Applier::FindAndApply(const Target& target) {
   ASSIGN_OR_RETURN(HostGpu gpu, Find(target.uuid));
+  return ApplyOne(std::move(gpu), target);
+}
+
+Status Applier::ApplyOne(HostGpu gpu, const Target& target) {
   RETURN_IF_ERROR(DestroyOthers(gpu, target.layout));
   if (gpu.is_mig_enabled() != target.is_mig_enabled) {
     RETURN_IF_ERROR(SetMode(gpu, target.is_mig_enabled));

@@ -53,7 +53,9 @@ class Applier {
  private:
   Status EnsureSession();
   StatusOr<HostGpu> Find(const device::GpuUuid& uuid);
-  Status ApplyOne(const Target& target);
+  // `gpu` as it is now.
+  Status ApplyOne(HostGpu gpu, const Target& target);
+  Status FindAndApply(const Target& target);
   Status SetMode(HostGpu& gpu, bool is_enabled);
   Status DestroyOthers(HostGpu& gpu, const std::vector<Instance>& layout);
   Status Destroy(const HostGpu& gpu, const probe::GpuInstanceReport& instance);

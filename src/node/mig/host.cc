@@ -33,7 +33,6 @@ void ReadProcesses(DriverSession& session, HostGpu& gpu) {
     for (const device::ProcessSample& process : page->processes) {
       gpu.users.push_back({.text = fmt::format("process {}", process.pid),
                            .gpu_instance = process.gpu_instance,
-                           .compute_instance = process.compute_instance,
                            .pid = process.pid});
     }
     if (!page->has_more) {
@@ -72,9 +71,7 @@ void ReadMigDevices(DriverSession& session, unsigned most, HostGpu& gpu) {
     }
     const probe::MigReport& report = *mig;
     if (report.uuid && report.gpu_instance && report.compute_instance) {
-      gpu.devices.push_back({.uuid = report.uuid->str(),
-                             .gpu_instance = *report.gpu_instance,
-                             .compute_instance = *report.compute_instance});
+      gpu.devices.push_back({.uuid = report.uuid->str(), .gpu_instance = *report.gpu_instance});
     }
   }
 }
@@ -193,16 +190,13 @@ StatusOr<GpuState> StateOf(const HostGpu& gpu, InUse in_use) {
 }
 
 void AddDeviceUser(std::vector<HostGpu>& gpus, std::string_view device, const std::string& user) {
-  device = device.substr(0, device.find("::"));
   for (HostGpu& gpu : gpus) {
     if (gpu.uuid.str() == device) {
-      gpu.users.push_back({.text = user, .gpu_instance = {}, .compute_instance = {}});
+      gpu.users.push_back({.text = user, .gpu_instance = {}});
     }
     for (const MigDeviceId& mig : gpu.devices) {
       if (mig.uuid == device) {
-        gpu.users.push_back({.text = user,
-                             .gpu_instance = mig.gpu_instance,
-                             .compute_instance = mig.compute_instance});
+        gpu.users.push_back({.text = user, .gpu_instance = mig.gpu_instance});
       }
     }
   }

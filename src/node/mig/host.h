@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,6 @@ namespace kgpu::mig {
 struct User {
   std::string text;  // "process 4711", "pod shop/train-0"
   std::optional<unsigned> gpu_instance;
-  std::optional<unsigned> compute_instance;
   uint32_t pid = 0;  // of a process, in the host's namespace
 };
 
@@ -26,7 +24,6 @@ struct User {
 struct MigDeviceId {
   std::string uuid;
   unsigned gpu_instance = 0;
-  unsigned compute_instance = 0;
 };
 
 struct HostGpu {
@@ -68,8 +65,7 @@ StatusOr<GpuState> StateOf(const HostGpu& gpu, InUse in_use);
 // The users of a GPU instance; nullopt: of the GPU.
 std::vector<const User*> UsersOf(const HostGpu& gpu, std::optional<unsigned> gpu_instance);
 
-// Notes that a container has the device with this UUID, a GPU or a MIG device. Replicas of a
-// device, "GPU-…::3", count as the device.
+// Notes that a container has the device with this UUID, a GPU or a MIG device.
 void AddDeviceUser(std::vector<HostGpu>& gpus, std::string_view device, const std::string& user);
 
 // Whether `text` names the GPU: its index, UUID or the beginning of its UUID.
