@@ -121,7 +121,9 @@ TEST_F(ShareContainerTest, OneContainerIsOneLimitForAllItsProcesses) {
            R"("/bin/sh", "-c", "share_linked_client > /tmp/one & share_linked_client > /tmp/two; wait; cat /tmp/one /tmp/two")"});
   // One may have ended before the other began; together they never have more than there is.
   EXPECT_THAT(both.text, HasSubstr("linked "));
-  EXPECT_LE(Header().total, 20480 * kMiB);
+  EXPECT_LE(Header().peak, 20480 * kMiB);
+  EXPECT_GT(Header().peak, (20480 - 512) * kMiB);
+  EXPECT_GE(Header().refused, 2U);
 }
 
 // As kubectl exec and SSH do: not a child of the container's first process.
