@@ -182,7 +182,7 @@ std::vector<pools::Resource> ParseResources(const json::array& array) {
 json::array ShapesJson(const pools::ChangeGuard::Shapes& shapes) {
   json::array array;
   for (const auto& [device, shape] : shapes) {
-    // A number of JSON has no 64 bits everywhere.
+    // Not every JSON parser keeps 64-bit numbers.
     array.push_back(json::object{
         {"device", device}, {"gpu", shape.card}, {"slots", fmt::format("{:x}", shape.slots)}});
   }
