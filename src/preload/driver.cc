@@ -50,7 +50,6 @@ constexpr const char* kHelperNames[kHelperCount] = {
     "cuGraphNodeGetType",
     "cuGraphMemAllocNodeGetParams",
     "cuGraphChildGraphNodeGetGraph",
-    "cuCtxGetLimit",
 };
 
 constexpr const char* kKnownNames[] = {

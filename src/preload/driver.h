@@ -38,7 +38,6 @@ enum HelperId : uint32_t {
   kGraphNodeGetType,
   kGraphMemAllocNodeGetParams,
   kGraphChildGraphNodeGetGraph,
-  kCtxGetLimit,
   kHelperCount
 };
 

@@ -21,7 +21,6 @@ using DeviceGetFn = Result(Device* device, int ordinal);
 using DeviceGetNameFn = Result(char* name, int length, Device device);
 using DeviceGetUuidFn = Result(Uuid* uuid, Device device);
 using DeviceTotalMemFn = Result(size_t* bytes, Device device);
-using DeviceTotalMemV1Fn = Result(uint32_t* bytes, Device device);
 using DeviceGetAttributeFn = Result(int* value, Attribute attribute, Device device);
 
 // Contexts.
@@ -41,12 +40,10 @@ using DevicePrimaryCtxRetainFn = Result(Context* context, Device device);
 using DevicePrimaryCtxReleaseFn = Result(Device device);
 using DevicePrimaryCtxResetFn = Result(Device device);
 using DevicePrimaryCtxGetStateFn = Result(Device device, unsigned* flags, int* is_active);
-using DevicePrimaryCtxSetFlagsFn = Result(Device device, unsigned flags);
 
 // Modules and launches.
 using ModuleLoadDataExFn = Result(Module* module, const void* image, unsigned option_count,
                                   JitOption* options, void** values);
-using ModuleUnloadFn = Result(Module module);
 using ModuleGetFunctionFn = Result(Function* function, Module module, const char* name);
 using LaunchKernelFn = Result(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                               unsigned block_x, unsigned block_y, unsigned block_z,
@@ -125,7 +122,6 @@ using MemMapFn = Result(DevicePointer pointer, size_t size, size_t offset, Alloc
 using MemUnmapFn = Result(DevicePointer pointer, size_t size);
 using MemSetAccessFn = Result(DevicePointer pointer, size_t size, const AccessDescription* accesses,
                               size_t count);
-using MemGetAccessFn = Result(uint64_t* flags, const Location* location, DevicePointer pointer);
 using MemGetAllocationGranularityFn = Result(size_t* granularity,
                                              const AllocationProperties* properties,
                                              Granularity option);
@@ -151,8 +147,6 @@ using MipmappedArrayCreateFn = Result(MipmappedArray* array, const Array3dDescri
                                       unsigned levels);
 using MipmappedArrayDestroyFn = Result(MipmappedArray array);
 using MipmappedArrayGetLevelFn = Result(Array* level_array, MipmappedArray array, unsigned level);
-using MipmappedArrayGetMemoryRequirementsFn = Result(ArrayMemoryRequirements* requirements,
-                                                     MipmappedArray array, Device device);
 
 // Between processes, and from other APIs.
 using IpcGetMemHandleFn = Result(IpcMemoryHandle* handle, DevicePointer pointer);
@@ -169,8 +163,6 @@ using DestroyExternalMemoryFn = Result(ExternalMemory memory);
 // Graphs.
 using GraphCreateFn = Result(Graph* graph, unsigned flags);
 using GraphDestroyFn = Result(Graph graph);
-using GraphAddKernelNodeV1Fn = Result(GraphNode* node, Graph graph, const GraphNode* after,
-                                      size_t after_count, const KernelNodeParamsV1* params);
 using GraphAddKernelNodeFn = Result(GraphNode* node, Graph graph, const GraphNode* after,
                                     size_t after_count, const KernelNodeParams* params);
 using GraphAddMemAllocNodeFn = Result(GraphNode* node, Graph graph, const GraphNode* after,
@@ -182,7 +174,6 @@ using GraphAddNodeV1Fn = Result(GraphNode* node, Graph graph, const GraphNode* a
 using GraphAddNodeFn = Result(GraphNode* node, Graph graph, const GraphNode* after,
                               const void* edges, size_t after_count, GraphNodeParams* params);
 using GraphMemAllocNodeGetParamsFn = Result(GraphNode node, MemoryAllocationNodeParams* params);
-using GraphMemFreeNodeGetParamsFn = Result(GraphNode node, DevicePointer* pointer);
 using GraphInstantiateV2Fn = Result(GraphExec* exec, Graph graph, GraphNode* error_node, char* log,
                                     size_t log_size);  // v1, v2
 using GraphInstantiateWithFlagsFn = Result(GraphExec* exec, Graph graph, uint64_t flags);
@@ -196,15 +187,12 @@ using DeviceGraphMemAttributeFn = Result(Device device, GraphMemoryAttribute att
 
 // Streams and events.
 using StreamCreateFn = Result(Stream* stream, unsigned flags);
-using StreamCreateWithPriorityFn = Result(Stream* stream, unsigned flags, int priority);
-using StreamBeginCaptureV1Fn = Result(Stream stream);
 using StreamBeginCaptureFn = Result(Stream stream, CaptureMode mode);
 using StreamEndCaptureFn = Result(Stream stream, Graph* graph);
 using StreamIsCapturingFn = Result(Stream stream, CaptureStatus* status);
 using StreamSynchronizeFn = Result(Stream stream);  // and …Query
 using StreamDestroyFn = Result(Stream stream);
 using EventCreateFn = Result(Event* event, unsigned flags);
-using EventRecordFn = Result(Event event, Stream stream);
 using EventSynchronizeFn = Result(Event event);  // and …Query
 using EventDestroyFn = Result(Event event);
 
