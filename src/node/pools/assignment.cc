@@ -225,10 +225,6 @@ const Resource* Assignment::Find(std::string_view resource) const {
   return found == resources.end() ? nullptr : &*found;
 }
 
-std::string_view DeviceOfSlot(std::string_view slot_id) {
-  return slot_id.substr(0, slot_id.find(kReplicaMark));
-}
-
 Assignment AssignDevices(const device::Snapshot& snapshot, const config::NodeConfig& config) {
   Assignment out;
   Claims claims = ClaimDevices(snapshot, config);

@@ -57,9 +57,6 @@ struct Assignment {
   const Resource* Find(std::string_view resource) const;
 };
 
-// "GPU-…::3" → "GPU-…"; an id without "::" is its own device.
-std::string_view DeviceOfSlot(std::string_view slot_id);
-
 // The first pool whose selector matches takes the device. A selector that names MIG devices, by
 // profile or UUID, takes them whatever the MIG strategy; one that selects GPUs takes those in MIG
 // mode as the strategy says. A GPU with a MIG device that is taken or excluded is never allocated
