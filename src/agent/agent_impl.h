@@ -69,6 +69,7 @@ class AgentImpl final : public Agent {
                   .pod_list = [this] { return measurements_.pod_list(); },
                   .look_at_pods = [this] { measurements_.LookAtPods(); },
                   .notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
+                  .evict = [this](const share::SliceUse& use) { return cluster_.Evict(use); },
                   .again = [this] { Assign(); },
                   .changed = [this] { Show(); }}),
         remembered_(Recall(options_, config_.config(), disk_)),

@@ -13,7 +13,8 @@ Sharing::Sharing(EventLoop& loop, const sys::Root& host, const pods::Background&
       slices_(loop, background, std::move(options), sources_.changed),
       watch_(background,
              {.notify = sources_.notify,
-              .kill = [&host](const share::SliceUse& use) { return KillInPod(host, use); }}),
+              .kill = [&host](const share::SliceUse& use) { return KillInPod(host, use); },
+              .evict = sources_.evict}),
       changes_(loop, {.obstacle =
                           [this](const std::string& device, SteadyTime since) {
                             const pods::PodMapPtr pods = sources_.pods();

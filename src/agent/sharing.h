@@ -22,6 +22,7 @@ class Sharing {
     std::function<pods::ListState()> pod_list;
     std::function<void()> look_at_pods;
     std::function<void(kube::Event)> notify;
+    std::function<Status(const share::SliceUse&)> evict;
     std::function<void()> again;    // assigns the devices again
     std::function<void()> changed;  // paths() has changed
   };

@@ -42,7 +42,8 @@ enum class UnknownApi : uint8_t {
 // What the agent does about a container that uses more memory than its slices allow.
 enum class OnExcess : uint8_t {
   kEvent,  // an event on its pod, and a line in the log
-  kKill,   // these too; if it goes on for another round, its processes on the device are killed
+  kEvict,  // these too; if it goes on for another round, its pod is evicted
+  kKill,   // or its processes on the device are killed
 };
 
 // How much of a device's usable memory a slot has: an amount, or an equal part.
