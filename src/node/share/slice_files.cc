@@ -19,6 +19,7 @@
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/atomic_file.h"
 #include "src/platform/sys/root.h"
+#include "src/platform/sys/selinux.h"
 
 namespace kgpu::share {
 namespace {
@@ -88,20 +89,18 @@ class SliceWriter {
   }
 
   // Without its label, the loader of a container would leave the library out, and say so to nobody.
-  // Source: container-selinux, container_file_t.
   Status Label(const std::string& path) const {
-    constexpr std::string_view kLabel = "system_u:object_r:container_file_t:s0";
-    constexpr char kAttribute[] = "security.selinux";
+    constexpr std::string_view kLabel = sys::kContainerLabel;
     if (!options_.has_selinux) {
       return OkStatus();
     }
     std::array<char, 256> now{};
-    const ssize_t size = lgetxattr(path.c_str(), kAttribute, now.data(), now.size());
+    const ssize_t size = lgetxattr(path.c_str(), sys::kSelinuxAttribute, now.data(), now.size());
     if (size > 0 && std::string_view(now.data(), strnlen(now.data(), size)) == kLabel) {
       return OkStatus();
     }
     // With its end, as in the kernel's own labels.
-    if (lsetxattr(path.c_str(), kAttribute, kLabel.data(), kLabel.size() + 1, 0) != 0) {
+    if (lsetxattr(path.c_str(), sys::kSelinuxAttribute, kLabel.data(), kLabel.size() + 1, 0) != 0) {
       return ErrnoStatus(errno, fmt::format("label {} as {}", path, kLabel));
     }
     return OkStatus();
