@@ -14,7 +14,7 @@ namespace {
 namespace cu = cuda_api;
 
 constexpr uint64_t kStep = 10'000'000;  // nanoseconds between two looks at the gate
-constexpr uint64_t kPoll = 200'000;     // between two looks at a stream
+constexpr uint64_t kPoll = 100'000;     // between two looks at a stream
 
 using ExchangeCaptureModeFn = Result(cu::CaptureMode* mode);
 
@@ -103,25 +103,21 @@ Decision Decide(const Gate& gate, GateState* state, uint64_t now) {
   if (turn.open >= kGateParts) {
     return {Act::kGo, 0, {}};
   }
-  if (IsOverdue(state->turns, turn, now)) {
+  if (MustEnd(state->turns, turn, now)) {
     return {Act::kEnd, 0, {}};
   }
   const NextLaunch next = NextTurn(state->turns, turn, now);
   if (next.at <= now) {
-    NoteLaunch(&state->turns, next.window);
+    NoteLaunch(&state->turns, next);
     return {Act::kGo, 0, next};
   }
   return {Act::kSleep, next.at - now < kStep ? next.at - now : kStep, next};
 }
 
-// What has run beyond its window is owed, if we have seen it run.
 void EndWork(const Gate& gate, GateState* state, cu::Stream stream) {
   const bool was_busy = WaitUntilIdle(stream);
   const Guard guard(state->lock);
-  if (was_busy) {
-    NoteEnd(&state->turns, TurnNow(gate, state), DayNanoseconds());
-  }
-  state->turns.has_work = false;
+  NoteEnd(&state->turns, TurnNow(gate, state), DayNanoseconds(), was_busy);
 }
 
 // Returns the nanoseconds that it took.
@@ -142,7 +138,7 @@ uint64_t WaitAt(const Gate& gate, GateState* state, cu::Stream stream) {
     // Whoever wakes up late has had no less of a turn.
     if (decision.act == Act::kSleep && decision.nanoseconds < kStep) {
       const Guard guard(state->lock);
-      NoteLaunch(&state->turns, decision.next.window);
+      NoteLaunch(&state->turns, decision.next);
       return waited;
     }
   }
@@ -192,10 +188,17 @@ void WaitForTurn(const LaunchStream& launch) {
   }
 }
 
-void NoteSynchronized() {
+bool IsBusyBehindGate(const LaunchStream& stream) {
   if (!IsAnyGateClosed()) {
-    return;
+    return false;
   }
+  const KeepErrno keep;
+  const RelaxedCapture relaxed;
+  auto* ask = Helper<cu::StreamSynchronizeFn>(kStreamQuery);
+  return ask != nullptr && ask(StreamOf(stream)) == cu::kNotReady;
+}
+
+void NoteSynchronized() {
   const KeepErrno keep;
   const int account = CurrentAccount();
   const Gate* gate = GateOf(account);
@@ -203,7 +206,7 @@ void NoteSynchronized() {
   if (gate != nullptr && process != nullptr) {
     GateState& state = process->gates[account];
     const Guard guard(state.lock);
-    NoteEnd(&state.turns, TurnNow(*gate, &state), DayNanoseconds());
+    NoteEnd(&state.turns, TurnNow(*gate, &state), DayNanoseconds(), true);
   }
 }
 

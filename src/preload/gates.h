@@ -53,7 +53,9 @@ inline bool IsAnyGateClosed() {
 // Waits for the turn of the current context's device; returns at once if its gate is open, while
 // the stream is captured, and after kMaxGateWait at the latest. Any thread; keeps errno.
 void WaitForTurn(const LaunchStream& launch);
-// The program has waited for the current context's device: its work has ended.
+// Whether the gate is not open, and the stream has something to do.
+bool IsBusyBehindGate(const LaunchStream& stream);
+// The program has waited for a stream with something to do: its launches have ended.
 void NoteSynchronized();
 
 inline void PassGate(const LaunchStream& launch) {

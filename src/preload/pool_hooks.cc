@@ -139,9 +139,14 @@ Result AfterWait(Result result) {
   return result;
 }
 
-// The same of all that was launched into a stream.
-Result AfterWork(Result result) {
-  NoteSynchronized();
+// The same, for all that was launched into a stream; `call` waits.
+template <typename Call>
+Result WaitForWork(const LaunchStream& stream, Call&& call) {
+  const bool was_busy = IsBusyBehindGate(stream);
+  const Result result = call();
+  if (was_busy) {
+    NoteSynchronized();
+  }
   return AfterWait(result);
 }
 
@@ -213,17 +218,23 @@ KGPU_STAND_IN cuMemPoolImportPointer(cu::DevicePointer* pointer, cu::MemoryPool 
 }
 
 KGPU_STAND_IN cuStreamSynchronize(cu::Stream stream) {
-  return AfterWork(KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize, stream));
+  return WaitForWork({stream, false}, [&] {
+    return KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize, stream);
+  });
 }
 KGPU_STAND_IN cuStreamSynchronize_ptsz(cu::Stream stream) {
-  return AfterWork(KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize_ptsz, stream));
+  return WaitForWork({stream, true}, [&] {
+    return KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize_ptsz, stream);
+  });
 }
 KGPU_STAND_IN cuEventSynchronize(cu::Event event) {
   return AfterWait(KGPU_CALL_REAL(EventSynchronizeFn, cuEventSynchronize, event));
 }
 KGPU_STAND_IN cuCtxSynchronize() {
-  return AfterWork(KGPU_CALL_REAL(CtxSynchronizeFn, cuCtxSynchronize));
+  return WaitForWork({nullptr, false},
+                     [&] { return KGPU_CALL_REAL(CtxSynchronizeFn, cuCtxSynchronize); });
 }
 KGPU_STAND_IN cuCtxSynchronize_v2(cu::Context context) {
-  return AfterWork(KGPU_CALL_REAL(CtxDestroyFn, cuCtxSynchronize_v2, context));
+  return WaitForWork({nullptr, false},
+                     [&] { return KGPU_CALL_REAL(CtxDestroyFn, cuCtxSynchronize_v2, context); });
 }

@@ -4,6 +4,7 @@ namespace kgpu::preload {
 namespace {
 
 constexpr uint64_t kPart = kGatePeriod / kGateParts;  // nanoseconds
+constexpr uint64_t kFirstLaunches = 8;                // as long as their cost is unknown
 
 uint64_t OpenOf(const GateTurn& turn) {
   return turn.open * kPart;
@@ -13,12 +14,15 @@ uint64_t BeginOf(const GateTurn& turn, uint64_t window) {
   return window * kGatePeriod + turn.start * kPart;
 }
 
+uint64_t EndOf(const GateTurn& turn, uint64_t window) {
+  return BeginOf(turn, window) + OpenOf(turn);
+}
+
 // The first window that ends after `now`.
 uint64_t FirstWindow(const GateTurn& turn, uint64_t now) {
   const uint64_t period = now / kGatePeriod;
   const uint64_t latest = period / turn.every * turn.every;
-  return latest == period && now < BeginOf(turn, latest) + OpenOf(turn) ? latest
-                                                                        : latest + turn.every;
+  return latest == period && now < EndOf(turn, latest) ? latest : latest + turn.every;
 }
 
 // What is left of the debt when `window` begins: each one before it that was not used pays.
@@ -48,22 +52,42 @@ NextLaunch NextTurn(const Turns& turns, const GateTurn& turn, uint64_t now) {
   return {.at = bounded > now ? bounded : now, .window = window};
 }
 
-void NoteLaunch(Turns* turns, uint64_t window) {
-  *turns = {.window = window + 1, .debt = 0, .has_work = true};
+void NoteLaunch(Turns* turns, const NextLaunch& next) {
+  const bool is_first = turns->launched == 0 || turns->window != next.window + 1;
+  turns->begun = is_first ? next.at : turns->begun;
+  turns->window = next.window + 1;
+  turns->debt = 0;
+  ++turns->launched;
 }
 
-bool IsOverdue(const Turns& turns, const GateTurn& turn, uint64_t now) {
-  return turns.has_work && turns.window > 0 &&
-         now >= BeginOf(turn, turns.window - 1) + OpenOf(turn);
+bool MustEnd(const Turns& turns, const GateTurn& turn, uint64_t now) {
+  if (turns.launched == 0) {
+    return false;
+  }
+  const uint64_t end = EndOf(turn, turns.window - 1);
+  const uint64_t left = turns.begun < end ? end - turns.begun : 0;
+  const uint64_t fitting = turns.cost == 0 ? kFirstLaunches : left / turns.cost + 1;
+  return now >= end || turns.launched >= fitting;
 }
 
-void NoteEnd(Turns* turns, const GateTurn& turn, uint64_t now) {
-  if (IsOverdue(*turns, turn, now)) {
-    turns->debt += now - (BeginOf(turn, turns->window - 1) + OpenOf(turn));
+void NoteEnd(Turns* turns, const GateTurn& turn, uint64_t now, bool was_busy) {
+  if (turns->launched == 0) {
+    return;
+  }
+  // At most this much; less if the device had been waiting for us.
+  const uint64_t cost = now > turns->begun ? (now - turns->begun) / turns->launched : 0;
+  if (was_busy || turns->cost == 0) {
+    turns->cost = cost;
+  } else {
+    turns->cost /= 2;
+  }
+  const uint64_t end = EndOf(turn, turns->window - 1);
+  if (was_busy && now > end) {
+    turns->debt += now - end;
     // The clock may have been set forward.
     turns->debt = turns->debt < kMaxGateWait ? turns->debt : kMaxGateWait;
-    turns->has_work = false;
   }
+  turns->launched = 0;
 }
 
 }  // namespace kgpu::preload
