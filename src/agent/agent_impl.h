@@ -70,7 +70,8 @@ class AgentImpl final : public Agent {
                   .look_at_pods = [this] { measurements_.LookAtPods(); },
                   .notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
                   .again = [this] { Assign(); },
-                  .changed = [this] { Show(); }}),
+                  .changed = [this] { Show(); },
+                  .paced = [this] { SetSampling(); }}),
         remembered_(Recall(options_, config_.config(), disk_)),
         loans_(loop, disk_, fmt::format("{}/{}", options_.state_dir, kLoansFile),
                remembered_.assignment,
@@ -148,6 +149,7 @@ class AgentImpl final : public Agent {
   void MakePlugin();
   void OpenEndpoints();
   void Measure();
+  void SetSampling();
   void ShowRemembered();
   void Prepare();
   void OnConfig();

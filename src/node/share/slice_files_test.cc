@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "src/node/share/gate_files.h"
 #include "src/preload/gate.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
@@ -91,6 +92,26 @@ TEST_F(SliceFilesTest, AGateStaysTheSameFile) {
   dir_.WriteFile("lib/kgpu/share/GPU-a_1.gate", "rubbish");
   ASSERT_OK(WriteSliceFiles(Options(), {slot}));
   EXPECT_EQ(Read("GPU-a_1.gate").size(), preload::kGateSize);
+}
+
+TEST_F(SliceFilesTest, AGateIsWrittenInPlace) {
+  SliceSlot slot = Slot("GPU-a::1");
+  slot.compute = 25;
+  ASSERT_OK(WriteSliceFiles(Options(), {slot}));
+  std::filesystem::create_hard_link(At("GPU-a_1.gate"), dir_.At("mapped"));
+  const uint64_t word = preload::PackTurn({.open = 100, .start = 7, .every = 2, .beat = 3});
+  ASSERT_OK(WriteGates(Options().folder, {{"GPU-a::1", word}}));
+  preload::Gate gate{};
+  const std::string bytes = dir_.ReadFile("mapped");
+  ASSERT_EQ(bytes.size(), preload::kGateSize);
+  memcpy(static_cast<void*>(&gate), bytes.data(), sizeof(gate));
+  EXPECT_EQ(gate.word, word);
+  EXPECT_EQ(gate.magic, preload::kGateMagic);
+  // What is missing keeps the others from nothing.
+  const uint64_t open = preload::PackTurn({});
+  EXPECT_THAT(WriteGates(Options().folder, {{"GPU-b::1", open}, {"GPU-a::1", open}}),
+              StatusIs(StatusCode::kNotFound, HasSubstr("GPU-b_1.gate")));
+  EXPECT_NE(dir_.ReadFile("mapped"), bytes);
 }
 
 TEST_F(SliceFilesTest, SharesOfADeviceFollowEachOther) {
