@@ -148,7 +148,10 @@ ComputeShares::Turns ComputeShares::Control(const std::vector<SliceUse>& uses,
   std::erase_if(controllers_, [&](const auto& entry) { return !devices.contains(entry.first); });
   Turns turns;
   for (const auto& [device, of_device] : devices) {
-    const std::vector<share::ComputeTurn> fresh = controllers_[device].Update(of_device);
+    // Another one than before a restart, most likely; the same one does no more than delay.
+    const auto epoch = static_cast<uint32_t>(facts.samples.taken.time_since_epoch().count() >> 30);
+    const std::vector<share::ComputeTurn> fresh =
+        controllers_.try_emplace(device, epoch).first->second.Update(of_device);
     for (size_t i = 0; i < of_device.size(); ++i) {
       turns.emplace(of_device[i].id, fresh[i]);
     }
@@ -170,7 +173,9 @@ std::vector<share::GateWord> ComputeShares::WordsOf(const std::vector<SliceUse>&
       continue;
     }
     preload::GateTurn packed = turn->second.turn;
-    packed.beat = packed.open >= preload::kGateParts ? 0 : packed.beat;
+    if (packed.open >= preload::kGateParts) {
+      packed = {};  // nothing to write as long as it is open
+    }
     for (const std::string& slot : use.slots) {
       wanted[slot] = preload::PackTurn(packed);
     }

@@ -34,14 +34,15 @@ struct GateTurn {
   uint32_t open = kGateParts;  // kGateParts: always, whatever the others say
   uint32_t start = 0;
   uint32_t every = 1;
-  uint32_t beat = 0;  // changes each time it is written; 24 bits
+  uint32_t beat = 0;   // changes each time it is written; 16 bits
+  uint32_t epoch = 0;  // changes when the gate has been open meanwhile; 8 bits, 0: unknown
   bool operator==(const GateTurn&) const = default;
 };
 
 // The lowest 16 bits are `open`, so that one comparison finds a gate that is fully open.
 constexpr uint64_t PackTurn(const GateTurn& turn) {
   return uint64_t{turn.open} | uint64_t{turn.start} << 16 | uint64_t{turn.every} << 32 |
-         uint64_t{turn.beat & 0xffffff} << 40;
+         uint64_t{turn.beat & 0xffff} << 40 | uint64_t{turn.epoch & 0xff} << 56;
 }
 constexpr bool IsFullyOpen(uint64_t word) {
   return (word & 0xffff) >= kGateParts;
@@ -52,7 +53,8 @@ constexpr GateTurn UnpackTurn(uint64_t word) {
   GateTurn turn{.open = static_cast<uint32_t>(word & 0xffff),
                 .start = static_cast<uint32_t>(word >> 16 & 0xffff),
                 .every = static_cast<uint32_t>(word >> 32 & 0xff),
-                .beat = static_cast<uint32_t>(word >> 40)};
+                .beat = static_cast<uint32_t>(word >> 40 & 0xffff),
+                .epoch = static_cast<uint32_t>(word >> 56)};
   turn.open = turn.open == 0 ? 1 : turn.open > kGateParts ? kGateParts : turn.open;
   turn.start = turn.start > kGateParts - turn.open ? kGateParts - turn.open : turn.start;
   turn.every = turn.every == 0 ? 1 : turn.every;

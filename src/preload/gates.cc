@@ -79,7 +79,7 @@ const Gate* GateOf(int account) {
 // What holds now: the gate's turn, or the fixed one when nobody has written it for too long. With
 // the state's lock held.
 GateTurn TurnNow(const Gate& gate, GateState* state) {
-  const GateTurn turn = UnpackTurn(__atomic_load_n(&gate.word, __ATOMIC_RELAXED));
+  GateTurn turn = UnpackTurn(__atomic_load_n(&gate.word, __ATOMIC_RELAXED));
   const uint64_t now = Milliseconds();
   if (state->since == 0 || turn.beat != state->beat) {
     state->beat = turn.beat;
@@ -87,7 +87,14 @@ GateTurn TurnNow(const Gate& gate, GateState* state) {
   }
   constexpr uint64_t kNanoseconds = 1'000'000;
   const bool is_stale = turn.open < kGateParts && now - state->since > kGateStale / kNanoseconds;
-  return is_stale ? UnpackTurn(__atomic_load_n(&gate.fixed, __ATOMIC_RELAXED)) : turn;
+  turn = is_stale ? UnpackTurn(__atomic_load_n(&gate.fixed, __ATOMIC_RELAXED)) : turn;
+  if (turn.epoch != state->epoch) {
+    // Nobody owes what it has launched while it was free to.
+    state->must_settle = true;
+    state->epoch = turn.epoch;
+    state->turns = {.window = 0, .debt = 0, .begun = 0, .launched = 0, .cost = state->turns.cost};
+  }
+  return turn;
 }
 
 enum class Act : uint8_t { kGo, kEnd, kSleep };
@@ -103,7 +110,7 @@ Decision Decide(const Gate& gate, GateState* state, uint64_t now) {
   if (turn.open >= kGateParts) {
     return {Act::kGo, 0, {}};
   }
-  if (MustEnd(state->turns, turn, now)) {
+  if (state->must_settle || MustEnd(state->turns, turn, now)) {
     return {Act::kEnd, 0, {}};
   }
   const NextLaunch next = NextTurn(state->turns, turn, now);
@@ -118,6 +125,7 @@ void EndWork(const Gate& gate, GateState* state, cu::Stream stream) {
   const bool was_busy = WaitUntilIdle(stream);
   const Guard guard(state->lock);
   NoteEnd(&state->turns, TurnNow(gate, state), DayNanoseconds(), was_busy);
+  state->must_settle = false;
 }
 
 // Returns the nanoseconds that it took.

@@ -21,7 +21,9 @@ struct LaunchStream {
 struct GateState {
   Mutex lock;  // guards what follows
   Turns turns;
-  uint32_t beat;   // as last seen
+  bool must_settle;  // what was launched while the gate was open is not done yet
+  uint32_t epoch;    // as last seen
+  uint32_t beat;
   uint64_t since;  // when it was first seen; Milliseconds()
 };
 

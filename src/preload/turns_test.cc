@@ -11,7 +11,7 @@ constexpr uint64_t kDay = 1'000 * kGatePeriod;  // some moment at which a period
 constexpr GateTurn kQuarter{.open = 2500, .start = 5000};
 
 TEST(GateTest, AWordSaysWhatWasPacked) {
-  const GateTurn turn{.open = 2500, .start = 7500, .every = 3, .beat = 0xabcdef};
+  const GateTurn turn{.open = 2500, .start = 7500, .every = 3, .beat = 0xabcd, .epoch = 9};
   EXPECT_EQ(UnpackTurn(PackTurn(turn)), turn);
   EXPECT_TRUE(IsFullyOpen(PackTurn({})));
   EXPECT_FALSE(IsFullyOpen(PackTurn(turn)));

@@ -141,6 +141,7 @@ std::vector<ComputeTurn> ComputeController::Update(const std::vector<ComputeUse>
     busy += IsBusy(uses[i], memory) ? 1 : 0;
   }
   memory_ = std::move(kept);
+  epoch_ += busy > 1 && !is_contended_ ? 1 : 0;
   is_contended_ = busy > 1;
   if (is_contended_) {
     Share(uses, turns);
@@ -152,7 +153,8 @@ std::vector<ComputeTurn> ComputeController::Update(const std::vector<ComputeUse>
   }
   ++beat_;
   for (ComputeTurn& turn : turns) {
-    turn.turn.beat = beat_ & 0xffffff;
+    turn.turn.beat = beat_ & 0xffff;
+    turn.turn.epoch = epoch_ % 255 + 1;  // never 0
   }
   return turns;
 }

@@ -36,6 +36,9 @@ struct ComputeTurn {
 // Lives on one thread; forgets whoever is not there any more.
 class ComputeController {
  public:
+  // `epoch`: any number; another one than an earlier controller of the device has had.
+  explicit ComputeController(uint32_t epoch = 0) : epoch_(epoch) {}
+
   // Call it once per round; the result has the same order. The turns' beats change each time.
   std::vector<ComputeTurn> Update(const std::vector<ComputeUse>& uses);
   // Whether the last round has found two busy containers: measure again soon.
@@ -56,6 +59,7 @@ class ComputeController {
 
   std::map<std::string, Memory, std::less<>> memory_;
   uint32_t beat_ = 0;
+  uint32_t epoch_;  // increases when several become busy
   bool is_contended_ = false;
 };
 
