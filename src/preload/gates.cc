@@ -55,11 +55,9 @@ bool IsCaptured(cu::Stream stream) {
 bool WaitUntilIdle(cu::Stream stream) {
   auto* ask = Helper<cu::StreamSynchronizeFn>(kStreamQuery);
   const RelaxedCapture relaxed;
+  const uint64_t begun = Nanoseconds();
   bool was_busy = false;
-  for (uint64_t waited = 0; ask != nullptr && waited < kMaxGateWait; waited += kPoll) {
-    if (ask(stream) != cu::kNotReady) {
-      return was_busy;
-    }
+  while (ask != nullptr && Nanoseconds() - begun < kMaxGateWait && ask(stream) == cu::kNotReady) {
     was_busy = true;
     SleepNanoseconds(kPoll);
   }
