@@ -1,5 +1,6 @@
 #include "src/agent/agent_impl.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/platform/base/log.h"
@@ -80,8 +81,18 @@ void AgentImpl::Prepare() {
   }
 }
 
+// As often as the configuration says, and as shares of GPUs' time need.
+void AgentImpl::SetSampling() {
+  if (!in_force_) {
+    return;
+  }
+  const std::chrono::milliseconds every = in_force_->metrics.every;
+  const auto pace = sharing_.pace().value_or(every);
+  inventory_.SetSampling(every.count() == 0 ? pace : std::min(every, pace));
+}
+
 void AgentImpl::Measure() {
-  inventory_.SetSampling(in_force_->metrics.every);
+  SetSampling();
   measurements_.SetConfig(*in_force_);
   usage_.SetConfig(in_force_->usage);
 }
@@ -132,6 +143,7 @@ void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
       usage_.OnSample(samples, Holdings());
       measurements_.SetUsage(usage_.pods());
       sharing_.OnSample(assignment_, *snapshot_, *samples);
+      measurements_.SetSlices(sharing_.figures());
     }
   });
 }

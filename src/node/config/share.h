@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/node/config/share_compute.h"
 #include "src/platform/base/bytes.h"
 #include "src/platform/base/status.h"
 
@@ -78,6 +79,8 @@ struct Share {
   bool counts_pinned = false;
   UnknownApi unknown = UnknownApi::kRefuse;
   OnExcess on_excess = OnExcess::kEvent;
+  // kMemory: what part of the device's time a slot has.
+  ComputeShare compute{};
   bool operator==(const Share&) const = default;
 };
 
