@@ -24,6 +24,12 @@ using std::chrono::seconds;
 constexpr const char* kImage = "localhost/kgpu-fn/hello";
 constexpr seconds kLimit{180};
 
+// "GPU-…::0", of a slice in the agent's ledger.
+std::string SlotOf(const boost::json::value& slice) {
+  return fmt::format("{}::{}", slice.at("gpu").as_string().c_str(),
+                     slice.at("slot").to_number<uint64_t>());
+}
+
 void MustRun(const e2e::Result& result) {
   ASSERT_EQ(result.code, 0) << result.out << result.err;
 }
@@ -154,9 +160,15 @@ std::map<std::string, std::vector<std::string>> FunctionMachine::LedgerLoans() c
   const auto json = doc::ParseJson(LedgerText(), "loans.json", {});
   if (json.ok() && json->is_object() && json->get_object().contains("loans")) {
     for (const auto& loan : json->at("loans").as_array()) {
-      std::vector<std::string>& gpus = loans[loan.at("id").as_string().c_str()];
+      std::vector<std::string>& lent = loans[loan.at("id").as_string().c_str()];
+      if (const auto* slices = loan.as_object().if_contains("slices")) {
+        for (const auto& slice : slices->as_array()) {
+          lent.push_back(SlotOf(slice));
+        }
+        continue;
+      }
       for (const auto& gpu : loan.at("gpus").as_array()) {
-        gpus.emplace_back(gpu.as_string().c_str());
+        lent.emplace_back(gpu.as_string().c_str());
       }
     }
   }
@@ -175,8 +187,7 @@ std::map<std::string, std::string> FunctionMachine::LedgerSlots() const {
   }
   for (const auto& loan : json->at("loans").as_array()) {
     for (const auto& slice : loan.at("slices").as_array()) {
-      slots[loan.at("holder").as_string().c_str()] = fmt::format(
-          "{}::{}", slice.at("gpu").as_string().c_str(), slice.at("slot").to_number<uint64_t>());
+      slots[loan.at("holder").as_string().c_str()] = SlotOf(slice);
     }
   }
   return slots;

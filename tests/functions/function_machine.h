@@ -39,7 +39,7 @@ class FunctionMachine {
   e2e::Result Podman(std::vector<std::string> words) const;
   // Of the functions' containers that run: the id of the loan in each one's labels.
   std::vector<std::string> RunningLoans() const;
-  // The agent's ledger: ids, and the GPUs of each.
+  // The agent's ledger: ids, and the GPUs or slots of each.
   std::map<std::string, std::vector<std::string>> LedgerLoans() const;
   // The slots of its slices, by holder: "fn/hello/4f1c" → "GPU-…::0".
   std::map<std::string, std::string> LedgerSlots() const;

@@ -154,14 +154,17 @@ TEST_F(LocalProviderTest, FunctionsShareAGpuAndEachIsStoppedAtItsSlice) {
   ExpectNothingLeft(machine);
 }
 
-// KGPU_FN_KILLS: how many; few in CI.
-TEST_F(LocalProviderTest, KillsAtRandomNeitherLendAGpuTwiceNorLeakOne) {
+class KillsTest : public LocalProviderTest {
+ protected:
+  // `gpu`: the lines of a function that say what it needs. KGPU_FN_KILLS: how many; few in CI.
+  static void KillAtRandom(FunctionMachine& machine, const std::string& gpu);
+};
+
+void KillsTest::KillAtRandom(FunctionMachine& machine, const std::string& gpu) {
   const char* setting = std::getenv("KGPU_FN_KILLS");  // NOLINT(concurrency-mt-unsafe)
   const int kills = setting == nullptr ? 30 : std::atoi(setting);
-  FunctionMachine machine("4xT4");
   ASSERT_NO_FATAL_FAILURE(machine.Up());
-  ASSERT_NO_FATAL_FAILURE(
-      Deploy(machine, "    requests:\n      gpu: 1\n    replicas:\n      min: 2\n      max: 3\n"));
+  ASSERT_NO_FATAL_FAILURE(Deploy(machine, gpu + "    replicas:\n      min: 2\n      max: 3\n"));
   Random random(11);
   for (int i = 0; i < kills; ++i) {
     switch (random.Next() % 3) {
@@ -190,15 +193,27 @@ TEST_F(LocalProviderTest, KillsAtRandomNeitherLendAGpuTwiceNorLeakOne) {
       EXPECT_TRUE(ledger.contains(loan)) << "a container has GPUs that are not lent to it";
     }
     std::set<std::string> lent;
-    for (const auto& [loan, gpus] : ledger) {
-      for (const std::string& gpu : gpus) {
-        EXPECT_TRUE(lent.insert(gpu).second) << gpu << " is lent twice";
+    for (const auto& [loan, parts] : ledger) {
+      for (const std::string& part : parts) {
+        EXPECT_TRUE(lent.insert(part).second) << part << " is lent twice";
       }
     }
     EXPECT_EQ(std::set<std::string>(running.begin(), running.end()).size(), running.size());
   }
   EXPECT_EQ(machine.Fn({"delete", "hello"}).code, 0);
   ExpectNothingLeft(machine);
+}
+
+TEST_F(KillsTest, NeitherLendAGpuTwiceNorLeakOne) {
+  FunctionMachine machine("4xT4");
+  ASSERT_NO_FATAL_FAILURE(KillAtRandom(machine, "    requests:\n      gpu: 1\n"));
+}
+
+TEST_F(KillsTest, NeitherLendASliceTwiceNorLeakOne) {
+  FunctionMachine machine("4xT4");
+  machine.Configure(
+      "pools:\n- {devices: {index: 0}, provider: local, share: {by: memory, size: 4Gi}}\n");
+  ASSERT_NO_FATAL_FAILURE(KillAtRandom(machine, kSliceOf4Gi));
 }
 
 }  // namespace
