@@ -144,6 +144,7 @@ void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
       measurements_.SetUsage(usage_.pods());
       sharing_.OnSample(assignment_, *snapshot_, *samples);
       measurements_.SetSlices(sharing_.figures());
+      lent_.OnSample(loans_.ledger(), *samples, loop_.clock().Now());
     }
   });
 }
@@ -293,6 +294,8 @@ AgentState AgentImpl::state() const {
   state.assignment = assignment_;
   state.loans = loans_.ledger().loans();
   state.loan_problem = loans_.problem();
+  state.slice_problems = {loans_.slice_problem(), lent_.problem()};
+  std::erase(state.slice_problems, "");
   if (plugin_) {
     state.endpoints = plugin_->status();
   }

@@ -15,6 +15,7 @@
 #include "src/agent/injector.h"
 #include "src/agent/kernel_watch.h"
 #include "src/agent/lend_rules.h"
+#include "src/agent/lent_watch.h"
 #include "src/agent/loan_handler.h"
 #include "src/agent/measurements.h"
 #include "src/agent/memory.h"
@@ -75,7 +76,7 @@ class AgentImpl final : public Agent {
                   .paced = [this] { SetSampling(); }}),
         remembered_(Recall(options_, config_.config(), disk_)),
         loans_(loop, disk_, fmt::format("{}/{}", options_.state_dir, kLoansFile),
-               remembered_.assignment,
+               LentFilesOptionsOf(options_, root), remembered_.assignment,
                {.stock = [this] { return Stock(); },
                 .changed = [this] { Assign(); },
                 .refused = [this] { measurements_.LookAtPods(); }}),
@@ -184,6 +185,7 @@ class AgentImpl final : public Agent {
   Sharing sharing_;
   Remembered remembered_;
   LoanHandler loans_;
+  LentWatch lent_;
   HealthHandler health_;
   UsageHandler usage_;
   inventory::Inventory inventory_;
