@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "src/node/config/resource_name.h"
+#include "src/node/config/share_mig.h"
 
 namespace kgpu::config {
 namespace {
@@ -20,7 +21,7 @@ bool HasSizePlaceholder(const Pool& pool) {
 std::string_view KnownName(const Pool& pool) {
   const bool is_named_by_profile = pool.provider == Provider::kKubelet && pool.resource.empty() &&
                                    pool.share.by != ShareBy::kMemory &&
-                                   !pool.devices.mig_profiles.empty();
+                                   (MakesMigLayout(pool) || !pool.devices.mig_profiles.empty());
   return is_named_by_profile || HasSizePlaceholder(pool) ? std::string_view() : ResourceOf(pool);
 }
 
@@ -41,14 +42,31 @@ void CheckSlices(const Pool& pool, const std::string& field, const PoolPlaces& p
   }
 }
 
-bool HaveSameName(const Pool& a, const Pool& b) {
-  return !KnownName(a).empty() && KnownName(a) == KnownName(b);
-}
-
 bool NamesMigDevices(const Selector& selector) {
   return !selector.mig_profiles.empty() ||
          std::ranges::any_of(selector.uuids,
                              [](const std::string& uuid) { return uuid.starts_with("MIG-"); });
+}
+
+// The agent partitions whole GPUs, and each MIG device is one slot.
+void CheckMigPool(const Pool& pool, const std::string& field, const PoolPlaces& places,
+                  Problems& problems) {
+  if (pool.mig) {
+    problems.Add(places.mig,
+                 fmt::format("{}.mig: share.by: mig advertises the MIG devices of its layout: "
+                             "remove mig",
+                             field));
+  }
+  if (NamesMigDevices(pool.devices)) {
+    problems.Add(places.devices,
+                 fmt::format("{}.devices: share.by: mig partitions whole GPUs: select GPUs, no MIG "
+                             "devices",
+                             field));
+  }
+}
+
+bool HaveSameName(const Pool& a, const Pool& b) {
+  return !KnownName(a).empty() && KnownName(a) == KnownName(b);
 }
 
 // A program that borrows a GPU gets it for itself, so that its loan says all that it has.
@@ -76,6 +94,9 @@ void CheckLocal(const Pool& pool, const std::string& field, const PoolPlaces& pl
 
 // What the slots of a resource are, whatever else a layout has.
 Share ShareOfResource(const Pool& pool) {
+  if (MakesMigLayout(pool)) {
+    return Share();
+  }
   const std::vector<SliceSize> sizes = SizesOf(pool.share);
   return sizes.size() == 1 ? SlotShare(pool.share, sizes.front()) : pool.share;
 }
@@ -102,6 +123,9 @@ void CheckPools(const std::vector<Pool>& pools, const std::vector<PoolPlaces>& p
                 Problems& problems) {
   for (size_t i = 0; i < pools.size(); ++i) {
     CheckSlices(pools[i], fmt::format("pools[{}]", i), places[i], problems);
+    if (MakesMigLayout(pools[i])) {
+      CheckMigPool(pools[i], fmt::format("pools[{}]", i), places[i], problems);
+    }
     if (pools[i].provider == Provider::kLocal) {
       CheckLocal(pools[i], fmt::format("pools[{}]", i), places[i], problems);
     }
