@@ -1,5 +1,6 @@
 #include "src/agent/agent_impl.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/platform/base/log.h"
@@ -80,8 +81,18 @@ void AgentImpl::Prepare() {
   }
 }
 
+// As often as the configuration says, and as shares of GPUs' time need.
+void AgentImpl::SetSampling() {
+  if (!in_force_) {
+    return;
+  }
+  const std::chrono::milliseconds every = in_force_->metrics.every;
+  const auto pace = sharing_.pace().value_or(every);
+  inventory_.SetSampling(every.count() == 0 ? pace : std::min(every, pace));
+}
+
 void AgentImpl::Measure() {
-  inventory_.SetSampling(in_force_->metrics.every);
+  SetSampling();
   measurements_.SetConfig(*in_force_);
   usage_.SetConfig(in_force_->usage);
 }
@@ -135,6 +146,8 @@ void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
       usage_.OnSample(samples, Holdings());
       measurements_.SetUsage(usage_.pods());
       sharing_.OnSample(assignment_, *snapshot_, *samples);
+      measurements_.SetSlices(sharing_.figures());
+      lent_.OnSample(loans_.ledger(), *samples, loop_.clock().Now());
     }
   });
 }
@@ -311,6 +324,8 @@ AgentState AgentImpl::state() const {
   state.assignment = assignment_;
   state.loans = loans_.ledger().loans();
   state.loan_problem = loans_.problem();
+  state.slice_problems = {loans_.slice_problem(), lent_.problem()};
+  std::erase(state.slice_problems, "");
   if (plugin_) {
     state.endpoints = plugin_->status();
   }

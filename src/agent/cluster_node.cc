@@ -221,8 +221,7 @@ void ClusterNode::SetHealthNote(const std::string& note) {
 }
 
 void ClusterNode::SetMigState(const std::optional<std::string>& state) {
-  if (mig_state_ != state) {
-    mig_state_ = state;
+  if (std::exchange(mig_state_, state) != state) {
     UpdateGpus();
   }
 }
@@ -270,6 +269,19 @@ void ClusterNode::Notify(kube::Event event) {
     events_->SetNodeUid(writer_->node_uid());
   }
   events_->Record(std::move(event));
+}
+
+Status ClusterNode::Evict(const share::SliceUse& use) {
+  if (!cluster_) {
+    return FailedPrecondition("there is no cluster to evict the pod from: {}", api_problem_);
+  }
+  if (!evictor_) {
+    evictor_ = std::make_unique<PodEvictor>(
+        loop_, cluster_->NewClient({.user_agent = "kgpu/" + options_.version}),
+        [this](kube::Event event) { Notify(std::move(event)); });
+  }
+  evictor_->Evict(use);
+  return OkStatus();
 }
 
 // The last decision holds until the node is heard again: when the syncer is made again, after a
@@ -348,9 +360,7 @@ void ClusterNode::UpdateGpus() {
     const bool has_gpus = !snapshot_->gpus.empty() || !snapshot_->unmanaged.empty();
     gpus = hold_.Update(snapshot_->driver.state, has_gpus,
                         labels::GpuClaims(*snapshot_, config_, gpu_host_), loop_.clock().Now());
-    if (gpus) {
-      AddMigState(mig_state_, writer_ ? writer_->seen() : nullptr, *gpus);
-    }
+    AddMigState(mig_state_, writer_ ? writer_->seen() : nullptr, gpus);
     if (const auto next = hold_.next()) {
       hold_timer_ = loop_.After(*next - loop_.clock().Now(), [this] {
         hold_timer_ = TimerId::kNone;

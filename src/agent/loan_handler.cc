@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/agent/loan_view.h"
+#include "src/agent/part_options.h"
 #include "src/node/loans/ledger_file.h"
 #include "src/node/loans/loan_request.h"
 #include "src/node/loans/withhold.h"
@@ -90,21 +91,34 @@ std::set<device::GpuUuid> GpusOf(const pools::Assignment& assignment) {
 }  // namespace
 
 LoanHandler::LoanHandler(EventLoop& loop, DiskWorker& disk, std::string path,
-                         const pools::Assignment& offered, LoanHandlerPeers peers)
+                         share::SliceFilesOptions files, const pools::Assignment& offered,
+                         LoanHandlerPeers peers)
     : loop_(loop),
       peers_(std::move(peers)),
       offered_(GpusOf(offered)),
+      files_(loop, BackgroundOn(disk), std::move(files)),
       lender_(
           loop.clock(), LoadSoon(disk, path), LenderDiskOn(disk, path),
           [this](const loans::LoanRequest& request, const loans::Ledger& ledger) {
             return loans::ChooseGpus(request, ledger, peers_.stock());
           },
-          [this] { peers_.changed(); }) {
+          [this] {
+            KeepFiles();
+            peers_.changed();
+          }) {
+  KeepFiles();
   ReloadLater();
 }
 
 LoanHandler::~LoanHandler() {
   loop_.CancelTimer(reload_timer_);
+}
+
+// Of a ledger that is not readable, they stay as they are: containers may have them.
+void LoanHandler::KeepFiles() {
+  if (lender_.is_known()) {
+    files_.Set(lender_.ledger());
+  }
 }
 
 void LoanHandler::ReloadLater() {
@@ -156,9 +170,34 @@ void LoanHandler::Lend(const http::Request& request, const Send& send) {
     }
     if (lent->is_new) {
       KGPU_LOG(kInfo, "GPUs lent", {"holder", lent->loan.holder}, {"loan", lent->loan.id},
-               {"gpus", lent->loan.gpus.size()});
+               {"gpus", lent->loan.gpus.size()}, {"slices", lent->loan.slices.size()});
     }
-    send(LoanJsonResponse(lent->is_new ? 201 : 200, LoanJson(lent->loan)));
+    Give(*lent, send);
+  });
+}
+
+// Slices come with files: who has the answer may start a container.
+void LoanHandler::Give(const loans::Lender::Lent& lent, const Send& send) {
+  const auto answer = [this, lent, send] {
+    send(LoanJsonResponse(lent.is_new ? 201 : 200, LoanJson(lent.loan, &files_.paths())));
+  };
+  if (lent.loan.slices.empty()) {
+    answer();
+    return;
+  }
+  KeepFiles();
+  files_.WhenWritten([this, lent, send, answer](const StatusOr<share::SlicePaths>& paths) {
+    if (paths.ok()) {
+      answer();
+      return;
+    }
+    const Status refusal = Internal("memory slices: {}", Message(paths.status()));
+    if (lent.is_new) {
+      // Whoever borrowed it does not know of it.
+      lender_.End(lent.loan.id, [send, refusal](const Status&) { send(LoanRefused(refusal)); });
+    } else {
+      send(LoanRefused(refusal));
+    }
   });
 }
 
@@ -188,7 +227,8 @@ http::Response LoanHandler::List(const http::Request& request) const {
       shown.push_back(loan);
     }
   }
-  return LoanJsonResponse(200, json::object{{"loans", LoansJson(shown, stock.snapshot)}});
+  return LoanJsonResponse(
+      200, json::object{{"loans", LoansJson(shown, stock.snapshot, &files_.paths())}});
 }
 
 void LoanHandler::Withhold(pools::Assignment& assignment) const {
@@ -205,6 +245,8 @@ void LoanHandler::Withhold(pools::Assignment& assignment) const {
                                              loan->holder);
       },
       assignment);
+  loans::KeepAsLent(lender_.ledger(), assignment);
+  loans::KeepAsLent(lender_.pending(), assignment);
 }
 
 }  // namespace kgpu::agent

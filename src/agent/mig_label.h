@@ -9,9 +9,10 @@
 
 namespace kgpu::agent {
 
-// Adds the state's label to the claims for the GPUs, or removes it. `state` nothing: none; empty:
-// not known, so that what the node carries of ours stays. `seen` null: the node is not known.
+// Adds the state's label to the claims for the GPUs, if there are any, or removes it. `state`
+// nothing: none; empty: not known, so that what the node carries of ours stays. `seen` null: the
+// node is not known.
 void AddMigState(const std::optional<std::string>& state, const node::SeenNode* seen,
-                 labels::NodeClaims& gpus);
+                 std::optional<labels::NodeClaims>& gpus);
 
 }  // namespace kgpu::agent

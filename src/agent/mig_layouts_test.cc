@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,16 +44,16 @@ TEST(MigBegunTest, NothingElseBecomesAnArgument) {
 TEST(MigLabelTest, WhatIsNotKnownStays) {
   node::SeenNode seen;
   seen.labels.values[kMigStateLabel] = "success";
-  labels::NodeClaims claims;
+  std::optional<labels::NodeClaims> claims = labels::NodeClaims();
   AddMigState("", &seen, claims);
-  EXPECT_THAT(claims.labels, IsEmpty()) << "it is another's";
+  EXPECT_THAT(claims->labels, IsEmpty()) << "it is another's";
   seen.labels.ours.insert(kMigStateLabel);
   AddMigState("", &seen, claims);
-  EXPECT_EQ(claims.labels[kMigStateLabel], "success");
+  EXPECT_EQ(claims->labels[kMigStateLabel], "success");
   AddMigState("failed", &seen, claims);
-  EXPECT_EQ(claims.labels[kMigStateLabel], "failed");
+  EXPECT_EQ(claims->labels[kMigStateLabel], "failed");
   AddMigState(std::nullopt, &seen, claims);
-  EXPECT_THAT(claims.labels, IsEmpty());
+  EXPECT_THAT(claims->labels, IsEmpty());
 }
 
 // The program is a script of the test.

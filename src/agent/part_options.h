@@ -27,6 +27,7 @@ inline constexpr char kChoiceFile[] = "chosen-config.json";  // in the run folde
 inline constexpr char kMemoryFile[] = "agent-memory.json";   // in the run folder
 inline constexpr char kShareFolder[] = "share";              // in the state folder
 inline constexpr char kLoansFile[] = "loans.json";           // in the state folder
+inline constexpr char kLentFolder[] = "lent-slices";         // in the state folder
 
 ConfigSourceOptions ConfigSourceOptionsOf(const AgentOptions& options);
 // The configuration's settings, overridden by the command line and the environment.
@@ -49,6 +50,9 @@ ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::
 // The files of memory slices are in the state folder.
 share::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
                                              const host::DriverRoot& root);
+// The same for lent ones, which have a folder of their own.
+share::SliceFilesOptions LentFilesOptionsOf(const AgentOptions& options,
+                                            const host::DriverRoot& root);
 // Runs work on the disk's thread; `disk` must outlive it.
 pods::Background BackgroundOn(DiskWorker& disk);
 MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options);

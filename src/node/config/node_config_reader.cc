@@ -211,10 +211,11 @@ std::string_view ResourceOf(const Pool& pool) {
   if (!pool.resource.empty()) {
     return pool.resource;
   }
+  const bool is_cut = pool.share.by == ShareBy::kMemory;
   if (pool.provider == Provider::kLocal) {
-    return kDefaultLocalPool;
+    return is_cut ? kDefaultLocalSlices : kDefaultLocalPool;
   }
-  return pool.share.by == ShareBy::kMemory ? kDefaultSlices : kDefaultResource;
+  return is_cut ? kDefaultSlices : kDefaultResource;
 }
 
 NodeConfig DefaultNodeConfig() {

@@ -89,6 +89,8 @@ std::vector<SliceUse> SliceUsesOf(const SliceFacts& facts) {
     use.device_uuid = slot.device_uuid;
     use.limit.count += slot.memory.value_or(Bytes{}).count;
     use.on_excess = found->second.on_excess;
+    use.slots.push_back(slot.id);
+    use.compute += slot.compute;
   }
   for (const device::GpuSample& gpu : facts.samples.gpus) {
     for (const device::ProcessSample& process : gpu.processes) {
@@ -100,6 +102,8 @@ std::vector<SliceUse> SliceUsesOf(const SliceFacts& facts) {
       if (use != nullptr) {
         use->used.count += process.memory.value_or(Bytes{}).count;
         use->processes.push_back(process.pid);
+        use->time =
+            use->time && process.sm ? std::optional(*use->time + *process.sm) : std::nullopt;
         if (use->user.pod_uid.empty()) {
           use->user.pod_uid = owner->second.pod_uid;
         }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -26,6 +27,10 @@ struct SliceUse {
   Bytes used{};                       // by all its processes, contexts included
   std::vector<uint32_t> processes{};  // by PID of the host, ascending
   config::OnExcess on_excess = config::OnExcess::kEvent;
+  std::vector<std::string> slots{};  // of the device
+  unsigned compute = 0;              // percent of its time, all slots together; 0: no share
+  // Percent of its time that the processes have used; nothing: the driver does not say of all.
+  std::optional<double> time{0.0};
 };
 
 struct SliceFacts {

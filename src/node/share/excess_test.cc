@@ -75,6 +75,26 @@ TEST_F(ExcessTest, AllProcessesOfAContainerCountTogether) {
   EXPECT_EQ(uses[1].used, GibiBytes(1));
 }
 
+TEST_F(ExcessTest, SharesOfTheTimeAddUpAsTheirUseDoes) {
+  Configure("pools:\n- devices: all\n  share: {by: memory, size: 20Gi, compute: 30}\n");
+  Hold("a", TestGpuName(0) + "::0");
+  Hold("a", TestGpuName(0) + "::1");
+  Hold("b", TestGpuName(0) + "::2");
+  Run(0, 10, Container("a"), 1).sm = 20;
+  Run(0, 11, Container("a"), 1).sm = 25;
+  Run(0, 12, Container("b"), 1).sm = 10;
+  std::vector<SliceUse> uses = Uses();
+  ASSERT_EQ(uses.size(), 2U);
+  EXPECT_EQ(uses[0].compute, 60U);
+  EXPECT_EQ(uses[0].time, 45);
+  EXPECT_THAT(uses[0].slots, ElementsAre(TestGpuName(0) + "::0", TestGpuName(0) + "::1"));
+  // Where the driver does not say it of one, nobody knows the sum.
+  Run(0, 13, Container("b"), 1);
+  uses = Uses();
+  EXPECT_EQ(uses[1].compute, 30U);
+  EXPECT_EQ(uses[1].time, std::nullopt);
+}
+
 TEST_F(ExcessTest, MigDevicesAreDevicesOfTheirOwn) {
   pools::AddTestMig(snapshot_, 0, {"3g.40gb", "3g.40gb"});
   for (device::MigDevice& mig : snapshot_.gpus[0].mig_devices) {
