@@ -22,6 +22,12 @@ constexpr std::chrono::milliseconds kNotifyDelay{20};
 // CDI names that are kept for a while run out, and somebody else may touch the folder.
 constexpr std::chrono::seconds kPublishAgain{60};
 
+// How long a round is for what counts rounds, however often shares of a GPU's time make us measure.
+std::chrono::milliseconds RoundOf(const ConfigPtr& config) {
+  constexpr std::chrono::seconds kUsual{15};
+  return config && config->metrics.every.count() > 0 ? config->metrics.every : kUsual;
+}
+
 }  // namespace
 
 AgentImpl::~AgentImpl() {
@@ -145,9 +151,10 @@ void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
     if (is_there) {
       usage_.OnSample(samples, Holdings());
       measurements_.SetUsage(usage_.pods());
-      sharing_.OnSample(assignment_, *snapshot_, *samples);
+      const std::chrono::milliseconds every = RoundOf(in_force_);
+      sharing_.OnSample(assignment_, *snapshot_, *samples, every);
       measurements_.SetSlices(sharing_.figures());
-      lent_.OnSample(loans_.ledger(), *samples, loop_.clock().Now());
+      lent_.OnSample(loans_.ledger(), *samples, loop_.clock().Now(), every);
     }
   });
 }

@@ -33,7 +33,7 @@ void Sharing::Apply(pools::Assignment& fresh, const pools::Assignment& before) {
 }
 
 void Sharing::OnSample(const pools::Assignment& assignment, const device::Snapshot& snapshot,
-                       const device::SampleSet& samples) {
+                       const device::SampleSet& samples, std::chrono::milliseconds every) {
   const pods::PodMapPtr pods = sources_.pods();
   const share::SliceFacts facts{.assignment = assignment,
                                 .held = changes_.held(),
@@ -42,7 +42,7 @@ void Sharing::OnSample(const pools::Assignment& assignment, const device::Snapsh
                                 .pods = *pods};
   const SteadyTime now = loop_.clock().Now();
   compute_.OnSample(facts, now);
-  watch_.OnSample(facts, sources_.pod_list().asked, now);
+  watch_.OnSample(facts, sources_.pod_list().asked, now, every);
 }
 
 }  // namespace kgpu::agent

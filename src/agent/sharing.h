@@ -40,9 +40,10 @@ class Sharing {
   const pools::ChangeGuard::Shapes& shapes() const { return changes_.shapes(); }
   // Takes devices that may not change yet out of `fresh`, and makes the files of its slices.
   void Apply(pools::Assignment& fresh, const pools::Assignment& before);
-  // Once per round, when the owners of its processes are known.
+  // With all samples, when the owners of their processes are known. `every` is how often the
+  // configuration has them.
   void OnSample(const pools::Assignment& assignment, const device::Snapshot& snapshot,
-                const device::SampleSet& samples);
+                const device::SampleSet& samples, std::chrono::milliseconds every);
   // How often to measure for it at least; nothing: it does not need it.
   std::optional<std::chrono::milliseconds> pace() const { return compute_.pace(); }
   // Of the slices in use; never null.

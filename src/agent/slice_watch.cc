@@ -40,14 +40,14 @@ StatusOr<unsigned> KillInPod(const sys::Root& host, const share::SliceUse& use) 
 }
 
 void SliceWatch::OnSample(const share::SliceFacts& facts, std::optional<SteadyTime> listed,
-                          SteadyTime now) {
-  const std::vector<share::Excess> found = monitor_.Update(share::SliceUsesOf(facts), now);
+                          SteadyTime now, std::chrono::milliseconds every) {
+  const std::vector<share::Excess> found = monitor_.Update(share::SliceUsesOf(facts), now, every);
   if (found.empty()) {
     problem_.clear();
   }
   for (const share::Excess& excess : found) {
     const share::SliceUse& use = excess.use;
-    if (IsNoted(excess)) {
+    if (excess.is_new_round && IsNoted(excess)) {
       KGPU_LOG(kWarning, "memory limit exceeded", {"pod", PodOf(use)},
                {"container", use.user.container}, {"device", use.device_uuid},
                {"used", FormatBytes(use.used)}, {"limit", FormatBytes(use.limit)});

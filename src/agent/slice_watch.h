@@ -1,6 +1,7 @@
 // Acts on containers that use more device memory than their slices allow.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -34,9 +35,10 @@ class SliceWatch {
   SliceWatch(pods::Background background, Actions actions)
       : background_(std::move(background)), actions_(std::move(actions)) {}
 
-  // Call it once per round of samples, when the owners of their processes are known. `listed` is
-  // when the kubelet was asked for the pods.
-  void OnSample(const share::SliceFacts& facts, std::optional<SteadyTime> listed, SteadyTime now);
+  // Call it with all samples, when the owners of their processes are known. `listed` is when the
+  // kubelet was asked for the pods, `every` the length of a round.
+  void OnSample(const share::SliceFacts& facts, std::optional<SteadyTime> listed, SteadyTime now,
+                std::chrono::milliseconds every);
 
  private:
   void Act(const share::Excess& excess);

@@ -55,7 +55,7 @@ class SliceWatchTest : public ::testing::Test {
                      .snapshot = snapshot_,
                      .samples = samples_,
                      .pods = pods_},
-                    has_list_ ? std::optional(now_) : std::nullopt, now_);
+                    has_list_ ? std::optional(now_) : std::nullopt, now_, std::chrono::seconds(15));
   }
 
   static constexpr const char* kGpu = "GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b0000";

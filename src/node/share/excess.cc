@@ -126,7 +126,9 @@ bool IsExcess(const SliceUse& use) {
   return use.used.count > use.limit.count + slack;
 }
 
-std::vector<Excess> ExcessMonitor::Update(std::vector<SliceUse> uses, SteadyTime now) {
+std::vector<Excess> ExcessMonitor::Update(std::vector<SliceUse> uses, SteadyTime now,
+                                          std::chrono::milliseconds every) {
+  const auto shortest = every - every / 4;  // rounds are not equally long
   std::map<Key, Rounds> rounds;
   std::vector<Excess> found;
   for (SliceUse& use : uses) {
@@ -137,9 +139,16 @@ std::vector<Excess> ExcessMonitor::Update(std::vector<SliceUse> uses, SteadyTime
                   use.device_uuid};
     const auto before = rounds_.find(key);
     Rounds& known = rounds[key];
-    known = before == rounds_.end() ? Rounds{.count = 0, .since = now} : before->second;
-    ++known.count;
-    found.push_back({.use = std::move(use), .rounds = known.count, .since = known.since});
+    known = before == rounds_.end() ? Rounds{.since = now} : before->second;
+    const bool is_new_round = known.count == 0 || now - known.counted >= shortest;
+    if (is_new_round) {
+      ++known.count;
+      known.counted = now;
+    }
+    found.push_back({.use = std::move(use),
+                     .rounds = known.count,
+                     .is_new_round = is_new_round,
+                     .since = known.since});
   }
   rounds_ = std::move(rounds);
   return found;

@@ -2,6 +2,7 @@
 // what the library inside a container misses, or a program avoids, is seen here.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -54,14 +55,17 @@ bool IsExcess(const SliceUse& use);
 struct Excess {
   SliceUse use;
   unsigned rounds = 1;
-  SteadyTime since{};  // of the first
+  bool is_new_round = true;  // false: seen in this round before
+  SteadyTime since{};        // of the first
 };
 
 // Remembers who was in excess. Lives on the owner's thread; forgets whoever is not any more.
 class ExcessMonitor {
  public:
-  // Call it once per round of samples.
-  std::vector<Excess> Update(std::vector<SliceUse> uses, SteadyTime now);
+  // Call it whenever there are samples. A round is as long as `every`, however often shares of the
+  // device's time make the agent look.
+  std::vector<Excess> Update(std::vector<SliceUse> uses, SteadyTime now,
+                             std::chrono::milliseconds every);
 
  private:
   // Namespace, pod and its UID, container, device.
@@ -69,6 +73,7 @@ class ExcessMonitor {
   struct Rounds {
     unsigned count = 0;
     SteadyTime since{};
+    SteadyTime counted{};  // the last round's time
   };
   std::map<Key, Rounds> rounds_;
 };
