@@ -242,7 +242,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"pools: [{share: {by: mps, replicas: 4}}]\n",
                 "pools[0].share.by: \"mps\" is not supported by this version"},
         BadCase{"pools: [{share: {by: memory, replicas: 4}}]\n", "replicas is for by: time"},
-        BadCase{"pools: [{share: {by: mig, replicas: 4}}]\n", "not supported by this version"},
+        BadCase{"pools: [{share: {by: mig, replicas: 4}}]\n", "by: mig takes layout alone"},
         BadCase{"pools: [{share: {by: luck, replicas: 4}}]\n", "\"luck\" must be time"},
         BadCase{"pools: [{share: {by: time, replicas: 4, multiple: refused}}]\n",
                 "must be one of allow, refuse, spread; did you mean \"refuse\"?"}));

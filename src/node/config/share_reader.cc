@@ -5,6 +5,8 @@
 #include <array>
 #include <string_view>
 
+#include "src/gpu/device/mig.h"
+#include "src/node/config/share_mig.h"
 #include "src/node/config/words.h"
 #include "src/platform/doc/json_texts.h"
 
@@ -45,6 +47,7 @@ class ShareReader {
       has_layout_ = true;
       ReadLayout(field);
     } else if (name == "multiple") {
+      has_multiple_ = true;
       Set(share_.multiple, field.OneOf<MultipleSlots>(kMultipleWords));
     } else if (name == "context") {
       has_memory_field_ = true;
@@ -68,14 +71,16 @@ class ShareReader {
 
   void ReadBy(const Node& field) {
     const auto word = field.String();
-    if (word == "mps" || word == "mig") {
-      field.Error("{} is not supported by this version: use time or memory", field.Shown());
+    if (word == "mps") {
+      field.Error("{} is not supported by this version: use time, memory or mig", field.Shown());
     } else if (word == "time") {
       share_.by = ShareBy::kTime;
     } else if (word == "memory") {
       share_.by = ShareBy::kMemory;
+    } else if (word == "mig") {
+      share_.by = ShareBy::kMig;
     } else if (word) {
-      field.Error("{} must be time or memory", field.Shown());
+      field.Error("{} must be time, memory or mig", field.Shown());
     }
   }
 
@@ -90,7 +95,10 @@ class ShareReader {
       return;
     }
     field.ForEachItem([this](const Node& item) {
-      if (const auto size = ReadSize(item)) {
+      const auto text = item.String();
+      if (text && device::IsMigProfileName(*text)) {
+        share_.profiles.push_back(*text);
+      } else if (const auto size = text ? item.Accept(ParseSliceSize(*text)) : std::nullopt) {
         share_.layout.push_back(*size);
       }
     });
@@ -98,11 +106,13 @@ class ShareReader {
 
   void CheckKinds() const {
     if (!has_by_) {
-      node_.Error("by: missing: set by: time or by: memory");
+      node_.Error("by: missing: set by: time, by: memory or by: mig");
     } else if (share_.by == ShareBy::kTime) {
       CheckTime();
     } else if (share_.by == ShareBy::kMemory) {
       CheckMemory();
+    } else if (share_.by == ShareBy::kMig) {
+      CheckMig();
     }
   }
 
@@ -117,7 +127,25 @@ class ShareReader {
     }
   }
 
+  void CheckMig() const {
+    if (has_replicas_ || has_size_ || has_memory_field_ || has_multiple_) {
+      node_.Error(
+          "by: mig takes layout alone: remove replicas, size, multiple, context, pinned, unknown "
+          "and onExcess");
+    }
+    if (!has_layout_ || !share_.layout.empty()) {
+      node_.Error("layout: {}: list the MIG instances of each GPU: [3g.40gb, 2g.20gb, 1g.10gb]",
+                  has_layout_ ? "has sizes of memory slices" : "missing");
+    } else if (const Status status = CheckMigLayout(share_.profiles); !status.ok()) {
+      node_.Error("layout: {}", Message(status));
+    }
+  }
+
   void CheckMemory() const {
+    if (!share_.profiles.empty()) {
+      node_.Error("layout: {} is a MIG instance: set by: mig, or list sizes such as 20Gi",
+                  share_.profiles.front());
+    }
     if (has_replicas_) {
       node_.Error("replicas is for by: time: set size, such as 20Gi or 1/4, or layout");
     }
@@ -156,6 +184,7 @@ class ShareReader {
   bool has_replicas_ = false;
   bool has_size_ = false;
   bool has_layout_ = false;
+  bool has_multiple_ = false;
   bool has_memory_field_ = false;
 };
 
@@ -163,6 +192,11 @@ class ShareReader {
 
 boost::json::object ShareTree(const Share& share) {
   boost::json::object fields;
+  if (share.by == ShareBy::kMig) {
+    fields["by"] = "mig";
+    fields["layout"] = doc::Texts(share.profiles);
+    return fields;
+  }
   if (share.by == ShareBy::kMemory) {
     fields["by"] = "memory";
     if (share.size) {
