@@ -214,7 +214,7 @@ std::string_view ResourceOf(const Pool& pool) {
   if (pool.provider == Provider::kLocal) {
     return kDefaultLocalPool;
   }
-  return pool.share.by == ShareBy::kMemory ? kDefaultSlices : kDefaultResource;
+  return IsNamedBySize(pool.share) ? kDefaultSlices : kDefaultResource;
 }
 
 NodeConfig DefaultNodeConfig() {

@@ -11,8 +11,9 @@
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 9> kShareKeys = {
-    "by", "replicas", "size", "layout", "multiple", "context", "pinned", "unknown", "onExcess"};
+constexpr std::array<std::string_view, 10> kShareKeys = {
+    "by",      "replicas", "size",    "layout",   "multiple",
+    "context", "pinned",   "unknown", "onExcess", "threads"};
 constexpr size_t kMaxLayout = 64;
 
 // Which fields a share has.
@@ -43,7 +44,13 @@ class ShareReader {
     } else if (name == "layout") {
       has_layout_ = true;
       ReadLayout(field);
+    } else if (name == "threads") {
+      has_threads_ = true;
+      if (const auto threads = field.Number(1, 100)) {
+        share_.threads = static_cast<unsigned>(*threads);
+      }
     } else if (name == "multiple") {
+      has_multiple_ = true;
       Set(share_.multiple, field.OneOf<MultipleSlots>(kMultipleWords));
     } else if (name == "context") {
       has_memory_field_ = true;
@@ -64,14 +71,16 @@ class ShareReader {
 
   void ReadBy(const Node& field) {
     const auto word = field.String();
-    if (word == "mps" || word == "mig") {
-      field.Error("{} is not supported by this version: use time or memory", field.Shown());
+    if (word == "mig") {
+      field.Error("{} is not supported by this version: use time, memory or mps", field.Shown());
+    } else if (word == "mps") {
+      share_.by = ShareBy::kMps;
     } else if (word == "time") {
       share_.by = ShareBy::kTime;
     } else if (word == "memory") {
       share_.by = ShareBy::kMemory;
     } else if (word) {
-      field.Error("{} must be time or memory", field.Shown());
+      field.Error("{} must be time, memory or mps", field.Shown());
     }
   }
 
@@ -92,13 +101,18 @@ class ShareReader {
     });
   }
 
-  void CheckKinds() const {
+  void CheckKinds() {
     if (!has_by_) {
-      node_.Error("by: missing: set by: time or by: memory");
+      node_.Error("by: missing: set by: time, by: memory or by: mps");
     } else if (share_.by == ShareBy::kTime) {
       CheckTime();
     } else if (share_.by == ShareBy::kMemory) {
       CheckMemory();
+    } else if (share_.by == ShareBy::kMps) {
+      CheckMps();
+    }
+    if (has_threads_ && share_.by != ShareBy::kMps && share_.by != ShareBy::kNothing) {
+      node_.Error("threads is for by: mps: remove it");
     }
   }
 
@@ -108,13 +122,14 @@ class ShareReader {
     }
     if (has_size_ || has_layout_ || has_memory_field_) {
       node_.Error(
-          "size, layout, context, pinned, unknown and onExcess are for by: memory: remove them");
+          "size, layout, context, pinned, unknown and onExcess are for by: memory and by: mps: "
+          "remove them");
     }
   }
 
   void CheckMemory() const {
     if (has_replicas_) {
-      node_.Error("replicas is for by: time: set size, such as 20Gi or 1/4, or layout");
+      node_.Error("replicas is for by: time and by: mps: set size, such as 20Gi or 1/4, or layout");
     }
     if (has_size_ == has_layout_) {
       node_.Error(
@@ -122,6 +137,34 @@ class ShareReader {
           "20Gi], for those that you list",
           has_size_ ? "size and layout" : "size: missing");
     }
+    CheckSizes();
+  }
+
+  void CheckMps() {
+    if (!has_multiple_) {
+      share_.multiple = MultipleSlots::kRefuse;
+    }
+    if (static_cast<int>(has_replicas_) + static_cast<int>(has_size_) +
+            static_cast<int>(has_layout_) !=
+        1) {
+      node_.Error(
+          "{}: set replicas, such as 4, for equal parts, or size, such as 20Gi or 1/4, or layout, "
+          "such as [40Gi, 20Gi]",
+          has_replicas_ || has_size_ ? "only one of replicas, size and layout is possible"
+                                     : "replicas: missing");
+    }
+    if (share_.replicas > kMaxMpsClients) {
+      node_.Error("replicas: an MPS server takes {} programs: set at most as many", kMaxMpsClients);
+    }
+    if (share_.multiple == MultipleSlots::kSpread) {
+      node_.Error(
+          "multiple: a program reaches the MPS server of one device, so its slots cannot be of "
+          "several: set refuse or allow");
+    }
+    CheckSizes();
+  }
+
+  void CheckSizes() const {
     for (const SliceSize& size : SizesOf(share_)) {
       if (size.parts == 0 && size.bytes <= share_.context) {
         node_.Error(
@@ -151,6 +194,8 @@ class ShareReader {
   bool has_replicas_ = false;
   bool has_size_ = false;
   bool has_layout_ = false;
+  bool has_threads_ = false;
+  bool has_multiple_ = false;
   bool has_memory_field_ = false;
 };
 
@@ -158,8 +203,14 @@ class ShareReader {
 
 boost::json::object ShareTree(const Share& share) {
   boost::json::object fields;
-  if (share.by == ShareBy::kMemory) {
-    fields["by"] = "memory";
+  if (LimitsMemory(share)) {
+    fields["by"] = share.by == ShareBy::kMps ? "mps" : "memory";
+    if (share.replicas > 1) {
+      fields["replicas"] = share.replicas;
+    }
+    if (share.threads) {
+      fields["threads"] = *share.threads;
+    }
     if (share.size) {
       fields["size"] = ToString(*share.size);
     }
