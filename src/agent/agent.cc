@@ -117,6 +117,7 @@ void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
   loop_.CancelTimer(std::exchange(trust_timer_, TimerId::kNone));
   if (before && in_force_ && pools::DifferInHealthAlone(*before, *snapshot)) {
     pools::UpdateHealth(*snapshot, assignment_);
+    mps_.UpdateHealth(assignment_);
     Show();
   } else {
     privileges_.Look();
@@ -161,6 +162,7 @@ void AgentImpl::Assign() {
   pools::Assignment fresh = pools::AssignDevices(*snapshot_, *in_force_);
   loans_.Withhold(fresh);
   sharing_.Apply(fresh, assignment_);
+  mps_.Apply(fresh, sharing_.held(), snapshot_->driver);
   assignment_ =
       roster_.Update(std::move(fresh), snapshot_->driver.state == device::DriverState::kReady,
                      loop_.clock().Now());
@@ -223,6 +225,7 @@ void AgentImpl::Decide() {
 
 void AgentImpl::Show() {
   answering_.slices = sharing_.paths();
+  answering_.mps = mps_.paths();
   if (plugin_ && snapshot_ && in_force_) {
     plugin_->Show(MakeViews(assignment_, snapshot_, *in_force_, answering_));
     memory_.Note();
@@ -301,6 +304,9 @@ AgentState AgentImpl::state() const {
   }
   if (const std::string problem = sharing_.problem(); !problem.empty()) {
     state.node.remarks.push_back(fmt::format("memory slices: {}", problem));
+  }
+  for (const std::string& problem : mps_.problems()) {
+    state.node.remarks.push_back(fmt::format("MPS: {}", problem));
   }
   state.usage_problem = usage_.problem().empty() ? disk_.problem() : usage_.problem();
   state.plugin_owner = PluginOwner();

@@ -20,6 +20,7 @@
 #include "src/agent/memory.h"
 #include "src/agent/memory_writer.h"
 #include "src/agent/metrics_front.h"
+#include "src/agent/mps_sharing.h"
 #include "src/agent/own_metrics.h"
 #include "src/agent/part_options.h"
 #include "src/agent/privilege_watch.h"
@@ -71,6 +72,12 @@ class AgentImpl final : public Agent {
                   .notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
                   .again = [this] { Assign(); },
                   .changed = [this] { Show(); }}),
+        mps_(loop, root, MpsSharingOptionsOf(options_, root),
+             {.pods = [this] { return measurements_.pods(); },
+              .pod_list = [this] { return measurements_.pod_list(); },
+              .look_at_pods = [this] { measurements_.LookAtPods(); },
+              .notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
+              .again = [this] { Assign(); }}),
         remembered_(Recall(options_, config_.config(), disk_)),
         loans_(loop, disk_, fmt::format("{}/{}", options_.state_dir, kLoansFile),
                remembered_.assignment,
@@ -179,6 +186,7 @@ class AgentImpl final : public Agent {
   ConfigSource config_;
   DiskWorker disk_;
   Sharing sharing_;
+  MpsSharing mps_;
   Remembered remembered_;
   LoanHandler loans_;
   HealthHandler health_;

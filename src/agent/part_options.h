@@ -11,6 +11,7 @@
 #include "src/agent/health_handler.h"
 #include "src/agent/measurements.h"
 #include "src/agent/memory.h"
+#include "src/agent/mps_sharing.h"
 #include "src/agent/options.h"
 #include "src/container/inject/capability.h"
 #include "src/host/inspect/driver_root.h"
@@ -25,6 +26,7 @@ namespace kgpu::agent {
 inline constexpr char kChoiceFile[] = "chosen-config.json";  // in the run folder
 inline constexpr char kMemoryFile[] = "agent-memory.json";   // in the run folder
 inline constexpr char kShareFolder[] = "share";              // in the state folder
+inline constexpr char kMpsFolder[] = "mps";                  // in the run folder
 inline constexpr char kLoansFile[] = "loans.json";           // in the state folder
 
 ConfigSourceOptions ConfigSourceOptionsOf(const AgentOptions& options);
@@ -48,6 +50,9 @@ ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::
 // The files of memory slices are in the state folder.
 share::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
                                              const host::DriverRoot& root);
+// The daemons of MPS are in the run folder, which is in memory: neither they nor their sockets
+// outlive a reboot.
+MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root);
 // Runs work on the disk's thread; `disk` must outlive it.
 pods::Background BackgroundOn(DiskWorker& disk);
 MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys::Root& host);

@@ -38,6 +38,8 @@ class Sharing {
   // Once per round, when the owners of its processes are known.
   void OnSample(const pools::Assignment& assignment, const device::Snapshot& snapshot,
                 const device::SampleSet& samples);
+  // Slots of devices that change once nobody uses them.
+  const pools::Assignment& held() const { return changes_.held(); }
   const SlicePublisher::Paths& paths() const { return slices_.paths(); }
   // For people; empty: none.
   std::string problem() const { return slices_.problem(); }
