@@ -15,6 +15,7 @@
 #include "src/agent/injector.h"
 #include "src/agent/kernel_watch.h"
 #include "src/agent/lend_rules.h"
+#include "src/agent/lent_watch.h"
 #include "src/agent/loan_handler.h"
 #include "src/agent/measurements.h"
 #include "src/agent/memory.h"
@@ -70,8 +71,10 @@ class AgentImpl final : public Agent {
                   .pod_list = [this] { return measurements_.pod_list(); },
                   .look_at_pods = [this] { measurements_.LookAtPods(); },
                   .notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
+                  .evict = [this](const share::SliceUse& use) { return cluster_.Evict(use); },
                   .again = [this] { Assign(); },
-                  .changed = [this] { Show(); }}),
+                  .changed = [this] { Show(); },
+                  .paced = [this] { SetSampling(); }}),
         mps_(loop, root, MpsSharingOptionsOf(options_, root),
              {.pods = [this] { return measurements_.pods(); },
               .pod_list = [this] { return measurements_.pod_list(); },
@@ -80,7 +83,7 @@ class AgentImpl final : public Agent {
               .again = [this] { Assign(); }}),
         remembered_(Recall(options_, config_.config(), disk_)),
         loans_(loop, disk_, fmt::format("{}/{}", options_.state_dir, kLoansFile),
-               remembered_.assignment,
+               LentFilesOptionsOf(options_, root), remembered_.assignment,
                {.stock = [this] { return Stock(); },
                 .changed = [this] { Assign(); },
                 .refused = [this] { measurements_.LookAtPods(); }}),
@@ -155,6 +158,7 @@ class AgentImpl final : public Agent {
   void MakePlugin();
   void OpenEndpoints();
   void Measure();
+  void SetSampling();
   void ShowRemembered();
   void Prepare();
   void OnConfig();
@@ -189,6 +193,7 @@ class AgentImpl final : public Agent {
   MpsSharing mps_;
   Remembered remembered_;
   LoanHandler loans_;
+  LentWatch lent_;
   HealthHandler health_;
   UsageHandler usage_;
   inventory::Inventory inventory_;

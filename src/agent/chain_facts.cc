@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "src/agent/loan_view.h"
 #include "src/node/plugin/delivery.h"
 
 namespace kgpu::agent {
@@ -63,7 +64,7 @@ void AddResources(const AgentState& state, node::ChainFacts& facts) {
   facts.has_resources =
       state.has_config && facts.driver == device::DriverState::kReady && state.snapshot;
   for (const pools::Resource& pool : state.assignment.local) {
-    facts.local_gpus += pool.slots.size();
+    facts.local_gpus += CountGpus(pool);
   }
   for (const pools::Resource& resource : state.assignment.resources) {
     node::ResourceFact fact{.name = resource.name};

@@ -44,7 +44,8 @@ std::vector<OwnFolder> KubeletFolders(const std::string& kubelet) {
           {kubelet + "/plugins_registry", {std::string(kKgpuNames)}}};
 }
 
-// A ledger with loans stays: containers may have those GPUs, which the next agent must not lend.
+// A ledger with loans stays, and so do the files of lent slices: containers may have those GPUs,
+// which the next agent must not lend.
 bool LendsNothing(const sys::Root& host) {
   const std::string file = fmt::format("/var/lib/kgpu/{}", kLoansFile);
   const StatusOr<std::string> text = host.ReadFile(file);
@@ -56,10 +57,13 @@ bool LendsNothing(const sys::Root& host) {
 // Folders within others come first.
 std::vector<OwnFolder> OwnFolders(const sys::Root& host) {
   std::vector<std::string> state = {fmt::format("{}*", health::kJournalFile)};
+  std::vector<OwnFolder> folders;
   if (LendsNothing(host)) {
     state.emplace_back(kLoansFile);
+    folders.push_back(
+        {fmt::format("/var/lib/kgpu/{}", kLentFolder), {std::string(kAnyName)}, true, true});
   }
-  std::vector<OwnFolder> folders = {
+  const std::vector<OwnFolder> always = {
       {"/run/kgpu",
        {kSocketFile, kMemoryFile, kChoiceFile, kDecisionFile,
         std::string(FileOf(inject::kInjectionIndexPath))},
@@ -71,6 +75,7 @@ std::vector<OwnFolder> OwnFolders(const sys::Root& host) {
       {"/var/lib/kgpu/usage", {std::string(kAnyName)}, true, true},
       {"/var/lib/kgpu", std::move(state), true, true},
   };
+  folders.insert(folders.end(), always.begin(), always.end());
   for (OwnFolder& folder : KubeletFolders(std::string(kUsualKubelet))) {
     folders.push_back(std::move(folder));
   }

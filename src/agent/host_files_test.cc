@@ -63,8 +63,11 @@ TEST_F(HostFilesTest, WhatIsNotTheAgentsStaysAndIsNamed) {
 
 TEST_F(HostFilesTest, ALedgerStaysWhileSomethingIsLent) {
   dir_.WriteFile("var/lib/kgpu/loans.json", loans::PrintLedger({}));
+  dir_.MakeDir("var/lib/kgpu/lent-slices");
+  dir_.WriteFile("var/lib/kgpu/lent-slices/GPU-a_0.limits", "x");
   EXPECT_THAT(Remove().stays, IsEmpty());
   EXPECT_FALSE(Exists("var/lib/kgpu/loans.json"));
+  EXPECT_FALSE(Exists("var/lib/kgpu/lent-slices"));
   loans::Ledger ledger;
   ASSERT_OK(
       ledger.Add({.holder = "fn/a/1",
@@ -72,6 +75,11 @@ TEST_F(HostFilesTest, ALedgerStaysWhileSomethingIsLent) {
                  WallTime()));
   dir_.WriteFile("var/lib/kgpu/loans.json", loans::PrintLedger(ledger));
   EXPECT_THAT(Remove().stays, ElementsAre("/var/lib/kgpu/loans.json"));
+  dir_.MakeDir("var/lib/kgpu/lent-slices");
+  dir_.WriteFile("var/lib/kgpu/lent-slices/GPU-a_0.limits", "x");
+  EXPECT_THAT(Remove().stays,
+              ElementsAre("/var/lib/kgpu/lent-slices", "/var/lib/kgpu/loans.json"));
+  EXPECT_TRUE(Exists("var/lib/kgpu/lent-slices/GPU-a_0.limits"));
   EXPECT_TRUE(Exists("var/lib/kgpu/loans.json"));
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/agent/loan_view.h"
+#include "src/agent/part_options.h"
 #include "src/node/loans/ledger_file.h"
 #include "src/node/loans/loan_request.h"
 #include "src/node/loans/withhold.h"
@@ -26,6 +27,7 @@ constexpr std::string_view kBelow = "/v1/loans/";
 // A disk that hangs does not keep the agent from starting.
 constexpr std::chrono::seconds kLedgerPatience{2};
 constexpr std::chrono::seconds kReloadEvery{10};
+constexpr std::chrono::seconds kEndAgain{10};
 
 http::Response LoanJsonResponse(int code, const json::value& value) {
   return http::JsonResponse(code, doc::PrintLine(value) + "\n");
@@ -90,21 +92,35 @@ std::set<device::GpuUuid> GpusOf(const pools::Assignment& assignment) {
 }  // namespace
 
 LoanHandler::LoanHandler(EventLoop& loop, DiskWorker& disk, std::string path,
-                         const pools::Assignment& offered, LoanHandlerPeers peers)
+                         share::SliceFilesOptions files, const pools::Assignment& offered,
+                         LoanHandlerPeers peers)
     : loop_(loop),
       peers_(std::move(peers)),
       offered_(GpusOf(offered)),
+      files_(loop, BackgroundOn(disk), std::move(files)),
       lender_(
           loop.clock(), LoadSoon(disk, path), LenderDiskOn(disk, path),
           [this](const loans::LoanRequest& request, const loans::Ledger& ledger) {
             return loans::ChooseGpus(request, ledger, peers_.stock());
           },
-          [this] { peers_.changed(); }) {
+          [this] {
+            KeepFiles();
+            peers_.changed();
+          }) {
+  KeepFiles();
   ReloadLater();
 }
 
 LoanHandler::~LoanHandler() {
   loop_.CancelTimer(reload_timer_);
+  loop_.CancelTimer(end_timer_);
+}
+
+// Of a ledger that is not readable, they stay as they are: containers may have them.
+void LoanHandler::KeepFiles() {
+  if (lender_.is_known()) {
+    files_.Set(lender_.ledger());
+  }
 }
 
 void LoanHandler::ReloadLater() {
@@ -156,9 +172,53 @@ void LoanHandler::Lend(const http::Request& request, const Send& send) {
     }
     if (lent->is_new) {
       KGPU_LOG(kInfo, "GPUs lent", {"holder", lent->loan.holder}, {"loan", lent->loan.id},
-               {"gpus", lent->loan.gpus.size()});
+               {"gpus", lent->loan.gpus.size()}, {"slices", lent->loan.slices.size()});
     }
-    send(LoanJsonResponse(lent->is_new ? 201 : 200, LoanJson(lent->loan)));
+    Give(*lent, send);
+  });
+}
+
+// Slices come with files: who has the answer may start a container.
+void LoanHandler::Give(const loans::Lender::Lent& lent, const Send& send) {
+  const auto answer = [this, lent, send] {
+    send(LoanJsonResponse(lent.is_new ? 201 : 200, LoanJson(lent.loan, &files_.paths())));
+  };
+  if (lent.loan.slices.empty()) {
+    answer();
+    return;
+  }
+  KeepFiles();
+  files_.WhenWritten([this, lent, send, answer](const StatusOr<share::SlicePaths>& paths) {
+    if (lender_.ledger().FindById(lent.loan.id) == nullptr) {
+      send(LoanRefused(Unavailable("the loan has ended meanwhile")));
+    } else if (paths.ok()) {
+      answer();
+    } else {
+      const auto refuse = [send, status = Internal("memory slices: {}", Message(paths.status()))] {
+        send(LoanRefused(status));
+      };
+      lent.is_new ? EndUnknown(lent.loan.id, refuse) : refuse();
+    }
+  });
+}
+
+// Whoever borrowed it does not know of it, and so will not end it: on a full disk that may take
+// more than one try.
+void LoanHandler::EndUnknown(const std::string& id, const std::function<void()>& tried) {
+  lender_.End(id, [this, id, tried](const Status& status) {
+    tried();
+    if (status.ok() || status.code() == StatusCode::kNotFound) {
+      return;
+    }
+    unknown_.insert(id);
+    if (end_timer_ == TimerId::kNone) {
+      end_timer_ = loop_.After(kEndAgain, [this] {
+        end_timer_ = TimerId::kNone;
+        for (const std::string& loan : std::exchange(unknown_, {})) {
+          EndUnknown(loan, [] {});
+        }
+      });
+    }
   });
 }
 
@@ -188,7 +248,8 @@ http::Response LoanHandler::List(const http::Request& request) const {
       shown.push_back(loan);
     }
   }
-  return LoanJsonResponse(200, json::object{{"loans", LoansJson(shown, stock.snapshot)}});
+  return LoanJsonResponse(
+      200, json::object{{"loans", LoansJson(shown, stock.snapshot, &files_.paths())}});
 }
 
 void LoanHandler::Withhold(pools::Assignment& assignment) const {
@@ -205,6 +266,8 @@ void LoanHandler::Withhold(pools::Assignment& assignment) const {
                                              loan->holder);
       },
       assignment);
+  loans::KeepAsLent(lender_.ledger(), assignment);
+  loans::KeepAsLent(lender_.pending(), assignment);
 }
 
 }  // namespace kgpu::agent

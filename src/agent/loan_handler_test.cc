@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,7 @@ class LoanHandlerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     SetLogSink([this](LogLevel, std::string_view line) { log_.emplace_back(line); });
+    dir_.WriteFile("lib.so", "library");
     Start();
   }
   void TearDown() override {
@@ -39,7 +42,12 @@ class LoanHandlerTest : public ::testing::Test {
     handler_.reset();
     disk_ = std::make_unique<DiskWorker>(*loop_);
     handler_ =
-        std::make_unique<LoanHandler>(*loop_, *disk_, dir_.At("state/loans.json"), offered_,
+        std::make_unique<LoanHandler>(*loop_, *disk_, dir_.At("state/loans.json"),
+                                      share::SliceFilesOptions{.library = dir_.At("lib.so"),
+                                                               .folder = dir_.At("lent"),
+                                                               .engine_folder = "/engine/lent",
+                                                               .most_kept = 0},
+                                      offered_,
                                       LoanHandlerPeers{.stock = [this] { return stock_.stock(); },
                                                        .changed = [this] { ++changes_; },
                                                        .refused = [this] { ++refusals_; }});
@@ -167,6 +175,119 @@ TEST_F(LoanHandlerTest, WithAnUnreadableLedgerOnlyWhatTheKubeletHadIsOffered) {
   ASSERT_THAT(kubelets.assignment().resources.at(0).slots, SizeIs(1));
   EXPECT_EQ(kubelets.assignment().resources[0].slots[0].gpu, loans::TestGpu(0));
   EXPECT_EQ(dir_.ReadFile("state/loans.json"), "torn");
+}
+
+class SliceLoanTest : public LoanHandlerTest {
+ protected:
+  SliceLoanTest() { stock_ = loans::TestStock({"T4", "T4"}, kLocalSlices); }
+  http::Response LendMemory(const std::string& holder, uint64_t gibi) {
+    return Ask("POST", "/v1/loans",
+               fmt::format(R"({{"holder": "{}", "memory": {}}})", holder, gibi << 30));
+  }
+  std::string Limits(unsigned gpu, unsigned replica) const {
+    return dir_.ReadFile(
+        "lent/" + share::FileOfSlot(loans::SlotIdOf(loans::TestGpu(gpu), replica), "limits"));
+  }
+  bool HasFiles(unsigned gpu, unsigned replica) const {
+    return std::filesystem::exists(
+        dir_.At("lent/" + share::FileOfSlot(loans::SlotIdOf(loans::TestGpu(gpu), replica),
+                                            share::kLimitsName)));
+  }
+
+  static constexpr char kLocalSlices[] =
+      "pools:\n- {provider: local, share: {by: memory, size: 4Gi}}\n";
+};
+
+TEST_F(SliceLoanTest, AnswersWithMountsOnceTheFilesAreThere) {
+  const http::Response response = LendMemory("fn/a/1", 3);
+  ASSERT_EQ(response.code, 201) << response.body;
+  EXPECT_THAT(Limits(0, 0), HasSubstr("memory 4294967296\n"));
+  EXPECT_EQ(dir_.ReadFile("lent/libkgpu-share.so"), "library");
+  const json::value loan = Parsed(response);
+  const std::string uuid = loans::TestGpu(0).str();
+  EXPECT_EQ(loan.at("devices").as_array(), json::array({"kgpu.dev/gpu=" + uuid}));
+  EXPECT_EQ(loan.at("slices").at(0).at("slot").as_string(), uuid + "::0");
+  EXPECT_EQ(loan.at("slices").at(0).at("memory").to_number<uint64_t>(), uint64_t{4} << 30);
+  ASSERT_EQ(loan.at("mounts").as_array().size(), 4);
+  const json::value& limits = loan.at("mounts").at(2);
+  EXPECT_EQ(limits.at("source").as_string(), "/engine/lent/" + uuid + "_0.limits");
+  EXPECT_EQ(limits.at("target").as_string(), "/usr/lib/kgpu/slots/" + uuid + "_0/limits");
+  EXPECT_TRUE(limits.at("readOnly").as_bool());
+  EXPECT_FALSE(loan.at("mounts").at(3).at("readOnly").as_bool());
+}
+
+TEST_F(SliceLoanTest, SeveralHoldersShareAGpuAndNobodyGetsItWhole) {
+  std::set<std::string> slots;
+  for (int i = 0; i < 6; ++i) {
+    const http::Response response = LendMemory(fmt::format("fn/a/{}", i), 4);
+    ASSERT_EQ(response.code, 201) << response.body;
+    slots.insert(std::string(Parsed(response).at("slices").at(0).at("slot").as_string()));
+  }
+  EXPECT_THAT(slots, SizeIs(6));
+  EXPECT_EQ(LendMemory("fn/a/6", 4).code, 409);
+  EXPECT_EQ(refusals_, 1);
+  EXPECT_EQ(Lend("fn/b/1").code, 422);
+  EXPECT_EQ(LendMemory("fn/b/1", 5).code, 422);
+}
+
+TEST_F(SliceLoanTest, IsFoundAgainAfterAKillWithItsFiles) {
+  const http::Response first = LendMemory("fn/a/1", 4);
+  std::filesystem::remove_all(dir_.At("lent"));
+  Start();
+  const http::Response again = LendMemory("fn/a/1", 4);
+  EXPECT_EQ(again.code, 200);
+  EXPECT_EQ(again.body, first.body);
+  EXPECT_TRUE(HasFiles(0, 0));
+  const json::value listed = Parsed(Ask("GET", "/v1/loans")).at("loans").at(0);
+  EXPECT_EQ(listed.at("mounts"), Parsed(first).at("mounts"));
+}
+
+TEST_F(SliceLoanTest, FilesGoWithTheLoan) {
+  const std::string id(Parsed(LendMemory("fn/a/1", 4)).at("id").as_string());
+  ASSERT_EQ(LendMemory("fn/b/1", 4).code, 201);
+  EXPECT_TRUE(HasFiles(0, 0) && HasFiles(1, 0));
+  EXPECT_EQ(Ask("DELETE", "/v1/loans/" + id).code, 204);
+  ASSERT_EQ(LendMemory("fn/c/1", 4).code, 201);
+  ASSERT_EQ(Ask("DELETE",
+                "/v1/loans/" + std::string(Parsed(LendMemory("fn/c/1", 4)).at("id").as_string()))
+                .code,
+            204);
+  ASSERT_EQ(LendMemory("fn/b/1", 4).code, 200);
+  EXPECT_FALSE(HasFiles(0, 0));
+  EXPECT_TRUE(HasFiles(1, 0));
+}
+
+TEST_F(SliceLoanTest, ALoanWhoseFilesCannotBeMadeIsEnded) {
+  std::filesystem::remove(dir_.At("lib.so"));
+  const http::Response response = LendMemory("fn/a/1", 4);
+  EXPECT_EQ(response.code, 503);
+  EXPECT_THAT(response.body, HasSubstr("memory slices: "));
+  EXPECT_EQ(CountLoans(), 0);
+  dir_.WriteFile("lib.so", "library");
+  EXPECT_EQ(LendMemory("fn/a/1", 4).code, 201);
+}
+
+TEST_F(SliceLoanTest, ALoanThatSomebodyHasSurvivesAMissingLibrary) {
+  ASSERT_EQ(LendMemory("fn/a/1", 4).code, 201);
+  std::filesystem::remove(dir_.At("lib.so"));
+  Start();
+  EXPECT_EQ(LendMemory("fn/a/1", 4).code, 503);
+  EXPECT_EQ(CountLoans(), 1);
+  EXPECT_NE(handler_->slice_problem(), "");
+}
+
+TEST_F(SliceLoanTest, AGpuWhoseSlicesAreLentChangesLater) {
+  ASSERT_EQ(LendMemory("fn/a/1", 4).code, 201);
+  const std::string lent = Limits(0, 0);
+  for (const char* pools : {"", "pools:\n- {provider: local}\n",
+                            "pools:\n- {provider: local, share: {by: memory, size: 7Gi}}\n",
+                            "pools:\n- {share: {by: memory, size: 7Gi}}\n"}) {
+    stock_ = loans::TestStock({"T4", "T4"}, pools);
+    handler_->Withhold(stock_.assignment());
+    ASSERT_THAT(stock_.assignment().unassigned, SizeIs(1)) << pools;
+    EXPECT_EQ(stock_.assignment().unassigned[0].device_uuid, loans::TestGpu(0).str());
+    EXPECT_EQ(Limits(0, 0), lent);
+  }
 }
 
 TEST_F(LoanHandlerTest, OtherPathsAreNotItsOwn) {

@@ -60,8 +60,8 @@ TEST(LoanViewTest, TellsAVanishedGpuFromASilentDriver) {
 TEST(LoanViewTest, TheStatusShowsLocalPoolsAndWhoHasTheirGpus) {
   const AgentState state = LendingState();
   EXPECT_THAT(StatusTable(state, "1"),
-              AllOf(HasSubstr("LOCAL POOL      GPUS  HEALTHY  LENT"),
-                    HasSubstr("kgpu.dev/local  2     1        1"), HasSubstr("fn/hello/1"),
+              AllOf(HasSubstr("LOCAL POOL      GPUS  SLOTS  HEALTHY  LENT"),
+                    HasSubstr("kgpu.dev/local  2     2      1        1"), HasSubstr("fn/hello/1"),
                     HasSubstr("2023-11-14T22:13:20Z"), Not(HasSubstr("CAPACITY"))));
   const boost::json::value json = StatusJson(state, "1");
   EXPECT_TRUE(json.at("resources").as_array().empty());
@@ -80,6 +80,53 @@ TEST(LoanViewTest, SeriesCountLocalGpusApart) {
             HasSubstr(fmt::format("kgpu_gpu_lent{{uuid=\"{}\",holder=\"fn/hello/1\"}} 1\n",
                                   state.snapshot->gpus[1].uuid.str())),
             Not(HasSubstr("kgpu_resource_devices{"))));
+}
+
+// Two slices of the first GPU, of which one is lent.
+AgentState SlicingState() {
+  AgentState state = LendingState();
+  const device::GpuUuid gpu = state.snapshot->gpus[0].uuid;
+  pools::Resource& pool = state.assignment.local[0];
+  pool.name = "kgpu.dev/local-4gi";
+  pool.slots.pop_back();
+  pool.slots[0].memory = GibiBytes(4);
+  pool.slots.push_back(pool.slots[0]);
+  pool.slots[0].id = loans::SlotIdOf(gpu, 0);
+  pool.slots[1].id = loans::SlotIdOf(gpu, 1);
+  state.loans[0].gpus = {gpu};
+  state.loans[0].slices = {
+      {.id = pool.slots[1].id, .device_uuid = gpu.str(), .memory = GibiBytes(4)}};
+  return state;
+}
+
+TEST(LoanViewTest, ShowsWhoHasWhichSlice) {
+  AgentState state = SlicingState();
+  const std::string uuid = state.snapshot->gpus[0].uuid.str();
+  EXPECT_THAT(StatusTable(state, "1"),
+              AllOf(HasSubstr("kgpu.dev/local-4gi  1     2      2        1"),
+                    HasSubstr(uuid + "::1 (4Gi)")));
+  const boost::json::value json = StatusJson(state, "1");
+  const auto& slots = json.at("local").at(0).at("devices").as_array();
+  EXPECT_EQ(slots.at(0).at("holder").as_string(), "");
+  EXPECT_EQ(slots.at(1).at("holder").as_string(), "fn/hello/1");
+  EXPECT_EQ(slots.at(1).at("slot").as_string(), uuid + "::1");
+  EXPECT_EQ(slots.at(1).at("memory").to_number<uint64_t>(), uint64_t{4} << 30);
+  EXPECT_EQ(json.at("loans").at(0).as_object().contains("mounts"), false);
+  EXPECT_THAT(OwnMetrics(state, {}, "1"),
+              HasSubstr("kgpu_local_devices{resource=\"kgpu.dev/local-4gi\",state=\"lent\"} 1\n"));
+  state.slice_problems = {"processes use 9 GiB"};
+  EXPECT_THAT(StatusTable(state, "1"), HasSubstr("slices    processes use 9 GiB\n"));
+  EXPECT_EQ(StatusJson(state, "1").at("sliceProblems").at(0).as_string(), "processes use 9 GiB");
+  loans::Loan other = state.loans[0];
+  other.holder = "fn/other/1";
+  other.slices[0].id = loans::SlotIdOf(state.snapshot->gpus[0].uuid, 0);
+  state.loans.push_back(other);
+  EXPECT_EQ(HoldersOf(state.loans).at(uuid), "fn/hello/1, fn/other/1");
+  EXPECT_THAT(
+      OwnMetrics(state, {}, "1"),
+      AllOf(
+          HasSubstr(fmt::format("kgpu_gpu_lent{{uuid=\"{}\",holder=\"fn/hello/1\"}} 1\n", uuid)),
+          HasSubstr(fmt::format("kgpu_gpu_lent{{uuid=\"{}\",holder=\"fn/other/1\"}} 1\n", uuid))));
 }
 
 TEST(LoanViewTest, AHostThatLendsNothingShowsNothingOfIt) {

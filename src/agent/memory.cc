@@ -130,6 +130,7 @@ pools::Resource ParseResource(const json::object& object) {
       slot.memory = MebiBytes(*mebi);
     }
     slot.threads = Number(*device, "threads").value_or(0);
+    slot.compute = Number(*device, "compute").value_or(0);
     slot.health.is_healthy = IsTrue(*device, "healthy");
     if (!slot.health.is_healthy) {
       slot.health.reason = Text(*device, "reason");
@@ -153,6 +154,9 @@ json::object SlotJson(const pools::Slot& slot) {
   }
   if (slot.threads != 0) {
     entry["threads"] = slot.threads;
+  }
+  if (slot.compute != 0) {
+    entry["compute"] = slot.compute;
   }
   if (!slot.health.is_healthy) {
     entry["reason"] = slot.health.reason;

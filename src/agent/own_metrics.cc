@@ -69,14 +69,12 @@ void AddResources(const AgentState& state, Exposition& page) {
 }
 
 void AddLocal(const AgentState& state, Exposition& page) {
-  const std::map<std::string, std::string> holders = HoldersOf(state.loans);
+  const std::map<std::string, std::string> holders = SlotHoldersOf(state.loans);
   Begin(telemetry::Own("kgpu_local_devices"), page);
   for (const pools::Resource& pool : state.assignment.local) {
     std::map<std::string_view, double> counts = {{"free", 0}, {"lent", 0}, {"unhealthy", 0}};
     for (const pools::Slot& slot : pool.slots) {
-      ++counts[holders.contains(slot.device_uuid) ? "lent"
-               : slot.health.is_healthy           ? "free"
-                                                  : "unhealthy"];
+      ++counts[holders.contains(slot.id) ? "lent" : slot.health.is_healthy ? "free" : "unhealthy"];
     }
     for (const auto& [state_of_gpu, count] : counts) {
       page.Sample({{"resource", pool.name}, {"state", state_of_gpu}}, count);
@@ -85,8 +83,10 @@ void AddLocal(const AgentState& state, Exposition& page) {
   Begin(telemetry::Own("kgpu_loans"), page);
   page.Sample(static_cast<double>(state.loans.size()));
   Begin(telemetry::Own("kgpu_gpu_lent"), page);
-  for (const auto& [gpu, holder] : holders) {
-    page.Sample({{"uuid", gpu}, {"holder", holder}}, 1);
+  for (const loans::Loan& loan : state.loans) {
+    for (const device::GpuUuid& gpu : loan.gpus) {
+      page.Sample({{"uuid", gpu.str()}, {"holder", loan.holder}}, 1);
+    }
   }
 }
 

@@ -219,14 +219,30 @@ ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::
           .booted = node::BootTime(host).value_or(WallTime())};
 }
 
-share::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
-                                             const host::DriverRoot& root) {
-  const std::string folder = fmt::format("{}/{}", options.state_dir, kShareFolder);
+namespace {
+
+share::SliceFilesOptions SliceFilesIn(const char* name, const AgentOptions& options,
+                                      const host::DriverRoot& root) {
+  const std::string folder = fmt::format("{}/{}", options.state_dir, name);
   const StatusOr<sys::Root> own = sys::Root::Open("/");
   return {.library = options.share_library,
           .folder = folder,
           .engine_folder = own.ok() ? root.EnginePath(*own, folder) : folder,
           .has_selinux = root.host.Stat("/sys/fs/selinux/enforce").ok()};
+}
+
+}  // namespace
+
+share::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
+                                             const host::DriverRoot& root) {
+  return SliceFilesIn(kShareFolder, options, root);
+}
+
+share::SliceFilesOptions LentFilesOptionsOf(const AgentOptions& options,
+                                            const host::DriverRoot& root) {
+  share::SliceFilesOptions files = SliceFilesIn(kLentFolder, options, root);
+  files.most_kept = 0;
+  return files;
 }
 
 MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root) {

@@ -28,6 +28,7 @@ inline constexpr char kMemoryFile[] = "agent-memory.json";   // in the run folde
 inline constexpr char kShareFolder[] = "share";              // in the state folder
 inline constexpr char kMpsFolder[] = "mps";                  // in the run folder
 inline constexpr char kLoansFile[] = "loans.json";           // in the state folder
+inline constexpr char kLentFolder[] = "lent-slices";         // in the state folder
 
 ConfigSourceOptions ConfigSourceOptionsOf(const AgentOptions& options);
 // The configuration's settings, overridden by the command line and the environment.
@@ -50,6 +51,9 @@ ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::
 // The files of memory slices are in the state folder.
 share::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
                                              const host::DriverRoot& root);
+// The same for lent ones, which have a folder of their own.
+share::SliceFilesOptions LentFilesOptionsOf(const AgentOptions& options,
+                                            const host::DriverRoot& root);
 // The daemons of MPS are in the run folder, which is in memory: neither they nor their sockets
 // outlive a reboot.
 MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root);

@@ -40,6 +40,7 @@ struct AgentState {
   std::string journal_problem;                     // why health events are not kept; empty: ok
   std::string usage_problem;                       // the same for usage
   std::string loan_problem;                        // why nothing can be lent; empty: it can
+  std::vector<std::string> slice_problems;         // of lent memory slices
   std::string memory_problem;                      // the same for what a restart of the agent needs
   std::string kernel_problem;                      // what the next boot loses; empty: nothing
   MissingPrivileges missing_privileges;

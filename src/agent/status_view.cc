@@ -139,6 +139,9 @@ void AddHead(const AgentState& state, std::string_view version, std::string& tex
   if (!state.loan_problem.empty()) {
     text += fmt::format("loans     {}\n", state.loan_problem);
   }
+  for (const std::string& problem : state.slice_problems) {
+    text += fmt::format("slices    {}\n", problem);
+  }
   if (!state.memory_problem.empty()) {
     text += fmt::format("state     {}\n", state.memory_problem);
   }
@@ -198,6 +201,7 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
   object["local"] = LocalPoolsJson(state);
   object["loans"] = LoansJson(state.loans, state.snapshot.get());
   object["loanProblem"] = state.loan_problem;
+  object["sliceProblems"] = doc::Texts(state.slice_problems);
   json::array unassigned;
   for (const pools::Unassigned& device : state.assignment.unassigned) {
     unassigned.push_back(json::object{{"device", device.device_uuid}, {"reason", device.reason}});

@@ -205,6 +205,8 @@ void PlanProc(const HostView& host, Tree& tree) {
   tree.File("proc/version",
             fmt::format("Linux version {} (root@build) (gcc 12.2.0) #1 SMP\n", host.kernel_release),
             0444);
+  // The host's programs and processes are this machine's: one PID namespace.
+  tree.File("proc/self/status", "Name:\tkgpu\nPid:\t1000\nNSpid:\t1000\n", 0444);
   tree.File("proc/sys/kernel/osrelease", host.kernel_release + "\n", 0444);
   tree.File("proc/sys/kernel/random/boot_id", "5e1f0c7a-3d42-4b6e-9a51-0c0ffee0d15c\n", 0444);
   if (IsLoaded(host)) {

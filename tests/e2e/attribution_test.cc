@@ -1,27 +1,27 @@
 // Two real containers on one simulated GPU, that they share or that is cut: which process is whose.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "src/node/pods/watch.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/strings.h"
+#include "src/preload/gate.h"
 #include "testing/kubelet/sample_plugin.h"
 #include "testing/status_matchers.h"
-#include "tests/e2e/container.h"
-#include "tests/e2e/program.h"
-#include "tests/e2e/sim_host.h"
+#include "tests/e2e/two_pods.h"
 
 namespace kgpu::e2e {
 namespace {
@@ -29,73 +29,7 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::SizeIs;
 
-constexpr const char* kResource = "nvidia.com/gpu";
 constexpr const char* kGpu = "GPU-00000000-0000-0000-0000-000000000001";
-constexpr const char* kSleep = "sleep 1000 & trap exit TERM; while :; do sleep 100 & wait; done";
-
-// A simulated host beside a kubelet of real containers.
-class TwoPods : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!WhyNoContainers().empty()) {
-      GTEST_SKIP() << WhyNoContainers();
-    }
-    MakeHost();
-    bench_ = std::make_unique<ContainerBench>(ContainerBench::Image::kDebianLike);
-    ASSERT_EQ(Run({"start", "--scale", "0.02", "--runtime", "runc", "--rootfs", bench_->rootfs(),
-                   "--cdi-dir", bench_->cdi_dir(), "--host", host_->path()})
-                  .code,
-              0);
-    StartPlugin();
-    for (const auto& [resource, count] : Allocatable()) {
-      ASSERT_EQ(Run({"wait", "--resource", resource, "--allocatable", count}).code, 0);
-    }
-  }
-  ~TwoPods() override {
-    if (bench_ != nullptr) {
-      (void)Run({"stop", "--pods"});
-    }
-  }
-  // One GPU to give, in two slots.
-  virtual void MakeHost() { host_ = std::make_unique<SimHost>("4xT4"); }
-  virtual std::map<std::string, std::string> Allocatable() const { return {{kResource, "2"}}; }
-  virtual void StartPlugin() = 0;
-
-  Result Run(std::vector<std::string> words) const {
-    std::vector<std::string> argv = {"kgpu-sim", "kubelet"};
-    words.insert(words.begin() + 1, folder());
-    argv.insert(argv.end(), words.begin(), words.end());
-    return RunProgram(std::move(argv));
-  }
-  std::string folder() const { return bench_->dir().At("kubelet"); }
-
-  // A pod with one device; the PID of its container's first process.
-  uint32_t StartPod(const std::string& name, const std::string& resource = kResource) {
-    const std::string count = fmt::format("{}=1", resource);
-    EXPECT_EQ(Run({"pod", name, "--resource", count, "--command", kSleep}).code, 0);
-    EXPECT_EQ(Run({"wait", "--pod", name, "--phase", "Running"}).code, 0) << Run({"status"}).out;
-    return NewestPid();
-  }
-  // Of the container that was not there before.
-  uint32_t NewestPid() {
-    const std::string containers = folder() + "/.kgpu-sim/containers";
-    for (const auto& entry : std::filesystem::directory_iterator(containers)) {
-      const std::string name = entry.path().filename().string();
-      if (known_.insert(name).second) {
-        const TempDir& dir = bench_->dir();
-        const std::string pid =
-            dir.ReadFile(fmt::format("kubelet/.kgpu-sim/containers/{}/pid", name));
-        return static_cast<uint32_t>(ParseUint(Trim(pid)).value_or(0));
-      }
-    }
-    ADD_FAILURE() << "no new container";
-    return 0;
-  }
-
-  std::unique_ptr<SimHost> host_;
-  std::unique_ptr<ContainerBench> bench_;
-  std::set<std::string> known_;
-};
 
 // The watch by itself, beside a plugin that gives out replicas.
 class AttributionTest : public TwoPods {
@@ -109,7 +43,7 @@ class AttributionTest : public TwoPods {
     }
     plugin_ = std::make_unique<kubelet::SamplePlugin>(
         kubelet::SamplePlugin::Options{.socket_path = folder() + "/device-plugins/gpu.sock",
-                                       .resource = kResource,
+                                       .resource = kGpuResource,
                                        .devices = replicas},
         kubelet::SamplePlugin::Behaviour{});
     ASSERT_OK(plugin_->Register(folder() + "/device-plugins/kubelet.sock"));
@@ -199,76 +133,6 @@ TEST_F(AttributionTest, TheFoldersOfLogsNameThePodsWhereNoRuntimeAnswers) {
   EXPECT_EQ(PodOf(second), "b/main");
 }
 
-// The whole agent: what the driver tells becomes the series and the account of each pod.
-class AgentTest : public TwoPods {
- protected:
-  ~AgentTest() override { agent_.reset(); }
-
-  // `config` says what is handed out.
-  void StartAgent(const std::string& config) {
-    host_->dir().WriteFile("config.yaml",
-                           "apiVersion: kgpu.dev/v1\nkind: NodeConfig\n"
-                           "metrics: {every: 1s, names: [kgpu, dcgm, gke],\n"
-                           "          listen: {dcgm: \"\", gke: \"\"}}\n" +
-                               config);
-    std::vector<std::string> argv = {"kgpu",
-                                     "agent",
-                                     "--kubelet-dir",
-                                     folder(),
-                                     "--run-dir",
-                                     host_->dir().At("run"),
-                                     "--state-dir",
-                                     host_->dir().At("state"),
-                                     "--http-address",
-                                     "off",
-                                     "--config",
-                                     host_->dir().At("config.yaml"),
-                                     "--runtime-socket",
-                                     folder() + "/cri.sock"};
-    for (const std::string& flag : host_->flags()) {
-      argv.push_back(flag);
-    }
-    agent_ = std::make_unique<Background>(argv);
-  }
-  std::string Page() const {
-    return RunProgram(
-               {"kgpu", "metrics", "--names", "kgpu,dcgm,gke", "--run-dir", host_->dir().At("run")})
-        .out;
-  }
-  // Of the page, the value of `series` that has `label`.
-  static std::string Value(const std::string& page, const std::string& series,
-                           const std::string& label) {
-    for (const std::string_view line : Split(page, '\n')) {
-      if (line.starts_with(series + "{") && line.find(label) != std::string_view::npos) {
-        return std::string(line.substr(line.rfind(' ') + 1));
-      }
-    }
-    return "absent";
-  }
-  bool WaitForPage(const std::function<bool(const std::string&)>& condition,
-                   std::chrono::seconds limit) const {
-    const auto end = std::chrono::steady_clock::now() + limit;
-    while (std::chrono::steady_clock::now() < end) {
-      if (condition(Page())) {
-        return true;
-      }
-    }
-    return false;
-  }
-  void Use(uint32_t pid, const char* memory, const char* percent,
-           const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words = {"0",    "--pid", std::to_string(pid), "--memory", memory,
-                                      "--sm", percent};
-    words.insert(words.end(), more.begin(), more.end());
-    host_->Inject("process", words);
-  }
-  std::string Usage() const {
-    return RunProgram({"kgpu", "usage", "--run-dir", host_->dir().At("run"), "--since", "1h"}).out;
-  }
-
-  std::unique_ptr<Background> agent_;
-};
-
 class SharedGpuTest : public AgentTest {
  protected:
   void StartPlugin() override {
@@ -305,6 +169,90 @@ TEST_F(SharedGpuTest, MemoryAndUtilisationAreEachPodsOwnAndGoWithIt) {
   EXPECT_EQ(Value(Page(), "kgpu_container_memory_used_bytes", "pod=\"a\""), "1073741824");
 
   EXPECT_THAT(Usage(), ::testing::ContainsRegex("default +a .*\ndefault +b "));
+}
+
+// Slices of one GPU, each with half of its time.
+class TimedSlicesTest : public AgentTest {
+ protected:
+  void StartPlugin() override {
+    StartAgent("pools: [{devices: {index: 0}, share: {by: memory, size: 7Gi, compute: 50}}]\n");
+  }
+  std::map<std::string, std::string> Allocatable() const override { return {{kSlice, "2"}}; }
+  // What the gate says that is mounted in the container whose first process is `pid`.
+  static preload::GateTurn GateOf(uint32_t pid) {
+    preload::Gate gate{};
+    for (const std::filesystem::path& path : GatesOf(pid)) {
+      const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+      EXPECT_EQ(pread(file, &gate, sizeof(gate), 0), static_cast<ssize_t>(sizeof(gate)));
+      close(file);
+    }
+    EXPECT_EQ(gate.magic, preload::kGateMagic);
+    return preload::UnpackTurn(gate.word);
+  }
+  static std::vector<std::filesystem::path> GatesOf(uint32_t pid) {
+    std::vector<std::filesystem::path> paths;
+    for (const auto& slot : std::filesystem::directory_iterator(
+             fmt::format("/proc/{}/root/usr/lib/kgpu/slots", pid))) {
+      paths.push_back(slot.path() / "gate");
+    }
+    EXPECT_THAT(paths, SizeIs(1));
+    return paths;
+  }
+  bool WaitForTarget(const std::string& pod, const std::string& target) const {
+    return WaitForPage(
+        [&](const std::string& page) {
+          return Value(page, "kgpu_container_compute_target_ratio",
+                       fmt::format("pod=\"{}\"", pod)) == target;
+        },
+        std::chrono::seconds(60));
+  }
+
+  static constexpr const char* kSlice = "nvidia.com/gpu-7gi";
+};
+
+TEST_F(TimedSlicesTest, GatesCloseWhileBothAreBusyAndOnlyThen) {
+  const uint32_t first = StartPod("a", kSlice);
+  const uint32_t second = StartPod("b", kSlice);
+  EXPECT_EQ(GateOf(first).open, preload::kGateParts);
+  // The container may read it, and no more.
+  const int file = open(GatesOf(first).at(0).c_str(), O_WRONLY | O_CLOEXEC);
+  EXPECT_LT(file, 0);
+  EXPECT_EQ(errno, EROFS);
+
+  Use(first, "1Gi", "60");
+  Use(second, "1Gi", "40");
+  ASSERT_TRUE(WaitForTarget("a", "0.5")) << Page();
+  EXPECT_TRUE(WaitForPage(
+      [](const std::string& page) {
+        return Value(page, "kgpu_container_compute_error_ratio", "pod=\"a\"") == "0.1" &&
+               Value(page, "kgpu_container_compute_error_ratio", "pod=\"b\"") == "-0.1" &&
+               Value(page, "kgpu_container_compute_share_ratio", "pod=\"a\"") == "0.5" &&
+               Value(page, "kgpu_container_memory_limit_bytes", "pod=\"a\"") == "7516192768" &&
+               Value(page, "kgpu_container_memory_peak_bytes", "pod=\"a\"") == "1073741824";
+      },
+      std::chrono::seconds(30)))
+      << Page();
+  EXPECT_LT(GateOf(first).open, preload::kGateParts);
+  EXPECT_LT(GateOf(second).open, preload::kGateParts);
+
+  // An agent that is killed leaves the gates as they are; the next one opens them.
+  ASSERT_EQ(kill(agent_->pid(), SIGKILL), 0);
+  ASSERT_FALSE(agent_->RunsFor(std::chrono::seconds(20)));
+  EXPECT_LT(GateOf(first).open, preload::kGateParts);
+  Use(second, "1Gi", "0");
+  StartPlugin();
+  ASSERT_TRUE(WaitForPage(
+      [](const std::string& page) {
+        return Value(page, "kgpu_container_sm_utilization_ratio", "pod=\"a\"") == "0.6";
+      },
+      std::chrono::seconds(60)));
+  EXPECT_TRUE(WaitForTarget("a", "absent"));
+  EXPECT_TRUE(WaitForPage(
+      [&](const std::string&) {
+        return GateOf(first).open == preload::kGateParts &&
+               GateOf(second).open == preload::kGateParts;
+      },
+      std::chrono::seconds(30)));
 }
 
 // An H100 of which two MIG devices are made.

@@ -11,6 +11,7 @@
 
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/json_reader.h"
+#include "tests/e2e/image_tree.h"
 #include "tests/e2e/program.h"
 #include "tests/integration/wait_for_file.h"
 
@@ -23,13 +24,21 @@ using std::chrono::seconds;
 constexpr const char* kImage = "localhost/kgpu-fn/hello";
 constexpr seconds kLimit{180};
 
+// "GPU-…::0", of a slice in the agent's ledger.
+std::string SlotOf(const boost::json::value& slice) {
+  return fmt::format("{}::{}", slice.at("gpu").as_string().c_str(),
+                     slice.at("slot").to_number<uint64_t>());
+}
+
 void MustRun(const e2e::Result& result) {
   ASSERT_EQ(result.code, 0) << result.out << result.err;
 }
 
 }  // namespace
 
-FunctionMachine::FunctionMachine(const std::string& profile) : host_(profile) {
+FunctionMachine::FunctionMachine(const std::string& profile,
+                                 const std::vector<std::string>& programs)
+    : host_(profile) {
   box_.ShareRun(host_.path());
   box_.ShareDevices(host_.path());
   // Everything else enters its namespaces, once they are as they should be, and ends with it.
@@ -37,7 +46,13 @@ FunctionMachine::FunctionMachine(const std::string& profile) : host_(profile) {
   EXPECT_TRUE(integration::WaitInFolder(
       box_.dir().path(), [this] { return fs::exists(box_.At("open")); }, kLimit))
       << box_.log();
-  MakeImage();
+  MakeImage(programs);
+}
+
+void FunctionMachine::Configure(const std::string& pools) {
+  fs::create_directories(host_.path() + "/etc/kgpu");
+  host_.dir().WriteFile("host/etc/kgpu/config.yaml",
+                        "apiVersion: kgpu.dev/v1\nkind: NodeConfig\n" + pools);
 }
 
 std::vector<std::string> FunctionMachine::PodmanFlags() const {
@@ -57,11 +72,14 @@ e2e::Result FunctionMachine::Podman(std::vector<std::string> words) const {
   return box_.Enter(argv, kLimit);
 }
 
-void FunctionMachine::MakeImage() {
+void FunctionMachine::MakeImage(const std::vector<std::string>& programs) {
   const TempDir& dir = box_.dir();
+  if (!programs.empty()) {
+    e2e::MakeImageTree(dir.At("image"), e2e::ImageFamily::kDebianLike, programs);
+  }
   for (const char* folder : {"image/usr/local/bin", "image/function", "image/tmp", "image/dev",
                              "image/run/kgpu-fn", "image/etc"}) {
-    dir.MakeDir(folder);
+    fs::create_directories(dir.At(folder));
   }
   fs::copy_file(e2e::ProgramPath("kgpu-fnwatch"), dir.At("image/usr/local/bin/kgpu-fnwatch"));
   fs::copy_file(KGPU_REPORT_WORKER, dir.At("image/function/worker"));
@@ -93,11 +111,12 @@ e2e::Result FunctionMachine::Fn(std::vector<std::string> words, const std::strin
   return box_.Enter(argv, kLimit);
 }
 
-std::string FunctionMachine::WriteConfig(const std::string& lines, const std::string& network) {
+std::string FunctionMachine::WriteConfig(const std::string& lines, const std::string& network,
+                                         const std::string& name) {
   box_.dir().WriteFile("config.yaml",
-                       fmt::format("functions:\n  hello:\n    runtime: cpp\n    image: {}\n"
+                       fmt::format("functions:\n  {}:\n    runtime: cpp\n    image: {}\n"
                                    "    network: {}\n{}",
-                                   kImage, network, lines));
+                                   name, kImage, network, lines));
   return box_.At("config.yaml");
 }
 
@@ -138,17 +157,40 @@ std::vector<std::string> FunctionMachine::RunningLoans() const {
 
 std::map<std::string, std::vector<std::string>> FunctionMachine::LedgerLoans() const {
   std::map<std::string, std::vector<std::string>> loans;
-  const TempDir& dir = host_.dir();
-  const auto json = doc::ParseJson(dir.ReadFile("host/var/lib/kgpu/loans.json"), "loans.json", {});
+  const auto json = doc::ParseJson(LedgerText(), "loans.json", {});
   if (json.ok() && json->is_object() && json->get_object().contains("loans")) {
     for (const auto& loan : json->at("loans").as_array()) {
-      std::vector<std::string>& gpus = loans[loan.at("id").as_string().c_str()];
+      std::vector<std::string>& lent = loans[loan.at("id").as_string().c_str()];
+      if (const auto* slices = loan.as_object().if_contains("slices")) {
+        for (const auto& slice : slices->as_array()) {
+          lent.push_back(SlotOf(slice));
+        }
+        continue;
+      }
       for (const auto& gpu : loan.at("gpus").as_array()) {
-        gpus.emplace_back(gpu.as_string().c_str());
+        lent.emplace_back(gpu.as_string().c_str());
       }
     }
   }
   return loans;
+}
+
+std::string FunctionMachine::LedgerText() const {
+  return host_.dir().ReadFile("host/var/lib/kgpu/loans.json");
+}
+
+std::map<std::string, std::string> FunctionMachine::LedgerSlots() const {
+  std::map<std::string, std::string> slots;
+  const auto json = doc::ParseJson(LedgerText(), "loans.json", {});
+  if (!json.ok() || !json->is_object()) {
+    return slots;
+  }
+  for (const auto& loan : json->at("loans").as_array()) {
+    for (const auto& slice : loan.at("slices").as_array()) {
+      slots[loan.at("holder").as_string().c_str()] = SlotOf(slice);
+    }
+  }
+  return slots;
 }
 
 std::vector<std::string> FunctionMachine::ReplicaFolders() const {

@@ -15,15 +15,21 @@ namespace kgpu::engines {
 
 class FunctionMachine {
  public:
-  explicit FunctionMachine(const std::string& profile);
+  // `programs` of this build, and a C library, are in the functions' image.
+  explicit FunctionMachine(const std::string& profile,
+                           const std::vector<std::string>& programs = {});
+
+  // The configuration of the node, from `apiVersion` and `kind` on: before the first Up.
+  void Configure(const std::string& pools);
 
   // `kgpu fn up`; also after a daemon was killed. `run_flags`: of every `podman run`.
   void Up(const std::vector<std::string>& run_flags = {});
   // `kgpu fn WORDS…`; `input` is its standard input.
   e2e::Result Fn(std::vector<std::string> words, const std::string& input = "");
-  // A config.yaml with the function "hello", which has these lines besides its name and image.
-  // Gives the file's path.
-  std::string WriteConfig(const std::string& lines, const std::string& network = "none");
+  // A config.yaml with a function that has these lines besides its name and image. Gives the file's
+  // path.
+  std::string WriteConfig(const std::string& lines, const std::string& network = "none",
+                          const std::string& name = "hello");
 
   // Kills with SIGKILL: the first process of some container, or the daemon behind a socket.
   void KillContainer();
@@ -33,8 +39,10 @@ class FunctionMachine {
   e2e::Result Podman(std::vector<std::string> words) const;
   // Of the functions' containers that run: the id of the loan in each one's labels.
   std::vector<std::string> RunningLoans() const;
-  // The agent's ledger: ids, and the GPUs of each.
+  // The agent's ledger: ids, and the GPUs or slots of each.
   std::map<std::string, std::vector<std::string>> LedgerLoans() const;
+  // The slots of its slices, by holder: "fn/hello/4f1c" → "GPU-…::0".
+  std::map<std::string, std::string> LedgerSlots() const;
   // Folders of replicas that exist.
   std::vector<std::string> ReplicaFolders() const;
   // Until `holds`, by asking again and again: the daemons tell nobody when they are done.
@@ -50,7 +58,8 @@ class FunctionMachine {
   }
 
  private:
-  void MakeImage();
+  void MakeImage(const std::vector<std::string>& programs);
+  std::string LedgerText() const;
   // "agent" or "service"; 0: none answers.
   int64_t ProcessOf(const std::string& what);
   void KillDaemon(const std::string& what);

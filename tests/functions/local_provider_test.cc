@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 namespace kgpu::engines {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -32,9 +34,10 @@ class LocalProviderTest : public ::testing::Test {
       GTEST_SKIP() << reason;
     }
   }
-  static void Deploy(FunctionMachine& machine, const std::string& lines) {
+  static void Deploy(FunctionMachine& machine, const std::string& lines,
+                     const std::string& name = "hello") {
     const e2e::Result deployed =
-        machine.Fn({"deploy", "-f", machine.WriteConfig(lines), "--replace"});
+        machine.Fn({"deploy", "-f", machine.WriteConfig(lines, "none", name), "--replace"});
     ASSERT_EQ(deployed.code, 0) << deployed.err;
   }
   static void ExpectNothingLeft(FunctionMachine& machine) {
@@ -106,14 +109,62 @@ TEST_F(LocalProviderTest, ScalesToZeroAndBackByACall) {
   EXPECT_EQ(machine.Fn({"call", "hello"}, "two").out, "two");
 }
 
-// KGPU_FN_KILLS: how many; few in CI.
-TEST_F(LocalProviderTest, KillsAtRandomNeitherLendAGpuTwiceNorLeakOne) {
+// 4 GiB less a context of 320 MiB, in pieces of 512 MiB.
+constexpr const char* kStoppedAt4Gi = "total 4096\ngot 7\n";
+constexpr const char* kSliceOf4Gi = "    limits:\n      gpu: {count: 1, memory: 4Gi}\n";
+
+TEST_F(LocalProviderTest, FunctionsShareAGpuAndEachIsStoppedAtItsSlice) {
+  FunctionMachine machine("4xT4", {"slice-client"});
+  machine.Configure(
+      "pools:\n- {devices: {index: 0}, provider: local, share: {by: memory, size: 4Gi}}\n");
+  ASSERT_NO_FATAL_FAILURE(machine.Up());
+  ASSERT_NO_FATAL_FAILURE(Deploy(machine, kSliceOf4Gi, "one"));
+  ASSERT_NO_FATAL_FAILURE(Deploy(machine, kSliceOf4Gi, "two"));
+  // Each keeps what it has while the other one takes its own.
+  EXPECT_EQ(machine.Fn({"call", "one"}, "take 100").out, kStoppedAt4Gi);
+  EXPECT_EQ(machine.Fn({"call", "two"}, "take 100").out, kStoppedAt4Gi);
+  EXPECT_THAT(machine.Fn({"call", "one"}, "take 100").out, HasSubstr("no context"));
+  const std::map<std::string, std::string> slots = machine.LedgerSlots();
+  ASSERT_THAT(slots, SizeIs(2));
+  EXPECT_NE(slots.begin()->second, slots.rbegin()->second);
+  EXPECT_EQ(machine.Fn({"call", "one"}, "gpus").out, machine.Fn({"call", "two"}, "gpus").out);
+  const std::string mounts = machine.Fn({"call", "one"}, "read /proc/self/mountinfo").out;
+  EXPECT_THAT(mounts, AllOf(HasSubstr(" /etc/ld.so.preload ro,"), HasSubstr("/limits ro,"),
+                            HasSubstr("/libkgpu-share.so ro,"), HasSubstr("/ledger rw,")));
+
+  // Nobody's slice changes hands when a daemon dies.
+  const std::vector<std::string> running = machine.RunningLoans();
+  machine.KillAgent();
+  machine.KillService();
+  ASSERT_NO_FATAL_FAILURE(machine.Up());
+  EXPECT_EQ(machine.Fn({"call", "two"}, "hi").out, "hi");
+  EXPECT_EQ(machine.LedgerSlots(), slots);
+  EXPECT_EQ(machine.RunningLoans(), running);
+  // What a replica had is the next one's, all of it.
+  EXPECT_EQ(machine.Fn({"delete", "one"}).code, 0);
+  ASSERT_NO_FATAL_FAILURE(Deploy(machine, kSliceOf4Gi, "one"));
+  EXPECT_EQ(machine.Fn({"call", "one"}, "take 100").out, kStoppedAt4Gi);
+  const e2e::Result refused = machine.Fn(
+      {"deploy", "-f", machine.WriteConfig("    limits:\n      gpu: {count: 1, memory: 8Gi}\n")});
+  EXPECT_EQ(refused.code, 6) << refused.out;
+  EXPECT_THAT(refused.err, HasSubstr("3 × slices of 4Gi of T4"));
+  for (const char* name : {"one", "two"}) {
+    EXPECT_EQ(machine.Fn({"delete", name}).code, 0);
+  }
+  ExpectNothingLeft(machine);
+}
+
+class KillsTest : public LocalProviderTest {
+ protected:
+  // `gpu`: the lines of a function that say what it needs. KGPU_FN_KILLS: how many; few in CI.
+  static void KillAtRandom(FunctionMachine& machine, const std::string& gpu);
+};
+
+void KillsTest::KillAtRandom(FunctionMachine& machine, const std::string& gpu) {
   const char* setting = std::getenv("KGPU_FN_KILLS");  // NOLINT(concurrency-mt-unsafe)
   const int kills = setting == nullptr ? 30 : std::atoi(setting);
-  FunctionMachine machine("4xT4");
   ASSERT_NO_FATAL_FAILURE(machine.Up());
-  ASSERT_NO_FATAL_FAILURE(
-      Deploy(machine, "    requests:\n      gpu: 1\n    replicas:\n      min: 2\n      max: 3\n"));
+  ASSERT_NO_FATAL_FAILURE(Deploy(machine, gpu + "    replicas:\n      min: 2\n      max: 3\n"));
   Random random(11);
   for (int i = 0; i < kills; ++i) {
     switch (random.Next() % 3) {
@@ -142,15 +193,27 @@ TEST_F(LocalProviderTest, KillsAtRandomNeitherLendAGpuTwiceNorLeakOne) {
       EXPECT_TRUE(ledger.contains(loan)) << "a container has GPUs that are not lent to it";
     }
     std::set<std::string> lent;
-    for (const auto& [loan, gpus] : ledger) {
-      for (const std::string& gpu : gpus) {
-        EXPECT_TRUE(lent.insert(gpu).second) << gpu << " is lent twice";
+    for (const auto& [loan, parts] : ledger) {
+      for (const std::string& part : parts) {
+        EXPECT_TRUE(lent.insert(part).second) << part << " is lent twice";
       }
     }
     EXPECT_EQ(std::set<std::string>(running.begin(), running.end()).size(), running.size());
   }
   EXPECT_EQ(machine.Fn({"delete", "hello"}).code, 0);
   ExpectNothingLeft(machine);
+}
+
+TEST_F(KillsTest, NeitherLendAGpuTwiceNorLeakOne) {
+  FunctionMachine machine("4xT4");
+  ASSERT_NO_FATAL_FAILURE(KillAtRandom(machine, "    requests:\n      gpu: 1\n"));
+}
+
+TEST_F(KillsTest, NeitherLendASliceTwiceNorLeakOne) {
+  FunctionMachine machine("4xT4");
+  machine.Configure(
+      "pools:\n- {devices: {index: 0}, provider: local, share: {by: memory, size: 4Gi}}\n");
+  ASSERT_NO_FATAL_FAILURE(KillAtRandom(machine, kSliceOf4Gi));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The handler in the containers of local_provider_test.cc: says what it sees, and fails on request.
 #include <dirent.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -37,6 +38,34 @@ std::string ReadText(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// Starts slice-client, which keeps the memory that it gets, and returns what it says.
+std::string TakeMemory(const std::string& pieces) {
+  int ends[2] = {-1, -1};
+  if (pipe(ends) != 0) {
+    return "no pipe";
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    execl("/usr/bin/slice-client", "slice-client", pieces.c_str(), nullptr);
+    _exit(127);
+  }
+  close(ends[1]);
+  std::string text;
+  char byte = 0;
+  // To the line "got N", after which it waits, or to its end.
+  while (read(ends[0], &byte, 1) == 1) {
+    text += byte;
+    if (byte == '\n' && text.find("got ") != std::string::npos) {
+      break;
+    }
+  }
+  close(ends[0]);
+  return text;
+}
+
 }  // namespace
 
 std::string Handler(const std::string input) {
@@ -51,6 +80,9 @@ std::string Handler(const std::string input) {
   }
   if (word == "read") {
     return ReadText(rest);
+  }
+  if (word == "take") {
+    return TakeMemory(rest);
   }
   if (word == "mesh") {
     return MeshCall("hello", rest);

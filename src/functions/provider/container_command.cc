@@ -96,6 +96,10 @@ void AddMounts(Argv& words, const ProviderFolders& folders, const ReplicaContain
     words.push_back(fmt::format("--mount=type=bind,readonly,source={},target={}",
                                 MeshFolder(folders), kMeshFolder));
   }
+  for (const LoanMount& mount : container.loan.mounts) {
+    words.push_back(fmt::format("--mount=type=bind,{}source={},target={}",
+                                mount.is_read_only ? "readonly," : "", mount.source, mount.target));
+  }
   for (const std::string& secret : container.function.secrets) {
     words.push_back(fmt::format("--mount=type=bind,readonly,source={}/{},target={}/{}",
                                 folders.secrets, secret, kSecretFolder, secret));

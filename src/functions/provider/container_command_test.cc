@@ -94,6 +94,25 @@ TEST(ContainerCommandTest, EveryFieldOfAFunctionTakesEffect) {
   }
 }
 
+TEST(ContainerCommandTest, SlicesComeWithTheirFiles) {
+  const Loan loan{
+      .id = "l1",
+      .devices = {"kgpu.dev/gpu=GPU-a"},
+      .mounts = {{.source = "/s/limits", .target = "/t/limits"},
+                 {.source = "/s/ledger", .target = "/t/ledger", .is_read_only = false}}};
+  const auto has_all =
+      AllOf(Contains("--device=kgpu.dev/gpu=GPU-a"),
+            Contains("--mount=type=bind,readonly,source=/s/limits,target=/t/limits"),
+            Contains("--mount=type=bind,source=/s/ledger,target=/t/ledger"));
+  EXPECT_THAT(Command(Plain(), loan), has_all);
+  const Function function = Plain();
+  EXPECT_THAT(
+      TrialCommand(
+          {}, Folders(),
+          {.function = function, .image = "id1", .replica = "4f1c", .loan = loan, .hash = ""}),
+      has_all);
+}
+
 TEST(ContainerCommandTest, TheAuthorCannotOverrideTheProvidersVariables) {
   Function function = Plain();
   function.environment = {{"KGPU_FN_LISTEN", ":80"}};

@@ -31,6 +31,18 @@ void ReadContainers(std::string_view text) {
   }
 }
 
+void ReadLoans(std::string_view text) {
+  const auto loans = ParseLoans(text);
+  for (const Loan& loan : loans.ok() ? *loans : std::vector<Loan>()) {
+    for (const LoanMount& mount : loan.mounts) {
+      const bool is_one_word = (mount.source + mount.target).find(',') == std::string::npos;
+      if (!is_one_word || mount.source.front() != '/' || mount.target.front() != '/') {
+        std::abort();
+      }
+    }
+  }
+}
+
 void ReadUsage(std::string_view text) {
   const auto usage = UsageHours::Parse(text);
   if (!usage.ok()) {
@@ -68,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       ReadDeployment(text);
       break;
     case 'l':
-      (void)ParseLoans(text);
+      ReadLoans(text);
       break;
     case 'p':
       (void)ParseLogLines(text);

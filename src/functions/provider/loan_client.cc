@@ -2,6 +2,7 @@
 
 #include <boost/json/value.hpp>
 
+#include <algorithm>
 #include <utility>
 
 #include "src/platform/base/status_macros.h"
@@ -17,6 +18,35 @@ namespace {
 constexpr char kAnswerWhere[] = "the agent's answer";
 constexpr char kLoansPath[] = "/v1/loans";
 
+// What podman's --mount takes as it is.
+bool IsMountPath(const std::string& path) {
+  return path.starts_with('/') && std::ranges::all_of(path, [](char c) {
+           return c >= ' ' && c <= '~' && c != ',' && c != '"';
+         });
+}
+
+StatusOr<std::vector<LoanMount>> ReadMounts(const boost::json::value& list) {
+  if (!list.is_array()) {
+    return InvalidArgument("{}: mounts: must be a list", kAnswerWhere);
+  }
+  std::vector<LoanMount> mounts;
+  for (const boost::json::value& item : list.get_array()) {
+    doc::Fields fields(item, fmt::format("{}: mounts", kAnswerWhere));
+    LoanMount mount{.source = fields.Text("source"),
+                    .target = fields.Text("target"),
+                    .is_read_only = fields.Bool("readOnly")};
+    RETURN_IF_ERROR(fields.status());
+    if (!IsMountPath(mount.source) || !IsMountPath(mount.target)) {
+      return InvalidArgument(
+          "{}: mounts: \"{}\" on \"{}\": podman needs absolute paths without commas and "
+          "quotes: start the agent with another --state-dir",
+          kAnswerWhere, Printable(mount.source), Printable(mount.target));
+    }
+    mounts.push_back(std::move(mount));
+  }
+  return mounts;
+}
+
 StatusOr<Loan> ReadLoan(const boost::json::value& value) {
   doc::Fields fields(value, kAnswerWhere);
   Loan loan{.id = fields.Text("id"),
@@ -25,6 +55,9 @@ StatusOr<Loan> ReadLoan(const boost::json::value& value) {
             .uuids = fields.Texts("uuids")};
   if (fields.Has("problem")) {
     loan.problem = fields.Text("problem");
+  }
+  if (fields.Has("mounts")) {
+    ASSIGN_OR_RETURN(loan.mounts, ReadMounts(fields.Get("mounts")));
   }
   RETURN_IF_ERROR(fields.status());
   if (loan.id.empty() || loan.devices.empty()) {

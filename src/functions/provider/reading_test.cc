@@ -72,6 +72,29 @@ TEST(ReadingTest, LoansOfTheAgent) {
               StatusIs(StatusCode::kInvalidArgument));
 }
 
+TEST(ReadingTest, MountsOfALoanOfSlices) {
+  const auto with = [](std::string_view mounts) {
+    return ParseLoan(fmt::format(
+        R"({{"id":"l1","holder":"fn/a/1","devices":["d"],"uuids":["GPU-a"],"mounts":{}}})",
+        mounts));
+  };
+  const auto loan =
+      with(R"([{"source":"/s/GPU-a_0.limits","target":"/t/limits","readOnly":true},)"
+           R"({"source":"/s/GPU-a_0.ledger","target":"/t/ledger","readOnly":false}])");
+  ASSERT_OK(loan);
+  EXPECT_THAT(
+      loan->mounts,
+      ElementsAre(
+          LoanMount{.source = "/s/GPU-a_0.limits", .target = "/t/limits"},
+          LoanMount{.source = "/s/GPU-a_0.ledger", .target = "/t/ledger", .is_read_only = false}));
+  for (const char* mounts : {"1", "[1]", R"([{"source":"/s","target":"/t"}])",
+                             R"([{"source":"s","target":"/t","readOnly":true}])",
+                             R"([{"source":"/s","target":"/t,ro","readOnly":true}])",
+                             R"([{"source":"/s\n","target":"/t","readOnly":true}])"}) {
+    EXPECT_THAT(with(mounts), StatusIs(StatusCode::kInvalidArgument)) << mounts;
+  }
+}
+
 TEST(ReadingTest, StatusOfAWatchdog) {
   const auto status =
       ParseWatchdogStatus(R"({"state":"ready","phases":{"workerStarted":12,"workerReady":340}})");

@@ -22,6 +22,8 @@ inline constexpr std::string_view kNodeConfigKind = "NodeConfig";
 inline constexpr std::string_view kDefaultResource = "nvidia.com/gpu";
 // The name of local pools without one. Another domain, since no pod can request it.
 inline constexpr std::string_view kDefaultLocalPool = "kgpu.dev/local";
+// The same for memory slices: kgpu.dev/local-20gi.
+inline constexpr std::string_view kDefaultLocalSlices = "kgpu.dev/local-{size}";
 // The name of memory slices: nvidia.com/gpu-20gi.
 inline constexpr std::string_view kDefaultSlices = "nvidia.com/gpu-{size}";
 // Size limit of a file: that of a ConfigMap.
@@ -39,12 +41,14 @@ enum class SharedPolicy { kDistributed, kPacked };
 // Who hands out the devices of a pool.
 enum class Provider : uint8_t {
   kKubelet,  // the kubelet, to pods: the device plugin advertises them
-  kLocal,    // the agent, to programs of this host: it lends whole GPUs and no kubelet counts them
+  // The agent, to programs of this host: it lends whole GPUs or memory slices, and no kubelet counts
+  // them.
+  kLocal,
 };
 
 struct Pool {
-  // Empty: kDefaultResource (kDefaultLocalPool for a local pool, kDefaultSlices for memory slices),
-  // or nvidia.com/mig-<profile> for MIG devices that the selector names. May contain "{model}", the
+  // Empty: kDefaultResource (kDefaultLocalPool for a local pool, kDefaultSlices for memory slices,
+  // kDefaultLocalSlices for both), or nvidia.com/mig-<profile> for MIG devices that the selector names. May contain "{model}", the
   // canonical model id in a form that is valid in a resource name, and for memory slices "{size}".
   std::string resource{};
   Selector devices{};

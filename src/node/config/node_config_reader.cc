@@ -211,10 +211,11 @@ std::string_view ResourceOf(const Pool& pool) {
   if (!pool.resource.empty()) {
     return pool.resource;
   }
+  const bool is_cut = IsNamedBySize(pool.share);
   if (pool.provider == Provider::kLocal) {
-    return kDefaultLocalPool;
+    return is_cut ? kDefaultLocalSlices : kDefaultLocalPool;
   }
-  return IsNamedBySize(pool.share) ? kDefaultSlices : kDefaultResource;
+  return is_cut ? kDefaultSlices : kDefaultResource;
 }
 
 NodeConfig DefaultNodeConfig() {

@@ -50,24 +50,30 @@ bool NamesMigDevices(const Selector& selector) {
                              [](const std::string& uuid) { return uuid.starts_with("MIG-"); });
 }
 
-// A program that borrows a GPU gets it for itself, so that its loan says all that it has.
+// Who borrows gets a GPU or parts of its memory for itself, so that the loan says all that it has.
 void CheckLocal(const Pool& pool, const std::string& field, const PoolPlaces& places,
                 Problems& problems) {
-  if (pool.share.by != ShareBy::kNothing) {
-    problems.Add(
-        places.share,
-        fmt::format("{}.share: a pool with provider: local lends whole GPUs: remove share", field));
+  if (pool.share.by != ShareBy::kNothing && pool.share.by != ShareBy::kMemory) {
+    problems.Add(places.share,
+                 fmt::format("{}.share: a pool with provider: local lends whole GPUs or memory "
+                             "slices: set by: memory, or remove share",
+                             field));
+  }
+  if (pool.share.compute.is_set()) {
+    problems.Add(places.share,
+                 fmt::format("{}.share.compute: the agent tells pods apart, but not borrowers: "
+                             "remove compute",
+                             field));
   }
   if (pool.mig.value_or(MigStrategy::kNone) != MigStrategy::kNone) {
-    problems.Add(
-        places.mig,
-        fmt::format("{}.mig: a pool with provider: local lends whole GPUs, no MIG devices: "
-                    "remove mig",
-                    field));
+    problems.Add(places.mig,
+                 fmt::format("{}.mig: a pool with provider: local lends GPUs, no MIG devices: "
+                             "remove mig",
+                             field));
   }
   if (NamesMigDevices(pool.devices)) {
     problems.Add(places.devices,
-                 fmt::format("{}.devices: a pool with provider: local lends whole GPUs, no MIG "
+                 fmt::format("{}.devices: a pool with provider: local lends GPUs, no MIG "
                              "devices: select GPUs",
                              field));
   }

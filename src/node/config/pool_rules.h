@@ -18,7 +18,8 @@ struct PoolPlaces {
 };
 
 // Adds a problem for each pool that contradicts itself or an earlier one: resources that are shared
-// in two ways, names that are both the kubelet's and local, local pools of anything but whole GPUs.
+// in two ways, names that are both the kubelet's and local, local pools of anything but whole GPUs
+// and memory slices of them.
 // `places` has as many entries as `pools`.
 void CheckPools(const std::vector<Pool>& pools, const std::vector<PoolPlaces>& places,
                 Problems& problems);

@@ -40,6 +40,20 @@ TEST(PoolRulesTest, ALocalPoolHasADefaultNameOfItsOwn) {
   EXPECT_EQ(ResourceOf(Pool{}), kDefaultResource);
 }
 
+TEST(PoolRulesTest, ALocalPoolCanHaveMemorySlices) {
+  const auto config = ParsePools(
+      "- {devices: {index: [0]}, provider: local, share: {by: memory, size: 4Gi}}\n"
+      "- {devices: {index: [1]}, provider: local}\n"
+      "- {devices: {index: [2]}, share: {by: memory, size: 4Gi}}\n");
+  ASSERT_OK(config);
+  EXPECT_EQ(ResourceOf(config->pools[0]), kDefaultLocalSlices);
+  EXPECT_EQ(ResourceOf(config->pools[1]), kDefaultLocalPool);
+  EXPECT_EQ(ResourceOf(config->pools[2]), kDefaultSlices);
+  EXPECT_THAT(ParsePools("- {provider: local, resource: example.com/x,\n"
+                         "   share: {by: memory, layout: [4Gi, 8Gi]}}\n"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("the layout has several sizes")));
+}
+
 TEST(PoolRulesTest, PrintsTheProviderOfALocalPoolOnly) {
   const auto config = ParsePools("- {devices: {index: [0]}, provider: local}\n- devices: all\n");
   ASSERT_OK(config);
@@ -60,8 +74,11 @@ TEST(PoolRulesTest, RefusesWhatALocalPoolCannotDo) {
   constexpr RefusedPools kRefused[] = {
       {"- provider: pod\n", "n.yaml:4:13: pools[0].provider: \"pod\""},
       {"- {provider: local, share: {by: time, replicas: 2}}\n",
-       "pools[0].share: a pool with provider: local lends whole GPUs: remove share"},
+       "pools[0].share: a pool with provider: local lends whole GPUs or memory slices: set by: "
+       "memory"},
       {"- provider: local\n  mig: mixed\n", "n.yaml:5:3: pools[0].mig: a pool with provider"},
+      {"- {provider: local, share: {by: memory, size: 4Gi, compute: 25}}\n",
+       "pools[0].share.compute: the agent tells pods apart"},
       {"- {provider: local, devices: {mig: [1g.10gb]}}\n", "pools[0].devices: a pool"},
       {"- devices: {index: [0]}\n- {resource: nvidia.com/gpu, provider: local}\n",
        "pools[1].resource: pools[0] has the name nvidia.com/gpu too, with another provider"},

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/node/config/share_compute.h"
 #include "src/platform/base/bytes.h"
 #include "src/platform/base/status.h"
 
@@ -46,7 +47,8 @@ enum class UnknownApi : uint8_t {
 // What the agent does about a container that uses more memory than its slices allow.
 enum class OnExcess : uint8_t {
   kEvent,  // an event on its pod, and a line in the log
-  kKill,   // these too; if it goes on for another round, its processes on the device are killed
+  kEvict,  // these too; if it goes on for another round, its pod is evicted
+  kKill,   // or its processes on the device are killed
 };
 
 // How much of a device's usable memory a slot has: an amount, or an equal part.
@@ -86,6 +88,8 @@ struct Share {
   // kMps: percent of the device's threads that each program of a slot may use, 1 to 100. Nothing:
   // the slot's part of the memory.
   std::optional<unsigned> threads{};
+  // kMemory: what part of the device's time a slot has.
+  ComputeShare compute{};
   bool operator==(const Share&) const = default;
 };
 

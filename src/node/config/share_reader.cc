@@ -11,9 +11,9 @@
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 10> kShareKeys = {
+constexpr std::array<std::string_view, 11> kShareKeys = {
     "by",      "replicas", "size",    "layout",   "multiple",
-    "context", "pinned",   "unknown", "onExcess", "threads"};
+    "context", "pinned",   "unknown", "onExcess", "compute", "threads"};
 constexpr size_t kMaxLayout = 64;
 
 // Which fields a share has.
@@ -63,6 +63,10 @@ class ShareReader {
     } else if (name == "unknown") {
       has_memory_field_ = true;
       Set(share_.unknown, field.OneOf<UnknownApi>(kUnknownApiWords));
+    } else if (name == "compute") {
+      has_memory_field_ = true;
+      has_compute_ = true;
+      share_.compute = ReadComputeShare(field);
     } else {
       has_memory_field_ = true;
       Set(share_.on_excess, field.OneOf<OnExcess>(kOnExcessWords));
@@ -122,8 +126,8 @@ class ShareReader {
     }
     if (has_size_ || has_layout_ || has_memory_field_) {
       node_.Error(
-          "size, layout, context, pinned, unknown and onExcess are for by: memory and by: mps: "
-          "remove them");
+          "size, layout, context, pinned, unknown and onExcess are for by: memory and by: mps, "
+          "compute is for by: memory: remove them");
     }
   }
 
@@ -161,6 +165,11 @@ class ShareReader {
           "multiple: a program reaches the MPS server of one device, so its slots cannot be of "
           "several: set refuse or allow");
     }
+    if (has_compute_) {
+      node_.Error(
+          "compute: programs run at the same time with MPS, so they have no turns to divide: set "
+          "threads instead");
+    }
     CheckSizes();
   }
 
@@ -196,6 +205,7 @@ class ShareReader {
   bool has_layout_ = false;
   bool has_threads_ = false;
   bool has_multiple_ = false;
+  bool has_compute_ = false;
   bool has_memory_field_ = false;
 };
 
@@ -224,6 +234,9 @@ boost::json::object ShareTree(const Share& share) {
     fields["pinned"] = share.counts_pinned;
     fields["unknown"] = doc::View(NameOf<UnknownApi>(kUnknownApiWords, share.unknown));
     fields["onExcess"] = doc::View(NameOf<OnExcess>(kOnExcessWords, share.on_excess));
+    if (share.compute.is_set()) {
+      fields["compute"] = ComputeShareTree(share.compute);
+    }
   } else {
     fields["by"] = "time";
     fields["replicas"] = share.replicas;

@@ -4,24 +4,54 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "src/node/config/selector.h"
 #include "src/node/plugin/preferred.h"
+#include "src/platform/base/bytes.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::loans {
 namespace {
 
-// The GPUs of one model in all local pools.
-struct ModelStock {
+// What is lent alike: the GPUs of one model in all local pools, or the slices that a pool makes of
+// them.
+struct Kind {
   const device::Gpu* sample = nullptr;
-  pools::Resource gpus{};                // all
-  std::vector<std::string> free{};       // ids of those that can be lent now
+  std::string_view pool{};               // of slices; empty: whole GPUs
+  std::optional<Bytes> memory{};         // of each slice
+  pools::Resource slots{};               // all
+  std::vector<pools::Slot> free{};       // those that can be lent now
   std::vector<std::string> obstacles{};  // of the others
 };
+
+// How many of `slots` one loan can have: its container gets them all.
+size_t MostOf(const Kind& kind, const std::vector<pools::Slot>& slots) {
+  if (kind.memory && kind.slots.share.multiple == config::MultipleSlots::kAllow) {
+    return std::min(slots.size(), share::kMostSlices);
+  }
+  if (kind.memory && kind.slots.share.multiple == config::MultipleSlots::kRefuse) {
+    return std::min<size_t>(slots.size(), 1);
+  }
+  if (kind.memory && kind.slots.share.multiple == config::MultipleSlots::kSpread) {
+    std::set<std::string_view> devices;
+    for (const pools::Slot& slot : slots) {
+      devices.insert(slot.device_uuid);
+    }
+    return devices.size();
+  }
+  return slots.size();
+}
+
+std::string NameOfKind(const Kind& kind) {
+  return kind.memory
+             ? fmt::format("slices of {} of {}", FormatQuantity(*kind.memory), kind.sample->model)
+             : kind.sample->model;
+}
 
 class Chooser {
  public:
@@ -29,63 +59,69 @@ class Chooser {
       : request_(request), ledger_(ledger), stock_(stock) {
     for (const pools::Resource& resource : stock.assignment.local) {
       for (const pools::Slot& slot : resource.slots) {
-        Sort(slot);
+        Sort(resource, slot);
       }
     }
+    // Within a model, the smallest first.
+    std::ranges::stable_sort(kinds_, {}, [](const Kind& kind) {
+      return std::pair(kind.memory.has_value(), kind.memory.value_or(Bytes{}));
+    });
   }
 
   StatusOr<Choice> Choose() const {
-    bool could_later = false;
+    bool could_later = gone_ >= request_.count;
     std::vector<std::string> reasons;
-    for (const ModelStock* model : Candidates()) {
-      if (model->free.size() >= request_.count) {
-        return Pick(*model);
+    for (const Kind* kind : Candidates()) {
+      if (MostOf(*kind, kind->free) >= request_.count) {
+        return Pick(*kind);
       }
-      could_later = could_later || model->gpus.slots.size() + gone_ >= request_.count;
-      reasons.push_back(ReasonOf(*model));
+      could_later = could_later || MostOf(*kind, kind->slots.slots) + gone_ >= request_.count;
+      reasons.push_back(ReasonOf(*kind));
     }
-    could_later = could_later || gone_ >= request_.count;
     if (gone_ > 0) {
       reasons.push_back(fmt::format("{} that the driver no longer reports", gone_));
     }
-    const std::string wanted = fmt::format(
-        "{} × {}{}", request_.count,
-        request_.models.empty() ? "any GPU"
-                                : Printable(fmt::format("{}", fmt::join(request_.models, " or "))),
-        request_.count > 1 ? " of one model" : "");
     if (could_later) {
-      return Unavailable("no free GPU for {} now: {}", wanted, fmt::join(reasons, "; "));
+      return Unavailable("no free GPU for {} now: {}", Wanted(), fmt::join(reasons, "; "));
     }
     return FailedPrecondition(
-        "{} cannot be lent here: the pools with provider: local have {}: request what they have, "
-        "or extend a pool",
-        wanted, Everything());
+        "{} cannot be lent here: the pools with provider: local have {}: {}, or extend a pool",
+        Wanted(), Everything(), Fix());
   }
 
  private:
-  void Sort(const pools::Slot& slot) {
+  void Sort(const pools::Resource& resource, const pools::Slot& slot) {
     const device::Gpu* gpu = stock_.snapshot->FindGpu(slot.gpu);
     if (gpu == nullptr) {
-      ++gone_;
+      gone_ += MaySuffice(slot.memory) ? 1 : 0;
       return;
     }
-    auto place = std::ranges::find_if(
-        models_, [gpu](const ModelStock& model) { return model.sample->model == gpu->model; });
-    if (place == models_.end()) {
-      place = models_.insert(place, ModelStock{.sample = gpu});
-      place->gpus.name = gpu->model;
+    const std::string_view pool = slot.memory ? std::string_view(resource.name) : "";
+    auto place = std::ranges::find_if(kinds_, [&](const Kind& kind) {
+      return kind.sample->model == gpu->model && kind.pool == pool && kind.memory == slot.memory;
+    });
+    if (place == kinds_.end()) {
+      place = kinds_.insert(place, Kind{.sample = gpu, .pool = pool, .memory = slot.memory});
+      place->slots.name = slot.memory ? resource.name : gpu->model;
+      place->slots.share = resource.share;
     }
-    place->gpus.slots.push_back(slot);
+    place->slots.slots.push_back(slot);
     if (std::string obstacle = ObstacleTo(slot); !obstacle.empty()) {
       place->obstacles.push_back(std::move(obstacle));
     } else {
-      place->free.push_back(slot.id);
+      place->free.push_back(slot);
     }
   }
 
+  // Whether a slot with this limit, or without one, is what the request may get.
+  bool MaySuffice(const std::optional<Bytes>& limit) const {
+    return request_.memory ? !limit || *limit >= *request_.memory : !limit;
+  }
+
   std::string ObstacleTo(const pools::Slot& slot) const {
-    if (const Loan* loan = ledger_.FindByGpu(slot.gpu)) {
-      return fmt::format("{} is lent to {}", slot.gpu.str(), loan->holder);
+    const Loan* loan = slot.memory ? ledger_.FindBySlot(slot.id) : ledger_.FindByGpu(slot.gpu);
+    if (loan != nullptr) {
+      return fmt::format("{} is lent to {}", slot.id, loan->holder);
     }
     if (!slot.health.is_healthy) {
       return fmt::format("{} is unhealthy ({})", slot.gpu.str(), slot.health.reason);
@@ -94,14 +130,28 @@ class Chooser {
     return obstacle.empty() ? "" : fmt::format("{}: {}", slot.gpu.str(), obstacle);
   }
 
-  // Those that the request names, in its order.
-  std::vector<const ModelStock*> Candidates() const {
-    std::vector<const ModelStock*> candidates;
+  // Those that the request names, in its order. For memory, whole GPUs count only if no slice of
+  // this host is large enough: a slice that is merely lent is waited for.
+  std::vector<const Kind*> Candidates() const {
+    if (!request_.memory) {
+      return KindsIf([](const Kind& kind) { return !kind.memory; });
+    }
+    std::vector<const Kind*> slices = KindsIf(
+        [this](const Kind& kind) { return kind.memory && *kind.memory >= *request_.memory; });
+    return !slices.empty() ? slices : KindsIf([this](const Kind& kind) {
+      const std::optional<Bytes>& usable = kind.sample->usable_memory;
+      return !kind.memory && usable && *usable >= *request_.memory;
+    });
+  }
+
+  template <typename Predicate>
+  std::vector<const Kind*> KindsIf(Predicate suits) const {
+    std::vector<const Kind*> kinds;
     const auto add = [&](const config::Selector& selector) {
-      for (const ModelStock& model : models_) {
-        if (config::Matches(selector, *model.sample) &&
-            std::ranges::find(candidates, &model) == candidates.end()) {
-          candidates.push_back(&model);
+      for (const Kind& kind : kinds_) {
+        if (suits(kind) && config::Matches(selector, *kind.sample) &&
+            std::ranges::find(kinds, &kind) == kinds.end()) {
+          kinds.push_back(&kind);
         }
       }
     };
@@ -113,51 +163,99 @@ class Chooser {
     if (request_.models.empty()) {
       add(config::Selector());
     }
-    return candidates;
+    return kinds;
   }
 
-  StatusOr<Choice> Pick(const ModelStock& model) const {
-    const plugin::PreferredPolicy policy(model.gpus, *stock_.snapshot,
-                                         config::SharedPolicy::kDistributed);
+  // Of the free slots, those that a loan may have together.
+  static std::vector<std::string> OffersOf(const Kind& kind) {
+    const bool is_spread =
+        kind.memory && kind.slots.share.multiple == config::MultipleSlots::kSpread;
+    std::set<std::string_view> devices;
+    std::vector<std::string> ids;
+    for (const pools::Slot& slot : kind.free) {
+      if (devices.insert(slot.device_uuid).second || !is_spread) {
+        ids.push_back(slot.id);
+      }
+    }
+    return ids;
+  }
+
+  StatusOr<Choice> Pick(const Kind& kind) const {
+    const plugin::PreferredPolicy policy(kind.slots, *stock_.snapshot,
+                                         stock_.config->plugin.shared_policy);
     ASSIGN_OR_RETURN(const std::vector<std::string> ids,
-                     policy.Choose(model.free, {}, request_.count));
-    Choice choice{.model = model.sample->model, .gpus = {}};
-    for (const pools::Slot& slot : model.gpus.slots) {
-      if (std::ranges::find(ids, slot.id) != ids.end()) {
+                     policy.Choose(OffersOf(kind), {}, request_.count));
+    Choice choice{.model = kind.sample->model, .gpus = {}};
+    for (const pools::Slot& slot : kind.slots.slots) {
+      if (std::ranges::find(ids, slot.id) == ids.end()) {
+        continue;
+      }
+      if (std::ranges::find(choice.gpus, slot.gpu) == choice.gpus.end()) {
         choice.gpus.push_back(slot.gpu);
+      }
+      if (slot.memory) {
+        choice.slices.push_back({.id = slot.id,
+                                 .device_uuid = slot.device_uuid,
+                                 .memory = *slot.memory,
+                                 .share = kind.slots.share});
       }
     }
     return choice;
   }
 
-  static std::string ReasonOf(const ModelStock& model) {
+  std::string Wanted() const {
+    const std::string models =
+        request_.models.empty() ? "any GPU"
+                                : Printable(fmt::format("{}", fmt::join(request_.models, " or ")));
+    return fmt::format("{} × {}{}{}", request_.count,
+                       request_.memory ? FormatQuantity(*request_.memory) + " of " : "", models,
+                       request_.count > 1 ? " of one model" : "");
+  }
+
+  static std::string ReasonOf(const Kind& kind) {
     constexpr size_t kShown = 8;
-    std::vector<std::string> shown = model.obstacles;
+    std::vector<std::string> shown = kind.obstacles;
     if (shown.size() > kShown) {
       shown.resize(kShown);
-      shown.push_back(fmt::format("{} more", model.obstacles.size() - kShown));
+      shown.push_back(fmt::format("{} more", kind.obstacles.size() - kShown));
     }
-    return fmt::format("{} of {} {} are free ({})", model.free.size(), model.gpus.slots.size(),
-                       model.sample->model, fmt::join(shown, ", "));
+    if (kind.memory && kind.slots.share.multiple != config::MultipleSlots::kAllow) {
+      shown.push_back(fmt::format("a loan can have {}", MostOf(kind, kind.slots.slots)));
+    }
+    return fmt::format("{} of {} {} are free ({})", kind.free.size(), kind.slots.slots.size(),
+                       NameOfKind(kind), fmt::join(shown, ", "));
   }
 
   std::string Everything() const {
     std::vector<std::string> counts;
-    counts.reserve(models_.size());
-    for (const ModelStock& model : models_) {
-      counts.push_back(fmt::format("{} × {}", model.gpus.slots.size(), model.sample->model));
+    counts.reserve(kinds_.size());
+    for (const Kind& kind : kinds_) {
+      counts.push_back(fmt::format("{} × {}", kind.slots.slots.size(), NameOfKind(kind)));
     }
     return counts.empty() ? "no GPU" : fmt::format("{}", fmt::join(counts, ", "));
+  }
+
+  std::string Fix() const {
+    const auto are_limited = [](const Kind* kind) {
+      return kind->memory && kind->slots.share.multiple != config::MultipleSlots::kAllow;
+    };
+    if (std::ranges::any_of(Candidates(), are_limited)) {
+      return "request fewer, set share.multiple: allow in the pool";
+    }
+    const bool has_slices =
+        std::ranges::any_of(kinds_, [](const Kind& kind) { return kind.memory.has_value(); });
+    return !request_.memory && has_slices ? "request what they have (memory for slices)"
+                                          : "request what they have";
   }
 
   const LoanRequest& request_;
   const Ledger& ledger_;
   const Stock& stock_;
-  std::vector<ModelStock> models_;  // in the order of the pools
-  size_t gone_ = 0;                 // GPUs without a model: the driver no longer reports them
+  std::vector<Kind> kinds_;  // whole GPUs in the order of the pools, then slices by size
+  size_t gone_ = 0;          // that may suffice, of GPUs that the driver no longer reports
 };
 
-Status CheckPossible(const LoanRequest& request, const Stock& stock) {
+Status CheckPossible(const Stock& stock) {
   if (stock.config == nullptr) {
     return Unavailable("there is no valid configuration yet: see kgpu status");
   }
@@ -165,11 +263,6 @@ Status CheckPossible(const LoanRequest& request, const Stock& stock) {
       stock.config->pools.end()) {
     return FailedPrecondition(
         "no pool of this host lends GPUs: set provider: local in a pool of its configuration");
-  }
-  if (request.memory) {
-    return FailedPrecondition(
-        "memory: no pool of this host lends parts of a GPU by memory: remove memory from the "
-        "request to get whole GPUs");
   }
   if (stock.snapshot == nullptr || stock.snapshot->driver.state == device::DriverState::kStarting) {
     return Unavailable("the driver has not answered yet");
@@ -183,7 +276,7 @@ Status CheckPossible(const LoanRequest& request, const Stock& stock) {
 }  // namespace
 
 StatusOr<Choice> ChooseGpus(const LoanRequest& request, const Ledger& ledger, const Stock& stock) {
-  RETURN_IF_ERROR(CheckPossible(request, stock));
+  RETURN_IF_ERROR(CheckPossible(stock));
   return Chooser(request, ledger, stock).Choose();
 }
 

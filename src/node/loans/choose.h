@@ -1,4 +1,4 @@
-// Which GPUs a loan gets: a pure function of what the agent knows.
+// Which GPUs or slices a loan gets: a pure function of what the agent knows.
 #pragma once
 
 #include <functional>
@@ -26,12 +26,15 @@ struct Stock {
 struct Choice {
   std::string model;
   std::vector<device::GpuUuid> gpus;
+  LentSlices slices{};  // empty: the GPUs are lent whole
 };
 
 // GPUs of one model: the first of the request that has enough free ones. Among these, those that
 // the device plugin would prefer: best linked with each other, then leaving the rest best linked.
-// The same input has the same answer. Errors: FailedPrecondition (this host can never lend that:
-// with the fix), Unavailable (not now: with the reason).
+// A request for memory gets the smallest free slices that have it, all of one size, or whole GPUs
+// if this host has no slices that large. The same input has the same answer. Errors:
+// FailedPrecondition (this host can never lend that: with the fix), Unavailable (not now: with the
+// reason).
 StatusOr<Choice> ChooseGpus(const LoanRequest& request, const Ledger& ledger, const Stock& stock);
 
 }  // namespace kgpu::loans

@@ -84,14 +84,6 @@ TEST(ChooseGpusTest, AGpuThatHasVanishedMayComeBack) {
   EXPECT_EQ(stock.Choose(Request(1)).value().gpus, TestGpus({0}));
 }
 
-TEST(ChooseGpusTest, MemoryIsRefusedWithTheReason) {
-  const TestStock stock({"T4"});
-  LoanRequest request = Request(1);
-  request.memory = GibiBytes(4);
-  EXPECT_THAT(stock.Choose(request),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("memory: no pool")));
-}
-
 TEST(ChooseGpusTest, PoolsOfTheKubeletAreNotLent) {
   EXPECT_THAT(TestStock({"T4"}, "").Choose(Request(1)),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("set provider: local")));

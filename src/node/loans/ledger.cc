@@ -29,7 +29,8 @@ constexpr size_t kMaxIdSize = 64;
 constexpr size_t kMaxModelSize = 128;
 constexpr uint64_t kMaxNext = 1'000'000'000'000;
 constexpr std::array<std::string_view, 3> kLedgerKeys = {"version", "next", "loans"};
-constexpr std::array<std::string_view, 5> kLoanKeys = {"id", "holder", "model", "gpus", "since"};
+constexpr std::array<std::string_view, 6> kLoanKeys = {"id",   "holder", "model",
+                                                       "gpus", "slices", "since"};
 
 bool IsHolderCharacter(char c) {
   return IsAlphanumeric(c) || std::string_view("-_.:/").find(c) != std::string_view::npos;
@@ -77,6 +78,11 @@ Loan ReadLoan(const config::Node& node) {
           loan.gpus.push_back(*std::move(gpu));
         }
       });
+    } else if (name == "slices") {
+      loan.slices = ReadSlices(field);
+      if (loan.slices.empty()) {
+        field.Error("must be left out of a loan of whole GPUs");
+      }
     } else if (const auto text = field.String()) {
       config::Set(loan.since, field.Accept(ParseSince(*text)));
     }
@@ -117,6 +123,42 @@ const Loan* Ledger::FindByGpu(const device::GpuUuid& gpu) const {
   return found == loans_.end() ? nullptr : &*found;
 }
 
+const Loan* Ledger::FindBySlot(std::string_view slot_id) const {
+  const auto found = std::ranges::find_if(loans_, [slot_id](const Loan& loan) {
+    return std::ranges::find(loan.slices, slot_id, &share::SliceSlot::id) != loan.slices.end();
+  });
+  return found == loans_.end() ? nullptr : &*found;
+}
+
+LentSlices Ledger::slices() const {
+  LentSlices slices;
+  for (const Loan& loan : loans_) {
+    slices.insert(slices.end(), loan.slices.begin(), loan.slices.end());
+  }
+  return slices;
+}
+
+// Whether nobody has what is in `loan`.
+Status Ledger::CheckFree(const Loan& loan) const {
+  const auto lent = [](std::string_view what, const Loan& other) {
+    return AlreadyExists("{} is lent to {} already", what, other.holder);
+  };
+  for (const Loan& other : loans_) {
+    for (const device::GpuUuid& gpu : loan.gpus) {
+      const bool is_whole = loan.slices.empty() || other.slices.empty();
+      if (is_whole && std::ranges::find(other.gpus, gpu) != other.gpus.end()) {
+        return lent(gpu.str(), other);
+      }
+    }
+  }
+  for (const share::SliceSlot& slice : loan.slices) {
+    if (const Loan* other = FindBySlot(slice.id)) {
+      return lent(slice.id, *other);
+    }
+  }
+  return OkStatus();
+}
+
 // Whether `loan` can be added, whatever its id.
 Status Ledger::Check(const Loan& loan) const {
   RETURN_IF_ERROR(CheckHolder(loan.holder));
@@ -130,13 +172,15 @@ Status Ledger::Check(const Loan& loan) const {
     return AlreadyExists("{} has a loan already", loan.holder);
   }
   for (auto gpu = loan.gpus.begin(); gpu != loan.gpus.end(); ++gpu) {
-    const Loan* other = FindByGpu(*gpu);
-    if (other != nullptr || std::find(loan.gpus.begin(), gpu, *gpu) != gpu) {
-      return AlreadyExists("{} is lent to {} already", gpu->str(),
-                           other != nullptr ? other->holder : loan.holder);
+    if (std::find(loan.gpus.begin(), gpu, *gpu) != gpu) {
+      return AlreadyExists("{} is lent to {} already", gpu->str(), loan.holder);
     }
   }
-  return OkStatus();
+  RETURN_IF_ERROR(CheckSlices(loan.slices));
+  if (!loan.slices.empty() && GpusOf(loan.slices) != loan.gpus) {
+    return InvalidArgument("the GPUs of {} are not those of its slices", loan.holder);
+  }
+  return CheckFree(loan);
 }
 
 StatusOr<Loan> Ledger::Add(Loan loan, WallTime since) {
@@ -160,11 +204,13 @@ std::string PrintLedger(const Ledger& ledger) {
     for (const device::GpuUuid& gpu : loan.gpus) {
       gpus.emplace_back(gpu.str());
     }
-    loans.push_back(json::object{{"id", loan.id},
-                                 {"holder", loan.holder},
-                                 {"model", loan.model},
-                                 {"gpus", std::move(gpus)},
-                                 {"since", FormatTime(loan.since)}});
+    json::object object{
+        {"id", loan.id}, {"holder", loan.holder}, {"model", loan.model}, {"gpus", std::move(gpus)}};
+    if (!loan.slices.empty()) {
+      object["slices"] = PrintSlices(loan.slices);
+    }
+    object["since"] = FormatTime(loan.since);
+    loans.push_back(std::move(object));
   }
   return doc::Print(
       json::object{{"version", kVersion}, {"next", ledger.next_}, {"loans", std::move(loans)}},

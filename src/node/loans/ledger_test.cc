@@ -43,6 +43,100 @@ TEST(LedgerTest, NeverLendsAGpuTwice) {
   EXPECT_THAT(ledger.loans(), SizeIs(1));
 }
 
+Loan SliceLoan(const std::string& holder, LentSlices slices) {
+  std::vector<device::GpuUuid> gpus = GpusOf(slices);
+  return {.holder = holder, .model = "T4", .gpus = std::move(gpus), .slices = std::move(slices)};
+}
+
+TEST(LedgerTest, LendsAGpuWholeOrBySlices) {
+  Ledger ledger;
+  ASSERT_OK(ledger.Add(SliceLoan("a", {TestSlice(0, 0, 4), TestSlice(0, 1, 4)}), kNow));
+  ASSERT_OK(ledger.Add(SliceLoan("b", {TestSlice(0, 2, 4)}), kNow));
+  EXPECT_THAT(ledger.Add(SliceLoan("c", {TestSlice(1, 0, 4), TestSlice(0, 1, 4)}), kNow),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("::1 is lent to a already")));
+  EXPECT_THAT(ledger.Add(MakeLoan("c", TestGpus({0})), kNow),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("is lent to a already")));
+  ASSERT_OK(ledger.Add(MakeLoan("c", TestGpus({1})), kNow));
+  EXPECT_THAT(ledger.Add(SliceLoan("d", {TestSlice(1, 0, 4)}), kNow),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("is lent to c already")));
+  EXPECT_EQ(ledger.FindBySlot(SlotIdOf(TestGpu(0), 2))->holder, "b");
+  EXPECT_EQ(ledger.FindBySlot(SlotIdOf(TestGpu(0), 3)), nullptr);
+  EXPECT_EQ(ledger.FindByGpu(TestGpu(0))->holder, "a");
+  EXPECT_THAT(IdsOf(ledger.slices()), SizeIs(3));
+  ledger.Remove(ledger.FindByHolder("a")->id);
+  ASSERT_OK(ledger.Add(SliceLoan("d", {TestSlice(0, 1, 4)}), kNow));
+}
+
+TEST(LedgerTest, RefusesWhatIsNoSlice) {
+  Ledger ledger;
+  EXPECT_THAT(ledger.Add(SliceLoan("a", {TestSlice(0, 0, 4), TestSlice(0, 0, 4)}), kNow),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("twice")));
+  EXPECT_THAT(ledger.Add(SliceLoan("a", {TestSlice(0, 0, 0)}), kNow),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("not a memory slice")));
+  Loan other = SliceLoan("a", {TestSlice(0, 0, 4)});
+  other.gpus = TestGpus({1});
+  EXPECT_THAT(ledger.Add(other, kNow),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("not those of its slices")));
+  other = SliceLoan("a", {TestSlice(0, 0, 4)});
+  other.slices[0].id += "x";
+  EXPECT_THAT(ledger.Add(other, kNow), StatusIs(StatusCode::kInvalidArgument));
+  LentSlices many;
+  for (unsigned i = 0; i <= share::kMostSlices; ++i) {
+    many.push_back(TestSlice(0, i, 1));
+  }
+  EXPECT_THAT(ledger.Add(SliceLoan("a", many), kNow),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("the limit of 32")));
+}
+
+TEST(LedgerTest, ReadsSlicesWithAllTheirSettings) {
+  Ledger ledger;
+  LentSlices slices = {TestSlice(0, 0, 4), TestSlice(1, 3, 4)};
+  slices[0].share.context = MebiBytes(100);
+  slices[0].share.counts_pinned = true;
+  slices[0].share.unknown = config::UnknownApi::kFlag;
+  slices[1].share.size = config::SliceSize{.parts = 4};
+  ASSERT_OK(ledger.Add(SliceLoan("fn/a/1", slices), kNow));
+  ASSERT_OK(ledger.Add(MakeLoan("fn/b/1", TestGpus({2})), kNow));
+  const std::string text = PrintLedger(ledger);
+  const auto again = ParseLedger(text, "loans.json");
+  ASSERT_OK(again);
+  EXPECT_EQ(*again, ledger);
+  for (size_t size = 0; size + 1 < text.size(); ++size) {
+    EXPECT_FALSE(ParseLedger(std::string_view(text).substr(0, size), "loans.json").ok()) << size;
+  }
+}
+
+// As agents wrote it that knew no slices.
+TEST(LedgerTest, ReadsALedgerOfEarlierAgents) {
+  const auto ledger = ParseLedger(
+      R"({"version": 1, "next": 2, "loans": [{"id": "6553f100-1", "holder": "fn/a/1", "model": "T4",
+          "gpus": ["GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b0000"],
+          "since": "2023-11-14T22:13:20Z"}]})",
+      "loans.json");
+  ASSERT_OK(ledger);
+  ASSERT_THAT(ledger->loans(), SizeIs(1));
+  EXPECT_EQ(ledger->loans()[0].gpus, TestGpus({0}));
+  EXPECT_TRUE(ledger->loans()[0].slices.empty());
+}
+
+TEST(LedgerTest, RefusesSlicesThatAreIncomplete) {
+  Ledger ledger;
+  ASSERT_OK(ledger.Add(SliceLoan("fn/a/1", {TestSlice(0, 0, 4)}), kNow));
+  const std::string text = PrintLedger(ledger);
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"\"slot\": 0", "\"slot\": 1024"},
+                                                        {"\"slot\": 0", "\"slot\": -1"},
+                                                        {"\"memory\": 4294967296", "\"memory\": 0"},
+                                                        {"\"by\": \"memory\"", "\"by\": \"time\""},
+                                                        {"\"slices\"", "\"pieces\""}}) {
+    std::string changed = text;
+    const size_t at = changed.find(from);
+    ASSERT_NE(at, std::string::npos) << from << text;
+    changed.replace(at, from.size(), to);
+    EXPECT_THAT(ParseLedger(changed, "loans.json"), StatusIs(StatusCode::kInvalidArgument)) << to;
+  }
+}
+
 TEST(LedgerTest, AGpuOfALoanThatHasEndedIsFree) {
   Ledger ledger;
   const auto first = ledger.Add(MakeLoan("a", TestGpus({0})), kNow);

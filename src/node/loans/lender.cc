@@ -99,9 +99,11 @@ void Lender::RunLend(const LoanRequest& request, const std::function<void(Status
     return refuse(choice.status());
   }
   Ledger next = ledger_;
-  const StatusOr<Loan> loan =
-      next.Add({.holder = request.holder, .model = choice->model, .gpus = std::move(choice->gpus)},
-               clock_.WallNow());
+  const StatusOr<Loan> loan = next.Add({.holder = request.holder,
+                                        .model = choice->model,
+                                        .gpus = std::move(choice->gpus),
+                                        .slices = std::move(choice->slices)},
+                                       clock_.WallNow());
   if (!loan.ok()) {
     return refuse(loan.status());
   }

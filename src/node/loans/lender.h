@@ -50,6 +50,8 @@ class Lender {
   bool is_known() const { return load_status_.ok(); }
   // The loan that has the GPU, or is about to; null: none.
   const Loan* LoanOf(const device::GpuUuid& gpu) const;
+  // What is lent once the disk has answered.
+  const Ledger& pending() const { return pending_; }
   // Why the ledger is not readable or writable, with the fix; empty: it is.
   std::string problem() const;
 

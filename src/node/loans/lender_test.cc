@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -65,9 +66,10 @@ class Process {
             },
             [this] { ++changes_; }) {}
 
-  std::shared_ptr<LendReply> Lend(const std::string& holder, size_t count = 1) {
+  std::shared_ptr<LendReply> Lend(const std::string& holder, size_t count = 1,
+                                  std::optional<Bytes> memory = {}) {
     auto reply = std::make_shared<LendReply>();
-    lender_.Lend({.holder = holder, .count = count},
+    lender_.Lend({.holder = holder, .count = count, .memory = memory},
                  [reply](auto lent) { *reply = {.is_there = true, .lent = std::move(lent)}; });
     return reply;
   }
@@ -254,7 +256,8 @@ class Holders {
     const std::string holder = fmt::format("fn/f/{}", Random(6));
     const auto held = loans_.find(holder);
     if (held == loans_.end()) {
-      lending_[holder] = process.Lend(holder, 1 + Random(2));
+      lending_[holder] = process.Lend(holder, 1 + Random(2),
+                                      Random(2) == 0 ? std::optional(GibiBytes(4)) : std::nullopt);
     } else {
       ending_[holder] = process.End(held->second.id);
     }
@@ -272,10 +275,20 @@ class Holders {
     ending_.clear();
   }
   void ExpectNothingLentTwice() const {
-    std::set<std::string> gpus;
+    std::set<std::string> whole;
+    std::set<std::string> cut;
+    std::set<std::string> slots;
     for (const auto& [holder, loan] : loans_) {
+      for (const std::string& slot : IdsOf(loan.slices)) {
+        EXPECT_TRUE(slots.insert(slot).second) << slot << " again to " << holder;
+      }
       for (const device::GpuUuid& gpu : loan.gpus) {
-        EXPECT_TRUE(gpus.insert(gpu.str()).second) << gpu.str() << " again to " << holder;
+        if (loan.slices.empty()) {
+          EXPECT_TRUE(whole.insert(gpu.str()).second) << gpu.str() << " again to " << holder;
+        } else {
+          cut.insert(gpu.str());
+        }
+        EXPECT_FALSE(whole.contains(gpu.str()) && cut.contains(gpu.str())) << gpu.str();
       }
     }
   }
@@ -304,6 +317,11 @@ class Holders {
 };
 
 TEST_F(LenderTest, KilledThreeHundredTimesItLendsNothingTwiceAndLeaksNothing) {
+  stock_ = TestStock({"T4", "T4", "T4", "T4"},
+                     "pools:\n"
+                     "- {devices: {index: 0-1}, provider: local, share: {by: memory, size: 4Gi}}\n"
+                     "- {provider: local}\n");
+  Restart();
   Holders holders(7);
   for (int kill = 0; kill < 300; ++kill) {
     for (uint32_t actions = 1 + holders.Random(5); actions > 0; --actions) {
@@ -324,10 +342,13 @@ TEST_F(LenderTest, KilledThreeHundredTimesItLendsNothingTwiceAndLeaksNothing) {
     (void)process_->End(loan.id);
   }
   process_->DoAll();
-  const auto all = process_->Lend("last", 4);
+  const auto whole = process_->Lend("last", 2);
+  const auto slices = process_->Lend("slices", 6, GibiBytes(4));
   process_->DoAll();
-  ASSERT_OK(all->lent);
-  EXPECT_EQ(all->lent->loan.gpus, TestGpus({0, 1, 2, 3}));
+  ASSERT_OK(whole->lent);
+  EXPECT_EQ(whole->lent->loan.gpus, TestGpus({2, 3}));
+  ASSERT_OK(slices->lent);
+  EXPECT_EQ(slices->lent->loan.gpus, TestGpus({0, 1}));
 }
 
 }  // namespace

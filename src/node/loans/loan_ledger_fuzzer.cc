@@ -12,11 +12,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!ledger.ok()) {
     return 0;
   }
-  std::set<std::string> gpus;
+  std::set<std::string> whole;
+  std::set<std::string> cut;
+  std::set<std::string> slots;
   for (const kgpu::loans::Loan& loan : ledger->loans()) {
-    for (const auto& gpu : loan.gpus) {
-      if (!gpus.insert(gpu.str()).second) {
+    for (const auto& slice : loan.slices) {
+      if (!slots.insert(slice.id).second) {
         __builtin_trap();  // lent twice
+      }
+    }
+    for (const auto& gpu : loan.gpus) {
+      const bool is_new =
+          loan.slices.empty() ? whole.insert(gpu.str()).second : (cut.insert(gpu.str()), true);
+      if (!is_new || (whole.contains(gpu.str()) && cut.contains(gpu.str()))) {
+        __builtin_trap();  // lent twice, or whole and by slices
       }
     }
   }

@@ -20,7 +20,7 @@ struct LoanRequest {
   size_t count = 1;
   // As in a selector: "A100-SXM4-80GB", "A100-*"; the first with enough free GPUs wins. Empty: any.
   std::vector<std::string> models{};
-  std::optional<Bytes> memory{};  // a part of a GPU; no pool lends those
+  std::optional<Bytes> memory{};  // of each GPU: a slice suffices
   bool operator==(const LoanRequest&) const = default;
 };
 

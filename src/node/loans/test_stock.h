@@ -26,6 +26,23 @@ inline std::vector<device::GpuUuid> TestGpus(std::initializer_list<unsigned> ind
   return gpus;
 }
 
+// The slice of that number, of a GPU of TestStock.
+inline share::SliceSlot TestSlice(unsigned gpu, unsigned replica, uint64_t gibi) {
+  return {.id = SlotIdOf(TestGpu(gpu), replica),
+          .device_uuid = TestGpu(gpu).str(),
+          .memory = GibiBytes(gibi),
+          .share = {.by = config::ShareBy::kMemory,
+                    .size = config::SliceSize{.bytes = GibiBytes(gibi)}}};
+}
+
+inline std::vector<std::string> IdsOf(const LentSlices& slices) {
+  std::vector<std::string> ids;
+  for (const share::SliceSlot& slice : slices) {
+    ids.push_back(slice.id);
+  }
+  return ids;
+}
+
 // A host with the GPUs of `models`, and what its configuration makes of them.
 class TestStock {
  public:
@@ -39,6 +56,7 @@ class TestStock {
       gpu.pci = {.domain = 0, .bus = static_cast<uint8_t>(gpu.index), .device = 0, .function = 0};
       gpu.model = model;
       gpu.name = "NVIDIA " + model;
+      gpu.usable_memory = GibiBytes(model == "T4" ? 15 : 79);
     }
     const auto config = config::ParseNodeConfig(
         fmt::format("apiVersion: kgpu.dev/v1\nkind: NodeConfig\n{}", pools), "n.yaml");

@@ -125,6 +125,12 @@ class Naming {
         !status.ok()) {
       return fmt::format("{}: {}", PoolName(config_, claim.pool), Message(status));
     }
+    if (config_.pools[claim.pool].share.compute.is_set() && claim.device.mig != nullptr) {
+      return fmt::format(
+          "{}: the driver does not say how much each program uses of a MIG device, so compute "
+          "cannot hold there: remove compute, or select whole GPUs",
+          PoolName(config_, claim.pool));
+    }
     const StatusOr<std::vector<Cut>> cuts =
         CutsOf(config_.pools[claim.pool].share, UsableMemory(claim.device));
     if (!cuts.ok()) {
@@ -209,7 +215,8 @@ class Naming {
               .health = HealthOf(gpu, device.mig),
               .numa_node = gpu.numa_node,
               .memory = cut.memory,
-              .threads = cut.threads};
+              .threads = cut.threads,
+              .compute = cut.compute};
     for (unsigned replica = first; replica < first + cut.slots; ++replica) {
       if (is_shared) {
         slot.id = fmt::format("{}{}{}", slot.device_uuid, kReplicaMark, replica);

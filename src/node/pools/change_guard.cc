@@ -26,6 +26,8 @@ ChangeGuard::Shapes ShapesOf(const Assignment& assignment) {
       text +=
           fmt::format("{} {} {}{}\n", resource.name, slot.id, slot.memory ? slot.memory->count : 0,
                       slot.threads == 0 ? "" : fmt::format(" mps {}", slot.threads));
+      // Containers have mapped the gates of their shares.
+      text += slot.compute != 0 ? fmt::format("compute {}\n", slot.compute) : "";
     }
   }
   ChangeGuard::Shapes shapes;

@@ -21,6 +21,7 @@ struct Cut {
   std::optional<Bytes> memory{};  // of each slot; nothing: it is not limited
   // Percent of the device's threads that each program of a slot may use; 0: not shared by MPS.
   unsigned threads = 0;
+  unsigned compute = 0;           // percent of the device's time for each slot; 0: no share
 };
 
 // Memory that programs can allocate on the device: all of it, without what the driver keeps for
@@ -29,7 +30,8 @@ std::optional<Bytes> UsableMemory(const Device& device);
 
 // The cuts of a device with this much usable memory, by size in the order of the settings. Slices
 // never overlap, and their limits are whole MiB. Errors: FailedPrecondition (the memory is unknown,
-// or too small for one slice or for the layout), with the amounts and the fix.
+// or too small for one slice or for the layout, or there is less time than the slots' shares), with
+// the amounts and the fix.
 StatusOr<std::vector<Cut>> CutsOf(const config::Share& share, std::optional<Bytes> usable);
 
 // Whether the device can be shared by MPS. Errors: FailedPrecondition (MIG devices, GPUs older than

@@ -23,7 +23,7 @@ inline constexpr std::array kOwnSeries = {
            "Devices of a resource as the kubelet counts them, by health.", "", "resource, health"},
     Series{"kgpu_unassigned_devices", metrics::Type::kGauge, "Devices in no pool.", "", ""},
     Series{"kgpu_local_devices", metrics::Type::kGauge,
-           "GPUs of a local pool, by state: free, lent, unhealthy.", "", "resource, state"},
+           "GPUs or slices of a local pool, by state: free, lent, unhealthy.", "", "resource, state"},
     Series{"kgpu_loans", metrics::Type::kGauge, "Loans of GPUs to programs of this host.", "", ""},
     Series{"kgpu_gpu_lent", metrics::Type::kGauge, "A GPU that is lent, and to whom; always 1.", "",
            "uuid, holder"},

@@ -1,0 +1,48 @@
+#include "src/agent/loan_files.h"
+
+#include <cstddef>
+#include <utility>
+
+namespace kgpu::agent {
+namespace {
+
+constexpr size_t kMostWaiting = 64;
+
+}  // namespace
+
+LoanFiles::LoanFiles(EventLoop& loop, pods::Background background, share::SliceFilesOptions options)
+    : paths_{.folder = options.engine_folder},
+      publisher_(loop, std::move(background), std::move(options), [this] {
+        if (publisher_.paths()) {
+          Tell(*publisher_.paths());
+        }
+      }) {
+}
+
+void LoanFiles::Set(const loans::Ledger& ledger) {
+  loans::LentSlices slices = ledger.slices();
+  const bool is_empty = slices.empty();
+  publisher_.Set(std::move(slices));
+  if (is_empty) {
+    Tell(Unavailable("the loan has ended meanwhile"));
+  }
+}
+
+void LoanFiles::WhenWritten(Done done) {
+  if (publisher_.paths()) {
+    done(*publisher_.paths());
+  } else if (waiting_.size() >= kMostWaiting) {
+    done(ResourceExhausted("{} loans wait for the disk: try again", kMostWaiting));
+  } else {
+    waiting_.push_back(std::move(done));
+  }
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
+void LoanFiles::Tell(StatusOr<share::SlicePaths> paths) {
+  for (const Done& done : std::exchange(waiting_, {})) {
+    done(paths);
+  }
+}
+
+}  // namespace kgpu::agent

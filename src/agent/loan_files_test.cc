@@ -1,0 +1,131 @@
+#include "src/agent/loan_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/node/loans/test_stock.h"
+#include "src/platform/base/log.h"
+#include "testing/fake_loop.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::agent {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LoanFilesTest : public ::testing::Test {
+ protected:
+  LoanFilesTest() {
+    SetLogSink([](LogLevel, std::string_view) {});
+    dir_.WriteFile("lib.so", "library");
+  }
+  ~LoanFilesTest() override { SetLogSink({}); }
+
+  // One more loan, of one slice.
+  loans::Ledger& Add(unsigned replica) {
+    const loans::LentSlices slices = {loans::TestSlice(0, replica, 4)};
+    EXPECT_OK(ledger_.Add({.holder = fmt::format("fn/a/{}", replica),
+                           .model = "T4",
+                           .gpus = loans::GpusOf(slices),
+                           .slices = slices},
+                          WallTime(std::chrono::seconds(1))));
+    return ledger_;
+  }
+  void Finish() {
+    for (const auto& result : std::exchange(results_, {})) {
+      result();
+    }
+  }
+  LoanFiles::Done Note() {
+    return [this](const StatusOr<share::SlicePaths>& paths) { told_.push_back(paths.status()); };
+  }
+
+  TempDir dir_;
+  FakeLoop loop_;
+  loans::Ledger ledger_;
+  std::vector<std::function<void()>> results_;
+  std::vector<Status> told_;
+  LoanFiles files_{loop_,
+                   [this](const std::function<std::function<void()>()>& job,
+                          const std::function<void(const Status&)>&) {
+                     results_.push_back(job());
+                     return true;
+                   },
+                   share::SliceFilesOptions{.library = dir_.At("lib.so"),
+                                            .folder = dir_.At("lent"),
+                                            .engine_folder = "/e",
+                                            .most_kept = 0}};
+};
+
+TEST_F(LoanFilesTest, TellsOnceTheFilesAreThere) {
+  files_.Set(Add(0));
+  files_.WhenWritten(Note());
+  EXPECT_TRUE(told_.empty());
+  Finish();
+  ASSERT_EQ(told_.size(), 1);
+  EXPECT_OK(told_[0]);
+  files_.WhenWritten(Note());
+  EXPECT_EQ(told_.size(), 2) << "nothing is to be done";
+  EXPECT_EQ(files_.paths().folder, "/e");
+}
+
+TEST_F(LoanFilesTest, WaitsForTheFilesOfTheNewestLoan) {
+  files_.Set(Add(0));
+  files_.WhenWritten(Note());
+  const auto late = std::exchange(results_, {});
+  files_.Set(Add(1));
+  late.front()();
+  EXPECT_TRUE(told_.empty());
+  Finish();
+  ASSERT_EQ(told_.size(), 1);
+  EXPECT_OK(told_[0]);
+}
+
+TEST_F(LoanFilesTest, TellsWhyThereAreNone) {
+  std::filesystem::remove(dir_.At("lib.so"));
+  files_.Set(Add(0));
+  files_.WhenWritten(Note());
+  Finish();
+  ASSERT_EQ(told_.size(), 1);
+  EXPECT_FALSE(told_[0].ok());
+  EXPECT_NE(files_.problem(), "");
+}
+
+TEST_F(LoanFilesTest, NobodyWaitsForALoanThatHasEnded) {
+  files_.Set(Add(0));
+  files_.WhenWritten(Note());
+  files_.Set(loans::Ledger());
+  ASSERT_EQ(told_.size(), 1);
+  EXPECT_THAT(told_[0], StatusIs(StatusCode::kUnavailable));
+  Finish();
+  EXPECT_EQ(told_.size(), 1);
+}
+
+TEST_F(LoanFilesTest, HowManyWaitIsLimited) {
+  files_.Set(Add(0));
+  for (int i = 0; i < 65; ++i) {
+    files_.WhenWritten(Note());
+  }
+  ASSERT_EQ(told_.size(), 1);
+  EXPECT_THAT(told_[0], StatusIs(StatusCode::kResourceExhausted, HasSubstr("64 loans wait")));
+  Finish();
+  EXPECT_EQ(told_.size(), 65);
+}
+
+TEST_F(LoanFilesTest, RestsWhileNothingIsLent) {
+  files_.Set(ledger_);
+  files_.Set(Add(0));
+  Finish();
+  files_.Set(loans::Ledger());
+  loop_.Advance(std::chrono::hours(1));
+  EXPECT_TRUE(results_.empty());
+}
+
+}  // namespace
+}  // namespace kgpu::agent
