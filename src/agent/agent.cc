@@ -136,6 +136,7 @@ void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
   if (before && in_force_ && pools::DifferInHealthAlone(*before, *snapshot)) {
     pools::UpdateHealth(*snapshot, assignment_);
     mig_.Mark(assignment_);
+    mps_.UpdateHealth(assignment_);
     Show();
   } else {
     privileges_.Look();
@@ -184,7 +185,9 @@ void AgentImpl::Assign() {
   pools::Assignment fresh = pools::AssignDevices(*snapshot_, *in_force_);
   loans_.Withhold(fresh);
   sharing_.Apply(fresh, assignment_);
+  // After Mark: a GPU whose MIG layout changes needs no daemon, which would count as a user.
   mig_.Mark(fresh);
+  mps_.Apply(fresh, sharing_.held(), snapshot_->driver);
   assignment_ =
       roster_.Update(std::move(fresh), snapshot_->driver.state == device::DriverState::kReady,
                      loop_.clock().Now());
@@ -247,6 +250,7 @@ void AgentImpl::Decide() {
 
 void AgentImpl::Show() {
   answering_.slices = sharing_.paths();
+  answering_.mps = mps_.paths();
   if (plugin_ && snapshot_ && in_force_) {
     plugin_->Show(MakeViews(assignment_, snapshot_, *in_force_, answering_));
     memory_.Note();
@@ -356,6 +360,9 @@ AgentState AgentImpl::state() const {
   }
   state.mig = mig_.reports();
   state.mig_problem = mig_.problem();
+  for (const std::string& problem : mps_.problems()) {
+    state.node.remarks.push_back(fmt::format("MPS: {}", problem));
+  }
   state.usage_problem = usage_.problem().empty() ? disk_.problem() : usage_.problem();
   state.plugin_owner = PluginOwner();
   return state;

@@ -22,6 +22,7 @@
 #include "src/agent/memory_writer.h"
 #include "src/agent/metrics_front.h"
 #include "src/agent/mig_layouts.h"
+#include "src/agent/mps_sharing.h"
 #include "src/agent/own_metrics.h"
 #include "src/agent/part_options.h"
 #include "src/agent/privilege_watch.h"
@@ -75,6 +76,12 @@ class AgentImpl final : public Agent {
                   .again = [this] { Assign(); },
                   .changed = [this] { Show(); },
                   .paced = [this] { SetSampling(); }}),
+        mps_(loop, root, MpsSharingOptionsOf(options_, root),
+             {.pods = [this] { return measurements_.pods(); },
+              .pod_list = [this] { return measurements_.pod_list(); },
+              .look_at_pods = [this] { measurements_.LookAtPods(); },
+              .notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
+              .again = [this] { Assign(); }}),
         remembered_(Recall(options_, config_.config(), disk_)),
         loans_(loop, disk_, fmt::format("{}/{}", options_.state_dir, kLoansFile),
                LentFilesOptionsOf(options_, root), remembered_.assignment,
@@ -198,6 +205,7 @@ class AgentImpl final : public Agent {
   ConfigSource config_;
   DiskWorker disk_;
   Sharing sharing_;
+  MpsSharing mps_;
   Remembered remembered_;
   LoanHandler loans_;
   LentWatch lent_;

@@ -129,6 +129,7 @@ pools::Resource ParseResource(const json::object& object) {
     if (const auto mebi = Number(*device, "memoryMiB")) {
       slot.memory = MebiBytes(*mebi);
     }
+    slot.threads = Number(*device, "threads").value_or(0);
     slot.compute = Number(*device, "compute").value_or(0);
     slot.health.is_healthy = IsTrue(*device, "healthy");
     if (!slot.health.is_healthy) {
@@ -150,6 +151,9 @@ json::object SlotJson(const pools::Slot& slot) {
   }
   if (slot.memory) {
     entry["memoryMiB"] = slot.memory->mebi();
+  }
+  if (slot.threads != 0) {
+    entry["threads"] = slot.threads;
   }
   if (slot.compute != 0) {
     entry["compute"] = slot.compute;

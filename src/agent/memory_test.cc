@@ -50,6 +50,16 @@ TEST(MemoryTest, RemembersLocalPoolsApart) {
   EXPECT_EQ(remembered->assignment.local, assignment.local);
 }
 
+TEST(MemoryTest, RemembersLimitsOfSlots) {
+  pools::Assignment assignment = TestState().assignment;
+  pools::Slot& slot = assignment.resources.at(0).slots.at(0);
+  slot.memory = GibiBytes(20);
+  slot.threads = 25;
+  const auto remembered = ParseMemory(PrintMemory(kKey, assignment, {}), kKey);
+  ASSERT_OK(remembered.status());
+  EXPECT_EQ(remembered->assignment.resources, assignment.resources);
+}
+
 TEST(MemoryTest, MayNotKnowWhereTheKernelsLogIs) {
   const auto remembered = ParseMemory(PrintMemory(kKey, {}, {}), kKey);
   ASSERT_OK(remembered.status());

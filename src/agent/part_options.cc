@@ -1,6 +1,9 @@
 #include "src/agent/part_options.h"
 
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 #include <algorithm>
 #include <chrono>
@@ -52,6 +55,24 @@ MemoryKey KeyOf(const AgentOptions& options, const ConfigPtr& config) {
 }
 
 namespace {
+
+// In the folder of MPS: what the manifest mounts over the agent's /dev/shm, so that neither the
+// daemons nor their programs share the host's.
+constexpr char kMpsSharedMemory[] = "shm";
+
+bool IsSameFolder(const std::string& a, const std::string& b) {
+  struct stat first = {};
+  struct stat second = {};
+  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+// Whether the root is that of a running host, not of a folder with a simulated one.
+bool IsProcfs(const sys::Root& host) {
+  const auto proc = host.OpenFile("proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  struct statfs status = {};
+  return proc.ok() && fstatfs(proc->get(), &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
+}
 
 // A disk that hangs does not keep the agent from starting.
 constexpr std::chrono::seconds kJournalPatience{2};
@@ -222,6 +243,27 @@ share::SliceFilesOptions LentFilesOptionsOf(const AgentOptions& options,
   share::SliceFilesOptions files = SliceFilesIn(kLentFolder, options, root);
   files.most_kept = 0;
   return files;
+}
+
+MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root) {
+  const std::string folder = fmt::format("{}/{}", options.run_dir, kMpsFolder);
+  const StatusOr<sys::Root> own = sys::Root::Open("/");
+  const std::string engine_folder = own.ok() ? root.EnginePath(*own, folder) : folder;
+  MpsSharingOptions mps{.folder = folder,
+                        .paths = {.folder = engine_folder},
+                        .has_selinux = root.host.Stat("/sys/fs/selinux/enforce").ok(),
+                        .cgroup = {},
+                        .node_name = options.node_name};
+  const std::string shared = fmt::format("{}/{}", folder, kMpsSharedMemory);
+  if (IsSameFolder(shared, std::string(mps::kSharedMemory))) {
+    mps.owns_shared_memory = true;
+    mps.paths.shared_memory = fmt::format("{}/{}", engine_folder, kMpsSharedMemory);
+  }
+  if (root.host.path() != "/" && IsProcfs(root.host)) {
+    // When a pod of the agent ends, so does all in its cgroup.
+    mps.cgroup = "/sys/fs/cgroup/kgpu-mps";
+  }
+  return mps;
 }
 
 pods::Background BackgroundOn(DiskWorker& disk) {

@@ -12,6 +12,7 @@
 #include "src/agent/measurements.h"
 #include "src/agent/memory.h"
 #include "src/agent/mig_layouts.h"
+#include "src/agent/mps_sharing.h"
 #include "src/agent/options.h"
 #include "src/container/inject/capability.h"
 #include "src/host/inspect/driver_root.h"
@@ -26,6 +27,7 @@ namespace kgpu::agent {
 inline constexpr char kChoiceFile[] = "chosen-config.json";  // in the run folder
 inline constexpr char kMemoryFile[] = "agent-memory.json";   // in the run folder
 inline constexpr char kShareFolder[] = "share";              // in the state folder
+inline constexpr char kMpsFolder[] = "mps";                  // in the run folder
 inline constexpr char kLoansFile[] = "loans.json";           // in the state folder
 inline constexpr char kLentFolder[] = "lent-slices";         // in the state folder
 
@@ -53,6 +55,9 @@ share::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
 // The same for lent ones, which have a folder of their own.
 share::SliceFilesOptions LentFilesOptionsOf(const AgentOptions& options,
                                             const host::DriverRoot& root);
+// The daemons of MPS are in the run folder, which is in memory: neither they nor their sockets
+// outlive a reboot.
+MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root);
 // Runs work on the disk's thread; `disk` must outlive it.
 pods::Background BackgroundOn(DiskWorker& disk);
 MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options);

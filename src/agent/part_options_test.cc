@@ -94,5 +94,20 @@ TEST_F(RecallTest, AJournalThatCannotBeReadKeepsNobodyFromStarting) {
   EXPECT_THAT(Recalled().faults, IsEmpty());
 }
 
+TEST(MpsSharingOptionsTest, DaemonsAreInTheRunFolderByTheEnginesPath) {
+  TempDir dir;
+  dir.MakeDir("proc");
+  const auto root = host::OpenDriverRoot(dir.path(), "", "");
+  ASSERT_OK(root);
+  AgentOptions options;
+  options.run_dir = dir.At("run/kgpu");
+  const MpsSharingOptions mps = MpsSharingOptionsOf(options, *root);
+  EXPECT_EQ(mps.folder, dir.At("run/kgpu/mps"));
+  EXPECT_EQ(mps.paths.folder, "/run/kgpu/mps");
+  EXPECT_EQ(mps.paths.shared_memory, "/dev/shm") << "the daemons' own";
+  EXPECT_FALSE(mps.owns_shared_memory);
+  EXPECT_EQ(mps.cgroup, "") << "this is a folder, no container's view of its host";
+}
+
 }  // namespace
 }  // namespace kgpu::agent

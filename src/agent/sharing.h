@@ -48,6 +48,8 @@ class Sharing {
   std::optional<std::chrono::milliseconds> pace() const { return compute_.pace(); }
   // Of the slices in use; never null.
   const SliceFiguresPtr& figures() const { return compute_.figures(); }
+  // Slots of devices that change once nobody uses them.
+  const pools::Assignment& held() const { return changes_.held(); }
   const SlicePublisher::Paths& paths() const { return slices_.paths(); }
   // For people; empty: none.
   std::string problem() const { return slices_.problem(); }

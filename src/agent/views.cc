@@ -30,7 +30,7 @@ plugin::Preference PreferenceOf(const pools::Resource& resource, const device::S
 // A container without its limit would be one without any: it gets nothing then.
 void AddAnswers(const pools::Resource& resource, const device::Snapshot& snapshot,
                 const Answering& answering, plugin::ResourceView& view) {
-  const bool has_slices = resource.share.by == config::ShareBy::kMemory;
+  const bool has_slices = config::LimitsMemory(resource.share);
   if (const Status obstacle = answering.Obstacle(); !obstacle.ok()) {
     view.obstacle = obstacle;
   } else if (has_slices && answering.slices && !answering.slices->ok()) {
@@ -38,7 +38,7 @@ void AddAnswers(const pools::Resource& resource, const device::Snapshot& snapsho
   } else if (answering.injection && answering.delivery && (!has_slices || answering.slices)) {
     view.answers = std::make_shared<const plugin::AnswerCache>(
         resource, snapshot, answering.injection->plan, *answering.delivery,
-        has_slices ? **answering.slices : share::SlicePaths());
+        has_slices ? **answering.slices : share::SlicePaths(), answering.mps);
   }
 }
 

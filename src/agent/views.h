@@ -23,6 +23,7 @@ struct Answering {
   std::optional<plugin::Delivery> delivery;
   // Where the parts of memory limits are. Nothing: not written yet, calls for slices wait.
   SlicePublisher::Paths slices{};
+  mps::Paths mps{};
 
   // Why containers get nothing: parts of the driver are missing that the answers need.
   Status Obstacle() const;

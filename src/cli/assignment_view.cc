@@ -109,6 +109,9 @@ json::array ResourcesJson(const std::vector<pools::Resource>& resources, FactsBy
       if (row.slot->memory) {
         device["memoryPerSlot"] = FormatQuantity(*row.slot->memory);
       }
+      if (row.slot->threads != 0) {
+        device["threadsPerSlot"] = row.slot->threads;
+      }
       devices.push_back(std::move(device));
     }
     array.push_back(json::object{{"name", resource.name},

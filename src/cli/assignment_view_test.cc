@@ -96,6 +96,22 @@ TEST(AssignmentViewTest, ProgramsReadTheSame) {
       R"(this host has 3 × A100-SXM4-80GB, 1 × MIG 1g.10gb"],"hints":[]})");
 }
 
+TEST(AssignmentViewTest, SlotsByMpsHaveMemoryAndThreads) {
+  device::Snapshot snapshot = TestSnapshot();
+  for (device::Gpu& gpu : snapshot.gpus) {
+    gpu.usable_memory = GibiBytes(80);
+  }
+  const auto config = config::ParseNodeConfig(
+      "apiVersion: kgpu.dev/v1\nkind: NodeConfig\npools:\n- {devices: {index: 0}, share: {by: mps, "
+      "replicas: 4}}\n",
+      "n.yaml");
+  ASSERT_OK(config);
+  const pools::Assignment assignment = pools::AssignDevices(snapshot, *config);
+  EXPECT_THAT(AssignmentTable(assignment, snapshot), ::testing::HasSubstr("4 of 20Gi"));
+  EXPECT_THAT(doc::PrintLine(AssignmentJson(assignment, snapshot)),
+              ::testing::HasSubstr(R"("memoryPerSlot":"20Gi","threadsPerSlot":25)"));
+}
+
 // config stands beside inject and has a list of its own.
 TEST(CapabilityWordsTest, AreTheSameInConfigurationAndInjection) {
   for (const char* word : {"compute", "utility", "graphics", "video", "display", "ngx", "compat32",

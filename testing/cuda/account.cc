@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "testing/cuda/library.h"
+#include "testing/cuda/mps.h"
 
 namespace kgpu::simcuda {
 namespace {
@@ -70,13 +71,24 @@ Result AskSpace(const VisibleDevice& device, Space* space) {
 }
 
 Result Charge(const VisibleDevice& device, uint64_t bytes) {
+  if (bytes == 0) {
+    return kSuccess;
+  }
+  if (const Result allowed = ChargeMps(bytes); allowed != kSuccess) {
+    return allowed;
+  }
   sim::MemoryReply reply{};
-  return bytes == 0 ? kSuccess : Ask(RequestFor(device, sim::kCharge, bytes), &reply, nullptr);
+  const Result result = Ask(RequestFor(device, sim::kCharge, bytes), &reply, nullptr);
+  if (result != kSuccess) {
+    RefundMps(bytes);
+  }
+  return result;
 }
 
 void Refund(const VisibleDevice& device, uint64_t bytes) {
   sim::MemoryReply reply{};
   if (bytes != 0) {
+    RefundMps(bytes);
     (void)Ask(RequestFor(device, sim::kRefund, bytes), &reply, nullptr);
   }
 }
@@ -93,6 +105,9 @@ Result MakeShared(const VisibleDevice& device, uint64_t bytes, bool is_charged,
              .fd = fd,
              .slot = device.slot,
              .gpu_instance = device.gpu_instance};
+  if (is_charged && result == kSuccess) {
+    RefundMps(bytes);
+  }
   return result;
 }
 

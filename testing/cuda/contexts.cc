@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "testing/cuda/library.h"
+#include "testing/cuda/mps.h"
 #include "testing/cuda/ranges.h"
 
 namespace kgpu::simcuda {
@@ -38,6 +39,9 @@ ContextObject* Unused() {
 
 Result Make(cuda_api::Device ordinal, const VisibleDevice& device, uint32_t flags,
             ContextObject** made) {
+  if (const Result joined = JoinMps(); joined != kSuccess) {
+    return joined;
+  }
   uint64_t errors = 0;
   uint64_t cost = 0;
   uint32_t mode = 0;

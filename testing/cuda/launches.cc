@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "testing/cuda/capture.h"
+#include "testing/cuda/mps.h"
 #include "testing/cuda/ptx_run.h"
 
 namespace kgpu::simcuda {
@@ -138,6 +139,9 @@ Result RunLaunch(ContextObject* context, const Launch& launch) {
                          .resolve = &ResolveFor,
                          .memory = context,
                          .instruction_limit = kInstructionLimit}));
+  if (context->failure != kSuccess) {
+    ReportMpsFault();
+  }
   return kSuccess;
 }
 

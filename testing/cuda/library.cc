@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "testing/cuda/mps.h"
+
 namespace kgpu::simcuda {
 namespace {
 
@@ -212,6 +214,9 @@ ContextCall::ContextCall(const char* name) : result_(EnterContext(name, &context
   // Another thread may have ended it before this one had the lock.
   if (result_ == kSuccess && CurrentContext() != context_) {
     result_ = cuda_api::kContextIsDestroyed;
+  }
+  if (result_ == kSuccess) {
+    result_ = MpsFailure();
   }
 }
 

@@ -258,6 +258,12 @@ Status HostFolder::LoadLibrary() {
   if (bytes = ReadFileAt(cuda, kMaxLibraryBytes); bytes.ok()) {
     cuda_library_ = std::make_shared<const std::string>(*std::move(bytes));
   }
+  const std::string mps =
+      (std::filesystem::path(settings_.nvml_library).parent_path() / "nvidia-cuda-mps-control")
+          .string();
+  if (bytes = ReadFileAt(mps, kMaxLibraryBytes); bytes.ok()) {
+    mps_program_ = std::make_shared<const std::string>(*std::move(bytes));
+  }
   return OkStatus();
 }
 
@@ -266,6 +272,7 @@ StatusOr<WriteReport> HostFolder::Show(const sim::SimState& state) {
   HostView view = ViewOf(profile_, settings_, state);
   view.nvml_library = nvml_library_;
   view.cuda_library = cuda_library_;
+  view.mps_program = mps_program_;
   view.processes = ProcessesOn(state);
   if (shown_ && shown_->view == view) {
     return WriteReport{};

@@ -66,6 +66,7 @@ class HostFolder {
   HostSettings settings_;
   std::shared_ptr<const std::string> nvml_library_;
   std::shared_ptr<const std::string> cuda_library_;
+  std::shared_ptr<const std::string> mps_program_;
   // The content of the tree; unset if unknown.
   struct Shown {
     HostView view;

@@ -91,6 +91,8 @@ struct HostView {
   std::shared_ptr<const std::string> nvml_library;
   // The same of libcuda.so.
   std::shared_ptr<const std::string> cuda_library;
+  // Of nvidia-cuda-mps-control.
+  std::shared_ptr<const std::string> mps_program;
   bool operator==(const HostView&) const = default;  // of the library, the same object
 };
 

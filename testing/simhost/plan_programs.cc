@@ -18,17 +18,26 @@ std::string Script(const HostView& host, std::string_view name) {
       name, host.library_version);
 }
 
+void AddProgram(const HostView& host, const std::string& path, std::string_view name, Tree& tree) {
+  if (name == "nvidia-cuda-mps-control" && host.mps_program != nullptr &&
+      host.arch == Arch::kX86_64) {
+    tree.SharedFile(path, host.mps_program, 0755);
+    return;
+  }
+  tree.File(path, Script(host, name), 0755);
+}
+
 void AddPrograms(const HostView& host, Tree& tree) {
   // Programs that Debian's alternatives switch together with the driver branch.
   for (const std::string_view name :
        {"nvidia-smi", "nvidia-debugdump", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server"}) {
     if (host.distro != Distro::kDebian) {
-      tree.File(fmt::format("usr/bin/{}", name), Script(host, name), 0755);
+      AddProgram(host, fmt::format("usr/bin/{}", name), name, tree);
       continue;
     }
     const std::string folder =
         fmt::format("usr/lib/nvidia/{}", BranchOf(host) == 470 ? "tesla-470" : "current");
-    tree.File(fmt::format("{}/{}", folder, name), Script(host, name), 0755);
+    AddProgram(host, fmt::format("{}/{}", folder, name), name, tree);
     tree.Link(fmt::format("usr/bin/{}", name), fmt::format("/etc/alternatives/nvidia--{}", name));
     tree.Link(fmt::format("etc/alternatives/nvidia--{}", name),
               fmt::format("/{}/{}", folder, name));

@@ -43,10 +43,8 @@ sharing:
   timeSlicing:
     resources: [{name: nvidia.com/gpu, replicas: 4}]
 )";
-constexpr const char* kMpsConfig = R"(version: v1
-sharing:
-  mps:
-    resources: [{name: nvidia.com/gpu, replicas: 4}]
+constexpr const char* kTegraConfig = R"(version: v1
+flags: {deviceDiscoveryStrategy: tegra}
 )";
 
 TEST(CarryTest, ContainersGetTheirGpusTheSameWay) {
@@ -92,11 +90,11 @@ TEST(CarryTest, ThePolicyNamesTheDefault) {
 }
 
 TEST(CarryTest, WhatCannotBeExpressedIsRefusedByName) {
-  const Carried carried = Carry(WithMap({{"any", "version: v1\n"}, {"mps", kMpsConfig}}, "any"));
+  const Carried carried = Carry(WithMap({{"any", "version: v1\n"}, {"tegra", kTegraConfig}}, "any"));
   EXPECT_THAT(carried.named, ElementsAre(Key("any")));
-  ASSERT_THAT(carried.refused, ElementsAre(Key("mps")));
-  EXPECT_THAT(carried.refused.at("mps"), HasSubstr("mps"));
-  EXPECT_THAT(Carry(WithMap({{"mps", kMpsConfig}})).refused, Contains(Key("")));
+  ASSERT_THAT(carried.refused, ElementsAre(Key("tegra")));
+  EXPECT_THAT(carried.refused.at("tegra"), HasSubstr("tegra"));
+  EXPECT_THAT(Carry(WithMap({{"tegra", kTegraConfig}})).refused, Contains(Key("")));
 }
 
 TEST(CarryTest, BrokenTextsAreRefused) {

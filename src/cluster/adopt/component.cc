@@ -41,7 +41,7 @@ constexpr std::array<ComponentFacts, 16> kComponents = {{
     {Component::kMigManager, "mig-manager", "MIG manager", Fate::kStays,
      "kgpu follows the MIG devices that it makes, live", "mig-manager"},
     {Component::kMps, "mps-control-daemon", "MPS control daemon", Fate::kRefused,
-     "kgpu does not share GPUs by MPS", "device-plugin"},
+     "programs would lose the daemon that they use", "device-plugin"},
     {Component::kSandbox, "sandbox", "virtual machine workloads", Fate::kRefused,
      "kgpu serves containers only, no vGPU hosts, VFIO or Kata", ""},
     {Component::kDra, "dra-driver", "NVIDIA's DRA driver", Fate::kStays,

@@ -214,7 +214,8 @@ class Planner {
       return std::string(FactsOf(Component::kGkePlugin).by);
     }
     if (has_mps_ && (LabelOf(node, kMpsLabel) == "true" || RunsOn(node.name, Component::kMps))) {
-      return "shares its GPUs by MPS, which kgpu does not";
+      return "its programs use NVIDIA's MPS daemon, which they would lose: share its GPUs in "
+             "another way until it is adopted";
     }
     if (planned.parts.empty() && !planned.is_taken) {
       return "";

@@ -122,7 +122,7 @@ TEST(PlanTest, OnlyNodesWithGpusOrThoseNamed) {
 TEST(PlanTest, LeavesNodesAloneThatItCannotServe) {
   World world = OperatorWorld({GpuNode("vm", {{"nvidia.com/gpu.workload.config", "vm-vgpu"}}),
                                GpuNode("mps", {{"nvidia.com/mps.capable", "true"}}),
-                               GpuNode("named", {{"nvidia.com/device-plugin.config", "mps"}}),
+                               GpuNode("named", {{"nvidia.com/device-plugin.config", "tegra"}}),
                                GpuNode("ok")});
   world.workloads.push_back(
       *ReadWorkload(OperandOf("mps", "mps-control-daemon-ctr", "x"), "DaemonSet"));
@@ -130,7 +130,7 @@ TEST(PlanTest, LeavesNodesAloneThatItCannotServe) {
   world.foreign.plugins[0].default_config = "any";
   world.foreign.maps[*world.foreign.plugins[0].config] = {
       {"any", "version: v1\n"},
-      {"mps", "version: v1\nsharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: 2}]}}\n"}};
+      {"tegra", "version: v1\nflags: {deviceDiscoveryStrategy: tegra}\n"}};
   const Plan plan = MakePlan(world);
   std::map<std::string, std::string> skipped;
   for (const NodePlan& node : plan.nodes) {
@@ -138,7 +138,7 @@ TEST(PlanTest, LeavesNodesAloneThatItCannotServe) {
   }
   EXPECT_THAT(skipped.at("vm"), HasSubstr("virtual machines"));
   EXPECT_THAT(skipped.at("mps"), HasSubstr("MPS"));
-  EXPECT_THAT(skipped.at("named"), HasSubstr("data.mps"));
+  EXPECT_THAT(skipped.at("named"), HasSubstr("data.tegra"));
   EXPECT_EQ(skipped.at("ok"), "");
   EXPECT_EQ(plan.nodes.front().name, "ok");
 }

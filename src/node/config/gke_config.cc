@@ -30,8 +30,12 @@ class GkeConverter {
         notes_.ForUnknown());
     // GKE's plugin lets the old key win.
     const uint64_t clients = old_clients_ > 0 ? old_clients_ : clients_;
+    if (by_ == ShareBy::kMps && clients > kMaxMpsClients) {
+      root.Error("{} clients share a GPU, but an MPS server takes {}: set at most as many", clients,
+                 kMaxMpsClients);
+    }
     if (clients >= 2) {
-      config_.pools.front().share = {.by = ShareBy::kTime,
+      config_.pools.front().share = {.by = by_,
                                      .replicas = static_cast<unsigned>(clients),
                                      .multiple = MultipleSlots::kRefuse};
     }
@@ -91,7 +95,8 @@ class GkeConverter {
   void ReadStrategy(const Node& field) {
     const auto text = field.String();
     if (text == "mps") {
-      field.Error("\"mps\" is not supported by this version: use time-sharing");
+      by_ = ShareBy::kMps;
+      notes_.Add(Fate::kTranslated, field, "share.by: mps, multiple: refuse");
     } else if (text && *text != "time-sharing" && !text->empty()) {
       field.Error("{} must be time-sharing or mps", field.Shown());
     } else if (text == "time-sharing") {
@@ -111,6 +116,7 @@ class GkeConverter {
 
   ForeignNotes& notes_;
   NodeConfig config_;
+  ShareBy by_ = ShareBy::kTime;
   uint64_t clients_ = 0;
   uint64_t old_clients_ = 0;
 };

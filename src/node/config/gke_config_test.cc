@@ -57,13 +57,21 @@ TEST(GkeConfigTest, UnknownKeysAreNotes) {
   EXPECT_THAT(converted->notes[0].text, HasSubstr("did you mean \"GPUPartitionSize\"?"));
 }
 
-TEST(GkeConfigTest, MpsIsAnError) {
+TEST(GkeConfigTest, MpsBecomesAShare) {
+  const auto converted = ConvertGkeConfig(
+      R"({"GPUSharingConfig": {"GPUSharingStrategy": "mps", "MaxSharedClientsPerGPU": 2}})",
+      "c.json");
+  ASSERT_OK(converted);
+  EXPECT_EQ(converted->config.pools.front().share,
+            (Share{.by = ShareBy::kMps, .replicas = 2, .multiple = MultipleSlots::kRefuse}));
   EXPECT_THAT(
       ConvertGkeConfig(
-          R"({"GPUSharingConfig": {"GPUSharingStrategy": "mps", "MaxSharedClientsPerGPU": 2}})",
+          R"({"GPUSharingConfig": {"GPUSharingStrategy": "mps", "MaxSharedClientsPerGPU": 64}})",
           "c.json"),
-      StatusIs(StatusCode::kInvalidArgument,
-               HasSubstr("c.json:1:45: GPUSharingConfig.GPUSharingStrategy: \"mps\" is not")));
+      StatusIs(StatusCode::kInvalidArgument, HasSubstr("64 clients share a GPU")));
+}
+
+TEST(GkeConfigTest, WhatCannotBeReadIsAnError) {
   EXPECT_THAT(ConvertGkeConfig(R"({"GPUPartitionSize": "half"})", "c.json"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("be a MIG profile")));
   EXPECT_THAT(ConvertGkeConfig(R"({"GPUSharingConfig": {"GPUSharingStrategy": "x"}})", "c.json"),

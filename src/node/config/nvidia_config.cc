@@ -130,38 +130,50 @@ class NvidiaConverter {
     (is_mig ? resources_.mig_devices : resources_.gpus).push_back(std::move(entry));
   }
 
+  // NVIDIA's plugin lets MPS win if both share something.
   void ReadSharing(std::string_view kind, const Node& way) {
-    if (kind == "mps") {
-      bool has_resources = false;
-      way.ForAnyField([&](std::string_view name, const Node& field) {
-        has_resources |= ToLower(name) == "resources" && field.size() > 0;
-      });
-      if (has_resources) {
-        way.KeyError(
-            "MPS is not supported by this version: use timeSlicing, or leave this node to "
-            "NVIDIA's plugin");
-      } else {
-        notes_.Add(Fate::kNoMeaning, way, "has no effect");
-      }
+    const bool by_mps = kind == "mps";
+    bool has_resources = false;
+    way.ForAnyField([&](std::string_view name, const Node& field) {
+      has_resources |= ToLower(name) == "resources" && field.size() > 0;
+    });
+    if (by_mps && !has_resources) {
+      notes_.Add(Fate::kNoMeaning, way, "has no effect");
       return;
     }
-    ForEach(way, kTimeSlicingKeys, [this](std::string_view name, const Node& field) {
+    NvidiaResources found{.multiple = by_mps ? MultipleSlots::kRefuse : MultipleSlots::kAllow,
+                          .by = by_mps ? ShareBy::kMps : ShareBy::kTime};
+    ForEach(way, kTimeSlicingKeys, [&](std::string_view name, const Node& field) {
       if (name == "resources") {
-        field.ForEachItem([this](const Node& item) { ReadShare(item); });
+        field.ForEachItem([&](const Node& item) { ReadShare(item, found); });
       } else if (name == "renameByDefault") {
-        resources_.is_renamed_by_default = field.Bool().value_or(false);
+        found.is_renamed_by_default = field.Bool().value_or(false);
         notes_.Add(Fate::kTranslated, field, "pools[].resource{}",
-                   resources_.is_renamed_by_default ? " ends in .shared" : "");
+                   found.is_renamed_by_default ? " ends in .shared" : "");
       } else {
-        resources_.multiple =
+        found.multiple =
             field.Bool().value_or(false) ? MultipleSlots::kRefuse : MultipleSlots::kAllow;
         notes_.Add(Fate::kTranslated, field, "share.multiple: {}",
-                   NameOf<MultipleSlots>(kMultipleWords, resources_.multiple));
+                   NameOf<MultipleSlots>(kMultipleWords, found.multiple));
       }
     });
+    if (found.shares.empty()) {
+      return;
+    }
+    if (!by_mps && resources_.by == ShareBy::kMps) {
+      notes_.Add(Fate::kNotTranslated, way, "sharing.mps is set too, and wins");
+      return;
+    }
+    if (by_mps && !resources_.shares.empty()) {
+      notes_.Add(Fate::kNotTranslated, way, "replaces sharing.timeSlicing, which is set too");
+    }
+    resources_.shares = std::move(found.shares);
+    resources_.is_renamed_by_default = found.is_renamed_by_default;
+    resources_.multiple = found.multiple;
+    resources_.by = found.by;
   }
 
-  void ReadShare(const Node& item) {
+  void ReadShare(const Node& item, NvidiaResources& found) {
     NvidiaShare share{.node = item, .resource = ""};
     bool has_replicas = false;
     ForEach(item, kNvidiaShareKeys, [&](std::string_view name, const Node& field) {
@@ -175,14 +187,15 @@ class NvidiaConverter {
         ReadDevices(field, share);
       } else {
         has_replicas = true;
-        share.replicas = static_cast<unsigned>(field.Number(2, kMaxReplicas).value_or(2));
+        const unsigned most = found.by == ShareBy::kMps ? kMaxMpsClients : kMaxReplicas;
+        share.replicas = static_cast<unsigned>(field.Number(2, most).value_or(2));
       }
     });
     if (!has_replicas && item.is_map()) {
       item.Error("replicas: missing: set the number of slots per device");
     }
     if (!share.resource.empty()) {
-      resources_.shares.push_back(std::move(share));
+      found.shares.push_back(std::move(share));
     } else if (item.is_map()) {
       item.Error("name: missing or wrong: set the resource to share, e.g. nvidia.com/gpu");
     }

@@ -11,6 +11,7 @@ namespace kgpu::config {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
@@ -101,6 +102,39 @@ sharing:
                           NoteIs(Fate::kTranslated,
                                  "v1.yaml:7:7: sharing.timeSlicing.resources[0]: converted: all "
                                  "its devices, 4 slots per device")));
+}
+
+TEST(NvidiaConfigTest, MpsBecomesAShareOfOneSlotEach) {
+  const Converted converted = Convert(R"(version: v1
+sharing:
+  mps:
+    renameByDefault: true
+    resources:
+    - {name: nvidia.com/gpu, replicas: 4}
+)");
+  EXPECT_EQ(
+      converted.config.pools,
+      (std::vector<Pool>{
+          {.resource = "nvidia.com/gpu.shared",
+           .share = {.by = ShareBy::kMps, .replicas = 4, .multiple = MultipleSlots::kRefuse}}}));
+  EXPECT_EQ(Convert("sharing: {mps: {failRequestsGreaterThanOne: false, resources: [{name: gpu, "
+                    "replicas: 4}]}}\n")
+                .config.pools.at(0)
+                .share.multiple,
+            MultipleSlots::kAllow);
+}
+
+TEST(NvidiaConfigTest, MpsWinsOverTimeSlicing) {
+  const std::string time = "timeSlicing: {resources: [{name: gpu, replicas: 2}]}";
+  const std::string mps = "mps: {resources: [{name: gpu, replicas: 4}]}";
+  for (const std::string& text :
+       {"sharing: {" + time + ", " + mps + "}\n", "sharing: {" + mps + ", " + time + "}\n"}) {
+    const Converted converted = Convert(text);
+    ASSERT_EQ(converted.config.pools.size(), 1U);
+    EXPECT_EQ(converted.config.pools[0].share.by, ShareBy::kMps) << text;
+    EXPECT_EQ(converted.config.pools[0].share.replicas, 4U);
+    EXPECT_THAT(converted.notes, Contains(NoteIs(Fate::kNotTranslated, "set too")));
+  }
 }
 
 TEST(NvidiaConfigTest, UnderMixedEachResourceIsSharedByItself) {
@@ -212,8 +246,7 @@ TEST(NvidiaConfigTest, WhatCannotBeDoneIsAnError) {
       {"flags: {deviceDiscoveryStrategy: tegra}\n", "Jetson"},
       {"flags: {plugin: {deviceListStrategy: auto}}\n", "must be one of envvar"},
       {"flags: {gdsEnabled: \"yes\"}\n", "must be true or false"},
-      {"sharing: {mps: {resources: [{name: gpu, replicas: 2}]}}\n",
-       "v1.yaml:1:11: sharing.mps: MPS is not supported by this version"},
+      {"sharing: {mps: {resources: [{name: gpu, replicas: 49}]}}\n", "from 2 to 48"},
       {"sharing: {timeSlicing: {resources: [{name: gpu, replicas: 1}]}}\n", "from 2 to 1024"},
       {"sharing: {timeSlicing: {resources: [{name: gpu}]}}\n", "replicas: missing"},
       {"sharing: {timeSlicing: {resources: [{replicas: 2}]}}\n", "name: missing"},

@@ -70,7 +70,7 @@ class FlagReader {
     } else if (name == "failOnInitError") {
       notes_.Add(Fate::kNoMeaning, flag, "kgpu always queries a driver again that does not answer");
     } else if (name == "mpsRoot") {
-      notes_.Add(Fate::kNoMeaning, flag, "nothing is shared with MPS");
+      notes_.Add(Fate::kNoMeaning, flag, "kgpu keeps the files of MPS in its own folders");
     } else {
       notes_.Add(Fate::kNoMeaning, flag, "concerns labels, not device allocation");
     }

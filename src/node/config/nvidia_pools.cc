@@ -91,7 +91,7 @@ class PoolBuilder {
   // Adds the shared part of the pool, and after it the pool for what stays unshared.
   void Share(const NvidiaShare& share, Pool pool, std::vector<Pool>& result) {
     Pool shared = pool;
-    shared.share = {.by = ShareBy::kTime, .replicas = share.replicas, .multiple = file_.multiple};
+    shared.share = {.by = file_.by, .replicas = share.replicas, .multiple = file_.multiple};
     shared.resource = share.rename.value_or(
         fmt::format("{}{}", share.resource, file_.is_renamed_by_default ? kSharedSuffix : ""));
     if (share.devices.empty()) {

@@ -16,7 +16,7 @@ struct NvidiaName {
   std::string resource;  // complete
 };
 
-// An entry of sharing.timeSlicing.resources.
+// An entry of sharing.timeSlicing.resources or sharing.mps.resources.
 struct NvidiaShare {
   Node node;             // of the entry
   std::string resource;  // complete
@@ -32,6 +32,7 @@ struct NvidiaResources {
   std::vector<NvidiaShare> shares{};
   bool is_renamed_by_default = false;
   MultipleSlots multiple = MultipleSlots::kAllow;
+  ShareBy by = ShareBy::kTime;
 };
 
 std::vector<Pool> NvidiaPools(const NvidiaResources& resources, ForeignNotes& notes);

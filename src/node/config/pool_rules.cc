@@ -20,7 +20,7 @@ bool HasSizePlaceholder(const Pool& pool) {
 // and memory slices may have one by their size.
 std::string_view KnownName(const Pool& pool) {
   const bool is_named_by_profile = pool.provider == Provider::kKubelet && pool.resource.empty() &&
-                                   pool.share.by != ShareBy::kMemory &&
+                                   !IsNamedBySize(pool.share) &&
                                    (MakesMigLayout(pool) || !pool.devices.mig_profiles.empty());
   return is_named_by_profile || HasSizePlaceholder(pool) ? std::string_view() : ResourceOf(pool);
 }
@@ -28,13 +28,13 @@ std::string_view KnownName(const Pool& pool) {
 // A resource is one size to those who request it.
 void CheckSlices(const Pool& pool, const std::string& field, const PoolPlaces& places,
                  Problems& problems) {
-  const bool by_memory = pool.share.by == ShareBy::kMemory;
-  if (!by_memory && HasSizePlaceholder(pool)) {
-    problems.Add(places.resource, fmt::format("{}.resource: {} is for pools with share.by: memory: "
-                                              "remove it",
+  const bool has_sizes = IsNamedBySize(pool.share);
+  if (!has_sizes && HasSizePlaceholder(pool)) {
+    problems.Add(places.resource, fmt::format("{}.resource: {} is for pools whose slots have "
+                                              "sizes (share.size, share.layout): remove it",
                                               field, kSizePlaceholder));
   }
-  if (by_memory && !HasSizePlaceholder(pool) && SizesOf(pool.share).size() > 1) {
+  if (has_sizes && !HasSizePlaceholder(pool) && SizesOf(pool.share).size() > 1) {
     problems.Add(places.resource,
                  fmt::format("{}.resource: the layout has several sizes, and a resource has one: "
                              "add {} to the name, or remove resource",

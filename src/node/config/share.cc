@@ -47,6 +47,14 @@ std::optional<Bytes> SliceOfResource(std::string_view resource) {
   return bytes.ok() ? std::optional(*bytes) : std::nullopt;
 }
 
+bool LimitsMemory(const Share& share) {
+  return share.by == ShareBy::kMemory || share.by == ShareBy::kMps;
+}
+
+bool IsNamedBySize(const Share& share) {
+  return LimitsMemory(share) && (share.size || !share.layout.empty());
+}
+
 Share SlotShare(const Share& share, const SliceSize& size) {
   Share alone = share;
   alone.layout.clear();

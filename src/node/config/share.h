@@ -15,6 +15,9 @@ namespace kgpu::config {
 
 // Slots per device.
 inline constexpr unsigned kMaxReplicas = 1'024;
+// Programs that one MPS server takes from Volta on. Source: NVIDIA's MPS documentation, "Volta
+// MPS".
+inline constexpr unsigned kMaxMpsClients = 48;
 // Smallest memory slice.
 inline constexpr Bytes kMinSlice = MebiBytes(64);
 // What a CUDA context takes of a device's memory, where the settings say nothing else: about this
@@ -26,6 +29,7 @@ enum class ShareBy : uint8_t {
   kTime,    // containers take turns; nothing limits their memory
   kMemory,  // each slot has a limit on device memory
   kMig,     // the agent gives each GPU a MIG layout; the slots are its MIG devices
+  kMps,     // the same, and programs run at the same time, through NVIDIA's MPS
 };
 
 // What happens if a container requests several slots of a shared resource.
@@ -68,10 +72,12 @@ std::optional<Bytes> SliceOfResource(std::string_view resource);
 
 struct Share {
   ShareBy by = ShareBy::kNothing;
-  // kTime: slots of each device, 2 or more.
+  // kTime: slots of each device, 2 or more. kMps: as many equal parts of its memory and threads;
+  // 1 if `size` or `layout` is set instead.
   unsigned replicas = 1;
   MultipleSlots multiple = MultipleSlots::kAllow;
-  // kMemory: either as many slots of `size` as fit on a device, or exactly those of `layout`.
+  // kMemory and kMps: either as many slots of `size` as fit on a device, or exactly those of
+  // `layout`.
   std::optional<SliceSize> size{};
   std::vector<SliceSize> layout{};
   // kMig: the instances of each GPU, as `kgpu mig apply --layout` takes them: "3g.40gb", …
@@ -82,16 +88,24 @@ struct Share {
   bool counts_pinned = false;
   UnknownApi unknown = UnknownApi::kRefuse;
   OnExcess on_excess = OnExcess::kEvent;
+  // kMps: percent of the device's threads that each program of a slot may use, 1 to 100. Nothing:
+  // the slot's part of the memory.
+  std::optional<unsigned> threads{};
   // kMemory: what part of the device's time a slot has.
   ComputeShare compute{};
   bool operator==(const Share&) const = default;
 };
 
+// Whether each slot has a limit on device memory.
+bool LimitsMemory(const Share& share);
+// Whether resources have the size of their slots in their names.
+bool IsNamedBySize(const Share& share);
+
 // The settings of the slots of one size alone: equal for slots that are the same to a container,
 // whatever else is on their devices.
 Share SlotShare(const Share& share, const SliceSize& size);
 
-// The sizes of a share by memory, without duplicates, in order.
+// The sizes of a share by memory or MPS, without duplicates, in order.
 std::vector<SliceSize> SizesOf(const Share& share);
 
 }  // namespace kgpu::config

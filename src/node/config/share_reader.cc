@@ -13,9 +13,9 @@
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 10> kShareKeys = {
-    "by",      "replicas", "size",    "layout",   "multiple",
-    "context", "pinned",   "unknown", "onExcess", "compute"};
+constexpr std::array<std::string_view, 11> kShareKeys = {
+    "by",     "replicas", "size",     "layout",  "multiple", "context",
+    "pinned", "unknown",  "onExcess", "compute", "threads"};
 constexpr size_t kMaxLayout = 64;
 
 // Which fields a share has.
@@ -46,6 +46,11 @@ class ShareReader {
     } else if (name == "layout") {
       has_layout_ = true;
       ReadLayout(field);
+    } else if (name == "threads") {
+      has_threads_ = true;
+      if (const auto threads = field.Number(1, 100)) {
+        share_.threads = static_cast<unsigned>(*threads);
+      }
     } else if (name == "multiple") {
       has_multiple_ = true;
       Set(share_.multiple, field.OneOf<MultipleSlots>(kMultipleWords));
@@ -62,6 +67,7 @@ class ShareReader {
       Set(share_.unknown, field.OneOf<UnknownApi>(kUnknownApiWords));
     } else if (name == "compute") {
       has_memory_field_ = true;
+      has_compute_ = true;
       share_.compute = ReadComputeShare(field);
     } else {
       has_memory_field_ = true;
@@ -72,7 +78,7 @@ class ShareReader {
   void ReadBy(const Node& field) {
     const auto word = field.String();
     if (word == "mps") {
-      field.Error("{} is not supported by this version: use time, memory or mig", field.Shown());
+      share_.by = ShareBy::kMps;
     } else if (word == "time") {
       share_.by = ShareBy::kTime;
     } else if (word == "memory") {
@@ -80,7 +86,7 @@ class ShareReader {
     } else if (word == "mig") {
       share_.by = ShareBy::kMig;
     } else if (word) {
-      field.Error("{} must be time, memory or mig", field.Shown());
+      field.Error("{} must be time, memory, mps or mig", field.Shown());
     }
   }
 
@@ -104,15 +110,20 @@ class ShareReader {
     });
   }
 
-  void CheckKinds() const {
+  void CheckKinds() {
     if (!has_by_) {
-      node_.Error("by: missing: set by: time, by: memory or by: mig");
+      node_.Error("by: missing: set by: time, by: memory, by: mps or by: mig");
     } else if (share_.by == ShareBy::kTime) {
       CheckTime();
     } else if (share_.by == ShareBy::kMemory) {
       CheckMemory();
     } else if (share_.by == ShareBy::kMig) {
       CheckMig();
+    } else if (share_.by == ShareBy::kMps) {
+      CheckMps();
+    }
+    if (has_threads_ && share_.by != ShareBy::kMps && share_.by != ShareBy::kNothing) {
+      node_.Error("threads is for by: mps: remove it");
     }
   }
 
@@ -122,8 +133,8 @@ class ShareReader {
     }
     if (has_size_ || has_layout_ || has_memory_field_) {
       node_.Error(
-          "size, layout, context, pinned, unknown, onExcess and compute are for by: memory: remove "
-          "them");
+          "size, layout, context, pinned, unknown and onExcess are for by: memory and by: mps, "
+          "compute is for by: memory: remove them");
     }
   }
 
@@ -142,18 +153,51 @@ class ShareReader {
   }
 
   void CheckMemory() const {
-    if (!share_.profiles.empty()) {
-      node_.Error("layout: {} is a MIG instance: set by: mig, or list sizes such as 20Gi",
-                  share_.profiles.front());
-    }
     if (has_replicas_) {
-      node_.Error("replicas is for by: time: set size, such as 20Gi or 1/4, or layout");
+      node_.Error("replicas is for by: time and by: mps: set size, such as 20Gi or 1/4, or layout");
     }
     if (has_size_ == has_layout_) {
       node_.Error(
           "{}: set size, such as 20Gi or 1/4, for equal slices, or layout, such as [40Gi, "
           "20Gi], for those that you list",
           has_size_ ? "size and layout" : "size: missing");
+    }
+    CheckSizes();
+  }
+
+  void CheckMps() {
+    if (!has_multiple_) {
+      share_.multiple = MultipleSlots::kRefuse;
+    }
+    if (static_cast<int>(has_replicas_) + static_cast<int>(has_size_) +
+            static_cast<int>(has_layout_) !=
+        1) {
+      node_.Error(
+          "{}: set replicas, such as 4, for equal parts, or size, such as 20Gi or 1/4, or layout, "
+          "such as [40Gi, 20Gi]",
+          has_replicas_ || has_size_ ? "only one of replicas, size and layout is possible"
+                                     : "replicas: missing");
+    }
+    if (share_.replicas > kMaxMpsClients) {
+      node_.Error("replicas: an MPS server takes {} programs: set at most as many", kMaxMpsClients);
+    }
+    if (share_.multiple == MultipleSlots::kSpread) {
+      node_.Error(
+          "multiple: a program reaches the MPS server of one device, so its slots cannot be of "
+          "several: set refuse or allow");
+    }
+    if (has_compute_) {
+      node_.Error(
+          "compute: programs run at the same time with MPS, so they have no turns to divide: set "
+          "threads instead");
+    }
+    CheckSizes();
+  }
+
+  void CheckSizes() const {
+    if (!share_.profiles.empty()) {
+      node_.Error("layout: {} is a MIG instance: set by: mig, or list sizes such as 20Gi",
+                  share_.profiles.front());
     }
     for (const SliceSize& size : SizesOf(share_)) {
       if (size.parts == 0 && size.bytes <= share_.context) {
@@ -184,7 +228,9 @@ class ShareReader {
   bool has_replicas_ = false;
   bool has_size_ = false;
   bool has_layout_ = false;
+  bool has_threads_ = false;
   bool has_multiple_ = false;
+  bool has_compute_ = false;
   bool has_memory_field_ = false;
 };
 
@@ -197,8 +243,14 @@ boost::json::object ShareTree(const Share& share) {
     fields["layout"] = doc::Texts(share.profiles);
     return fields;
   }
-  if (share.by == ShareBy::kMemory) {
-    fields["by"] = "memory";
+  if (LimitsMemory(share)) {
+    fields["by"] = share.by == ShareBy::kMps ? "mps" : "memory";
+    if (share.replicas > 1) {
+      fields["replicas"] = share.replicas;
+    }
+    if (share.threads) {
+      fields["threads"] = *share.threads;
+    }
     if (share.size) {
       fields["size"] = ToString(*share.size);
     }

@@ -128,13 +128,12 @@ TEST(ShareTest, SaysWhatIsWrong) {
       {"{by: memory}", "size: missing: set size, such as 20Gi or 1/4"},
       {"{by: memory, size: 1/4, layout: [1/2]}", "size and layout: set size"},
       {"{by: memory, replicas: 4, size: 1/4}", "replicas is for by: time"},
-      {"{by: time, replicas: 4, size: 1/4}", "are for by: memory: remove them"},
-      {"{by: time, replicas: 4, pinned: true}", "are for by: memory: remove them"},
+      {"{by: time, replicas: 4, size: 1/4}", "are for by: memory and by: mps"},
+      {"{by: time, replicas: 4, pinned: true}", "are for by: memory and by: mps"},
       {"{by: memory, size: 256Mi}", "a CUDA context takes 320Mi of it"},
       {"{by: memory, layout: [1/2, 1/2, 1/4]}", "more than one device"},
       {"{by: memory, layout: []}", "has 0 sizes: list 1 to 64"},
       {"{by: memory, size: 3/4}", "must be one part of 2 to 1024: 1/4"},
-      {"{by: mps, replicas: 4}", "is not supported by this version"},
       {"{by: mig}", "layout: missing: list the MIG instances of each GPU"},
       {"{by: mig, layout: [20Gi]}", "has sizes of memory slices"},
       {"{by: mig, layout: []}", "has 0 sizes: list 1 to 64"},
@@ -143,7 +142,8 @@ TEST(ShareTest, SaysWhatIsWrong) {
       {"{by: mig, layout: [3g.40gb, 3g.40gb, 1g.10gb]}", "no GPU can have all of it: A100-80GB: "},
       {"{by: mig, layout: [3g.40gb, 2g.10gb]}", "no model has all of these profiles"},
       {"{by: memory, layout: [3g.40gb]}", "3g.40gb is a MIG instance: set by: mig"},
-      {"{by: space}", "must be time, memory or mig"},
+      {"{by: memory, size: 1/4, threads: 20}", "threads is for by: mps: remove it"},
+      {"{by: space}", "must be time, memory, mps or mig"},
   };
   for (const auto& c : cases) {
     EXPECT_THAT(ParseNodeConfig(WithShare(c.share), "n.yaml"),
@@ -165,7 +165,55 @@ TEST(ShareTest, AResourceHasOneSize) {
   EXPECT_THAT(ParseNodeConfig(config("x.io/slice", "{by: memory, layout: [20Gi, 40Gi]}"), "n.yaml"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("the layout has several sizes")));
   EXPECT_THAT(ParseNodeConfig(config("x.io/a-{size}", "{by: time, replicas: 2}"), "n.yaml"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("{size} is for pools with")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("{size} is for pools whose slots")));
+}
+
+TEST(MpsShareTest, IsReadAndPrinted) {
+  for (const char* text :
+       {"{by: mps, replicas: 4}", "{by: mps, replicas: 48, multiple: allow, threads: 50}",
+        "{by: mps, size: 20Gi, context: 400Mi, pinned: true, unknown: flag, onExcess: kill}",
+        "{by: mps, layout: [1/2, 20Gi, 20Gi]}"}) {
+    const auto config = ParseNodeConfig(WithShare(text), "n.yaml");
+    ASSERT_OK(config);
+    const auto again = ParseNodeConfig(PrintNodeConfig(*config), "n.yaml");
+    ASSERT_OK(again);
+    EXPECT_EQ(*again, *config) << text;
+  }
+  const auto config = ParseNodeConfig(WithShare("{by: mps, size: 1/4, threads: 30}"), "n.yaml");
+  ASSERT_OK(config);
+  const Share& share = config->pools.front().share;
+  EXPECT_EQ(share.by, ShareBy::kMps);
+  EXPECT_EQ(share.threads, 30U);
+  EXPECT_EQ(share.multiple, MultipleSlots::kRefuse) << "unless asked for, as NVIDIA's plugin";
+  EXPECT_EQ(ResourceOf(config->pools.front()), "nvidia.com/gpu-{size}");
+}
+
+TEST(MpsShareTest, ReplicasHaveTheNameOfTheWholeGpu) {
+  const auto config = ParseNodeConfig(WithShare("{by: mps, replicas: 4}"), "n.yaml");
+  ASSERT_OK(config);
+  EXPECT_EQ(ResourceOf(config->pools.front()), "nvidia.com/gpu");
+}
+
+TEST(MpsShareTest, SaysWhatIsWrong) {
+  const struct {
+    const char* share;
+    const char* problem;
+  } cases[] = {
+      {"{by: mps}", "replicas: missing: set replicas, such as 4"},
+      {"{by: mps, replicas: 2, size: 1/2}", "only one of replicas, size and layout"},
+      {"{by: mps, size: 1/2, layout: [1/2]}", "only one of replicas, size and layout"},
+      {"{by: mps, replicas: 49}", "an MPS server takes 48 programs"},
+      {"{by: mps, replicas: 2, multiple: spread}", "reaches the MPS server of one device"},
+      {"{by: mps, replicas: 2, threads: 101}", "from 1 to 100"},
+      {"{by: mps, replicas: 2, threads: 0}", "from 1 to 100"},
+      {"{by: mps, size: 256Mi}", "a CUDA context takes 320Mi of it"},
+      {"{by: mps, layout: [1/2, 1/2, 1/4]}", "more than one device"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(ParseNodeConfig(WithShare(c.share), "n.yaml"),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(c.problem)))
+        << c.share;
+  }
 }
 
 }  // namespace

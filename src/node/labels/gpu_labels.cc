@@ -189,7 +189,9 @@ NodeClaims GpuClaims(const device::Snapshot& snapshot, const config::NodeConfig&
   Put(labels, "mig.capable", Flag(std::ranges::any_of(snapshot.gpus, [](const Gpu& gpu) {
         return gpu.mig_mode.has_value();
       })));
-  Put(labels, "mps.capable", "false");  // no pool is shared by MPS
+  Put(labels, "mps.capable", Flag(std::ranges::any_of(config.pools, [](const config::Pool& pool) {
+        return pool.share.by == config::ShareBy::kMps;
+      })));
   AddClique(snapshot, labels);
   AddResourceLabels(snapshot, config, labels);
   AddModels(snapshot, labels);

@@ -114,6 +114,19 @@ TEST(GpuLabelsTest, TimeSlicesShowInProductAndReplicas) {
   EXPECT_THAT(labels, Contains(Pair("nvidia.com/gpu.count", "2")));
 }
 
+TEST(GpuLabelsTest, MpsShowsAsWithNvidiasPlugin) {
+  auto labels =
+      LabelsOf(A100s(2), "pools: [{resource: nvidia.com/gpu, share: {by: mps, replicas: 4}}]");
+  EXPECT_THAT(labels, Contains(Pair("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB-SHARED")));
+  EXPECT_THAT(labels, Contains(Pair("nvidia.com/gpu.replicas", "4")));
+  EXPECT_THAT(labels, Contains(Pair("nvidia.com/gpu.sharing-strategy", "mps")));
+  EXPECT_THAT(labels, Contains(Pair("nvidia.com/mps.capable", "true")));
+  labels = LabelsOf(A100s(2),
+                    "pools: [{resource: nvidia.com/gpu.shared, share: {by: mps, replicas: 4}}]");
+  EXPECT_THAT(labels, Contains(Pair("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB")));
+  EXPECT_THAT(labels, Contains(Pair("nvidia.com/gpu.sharing-strategy", "mps")));
+}
+
 TEST(GpuLabelsTest, ARenamedShareLeavesTheProductAlone) {
   const auto labels = LabelsOf(
       A100s(2), "pools: [{resource: nvidia.com/gpu.shared, share: {by: time, replicas: 4}}]");

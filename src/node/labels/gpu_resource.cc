@@ -24,6 +24,7 @@ using Labels = std::map<std::string, std::string>;
 struct Sharing {
   unsigned replicas = 1;  // 0: sharing does not apply
   bool is_renamed = false;
+  bool by_mps = false;
 
   bool is_shared() const { return replicas > 1; }
 };
@@ -51,7 +52,9 @@ class ResourceLabels {
     Put("product", SanitizedValue(product));
     Put("count", count);
     Put("replicas", sharing.replicas);
-    Put("sharing-strategy", sharing.is_shared() ? "time-slicing" : "none");
+    Put("sharing-strategy", !sharing.is_shared() ? "none"
+                            : sharing.by_mps     ? "mps"
+                                                 : "time-slicing");
   }
 
  private:
@@ -76,11 +79,19 @@ MigStrategy StrategyOf(const config::NodeConfig& config) {
   return config.mig;
 }
 
+// As NVIDIA's plugin shares: slots without sizes.
+bool HasReplicas(const config::Share& share) {
+  return share.by == config::ShareBy::kTime ||
+         (share.by == config::ShareBy::kMps && share.replicas > 1);
+}
+
 Sharing SharingOf(const config::NodeConfig& config, std::string_view resource) {
   for (const config::Pool& pool : config.pools) {
     const bool is_it = config::ResourceOf(pool) == resource;
-    if (is_it && pool.share.by == config::ShareBy::kTime) {
-      return {.replicas = pool.share.replicas, .is_renamed = false};
+    if (is_it && HasReplicas(pool.share)) {
+      return {.replicas = pool.share.replicas,
+              .is_renamed = false,
+              .by_mps = pool.share.by == config::ShareBy::kMps};
     }
     if (is_it) {
       return {};
@@ -89,8 +100,10 @@ Sharing SharingOf(const config::NodeConfig& config, std::string_view resource) {
   // Another name of NVIDIA's for the same devices: nvidia.com/gpu.shared.
   const std::string renamed = fmt::format("{}.shared", resource);
   for (const config::Pool& pool : config.pools) {
-    if (pool.resource == renamed && pool.share.by == config::ShareBy::kTime) {
-      return {.replicas = pool.share.replicas, .is_renamed = true};
+    if (pool.resource == renamed && HasReplicas(pool.share)) {
+      return {.replicas = pool.share.replicas,
+              .is_renamed = true,
+              .by_mps = pool.share.by == config::ShareBy::kMps};
     }
   }
   return {};

@@ -69,12 +69,13 @@ bool Delivery::NeedsDriverFiles() const {
 
 AnswerCache::AnswerCache(const pools::Resource& resource, const device::Snapshot& snapshot,
                          std::shared_ptr<const inject::InjectionPlan> plan, Delivery delivery,
-                         share::SlicePaths slices)
+                         share::SlicePaths slices, mps::Paths mps)
     : resource_(resource.name),
       share_(resource.share),
       plan_(std::move(plan)),
       delivery_(std::move(delivery)),
-      slices_(std::move(slices)) {
+      slices_(std::move(slices)),
+      mps_(std::move(mps)) {
   const auto indices = IndicesOf(snapshot);
   const auto planned = PlannedByName(plan_.get());
   for (const pools::Slot& slot : resource.slots) {
@@ -84,7 +85,9 @@ AnswerCache::AnswerCache(const pools::Resource& resource, const device::Snapshot
                 .health = slot.health,
                 .planned = nullptr,
                 .is_split = IsSplit(snapshot, slot),
-                .slice = slot.memory ? slot.id : ""};
+                .slice = slot.memory ? slot.id : "",
+                .memory = slot.memory.value_or(Bytes{}),
+                .threads = slot.threads};
     if (const auto found = indices.find(slot.device_uuid); found != indices.end()) {
       entry.index = found->second;
     }
@@ -134,11 +137,21 @@ StatusOr<std::vector<const AnswerCache::Entry*>> AnswerCache::Slots(
 }
 
 Status AnswerCache::CheckMultiple(const std::vector<const Entry*>& slots) const {
-  if (slots.size() > share::kMostSlices && share_.by == config::ShareBy::kMemory) {
+  if (slots.size() > share::kMostSlices && config::LimitsMemory(share_)) {
     return InvalidArgument(
         "{}: {} slices requested, but a container can have {}: request larger "
         "slices, or fewer",
         resource_, slots.size(), share::kMostSlices);
+  }
+  if (share_.by == config::ShareBy::kMps && share_.multiple == config::MultipleSlots::kAllow) {
+    const auto other = std::ranges::find_if(
+        slots, [&](const Entry* slot) { return slot->device_uuid != slots.front()->device_uuid; });
+    if (other != slots.end()) {
+      return InvalidArgument(
+          "{}: {} slots requested, but those that are free are of {} and {}, and a program reaches "
+          "the MPS daemon of one device: request fewer",
+          resource_, slots.size(), slots.front()->device_uuid, (*other)->device_uuid);
+    }
   }
   if (slots.size() < 2 || share_.multiple == config::MultipleSlots::kAllow) {
     return OkStatus();
@@ -173,6 +186,7 @@ StatusOr<Answer> AnswerCache::For(std::span<const std::string> ids) const {
   AddNodes(devices, answer);
   AddMounts(answer);
   AddSlices(slots, answer);
+  AddMps(slots, answer);
   return answer;
 }
 
@@ -258,6 +272,25 @@ void AnswerCache::AddSlices(const std::vector<const Entry*>& slots, Answer& answ
     return;
   }
   for (share::SliceMount& mount : share::MountsOf(slices_, ids, share_.compute.is_set())) {
+    answer.mounts.push_back({.container_path = std::move(mount.container_path),
+                             .host_path = std::move(mount.host_path),
+                             .is_read_only = mount.is_read_only});
+  }
+}
+
+// All slots are of one device.
+void AnswerCache::AddMps(const std::vector<const Entry*>& slots, Answer& answer) const {
+  if (share_.by != config::ShareBy::kMps) {
+    return;
+  }
+  mps::Part part{.device_uuid = slots.front()->device_uuid};
+  for (const Entry* slot : slots) {
+    part.threads += slot->threads;
+    part.memory.count += slot->memory.count;
+  }
+  mps::Access access = mps::AccessTo(mps_, part);
+  answer.envs.merge(access.envs);
+  for (share::SliceMount& mount : access.mounts) {
     answer.mounts.push_back({.container_path = std::move(mount.container_path),
                              .host_path = std::move(mount.host_path),
                              .is_read_only = mount.is_read_only});

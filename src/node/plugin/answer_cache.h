@@ -11,6 +11,7 @@
 #include "src/container/inject/plan.h"
 #include "src/gpu/device/snapshot.h"
 #include "src/node/config/node_config.h"
+#include "src/node/mps/paths.h"
 #include "src/node/plugin/answer.h"
 #include "src/node/pools/assignment.h"
 #include "src/node/share/slice_paths.h"
@@ -36,11 +37,11 @@ struct Delivery {
 class AnswerCache {
  public:
   // `plan` has the driver's parts (inject/plan.h); it may be null if `delivery` only needs names
-  // (CDI, environment). `slices` is where the parts of memory limits are; not needed for resources
-  // without slices.
+  // (CDI, environment). `slices` is where the parts of memory limits are, `mps` where those of MPS
+  // are; not needed for resources without slices, or without MPS.
   AnswerCache(const pools::Resource& resource, const device::Snapshot& snapshot,
               std::shared_ptr<const inject::InjectionPlan> plan, Delivery delivery,
-              share::SlicePaths slices = {});
+              share::SlicePaths slices = {}, mps::Paths mps = {});
 
   // The answer for the slots `ids`, in any order; equal sets of ids give equal answers. Errors:
   // InvalidArgument (no ids, an id that the resource does not have, or several slots, or several of
@@ -57,6 +58,8 @@ class AnswerCache {
     const inject::PlannedDevice* planned = nullptr;  // into plan_; null: has no node
     bool is_split = false;                           // a whole GPU in MIG mode
     std::string slice;                               // the slot's id if it is a memory slice
+    Bytes memory{};                                  // of a memory slice
+    unsigned threads = 0;                            // 0: not shared by MPS
   };
 
   bool Uses(config::DeviceListStrategy strategy) const {
@@ -71,12 +74,14 @@ class AnswerCache {
   void AddNodes(const std::vector<const Entry*>& devices, Answer& answer) const;
   void AddMounts(Answer& answer) const;
   void AddSlices(const std::vector<const Entry*>& slots, Answer& answer) const;
+  void AddMps(const std::vector<const Entry*>& slots, Answer& answer) const;
 
   std::string resource_;
   config::Share share_;
   std::shared_ptr<const inject::InjectionPlan> plan_;
   Delivery delivery_;
   share::SlicePaths slices_;
+  mps::Paths mps_;
   std::map<std::string, Entry, std::less<>> entries_;  // by slot id
 };
 

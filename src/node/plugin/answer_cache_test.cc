@@ -158,6 +158,50 @@ TEST(AnswerCacheTest, RefusesSeveralSlotsWhereThePoolSaysSo) {
   EXPECT_OK(cache.For(std::vector<std::string>{fmt::format("{}::0", kFirst)}).status());
 }
 
+pools::Resource MpsResource(config::MultipleSlots multiple) {
+  pools::Resource resource = Resource(4);
+  resource.share = {.by = config::ShareBy::kMps, .replicas = 4, .multiple = multiple};
+  for (pools::Slot& slot : resource.slots) {
+    slot.memory = GibiBytes(4);
+    slot.threads = 25;
+  }
+  return resource;
+}
+
+TEST(AnswerCacheTest, AnMpsSlotComesWithTheWayToItsDaemon) {
+  Delivery delivery;
+  delivery.strategies = {DeviceListStrategy::kCdiCri};
+  const AnswerCache cache(MpsResource(config::MultipleSlots::kRefuse), TwoGpus(), Plan(), delivery,
+                          {.folder = "/share"}, {.folder = "/run/kgpu/mps"});
+  const auto answer = cache.For(std::vector<std::string>{fmt::format("{}::2", kSecond)});
+  ASSERT_OK(answer);
+  EXPECT_THAT(answer->envs,
+              UnorderedElementsAre(Pair("NVIDIA_VISIBLE_DEVICES", "void"),
+                                   Pair("CUDA_MPS_PIPE_DIRECTORY", "/usr/lib/kgpu/mps"),
+                                   Pair("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "25"),
+                                   Pair("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=4096M")));
+  const AnswerMount pipe{"/usr/lib/kgpu/mps", fmt::format("/run/kgpu/mps/{}/pipe", kSecond), false};
+  EXPECT_THAT(answer->mounts, ::testing::Contains(pipe));
+  EXPECT_THAT(answer->mounts, ::testing::Contains(AnswerMount{"/dev/shm", "/dev/shm", false}));
+  EXPECT_THAT(answer->mounts, ::testing::Contains(::testing::Field(&AnswerMount::container_path,
+                                                                   "/etc/ld.so.preload")))
+      << "the limit of the whole container";
+}
+
+TEST(AnswerCacheTest, MpsSlotsOfOneDeviceAddUpAndOthersAreRefused) {
+  Delivery delivery;
+  delivery.strategies = {DeviceListStrategy::kCdiCri};
+  const AnswerCache cache(MpsResource(config::MultipleSlots::kAllow), TwoGpus(), Plan(), delivery);
+  const auto answer = cache.For(
+      std::vector<std::string>{fmt::format("{}::0", kFirst), fmt::format("{}::1", kFirst)});
+  ASSERT_OK(answer);
+  EXPECT_EQ(answer->envs.at("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"), "50");
+  EXPECT_EQ(answer->envs.at("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"), "0=8192M");
+  EXPECT_THAT(cache.For(std::vector<std::string>{fmt::format("{}::0", kFirst),
+                                                 fmt::format("{}::1", kSecond)}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("the MPS daemon of one device")));
+}
+
 TEST(AnswerCacheTest, RefusesWhatItDoesNotHave) {
   const AnswerCache cache = Cache({DeviceListStrategy::kCdiCri});
   EXPECT_THAT(cache.For(std::vector<std::string>{"GPU-x"}),

@@ -57,7 +57,7 @@ class Naming {
   // A pool's resource exists even without a device: the kubelet then reports 0.
   void AddKnownResources(size_t index) {
     const config::Pool& pool = config_.pools[index];
-    if (pool.share.by == config::ShareBy::kMemory) {
+    if (config::IsNamedBySize(pool.share)) {
       for (const config::SliceSize& size : config::SizesOf(pool.share)) {
         AddKnown(config::ResourceOfSize(config::ResourceOf(pool), config::NameOf(size)), index,
                  config::SlotShare(pool.share, size));
@@ -110,7 +110,7 @@ class Naming {
     const config::Pool& pool = config_.pools[claim.pool];
     const bool is_mixed = StrategyOf(config_, claim.pool) == config::MigStrategy::kMixed;
     // Slices have the name of their size, whatever they are cut from.
-    const bool is_cut = pool.share.by == config::ShareBy::kMemory;
+    const bool is_cut = config::IsNamedBySize(pool.share);
     const bool is_by_profile =
         claim.is_by_strategy && !config::MakesMigLayout(pool) ? is_mixed : pool.resource.empty();
     if (!is_cut && claim.device.mig != nullptr && is_by_profile) {
@@ -127,6 +127,12 @@ class Naming {
         claim.device.uuid().starts_with("MIG-GPU-")) {
       return fmt::format("{}: memory slices of MIG devices need a driver from 470 on",
                          PoolName(config_, claim.pool));
+    }
+    if (const Status status = config_.pools[claim.pool].share.by == config::ShareBy::kMps
+                                  ? CheckMps(claim.device)
+                                  : OkStatus();
+        !status.ok()) {
+      return fmt::format("{}: {}", PoolName(config_, claim.pool), Message(status));
     }
     if (config_.pools[claim.pool].share.compute.is_set() && claim.device.mig != nullptr) {
       return fmt::format(
@@ -218,6 +224,7 @@ class Naming {
               .health = HealthOf(gpu, device.mig),
               .numa_node = gpu.numa_node,
               .memory = cut.memory,
+              .threads = cut.threads,
               .compute = cut.compute};
     for (unsigned replica = first; replica < first + cut.slots; ++replica) {
       if (is_shared) {

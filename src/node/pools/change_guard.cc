@@ -24,7 +24,8 @@ ChangeGuard::Shapes ShapesOf(const Assignment& assignment) {
       auto& [card, text] = texts[slot.device_uuid];
       card = slot.gpu.str();
       text +=
-          fmt::format("{} {} {}\n", resource.name, slot.id, slot.memory ? slot.memory->count : 0);
+          fmt::format("{} {} {}{}\n", resource.name, slot.id, slot.memory ? slot.memory->count : 0,
+                      slot.threads == 0 ? "" : fmt::format(" mps {}", slot.threads));
       // Containers have mapped the gates of their shares.
       text += slot.compute != 0 ? fmt::format("compute {}\n", slot.compute) : "";
     }

@@ -88,6 +88,20 @@ TEST_F(ChangeGuardTest, IdleDevicesChangeAndBusyOnesWait) {
   EXPECT_FALSE(IsWaiting());
 }
 
+TEST_F(ChangeGuardTest, TheSameSlicesByMpsAreAnotherThing) {
+  device::Snapshot snapshot = TestNode(2);
+  for (device::Gpu& gpu : snapshot.gpus) {
+    gpu.usable_memory = GibiBytes(80);
+  }
+  const std::string memory = "pools:\n- devices: all\n  share: {by: memory, size: 20Gi}\n";
+  const std::string mps = "pools:\n- devices: all\n  share: {by: mps, size: 20Gi}\n";
+  Apply(memory, snapshot);
+  busy_ = {first_};
+  EXPECT_THAT(ReasonFor(Apply(mps, snapshot), first_), HasSubstr("pod a/b holds it"));
+  busy_.clear();
+  EXPECT_EQ(SlotIds(Apply(mps, snapshot), "nvidia.com/gpu-20gi").size(), 8U);
+}
+
 TEST_F(ChangeGuardTest, GoingBackNeedsNoWait) {
   Apply(kWhole);
   busy_ = {first_, second_};

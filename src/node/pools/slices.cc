@@ -10,6 +10,8 @@ namespace {
 using config::ShareBy;
 using config::SliceSize;
 
+constexpr unsigned kAllThreads = 100;  // percent
+
 // A limit in whole MiB, so that no part of a device is handed out twice by rounding.
 Bytes LimitOf(const SliceSize& size, Bytes usable) {
   const uint64_t bytes = size.parts == 0 ? size.bytes.count : usable.count / size.parts;
@@ -108,7 +110,51 @@ StatusOr<std::vector<Cut>> LayoutCuts(const config::Share& share, Bytes usable) 
   return cuts;
 }
 
+// The threads of each cut of a device that is shared by MPS, and the limit on its slots.
+StatusOr<std::vector<Cut>> WithThreads(std::vector<Cut> cuts, Bytes usable) {
+  unsigned slots = 0;
+  for (Cut& cut : cuts) {
+    const uint64_t part = cut.share.size && cut.share.size->parts != 0
+                              ? kAllThreads / cut.share.size->parts
+                              : cut.memory.value_or(Bytes{}).count * kAllThreads / usable.count;
+    cut.threads = cut.share.threads.value_or(static_cast<unsigned>(std::max<uint64_t>(part, 1)));
+    slots += cut.slots;
+  }
+  if (slots > config::kMaxMpsClients) {
+    return FailedPrecondition(
+        "it has {} slots, but an MPS server takes {} programs: set larger slices", slots,
+        config::kMaxMpsClients);
+  }
+  return cuts;
+}
+
+// Equal parts: those of a size, but without it in the resource's name.
+StatusOr<std::vector<Cut>> ReplicaCuts(const config::Share& share, Bytes usable) {
+  ASSIGN_OR_RETURN(std::vector<Cut> cuts, EqualCuts(share, {.parts = share.replicas}, usable));
+  ASSIGN_OR_RETURN(cuts, WithThreads(std::move(cuts), usable));
+  cuts.front().share = share;
+  return cuts;
+}
+
 }  // namespace
+
+Status CheckMps(const Device& device) {
+  const auto& mode = device.gpu->mig_mode;
+  if (device.mig != nullptr || (mode && mode->is_enabled)) {
+    return FailedPrecondition(
+        "MIG devices are not shared by MPS here: set share.by: memory or time, or disable MIG "
+        "mode");
+  }
+  constexpr int kVolta = 7;
+  const auto& compute = device.gpu->compute;
+  if (compute && compute->major < kVolta) {
+    return FailedPrecondition(
+        "its compute capability is {}.{}, and MPS limits memory and threads from 7.0 (Volta) on: "
+        "set share.by: memory or time",
+        compute->major, compute->minor);
+  }
+  return OkStatus();
+}
 
 std::optional<Bytes> UsableMemory(const Device& device) {
   const std::optional<Bytes> usable =
@@ -122,7 +168,7 @@ StatusOr<std::vector<Cut>> CutsOf(const config::Share& share, std::optional<Byte
   if (share.by == ShareBy::kMig) {
     return std::vector<Cut>{{.share = config::Share(), .slots = 1}};  // MIG devices as any others
   }
-  if (share.by != ShareBy::kMemory) {
+  if (!config::LimitsMemory(share)) {
     return std::vector<Cut>{
         {.share = share, .slots = share.by == ShareBy::kTime ? share.replicas : 1}};
   }
@@ -130,15 +176,21 @@ StatusOr<std::vector<Cut>> CutsOf(const config::Share& share, std::optional<Byte
     return FailedPrecondition(
         "the driver does not report its memory, so it cannot be divided: set share.by: time");
   }
+  if (share.by == ShareBy::kMps && share.replicas > 1) {
+    return ReplicaCuts(share, *usable);
+  }
   ASSIGN_OR_RETURN(std::vector<Cut> cuts, share.size ? EqualCuts(share, *share.size, *usable)
                                                      : LayoutCuts(share, *usable));
+  if (share.by == ShareBy::kMps) {
+    return WithThreads(std::move(cuts), *usable);
+  }
   RETURN_IF_ERROR(CheckCompute(share, cuts));
   return cuts;
 }
 
 std::string WasteNote(const config::Share& share, std::string_view name,
                       std::optional<Bytes> usable) {
-  if (share.by != ShareBy::kMemory || !share.size || share.size->bytes.count == 0 || !usable ||
+  if (!config::LimitsMemory(share) || !share.size || share.size->bytes.count == 0 || !usable ||
       share.size->bytes > *usable) {
     return "";
   }

@@ -19,6 +19,8 @@ struct Cut {
   config::Share share;            // of the slots: with one size if they are memory slices
   unsigned slots = 1;             // 1 or more
   std::optional<Bytes> memory{};  // of each slot; nothing: it is not limited
+  // Percent of the device's threads that each program of a slot may use; 0: not shared by MPS.
+  unsigned threads = 0;
   unsigned compute = 0;           // percent of the device's time for each slot; 0: no share
 };
 
@@ -31,6 +33,11 @@ std::optional<Bytes> UsableMemory(const Device& device);
 // or too small for one slice or for the layout, or there is less time than the slots' shares), with
 // the amounts and the fix.
 StatusOr<std::vector<Cut>> CutsOf(const config::Share& share, std::optional<Bytes> usable);
+
+// Whether the device can be shared by MPS. Errors: FailedPrecondition (MIG devices, GPUs older than
+// Volta), with the fix. Source: NVIDIA's MPS documentation, "Volta MPS" (limits on memory and
+// threads, several users).
+Status CheckMps(const Device& device);
 
 // For people: how much of a device equal slices leave unused, if another one almost fits; empty:
 // they use it well. `name` is what they are cut from.

@@ -97,6 +97,69 @@ TEST(SlicesTest, NeverMoreThanTheDeviceHas) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("does not report its memory")));
 }
 
+config::Share ByMps(unsigned replicas, std::optional<SliceSize> size = {},
+                    std::vector<SliceSize> layout = {}) {
+  config::Share share = ByMemory(size, std::move(layout));
+  share.by = config::ShareBy::kMps;
+  share.replicas = replicas;
+  return share;
+}
+
+TEST(MpsSlicesTest, ReplicasAreEqualPartsOfMemoryAndThreads) {
+  const auto cuts = CutsOf(ByMps(4), kUsable);
+  ASSERT_OK(cuts);
+  ASSERT_EQ(cuts->size(), 1U);
+  EXPECT_EQ(cuts->front().slots, 4U);
+  EXPECT_EQ(cuts->front().threads, 25U);
+  EXPECT_EQ(cuts->front().memory, MebiBytes((kUsable.count / 4) >> 20));
+  EXPECT_EQ(cuts->front().share, ByMps(4)) << "without a size, which would be in its name";
+}
+
+TEST(MpsSlicesTest, UnequalSharesHaveTheThreadsOfTheirMemory) {
+  const auto cuts = CutsOf(ByMps(1, {}, {Gibi(40), Gibi(20), {.parts = 8}}), kUsable);
+  ASSERT_OK(cuts);
+  ASSERT_EQ(cuts->size(), 3U);
+  EXPECT_EQ((*cuts)[0].threads, 50U);
+  EXPECT_EQ((*cuts)[1].threads, 25U);
+  EXPECT_EQ((*cuts)[2].threads, 12U);
+  config::Share fixed = ByMps(1, Gibi(2));
+  fixed.threads = 100;
+  EXPECT_EQ(CutsOf(fixed, kUsable)->front().threads, 100U);
+  EXPECT_EQ(CutsOf(ByMps(1, SliceSize{.bytes = MebiBytes(512)}, {}), GibiBytes(8))->front().threads,
+            6U);
+}
+
+TEST(MpsSlicesTest, NoMoreSlotsThanAServerTakesPrograms) {
+  EXPECT_EQ(CutsOf(ByMps(48), kUsable)->front().threads, 2U);
+  EXPECT_THAT(CutsOf(ByMps(1, Gibi(1)), kUsable),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("79 slots, but an MPS server takes 48 programs")));
+}
+
+TEST(MpsSlicesTest, OnlyFromVoltaOnAndNotInMigMode) {
+  device::Snapshot snapshot = TestNode(4);
+  for (device::Gpu& gpu : snapshot.gpus) {
+    gpu.usable_memory = kUsable;
+  }
+  snapshot.gpus[0].compute = device::ComputeCapability{.major = 6, .minor = 1};
+  snapshot.gpus[1].compute = device::ComputeCapability{.major = 7, .minor = 0};
+  AddTestMig(snapshot, 3, {"1g.10gb"});
+  const Assignment assignment = AssignDevices(
+      snapshot,
+      TestConfig("migStrategy: mixed\npools:\n- devices: all\n  share: {by: mps, replicas: 2}\n"));
+  EXPECT_THAT(
+      ReasonFor(assignment, TestGpuName(0)),
+      HasSubstr("its compute capability is 6.1, and MPS limits memory and threads from 7.0"));
+  EXPECT_THAT(ReasonFor(assignment, TestMigName(3, 0)), HasSubstr("are not shared by MPS"));
+  EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"),
+              ElementsAre(TestGpuName(1) + "::0", TestGpuName(1) + "::1", TestGpuName(2) + "::0",
+                          TestGpuName(2) + "::1"));
+  const Assignment whole = AssignDevices(
+      snapshot,
+      TestConfig("migStrategy: none\npools:\n- devices: all\n  share: {by: mps, replicas: 2}\n"));
+  EXPECT_THAT(ReasonFor(whole, TestGpuName(3)), HasSubstr("disable MIG mode"));
+}
+
 // One GPU of 80 GiB of which 79.4 are usable.
 device::Snapshot Node(unsigned gpus) {
   device::Snapshot snapshot = TestNode(gpus);

@@ -51,6 +51,8 @@ class ChildProcess {
   // Sends SIGKILL to the child and everything it started, except what left its process group. Only
   // for a child that leads a group, and before it is reaped: afterwards its number may be reused.
   Status KillGroup();
+  // Lets the child run on when this is destroyed. The new owner of the pidfd reaps it.
+  UniqueFd Release() { return std::move(pidfd_); }
   // Reaps without waiting: the exit state, or nothing while the child runs.
   std::optional<ExitState> TryReap();
 

@@ -1,0 +1,131 @@
+#include "src/agent/mps_sharing.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "src/agent/lend_rules.h"
+#include "src/node/mps/find_program.h"
+#include "src/platform/base/log.h"
+
+namespace kgpu::agent {
+namespace {
+
+struct MpsEventText {
+  std::string_view reason;
+  std::string_view what;    // has happened
+  std::string_view effect;  // on programs
+};
+
+MpsEventText TextOf(mps::DaemonEvent event) {
+  switch (event) {
+    case mps::DaemonEvent::kEnded:
+      return {.reason = "MPSDaemonEnded",
+              .what = "its MPS daemon has ended, and is started again",
+              .effect = "programs that were using it have lost it: restart them"};
+    case mps::DaemonEvent::kHung:
+      return {.reason = "MPSDaemonHung",
+              .what = "its MPS daemon did not answer, and is replaced",
+              .effect = "programs that were using it have lost it: restart them"};
+    case mps::DaemonEvent::kFaulted:
+      return {.reason = "MPSFault",
+              .what =
+                  "a fault of one program has ended the work of all programs on it; the driver "
+                  "does not say which",
+              .effect =
+                  "no program can start on it until all that were using it have ended: "
+                  "restart them"};
+  }
+  return {};
+}
+
+kube::Event EventAbout(std::string_view device, mps::DaemonEvent event,
+                       kube::ObjectReference regarding) {
+  const MpsEventText text = TextOf(event);
+  return {.is_warning = true,
+          .reason = std::string(text.reason),
+          .action = "Supervising",
+          .note = fmt::format("{}: {}; {}", device, text.what, text.effect),
+          .regarding = std::move(regarding),
+          .subject = std::string(device)};
+}
+
+}  // namespace
+
+std::vector<kube::Event> MpsEvents(std::string_view device, mps::DaemonEvent event,
+                                   const pods::PodMap& pods, const std::string& node_name) {
+  std::vector<kube::Event> events;
+  if (!node_name.empty()) {
+    events.push_back(
+        EventAbout(device, event, {.api_version = "v1", .kind = "Node", .name = node_name}));
+  }
+  std::set<std::tuple<std::string, std::string, std::string>> told;
+  for (const pods::Container& user : pods::UsersOf(pods, device)) {
+    if (told.emplace(user.pod_namespace, user.pod, user.pod_uid).second) {
+      events.push_back(EventAbout(device, event,
+                                  {.api_version = "v1",
+                                   .kind = "Pod",
+                                   .space = user.pod_namespace,
+                                   .name = user.pod,
+                                   .uid = user.pod_uid}));
+    }
+  }
+  return events;
+}
+
+MpsSharing::MpsSharing(EventLoop& loop, const host::DriverRoot& root, MpsSharingOptions options,
+                       Sources sources)
+    : options_(std::move(options)),
+      sources_(std::move(sources)),
+      daemons_(loop,
+               {.folder = options_.folder,
+                .cgroup = options_.cgroup,
+                .has_selinux = options_.has_selinux,
+                .find_program =
+                    [this, &root] {
+                      return mps::FindControlProgram(root.driver, options_.folder + "/lib");
+                    }},
+               {.obstacle =
+                    [this](const std::string& device, SteadyTime since) {
+                      const pods::PodMapPtr pods = sources_.pods();
+                      return PodObstacleTo(device, since,
+                                           {.pods = *pods, .list = sources_.pod_list()});
+                    },
+                .look_at_pods = sources_.look_at_pods,
+                .changed = sources_.again,
+                .happened = [this](const std::string& device,
+                                   mps::DaemonEvent event) { OnHappened(device, event); }}) {
+  constexpr mode_t kForAll = 01777;
+  const std::string shared(mps::kSharedMemory);
+  if (options_.owns_shared_memory && chmod(shared.c_str(), kForAll) != 0) {
+    KGPU_LOG(kError, "MPS only for programs of root", {"folder", shared},
+             {"problem", Message(ErrnoStatus(errno, "chmod"))});
+  }
+}
+
+void MpsSharing::Apply(pools::Assignment& fresh, const pools::Assignment& held,
+                       const device::Driver& driver) {
+  // While the driver is silent, nothing is known about devices: their daemons stay.
+  if (driver.state == device::DriverState::kReady) {
+    const bool serves_all_users = mps::ServesAllUsers(driver.version);
+    auto wanted = mps::SettingsOf(held, serves_all_users);
+    wanted.merge(mps::SettingsOf(fresh, serves_all_users));
+    daemons_.Set(wanted);
+  }
+  daemons_.UpdateHealth(fresh);
+}
+
+void MpsSharing::OnHappened(const std::string& device, mps::DaemonEvent event) {
+  const MpsEventText text = TextOf(event);
+  KGPU_LOG(kError, "MPS trouble", {"device", device}, {"what", text.what});
+  const pods::PodMapPtr pods = sources_.pods();
+  for (kube::Event& about : MpsEvents(device, event, *pods, options_.node_name)) {
+    sources_.notify(std::move(about));
+  }
+}
+
+}  // namespace kgpu::agent

@@ -1,0 +1,65 @@
+// Devices that are shared by MPS: their daemons follow the assignment, their slots are healthy
+// while the daemon works, and pods learn when it did not.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/host/inspect/driver_root.h"
+#include "src/kube/api/event_recorder.h"
+#include "src/node/mps/daemons.h"
+#include "src/node/mps/paths.h"
+#include "src/node/pods/pod_map.h"
+#include "src/node/pods/watch.h"
+#include "src/node/pools/assignment.h"
+#include "src/platform/base/event_loop.h"
+
+namespace kgpu::agent {
+
+struct MpsSharingOptions {
+  std::string folder;  // of the daemons, by this process's path
+  mps::Paths paths{};  // as container engines call them
+  bool has_selinux = false;
+  bool owns_shared_memory = false;  // the agent's /dev/shm is for MPS alone
+  std::string cgroup{};             // for the daemons, by this process's path; empty: the agent's
+  std::string node_name{};          // empty: no events about the node
+};
+
+// One for the node, unless its name is empty, and one for each pod that has a slot of the device.
+std::vector<kube::Event> MpsEvents(std::string_view device, mps::DaemonEvent event,
+                                   const pods::PodMap& pods, const std::string& node_name);
+
+// Lives on the loop's thread.
+class MpsSharing {
+ public:
+  struct Sources {
+    std::function<pods::PodMapPtr()> pods;
+    std::function<pods::ListState()> pod_list;
+    std::function<void()> look_at_pods;
+    std::function<void(kube::Event)> notify;
+    std::function<void()> again;  // assigns the devices again
+  };
+
+  // `loop` and `root` must outlive it.
+  MpsSharing(EventLoop& loop, const host::DriverRoot& root, MpsSharingOptions options,
+             Sources sources);
+
+  // Starts and ends daemons, and marks slots whose daemon does not work. `held` are slots of
+  // devices that change once nobody uses them: their daemons stay.
+  void Apply(pools::Assignment& fresh, const pools::Assignment& held, const device::Driver& driver);
+  void UpdateHealth(pools::Assignment& assignment) const { daemons_.UpdateHealth(assignment); }
+  const mps::Paths& paths() const { return options_.paths; }
+  // For people, by device.
+  std::vector<std::string> problems() const { return daemons_.problems(); }
+
+ private:
+  void OnHappened(const std::string& device, mps::DaemonEvent event);
+
+  const MpsSharingOptions options_;
+  const Sources sources_;
+  mps::Daemons daemons_;
+};
+
+}  // namespace kgpu::agent

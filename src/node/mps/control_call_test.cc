@@ -1,0 +1,83 @@
+#include "src/node/mps/control_call.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "testing/fake_loop.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::mps {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::chrono::seconds kPatience{20};
+
+class ControlCallTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<ControlCall> Start(const std::string& script, std::string commands = "") {
+    auto call = ControlCall::Start(loop_,
+                                   {.argv = {"/bin/sh", "-c", script},
+                                    .environment = {"PATH=/usr/bin:/bin"},
+                                    .commands = std::move(commands)},
+                                   [this](StatusOr<std::string> result) { result_ = result; });
+    EXPECT_OK(call.status());
+    return call.ok() ? *std::move(call) : nullptr;
+  }
+
+  FakeLoop loop_;
+  std::optional<StatusOr<std::string>> result_;
+};
+
+TEST_F(ControlCallTest, PassesCommandsAndReturnsTheAnswer) {
+  const auto call = Start("while read line; do echo \"<$line>\"; done", "one\ntwo\n");
+  EXPECT_FALSE(result_);
+  ASSERT_TRUE(loop_.WaitForDescriptor(kPatience));
+  ASSERT_TRUE(result_);
+  ASSERT_OK(*result_);
+  EXPECT_EQ(**result_, "<one>\n<two>\n");
+  EXPECT_EQ(loop_.timers(), 0U);
+  EXPECT_EQ(loop_.watches(), 0U);
+}
+
+TEST_F(ControlCallTest, AFailureSaysWhatWasPrinted) {
+  const auto call = Start("echo no daemon >&2; exit 1");
+  ASSERT_TRUE(loop_.WaitForDescriptor(kPatience));
+  ASSERT_TRUE(result_);
+  EXPECT_THAT(*result_, StatusIs(StatusCode::kUnavailable, HasSubstr("exit code 1: no daemon")));
+}
+
+TEST_F(ControlCallTest, AProgramThatHangsIsKilled) {
+  const auto call = Start("exec sleep 1000");
+  loop_.Advance(std::chrono::seconds(5));
+  ASSERT_TRUE(loop_.WaitForDescriptor(kPatience));
+  ASSERT_TRUE(result_);
+  EXPECT_THAT(*result_, StatusIs(StatusCode::kDeadlineExceeded));
+  EXPECT_EQ(loop_.timers(), 0U);
+}
+
+TEST_F(ControlCallTest, WhatTheProgramStartedIsNotWaitedFor) {
+  const auto call = Start("sleep 30 & echo done");
+  ASSERT_TRUE(loop_.WaitForDescriptor(kPatience));
+  ASSERT_TRUE(result_);
+  ASSERT_OK(*result_);
+  EXPECT_EQ(**result_, "done\n");
+}
+
+TEST_F(ControlCallTest, TooManyCommandsAreAnError) {
+  EXPECT_THAT(ControlCall::Start(loop_,
+                                 {.argv = {"/bin/true"},
+                                  .environment = {},
+                                  .commands = std::string(kMostCommands + 1, 'x')},
+                                 [](const StatusOr<std::string>&) {}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("fit into a pipe")));
+  EXPECT_THAT(ControlCall::Start(
+                  loop_, {.argv = {"/proc/no-such-program"}, .environment = {}, .commands = ""},
+                  [](const StatusOr<std::string>&) {}),
+              StatusIs(StatusCode::kNotFound));
+}
+
+}  // namespace
+}  // namespace kgpu::mps

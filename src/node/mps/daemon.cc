@@ -1,0 +1,398 @@
+#include "src/node/mps/daemon.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "src/node/mps/daemon_files.h"
+#include "src/node/mps/paths.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/unique_fd.h"
+
+namespace kgpu::mps {
+namespace {
+
+// From its start to its first answer.
+constexpr std::chrono::seconds kAnswerLimit{15};
+constexpr std::chrono::milliseconds kAnswerPoll{100};
+constexpr std::chrono::milliseconds kCallLimit{5'000};
+// A death is noticed at once; this is for a daemon that hangs, and for faults of programs. Without
+// a server there are no programs.
+constexpr std::chrono::seconds kCheckInUse{10};
+constexpr std::chrono::seconds kCheckIdle{30};
+constexpr std::chrono::seconds kCheckSoon{5};
+constexpr unsigned kMissesBeforeKill = 2;
+constexpr std::chrono::seconds kQuitLimit{10};
+constexpr std::chrono::seconds kFirstWait{1};
+constexpr std::chrono::seconds kLongestWait{60};
+// After this long without trouble, the next failure is the first again.
+constexpr std::chrono::minutes kCalm{5};
+constexpr std::string_view kStartingText = "its MPS daemon is starting";
+
+std::chrono::seconds WaitAfter(unsigned failures) {
+  constexpr unsigned kMostDoublings = 6;
+  const unsigned doublings = std::min(failures, kMostDoublings);
+  return std::min(kLongestWait, kFirstWait * (1U << doublings));
+}
+
+}  // namespace
+
+Daemon::Daemon(EventLoop& loop, Options options, const Settings& settings, Actions actions)
+    : loop_(loop), options_(std::move(options)), settings_(settings), actions_(std::move(actions)) {
+  if (!TakeEarlier()) {
+    state_ = DaemonState::kStarting;
+    problem_ = kStartingText;
+    SetTimer(std::chrono::nanoseconds(0), [this] { Begin(); });
+  }
+}
+
+Daemon::~Daemon() {
+  loop_.CancelTimer(timer_);
+  loop_.CancelTimer(report_timer_);
+  Unwatch();
+}
+
+// By its record; or by the daemon's own file, where the agent was killed before it wrote one.
+bool Daemon::TakeEarlier() {
+  if (std::optional<Found> found = FindByRecord(options_.folder)) {
+    has_other_settings_ = found->settings != settings_;
+    process_ = std::move(found->process);
+  } else if (auto stray = FindByPidFile(options_.folder)) {
+    has_other_settings_ = true;
+    process_ = std::move(stray);
+  } else {
+    return false;
+  }
+  is_killed_ = false;
+  WatchProcess();
+  CheckEarlier();
+  return true;
+}
+
+void Daemon::CheckEarlier() {
+  if (has_other_settings_) {
+    SetState(DaemonState::kStarting, std::string(kStartingText));
+    Quit();
+    return;
+  }
+  Ask(std::string(kStateCommands), kCallLimit, [this](const StatusOr<std::string>& answer) {
+    const StatusOr<ControlState> state =
+        answer.ok() ? ParseControlState(*answer) : StatusOr<ControlState>(answer.status());
+    if (state.ok()) {
+      KGPU_LOG(kInfo, "MPS daemon found", {"device", options_.device_uuid},
+               {"pid", process_ ? process_->pid() : 0});
+      Serve(*state);
+    } else {
+      actions_.happened(DaemonEvent::kHung);
+      Replace(fmt::format("its MPS daemon is replaced: {}", Message(state.status())));
+    }
+  });
+}
+
+void Daemon::Begin() {
+  if (TakeEarlier()) {
+    return;
+  }
+  if (const Status status = Spawn(); !status.ok()) {
+    WaitAgain(std::string(Message(status)));
+    return;
+  }
+  SetState(DaemonState::kStarting, std::string(kStartingText));
+  answer_deadline_ = loop_.clock().Now() + kAnswerLimit;
+  SetTimer(kAnswerPoll, [this] { AskUntilItAnswers(); });
+}
+
+Status Daemon::Spawn() {
+  RETURN_IF_ERROR(MakeFolders(options_.folder, options_.has_selinux));
+  ASSIGN_OR_RETURN(program_, options_.find_program());
+  std::vector<std::string> argv = {program_->path, "-f"};
+  if (settings_.serves_all_users) {
+    argv.emplace_back("-multiuser-server");
+  }
+  std::vector<std::string> environment = program_->environment;
+  environment.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}", options_.device_uuid));
+  environment.push_back(fmt::format("CUDA_MPS_PIPE_DIRECTORY={}/{}", options_.folder, kPipeFolder));
+  environment.push_back(fmt::format("CUDA_MPS_LOG_DIRECTORY={}/{}", options_.folder, kLogFolder));
+  // Our own streams may end before the daemon does.
+  const UniqueFd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!nothing.is_valid()) {
+    return ErrnoStatus(errno, "open /dev/null");
+  }
+  ASSIGN_OR_RETURN(LastingProcess process,
+                   LastingProcess::Spawn({.argv = std::move(argv),
+                                          .environment = std::move(environment),
+                                          .fds = {{nothing.get(), STDERR_FILENO}}}));
+  process_ = std::move(process);
+  is_killed_ = false;
+  WatchProcess();
+  if (const Status moved = MoveToCgroup(options_.cgroup, process_->pid()); !moved.ok()) {
+    KGPU_LOG(kWarning, "MPS daemon ends with the agent's pod", {"problem", Message(moved)});
+  }
+  const Record record{.pid = static_cast<uint32_t>(process_->pid()),
+                      .start_time = process_->start_time(),
+                      .settings = settings_};
+  const Status written = WriteRecord(options_.folder, record);
+  if (!written.ok()) {
+    // The next agent would not find it.
+    (void)process_->Kill();
+    is_killed_ = true;
+  }
+  return written;
+}
+
+void Daemon::AskUntilItAnswers() {
+  Ask(SettingCommands(settings_) + std::string(kStateCommands), kCallLimit,
+      [this](const StatusOr<std::string>& answer) {
+        const StatusOr<ControlState> state =
+            answer.ok() ? ParseControlState(*answer) : StatusOr<ControlState>(answer.status());
+        if (state.ok() && state->threads <= settings_.threads) {
+          Serve(*state);
+        } else if (loop_.clock().Now() < answer_deadline_) {
+          SetTimer(kAnswerPoll, [this] { AskUntilItAnswers(); });
+        } else {
+          Replace(state.ok() ? "its MPS daemon does not take the limit on threads"
+                             : std::string(Message(state.status())));
+        }
+      });
+}
+
+void Daemon::Serve(const ControlState& state) {
+  misses_ = 0;
+  ready_since_ = loop_.clock().Now();
+  SetState(DaemonState::kReady, "");
+  CheckServers(state);
+}
+
+void Daemon::Check() {
+  ShortenLogs(options_.folder);
+  Ask(std::string(kStateCommands), kCallLimit, [this](const StatusOr<std::string>& answer) {
+    const StatusOr<ControlState> state =
+        answer.ok() ? ParseControlState(*answer) : StatusOr<ControlState>(answer.status());
+    if (!state.ok()) {
+      OnCheckFailed(state.status());
+      return;
+    }
+    misses_ = 0;
+    if (loop_.clock().Now() - ready_since_ > kCalm) {
+      failures_ = 0;
+      logged_.clear();
+    }
+    CheckServers(*state);
+  });
+}
+
+// Servers must not outlive their daemon: the next one could not use the device, or there would be
+// two.
+void Daemon::CheckServers(const ControlState& state) {
+  servers_.clear();
+  std::string commands;
+  for (const uint32_t pid : state.servers) {
+    if (auto server = FindOfMps(static_cast<pid_t>(pid), options_.folder)) {
+      servers_.push_back(*std::move(server));
+    }
+    commands += fmt::format("get_server_status {}\n", pid);
+  }
+  if (commands.empty()) {
+    SetState(DaemonState::kReady, "");
+    SetTimer(kCheckIdle, [this] { Check(); });
+    return;
+  }
+  Ask(std::move(commands), kCallLimit, [this](const StatusOr<std::string>& answer) {
+    if (!answer.ok()) {
+      OnCheckFailed(answer.status());
+      return;
+    }
+    const bool is_faulted = IsFaulted(*answer);
+    if (is_faulted && state_ != DaemonState::kFaulted) {
+      actions_.happened(DaemonEvent::kFaulted);
+    }
+    SetState(is_faulted ? DaemonState::kFaulted : DaemonState::kReady,
+             is_faulted ? "a program's fault blocks its MPS server until all programs that were "
+                          "using the device have ended: delete their pods"
+                        : "");
+    SetTimer(is_faulted ? kCheckSoon : kCheckInUse, [this] { Check(); });
+  });
+}
+
+void Daemon::OnCheckFailed(const Status& status) {
+  if (++misses_ < kMissesBeforeKill) {
+    SetTimer(kCheckSoon, [this] { Check(); });
+    return;
+  }
+  actions_.happened(DaemonEvent::kHung);
+  Replace(fmt::format("its MPS daemon is replaced: {}", Message(status)));
+}
+
+void Daemon::Stop() {
+  if (state_ == DaemonState::kStopping || state_ == DaemonState::kStopped) {
+    return;
+  }
+  if (!process_) {
+    BeStopped();
+    return;
+  }
+  SetState(DaemonState::kStopping, "its MPS daemon is ending");
+  Quit();
+}
+
+void Daemon::BeStopped() {
+  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  RemoveRecord(options_.folder);
+  SetState(DaemonState::kStopped, "");
+}
+
+void Daemon::Quit() {
+  if (is_killed_) {
+    return;
+  }
+  Ask("quit\n", kCallLimit, [this](const StatusOr<std::string>&) {
+    SetTimer(kQuitLimit, [this] { Replace("its MPS daemon does not end"); });
+  });
+}
+
+// Kills it; OnEnded goes on.
+void Daemon::Replace(std::string problem) {
+  if (state_ != DaemonState::kStopping) {
+    SetState(DaemonState::kWaiting, std::move(problem));
+  }
+  call_.reset();
+  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  if (!process_) {
+    WaitAgain(problem_);
+    return;
+  }
+  is_killed_ = true;
+  if (const Status status = process_->Kill(); !status.ok()) {
+    KGPU_LOG(kError, "MPS daemon not replaced", {"device", options_.device_uuid},
+             {"problem", Message(status)});
+  }
+}
+
+void Daemon::OnEnded() {
+  if (!process_ || !process_->HasEnded()) {
+    return;
+  }
+  Unwatch();
+  process_.reset();
+  call_.reset();
+  EndServers();
+  const bool was_killed = std::exchange(is_killed_, false);
+  if (state_ == DaemonState::kStopping) {
+    BeStopped();
+    return;
+  }
+  if (std::exchange(has_other_settings_, false)) {
+    SetState(DaemonState::kStarting, std::string(kStartingText));
+    SetTimer(std::chrono::nanoseconds(0), [this] { Begin(); });
+    return;
+  }
+  const bool was_in_use = state_ == DaemonState::kReady || state_ == DaemonState::kFaulted ||
+                          state_ == DaemonState::kChecking;
+  if (was_in_use && !was_killed) {
+    actions_.happened(DaemonEvent::kEnded);
+  }
+  WaitAgain(was_killed ? problem_ : "its MPS daemon has ended");
+}
+
+void Daemon::EndServers() {
+  for (const LastingProcess& server : servers_) {
+    if (const Status status = server.Kill(); !status.ok()) {
+      KGPU_LOG(kError, "MPS server runs without its daemon", {"device", options_.device_uuid},
+               {"problem", Message(status)});
+    }
+  }
+  servers_.clear();
+}
+
+void Daemon::WaitAgain(std::string problem) {
+  if (process_) {
+    // Killed, but still there: its end is what comes next.
+    SetState(DaemonState::kWaiting, std::move(problem));
+    return;
+  }
+  const std::chrono::seconds wait = WaitAfter(failures_++);
+  if (problem != logged_) {
+    KGPU_LOG(kError, "MPS daemon not running", {"device", options_.device_uuid},
+             {"problem", problem}, {"next", fmt::format("{}s", wait.count())});
+    logged_ = problem;
+  }
+  SetState(DaemonState::kWaiting, std::move(problem));
+  SetTimer(wait, [this] { Begin(); });
+}
+
+void Daemon::Ask(std::string commands, std::chrono::milliseconds deadline,
+                 std::function<void(StatusOr<std::string>)> next) {
+  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  if (!program_) {
+    StatusOr<Program> program = options_.find_program();
+    if (!program.ok()) {
+      SetTimer(std::chrono::nanoseconds(0),
+               [next = std::move(next), status = program.status()] { next(status); });
+      return;
+    }
+    program_ = *std::move(program);
+  }
+  ControlCallOptions options{.argv = {program_->path},
+                             .environment = program_->environment,
+                             .commands = std::move(commands),
+                             .deadline = deadline};
+  options.environment.push_back(
+      fmt::format("CUDA_MPS_PIPE_DIRECTORY={}/{}", options_.folder, kPipeFolder));
+  auto call = ControlCall::Start(loop_, options, [this, next](StatusOr<std::string> answer) {
+    call_.reset();
+    next(std::move(answer));
+  });
+  if (call.ok()) {
+    call_ = *std::move(call);
+    return;
+  }
+  SetTimer(std::chrono::nanoseconds(0),
+           [next = std::move(next), status = call.status()] { next(status); });
+}
+
+void Daemon::WatchProcess() {
+  if (!process_) {
+    return;
+  }
+  const auto watch = loop_.WatchReadable(process_->pidfd(), [this] { OnEnded(); });
+  if (watch.ok()) {
+    watch_ = *watch;
+  } else {
+    KGPU_LOG(kError, "MPS daemon not watched", {"device", options_.device_uuid},
+             {"problem", Message(watch.status())});
+  }
+}
+
+void Daemon::Unwatch() {
+  loop_.Unwatch(std::exchange(watch_, WatchId::kNone));
+}
+
+void Daemon::SetTimer(std::chrono::nanoseconds delay, std::function<void()> task) {
+  loop_.CancelTimer(timer_);
+  timer_ = loop_.After(delay, [this, task = std::move(task)] {
+    timer_ = TimerId::kNone;
+    task();
+  });
+}
+
+void Daemon::SetState(DaemonState state, std::string problem) {
+  if (state_ == state && problem_ == problem) {
+    return;
+  }
+  state_ = state;
+  problem_ = std::move(problem);
+  if (report_timer_ == TimerId::kNone) {
+    report_timer_ = loop_.After(std::chrono::nanoseconds(0), [this] {
+      report_timer_ = TimerId::kNone;
+      actions_.changed();
+    });
+  }
+}
+
+}  // namespace kgpu::mps

@@ -1,0 +1,45 @@
+// The folder of a device's daemon: made, read, kept small. Containers can write to the pipe folder
+// in it, so nothing there is trusted.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "src/node/mps/lasting_process.h"
+#include "src/node/mps/text.h"
+#include "src/platform/base/status.h"
+
+namespace kgpu::mps {
+
+// The folder with those for pipes and logs. With SELinux, the pipes' gets the label of containers.
+// A folder that exists stays the same: containers have it mounted. Errors: those of mkdir(2),
+// chmod(2), lsetxattr(2).
+Status MakeFolders(const std::string& folder, bool has_selinux);
+
+// Moves a process to a cgroup, with what it starts; the cgroup is made if it is missing. Empty:
+// does nothing. Errors: NotFound (version 1 has no such file there), those of mkdir(2), write(2).
+Status MoveToCgroup(const std::string& cgroup, pid_t pid);
+
+// Errors: those of WriteFileAtomically.
+Status WriteRecord(const std::string& folder, const Record& record);
+void RemoveRecord(const std::string& folder);
+
+struct Found {
+  LastingProcess process;
+  Settings settings;
+};
+// The daemon that an earlier agent has started; nothing: it runs no more.
+std::optional<Found> FindByRecord(const std::string& folder);
+// The same by the daemon's own file; nothing: none runs, or the number is another program's by now.
+std::optional<LastingProcess> FindByPidFile(const std::string& folder);
+// The process, if it is a daemon or server of this folder: a number from an answer or a file that a
+// container can write may be anybody's, and it may be killed for that. Source: proc(5), comm, which
+// ends after 15 bytes, and environ.
+std::optional<LastingProcess> FindOfMps(pid_t pid, const std::string& folder);
+
+// Empties logs of more than 1 MiB: the daemon appends to them for as long as it lives.
+void ShortenLogs(const std::string& folder);
+
+}  // namespace kgpu::mps

@@ -1,0 +1,325 @@
+#include "src/node/mps/daemon.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <array>
+
+#include <filesystem>
+
+#include "src/node/mps/daemon_files.h"
+#include "src/node/mps/test_daemon.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::mps {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr Settings kQuarter{.threads = 25, .memory = GibiBytes(4)};
+
+class MpsDaemonTest : public DaemonFixture {
+ protected:
+  void Start(const Settings& settings = kQuarter) {
+    daemon_.reset();
+    daemon_ = std::make_unique<Daemon>(
+        loop_,
+        Daemon::Options{.device_uuid = "GPU-a",
+                        .folder = dir_.At("GPU-a"),
+                        .cgroup = cgroup_,
+                        .has_selinux = has_selinux_,
+                        .find_program = [this] { return program_; }},
+        settings,
+        Daemon::Actions{.changed = [this] { ++changes_; },
+                        .happened = [this](DaemonEvent event) { events_.push_back(event); }});
+  }
+  bool RunUntil(DaemonState state) {
+    return RunLoopUntil([&] { return daemon_->state() == state; });
+  }
+  // The daemon's PID, from its own file; 0: none.
+  pid_t Pid() const { return PidOf("GPU-a"); }
+  std::string Ask(const std::string& commands) { return AskDaemon("GPU-a", commands); }
+
+  StatusOr<Program> program_ = TestProgram();
+  std::string cgroup_;
+  bool has_selinux_ = false;
+  std::vector<DaemonEvent> events_;
+  int changes_ = 0;
+  std::unique_ptr<Daemon> daemon_;
+};
+
+TEST_F(MpsDaemonTest, StartsWithItsLimits) {
+  Start();
+  EXPECT_EQ(daemon_->state(), DaemonState::kStarting);
+  EXPECT_THAT(daemon_->problem(), HasSubstr("is starting"));
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_EQ(daemon_->problem(), "");
+  loop_.Advance(std::chrono::milliseconds(1));
+  EXPECT_EQ(Ask("get_default_active_thread_percentage\n"), "25.0\n");
+  EXPECT_EQ(Ask("get_default_device_pinned_mem_limit 0\n"), "4096M\n");
+  EXPECT_GT(changes_, 0);
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(MpsDaemonTest, RestsOnceItIsReady) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  loop_.Advance(std::chrono::milliseconds(1));
+  EXPECT_EQ(loop_.timers(), 1U) << "the next check";
+  const int changes = changes_;
+  for (int i = 0; i < 120; ++i) {  // an hour
+    loop_.Advance(std::chrono::seconds(30));
+    ASSERT_TRUE(loop_.WaitForDescriptor(std::chrono::seconds(20))) << i;
+  }
+  EXPECT_EQ(changes_, changes);
+  EXPECT_EQ(daemon_->state(), DaemonState::kReady);
+}
+
+TEST_F(MpsDaemonTest, ADaemonThatDiesIsStartedAgain) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const pid_t first = Pid();
+  ASSERT_EQ(kill(first, SIGKILL), 0);
+  ASSERT_TRUE(RunUntil(DaemonState::kWaiting));
+  EXPECT_THAT(events_, ElementsAre(DaemonEvent::kEnded));
+  EXPECT_THAT(daemon_->problem(), HasSubstr("has ended"));
+  loop_.Advance(std::chrono::seconds(1));
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_NE(Pid(), first);
+}
+
+TEST_F(MpsDaemonTest, ItsServersEndWithIt) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const TestClient client(dir_.At("GPU-a"));
+  ASSERT_EQ(client.ReadLine(), "ok 25.0 4096");
+  const auto server = LastingProcess::Find(std::stoi(Ask("get_server_list\n")));
+  ASSERT_OK(server);
+  ASSERT_EQ(kill(Pid(), SIGKILL), 0);
+  ASSERT_TRUE(RunUntil(DaemonState::kWaiting));
+  EXPECT_TRUE(WaitForEnd(*server));
+}
+
+TEST_F(MpsDaemonTest, WaitsLongerWithEachFailure) {
+  program_ = NotFound("no nvidia-cuda-mps-control");
+  Start();
+  loop_.Advance(std::chrono::nanoseconds(0));
+  EXPECT_EQ(daemon_->state(), DaemonState::kWaiting);
+  EXPECT_THAT(daemon_->problem(), HasSubstr("no nvidia-cuda-mps-control"));
+  loop_.Advance(std::chrono::hours(1));
+  EXPECT_EQ(daemon_->state(), DaemonState::kWaiting);
+  EXPECT_LE(loop_.timers(), 2U);
+  // Installed in the meantime.
+  program_ = TestProgram();
+  loop_.Advance(std::chrono::seconds(60));
+  EXPECT_TRUE(RunUntil(DaemonState::kReady));
+}
+
+TEST_F(MpsDaemonTest, AProgramThatEndsAtOnceIsNoLoop) {
+  program_ = Program{.path = "/bin/false", .environment = {}};
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kWaiting));
+  EXPECT_THAT(daemon_->problem(), HasSubstr("has ended"));
+  EXPECT_THAT(events_, IsEmpty()) << "nobody was using it";
+}
+
+TEST_F(MpsDaemonTest, TheNextAgentFindsIt) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const pid_t first = Pid();
+  daemon_.reset();  // the agent ends, or is killed
+  EXPECT_EQ(Ask("get_default_active_thread_percentage\n"), "25.0\n");
+  Start();
+  EXPECT_EQ(daemon_->state(), DaemonState::kChecking);
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_EQ(Pid(), first);
+  EXPECT_THAT(events_, IsEmpty());
+  // Its death is noticed, too.
+  ASSERT_EQ(kill(first, SIGKILL), 0);
+  EXPECT_TRUE(RunUntil(DaemonState::kWaiting));
+}
+
+TEST_F(MpsDaemonTest, OtherSettingsReplaceAnEarlierOne) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const pid_t first = Pid();
+  Start({.threads = 50, .memory = GibiBytes(8)});
+  EXPECT_EQ(daemon_->state(), DaemonState::kStarting);
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_NE(Pid(), first);
+  EXPECT_EQ(Ask("get_default_active_thread_percentage\n"), "50.0\n");
+}
+
+TEST_F(MpsDaemonTest, OneWithoutARecordIsReplacedToo) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const pid_t first = Pid();
+  daemon_.reset();
+  std::filesystem::remove(dir_.At("GPU-a/record"));  // killed before it was written
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_NE(Pid(), first);
+}
+
+TEST_F(MpsDaemonTest, ARecordThatCannotBeWrittenIsAProblemAndNoSecondDaemon) {
+  dir_.MakeDir("GPU-a/record/full");  // as a full disk: the file cannot be put in place
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kWaiting));
+  EXPECT_THAT(daemon_->problem(), HasSubstr("record"));
+  std::filesystem::remove_all(dir_.At("GPU-a/record"));
+  EXPECT_TRUE(RunUntil(DaemonState::kReady));
+}
+
+TEST_F(MpsDaemonTest, AHungDaemonIsReplaced) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const pid_t first = Pid();
+  ASSERT_EQ(kill(first, SIGSTOP), 0);
+  ASSERT_TRUE(RunUntil(DaemonState::kWaiting));
+  EXPECT_THAT(events_, ElementsAre(DaemonEvent::kHung));
+  EXPECT_THAT(daemon_->problem(), HasSubstr("does not answer"));
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_NE(Pid(), first);
+  EXPECT_EQ(kill(first, 0), -1) << "it is gone";
+}
+
+TEST_F(MpsDaemonTest, AHungDaemonOfAnEarlierAgentIsReplaced) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const pid_t first = Pid();
+  daemon_.reset();
+  ASSERT_EQ(kill(first, SIGSTOP), 0);
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  ASSERT_TRUE(
+      RunLoopUntil([&] { return daemon_->state() == DaemonState::kReady && Pid() != first; }));
+  EXPECT_THAT(events_, ElementsAre(DaemonEvent::kHung));
+}
+
+TEST_F(MpsDaemonTest, AFaultBlocksTheDeviceUntilItsClientsEnd) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  auto bad = std::make_unique<TestClient>(dir_.At("GPU-a"));
+  auto neighbour = std::make_unique<TestClient>(dir_.At("GPU-a"));
+  ASSERT_EQ(bad->ReadLine(), "ok 25.0 4096");
+  ASSERT_EQ(neighbour->ReadLine(), "ok 25.0 4096");
+  bad->Send("fault\n");
+  EXPECT_EQ(neighbour->ReadLine(), "fault");
+  ASSERT_TRUE(RunUntil(DaemonState::kFaulted));
+  EXPECT_THAT(events_, ElementsAre(DaemonEvent::kFaulted));
+  EXPECT_THAT(daemon_->problem(), HasSubstr("delete their pods"));
+  EXPECT_EQ(TestClient(dir_.At("GPU-a")).ReadLine(), "not-ready");
+  bad.reset();
+  neighbour.reset();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_EQ(TestClient(dir_.At("GPU-a")).ReadLine(), "ok 25.0 4096");
+  EXPECT_THAT(events_, ElementsAre(DaemonEvent::kFaulted)) << "told once";
+}
+
+TEST_F(MpsDaemonTest, ANumberOfAnotherProgramIsNoDaemon) {
+  // A daemon's own file from before, and its number is another's by now: that of a neighbour, say.
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const pid_t neighbour = Pid();
+  for (const pid_t other : {neighbour, getpid()}) {
+    dir_.WriteFile("GPU-b/pipe/nvidia-cuda-mps-control.pid", fmt::format("{}\n", other));
+    bool is_ready = false;
+    Daemon second(loop_,
+                  {.device_uuid = "GPU-b",
+                   .folder = dir_.At("GPU-b"),
+                   .find_program = [] { return TestProgram(); }},
+                  kQuarter, {.changed = [] {}, .happened = [](DaemonEvent) {}});
+    EXPECT_TRUE(RunLoopUntil([&] {
+      is_ready = second.state() == DaemonState::kReady;
+      return is_ready;
+    }));
+    second.Stop();
+    EXPECT_TRUE(RunLoopUntil([&] { return second.state() == DaemonState::kStopped; }));
+  }
+  EXPECT_EQ(Pid(), neighbour);
+}
+
+TEST_F(MpsDaemonTest, APipeInPlaceOfItsFileHoldsNobodyUp) {
+  dir_.MakeDir("GPU-a/pipe");
+  ASSERT_EQ(mkfifo(dir_.At("GPU-a/pipe/nvidia-cuda-mps-control.pid").c_str(), 0600), 0);
+  EXPECT_FALSE(FindByPidFile(dir_.At("GPU-a")));
+}
+
+TEST_F(MpsDaemonTest, MovesToACgroupOfItsOwn) {
+  cgroup_ = dir_.At("cgroup");
+  dir_.WriteFile("cgroup/cgroup.procs", "");
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_EQ(dir_.ReadFile("cgroup/cgroup.procs"), fmt::format("{}\n", Pid()));
+}
+
+TEST_F(MpsDaemonTest, RunsInTheAgentsCgroupWhereThereIsNoOther) {
+  cgroup_ = dir_.At("no/such/folder");
+  Start();
+  EXPECT_TRUE(RunUntil(DaemonState::kReady));
+}
+
+TEST_F(MpsDaemonTest, WithSelinuxItsFolderHasTheLabelOfContainers) {
+  has_selinux_ = true;
+  Start();
+  ASSERT_TRUE(RunLoopUntil([&] { return daemon_->state() != DaemonState::kStarting; }));
+  if (daemon_->state() != DaemonState::kReady) {
+    EXPECT_THAT(daemon_->problem(), HasSubstr("container_file_t")) << "no label, no daemon";
+    return;
+  }
+  std::array<char, 256> label{};
+  EXPECT_GT(
+      lgetxattr(dir_.At("GPU-a/pipe").c_str(), "security.selinux", label.data(), label.size()), 0);
+  EXPECT_STREQ(label.data(), "system_u:object_r:container_file_t:s0");
+}
+
+TEST_F(MpsDaemonTest, StopsAndLeavesNothing) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const auto process = LastingProcess::Find(Pid());
+  ASSERT_OK(process);
+  daemon_->Stop();
+  ASSERT_TRUE(RunUntil(DaemonState::kStopped));
+  EXPECT_TRUE(WaitForEnd(*process));
+  loop_.RunUntilIdle();
+  loop_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(loop_.timers(), 0U);
+  EXPECT_EQ(loop_.watches(), 0U);
+  EXPECT_FALSE(FindByRecord(dir_.At("GPU-a")));
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(MpsDaemonTest, AHungDaemonStopsByForce) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  ASSERT_EQ(kill(Pid(), SIGSTOP), 0);
+  daemon_->Stop();
+  EXPECT_TRUE(RunUntil(DaemonState::kStopped));
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(MpsDaemonTest, StopsWhileItWaits) {
+  program_ = NotFound("none");
+  Start();
+  loop_.Advance(std::chrono::nanoseconds(0));
+  daemon_->Stop();
+  EXPECT_EQ(daemon_->state(), DaemonState::kStopped);
+}
+
+TEST_F(MpsDaemonTest, LogsAreBounded) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  dir_.WriteFile("GPU-a/log/server.log", std::string(size_t{2} << 20, 'x'));
+  loop_.Advance(std::chrono::seconds(30));
+  ASSERT_TRUE(loop_.WaitForDescriptor(std::chrono::seconds(20)));
+  EXPECT_LE(std::filesystem::file_size(dir_.At("GPU-a/log/server.log")), size_t{1} << 20);
+}
+
+}  // namespace
+}  // namespace kgpu::mps

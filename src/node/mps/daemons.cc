@@ -1,0 +1,185 @@
+#include "src/node/mps/daemons.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "src/node/mps/daemon_files.h"
+
+namespace kgpu::mps {
+namespace {
+
+namespace fs = std::filesystem;
+
+// While a device that is not wanted any more may still be in use: often at first, and then for as
+// long as somebody has it, which may be days.
+constexpr std::chrono::seconds kLookSoon{1};
+constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kLookLater{10};
+// Folders of earlier agents that are looked at.
+constexpr size_t kMostLeftovers = 128;
+
+device::Health Unhealthy(const Daemon& daemon) {
+  return {.is_healthy = false,
+          .reason = daemon.state() == DaemonState::kFaulted ? "MpsFault" : "MpsNotReady",
+          .message = daemon.problem()};
+}
+
+// A daemon of an earlier agent is believed to work until it is known: a restart is no fault.
+bool IsUsable(DaemonState state) {
+  return state == DaemonState::kReady || state == DaemonState::kChecking;
+}
+
+}  // namespace
+
+std::map<std::string, Settings> SettingsOf(const pools::Assignment& assignment,
+                                           bool serves_all_users) {
+  std::map<std::string, Settings> devices;
+  for (const pools::Resource& resource : assignment.resources) {
+    for (const pools::Slot& slot : resource.slots) {
+      if (slot.threads == 0) {
+        continue;
+      }
+      const auto [entry, is_new] = devices.try_emplace(slot.device_uuid);
+      Settings& settings = entry->second;
+      settings.serves_all_users = serves_all_users;
+      settings.threads = is_new ? slot.threads : std::max(settings.threads, slot.threads);
+      settings.memory = std::max(settings.memory, slot.memory.value_or(Bytes{}));
+    }
+  }
+  return devices;
+}
+
+Daemons::Daemons(EventLoop& loop, Options options, Actions actions)
+    : loop_(loop), options_(std::move(options)), actions_(std::move(actions)) {
+}
+
+Daemons::~Daemons() {
+  loop_.CancelTimer(timer_);
+  loop_.CancelTimer(update_timer_);
+}
+
+void Daemons::Set(const std::map<std::string, Settings>& wanted) {
+  FindLeftovers();
+  for (const auto& [device, settings] : wanted) {
+    Entry& entry = entries_[device];
+    entry.wanted = settings;
+    entry.since.reset();
+    if (!entry.daemon) {
+      Start(device, entry, settings);
+    }
+  }
+  for (auto& [device, entry] : entries_) {
+    if (!wanted.contains(device) && !entry.since) {
+      entry.wanted.reset();
+      entry.since = loop_.clock().Now();
+    }
+  }
+  UpdateSoon();
+}
+
+// Of devices that were shared by MPS before the agent started, and are no longer.
+void Daemons::FindLeftovers() {
+  if (std::exchange(has_looked_, true)) {
+    return;
+  }
+  std::error_code error;
+  for (fs::directory_iterator entry(options_.folder, error), end;
+       !error && entry != end && entries_.size() < kMostLeftovers; entry.increment(error)) {
+    const std::string device = entry->path().filename().string();
+    if (const std::optional<Found> found = FindByRecord(entry->path().string())) {
+      Start(device, entries_[device], found->settings);
+    }
+  }
+}
+
+void Daemons::Start(const std::string& device, Entry& entry, const Settings& settings) {
+  entry.daemon = std::make_unique<Daemon>(
+      loop_,
+      Daemon::Options{.device_uuid = device,
+                      .folder = fmt::format("{}/{}", options_.folder, device),
+                      .cgroup = options_.cgroup,
+                      .has_selinux = options_.has_selinux,
+                      .find_program = options_.find_program},
+      settings,
+      Daemon::Actions{
+          .changed =
+              [this] {
+                UpdateSoon();
+                actions_.changed();
+              },
+          .happened = [this, device](DaemonEvent event) { actions_.happened(device, event); }});
+}
+
+// Later: a daemon must not be destroyed by its own report.
+void Daemons::UpdateSoon() {
+  if (update_timer_ == TimerId::kNone) {
+    update_timer_ = loop_.After(std::chrono::nanoseconds(0), [this] {
+      update_timer_ = TimerId::kNone;
+      Update();
+    });
+  }
+}
+
+void Daemons::Update() {
+  for (auto& [device, entry] : entries_) {
+    const bool has_ended = entry.daemon && entry.daemon->state() == DaemonState::kStopped;
+    if (has_ended) {
+      entry.daemon.reset();
+    }
+    if (!entry.wanted) {
+      EndIdle(device, entry);
+    } else if (!entry.daemon) {
+      Start(device, entry, *entry.wanted);
+    } else if (entry.daemon->settings() != *entry.wanted) {
+      entry.daemon->Stop();
+    }
+  }
+  std::erase_if(entries_,
+                [](const auto& entry) { return !entry.second.wanted && !entry.second.daemon; });
+  std::optional<SteadyTime> last;  // when the newest of those that end was wanted
+  for (const auto& [device, entry] : entries_) {
+    last = entry.since ? std::max(last, entry.since) : last;
+  }
+  if (last && timer_ == TimerId::kNone) {
+    const bool is_new = loop_.clock().Now() - *last < kPatience;
+    timer_ = loop_.After(is_new ? kLookSoon : kLookLater, [this] {
+      timer_ = TimerId::kNone;
+      actions_.look_at_pods();
+      Update();
+    });
+  }
+}
+
+// A device that is in no pool any more keeps its daemon until the last pod with it has ended.
+void Daemons::EndIdle(const std::string& device, Entry& entry) {
+  if (entry.daemon && actions_.obstacle(device, entry.since.value_or(SteadyTime())).empty()) {
+    entry.daemon->Stop();
+  }
+}
+
+void Daemons::UpdateHealth(pools::Assignment& assignment) const {
+  for (pools::Resource& resource : assignment.resources) {
+    for (pools::Slot& slot : resource.slots) {
+      const auto entry = slot.threads == 0 ? entries_.end() : entries_.find(slot.device_uuid);
+      if (slot.health.is_healthy && entry != entries_.end() && entry->second.daemon &&
+          !IsUsable(entry->second.daemon->state())) {
+        slot.health = Unhealthy(*entry->second.daemon);
+      }
+    }
+  }
+}
+
+std::vector<std::string> Daemons::problems() const {
+  std::vector<std::string> problems;
+  for (const auto& [device, entry] : entries_) {
+    if (entry.wanted && entry.daemon && !entry.daemon->problem().empty()) {
+      problems.push_back(fmt::format("{}: {}", device, entry.daemon->problem()));
+    }
+  }
+  return problems;
+}
+
+}  // namespace kgpu::mps

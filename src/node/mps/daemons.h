@@ -1,0 +1,78 @@
+// The MPS control daemons of a node: one for each device that is shared by MPS, so that a program's
+// fault ends only programs of its own device.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/gpu/device/gpu.h"
+#include "src/node/mps/daemon.h"
+#include "src/node/pools/assignment.h"
+#include "src/platform/base/event_loop.h"
+
+namespace kgpu::mps {
+
+// The settings of each device that is shared by MPS: those of its largest slot. `serves_all_users`
+// is as in Settings.
+std::map<std::string, Settings> SettingsOf(const pools::Assignment& assignment,
+                                           bool serves_all_users);
+
+// Lives on the loop's thread. Destroyed, it leaves the daemons running.
+class Daemons {
+ public:
+  struct Options {
+    std::string folder;    // of all devices, by this process's path; on a file system of memory
+    std::string cgroup{};  // see Daemon::Options
+    bool has_selinux = false;
+    std::function<StatusOr<Program>()> find_program;
+  };
+  struct Actions {
+    // Why a device that has not been offered since then may still be used; empty: nobody does.
+    std::function<std::string(const std::string& device, SteadyTime since)> obstacle;
+    std::function<void()> look_at_pods;
+    std::function<void()> changed;  // HealthOf or problems() has changed; never within a call
+    std::function<void(const std::string& device, DaemonEvent)> happened;
+  };
+
+  // `loop` must outlive it. Finds the daemons of an earlier agent with the first Set.
+  Daemons(EventLoop& loop, Options options, Actions actions);
+  ~Daemons();
+  Daemons(const Daemons&) = delete;
+  Daemons& operator=(const Daemons&) = delete;
+
+  // Exactly these devices have daemons from now on. One that is not among them loses its daemon
+  // once nobody uses it; one with other settings than before gets a new daemon at once, since its
+  // slots may only change while nobody uses it.
+  void Set(const std::map<std::string, Settings>& wanted);
+  // Marks the slots of devices that cannot be used.
+  void UpdateHealth(pools::Assignment& assignment) const;
+  // For people, by device.
+  std::vector<std::string> problems() const;
+
+ private:
+  struct Entry {
+    std::unique_ptr<Daemon> daemon;
+    std::optional<Settings> wanted;   // nothing: it ends
+    std::optional<SteadyTime> since;  // when it was wanted last, if it ends
+  };
+
+  void FindLeftovers();
+  void Start(const std::string& device, Entry& entry, const Settings& settings);
+  void Update();
+  void UpdateSoon();
+  void EndIdle(const std::string& device, Entry& entry);
+
+  EventLoop& loop_;
+  const Options options_;
+  const Actions actions_;
+  std::map<std::string, Entry> entries_;  // by device
+  bool has_looked_ = false;               // for leftovers
+  TimerId timer_ = TimerId::kNone;
+  TimerId update_timer_ = TimerId::kNone;
+};
+
+}  // namespace kgpu::mps

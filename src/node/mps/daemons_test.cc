@@ -1,0 +1,174 @@
+#include "src/node/mps/daemons.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <map>
+
+#include "src/node/mps/test_daemon.h"
+#include "src/node/pools/test_node.h"
+#include "testing/status_matchers.h"
+
+namespace kgpu::mps {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+constexpr Settings kHalf{.threads = 50, .memory = GibiBytes(8)};
+
+class MpsDaemonsTest : public DaemonFixture {
+ protected:
+  MpsDaemonsTest() { Restart(); }
+
+  void Restart() {
+    daemons_.reset();
+    daemons_ = std::make_unique<Daemons>(
+        loop_, Daemons::Options{.folder = dir_.path(), .find_program = TestProgram},
+        Daemons::Actions{
+            .obstacle =
+                [this](const std::string& device, SteadyTime) {
+                  const auto user = users_.find(device);
+                  return user == users_.end() ? "" : user->second;
+                },
+            .look_at_pods = [this] { ++looks_; },
+            .changed = [this] { ++changes_; },
+            .happened = [this](const std::string& device,
+                               DaemonEvent event) { events_.emplace_back(device, event); }});
+  }
+  // The health that a slot of the device would have.
+  device::Health HealthOf(const std::string& device) const {
+    pools::Assignment assignment;
+    pools::Slot& slot = assignment.resources.emplace_back().slots.emplace_back();
+    slot.device_uuid = device;
+    slot.threads = 50;
+    daemons_->UpdateHealth(assignment);
+    return assignment.resources[0].slots[0].health;
+  }
+  bool RunUntilHealthy(const std::string& device) {
+    return RunLoopUntil([&] { return HealthOf(device).is_healthy; });
+  }
+  bool RunUntilUnhealthy(const std::string& device) {
+    return RunLoopUntil([&] { return !HealthOf(device).is_healthy; });
+  }
+
+  std::map<std::string, std::string> users_;
+  std::vector<std::pair<std::string, DaemonEvent>> events_;
+  int looks_ = 0;
+  int changes_ = 0;
+  std::unique_ptr<Daemons> daemons_;
+};
+
+TEST_F(MpsDaemonsTest, ADeviceIsHealthyOnceItsDaemonAnswers) {
+  daemons_->Set({{"GPU-a", kHalf}, {"GPU-b", kHalf}});
+  EXPECT_FALSE(HealthOf("GPU-a").is_healthy);
+  EXPECT_EQ(HealthOf("GPU-a").reason, "MpsNotReady");
+  EXPECT_THAT(daemons_->problems(),
+              ElementsAre(HasSubstr("GPU-a: its MPS daemon is starting"), HasSubstr("GPU-b: its")));
+  EXPECT_TRUE(RunUntilHealthy("GPU-a"));
+  EXPECT_TRUE(RunUntilHealthy("GPU-b"));
+  EXPECT_TRUE(HealthOf("GPU-of another pool").is_healthy);
+  EXPECT_THAT(daemons_->problems(), IsEmpty());
+  loop_.Advance(std::chrono::milliseconds(1));
+  EXPECT_GT(changes_, 0);
+}
+
+TEST_F(MpsDaemonsTest, ADeadDaemonConcernsItsDeviceAlone) {
+  daemons_->Set({{"GPU-a", kHalf}, {"GPU-b", kHalf}});
+  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
+  ASSERT_TRUE(RunUntilHealthy("GPU-b"));
+  ASSERT_EQ(kill(PidOf("GPU-a"), SIGKILL), 0);
+  ASSERT_TRUE(RunUntilUnhealthy("GPU-a"));
+  EXPECT_TRUE(HealthOf("GPU-b").is_healthy);
+  EXPECT_THAT(events_, ElementsAre(Pair("GPU-a", DaemonEvent::kEnded)));
+  EXPECT_TRUE(RunUntilHealthy("GPU-a"));
+}
+
+TEST_F(MpsDaemonsTest, ADeviceOfNoPoolKeepsItsDaemonWhileItIsInUse) {
+  daemons_->Set({{"GPU-a", kHalf}});
+  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
+  const auto process = LastingProcess::Find(PidOf("GPU-a"));
+  ASSERT_OK(process);
+  users_["GPU-a"] = "pod x/y holds it";
+  daemons_->Set({});
+  RunLoopFor(std::chrono::seconds(65));
+  EXPECT_GE(looks_, 10 + 5) << "each second, and then every ten";
+  EXPECT_LE(looks_, 10 + 6);
+  EXPECT_EQ(PidOf("GPU-a"), process->pid());
+  users_.clear();
+  ASSERT_TRUE(RunLoopUntil([&] { return PidOf("GPU-a") == 0; }));
+  EXPECT_TRUE(WaitForEnd(*process));
+  EXPECT_THAT(events_, IsEmpty());
+  // At rest.
+  ASSERT_TRUE(RunLoopUntil([&] { return loop_.timers() == 0; }));
+}
+
+TEST_F(MpsDaemonsTest, AReturnOfThePoolEndsTheWait) {
+  daemons_->Set({{"GPU-a", kHalf}});
+  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
+  const pid_t pid = PidOf("GPU-a");
+  users_["GPU-a"] = "pod x/y holds it";
+  daemons_->Set({});
+  RunLoopFor(std::chrono::seconds(11));
+  daemons_->Set({{"GPU-a", kHalf}});
+  users_.clear();
+  RunLoopFor(std::chrono::seconds(11));
+  EXPECT_TRUE(HealthOf("GPU-a").is_healthy);
+  EXPECT_EQ(PidOf("GPU-a"), pid);
+}
+
+TEST_F(MpsDaemonsTest, OtherSettingsGetAnotherDaemon) {
+  daemons_->Set({{"GPU-a", kHalf}});
+  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
+  const pid_t first = PidOf("GPU-a");
+  daemons_->Set({{"GPU-a", {.threads = 25, .memory = GibiBytes(4)}}});
+  ASSERT_TRUE(RunLoopUntil([&] {
+    return PidOf("GPU-a") != first && PidOf("GPU-a") != 0 && HealthOf("GPU-a").is_healthy;
+  }));
+  EXPECT_EQ(AskDaemon("GPU-a", "get_default_active_thread_percentage\n"), "25.0\n");
+}
+
+TEST_F(MpsDaemonsTest, ARestartOfTheAgentIsNoFault) {
+  daemons_->Set({{"GPU-a", kHalf}});
+  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
+  const pid_t first = PidOf("GPU-a");
+  Restart();
+  daemons_->Set({{"GPU-a", kHalf}});
+  EXPECT_TRUE(HealthOf("GPU-a").is_healthy) << "believed until it is known";
+  loop_.Advance(std::chrono::milliseconds(1));
+  ASSERT_TRUE(RunLoopUntil([&] { return daemons_->problems().empty(); }));
+  EXPECT_EQ(PidOf("GPU-a"), first);
+}
+
+TEST_F(MpsDaemonsTest, WhatAnEarlierAgentLeftEndsOnceNobodyUsesIt) {
+  daemons_->Set({{"GPU-a", kHalf}});
+  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
+  Restart();
+  users_["GPU-a"] = "it is not known yet which pods hold it";
+  daemons_->Set({});
+  RunLoopFor(std::chrono::seconds(11));
+  EXPECT_NE(PidOf("GPU-a"), 0);
+  users_.clear();
+  EXPECT_TRUE(RunLoopUntil([&] { return PidOf("GPU-a") == 0; }));
+}
+
+TEST(MpsSettingsTest, ADeviceGetsTheLimitsOfItsLargestSlot) {
+  device::Snapshot snapshot = pools::TestNode(2);
+  for (device::Gpu& gpu : snapshot.gpus) {
+    gpu.usable_memory = GibiBytes(80);
+  }
+  const pools::Assignment assignment = pools::AssignDevices(
+      snapshot, pools::TestConfig("pools:\n- devices: {index: 0}\n  share: {by: mps, layout: "
+                                  "[40Gi, 20Gi]}\n- devices: all\n  share: {by: memory, size: "
+                                  "20Gi}\n"));
+  EXPECT_THAT(SettingsOf(assignment, true),
+              ElementsAre(Pair(
+                  pools::TestGpuName(0),
+                  Settings{.threads = 50, .memory = GibiBytes(40), .serves_all_users = true})));
+}
+
+}  // namespace
+}  // namespace kgpu::mps
