@@ -191,13 +191,17 @@ void LoanHandler::Give(const loans::Lender::Lent& lent, const Send& send) {
       answer();
       return;
     }
-    const Status refusal = Internal("memory slices: {}", Message(paths.status()));
-    if (lent.is_new) {
-      // Whoever borrowed it does not know of it.
-      lender_.End(lent.loan.id, [send, refusal](const Status&) { send(LoanRefused(refusal)); });
-    } else {
-      send(LoanRefused(refusal));
+    const std::string reason = fmt::format("memory slices: {}", Message(paths.status()));
+    if (!lent.is_new) {
+      // The borrower may hold it: it asks again.
+      send(LoanRefused(Internal("{}", reason)));
+      return;
     }
+    // Nobody knows of it. Somebody must change this host first: there is no use in asking again
+    // soon.
+    lender_.End(lent.loan.id, [send, reason](const Status&) {
+      send(LoanRefused(FailedPrecondition("{}", reason)));
+    });
   });
 }
 
