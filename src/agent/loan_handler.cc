@@ -90,7 +90,7 @@ std::set<device::GpuUuid> GpusOf(const pools::Assignment& assignment) {
 
 }  // namespace
 
-LoanHandler::LoanHandler(EventLoop& loop, DiskWorker& disk, std::string path,
+LoanHandler::LoanHandler(EventLoop& loop, DiskWorker& disk, const std::string& path,
                          share::SliceFilesOptions files, const pools::Assignment& offered,
                          LoanHandlerPeers peers)
     : loop_(loop),
