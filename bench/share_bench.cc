@@ -10,6 +10,7 @@
 #include "bench/measure.h"
 #include "bench/process.h"
 #include "src/platform/base/strings.h"
+#include "src/preload/gate.h"
 #include "testing/shell.h"
 #include "testing/temp_dir.h"
 
@@ -42,12 +43,48 @@ Cost RunTrue(bool is_limited) {
   return RunAndMeasure({"/usr/bin/env", variable + KGPU_SHARE_LIBRARY, "/bin/true"});
 }
 
-void PrintCalls(int runs) {
-  const TempDir folder;
+// One slot of 20 GiB in `folder`; `more` are further lines of its limits.
+void WriteSlot(const TempDir& folder, const std::string& more) {
   folder.WriteFile("kgpu-slots/0/limits",
                    "version 1\ndevice GPU-00000000-0000-0000-0000-000000000000\n"
-                   "memory 21474836480\ncontext 1048576\n");
+                   "memory 21474836480\ncontext 1048576\n" +
+                       more);
   folder.WriteFile("kgpu-slots/0/ledger", "");
+}
+
+// With a share of the time, while no neighbour is busy.
+void PrintLaunches(int runs) {
+  const TempDir folder;
+  WriteSlot(folder, "compute 25\n");
+  const preload::Gate gate{.magic = preload::kGateMagic,
+                           .version = preload::kGateVersion,
+                           .word = preload::PackTurn({}),
+                           .fixed = preload::PackTurn({.open = 2500}),
+                           .spare = {}};
+  folder.WriteFile("kgpu-slots/0/gate",
+                   std::string(reinterpret_cast<const char*>(&gate), sizeof(gate)));
+  std::map<std::string, Samples> bare;
+  std::map<std::string, Samples> gated;
+  std::map<std::string, Samples> added;
+  for (int run = 0; run < runs; ++run) {
+    const Times without = RunClient(folder.path(), false);
+    const Times with = RunClient(folder.path(), true);
+    for (const std::string what : {"launch", "graph"}) {
+      bare[what].Add(without.at(what));
+      gated[what].Add(with.at(what));
+      added[what].Add(with.at(what) - without.at(what));
+    }
+  }
+  for (const std::string what : {"launch", "graph"}) {
+    fmt::print("{:<46} {:>8.1f} ns  bare {:>6.1f} ns  added {:>6.1f} ns\n",
+               (what == "graph" ? "graph launch" : "kernel launch") + std::string(", open gate"),
+               gated[what].Median(), bare[what].Median(), added[what].Median());
+  }
+}
+
+void PrintCalls(int runs) {
+  const TempDir folder;
+  WriteSlot(folder, "");
   std::map<std::string, Samples> bare;
   std::map<std::string, Samples> limited;
   std::map<std::string, Samples> added;
@@ -104,6 +141,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   kgpu::bench::PrintCalls(static_cast<int>(*runs));
+  kgpu::bench::PrintLaunches(static_cast<int>(*runs));
   kgpu::bench::PrintStart(static_cast<int>(*runs));
   return 0;
 }

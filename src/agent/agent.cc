@@ -1,5 +1,6 @@
 #include "src/agent/agent_impl.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/platform/base/log.h"
@@ -20,6 +21,12 @@ constexpr std::chrono::seconds kStopLimit{4};
 constexpr std::chrono::milliseconds kNotifyDelay{20};
 // CDI names that are kept for a while run out, and somebody else may touch the folder.
 constexpr std::chrono::seconds kPublishAgain{60};
+
+// How long a round is for what counts rounds, however often shares of a GPU's time make us measure.
+std::chrono::milliseconds RoundOf(const ConfigPtr& config) {
+  constexpr std::chrono::seconds kUsual{15};
+  return config && config->metrics.every.count() > 0 ? config->metrics.every : kUsual;
+}
 
 }  // namespace
 
@@ -80,8 +87,18 @@ void AgentImpl::Prepare() {
   }
 }
 
+// As often as the configuration says, and as shares of GPUs' time need.
+void AgentImpl::SetSampling() {
+  if (!in_force_) {
+    return;
+  }
+  const std::chrono::milliseconds every = in_force_->metrics.every;
+  const auto pace = sharing_.pace().value_or(every);
+  inventory_.SetSampling(every.count() == 0 ? pace : std::min(every, pace));
+}
+
 void AgentImpl::Measure() {
-  inventory_.SetSampling(in_force_->metrics.every);
+  SetSampling();
   measurements_.SetConfig(*in_force_);
   usage_.SetConfig(in_force_->usage);
 }
@@ -131,8 +148,10 @@ void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
     if (is_there) {
       usage_.OnSample(samples, Holdings());
       measurements_.SetUsage(usage_.pods());
-      sharing_.OnSample(assignment_, *snapshot_, *samples);
-      lent_.OnSample(loans_.ledger(), *samples, loop_.clock().Now());
+      const std::chrono::milliseconds every = RoundOf(in_force_);
+      sharing_.OnSample(assignment_, *snapshot_, *samples, every);
+      measurements_.SetSlices(sharing_.figures());
+      lent_.OnSample(loans_.ledger(), *samples, loop_.clock().Now(), every);
     }
   });
 }

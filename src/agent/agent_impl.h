@@ -70,8 +70,10 @@ class AgentImpl final : public Agent {
                   .pod_list = [this] { return measurements_.pod_list(); },
                   .look_at_pods = [this] { measurements_.LookAtPods(); },
                   .notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
+                  .evict = [this](const share::SliceUse& use) { return cluster_.Evict(use); },
                   .again = [this] { Assign(); },
-                  .changed = [this] { Show(); }}),
+                  .changed = [this] { Show(); },
+                  .paced = [this] { SetSampling(); }}),
         remembered_(Recall(options_, config_.config(), disk_)),
         loans_(loop, disk_, fmt::format("{}/{}", options_.state_dir, kLoansFile),
                LentFilesOptionsOf(options_, root), remembered_.assignment,
@@ -149,6 +151,7 @@ class AgentImpl final : public Agent {
   void MakePlugin();
   void OpenEndpoints();
   void Measure();
+  void SetSampling();
   void ShowRemembered();
   void Prepare();
   void OnConfig();

@@ -264,6 +264,19 @@ void ClusterNode::Notify(kube::Event event) {
   events_->Record(std::move(event));
 }
 
+Status ClusterNode::Evict(const share::SliceUse& use) {
+  if (!cluster_) {
+    return FailedPrecondition("there is no cluster to evict the pod from: {}", api_problem_);
+  }
+  if (!evictor_) {
+    evictor_ = std::make_unique<PodEvictor>(
+        loop_, cluster_->NewClient({.user_agent = "kgpu/" + options_.version}),
+        [this](kube::Event event) { Notify(std::move(event)); });
+  }
+  evictor_->Evict(use);
+  return OkStatus();
+}
+
 // The last decision holds until the node is heard again: when the syncer is made again, after a
 // restart, while the API server is away. Before the first decision the sockets tell.
 bool ClusterNode::stands_back() const {

@@ -11,6 +11,7 @@
 
 #include "src/agent/event_publisher.h"
 #include "src/agent/label_worker.h"
+#include "src/agent/pod_evictor.h"
 #include "src/agent/rule_watch.h"
 #include "src/gpu/device/snapshot.h"
 #include "src/kube/api/cluster.h"
@@ -64,6 +65,10 @@ class ClusterNode {
   // Writes an event about this node or one of its pods; without a cluster, writes nothing.
   void Notify(kube::Event event);
 
+  // Evicts a pod of this node that uses more device memory than it may. Errors: FailedPrecondition
+  // (no cluster).
+  Status Evict(const share::SliceUse& use);
+
   // The node's labels as last seen; null: not yet. Valid until the next call of anything else.
   const std::map<std::string, std::string>* labels() const;
   // For checking tokens, with its own rate limit; null while there is no cluster. The node must
@@ -116,6 +121,7 @@ class ClusterNode {
   std::unique_ptr<kube::Cluster> cluster_;
   std::unique_ptr<kube::Client> review_client_;
   std::unique_ptr<EventPublisher> events_;
+  std::unique_ptr<PodEvictor> evictor_;  // null: none yet
   std::unique_ptr<node::Syncer> writer_;
   std::unique_ptr<node::ObjectWriter> object_;
   std::unique_ptr<RuleWatch> rules_;

@@ -52,6 +52,11 @@ std::string PodObstacleTo(std::string_view device_uuid, SteadyTime since, const 
   if (!users.empty()) {
     return fmt::format("pod {}/{} holds it", users.front().pod_namespace, users.front().pod);
   }
+  if (const auto busy = facts.pods.in_use.find(std::string(device_uuid));
+      busy != facts.pods.in_use.end()) {
+    return fmt::format("a process of pod {}/{} runs on it", busy->second.pod_namespace,
+                       busy->second.pod);
+  }
   if (facts.list.has_no_kubelet) {
     return "";
   }

@@ -60,6 +60,14 @@ TEST_F(LendRulesTest, AGpuThatAPodHoldsCannotBeLent) {
   EXPECT_EQ(Obstacle(), "pod ml/train holds it");
 }
 
+// As when a kubelet has just started.
+TEST_F(LendRulesTest, AGpuOnWhichAPodsProcessRunsCannotBeLentWhateverTheKubeletLists) {
+  pods_.in_use[kLocalGpu] = {.pod_namespace = "ml", .pod = "train", .container = "main"};
+  EXPECT_EQ(Obstacle(), "a process of pod ml/train runs on it");
+  pods_.in_use.clear();
+  EXPECT_EQ(Obstacle(), "");
+}
+
 TEST_F(LendRulesTest, AListFromBeforeTheMoveSaysNothing) {
   list_.asked = kMoved + seconds(1) - std::chrono::nanoseconds(1);
   EXPECT_THAT(Obstacle(), HasSubstr("not known yet which pods hold it"));

@@ -63,14 +63,14 @@ std::vector<share::SliceUse> UsesOfLent(const loans::Ledger& ledger,
 }
 
 void LentWatch::OnSample(const loans::Ledger& ledger, const device::SampleSet& samples,
-                         SteadyTime now) {
+                         SteadyTime now, std::chrono::milliseconds every) {
   std::string problem;
-  for (const share::Excess& excess : monitor_.Update(UsesOfLent(ledger, samples), now)) {
+  for (const share::Excess& excess : monitor_.Update(UsesOfLent(ledger, samples), now, every)) {
     if (excess.rounds < kReportedRound) {
       continue;
     }
     problem += (problem.empty() ? "" : "; ") + TextOf(excess.use, ledger);
-    if (excess.rounds == kReportedRound) {
+    if (excess.is_new_round && excess.rounds == kReportedRound) {
       KGPU_LOG(kWarning, "lent memory exceeded", {"device", excess.use.device_uuid},
                {"used", FormatBytes(excess.use.used)}, {"lent", FormatBytes(excess.use.limit)});
     }

@@ -2,6 +2,7 @@
 // pods, so what is known is what all of them use of a GPU together.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ std::vector<share::SliceUse> UsesOfLent(const loans::Ledger& ledger,
 // a loan.
 class LentWatch {
  public:
-  // Call it once per round of samples.
-  void OnSample(const loans::Ledger& ledger, const device::SampleSet& samples, SteadyTime now);
+  // Call it with all samples. `every` is the length of a round.
+  void OnSample(const loans::Ledger& ledger, const device::SampleSet& samples, SteadyTime now,
+                std::chrono::milliseconds every);
   // For people: which GPUs are used beyond what is lent of them, and by whom they are borrowed;
   // empty: none.
   const std::string& problem() const { return problem_; }

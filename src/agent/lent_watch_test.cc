@@ -49,7 +49,8 @@ class LentWatchTest : public ::testing::Test {
       samples.gpus[0].processes.push_back(ProcessWith(amount));
     }
     samples.gpus[1].processes.push_back(ProcessWith(15));  // of a GPU that is lent whole
-    watch_.OnSample(ledger_, samples, SteadyTime(std::chrono::seconds(++round_)));
+    watch_.OnSample(ledger_, samples, SteadyTime(std::chrono::seconds(15 * ++round_)),
+                    std::chrono::seconds(15));
   }
 
   std::vector<std::string> log_;

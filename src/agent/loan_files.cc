@@ -38,7 +38,8 @@ void LoanFiles::WhenWritten(Done done) {
   }
 }
 
-void LoanFiles::Tell(const StatusOr<share::SlicePaths>& paths) {
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
+void LoanFiles::Tell(StatusOr<share::SlicePaths> paths) {
   for (const Done& done : std::exchange(waiting_, {})) {
     done(paths);
   }

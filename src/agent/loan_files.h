@@ -35,7 +35,8 @@ class LoanFiles {
   std::string problem() const { return publisher_.problem(); }
 
  private:
-  void Tell(const StatusOr<share::SlicePaths>& paths);
+  // By value: what it calls may change where the paths come from.
+  void Tell(StatusOr<share::SlicePaths> paths);
 
   const share::SlicePaths paths_;
   std::vector<Done> waiting_;

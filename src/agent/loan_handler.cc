@@ -27,6 +27,7 @@ constexpr std::string_view kBelow = "/v1/loans/";
 // A disk that hangs does not keep the agent from starting.
 constexpr std::chrono::seconds kLedgerPatience{2};
 constexpr std::chrono::seconds kReloadEvery{10};
+constexpr std::chrono::seconds kEndAgain{10};
 
 http::Response LoanJsonResponse(int code, const json::value& value) {
   return http::JsonResponse(code, doc::PrintLine(value) + "\n");
@@ -112,6 +113,7 @@ LoanHandler::LoanHandler(EventLoop& loop, DiskWorker& disk, const std::string& p
 
 LoanHandler::~LoanHandler() {
   loop_.CancelTimer(reload_timer_);
+  loop_.CancelTimer(end_timer_);
 }
 
 // Of a ledger that is not readable, they stay as they are: containers may have them.
@@ -187,21 +189,39 @@ void LoanHandler::Give(const loans::Lender::Lent& lent, const Send& send) {
   }
   KeepFiles();
   files_.WhenWritten([this, lent, send, answer](const StatusOr<share::SlicePaths>& paths) {
-    if (paths.ok()) {
+    if (lender_.ledger().FindById(lent.loan.id) == nullptr) {
+      send(LoanRefused(Unavailable("the loan has ended meanwhile")));
+    } else if (paths.ok()) {
       answer();
+    } else {
+      // Whoever may hold it asks again; for a new one, somebody must change this host first.
+      const std::string reason = fmt::format("memory slices: {}", Message(paths.status()));
+      const auto refuse = [send, status = lent.is_new ? FailedPrecondition("{}", reason)
+                                                      : Internal("{}", reason)] {
+        send(LoanRefused(status));
+      };
+      lent.is_new ? EndUnknown(lent.loan.id, refuse) : refuse();
+    }
+  });
+}
+
+// Whoever borrowed it does not know of it, and so will not end it: on a full disk that may take
+// more than one try.
+void LoanHandler::EndUnknown(const std::string& id, const std::function<void()>& tried) {
+  lender_.End(id, [this, id, tried](const Status& status) {
+    tried();
+    if (status.ok() || status.code() == StatusCode::kNotFound) {
       return;
     }
-    const std::string reason = fmt::format("memory slices: {}", Message(paths.status()));
-    if (!lent.is_new) {
-      // The borrower may hold it: it asks again.
-      send(LoanRefused(Internal("{}", reason)));
-      return;
+    unknown_.insert(id);
+    if (end_timer_ == TimerId::kNone) {
+      end_timer_ = loop_.After(kEndAgain, [this] {
+        end_timer_ = TimerId::kNone;
+        for (const std::string& loan : std::exchange(unknown_, {})) {
+          EndUnknown(loan, [] {});
+        }
+      });
     }
-    // Nobody knows of it. Somebody must change this host first: there is no use in asking again
-    // soon.
-    lender_.End(lent.loan.id, [send, reason](const Status&) {
-      send(LoanRefused(FailedPrecondition("{}", reason)));
-    });
   });
 }
 

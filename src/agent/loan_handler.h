@@ -53,6 +53,7 @@ class LoanHandler {
  private:
   void Lend(const http::Request& request, const Send& send);
   void Give(const loans::Lender::Lent& lent, const Send& send);
+  void EndUnknown(const std::string& id, const std::function<void()>& tried);
   void End(const http::Request& request, const Send& send);
   http::Response List(const http::Request& request) const;
   void ReloadLater();
@@ -63,7 +64,9 @@ class LoanHandler {
   std::set<device::GpuUuid> offered_;
   LoanFiles files_;
   loans::Lender lender_;
+  std::set<std::string> unknown_;  // loans that nobody knows of, to be ended
   TimerId reload_timer_ = TimerId::kNone;
+  TimerId end_timer_ = TimerId::kNone;
 };
 
 }  // namespace kgpu::agent

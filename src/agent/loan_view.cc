@@ -60,7 +60,7 @@ json::array MountsJson(const loans::Loan& loan, const share::SlicePaths& files) 
     slots.push_back(slice.id);
   }
   json::array mounts;
-  for (const share::SliceMount& mount : share::MountsOf(files, slots)) {
+  for (const share::SliceMount& mount : share::MountsOf(files, slots, /*has_gates=*/false)) {
     mounts.push_back(json::object{{"source", mount.host_path},
                                   {"target", mount.container_path},
                                   {"readOnly", mount.is_read_only}});

@@ -49,6 +49,10 @@ class Measurements {
   // long.
   void SetSamples(const device::SampleSetPtr& samples, std::function<void()> looked);
   void SetUsage(std::shared_ptr<const std::vector<telemetry::PodUse>> usage);
+  void SetSlices(std::shared_ptr<const std::vector<telemetry::SliceFigures>> slices) {
+    input_.slices = std::move(slices);
+    RenderSoon();
+  }
   // There is an event about the GPUs' health.
   void OnHealth() { RenderSoon(); }
   // A container has just been given a device.

@@ -129,6 +129,7 @@ pools::Resource ParseResource(const json::object& object) {
     if (const auto mebi = Number(*device, "memoryMiB")) {
       slot.memory = MebiBytes(*mebi);
     }
+    slot.compute = Number(*device, "compute").value_or(0);
     slot.health.is_healthy = IsTrue(*device, "healthy");
     if (!slot.health.is_healthy) {
       slot.health.reason = Text(*device, "reason");
@@ -149,6 +150,9 @@ json::object SlotJson(const pools::Slot& slot) {
   }
   if (slot.memory) {
     entry["memoryMiB"] = slot.memory->mebi();
+  }
+  if (slot.compute != 0) {
+    entry["compute"] = slot.compute;
   }
   if (!slot.health.is_healthy) {
     entry["reason"] = slot.health.reason;

@@ -10,10 +10,12 @@ Sharing::Sharing(EventLoop& loop, const sys::Root& host, const pods::Background&
                  share::SliceFilesOptions options, Sources sources)
     : loop_(loop),
       sources_(std::move(sources)),
-      slices_(loop, background, std::move(options), sources_.changed),
+      slices_(loop, background, options, sources_.changed),
+      compute_(background, std::move(options.folder), sources_.paced),
       watch_(background,
              {.notify = sources_.notify,
-              .kill = [&host](const share::SliceUse& use) { return KillInPod(host, use); }}),
+              .kill = [&host](const share::SliceUse& use) { return KillInPod(host, use); },
+              .evict = sources_.evict}),
       changes_(loop, {.obstacle =
                           [this](const std::string& device, SteadyTime since) {
                             const pods::PodMapPtr pods = sources_.pods();
@@ -27,17 +29,20 @@ Sharing::Sharing(EventLoop& loop, const sys::Root& host, const pods::Background&
 void Sharing::Apply(pools::Assignment& fresh, const pools::Assignment& before) {
   changes_.Apply(fresh, before);
   slices_.Set(share::SlicesOf(fresh));
+  compute_.SetAssignment(fresh);
 }
 
 void Sharing::OnSample(const pools::Assignment& assignment, const device::Snapshot& snapshot,
-                       const device::SampleSet& samples) {
+                       const device::SampleSet& samples, std::chrono::milliseconds every) {
   const pods::PodMapPtr pods = sources_.pods();
-  watch_.OnSample({.assignment = assignment,
-                   .held = changes_.held(),
-                   .snapshot = snapshot,
-                   .samples = samples,
-                   .pods = *pods},
-                  sources_.pod_list().asked, loop_.clock().Now());
+  const share::SliceFacts facts{.assignment = assignment,
+                                .held = changes_.held(),
+                                .snapshot = snapshot,
+                                .samples = samples,
+                                .pods = *pods};
+  const SteadyTime now = loop_.clock().Now();
+  compute_.OnSample(facts, now);
+  watch_.OnSample(facts, sources_.pod_list().asked, now, every);
 }
 
 }  // namespace kgpu::agent

@@ -2,9 +2,12 @@
 // at who uses more than allowed, and changes of devices that nobody uses.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "src/agent/compute_shares.h"
 #include "src/agent/device_changes.h"
 #include "src/agent/slice_publisher.h"
 #include "src/agent/slice_watch.h"
@@ -22,8 +25,10 @@ class Sharing {
     std::function<pods::ListState()> pod_list;
     std::function<void()> look_at_pods;
     std::function<void(kube::Event)> notify;
+    std::function<Status(const share::SliceUse&)> evict;
     std::function<void()> again;    // assigns the devices again
     std::function<void()> changed;  // paths() has changed
+    std::function<void()> paced;    // pace() has changed
   };
 
   // `loop` must outlive it, `host` also what `background` runs.
@@ -35,9 +40,14 @@ class Sharing {
   const pools::ChangeGuard::Shapes& shapes() const { return changes_.shapes(); }
   // Takes devices that may not change yet out of `fresh`, and makes the files of its slices.
   void Apply(pools::Assignment& fresh, const pools::Assignment& before);
-  // Once per round, when the owners of its processes are known.
+  // With all samples, when the owners of their processes are known. `every` is how often the
+  // configuration has them.
   void OnSample(const pools::Assignment& assignment, const device::Snapshot& snapshot,
-                const device::SampleSet& samples);
+                const device::SampleSet& samples, std::chrono::milliseconds every);
+  // How often to measure for it at least; nothing: it does not need it.
+  std::optional<std::chrono::milliseconds> pace() const { return compute_.pace(); }
+  // Of the slices in use; never null.
+  const SliceFiguresPtr& figures() const { return compute_.figures(); }
   const SlicePublisher::Paths& paths() const { return slices_.paths(); }
   // For people; empty: none.
   std::string problem() const { return slices_.problem(); }
@@ -46,6 +56,7 @@ class Sharing {
   EventLoop& loop_;
   const Sources sources_;
   SlicePublisher slices_;
+  ComputeShares compute_;
   SliceWatch watch_;
   DeviceChanges changes_;
 };

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "src/agent/slice_events.h"
 #include "src/node/share/kill_processes.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
@@ -11,45 +14,19 @@
 namespace kgpu::agent {
 namespace {
 
-constexpr unsigned kRoundsBeforeKill = 2;
+constexpr unsigned kRoundsBeforeAction = 2;
 
 // The first rounds of an excess, and then every hundredth: it is one event that repeats.
 bool IsNoted(const share::Excess& excess) {
   constexpr unsigned kEvery = 100;
-  return excess.rounds <= kRoundsBeforeKill || excess.rounds % kEvery == 0;
+  return excess.rounds <= kRoundsBeforeAction || excess.rounds % kEvery == 0;
 }
 
-kube::Event EventOf(const share::SliceUse& use, std::string_view reason, std::string_view action,
-                    std::string_view follows) {
-  return {.is_warning = true,
-          .reason = std::string(reason),
-          .action = std::string(action),
-          .note = fmt::format(
-              "container {} uses {} of {}, but its slices allow {}: the limit inside the container "
-              "was avoided or is not loaded; {}",
-              use.user.container, FormatBytes(use.used), use.device_uuid, FormatBytes(use.limit),
-              follows),
-          .regarding = {.api_version = "v1",
-                        .kind = "Pod",
-                        .space = use.user.pod_namespace,
-                        .name = use.user.pod,
-                        .uid = use.user.pod_uid},
-          .subject = fmt::format("{} {}", use.user.container, use.device_uuid)};
+std::string PodOf(const share::SliceUse& use) {
+  return fmt::format("{}/{}", use.user.pod_namespace, use.user.pod);
 }
 
 }  // namespace
-
-kube::Event ExcessEvent(const share::Excess& excess) {
-  const bool kills = excess.use.on_excess == config::OnExcess::kKill;
-  return EventOf(
-      excess.use, "GPUMemoryExceeded", "Measuring",
-      kills ? "its processes on the GPU are killed if this goes on" : "request a larger slice");
-}
-
-kube::Event KilledEvent(const share::SliceUse& use, unsigned processes) {
-  return EventOf(use, "GPUMemoryKilled", "Killing",
-                 fmt::format("{} of its processes on the GPU were killed", processes));
-}
 
 StatusOr<unsigned> KillInPod(const sys::Root& host, const share::SliceUse& use) {
   const std::string& uid = use.user.pod_uid;
@@ -63,37 +40,61 @@ StatusOr<unsigned> KillInPod(const sys::Root& host, const share::SliceUse& use) 
 }
 
 void SliceWatch::OnSample(const share::SliceFacts& facts, std::optional<SteadyTime> listed,
-                          SteadyTime now) {
-  for (const share::Excess& excess : monitor_.Update(share::SliceUsesOf(facts), now)) {
+                          SteadyTime now, std::chrono::milliseconds every) {
+  const std::vector<share::Excess> found = monitor_.Update(share::SliceUsesOf(facts), now, every);
+  if (found.empty()) {
+    problem_.clear();
+  }
+  for (const share::Excess& excess : found) {
     const share::SliceUse& use = excess.use;
-    if (IsNoted(excess)) {
-      KGPU_LOG(kWarning, "memory limit exceeded",
-               {"pod", fmt::format("{}/{}", use.user.pod_namespace, use.user.pod)},
+    if (excess.is_new_round && IsNoted(excess)) {
+      KGPU_LOG(kWarning, "memory limit exceeded", {"pod", PodOf(use)},
                {"container", use.user.container}, {"device", use.device_uuid},
                {"used", FormatBytes(use.used)}, {"limit", FormatBytes(use.limit)});
       actions_.notify(ExcessEvent(excess));
     }
     const bool is_sure = facts.pods.problem.empty() && listed && *listed > excess.since;
-    if (use.on_excess == config::OnExcess::kKill && excess.rounds >= kRoundsBeforeKill && is_sure) {
-      Kill(use);
+    if (excess.rounds >= kRoundsBeforeAction && is_sure) {
+      Act(excess);
     }
   }
 }
 
-void SliceWatch::Kill(const share::SliceUse& use) {
+void SliceWatch::Act(const share::Excess& excess) {
+  switch (excess.use.on_excess) {
+    case config::OnExcess::kEvent:
+      return;
+    case config::OnExcess::kEvict:
+      if (const Status asked = actions_.evict(excess.use); !asked.ok()) {
+        NoteProblem(excess.use, std::string(Message(asked)));
+      }
+      return;
+    case config::OnExcess::kKill:
+      return Kill(excess);
+  }
+}
+
+void SliceWatch::NoteProblem(const share::SliceUse& use, std::string problem) {
+  if (problem != problem_) {
+    KGPU_LOG(kError, "memory limit not enforced", {"pod", PodOf(use)}, {"problem", problem});
+    problem_ = std::move(problem);
+  }
+}
+
+void SliceWatch::Kill(const share::Excess& excess) {
   const bool is_accepted = background_(
-      [this, use, kill = actions_.kill]() -> std::function<void()> {
-        return [this, use, killed = kill(use)] {
+      [this, excess, kill = actions_.kill]() -> std::function<void()> {
+        return [this, excess, killed = kill(excess.use)] {
           if (!killed.ok()) {
-            KGPU_LOG(kError, "memory limit not enforced", {"problem", Message(killed.status())});
+            NoteProblem(excess.use, std::string(Message(killed.status())));
           } else if (*killed > 0) {
-            actions_.notify(KilledEvent(use, *killed));
+            actions_.notify(KilledEvent(excess.use, *killed));
           }
         };
       },
       [](const Status&) {});
   if (!is_accepted) {
-    KGPU_LOG(kWarning, "memory limit not enforced", {"problem", "too much work waits: next round"});
+    NoteProblem(excess.use, "too much work waits: next round");
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "src/platform/sys/root.h"
@@ -24,7 +25,12 @@ class SliceWatchTest : public ::testing::Test {
                 .kill = [this](const share::SliceUse& use) -> StatusOr<unsigned> {
                   killed_.insert(killed_.end(), use.processes.begin(), use.processes.end());
                   return static_cast<unsigned>(use.processes.size());
-                }}) {
+                },
+                .evict =
+                    [this](const share::SliceUse& use) {
+                      evicted_.push_back(use.user.pod_uid);
+                      return evict_status_;
+                    }}) {
     pools::Resource& resource = assignment_.resources.emplace_back();
     resource.name = "nvidia.com/gpu-20gi";
     resource.share.by = config::ShareBy::kMemory;
@@ -49,7 +55,7 @@ class SliceWatchTest : public ::testing::Test {
                      .snapshot = snapshot_,
                      .samples = samples_,
                      .pods = pods_},
-                    has_list_ ? std::optional(now_) : std::nullopt, now_);
+                    has_list_ ? std::optional(now_) : std::nullopt, now_, std::chrono::seconds(15));
   }
 
   static constexpr const char* kGpu = "GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b0000";
@@ -62,6 +68,8 @@ class SliceWatchTest : public ::testing::Test {
   pods::PodMap pods_;
   std::vector<kube::Event> events_;
   std::vector<uint32_t> killed_;
+  std::vector<std::string> evicted_;
+  Status evict_status_;
   SliceWatch watch_;
 };
 
@@ -112,6 +120,30 @@ TEST_F(SliceWatchTest, KillsWhenItGoesOn) {
   EXPECT_THAT(killed_, ElementsAre(7));
   EXPECT_EQ(events_.back().reason, "GPUMemoryKilled");
   EXPECT_THAT(events_.back().note, HasSubstr("1 of its processes on the GPU were killed"));
+}
+
+TEST_F(SliceWatchTest, EvictsWhenItGoesOn) {
+  assignment_.resources[0].share.on_excess = config::OnExcess::kEvict;
+  Round(30);
+  EXPECT_THAT(evicted_, IsEmpty());
+  EXPECT_THAT(events_.back().note, HasSubstr("the pod is evicted if this goes on"));
+  Round(30);
+  EXPECT_THAT(evicted_, ElementsAre("u"));
+  EXPECT_THAT(killed_, IsEmpty());
+}
+
+TEST_F(SliceWatchTest, SaysOnceWhyItCannotEvict) {
+  assignment_.resources[0].share.on_excess = config::OnExcess::kEvict;
+  evict_status_ = FailedPrecondition("there is no cluster");
+  testing::internal::CaptureStderr();
+  for (int round = 0; round < 50; ++round) {
+    Round(30);
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  const size_t at = log.find("there is no cluster");
+  EXPECT_NE(at, std::string::npos);
+  EXPECT_EQ(log.find("there is no cluster", at + 1), std::string::npos) << log;
+  EXPECT_EQ(evicted_.size(), 49U);
 }
 
 }  // namespace

@@ -62,10 +62,14 @@ std::string HealthWord(const device::Health& health) {
   return health.is_healthy ? "Healthy" : fmt::format("Unhealthy ({})", health.reason);
 }
 
-// "4", "3 of 20Gi".
+// "4", "3 of 20Gi", "3 of 20Gi, 25 %".
 std::string SlotsText(const Row& row) {
-  return row.slot->memory ? fmt::format("{} of {}", row.slots, FormatQuantity(*row.slot->memory))
-                          : fmt::format("{}", row.slots);
+  if (!row.slot->memory) {
+    return fmt::format("{}", row.slots);
+  }
+  const std::string compute =
+      row.slot->compute == 0 ? "" : fmt::format(", {} %", row.slot->compute);
+  return fmt::format("{} of {}{}", row.slots, FormatQuantity(*row.slot->memory), compute);
 }
 
 void AddRows(const pools::Resource& resource, const std::string& name, FactsByUuid& facts,

@@ -266,8 +266,9 @@ StatusOr<ExitCode> Run(const UpOptions& options, UpAction action, std::string_vi
   const bringup::Commands commands{
       folder + "/kgpu", runner, [](std::string_view line) { PrintNote(fmt::format("  {}", line)); },
       StageEnvironment()};
-  const bringup::AgentInput agent{root,     disk,   runner,
-                                  commands, folder, IsInstalled(folder, host_root)};
+  ASSIGN_OR_RETURN(const std::string library, FindShareLibrary(""));
+  const bringup::AgentInput agent{
+      root, disk, runner, commands, folder, IsInstalled(folder, host_root), library};
   const bringup::Stages stages = MakeStages(options, commands, agent);
   bringup::Options how;
   how.skipped = {options.skip.begin(), options.skip.end()};

@@ -299,6 +299,10 @@ void Account::GiveBack(uint64_t bytes) {
   Unlock();
 }
 
+void Account::NoteWait(uint64_t nanoseconds) {
+  __atomic_fetch_add(&ledger_->header.waited, nanoseconds, __ATOMIC_RELAXED);
+}
+
 uint64_t Account::Used() {
   if (!Lock()) {
     return limit_;

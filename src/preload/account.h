@@ -25,6 +25,8 @@ class Account {
   // Adds `bytes` even over the limit: for what the driver has already done.
   void ChargeAnyway(uint64_t bytes);
   void GiveBack(uint64_t bytes);
+  // A launch has waited so long.
+  void NoteWait(uint64_t nanoseconds);
   // Bytes that live processes use; exact.
   uint64_t Used();
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "src/gpu/cuda_abi/abi.h"
+#include "src/preload/gates.h"
 #include "src/preload/lock.h"
 #include "src/preload/share.h"
 #include "src/preload/text.h"
@@ -50,11 +51,19 @@ constexpr const char* kHelperNames[kHelperCount] = {
     "cuGraphNodeGetType",
     "cuGraphMemAllocNodeGetParams",
     "cuGraphChildGraphNodeGetGraph",
+    "cuStreamIsCapturing",
+    "cuStreamQuery",
+    "cuThreadExchangeStreamCaptureMode",
 };
 
 constexpr const char* kKnownNames[] = {
 #include "src/preload/known_names.inc"
 };
+
+// Whether programs get our function: launches cost nothing where no time is shared.
+bool IsActive(uint32_t id) {
+  return id < k_cuLaunch || HasGates();
+}
 
 enum State : uint32_t { kUnknown = 0, kClaimed = 1, kReady = 2 };
 
@@ -96,7 +105,8 @@ void ReadDriver(const ElfImage& image) {
   }
   TheDriver().image = image;
   for (uint32_t at = 0; at < kHookCount; ++at) {
-    if (TheDriver().real[at] != nullptr && !image.Redirect(kHooks[at].name, kHooks[at].function)) {
+    if (TheDriver().real[at] != nullptr && IsActive(at) &&
+        !image.Redirect(kHooks[at].name, kHooks[at].function)) {
       static bool said;
       SayOnce(&said, Line().Add("libcuda.so.1 cannot be changed in memory: libraries opened with "
                                 "RTLD_DEEPBIND may pass by the limit"));
@@ -179,7 +189,7 @@ const Hook& HookOf(HookId id) {
 HookId FindHook(const char* name) {
   for (uint32_t at = 0; at < kHookCount; ++at) {
     if (Equal(kHooks[at].name, name)) {
-      return static_cast<HookId>(at);
+      return IsActive(at) ? static_cast<HookId>(at) : kHookCount;
     }
   }
   return kHookCount;
@@ -188,7 +198,7 @@ HookId FindHook(const char* name) {
 HookId FindHookByAddress(const void* function) {
   for (uint32_t at = 0; at < kHookCount; ++at) {
     if (TheDriver().real[at] == function && function != nullptr) {
-      return static_cast<HookId>(at);
+      return IsActive(at) ? static_cast<HookId>(at) : kHookCount;
     }
   }
   return kHookCount;
@@ -203,7 +213,7 @@ HookId FindHookByBase(const char* base, int version, bool is_per_thread) {
     const bool may_serve = hook.since <= version && (!hook.is_per_thread || is_per_thread);
     const bool is_better =
         hook.is_per_thread == best_per_thread ? hook.since >= best_since : hook.is_per_thread;
-    if (may_serve && (best == kHookCount || is_better) && Equal(hook.base, base)) {
+    if (may_serve && (best == kHookCount || is_better) && Equal(hook.base, base) && IsActive(at)) {
       best = static_cast<HookId>(at);
       best_since = hook.since;
       best_per_thread = hook.is_per_thread;

@@ -38,6 +38,9 @@ enum HelperId : uint32_t {
   kGraphNodeGetType,
   kGraphMemAllocNodeGetParams,
   kGraphChildGraphNodeGetGraph,
+  kStreamIsCapturing,
+  kStreamQuery,
+  kThreadExchangeStreamCaptureMode,
   kHelperCount
 };
 
@@ -50,7 +53,8 @@ struct Hook {
 };
 
 const Hook& HookOf(HookId id);
-// The stand-in for an exported name, or kHookCount.
+// The stand-in for an exported name, or kHookCount; none of these three finds those for launches
+// unless the container has a share of a GPU's time.
 HookId FindHook(const char* name);
 // The stand-in for a function of the driver itself, or kHookCount.
 HookId FindHookByAddress(const void* function);

@@ -1,5 +1,6 @@
 // Graphs that allocate. The driver reserves their memory when they are launched, for all graphs of
 // a device together; we make sure beforehand that what a graph could need at most fits.
+#include "src/preload/gates.h"
 #include "src/preload/pools.h"
 #include "src/preload/system.h"
 
@@ -103,7 +104,7 @@ bool FindExec(cu::GraphExec exec, Record* record) {
 
 // `call` launches or uploads. Graphs without memory cost one look at a flag.
 template <typename Call>
-Result LaunchGraph(cu::GraphExec exec, Call&& call) {
+Result ChargeAndCall(cu::GraphExec exec, Call&& call) {
   Record record{};
   if (!FindExec(exec, &record)) {
     return call();
@@ -116,6 +117,18 @@ Result LaunchGraph(cu::GraphExec exec, Call&& call) {
   const Result result = call();
   SyncGraphMemory(static_cast<cu::Device>(record.owner), missing);
   return result;
+}
+
+// The kernels of a graph pass the gate together.
+Result LaunchGraph(HookId id, cu::GraphExec exec, const LaunchStream& launch) {
+  return ChargeAndCall(exec, [&] {
+    auto* function = Real<cu::GraphLaunchFn>(id);
+    if (function == nullptr) {
+      return cu::kNotInitialized;
+    }
+    PassGate(launch);
+    return function(exec, launch.stream);
+  });
 }
 
 template <typename Call>
@@ -206,20 +219,18 @@ KGPU_STAND_IN cuGraphInstantiateWithParams_ptsz(cu::GraphExec* exec, cu::Graph g
   return InstantiateWithParams(k_cuGraphInstantiateWithParams_ptsz, exec, graph, params);
 }
 KGPU_STAND_IN cuGraphUpload(cu::GraphExec exec, cu::Stream stream) {
-  return LaunchGraph(exec,
-                     [&] { return KGPU_CALL_REAL(GraphLaunchFn, cuGraphUpload, exec, stream); });
+  return ChargeAndCall(exec,
+                       [&] { return KGPU_CALL_REAL(GraphLaunchFn, cuGraphUpload, exec, stream); });
 }
 KGPU_STAND_IN cuGraphUpload_ptsz(cu::GraphExec exec, cu::Stream stream) {
-  return LaunchGraph(
+  return ChargeAndCall(
       exec, [&] { return KGPU_CALL_REAL(GraphLaunchFn, cuGraphUpload_ptsz, exec, stream); });
 }
 KGPU_STAND_IN cuGraphLaunch(cu::GraphExec exec, cu::Stream stream) {
-  return LaunchGraph(exec,
-                     [&] { return KGPU_CALL_REAL(GraphLaunchFn, cuGraphLaunch, exec, stream); });
+  return LaunchGraph(k_cuGraphLaunch, exec, {stream, false});
 }
 KGPU_STAND_IN cuGraphLaunch_ptsz(cu::GraphExec exec, cu::Stream stream) {
-  return LaunchGraph(
-      exec, [&] { return KGPU_CALL_REAL(GraphLaunchFn, cuGraphLaunch_ptsz, exec, stream); });
+  return LaunchGraph(k_cuGraphLaunch_ptsz, exec, {stream, true});
 }
 KGPU_STAND_IN cuGraphExecDestroy(cu::GraphExec exec) {
   return DestroyExec(exec);

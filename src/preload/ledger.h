@@ -32,7 +32,8 @@ struct LedgerHeader {
   uint64_t sweeps;    // times that dead entries were looked for
   uint64_t repaired;  // times that impossible values were replaced
   uint64_t peak;      // bytes: the largest total so far
-  uint64_t spare[8];
+  uint64_t waited;    // nanoseconds that launches have waited for their share of the time
+  uint64_t spare[7];
 };
 static_assert(sizeof(LedgerHeader) == 128);
 

@@ -13,7 +13,7 @@ struct Limits {
   char device[kUuidTextSize] = {};  // UUID of the GPU or MIG device, as NVML prints it
   uint64_t memory = 0;              // bytes
   uint64_t context = 0;             // bytes that each CUDA context costs
-  uint32_t compute = 0;             // percent of the GPU's time; 0: no limit
+  uint32_t compute = 0;             // percent of the GPU's time; 0: no share
   bool is_pinned_counted = false;   // pinned memory of the host counts, too
   bool may_call_unknown = false;  // a driver function that we do not know is reported, not refused
 };

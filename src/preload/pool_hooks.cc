@@ -1,4 +1,5 @@
 // Memory in the order of a stream, and the pools that it comes from.
+#include "src/preload/gates.h"
 #include "src/preload/pools.h"
 
 #include <initializer_list>
@@ -138,6 +139,17 @@ Result AfterWait(Result result) {
   return result;
 }
 
+// The same, for all that was launched into a stream; `call` waits.
+template <typename Call>
+Result WaitForWork(const LaunchStream& stream, Call&& call) {
+  const bool was_busy = IsBusyBehindGate(stream);
+  const Result result = call();
+  if (was_busy) {
+    NoteSynchronized();
+  }
+  return AfterWait(result);
+}
+
 }  // namespace
 }  // namespace kgpu::preload
 
@@ -206,17 +218,23 @@ KGPU_STAND_IN cuMemPoolImportPointer(cu::DevicePointer* pointer, cu::MemoryPool 
 }
 
 KGPU_STAND_IN cuStreamSynchronize(cu::Stream stream) {
-  return AfterWait(KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize, stream));
+  return WaitForWork({stream, false}, [&] {
+    return KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize, stream);
+  });
 }
 KGPU_STAND_IN cuStreamSynchronize_ptsz(cu::Stream stream) {
-  return AfterWait(KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize_ptsz, stream));
+  return WaitForWork({stream, true}, [&] {
+    return KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize_ptsz, stream);
+  });
 }
 KGPU_STAND_IN cuEventSynchronize(cu::Event event) {
   return AfterWait(KGPU_CALL_REAL(EventSynchronizeFn, cuEventSynchronize, event));
 }
 KGPU_STAND_IN cuCtxSynchronize() {
-  return AfterWait(KGPU_CALL_REAL(CtxSynchronizeFn, cuCtxSynchronize));
+  return WaitForWork({nullptr, false},
+                     [&] { return KGPU_CALL_REAL(CtxSynchronizeFn, cuCtxSynchronize); });
 }
 KGPU_STAND_IN cuCtxSynchronize_v2(cu::Context context) {
-  return AfterWait(KGPU_CALL_REAL(CtxDestroyFn, cuCtxSynchronize_v2, context));
+  return WaitForWork({nullptr, false},
+                     [&] { return KGPU_CALL_REAL(CtxDestroyFn, cuCtxSynchronize_v2, context); });
 }

@@ -67,6 +67,7 @@ void AddLimits(Configuration* configuration, const Limits& limits, const char* s
   if (known != nullptr) {
     known->limits.memory += limits.memory;
     known->limits.is_pinned_counted |= limits.is_pinned_counted;
+    known->limits.compute += limits.compute;
     return;
   }
   DeviceLimit& added = configuration->devices[configuration->count++];
@@ -102,6 +103,13 @@ void ReadConfiguration(Configuration* configuration) {
       return;
     }
     AddLimits(configuration, limits, names[slot]);
+  }
+  for (uint32_t at = 0; at < configuration->count; ++at) {
+    const DeviceLimit& limit = configuration->devices[at];
+    if (limit.limits.compute > 0) {
+      AddGate(static_cast<int>(at), limit.limits.compute < 100 ? limit.limits.compute : 100,
+              SlotPath(limit.slot, "gate").text());
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "src/gpu/cuda_abi/abi.h"
 #include "src/preload/account.h"
+#include "src/preload/gates.h"
 #include "src/preload/limits.h"
 #include "src/preload/lock.h"
 #include "src/preload/records.h"
@@ -43,6 +44,7 @@ struct Process {
   uint64_t orphans;                     // pools that were destroyed before their memory was freed
   bool has_pool_changes;                // memory may have gone back to the driver
   bool has_graph_memory;                // some graph allocates
+  GateState gates[kMaxSlots];           // each has its own lock
 };
 
 // Null when there is no memory for it.

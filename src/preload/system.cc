@@ -20,6 +20,14 @@ constexpr int kWipeOnFork = 18;
 constexpr size_t kHugePage = 2 << 20;
 constexpr size_t kMaxMapsSize = 16 << 20;  // bytes of /proc/PID/maps that are looked at
 
+constexpr uint64_t kSecond = 1'000'000'000;  // nanoseconds
+
+uint64_t ReadClock(clockid_t clock) {
+  timespec now{};
+  (void)clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * kSecond + static_cast<uint64_t>(now.tv_nsec);
+}
+
 struct flock ByteLock(short type, uint64_t offset) {
   struct flock lock = {};
   lock.l_type = type;
@@ -135,6 +143,32 @@ uint64_t Milliseconds() {
   timespec now{};
   (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
+}
+
+uint64_t Nanoseconds() {
+  return ReadClock(CLOCK_MONOTONIC);
+}
+
+uint64_t DayNanoseconds() {
+  return ReadClock(CLOCK_REALTIME);
+}
+
+void SleepNanoseconds(uint64_t nanoseconds) {
+  const timespec time{.tv_sec = static_cast<time_t>(nanoseconds / kSecond),
+                      .tv_nsec = static_cast<long>(nanoseconds % kSecond)};
+  (void)syscall(SYS_nanosleep, &time, nullptr);
+}
+
+const void* MapFile(const char* path, size_t size) {
+  const int descriptor = OpenFile(path, O_RDONLY);
+  FileFacts facts{};
+  void* memory = nullptr;
+  if (descriptor >= 0 && StatFile(descriptor, &facts) && facts.size >= size) {
+    memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
+    memory = memory == MAP_FAILED ? nullptr : memory;
+  }
+  CloseFile(descriptor);
+  return memory;
 }
 
 bool LockByte(int descriptor, uint64_t offset) {

@@ -37,6 +37,16 @@ void UnmapMemory(void* memory, size_t size);
 // Milliseconds of a clock that only goes forward, exact to a tick of the kernel.
 uint64_t Milliseconds();
 
+// The same in nanoseconds, exact.
+uint64_t Nanoseconds();
+// Nanoseconds of the clock of the day, which all processes of the machine share.
+uint64_t DayNanoseconds();
+// Less if a signal comes.
+void SleepNanoseconds(uint64_t nanoseconds);
+// The first `size` bytes of a file, for reading, as they change; null if it is shorter. Never
+// unmapped.
+const void* MapFile(const char* path, size_t size);
+
 // An exclusive open-file-description lock on one byte. Returns whether we have it now.
 bool LockByte(int descriptor, uint64_t offset);
 void UnlockByte(int descriptor, uint64_t offset);

@@ -1,10 +1,14 @@
 // Two real containers on one simulated GPU, that they share or that is cut: which process is whose.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,6 +18,7 @@
 #include "src/node/pods/watch.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/strings.h"
+#include "src/preload/gate.h"
 #include "testing/kubelet/sample_plugin.h"
 #include "testing/status_matchers.h"
 #include "tests/e2e/two_pods.h"
@@ -164,6 +169,90 @@ TEST_F(SharedGpuTest, MemoryAndUtilisationAreEachPodsOwnAndGoWithIt) {
   EXPECT_EQ(Value(Page(), "kgpu_container_memory_used_bytes", "pod=\"a\""), "1073741824");
 
   EXPECT_THAT(Usage(), ::testing::ContainsRegex("default +a .*\ndefault +b "));
+}
+
+// Slices of one GPU, each with half of its time.
+class TimedSlicesTest : public AgentTest {
+ protected:
+  void StartPlugin() override {
+    StartAgent("pools: [{devices: {index: 0}, share: {by: memory, size: 7Gi, compute: 50}}]\n");
+  }
+  std::map<std::string, std::string> Allocatable() const override { return {{kSlice, "2"}}; }
+  // What the gate says that is mounted in the container whose first process is `pid`.
+  static preload::GateTurn GateOf(uint32_t pid) {
+    preload::Gate gate{};
+    for (const std::filesystem::path& path : GatesOf(pid)) {
+      const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+      EXPECT_EQ(pread(file, &gate, sizeof(gate), 0), static_cast<ssize_t>(sizeof(gate)));
+      close(file);
+    }
+    EXPECT_EQ(gate.magic, preload::kGateMagic);
+    return preload::UnpackTurn(gate.word);
+  }
+  static std::vector<std::filesystem::path> GatesOf(uint32_t pid) {
+    std::vector<std::filesystem::path> paths;
+    for (const auto& slot : std::filesystem::directory_iterator(
+             fmt::format("/proc/{}/root/usr/lib/kgpu/slots", pid))) {
+      paths.push_back(slot.path() / "gate");
+    }
+    EXPECT_THAT(paths, SizeIs(1));
+    return paths;
+  }
+  bool WaitForTarget(const std::string& pod, const std::string& target) const {
+    return WaitForPage(
+        [&](const std::string& page) {
+          return Value(page, "kgpu_container_compute_target_ratio",
+                       fmt::format("pod=\"{}\"", pod)) == target;
+        },
+        std::chrono::seconds(60));
+  }
+
+  static constexpr const char* kSlice = "nvidia.com/gpu-7gi";
+};
+
+TEST_F(TimedSlicesTest, GatesCloseWhileBothAreBusyAndOnlyThen) {
+  const uint32_t first = StartPod("a", kSlice);
+  const uint32_t second = StartPod("b", kSlice);
+  EXPECT_EQ(GateOf(first).open, preload::kGateParts);
+  // The container may read it, and no more.
+  const int file = open(GatesOf(first).at(0).c_str(), O_WRONLY | O_CLOEXEC);
+  EXPECT_LT(file, 0);
+  EXPECT_EQ(errno, EROFS);
+
+  Use(first, "1Gi", "60");
+  Use(second, "1Gi", "40");
+  ASSERT_TRUE(WaitForTarget("a", "0.5")) << Page();
+  EXPECT_TRUE(WaitForPage(
+      [](const std::string& page) {
+        return Value(page, "kgpu_container_compute_error_ratio", "pod=\"a\"") == "0.1" &&
+               Value(page, "kgpu_container_compute_error_ratio", "pod=\"b\"") == "-0.1" &&
+               Value(page, "kgpu_container_compute_share_ratio", "pod=\"a\"") == "0.5" &&
+               Value(page, "kgpu_container_memory_limit_bytes", "pod=\"a\"") == "7516192768" &&
+               Value(page, "kgpu_container_memory_peak_bytes", "pod=\"a\"") == "1073741824";
+      },
+      std::chrono::seconds(30)))
+      << Page();
+  EXPECT_LT(GateOf(first).open, preload::kGateParts);
+  EXPECT_LT(GateOf(second).open, preload::kGateParts);
+
+  // An agent that is killed leaves the gates as they are; the next one opens them.
+  ASSERT_EQ(kill(agent_->pid(), SIGKILL), 0);
+  ASSERT_FALSE(agent_->RunsFor(std::chrono::seconds(20)));
+  EXPECT_LT(GateOf(first).open, preload::kGateParts);
+  Use(second, "1Gi", "0");
+  StartPlugin();
+  ASSERT_TRUE(WaitForPage(
+      [](const std::string& page) {
+        return Value(page, "kgpu_container_sm_utilization_ratio", "pod=\"a\"") == "0.6";
+      },
+      std::chrono::seconds(60)));
+  EXPECT_TRUE(WaitForTarget("a", "absent"));
+  EXPECT_TRUE(WaitForPage(
+      [&](const std::string&) {
+        return GateOf(first).open == preload::kGateParts &&
+               GateOf(second).open == preload::kGateParts;
+      },
+      std::chrono::seconds(30)));
 }
 
 // An H100 of which two MIG devices are made.

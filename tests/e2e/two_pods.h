@@ -31,6 +31,13 @@ inline constexpr const char* kSleep =
 
 // A simulated host beside a kubelet of real containers.
 class TwoPods : public ::testing::Test {
+ public:
+  ~TwoPods() override {
+    if (bench_ != nullptr) {
+      (void)Run({"stop", "--pods"});
+    }
+  }
+
  protected:
   void SetUp() override {
     if (!WhyNoContainers().empty()) {
@@ -45,11 +52,6 @@ class TwoPods : public ::testing::Test {
     StartPlugin();
     for (const auto& [resource, count] : Allocatable()) {
       ASSERT_EQ(Run({"wait", "--resource", resource, "--allocatable", count}).code, 0);
-    }
-  }
-  ~TwoPods() override {
-    if (bench_ != nullptr) {
-      (void)Run({"stop", "--pods"});
     }
   }
   // One GPU to give, in two slots.
@@ -99,9 +101,10 @@ class TwoPods : public ::testing::Test {
 // The whole agent: it hands out the GPU, and what the driver tells becomes the series and the
 // account of each pod.
 class AgentTest : public TwoPods {
- protected:
+ public:
   ~AgentTest() override { agent_.reset(); }
 
+ protected:
   // `config` says what is handed out.
   void StartAgent(const std::string& config) {
     host_->dir().WriteFile("config.yaml",

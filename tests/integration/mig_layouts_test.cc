@@ -285,7 +285,7 @@ TEST(MigChangesTest, AThousandChangesLeaveNothingBehind) {
     EXPECT_EQ(present->layout[i].kind, target.layout[i].kind);
     EXPECT_EQ(present->layout[i].start, target.layout[i].start);
   }
-  if (!kHasAddressSanitizer && !kHasThreadSanitizer) {
+  if (!kIsSanitized) {
     EXPECT_LT(ResidentKib() - before, 1024);
   }
 }

@@ -14,6 +14,10 @@
 namespace cu = kgpu::cuda_api;
 using cu::Result;
 
+// fake_launches.cc
+FAKE cuLaunchKernel(cu::Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                    unsigned, cu::Stream, void**, void**);
+
 namespace {
 
 constexpr uint64_t kTotal = uint64_t{80} << 30;
@@ -446,11 +450,6 @@ FAKE cuMemAllocFuture(cu::DevicePointer* pointer, size_t size) {
   return Give(pointer, size);
 }
 
-FAKE cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                    cu::Stream, void**, void**) {
-  return cu::kSuccess;
-}
-
 FAKE cuGetExportTable(const void** table, const cu::Uuid*) {
   *table = &State();
   return cu::kSuccess;
@@ -466,6 +465,7 @@ Result FindEntry(const char* name, int version, void** function) {
   };
   static const Entry kEntries[] = {
       {"cuInit", 2000, reinterpret_cast<void*>(&cuInit)},
+      {"cuLaunchKernel", 4000, reinterpret_cast<void*>(&cuLaunchKernel)},
       {"cuMemAlloc", 3020, reinterpret_cast<void*>(&cuMemAlloc_v2)},
       {"cuMemAllocAsync", 11020, reinterpret_cast<void*>(&cuMemAllocAsync)},
       {"cuGraphInstantiate", 12000, reinterpret_cast<void*>(&cuGraphInstantiateWithFlags)},

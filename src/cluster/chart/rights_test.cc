@@ -42,10 +42,12 @@ const Program& Agent() {
   static const Program kAgent = {
       .name = "kgpu-agent",
       .folders = {"src/agent", "src/node"},
-      .asks = R"(client_?(\.|->)(Send|Stream)\(|make_unique<kube::(Reflector|Lister|ObjectCache)>)",
+      .asks = R"(client_?(\.|->)(Send|Stream)\(|make_unique<kube::(Reflector|Lister|ObjectCache)>|)"
+              R"(kube::Evict\()",
       .requests = {
           {"src/agent/event_publisher.cc",
            {"get pods", "create events.events.k8s.io", "patch events.events.k8s.io"}},
+          {"src/agent/pod_evictor.cc", {"create pods/eviction"}},
           {"src/agent/rule_watch.cc",
            {"list nodefeaturerules.nfd.k8s-sigs.io", "watch nodefeaturerules.nfd.k8s-sigs.io",
             "list nodefeatures.nfd.k8s-sigs.io", "watch nodefeatures.nfd.k8s-sigs.io"}},
@@ -57,7 +59,8 @@ const Program& Agent() {
           {"src/node/object/writer.cc", {"get nodes", "patch nodes", "patch nodes/status"}},
           // monitoring.readers binds system:auth-delegator, which has these.
           {"src/agent/cluster_tokens.cc", {}},
-      }};
+      },
+      .settings = {"agent.mayEvict=true"}};
   return kAgent;
 }
 

@@ -64,7 +64,8 @@ std::map<int64_t, std::string> SlicesOf(const std::vector<json::value>& nodes) {
     }
     for (const auto& resource : found->get_object()) {
       const std::string_view name(resource.key().data(), resource.key().size());
-      if (const auto size = config::SliceOfResource(name)) {
+      // A resource that a node had once stays there with an amount of zero.
+      if (const auto size = config::SliceOfResource(name); size && resource.value() != "0") {
         slices.emplace(static_cast<int64_t>(size->count), name);
       }
     }

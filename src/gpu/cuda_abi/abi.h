@@ -428,6 +428,16 @@ struct LaunchConfig {  // CUlaunchConfig
 };
 static_assert(sizeof(LaunchConfig) == 56);
 
+struct LaunchParams {  // CUDA_LAUNCH_PARAMS
+  Function function;
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes;
+  Stream stream;
+  void** arguments;
+};
+static_assert(sizeof(LaunchParams) == 56);
+
 // What cuGetProcAddress_v2 found. Source: CUdriverProcAddressQueryResult.
 enum ProcAddressStatus : int32_t {
   kProcFound = 0,

@@ -35,8 +35,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr bool kIsSanitized = kHasAddressSanitizer || kHasThreadSanitizer;
-
 // A client of the real probe with a fake library, and what it reported.
 class ClientTest : public ::testing::Test {
  protected:

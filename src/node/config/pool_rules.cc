@@ -60,12 +60,17 @@ void CheckLocal(const Pool& pool, const std::string& field, const PoolPlaces& pl
                              "slices: set by: memory, or remove share",
                              field));
   }
+  if (pool.share.compute.is_set()) {
+    problems.Add(places.share,
+                 fmt::format("{}.share.compute: the agent tells pods apart, but not borrowers: "
+                             "remove compute",
+                             field));
+  }
   if (pool.mig.value_or(MigStrategy::kNone) != MigStrategy::kNone) {
-    problems.Add(
-        places.mig,
-        fmt::format("{}.mig: a pool with provider: local lends GPUs, no MIG devices: "
-                    "remove mig",
-                    field));
+    problems.Add(places.mig,
+                 fmt::format("{}.mig: a pool with provider: local lends GPUs, no MIG devices: "
+                             "remove mig",
+                             field));
   }
   if (NamesMigDevices(pool.devices)) {
     problems.Add(places.devices,

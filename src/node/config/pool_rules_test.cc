@@ -77,6 +77,8 @@ TEST(PoolRulesTest, RefusesWhatALocalPoolCannotDo) {
        "pools[0].share: a pool with provider: local lends whole GPUs or memory slices: set by: "
        "memory"},
       {"- provider: local\n  mig: mixed\n", "n.yaml:5:3: pools[0].mig: a pool with provider"},
+      {"- {provider: local, share: {by: memory, size: 4Gi, compute: 25}}\n",
+       "pools[0].share.compute: the agent tells pods apart"},
       {"- {provider: local, devices: {mig: [1g.10gb]}}\n", "pools[0].devices: a pool"},
       {"- devices: {index: [0]}\n- {resource: nvidia.com/gpu, provider: local}\n",
        "pools[1].resource: pools[0] has the name nvidia.com/gpu too, with another provider"},

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/node/config/share_compute.h"
 #include "src/platform/base/bytes.h"
 #include "src/platform/base/status.h"
 
@@ -42,7 +43,8 @@ enum class UnknownApi : uint8_t {
 // What the agent does about a container that uses more memory than its slices allow.
 enum class OnExcess : uint8_t {
   kEvent,  // an event on its pod, and a line in the log
-  kKill,   // these too; if it goes on for another round, its processes on the device are killed
+  kEvict,  // these too; if it goes on for another round, its pod is evicted
+  kKill,   // or its processes on the device are killed
 };
 
 // How much of a device's usable memory a slot has: an amount, or an equal part.
@@ -77,6 +79,8 @@ struct Share {
   bool counts_pinned = false;
   UnknownApi unknown = UnknownApi::kRefuse;
   OnExcess on_excess = OnExcess::kEvent;
+  // kMemory: what part of the device's time a slot has.
+  ComputeShare compute{};
   bool operator==(const Share&) const = default;
 };
 

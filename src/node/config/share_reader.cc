@@ -11,8 +11,9 @@
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 9> kShareKeys = {
-    "by", "replicas", "size", "layout", "multiple", "context", "pinned", "unknown", "onExcess"};
+constexpr std::array<std::string_view, 10> kShareKeys = {
+    "by",      "replicas", "size",    "layout",   "multiple",
+    "context", "pinned",   "unknown", "onExcess", "compute"};
 constexpr size_t kMaxLayout = 64;
 
 // Which fields a share has.
@@ -56,6 +57,9 @@ class ShareReader {
     } else if (name == "unknown") {
       has_memory_field_ = true;
       Set(share_.unknown, field.OneOf<UnknownApi>(kUnknownApiWords));
+    } else if (name == "compute") {
+      has_memory_field_ = true;
+      share_.compute = ReadComputeShare(field);
     } else {
       has_memory_field_ = true;
       Set(share_.on_excess, field.OneOf<OnExcess>(kOnExcessWords));
@@ -108,7 +112,8 @@ class ShareReader {
     }
     if (has_size_ || has_layout_ || has_memory_field_) {
       node_.Error(
-          "size, layout, context, pinned, unknown and onExcess are for by: memory: remove them");
+          "size, layout, context, pinned, unknown, onExcess and compute are for by: memory: remove "
+          "them");
     }
   }
 
@@ -173,6 +178,9 @@ boost::json::object ShareTree(const Share& share) {
     fields["pinned"] = share.counts_pinned;
     fields["unknown"] = doc::View(NameOf<UnknownApi>(kUnknownApiWords, share.unknown));
     fields["onExcess"] = doc::View(NameOf<OnExcess>(kOnExcessWords, share.on_excess));
+    if (share.compute.is_set()) {
+      fields["compute"] = ComputeShareTree(share.compute);
+    }
   } else {
     fields["by"] = "time";
     fields["replicas"] = share.replicas;

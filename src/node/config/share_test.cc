@@ -44,6 +44,27 @@ TEST(ShareTest, AResourceOfSlicesHasItsSizeInItsName) {
   }
 }
 
+TEST(ShareTest, ASliceMayHaveAShareOfTheTime) {
+  for (const char* compute : {"1", "25", "100", "proportional"}) {
+    const auto config = ParseNodeConfig(
+        WithShare(fmt::format("{{by: memory, size: 20Gi, compute: {}}}", compute)), "n.yaml");
+    ASSERT_OK(config);
+    EXPECT_TRUE(config->pools.front().share.compute.is_set());
+    const auto again = ParseNodeConfig(PrintNodeConfig(*config), "n.yaml");
+    ASSERT_OK(again);
+    EXPECT_EQ(*again, *config) << compute;
+  }
+  for (const char* compute : {"0", "101", "equal", "[1]", "2.5"}) {
+    EXPECT_THAT(
+        ParseNodeConfig(WithShare(fmt::format("{{by: memory, size: 20Gi, compute: {}}}", compute)),
+                        "n.yaml"),
+        StatusIs(StatusCode::kInvalidArgument, HasSubstr("compute")))
+        << compute;
+  }
+  EXPECT_THAT(ParseNodeConfig(WithShare("{by: time, replicas: 4, compute: 25}"), "n.yaml"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("by: memory")));
+}
+
 TEST(ShareTest, SlicesAreReadAndPrinted) {
   for (const char* text :
        {"{by: memory, size: 20Gi}", "{by: memory, size: 1/4, multiple: spread}",

@@ -33,6 +33,7 @@ inline constexpr std::array kUnknownApiWords = {
 
 inline constexpr std::array kOnExcessWords = {
     Word<OnExcess>{"event", OnExcess::kEvent},
+    Word<OnExcess>{"evict", OnExcess::kEvict},
     Word<OnExcess>{"kill", OnExcess::kKill},
 };
 

@@ -31,6 +31,9 @@ struct Kind {
 
 // How many of `slots` one loan can have: its container gets them all.
 size_t MostOf(const Kind& kind, const std::vector<pools::Slot>& slots) {
+  if (kind.memory && kind.slots.share.multiple == config::MultipleSlots::kAllow) {
+    return std::min(slots.size(), share::kMostSlices);
+  }
   if (kind.memory && kind.slots.share.multiple == config::MultipleSlots::kRefuse) {
     return std::min<size_t>(slots.size(), 1);
   }

@@ -257,7 +257,7 @@ void AnswerCache::AddSlices(const std::vector<const Entry*>& slots, Answer& answ
   if (ids.empty()) {
     return;
   }
-  for (share::SliceMount& mount : share::MountsOf(slices_, ids)) {
+  for (share::SliceMount& mount : share::MountsOf(slices_, ids, share_.compute.is_set())) {
     answer.mounts.push_back({.container_path = std::move(mount.container_path),
                              .host_path = std::move(mount.host_path),
                              .is_read_only = mount.is_read_only});

@@ -166,6 +166,9 @@ PodMap Join(const JoinInput& input) {
   }
   for (const SeenProcess& process : input.processes) {
     if (std::optional<Container> owner = OwnerOf(process, input.index, users)) {
+      for (const std::string& device : process.devices) {
+        map.in_use.emplace(device, *owner);
+      }
       map.processes.emplace(process.pid, *std::move(owner));
     }
   }

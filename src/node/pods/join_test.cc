@@ -70,6 +70,13 @@ TEST_F(JoinTest, TwoContainersOfOneGpuAreTwoOwners) {
                   DeviceUse{kJoinResource, std::string(kJoinGpu) + "::1", JoinInMl("b", "uid-b")}));
 }
 
+TEST_F(JoinTest, ADeviceIsInUseByTheProcessesOfPodsThoughTheKubeletListsNone) {
+  index_.Learn({Facts("ida", "a")});
+  processes_ = {In(10, {"", "ida"}), {.pid = 11, .devices = {"GPU-other"}, .places = {}}};
+  EXPECT_THAT(Joined().devices, IsEmpty());
+  EXPECT_THAT(Joined().in_use, ElementsAre(Pair(kJoinGpu, JoinInMl("a", "uid-a"))));
+}
+
 TEST_F(JoinTest, AProcessOfTheHostIsNobodysThoughAPodHasItsGpu) {
   Give(kJoinGpu, JoinInMl("a"));
   index_.Learn({Facts("ida", "a")});

@@ -119,6 +119,12 @@ class Naming {
       return fmt::format("{}: memory slices of MIG devices need a driver from 470 on",
                          PoolName(config_, claim.pool));
     }
+    if (config_.pools[claim.pool].share.compute.is_set() && claim.device.mig != nullptr) {
+      return fmt::format(
+          "{}: the driver does not say how much each program uses of a MIG device, so compute "
+          "cannot hold there: remove compute, or select whole GPUs",
+          PoolName(config_, claim.pool));
+    }
     const StatusOr<std::vector<Cut>> cuts =
         CutsOf(config_.pools[claim.pool].share, UsableMemory(claim.device));
     if (!cuts.ok()) {
@@ -202,7 +208,8 @@ class Naming {
               .replica = 0,
               .health = HealthOf(gpu, device.mig),
               .numa_node = gpu.numa_node,
-              .memory = cut.memory};
+              .memory = cut.memory,
+              .compute = cut.compute};
     for (unsigned replica = first; replica < first + cut.slots; ++replica) {
       if (is_shared) {
         slot.id = fmt::format("{}{}{}", slot.device_uuid, kReplicaMark, replica);

@@ -28,6 +28,8 @@ struct Slot {
   std::optional<unsigned> numa_node;
   // The limit of a memory slice; nothing: the device's whole memory.
   std::optional<Bytes> memory{};
+  // Its part of the device's time while others use the device, too, in percent; 0: none is set.
+  unsigned compute = 0;
   bool operator==(const Slot&) const = default;
 };
 

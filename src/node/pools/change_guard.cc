@@ -25,6 +25,8 @@ ChangeGuard::Shapes ShapesOf(const Assignment& assignment) {
       card = slot.gpu.str();
       text +=
           fmt::format("{} {} {}\n", resource.name, slot.id, slot.memory ? slot.memory->count : 0);
+      // Containers have mapped the gates of their shares.
+      text += slot.compute != 0 ? fmt::format("compute {}\n", slot.compute) : "";
     }
   }
   ChangeGuard::Shapes shapes;

@@ -50,6 +50,23 @@ TEST_F(ChangeGuardTest, NewDevicesAreShownAtOnce) {
   EXPECT_THAT(asked_since_, IsEmpty());
 }
 
+TEST_F(ChangeGuardTest, AShareOfTheTimeIsAChange) {
+  device::Snapshot node = TestNode(2);
+  for (device::Gpu& gpu : node.gpus) {
+    gpu.usable_memory = GibiBytes(79);
+  }
+  const auto slices = [](unsigned compute) {
+    return fmt::format("pools:\n- devices: all\n  share: {{by: memory, size: 20Gi, compute: {}}}\n",
+                       compute);
+  };
+  Apply(slices(20), node);
+  busy_ = {first_};
+  now_ += seconds(5);
+  const Assignment assignment = Apply(slices(30), node);
+  EXPECT_EQ(SlotIds(assignment, "nvidia.com/gpu-20gi").size(), 3U);
+  EXPECT_THAT(ReasonFor(assignment, first_), HasSubstr("pod a/b holds it"));
+}
+
 TEST_F(ChangeGuardTest, IdleDevicesChangeAndBusyOnesWait) {
   Apply(kWhole);
   busy_ = {first_};

@@ -26,6 +26,42 @@ Status CheckRoom(const config::Share& share, const SliceSize& size, Bytes limit)
       ToString(size), FormatBytes(limit), FormatQuantity(share.context));
 }
 
+// The percentage of a device's time that goes with a slice; at least 1.
+unsigned ComputeOf(const config::ComputeShare& compute, Bytes limit, Bytes usable) {
+  constexpr uint64_t kAll = 100;
+  switch (compute.kind) {
+    case config::ComputeShare::Kind::kPercent:
+      return compute.percent;
+    case config::ComputeShare::Kind::kProportional:
+      return static_cast<unsigned>(
+          std::max<uint64_t>(limit.count / std::max<uint64_t>(usable.count / kAll, 1), 1));
+    case config::ComputeShare::Kind::kNone:
+      break;
+  }
+  return 0;
+}
+
+// Shares that add up to more than a device could not be kept. Of its parts, each has at least 1.
+Status CheckCompute(const config::Share& share, const std::vector<Cut>& cuts) {
+  constexpr unsigned kAll = 100;
+  unsigned sum = 0;
+  unsigned slots = 0;
+  for (const Cut& cut : cuts) {
+    sum += cut.compute * cut.slots;
+    slots += cut.slots;
+  }
+  if (sum <= kAll) {
+    return OkStatus();
+  }
+  if (share.compute.kind == config::ComputeShare::Kind::kProportional || slots > kAll) {
+    return FailedPrecondition(
+        "{} slices have no percent of its time each: set larger slices, or remove compute", slots);
+  }
+  return FailedPrecondition(
+      "{} slices with compute: {} are {} % of its time: set compute: {} or less, or proportional",
+      slots, share.compute.percent, sum, kAll / slots);
+}
+
 // As many as fit.
 StatusOr<std::vector<Cut>> EqualCuts(const config::Share& share, const SliceSize& size,
                                      Bytes usable) {
@@ -41,7 +77,8 @@ StatusOr<std::vector<Cut>> EqualCuts(const config::Share& share, const SliceSize
   return std::vector<Cut>{
       {.share = config::SlotShare(share, size),
        .slots = static_cast<unsigned>(std::min<uint64_t>(fitting, config::kMaxReplicas)),
-       .memory = limit}};
+       .memory = limit,
+       .compute = ComputeOf(share.compute, limit, usable)}};
 }
 
 // Exactly these.
@@ -56,7 +93,10 @@ StatusOr<std::vector<Cut>> LayoutCuts(const config::Share& share, Bytes usable) 
     if (same != cuts.end()) {
       ++same->slots;
     } else {
-      cuts.push_back({.share = config::SlotShare(share, size), .slots = 1, .memory = limit});
+      cuts.push_back({.share = config::SlotShare(share, size),
+                      .slots = 1,
+                      .memory = limit,
+                      .compute = ComputeOf(share.compute, limit, usable)});
     }
     RETURN_IF_ERROR(CheckRoom(share, size, limit));
   }
@@ -87,7 +127,10 @@ StatusOr<std::vector<Cut>> CutsOf(const config::Share& share, std::optional<Byte
     return FailedPrecondition(
         "the driver does not report its memory, so it cannot be divided: set share.by: time");
   }
-  return share.size ? EqualCuts(share, *share.size, *usable) : LayoutCuts(share, *usable);
+  ASSIGN_OR_RETURN(std::vector<Cut> cuts, share.size ? EqualCuts(share, *share.size, *usable)
+                                                     : LayoutCuts(share, *usable));
+  RETURN_IF_ERROR(CheckCompute(share, cuts));
+  return cuts;
 }
 
 std::string WasteNote(const config::Share& share, std::string_view name,

@@ -19,6 +19,7 @@ struct Cut {
   config::Share share;            // of the slots: with one size if they are memory slices
   unsigned slots = 1;             // 1 or more
   std::optional<Bytes> memory{};  // of each slot; nothing: it is not limited
+  unsigned compute = 0;           // percent of the device's time for each slot; 0: no share
 };
 
 // Memory that programs can allocate on the device: all of it, without what the driver keeps for
@@ -27,7 +28,8 @@ std::optional<Bytes> UsableMemory(const Device& device);
 
 // The cuts of a device with this much usable memory, by size in the order of the settings. Slices
 // never overlap, and their limits are whole MiB. Errors: FailedPrecondition (the memory is unknown,
-// or too small for one slice or for the layout), with the amounts and the fix.
+// or too small for one slice or for the layout, or there is less time than the slots' shares), with
+// the amounts and the fix.
 StatusOr<std::vector<Cut>> CutsOf(const config::Share& share, std::optional<Bytes> usable);
 
 // For people: how much of a device equal slices leave unused, if another one almost fits; empty:

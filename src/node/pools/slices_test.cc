@@ -42,6 +42,40 @@ TEST(SlicesTest, PartsDivideAllThatIsUsable) {
   }
 }
 
+TEST(SlicesTest, EachSlotHasItsShareOfTheTime) {
+  config::Share share = ByMemory(Gibi(20));
+  share.compute = {.kind = config::ComputeShare::Kind::kPercent, .percent = 33};
+  const auto cuts = CutsOf(share, kUsable);
+  ASSERT_OK(cuts);
+  EXPECT_EQ(cuts->front().compute, 33U);
+  share.compute.percent = 34;
+  EXPECT_THAT(CutsOf(share, kUsable),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("3 slices with compute: 34 are 102 % of its time: set compute: 33 "
+                                 "or less, or proportional")));
+}
+
+TEST(SlicesTest, ProportionalSharesNeverAddUpToMoreThanTheDevice) {
+  config::Share share = ByMemory({}, {Gibi(40), Gibi(20), Gibi(10)});
+  share.compute = {.kind = config::ComputeShare::Kind::kProportional};
+  const auto cuts = CutsOf(share, kUsable);
+  ASSERT_OK(cuts);
+  EXPECT_EQ((*cuts)[0].compute, 50U);
+  EXPECT_EQ((*cuts)[1].compute, 25U);
+  EXPECT_EQ((*cuts)[2].compute, 12U);
+  for (unsigned parts = 2; parts <= 100; ++parts) {
+    share = ByMemory(SliceSize{.parts = parts});
+    share.compute = {.kind = config::ComputeShare::Kind::kProportional};
+    const auto equal = CutsOf(share, kUsable);
+    ASSERT_OK(equal);
+    EXPECT_LE(equal->front().compute * parts, 100U);
+    EXPECT_GE(equal->front().compute, 1U);
+  }
+  share.size = SliceSize{.parts = 101};
+  EXPECT_THAT(CutsOf(share, kUsable),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("101 slices have no percent")));
+}
+
 TEST(SlicesTest, ALayoutIsExactlyWhatItLists) {
   const auto cuts = CutsOf(ByMemory({}, {Gibi(30), Gibi(10), {.parts = 4}, Gibi(10)}), kUsable);
   ASSERT_OK(cuts);

@@ -89,6 +89,8 @@ std::vector<SliceUse> SliceUsesOf(const SliceFacts& facts) {
     use.device_uuid = slot.device_uuid;
     use.limit.count += slot.memory.value_or(Bytes{}).count;
     use.on_excess = found->second.on_excess;
+    use.slots.push_back(slot.id);
+    use.compute += slot.compute;
   }
   for (const device::GpuSample& gpu : facts.samples.gpus) {
     for (const device::ProcessSample& process : gpu.processes) {
@@ -100,6 +102,8 @@ std::vector<SliceUse> SliceUsesOf(const SliceFacts& facts) {
       if (use != nullptr) {
         use->used.count += process.memory.value_or(Bytes{}).count;
         use->processes.push_back(process.pid);
+        use->time =
+            use->time && process.sm ? std::optional(*use->time + *process.sm) : std::nullopt;
         if (use->user.pod_uid.empty()) {
           use->user.pod_uid = owner->second.pod_uid;
         }
@@ -122,7 +126,9 @@ bool IsExcess(const SliceUse& use) {
   return use.used.count > use.limit.count + slack;
 }
 
-std::vector<Excess> ExcessMonitor::Update(std::vector<SliceUse> uses, SteadyTime now) {
+std::vector<Excess> ExcessMonitor::Update(std::vector<SliceUse> uses, SteadyTime now,
+                                          std::chrono::milliseconds every) {
+  const auto shortest = every - every / 4;  // rounds are not equally long
   std::map<Key, Rounds> rounds;
   std::vector<Excess> found;
   for (SliceUse& use : uses) {
@@ -133,9 +139,16 @@ std::vector<Excess> ExcessMonitor::Update(std::vector<SliceUse> uses, SteadyTime
                   use.device_uuid};
     const auto before = rounds_.find(key);
     Rounds& known = rounds[key];
-    known = before == rounds_.end() ? Rounds{.count = 0, .since = now} : before->second;
-    ++known.count;
-    found.push_back({.use = std::move(use), .rounds = known.count, .since = known.since});
+    known = before == rounds_.end() ? Rounds{.since = now} : before->second;
+    const bool is_new_round = known.count == 0 || now - known.counted >= shortest;
+    if (is_new_round) {
+      ++known.count;
+      known.counted = now;
+    }
+    found.push_back({.use = std::move(use),
+                     .rounds = known.count,
+                     .is_new_round = is_new_round,
+                     .since = known.since});
   }
   rounds_ = std::move(rounds);
   return found;

@@ -2,8 +2,10 @@
 // what the library inside a container misses, or a program avoids, is seen here.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -26,6 +28,10 @@ struct SliceUse {
   Bytes used{};                       // by all its processes, contexts included
   std::vector<uint32_t> processes{};  // by PID of the host, ascending
   config::OnExcess on_excess = config::OnExcess::kEvent;
+  std::vector<std::string> slots{};  // of the device
+  unsigned compute = 0;              // percent of its time, all slots together; 0: no share
+  // Percent of its time that the processes have used; nothing: the driver does not say of all.
+  std::optional<double> time{0.0};
 };
 
 struct SliceFacts {
@@ -49,14 +55,17 @@ bool IsExcess(const SliceUse& use);
 struct Excess {
   SliceUse use;
   unsigned rounds = 1;
-  SteadyTime since{};  // of the first
+  bool is_new_round = true;  // false: seen in this round before
+  SteadyTime since{};        // of the first
 };
 
 // Remembers who was in excess. Lives on the owner's thread; forgets whoever is not any more.
 class ExcessMonitor {
  public:
-  // Call it once per round of samples.
-  std::vector<Excess> Update(std::vector<SliceUse> uses, SteadyTime now);
+  // Call it whenever there are samples. A round is as long as `every`, however often shares of the
+  // device's time make the agent look.
+  std::vector<Excess> Update(std::vector<SliceUse> uses, SteadyTime now,
+                             std::chrono::milliseconds every);
 
  private:
   // Namespace, pod and its UID, container, device.
@@ -64,6 +73,7 @@ class ExcessMonitor {
   struct Rounds {
     unsigned count = 0;
     SteadyTime since{};
+    SteadyTime counted{};  // the last round's time
   };
   std::map<Key, Rounds> rounds_;
 };

@@ -75,6 +75,26 @@ TEST_F(ExcessTest, AllProcessesOfAContainerCountTogether) {
   EXPECT_EQ(uses[1].used, GibiBytes(1));
 }
 
+TEST_F(ExcessTest, SharesOfTheTimeAddUpAsTheirUseDoes) {
+  Configure("pools:\n- devices: all\n  share: {by: memory, size: 20Gi, compute: 30}\n");
+  Hold("a", TestGpuName(0) + "::0");
+  Hold("a", TestGpuName(0) + "::1");
+  Hold("b", TestGpuName(0) + "::2");
+  Run(0, 10, Container("a"), 1).sm = 20;
+  Run(0, 11, Container("a"), 1).sm = 25;
+  Run(0, 12, Container("b"), 1).sm = 10;
+  std::vector<SliceUse> uses = Uses();
+  ASSERT_EQ(uses.size(), 2U);
+  EXPECT_EQ(uses[0].compute, 60U);
+  EXPECT_EQ(uses[0].time, 45);
+  EXPECT_THAT(uses[0].slots, ElementsAre(TestGpuName(0) + "::0", TestGpuName(0) + "::1"));
+  // Where the driver does not say it of one, nobody knows the sum.
+  Run(0, 13, Container("b"), 1);
+  uses = Uses();
+  EXPECT_EQ(uses[1].compute, 30U);
+  EXPECT_EQ(uses[1].time, std::nullopt);
+}
+
 TEST_F(ExcessTest, MigDevicesAreDevicesOfTheirOwn) {
   pools::AddTestMig(snapshot_, 0, {"3g.40gb", "3g.40gb"});
   for (device::MigDevice& mig : snapshot_.gpus[0].mig_devices) {
@@ -129,6 +149,21 @@ TEST_F(ExcessTest, WhatTheDriverNeedsForItselfIsNoExcess) {
   EXPECT_FALSE(IsExcess(use));
 }
 
+constexpr std::chrono::seconds kRound{15};
+
+TEST_F(ExcessTest, ARoundIsNoShorterHoweverOftenTheAgentLooks) {
+  ExcessMonitor monitor;
+  const SliceUse bad{
+      .user = Container("a"), .device_uuid = "g", .limit = GibiBytes(1), .used = GibiBytes(2)};
+  unsigned new_rounds = 0;
+  for (SteadyTime now{}; now < SteadyTime(std::chrono::seconds(60));
+       now += std::chrono::seconds(1)) {
+    new_rounds += monitor.Update({bad}, now, kRound).at(0).is_new_round ? 1 : 0;
+  }
+  EXPECT_EQ(new_rounds, 5U) << "each after three quarters of the usual time at the earliest";
+  EXPECT_EQ(monitor.Update({bad}, SteadyTime(std::chrono::seconds(60)), kRound).at(0).rounds, 6U);
+}
+
 TEST_F(ExcessTest, RoundsAreCountedWhileItGoesOn) {
   ExcessMonitor monitor;
   SteadyTime now{std::chrono::seconds(7)};
@@ -136,19 +171,19 @@ TEST_F(ExcessTest, RoundsAreCountedWhileItGoesOn) {
   SliceUse bad = good;
   bad.used = GibiBytes(2);
   for (unsigned round = 1; round <= 3; ++round) {
-    const auto found = monitor.Update({bad}, now);
+    const auto found = monitor.Update({bad}, now, kRound);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(found[0].rounds, round);
     EXPECT_EQ(found[0].since, SteadyTime(std::chrono::seconds(7)));
     now += std::chrono::seconds(15);
   }
-  EXPECT_THAT(monitor.Update({good}, now), IsEmpty());
-  EXPECT_EQ(monitor.Update({bad}, now).at(0).rounds, 1U);
+  EXPECT_THAT(monitor.Update({good}, now, kRound), IsEmpty());
+  EXPECT_EQ(monitor.Update({bad}, now, kRound).at(0).rounds, 1U);
   SliceUse next = bad;
   next.user.pod_uid = "of a pod with the same name";
-  EXPECT_EQ(monitor.Update({next}, now).at(0).rounds, 1U);
-  EXPECT_THAT(monitor.Update({}, now), IsEmpty());
-  EXPECT_EQ(monitor.Update({bad}, now).at(0).rounds, 1U);
+  EXPECT_EQ(monitor.Update({next}, now, kRound).at(0).rounds, 1U);
+  EXPECT_THAT(monitor.Update({}, now, kRound), IsEmpty());
+  EXPECT_EQ(monitor.Update({bad}, now, kRound).at(0).rounds, 1U);
 }
 
 }  // namespace

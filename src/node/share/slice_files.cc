@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,8 @@
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/atomic_file.h"
 #include "src/platform/sys/root.h"
+#include "src/platform/sys/selinux.h"
+#include "src/preload/gate.h"
 
 namespace kgpu::share {
 namespace {
@@ -88,20 +91,18 @@ class SliceWriter {
   }
 
   // Without its label, the loader of a container would leave the library out, and say so to nobody.
-  // Source: container-selinux, container_file_t.
   Status Label(const std::string& path) const {
-    constexpr std::string_view kLabel = "system_u:object_r:container_file_t:s0";
-    constexpr char kAttribute[] = "security.selinux";
+    constexpr std::string_view kLabel = sys::kContainerLabel;
     if (!options_.has_selinux) {
       return OkStatus();
     }
     std::array<char, 256> now{};
-    const ssize_t size = lgetxattr(path.c_str(), kAttribute, now.data(), now.size());
+    const ssize_t size = lgetxattr(path.c_str(), sys::kSelinuxAttribute, now.data(), now.size());
     if (size > 0 && std::string_view(now.data(), strnlen(now.data(), size)) == kLabel) {
       return OkStatus();
     }
     // With its end, as in the kernel's own labels.
-    if (lsetxattr(path.c_str(), kAttribute, kLabel.data(), kLabel.size() + 1, 0) != 0) {
+    if (lsetxattr(path.c_str(), sys::kSelinuxAttribute, kLabel.data(), kLabel.size() + 1, 0) != 0) {
       return ErrnoStatus(errno, fmt::format("label {} as {}", path, kLabel));
     }
     return OkStatus();
@@ -138,6 +139,30 @@ class SliceWriter {
     return Label(path);
   }
 
+  // Written in place from now on: containers have mounted it. A file that is no gate is replaced.
+  Status MakeGate(std::string_view name, const SliceSlot& slot) const {
+    const std::string path = fmt::format("{}/{}", options_.folder, name);
+    constexpr uint32_t kPercent = preload::kGateParts / 100;
+    const preload::Gate fresh{.magic = preload::kGateMagic,
+                              .version = preload::kGateVersion,
+                              .word = preload::PackTurn({}),
+                              .fixed = preload::PackTurn({.open = slot.compute * kPercent,
+                                                          .start = slot.compute_before * kPercent}),
+                              .spare = {}};
+    preload::Gate now{};
+    const StatusOr<std::string> old = root_.ReadFile(path, sizeof(now) + 1);
+    if (old.ok() && old->size() == sizeof(now)) {
+      memcpy(static_cast<void*>(&now), old->data(), sizeof(now));
+    }
+    if (now.magic != fresh.magic || now.version != fresh.version || now.fixed != fresh.fixed) {
+      RETURN_IF_ERROR(RemoveFolderAt(path));
+      RETURN_IF_ERROR(sys::WriteFileAtomically(
+          path, std::string_view(reinterpret_cast<const char*>(&fresh), sizeof(fresh)), 0644,
+          sys::Durability::kMemory));
+    }
+    return Label(path);
+  }
+
   // Files of slots that are gone, the oldest beyond the limit.
   void RemoveOldest(const std::set<std::string>& current) const {
     std::vector<std::pair<fs::file_time_type, fs::path>> old;
@@ -165,9 +190,29 @@ class SliceWriter {
   const sys::Root& root_;
 };
 
+// By slot: the sum of the shares of the device's slots before it.
+std::map<std::string_view, unsigned> ComputeBefore(const pools::Assignment& assignment) {
+  std::map<std::string_view, std::map<unsigned, const pools::Slot*>> devices;  // by replica
+  for (const pools::Resource& resource : assignment.resources) {
+    for (const pools::Slot& slot : resource.slots) {
+      devices[slot.device_uuid].emplace(slot.replica, &slot);
+    }
+  }
+  std::map<std::string_view, unsigned> before;
+  for (const auto& [device, slots] : devices) {
+    unsigned sum = 0;
+    for (const auto& [replica, slot] : slots) {
+      before[slot->id] = sum;
+      sum += slot->compute;
+    }
+  }
+  return before;
+}
+
 }  // namespace
 
 std::vector<SliceSlot> SlicesOf(const pools::Assignment& assignment) {
+  const std::map<std::string_view, unsigned> before = ComputeBefore(assignment);
   std::vector<SliceSlot> slots;
   for (const pools::Resource& resource : assignment.resources) {
     for (const pools::Slot& slot : resource.slots) {
@@ -175,7 +220,9 @@ std::vector<SliceSlot> SlicesOf(const pools::Assignment& assignment) {
         slots.push_back({.id = slot.id,
                          .device_uuid = slot.device_uuid,
                          .memory = *slot.memory,
-                         .share = resource.share});
+                         .share = resource.share,
+                         .compute = slot.compute,
+                         .compute_before = slot.compute == 0 ? 0 : before.at(slot.id)});
       }
     }
   }
@@ -183,10 +230,11 @@ std::vector<SliceSlot> SlicesOf(const pools::Assignment& assignment) {
 }
 
 std::string LimitsText(const SliceSlot& slot) {
-  return fmt::format("version 1\ndevice {}\nmemory {}\ncontext {}\npinned {}\nunknown {}\n",
+  return fmt::format("version 1\ndevice {}\nmemory {}\ncontext {}\npinned {}\nunknown {}\n{}",
                      slot.device_uuid, slot.memory.count, slot.share.context.count,
                      slot.share.counts_pinned ? 1 : 0,
-                     slot.share.unknown == config::UnknownApi::kFlag ? "flag" : "refuse");
+                     slot.share.unknown == config::UnknownApi::kFlag ? "flag" : "refuse",
+                     slot.compute == 0 ? "" : fmt::format("compute {}\n", slot.compute));
 }
 
 StatusOr<SlicePaths> WriteSliceFiles(const SliceFilesOptions& options,
@@ -204,6 +252,11 @@ StatusOr<SlicePaths> WriteSliceFiles(const SliceFilesOptions& options,
     RETURN_IF_ERROR(writer.Keep(limits, LimitsText(slot), sys::Durability::kMemory));
     RETURN_IF_ERROR(writer.MakeLedger(ledger));
     current.insert({limits, ledger});
+    if (slot.compute != 0) {
+      const std::string gate = FileOfSlot(slot.id, kGateName);
+      RETURN_IF_ERROR(writer.MakeGate(gate, slot));
+      current.insert(gate);
+    }
   }
   writer.RemoveOldest(current);
   return SlicePaths{.folder = options.engine_folder};

@@ -20,7 +20,9 @@ struct SliceSlot {
   std::string id;           // "GPU-…::3"
   std::string device_uuid;  // of the GPU or MIG device
   Bytes memory{};
-  config::Share share{};  // what else the limit counts
+  config::Share share{};        // what else the limit counts
+  unsigned compute = 0;         // percent of the device's time; 0: no share
+  unsigned compute_before = 0;  // the sum of the shares of the device's slots before it
   bool operator==(const SliceSlot&) const = default;
 };
 

@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <filesystem>
 
+#include "src/node/share/gate_files.h"
+#include "src/preload/gate.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -56,6 +59,79 @@ TEST_F(SliceFilesTest, WritesWhatContainersGet) {
   EXPECT_EQ(info.st_mode & 07777, 0666U);
   EXPECT_EQ(static_cast<size_t>(info.st_size), kLedgerBytes);
   EXPECT_GE(static_cast<size_t>(info.st_blocks) * 512, kLedgerBytes) << "no holes";
+}
+
+TEST_F(SliceFilesTest, AShareOfTheTimeComesWithAGate) {
+  SliceSlot slot = Slot("GPU-a::1");
+  slot.compute = 25;
+  slot.compute_before = 50;
+  ASSERT_OK(WriteSliceFiles(Options(), {Slot("GPU-a::0"), slot}));
+  EXPECT_THAT(Read("GPU-a_1.limits"), HasSubstr("\ncompute 25\n"));
+  EXPECT_FALSE(std::filesystem::exists(At("GPU-a_0.gate")));
+  preload::Gate gate{};
+  const std::string bytes = Read("GPU-a_1.gate");
+  ASSERT_EQ(bytes.size(), preload::kGateSize);
+  memcpy(static_cast<void*>(&gate), bytes.data(), sizeof(gate));
+  EXPECT_EQ(gate.magic, preload::kGateMagic);
+  EXPECT_TRUE(preload::IsFullyOpen(gate.word));
+  EXPECT_EQ(preload::UnpackTurn(gate.fixed), (preload::GateTurn{.open = 2500, .start = 5000}));
+  struct stat info = {};
+  ASSERT_EQ(stat(At("GPU-a_1.gate").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0644U);
+}
+
+// Containers have it mapped: what they see is the file that was mounted.
+TEST_F(SliceFilesTest, AGateStaysTheSameFile) {
+  SliceSlot slot = Slot("GPU-a::1");
+  slot.compute = 25;
+  ASSERT_OK(WriteSliceFiles(Options(), {slot}));
+  std::filesystem::create_hard_link(At("GPU-a_1.gate"), dir_.At("mapped"));
+  ASSERT_OK(WriteSliceFiles(Options(), {slot}));
+  EXPECT_TRUE(std::filesystem::equivalent(At("GPU-a_1.gate"), dir_.At("mapped")));
+  // Rubbish is no gate.
+  dir_.WriteFile("lib/kgpu/share/GPU-a_1.gate", "rubbish");
+  ASSERT_OK(WriteSliceFiles(Options(), {slot}));
+  EXPECT_EQ(Read("GPU-a_1.gate").size(), preload::kGateSize);
+}
+
+TEST_F(SliceFilesTest, AGateIsWrittenInPlace) {
+  SliceSlot slot = Slot("GPU-a::1");
+  slot.compute = 25;
+  ASSERT_OK(WriteSliceFiles(Options(), {slot}));
+  std::filesystem::create_hard_link(At("GPU-a_1.gate"), dir_.At("mapped"));
+  const uint64_t word = preload::PackTurn({.open = 100, .start = 7, .every = 2, .beat = 3});
+  ASSERT_OK(WriteGates(Options().folder, {{"GPU-a::1", word}}));
+  preload::Gate gate{};
+  const std::string bytes = dir_.ReadFile("mapped");
+  ASSERT_EQ(bytes.size(), preload::kGateSize);
+  memcpy(static_cast<void*>(&gate), bytes.data(), sizeof(gate));
+  EXPECT_EQ(gate.word, word);
+  EXPECT_EQ(gate.magic, preload::kGateMagic);
+  // What is missing keeps the others from nothing.
+  const uint64_t open = preload::PackTurn({});
+  EXPECT_THAT(WriteGates(Options().folder, {{"GPU-b::1", open}, {"GPU-a::1", open}}),
+              StatusIs(StatusCode::kNotFound, HasSubstr("GPU-b_1.gate")));
+  EXPECT_NE(dir_.ReadFile("mapped"), bytes);
+}
+
+TEST_F(SliceFilesTest, SharesOfADeviceFollowEachOther) {
+  pools::Resource resource{.name = "r", .slots = {}, .share = {}};
+  for (unsigned replica = 0; replica < 3; ++replica) {
+    resource.slots.push_back({.id = fmt::format("GPU-a::{}", replica),
+                              .device_uuid = "GPU-a",
+                              .gpu = {},
+                              .replica = replica,
+                              .health = {},
+                              .numa_node = {},
+                              .memory = GibiBytes(20),
+                              .compute = 20 + replica});
+  }
+  const std::vector<SliceSlot> slots =
+      SlicesOf({.resources = {resource}, .local = {}, .unassigned = {}, .notes = {}});
+  ASSERT_EQ(slots.size(), 3U);
+  EXPECT_EQ(slots[0].compute_before, 0U);
+  EXPECT_EQ(slots[2].compute, 22U);
+  EXPECT_EQ(slots[2].compute_before, 41U);
 }
 
 TEST_F(SliceFilesTest, ANewLibraryReplacesTheOldOneAndLeavesTheLedgers) {

@@ -20,17 +20,22 @@ std::string FileOfSlot(std::string_view slot_id, std::string_view name) {
   return fmt::format("{}.{}", NameOfSlot(slot_id), name);
 }
 
-std::vector<SliceMount> MountsOf(const SlicePaths& paths, std::span<const std::string> slot_ids) {
+std::vector<SliceMount> MountsOf(const SlicePaths& paths, std::span<const std::string> slot_ids,
+                                 bool has_gates) {
   const auto host = [&](std::string_view file) { return fmt::format("{}/{}", paths.folder, file); };
   std::vector<SliceMount> mounts = {
       {.container_path = std::string(kContainerLibrary), .host_path = host(kLibraryName)},
       {.container_path = std::string(kPreloadList), .host_path = host(kPreloadName)}};
+  std::vector<std::string_view> names = {kLimitsName, kLedgerName};
+  if (has_gates) {
+    names.push_back(kGateName);
+  }
   for (const std::string& slot : slot_ids) {
-    for (const std::string_view name : {kLimitsName, kLedgerName}) {
+    for (const std::string_view name : names) {
       mounts.push_back(
           {.container_path = fmt::format("{}/{}/{}", kContainerSlots, NameOfSlot(slot), name),
            .host_path = host(FileOfSlot(slot, name)),
-           .is_read_only = name == kLimitsName});
+           .is_read_only = name != kLedgerName});
     }
   }
   return mounts;

@@ -23,6 +23,7 @@ inline constexpr size_t kMostSlices = preload::kMaxSlots;
 // In the folder of a slot; on the host, behind the slot's name.
 inline constexpr std::string_view kLimitsName = "limits";
 inline constexpr std::string_view kLedgerName = "ledger";
+inline constexpr std::string_view kGateName = "gate";  // of slots with a share of the time
 
 // Where the agent keeps them, as container engines call it: "/var/lib/kgpu/share".
 struct SlicePaths {
@@ -44,7 +45,9 @@ std::string NameOfSlot(std::string_view slot_id);
 // "GPU-…::3" and "limits" → "GPU-…_3.limits".
 std::string FileOfSlot(std::string_view slot_id, std::string_view name);
 
-// What a container with these slots gets. All but the ledgers is read-only.
-std::vector<SliceMount> MountsOf(const SlicePaths& paths, std::span<const std::string> slot_ids);
+// What a container with these slots gets. All but the ledgers is read-only. `has_gates`: the slots
+// have shares of their devices' time.
+std::vector<SliceMount> MountsOf(const SlicePaths& paths, std::span<const std::string> slot_ids,
+                                 bool has_gates);
 
 }  // namespace kgpu::share

@@ -20,7 +20,7 @@ TEST(SlicePathsTest, OnlyLedgersCanBeWritten) {
     return SliceMount{container, host, is_read_only};
   };
   EXPECT_THAT(
-      MountsOf(paths, slots),
+      MountsOf(paths, slots, false),
       ElementsAre(
           mount("/usr/lib/kgpu/libkgpu-share.so", "/var/lib/kgpu/share/libkgpu-share.so"),
           mount("/etc/ld.so.preload", "/var/lib/kgpu/share/ld.so.preload"),
@@ -29,6 +29,14 @@ TEST(SlicePathsTest, OnlyLedgersCanBeWritten) {
           mount("/usr/lib/kgpu/slots/GPU-b_1/limits", "/var/lib/kgpu/share/GPU-b_1.limits"),
           mount("/usr/lib/kgpu/slots/GPU-b_1/ledger", "/var/lib/kgpu/share/GPU-b_1.ledger",
                 false)));
+}
+
+TEST(SlicePathsTest, AGateIsReadOnly) {
+  const std::vector<std::string> slots = {"GPU-a::0"};
+  const std::vector<SliceMount> mounts = MountsOf({.folder = "/share"}, slots, true);
+  EXPECT_EQ(mounts.back(), (SliceMount{.container_path = "/usr/lib/kgpu/slots/GPU-a_0/gate",
+                                       .host_path = "/share/GPU-a_0.gate",
+                                       .is_read_only = true}));
 }
 
 }  // namespace

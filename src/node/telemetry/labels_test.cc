@@ -71,6 +71,16 @@ PageInput FullNode() {
                                                                        .gpu_seconds = 1,
                                                                        .busy_gpu_seconds = 1,
                                                                        .memory_gib_seconds = 1}});
+  input.slices = std::make_shared<const std::vector<SliceFigures>>(
+      std::vector<SliceFigures>{{.user = TestContainer(0),
+                                 .device_uuid = TestGpuUuid(0).str(),
+                                 .memory_limit = GibiBytes(20),
+                                 .memory_peak = GibiBytes(19),
+                                 .refused = 2,
+                                 .waited_seconds = 3,
+                                 .compute_share = 25,
+                                 .compute_target = 50,
+                                 .compute_error = -1}});
   return input;
 }
 

@@ -26,6 +26,18 @@ struct PodUse {
   double memory_gib_seconds = 0;  // GiB × s
 };
 
+// A container's slices of one device.
+struct SliceFigures {
+  pods::Container user{};
+  std::string device_uuid{};
+  Bytes memory_limit{};
+  Bytes memory_peak{};  // by the driver's count, since the agent knows the container
+  // What the container's own ledger claims, since then.
+  std::optional<double> refused{}, waited_seconds{};
+  // Percent of the device's time: its share, what it is to have now, and what it used beyond that.
+  std::optional<double> compute_share{}, compute_target{}, compute_error{};
+};
+
 // Null: unknown (yet); its series are absent.
 struct PageInput {
   device::SnapshotPtr snapshot;
@@ -35,6 +47,7 @@ struct PageInput {
   pods::PodMapPtr pods;
   std::shared_ptr<const health::Overview> health;
   std::shared_ptr<const std::vector<PodUse>> usage;
+  std::shared_ptr<const std::vector<SliceFigures>> slices{};
   std::string hostname;  // the node's name, as Kubernetes has it
   std::vector<config::DcgmLabel> dcgm_labels{};
 };

@@ -15,6 +15,7 @@ std::vector<SeriesGroup> AllSeries() {
       {NameSet::kKgpu, "GPUs: performance monitors", KgpuProfilingSeries()},
       {NameSet::kKgpu, "MIG devices", KgpuMigSeries()},
       {NameSet::kKgpu, "Containers, processes, pods", KgpuContainerSeries()},
+      {NameSet::kKgpu, "Containers with slices of GPUs", KgpuSliceSeries()},
       {NameSet::kKgpu, "The agent itself", kOwnSeries},
       {NameSet::kDcgm, "Names of NVIDIA's DCGM exporter", DcgmSeries()},
       {NameSet::kGke, "Names of GKE's device plugin", GkeSeries()},

@@ -12,6 +12,7 @@ std::span<const Series> KgpuUseSeries();        // of GPUs: utilisation, memory,
 std::span<const Series> KgpuConditionSeries();  // of GPUs: errors, links, health
 std::span<const Series> KgpuProfilingSeries();
 std::span<const Series> KgpuMigSeries();
+std::span<const Series> KgpuSliceSeries();      // of containers with slices of a GPU
 std::span<const Series> KgpuContainerSeries();  // and of processes and pods
 std::span<const Series> DcgmSeries();
 std::span<const Series> GkeSeries();

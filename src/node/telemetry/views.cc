@@ -142,6 +142,7 @@ void PageViews::AddGpus() {
       view.seconds = std::chrono::duration<double>(samples->begun - previous->begun).count();
     }
     view.health = input_.health.get();
+    view.slices = input_.slices.get();
     view.owner = OwnerOf(pods(), gpu.uuid.str());
     view.labels = LabelsOf(input_, gpu, nullptr, view.owner);
     view.labels.Of(NameSet::kGke) = GkeNames(gpu.uuid.str(), gpu.name);  // of the node

@@ -27,6 +27,7 @@ struct GpuView {
   const device::GpuSample* previous = nullptr;  // from the previous round; null: there is none
   double seconds = 0;                           // between the two
   const health::Overview* health = nullptr;     // null: unknown
+  const std::vector<SliceFigures>* slices = nullptr;  // of all devices; null: unknown
   Owner owner{};
   Labels labels{};
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -23,6 +24,10 @@ constexpr char kUnitName[] = "kgpu-agent.service";
 // Where packages put units. Source: systemd.unit(5), "Unit File Load Path".
 constexpr std::array<std::string_view, 3> kPackageFolders = {
     "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"};
+
+std::string LibraryPath() {
+  return fmt::format("{}/libkgpu-share.so", kLibraryFolder);
+}
 
 bool IsOurs(const Record& record, const std::string& path, const std::string& text) {
   const auto ours = record.files.find(path);
@@ -107,6 +112,12 @@ StatusOr<std::map<std::string, std::string>> AgentStage::Wanted() const {
   for (const std::string_view program : kPrograms) {
     ASSIGN_OR_RETURN(std::string bytes, ours.ReadFile(program, kMostProgram));
     wanted.emplace(fmt::format("{}/{}", kProgramFolder, program), std::move(bytes));
+  }
+  if (!in_.share_library.empty()) {
+    const std::filesystem::path library(in_.share_library);
+    ASSIGN_OR_RETURN(const sys::Root folder, sys::Root::Open(library.parent_path().string()));
+    ASSIGN_OR_RETURN(std::string bytes, folder.ReadFile(library.filename().string(), kMostProgram));
+    wanted.emplace(LibraryPath(), std::move(bytes));
   }
   return wanted;
 }
@@ -234,7 +245,11 @@ Status AgentStage::Put(const std::string& path, const std::string& text, Record&
   }
   prints.push_back(change::Fingerprint(text));
   RETURN_IF_ERROR(WriteRecord(in_.disk, record));
-  const mode_t mode = path == kAgentUnit ? 0644 : 0755;
+  if (path == LibraryPath()) {
+    RETURN_IF_ERROR(in_.disk.MakeFolder(std::filesystem::path(kLibraryFolder).parent_path()));
+    RETURN_IF_ERROR(in_.disk.MakeFolder(std::string(kLibraryFolder)));
+  }
+  const mode_t mode = path == kAgentUnit || path == LibraryPath() ? 0644 : 0755;
   return in_.disk.Write(path, text, mode);
 }
 
@@ -260,6 +275,9 @@ Status AgentStage::RemoveFiles(Record& record) {
     ASSIGN_OR_RETURN(const std::string there, TextAt(path));
     if (!there.empty() && IsOurs(record, path, there)) {
       RETURN_IF_ERROR(in_.disk.Remove(path));
+    }
+    if (path == LibraryPath()) {
+      RETURN_IF_ERROR(in_.disk.RemoveFolder(std::string(kLibraryFolder)));
     }
     record.files.erase(path);
     RETURN_IF_ERROR(WriteRecord(in_.disk, record));

@@ -16,6 +16,8 @@ namespace kgpu::bringup {
 
 inline constexpr std::string_view kAgentUnit = "/etc/systemd/system/kgpu-agent.service";
 inline constexpr std::string_view kProgramFolder = "/usr/local/bin";
+// Where kgpu, in the folder above, finds the library of memory slices.
+inline constexpr std::string_view kLibraryFolder = "/usr/local/lib/kgpu";
 
 // deploy/systemd/kgpu-agent.service: runs /usr/local/bin/kgpu.
 std::string_view AgentUnitText();
@@ -28,6 +30,7 @@ struct AgentInput {
   std::string folder;  // of our programs, by this process's path
   // The folder above is the host's own /usr/bin or /usr/local/bin: no need to copy anything.
   bool is_installed = false;
+  std::string share_library{};  // path of libkgpu-share.so, for this process; empty: none
 };
 
 std::unique_ptr<Stage> MakeAgentStage(const AgentInput& input);

@@ -60,6 +60,22 @@ TEST_F(AgentStageTest, PutsProgramsAndUnitAndStartsThem) {
   EXPECT_EQ(stage->LookAt().condition, Condition::kReady);
 }
 
+TEST_F(AgentStageTest, PutsTheLibraryOfMemorySlicesWhereTheAgentLooksForIt) {
+  ours_.WriteFile("libkgpu-share.so", "library");
+  const std::string path = "usr/local/lib/kgpu/libkgpu-share.so";
+  const auto make = [this] {
+    return MakeAgentStage({host_.root(), disk_, host_.runner(), commands_, ours_.path(), false,
+                           ours_.At("libkgpu-share.so")});
+  };
+  ASSERT_OK(make()->Do());
+  EXPECT_EQ(Text(path), "library");
+  EXPECT_EQ(host_.root().Stat(path)->st_mode & 0777, 0644U);
+  EXPECT_THAT(*make()->PreviewUndo(), HasSubstr("remove /usr/local/lib/kgpu/libkgpu-share.so\n"));
+  ASSERT_OK(make()->Undo());
+  EXPECT_FALSE(host_.root().Exists("usr/local/lib/kgpu"));
+  EXPECT_FALSE(make()->HasTraces());
+}
+
 TEST_F(AgentStageTest, TheUnitOfAPackageIsEnabledAndStays) {
   const std::string unit = "usr/lib/systemd/system/kgpu-agent.service";
   host_.folder().WriteFile(unit, "packaged");

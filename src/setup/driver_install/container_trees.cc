@@ -23,6 +23,7 @@
 #include "src/platform/base/strings.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/read_fd.h"
+#include "src/platform/sys/selinux.h"
 
 namespace kgpu::driver_install {
 namespace {
@@ -31,8 +32,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kBlock = size_t{1} << 20;
 constexpr int kMostDepth = 200;
-// The label that engines give to files of images, for containers of any category.
-constexpr std::string_view kLabel = "system_u:object_r:container_file_t:s0";
 
 // A path of mountinfo, in which blanks are octal numbers. Source: proc(5).
 std::string Unescaped(std::string_view text) {
@@ -170,7 +169,7 @@ Status Copying::Link(const std::string& from, const std::string& to, const struc
 
 Status Copying::Label(const std::string& path) const {
   if (!label_.empty() &&
-      lsetxattr(path.c_str(), "security.selinux", label_.c_str(), label_.size() + 1, 0) != 0) {
+      lsetxattr(path.c_str(), sys::kSelinuxAttribute, label_.c_str(), label_.size() + 1, 0) != 0) {
     return ErrnoStatus(errno, fmt::format("label {} as {}", path, label_));
   }
   return OkStatus();
@@ -272,7 +271,7 @@ Status HostTrees::Copy(const sys::Root& from, const std::vector<std::string>& le
     paths.push_back((fs::path(top) / fs::path(folder).relative_path()).string());
   }
   const bool has_selinux = host_.Exists("/sys/fs/selinux/enforce");
-  Copying copying(std::move(mounts), std::move(paths), has_selinux ? kLabel : "");
+  Copying copying(std::move(mounts), std::move(paths), has_selinux ? sys::kContainerLabel : "");
   const uint64_t bytes = copying.Bytes(top, 0);
   ASSIGN_OR_RETURN(const uint64_t free,
                    free_bytes_ ? free_bytes_(place) : FreeOnDisk(FolderOf(place)));

@@ -1,0 +1,42 @@
+#include "src/node/share/gate_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+
+#include "src/node/share/slice_paths.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/preload/gate.h"
+
+namespace kgpu::share {
+namespace {
+
+// One word at once: who reads it meanwhile sees the old one or the new one.
+Status WriteGate(const std::string& path, uint64_t word) {
+  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.is_valid()) {
+    return ErrnoStatus(errno, fmt::format("open {}", path));
+  }
+  if (pwrite(file.get(), &word, sizeof(word), offsetof(preload::Gate, word)) != sizeof(word)) {
+    return ErrnoStatus(errno, fmt::format("write {}", path));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status WriteGates(const std::string& folder, const std::vector<GateWord>& words) {
+  Status first = OkStatus();
+  for (const GateWord& gate : words) {
+    Status written =
+        WriteGate(fmt::format("{}/{}", folder, FileOfSlot(gate.slot, kGateName)), gate.word);
+    if (first.ok() && !written.ok()) {
+      first = std::move(written);
+    }
+  }
+  return first;
+}
+
+}  // namespace kgpu::share

@@ -1,0 +1,139 @@
+#include "src/preload/turns.h"
+
+#include <gtest/gtest.h>
+
+namespace kgpu::preload {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kDay = 1'000 * kGatePeriod;  // some moment at which a period begins
+// A quarter of each period, from a half on: 25 to 37.5 ms.
+constexpr GateTurn kQuarter{.open = 2500, .start = 5000};
+
+TEST(GateTest, AWordSaysWhatWasPacked) {
+  const GateTurn turn{.open = 2500, .start = 7500, .every = 3, .beat = 0xabcd, .epoch = 9};
+  EXPECT_EQ(UnpackTurn(PackTurn(turn)), turn);
+  EXPECT_TRUE(IsFullyOpen(PackTurn({})));
+  EXPECT_FALSE(IsFullyOpen(PackTurn(turn)));
+}
+
+TEST(GateTest, AnyWordIsATurnWithinItsPeriod) {
+  for (const uint64_t word : {uint64_t{0}, ~uint64_t{0}, uint64_t{0x00ffffff00010001},
+                              uint64_t{0xffff0001}, uint64_t{0x2710270f}}) {
+    const GateTurn turn = UnpackTurn(word);
+    EXPECT_GE(turn.open, 1U);
+    EXPECT_LE(turn.start + turn.open, kGateParts);
+    EXPECT_GE(turn.every, 1U);
+  }
+}
+
+TEST(TurnsTest, ALaunchWaitsForItsWindow) {
+  const Turns turns{};
+  EXPECT_EQ(NextTurn(turns, kQuarter, kDay).at, kDay + 25 * kMs);
+  EXPECT_EQ(NextTurn(turns, kQuarter, kDay + 25 * kMs).at, kDay + 25 * kMs);
+  EXPECT_EQ(NextTurn(turns, kQuarter, kDay + 37 * kMs).at, kDay + 37 * kMs);
+  EXPECT_EQ(NextTurn(turns, kQuarter, kDay + 38 * kMs).at, kDay + 75 * kMs);
+  EXPECT_EQ(NextTurn(turns, kQuarter, kDay + 38 * kMs).window, 1001U);
+}
+
+TEST(TurnsTest, EveryThirdPeriodOnly) {
+  GateTurn turn = kQuarter;
+  turn.every = 3;
+  const uint64_t at = NextTurn({}, turn, kDay).at;  // 1000 is no multiple of 3
+  EXPECT_EQ(at, 1002 * kGatePeriod + 25 * kMs);
+  EXPECT_EQ(NextTurn({}, turn, at + 13 * kMs).at, at + 3 * kGatePeriod);
+}
+
+TEST(TurnsTest, WorkBeyondItsWindowIsPaidByLaterOnes) {
+  Turns turns{};
+  NoteLaunch(&turns, NextTurn(turns, kQuarter, kDay + 25 * kMs));
+  EXPECT_FALSE(MustEnd(turns, kQuarter, kDay + 37 * kMs));
+  EXPECT_TRUE(MustEnd(turns, kQuarter, kDay + 38 * kMs));
+  // Ends 20 ms after its window of 12.5 ms: one window is skipped, 7.5 ms of the next, too.
+  NoteEnd(&turns, kQuarter, kDay + 57 * kMs + kMs / 2, true);
+  EXPECT_EQ(turns.debt, 20 * kMs);
+  EXPECT_FALSE(MustEnd(turns, kQuarter, kDay + 58 * kMs));
+  const NextLaunch next = NextTurn(turns, kQuarter, kDay + 58 * kMs);
+  EXPECT_EQ(next.window, 1002U);
+  EXPECT_EQ(next.at, 1002 * kGatePeriod + 25 * kMs + 7 * kMs + kMs / 2);
+  // Windows that pass unused pay as well.
+  EXPECT_EQ(NextTurn(turns, kQuarter, next.at + kMs).at, next.at + kMs);
+  EXPECT_EQ(NextTurn(turns, kQuarter, 1003 * kGatePeriod + 26 * kMs).at,
+            1003 * kGatePeriod + 26 * kMs);
+  NoteLaunch(&turns, next);
+  EXPECT_EQ(turns.debt, 0U);
+}
+
+TEST(TurnsTest, NoMoreIsLaunchedThanFitsIntoTheWindow) {
+  Turns turns{};
+  uint64_t now = kDay + 25 * kMs;
+  unsigned launches = 0;
+  for (; !MustEnd(turns, kQuarter, now); ++launches) {
+    NoteLaunch(&turns, NextTurn(turns, kQuarter, now));
+  }
+  EXPECT_EQ(launches, 8U) << "until it is known what they cost";
+  now += 8 * kMs;
+  NoteEnd(&turns, kQuarter, now, true);
+  EXPECT_EQ(turns.cost, kMs);
+  EXPECT_EQ(turns.debt, 0U);
+  for (launches = 0; !MustEnd(turns, kQuarter, now); ++launches) {
+    NoteLaunch(&turns, NextTurn(turns, kQuarter, now));
+  }
+  EXPECT_EQ(launches, 5U) << "of a millisecond each: 4.5 ms are left";
+  // They are done before anybody looks: the next ones may cost less.
+  NoteEnd(&turns, kQuarter, now + kMs, false);
+  EXPECT_EQ(turns.cost, kMs / 2);
+}
+
+// Over many periods, with a device of its own: kernels of any length get their part, whether the
+// program waits for each or fills its queue.
+TEST(TurnsTest, KernelsOfAnyLengthGetTheirPart) {
+  for (const bool has_queue : {false, true}) {
+    for (const uint64_t kernel : {kMs / 10, kMs, 7 * kMs, 40 * kMs, 130 * kMs}) {
+      for (const uint32_t open : {500U, 2500U, 5000U, 9000U}) {
+        const GateTurn turn{.open = open, .start = kGateParts - open};
+        Turns turns{};
+        uint64_t now = kDay;
+        uint64_t idle_at = kDay;
+        uint64_t busy = 0;
+        while (now < kDay + 60'000 * kMs) {
+          if (MustEnd(turns, turn, now)) {
+            const bool was_busy = idle_at > now;
+            now = was_busy ? idle_at : now;
+            NoteEnd(&turns, turn, now, was_busy);
+          }
+          const NextLaunch next = NextTurn(turns, turn, now);
+          NoteLaunch(&turns, next);
+          idle_at = (idle_at > next.at ? idle_at : next.at) + kernel;
+          busy += kernel;
+          now = has_queue ? next.at + 5'000 : idle_at;
+          if (!has_queue) {  // as cuStreamSynchronize finds it
+            NoteEnd(&turns, turn, now, true);
+          }
+        }
+        const double part = static_cast<double>(busy) / static_cast<double>(now - kDay);
+        EXPECT_NEAR(part, open / 10'000.0, 0.03) << kernel / 1e6 << " ms, queue " << has_queue;
+      }
+    }
+  }
+}
+
+TEST(TurnsTest, NoLaunchWaitsForEver) {
+  Turns turns{.window = 1000, .debt = 0, .begun = kDay, .launched = 1, .cost = 0};
+  const GateTurn least{.open = 1, .start = 0, .every = 255};
+  NoteEnd(&turns, least, kDay + 86'400'000 * kMs, true);  // as when the clock is set forward
+  EXPECT_LE(turns.debt, kMaxGateWait);
+  const uint64_t now = kDay + 86'400'001 * kMs;
+  EXPECT_LE(NextTurn(turns, least, now).at, now + kMaxGateWait);
+}
+
+TEST(TurnsTest, AClockThatIsSetBackStopsNobody) {
+  Turns turns{
+      .window = 5000, .debt = 3 * kMs, .begun = 5000 * kGatePeriod, .launched = 2, .cost = kMs};
+  EXPECT_LE(NextTurn(turns, kQuarter, kDay).at, kDay + 2 * kGatePeriod);
+  NoteEnd(&turns, kQuarter, kDay, true);
+  EXPECT_EQ(turns.cost, 0U);
+}
+
+}  // namespace
+}  // namespace kgpu::preload
