@@ -262,15 +262,15 @@ void AgentImpl::OnCluster() {
   if (const auto* labels = cluster_.labels()) {
     config_.SetLabels(*labels);
   }
-  UpdateMig();
   if (stands_back_ == cluster_.stands_back()) {
-    return;
+    return UpdateMig();
   }
   stands_back_ = cluster_.stands_back();
   KGPU_LOG(kWarning, stands_back_ ? "GPUs left to another device plugin" : "GPUs taken over",
            {"fix", stands_back_ ? "to take over: kgpu node adopt --from plugin" : "none"});
   MakePlugin();
   Show();
+  UpdateMig();
 }
 
 void AgentImpl::UpdateMig() {

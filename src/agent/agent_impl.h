@@ -99,7 +99,7 @@ class AgentImpl final : public Agent {
                {.holdings = [this] { return Holdings(); },
                 .changed = [this] { measurements_.SetUsage(usage_.pods()); }}),
         inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),
-        mig_(loop, MigLayoutsOptionsOf(options_),
+        mig_(loop, MigLayoutsOptionsOf(options_, remembered_.assignment),
              {.close = [this](auto closed) { inventory_.Pause(std::move(closed)); },
               .open = [this] { inventory_.Resume(); },
               .read = [this](auto done) { inventory_.Refresh(std::move(done)); },

@@ -69,11 +69,12 @@ std::string ReasonOf(const ChildResult& result) {
 
 }  // namespace
 
-MigChanges::MigChanges(EventLoop& loop, Sources sources, std::optional<Begun> begun)
-    : loop_(loop), sources_(std::move(sources)), begun_(std::move(begun)) {
-  if (begun_) {
-    marks_[begun_->gpu] = "a change of its MIG layout was interrupted, and is finished first";
-  }
+MigChanges::MigChanges(EventLoop& loop, Sources sources, Left left)
+    : loop_(loop),
+      sources_(std::move(sources)),
+      begun_(std::move(left.begun)),
+      left_(std::move(left.withdrawn)) {
+  ShowMarks();
 }
 
 MigChanges::~MigChanges() {
@@ -81,8 +82,13 @@ MigChanges::~MigChanges() {
   loop_.CancelTimer(close_timer_);
 }
 
-void MigChanges::SetGoals(std::vector<MigGoal> goals) {
-  if (has_goals_ && goals == goals_) {
+void MigChanges::SetGoals(std::vector<MigGoal> goals, Limits limits) {
+  const bool was_able = std::exchange(limits_, limits).may_change;
+  if (has_goals_ && goals == goals_ && was_able == limits.may_change) {
+    if (!is_busy_ && !must_plan_) {
+      SettleLeft();
+      ShowMarks();
+    }
     return;
   }
   has_goals_ = true;
@@ -94,16 +100,15 @@ void MigChanges::SetGoals(std::vector<MigGoal> goals) {
     card.goal = SIZE_MAX;
   }
   changed_.clear();
-  // The plan of the new goals goes on from whatever the interrupted change has left.
-  if (begun_ && std::ranges::any_of(goals_, [&](const MigGoal& goal) {
-        return std::ranges::find(goal.gpus, begun_->gpu) != goal.gpus.end();
-      })) {
-    begun_.reset();
-    sources_.keep(std::nullopt);
-  }
   must_plan_ = true;
   Report();
   Next();
+}
+
+void MigChanges::SetComplete() {
+  if (has_goals_) {
+    SetGoals(goals_, {.may_change = limits_.may_change});
+  }
 }
 
 void MigChanges::PlanAgain() {
@@ -118,15 +123,21 @@ void MigChanges::Next() {
   if (is_busy_) {
     return;
   }
-  if (begun_) {
+  const SteadyTime now = loop_.clock().Now();
+  if (MustFinishBegun()) {
+    if (begun_due_ > now) {
+      return ArmTimer();
+    }
     return StartChange(begun_->gpu, begun_->flags, true);
   }
   if (must_plan_) {
     must_plan_ = false;
     return StartPlan(0);
   }
-  const SteadyTime now = loop_.clock().Now();
-  if (const auto card = NextCard(); card != cards_.end() && card->second.since + kInFlight <= now) {
+  const auto card = std::ranges::find_if(cards_, [&](const auto& entry) {
+    return MayChange(entry.second, now) && entry.second.since + kInFlight <= now;
+  });
+  if (card != cards_.end()) {
     return StartChange(card->first, goals_[card->second.goal].flags, card->second.changes_mode);
   }
   ArmTimer();
@@ -180,8 +191,11 @@ void MigChanges::AddCard(const std::string& gpu, Card card, std::map<std::string
     card.pause = before->second.pause;
     card.is_withdrawn = before->second.is_withdrawn;
     card.since = before->second.since;
+    card.changed_at = before->second.changed_at;
   }
-  if (std::ranges::find(changed_, gpu) != changed_.end()) {
+  // Another program may bring the former layout back, at once or some time later.
+  if (before != cards_.end() && before->second.is_past && card.changed_at > now - kLastPause) {
+    card.changed_at = SteadyTime::min();
     Fail(card, "its layout differs again right after the change: see kgpu mig list");
   }
   if (card.waits.empty()) {
@@ -194,7 +208,7 @@ void MigChanges::AddCard(const std::string& gpu, Card card, std::map<std::string
     card.is_withdrawn = true;
     card.since = now;
   }
-  cards.emplace(gpu, std::move(card));
+  cards.insert_or_assign(gpu, std::move(card));
 }
 
 void MigChanges::TakePlan(size_t goal, std::map<std::string, Card>& cards) {
@@ -210,9 +224,46 @@ void MigChanges::TakePlan(size_t goal, std::map<std::string, Card>& cards) {
   }
 }
 
+// What is known of GPUs whose goal cannot be planned now, and of those that were changed not long
+// ago, even if they are as they should be.
+void MigChanges::KeepPast(std::map<std::string, Card>& cards) {
+  const SteadyTime now = loop_.clock().Now();
+  for (const auto& [gpu, card] : cards_) {
+    const GoalState* plan = PlanOf(gpu);
+    if (plan == nullptr || !plan->failed.empty()) {
+      continue;
+    }
+    const bool is_planned = plan->pending.empty();
+    if (!is_planned || (card.is_past && card.changed_at > now - kLastPause)) {
+      Card& kept = cards.emplace(gpu, card).first->second;
+      kept.is_past = true;
+      if (is_planned) {
+        kept.failed.clear();
+        kept.is_withdrawn = false;
+      }
+    }
+  }
+}
+
+// What an earlier process left is part of the plan now, or the plan says that nothing is left.
+void MigChanges::SettleLeft() {
+  std::erase_if(left_, [this](const std::string& gpu) {
+    const GoalState* plan = PlanOf(gpu);
+    return plan == nullptr ? limits_.is_complete : plan->pending.empty();
+  });
+  const GoalState* plan = begun_ ? PlanOf(begun_->gpu) : nullptr;
+  const auto card = begun_ ? cards_.find(begun_->gpu) : cards_.end();
+  const bool is_as_it_should_be = card == cards_.end() || card->second.is_past;
+  if (plan != nullptr && plan->pending.empty() && plan->failed.empty() && is_as_it_should_be) {
+    begun_.reset();
+    sources_.keep(std::nullopt);
+  }
+}
+
 void MigChanges::FinishPlan() {
   const SteadyTime now = loop_.clock().Now();
   std::map<std::string, Card> cards;
+  KeepPast(cards);
   bool is_open = false;  // something has to be planned again later
   bool is_pending = false;
   for (size_t goal = 0; goal < goals_.size(); ++goal) {
@@ -220,15 +271,17 @@ void MigChanges::FinishPlan() {
     is_open |= !states_[goal].failed.empty();
     is_pending |= !states_[goal].pending.empty();
   }
-  const bool waits =
-      std::ranges::any_of(cards, [](const auto& entry) { return !entry.second.waits.empty(); });
-  if (waits &&
-      std::ranges::none_of(cards_, [](const auto& entry) { return !entry.second.waits.empty(); })) {
+  const bool waits = Waits(cards);
+  if (waits && !Waits(cards_)) {
     waiting_since_ = now;
     plan_pause_ = seconds(0);
   }
   cards_ = std::move(cards);
-  changed_.clear();
+  std::erase_if(changed_, [this](const std::string& gpu) {
+    const GoalState* plan = PlanOf(gpu);
+    return plan == nullptr || plan->pending.empty();
+  });
+  SettleLeft();
   is_open |= is_pending || waits;
   plan_pause_ = !is_open              ? seconds(0)
                 : waits || is_pending ? Longer(plan_pause_, kFirstWait, kLastWait)
@@ -240,12 +293,35 @@ void MigChanges::FinishPlan() {
   Next();
 }
 
-std::map<std::string, MigChanges::Card>::iterator MigChanges::NextCard() {
-  const SteadyTime now = loop_.clock().Now();
-  return std::ranges::find_if(cards_, [&](const auto& entry) {
-    return entry.second.waits.empty() && entry.second.not_before <= now &&
-           entry.second.is_withdrawn;
+// Withdrawn long enough or not.
+bool MigChanges::MayChange(const Card& card, SteadyTime now) {
+  return card.waits.empty() && card.not_before <= now && card.is_withdrawn && !card.is_past;
+}
+
+bool MigChanges::Waits(const std::map<std::string, Card>& cards) {
+  return std::ranges::any_of(cards, [](const auto& entry) {
+    return !entry.second.waits.empty() && !entry.second.is_past;
   });
+}
+
+// That of the goal that the GPU is in; null: none.
+const MigChanges::GoalState* MigChanges::PlanOf(const std::string& gpu) const {
+  for (size_t goal = 0; goal < goals_.size(); ++goal) {
+    if (std::ranges::find(goals_[goal].gpus, gpu) != goals_[goal].gpus.end()) {
+      return &states_[goal];
+    }
+  }
+  return nullptr;
+}
+
+// The plan of a goal goes on from whatever the interrupted change has left: only without one does
+// the change itself have to be finished.
+bool MigChanges::MustFinishBegun() const {
+  if (!begun_ || !limits_.may_change) {
+    return false;
+  }
+  const GoalState* plan = PlanOf(begun_->gpu);
+  return plan == nullptr || !plan->failed.empty();
 }
 
 void MigChanges::StartChange(const std::string& gpu, std::vector<std::string> flags,
@@ -284,13 +360,11 @@ void MigChanges::OnChange(const std::string& gpu, const ChildResult& result) {
     sources_.open();
   }
   NoteChange(gpu, result);
-  begun_.reset();
-  sources_.keep(std::nullopt);
+  sources_.keep(begun_);
+  // A driver that hangs answers nothing below.
+  Report();
   // What the kubelet is shown next must be what the GPU has now.
-  sources_.read([this, is_done = result.code == kDone] {
-    if (is_done) {
-      cards_.erase(changing_);
-    }
+  sources_.read([this] {
     sources_.forget(changing_);
     EndChange();
   });
@@ -298,10 +372,19 @@ void MigChanges::OnChange(const std::string& gpu, const ChildResult& result) {
 
 void MigChanges::NoteChange(const std::string& gpu, const ChildResult& result) {
   const auto card = cards_.find(gpu);
+  // The goals are others now: what came of the change for earlier ones says nothing about them.
+  const bool counts = card != cards_.end() && changing_round_ == round_;
+  if (card != cards_.end() && !counts) {
+    cards_.erase(card);
+  }
   if (result.code == kDone) {
     KGPU_LOG(kInfo, "MIG layout changed", {"gpu", gpu});
-    if (card != cards_.end() && changing_round_ == round_) {
+    NoteBegun(gpu, false, "");
+    if (counts) {
       changed_.push_back(gpu);
+      card->second.is_past = true;
+      card->second.is_withdrawn = false;
+      card->second.changed_at = loop_.clock().Now();
     }
     return;
   }
@@ -314,7 +397,8 @@ void MigChanges::NoteChange(const std::string& gpu, const ChildResult& result) {
   } else {
     KGPU_LOG(kError, "MIG layout not changed", {"gpu", gpu}, {"problem", reason});
   }
-  if (card == cards_.end()) {
+  NoteBegun(gpu, waits || (!was_undone && !result.code), reason);
+  if (!counts) {
     return;
   }
   if (!waits) {
@@ -324,11 +408,28 @@ void MigChanges::NoteChange(const std::string& gpu, const ChildResult& result) {
   card->second.not_before = loop_.clock().Now() + card->second.pause;
 }
 
+// One that could not be carried out, such as while another kgpu changes the host, is tried again;
+// any other result ends it.
+void MigChanges::NoteBegun(const std::string& gpu, bool waits, const std::string& reason) {
+  if (!begun_ || begun_->gpu != gpu) {
+    return;
+  }
+  if (!waits) {
+    begun_.reset();
+    return;
+  }
+  begun_waits_ = reason;
+  begun_pause_ = Longer(begun_pause_, kFirstWait, kLastPause);
+  begun_due_ = loop_.clock().Now() + begun_pause_;
+}
+
 void MigChanges::EndChange() {
   is_busy_ = false;
   changing_.clear();
   // To prove that all is as it should be, once no GPU is left to change now.
-  must_plan_ |= NextCard() == cards_.end();
+  const SteadyTime now = loop_.clock().Now();
+  must_plan_ |= std::ranges::none_of(
+      cards_, [now](const auto& entry) { return MayChange(entry.second, now); });
   Report();
   ShowMarks();
   Next();
@@ -337,14 +438,14 @@ void MigChanges::EndChange() {
 void MigChanges::Fail(Card& card, std::string text) {
   card.failed = std::move(text);
   card.is_withdrawn = false;
-  card.pause = Longer(card.pause, kFirstPause, kLastPause);
+  card.pause = std::max(kFirstPause, Longer(card.pause, kFirstPause, kLastPause));
   card.not_before = loop_.clock().Now() + card.pause;
 }
 
 std::string MigChanges::Holders() const {
   std::string holders;
   for (const auto& [gpu, card] : cards_) {
-    if (!card.waits.empty()) {
+    if (!card.waits.empty() && !card.is_past) {
       holders += fmt::format("{}: {} {}\n", gpu, sources_.holders(gpu), sources_.borrower(gpu));
     }
   }
@@ -354,7 +455,13 @@ std::string MigChanges::Holders() const {
 void MigChanges::ArmTimer() {
   const SteadyTime now = loop_.clock().Now();
   SteadyTime due = plan_due_;
+  if (MustFinishBegun()) {
+    due = begun_due_;  // before anything else
+  }
   for (const auto& [gpu, card] : cards_) {
+    if (card.is_past || MustFinishBegun()) {
+      continue;
+    }
     if (!card.waits.empty()) {
       due = std::min(due, now + (now - waiting_since_ < kPatience ? kLookSoon : kLookLater));
     } else if (card.not_before > now) {
@@ -373,9 +480,7 @@ void MigChanges::ArmTimer() {
 
 void MigChanges::OnTimer() {
   const SteadyTime now = loop_.clock().Now();
-  const bool waits =
-      std::ranges::any_of(cards_, [](const auto& entry) { return !entry.second.waits.empty(); });
-  if (waits) {
+  if (Waits(cards_)) {
     sources_.look_at_pods();
     if (std::string holders = Holders(); holders != holders_) {
       holders_ = std::move(holders);
@@ -384,7 +489,8 @@ void MigChanges::OnTimer() {
   }
   // A failed GPU whose pause is over is withdrawn again by a plan.
   must_plan_ |= now >= plan_due_ || std::ranges::any_of(cards_, [now](const auto& entry) {
-                  return !entry.second.is_withdrawn && entry.second.not_before <= now;
+                  return !entry.second.is_past && !entry.second.is_withdrawn &&
+                         entry.second.not_before <= now;
                 });
   Next();
 }

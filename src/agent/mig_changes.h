@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/agent/child_run.h"
@@ -18,6 +19,9 @@
 #include "src/platform/base/event_loop.h"
 
 namespace kgpu::agent {
+
+// Why the slots of a withdrawn GPU are unhealthy.
+inline constexpr char kMigChangeReason[] = "MigChange";
 
 enum class MigState : uint8_t {
   kUnknown,  // not planned yet
@@ -72,14 +76,28 @@ class MigChanges {
     std::function<void()> changed;
   };
 
-  // `loop` must outlive it. `begun` is what an earlier process left.
-  MigChanges(EventLoop& loop, Sources sources, std::optional<Begun> begun);
+  // What an earlier process left.
+  struct Left {
+    std::optional<Begun> begun{};
+    // The GPUs that it had withdrawn: they stay so until a plan tells what is to be done with them.
+    std::vector<std::string> withdrawn{};
+  };
+  struct Limits {
+    bool may_change = true;   // false: withdrawing GPUs has no effect now
+    bool is_complete = true;  // no other goals are to be expected
+  };
+
+  // `loop` must outlive it.
+  MigChanges(EventLoop& loop, Sources sources, Left left);
   ~MigChanges();
   MigChanges(const MigChanges&) = delete;
   MigChanges& operator=(const MigChanges&) = delete;
 
   // What the GPUs are to have. Call it only while the driver answers.
-  void SetGoals(std::vector<MigGoal> goals);
+  void SetGoals(std::vector<MigGoal> goals, Limits limits);
+  void SetGoals(std::vector<MigGoal> goals) { SetGoals(std::move(goals), Limits()); }
+  // No other goals are to be expected any longer.
+  void SetComplete();
   // Their layouts have changed, perhaps by another's hand: plans again unless it is at work.
   void PlanAgain();
   // Marks the slots of withdrawn GPUs as unhealthy, and says why GPUs are not assigned.
@@ -94,6 +112,10 @@ class MigChanges {
     SteadyTime since{};  // withdrawn
     bool is_withdrawn = false;
     bool changes_mode = false;
+    // Nothing is to be done now: it was changed, or its goal could not be planned. What failed
+    // before counts if a plan lists the GPU again.
+    bool is_past = false;
+    SteadyTime changed_at = SteadyTime::min();
     std::string waits{};            // for what; empty: it may change
     std::string failed{};           // why the last change failed
     SteadyTime not_before{};        // of the next try
@@ -110,13 +132,19 @@ class MigChanges {
   void StartPlan(size_t goal);
   void OnPlan(size_t goal, const ChildResult& result);
   void FinishPlan();
+  void KeepPast(std::map<std::string, Card>& cards);
+  void SettleLeft();
   void TakePlan(size_t goal, std::map<std::string, Card>& cards);
   void AddCard(const std::string& gpu, Card card, std::map<std::string, Card>& cards);
-  std::map<std::string, Card>::iterator NextCard();
+  static bool MayChange(const Card& card, SteadyTime now);
+  static bool Waits(const std::map<std::string, Card>& cards);
+  const GoalState* PlanOf(const std::string& gpu) const;
+  bool MustFinishBegun() const;
   void StartChange(const std::string& gpu, std::vector<std::string> flags, bool changes_mode);
   void RunChange(const std::string& gpu, std::vector<std::string> flags);
   void OnChange(const std::string& gpu, const ChildResult& result);
   void NoteChange(const std::string& gpu, const ChildResult& result);
+  void NoteBegun(const std::string& gpu, bool waits, const std::string& reason);
   void EndChange();
   void Fail(Card& card, std::string text);
   void ArmTimer();
@@ -139,12 +167,17 @@ class MigChanges {
   std::map<std::string, Card> cards_;
   std::map<std::string, std::string> marks_;  // what Mark() says of each GPU, as shown
   std::vector<MigGoalReport> reports_;
-  std::optional<Begun> begun_;        // by an earlier process
+  std::optional<Begun> begun_;  // by an earlier process
+  std::string begun_waits_;     // why it cannot be finished now
+  std::chrono::seconds begun_pause_{0};
+  SteadyTime begun_due_{};            // of the next try
+  std::vector<std::string> left_;     // GPUs that an earlier process had withdrawn
   std::vector<std::string> changed_;  // GPUs, since the last plan
   std::string changing_;              // the GPU that is being changed; empty: none
   std::string holders_;               // at the last look
   uint64_t changing_round_ = 0;
-  uint64_t round_ = 0;      // of goals: an answer for earlier ones does not count
+  uint64_t round_ = 0;  // of goals: an answer for earlier ones does not count
+  Limits limits_;
   bool has_goals_ = false;  // SetGoals was called
   bool must_plan_ = false;
   bool is_busy_ = false;  // a program runs, or GPUs are being closed or read

@@ -28,6 +28,7 @@ using ::testing::Not;
 
 constexpr const char* kA = "GPU-00000000-0000-0000-0000-000000000000";
 constexpr const char* kB = "GPU-00000001-0000-0000-0000-000000000000";
+constexpr const char* kC = "GPU-00000002-0000-0000-0000-000000000000";
 
 std::string Change(const std::string& gpu, bool changes_mode = false) {
   return fmt::format(R"({{"uuid":"{}","enablesMig":{},"disablesMig":false}})", gpu, changes_mode);
@@ -54,7 +55,8 @@ MigGoal Goal(const std::string& label, std::vector<std::string> gpus = {kA, kB})
 
 class MigChangesTest : public ::testing::Test {
  protected:
-  void Start(std::optional<MigChanges::Begun> begun = {}) {
+  void Start(MigChanges::Left left = {}) {
+    kept_ = left.begun;
     changes_.emplace(loop_,
                      MigChanges::Sources{
                          .run =
@@ -81,7 +83,7 @@ class MigChangesTest : public ::testing::Test {
                                told_.push_back(std::string(ToString(now.state)));
                              },
                          .changed = [this] { ++changes_seen_; }},
-                     std::move(begun));
+                     std::move(left));
   }
   bool is_planning() const { return done_ != nullptr && args_.find("--dry-run") != args_.npos; }
   bool is_changing() const { return done_ != nullptr && args_.find("--yes") != args_.npos; }
@@ -260,7 +262,11 @@ TEST_F(MigChangesTest, AProbeThatDoesNotEndIsAFailure) {
   End(Plan({Change(kA, true)}));
   loop_.Advance(seconds(13));
   EXPECT_FALSE(is_closed_);
+  EXPECT_EQ(state(), MigState::kFailed) << "whether the driver answers again or not";
+  EXPECT_THAT(text(), HasSubstr("kgpu-probe keeps the GPU open"));
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA)) << "until it was read";
   Read();
+  EXPECT_THAT(Withdrawn(), IsEmpty());
   ASSERT_TRUE(is_planning());
   End(Plan({Change(kA, true)}));
   EXPECT_EQ(state(), MigState::kFailed);
@@ -377,6 +383,23 @@ TEST_F(MigChangesTest, ANewLabelWhileChangingFollowsTheOld) {
   EXPECT_EQ(state(), MigState::kSuccess);
 }
 
+TEST_F(MigChangesTest, WhatFailsForAnEarlierLabelSaysNothingAboutTheNew) {
+  Start();
+  changes_->SetGoals({Goal("one")});
+  End(Plan({Change(kA)}));
+  loop_.Advance(seconds(2));
+  ASSERT_TRUE(is_changing());
+  changes_->SetGoals({Goal("two")});
+  End({.code = 6, .err = "no room for one"});
+  EXPECT_EQ(state(), MigState::kPending);
+  Read();
+  EXPECT_EQ(state(), MigState::kPending);
+  End(Plan({Change(kA)}));
+  EXPECT_EQ(state(), MigState::kPending);
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA));
+  LetChange(kA);  // at once
+}
+
 TEST_F(MigChangesTest, ALabelThatIsRemovedLeavesTheLayout) {
   Start();
   changes_->SetGoals({Goal("half")});
@@ -444,12 +467,88 @@ TEST_F(MigChangesTest, ALayoutThatDoesNotStayIsAFailure) {
   End(Plan({Change(kA)}));
   EXPECT_EQ(state(), MigState::kFailed);
   EXPECT_THAT(text(), HasSubstr("differs again right after the change"));
-  loop_.Advance(seconds(30));
-  EXPECT_EQ(done_, nullptr);
+  told_.clear();
+  int tries = 0;
+  for (int second = 0; second < 4 * 3'600; ++second) {
+    if (is_planning()) {
+      End(Plan({Change(kA)}));
+    } else if (is_changing()) {
+      ++tries;
+      End(kChanged);
+      Read();
+    } else {
+      loop_.Advance(seconds(1));
+    }
+    ASSERT_EQ(state(), MigState::kFailed) << second;
+  }
+  EXPECT_GE(tries, 20);
+  EXPECT_LE(tries, 30);
+  EXPECT_THAT(told_, IsEmpty());
+}
+
+// Another program brings the former layout back whenever it has seen ours.
+TEST_F(MigChangesTest, ALayoutThatIsChangedBackLaterIsNotFoughtOver) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  bool is_ours = false;
+  int tries = 0;
+  int age = 0;  // of our layout
+  for (int second = 0; second < 4 * 3'600; ++second) {
+    if (is_planning()) {
+      End(is_ours ? kNothingToDo : Plan({Change(kA)}));
+    } else if (is_changing()) {
+      ++tries;
+      is_ours = true;
+      age = 0;
+      End(kChanged);
+      Read();
+    } else {
+      loop_.Advance(seconds(1));
+      if (is_ours && ++age == 20) {
+        is_ours = false;
+        changes_->PlanAgain();
+      }
+    }
+  }
+  EXPECT_GE(tries, 20);
+  EXPECT_LE(tries, 30);
+}
+
+// The driver does not answer for a moment: who waits goes on waiting, and is given to nobody.
+TEST_F(MigChangesTest, WhatCannotBePlannedNowStaysWithdrawn) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  End(Plan({}, {Wait(kA, "GPU 0: busy")}));
+  loop_.Advance(seconds(11));
+  End({.code = 4, .err = "the driver does not answer\n"});
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA));
+  EXPECT_EQ(state(), MigState::kPending);
+  loop_.Advance(seconds(21));
+  ASSERT_TRUE(is_planning());
+  End(Plan({Change(kA)}));
+  LetChange(kA);
+}
+
+// One that was withdrawn long ago needs no pause, whatever else has just been withdrawn.
+TEST_F(MigChangesTest, AGpuThatHasWaitedDoesNotWaitForOthers) {
+  Start();
+  changes_->SetGoals({Goal("half", {kA, kB, kC})});
+  End(Plan({}, {Wait(kB, "GPU 1: busy"), Wait(kC, "GPU 2: busy")}));
+  loop_.Advance(seconds(11));
+  ASSERT_TRUE(is_planning());
+  looks_ = 0;
+  End(Plan({Change(kA), Change(kB)}, {Wait(kC, "GPU 2: busy")}));
+  ASSERT_TRUE(is_changing());
+  EXPECT_THAT(args_, HasSubstr(std::string("--gpu=") + kB));
+  End(kChanged);
+  Read();
+  EXPECT_EQ(done_, nullptr) << "the other one may be given out still";
+  LetChange(kA);
+  EXPECT_LE(looks_, 2);
 }
 
 TEST_F(MigChangesTest, AnInterruptedChangeIsFinishedFirst) {
-  Start(MigChanges::Begun{.gpu = kA, .flags = {"--select=gone"}});
+  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=gone"}}});
   EXPECT_THAT(Withdrawn(), ElementsAre(kA)) << "from the start";
   changes_->SetGoals({});  // the label was removed meanwhile
   EXPECT_TRUE(is_closed_);
@@ -463,13 +562,102 @@ TEST_F(MigChangesTest, AnInterruptedChangeIsFinishedFirst) {
   EXPECT_EQ(done_, nullptr);
 }
 
+// A kgpu that the killed agent started may still be at work.
+TEST_F(MigChangesTest, AnInterruptedChangeIsTriedUntilItCanBeFinished) {
+  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=gone"}}});
+  changes_->SetGoals({});
+  int tries = 0;
+  const auto end_with = [&](const ChildResult& result, int seconds_long) {
+    for (int second = 0; second < seconds_long; ++second) {
+      if (is_closed_ && closed_) {
+        std::exchange(closed_, nullptr)();
+      }
+      if (is_changing()) {
+        ++tries;
+        End(result);
+        Read();
+        if (result.code == 0) {
+          return;
+        }
+        EXPECT_TRUE(kept_.has_value()) << "for the next start";
+      }
+      ASSERT_THAT(Withdrawn(), ElementsAre(kA));
+      loop_.Advance(seconds(1));
+    }
+  };
+  end_with({.code = 4, .err = "another kgpu that changes this host"}, 60);
+  EXPECT_GE(tries, 2);
+  EXPECT_LE(tries, 6);
+  end_with({.problem = "ended by signal 9"}, 3'600);
+  EXPECT_LE(tries, 20);
+  end_with(kChanged, 601);
+  EXPECT_FALSE(kept_.has_value());
+  EXPECT_THAT(Withdrawn(), IsEmpty());
+}
+
+TEST_F(MigChangesTest, AnInterruptedChangeThatFailsIsOver) {
+  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=gone"}}});
+  changes_->SetGoals({});
+  closed_();
+  End({.code = 6, .err = "no"});
+  Read();
+  EXPECT_FALSE(kept_.has_value());
+  EXPECT_THAT(Withdrawn(), IsEmpty());
+  EXPECT_EQ(loop_.timers(), 0U);
+}
+
+// The goal of its GPU cannot be planned: the half of a layout is not left behind.
+TEST_F(MigChangesTest, AnInterruptedChangeIsFinishedIfItsGoalFails) {
+  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=one"}}});
+  changes_->SetGoals({Goal("tow")});
+  End({.code = 3, .err = "no MIG configuration \"tow\""});
+  closed_();
+  ASSERT_TRUE(is_changing());
+  EXPECT_THAT(args_, HasSubstr("--select=one"));
+  End(kChanged);
+  Read();
+  EXPECT_FALSE(kept_.has_value());
+}
+
+TEST_F(MigChangesTest, NothingIsFinishedWhereAnotherPluginServesTheGpus) {
+  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=one"}}});
+  changes_->SetGoals({}, {.may_change = false});
+  EXPECT_FALSE(is_closed_);
+  EXPECT_EQ(done_, nullptr);
+  EXPECT_TRUE(kept_.has_value());
+  changes_->SetGoals({}, {});
+  EXPECT_TRUE(is_closed_);
+}
+
+TEST_F(MigChangesTest, WhatAnEarlierAgentWithdrewStaysSoUntilItIsPlanned) {
+  Start({.withdrawn = {kA, kB}});
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB));
+  changes_->SetGoals({}, {.is_complete = false});  // the label is not known yet
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB));
+  changes_->SetGoals({Goal("half")});
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB));
+  End(Plan({}, {Wait(kA, "GPU 0: busy")}));
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA));
+}
+
+TEST_F(MigChangesTest, WithoutALabelNothingStaysWithdrawn) {
+  Start({.withdrawn = {kA}});
+  changes_->SetGoals({}, {.is_complete = false});
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA));
+  changes_->SetComplete();
+  EXPECT_THAT(Withdrawn(), IsEmpty());
+}
+
 TEST_F(MigChangesTest, AnInterruptedChangeIsPartOfThePlanOfItsGoal) {
-  Start(MigChanges::Begun{.gpu = kA, .flags = {"--select=one"}});
+  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=one"}}});
   changes_->SetGoals({Goal("two")});
   ASSERT_TRUE(is_planning());
   EXPECT_THAT(Withdrawn(), ElementsAre(kA));
+  EXPECT_TRUE(kept_.has_value()) << "until the plan has taken it over";
   End(Plan({Change(kA)}));
+  EXPECT_TRUE(kept_.has_value());
   LetChange(kA);
+  EXPECT_FALSE(kept_.has_value());
   End(kNothingToDo);
   EXPECT_EQ(state(), MigState::kSuccess);
   EXPECT_THAT(Withdrawn(), IsEmpty());

@@ -26,7 +26,11 @@ struct MigGoal {
   std::vector<std::string> flags{};  // of `kgpu mig apply`: "--layout=3g.40gb,2g.20gb"
   std::vector<std::string>
       gpus{};  // their UUIDs, in the snapshot's order; may be empty for a label
-  bool operator==(const MigGoal&) const = default;
+  // The same goal, whether it is still new or not.
+  bool operator==(const MigGoal& other) const {
+    return name == other.name && is_label == other.is_label && flags == other.flags &&
+           gpus == other.gpus;
+  }
 };
 
 struct MigGoalInput {

@@ -7,6 +7,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
+#include <set>
 #include <utility>
 
 #include "src/agent/mig_goals.h"
@@ -22,6 +23,8 @@ namespace kgpu::agent {
 namespace {
 
 constexpr size_t kMostBegunBytes = 4096;
+// How long after a start the node's labels may tell why GPUs were withdrawn before it.
+constexpr std::chrono::seconds kLabelPatience{60};
 
 std::optional<MigChanges::Begun> ReadBegun(const std::string& run_dir) {
   const auto folder = sys::Root::Open(run_dir);
@@ -44,6 +47,20 @@ std::string LabelIn(const std::map<std::string, std::string>& labels) {
 }
 
 }  // namespace
+
+std::vector<std::string> WithdrawnIn(const pools::Assignment& assignment) {
+  std::set<std::string> gpus;
+  for (const auto* resources : {&assignment.resources, &assignment.local}) {
+    for (const pools::Resource& resource : *resources) {
+      for (const pools::Slot& slot : resource.slots) {
+        if (!slot.health.is_healthy && slot.health.reason == kMigChangeReason) {
+          gpus.insert(slot.gpu.str());
+        }
+      }
+    }
+  }
+  return {gpus.begin(), gpus.end()};
+}
 
 std::string PrintBegun(const MigChanges::Begun& begun) {
   return boost::json::serialize(
@@ -91,7 +108,13 @@ MigLayouts::MigLayouts(EventLoop& loop, MigLayoutsOptions options, Sources sourc
                 .report = [this](const MigGoalReport& before,
                                  const MigGoalReport& now) { Report(before, now); },
                 .changed = sources_.changed},
-               ReadBegun(options_.run_dir)) {
+               {.begun = ReadBegun(options_.run_dir), .withdrawn = options_.withdrawn}) {
+  if (!options_.withdrawn.empty()) {
+    label_timer_ = loop_.After(kLabelPatience, [this] {
+      label_timer_ = TimerId::kNone;
+      changes_.SetComplete();
+    });
+  }
 }
 
 void MigLayouts::SetLabels(const std::map<std::string, std::string>& labels) {
@@ -127,7 +150,9 @@ void MigLayouts::SetInput(const Input& input) {
                         .configs_file = has_file ? options_.configs_file : std::string(),
                         .is_label_new = is_label_new_});
   }
-  changes_.SetGoals(std::move(goals));
+  changes_.SetGoals(std::move(goals),
+                    {.may_change = !input.stands_back,
+                     .is_complete = is_label_known_ || label_timer_ == TimerId::kNone});
   if (std::string marks = MigMarksOf(*input.snapshot) + FileMarks(); marks != marks_) {
     marks_ = std::move(marks);
     changes_.PlanAgain();
@@ -175,6 +200,10 @@ std::string MigLayouts::Holders(const std::string& gpu) const {
 }
 
 void MigLayouts::Report(const MigGoalReport& before, const MigGoalReport& now) {
+  if ((now.state == MigState::kSuccess || now.state == MigState::kFailed) &&
+      now.goal == fmt::format("{}={}", kMigConfigLabel, label_)) {
+    is_label_new_ = false;
+  }
   if (now.state == MigState::kUnknown ||
       (before.state == MigState::kUnknown && now.state == MigState::kSuccess)) {
     return;  // nothing happened

@@ -30,7 +30,12 @@ struct MigLayoutsOptions {
   std::string configs_file;          // of mig-parted; used if it exists
   std::string run_dir;
   std::string node_name;
+  // GPUs that an earlier process had withdrawn for their layout.
+  std::vector<std::string> withdrawn{};
 };
+
+// The GPUs of slots that MigChanges::Mark() marked.
+std::vector<std::string> WithdrawnIn(const pools::Assignment& assignment);
 
 // Lives on the loop's thread.
 class MigLayouts {
@@ -56,6 +61,9 @@ class MigLayouts {
 
   // `loop` must outlive it.
   MigLayouts(EventLoop& loop, MigLayoutsOptions options, Sources sources);
+  ~MigLayouts() { loop_.CancelTimer(label_timer_); }
+  MigLayouts(const MigLayouts&) = delete;
+  MigLayouts& operator=(const MigLayouts&) = delete;
 
   // What is known now: call it after every change.
   void SetInput(const Input& input);
@@ -83,7 +91,8 @@ class MigLayouts {
   std::string marks_;  // of the layouts that were last seen
   std::string label_;  // as last seen
   bool is_label_known_ = false;
-  bool is_label_new_ = false;
+  bool is_label_new_ = false;             // until it is followed or has failed
+  TimerId label_timer_ = TimerId::kNone;  // until when the label is waited for
   std::string problem_;
 };
 

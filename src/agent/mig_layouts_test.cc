@@ -56,6 +56,21 @@ TEST(MigLabelTest, WhatIsNotKnownStays) {
   EXPECT_THAT(claims->labels, IsEmpty());
 }
 
+TEST(MigWithdrawnTest, IsWhatWasMarked) {
+  pools::Assignment assignment;
+  const auto add = [&](unsigned gpu, std::string_view reason) {
+    pools::Slot& slot = assignment.resources.emplace_back().slots.emplace_back();
+    slot.gpu = *device::GpuUuid::Parse(pools::TestGpuName(gpu));
+    slot.health.is_healthy = reason.empty();
+    slot.health.reason = reason;
+  };
+  add(0, "");
+  add(1, kMigChangeReason);
+  add(1, kMigChangeReason);
+  add(2, "Lost");
+  EXPECT_THAT(WithdrawnIn(assignment), ElementsAre(pools::TestGpuName(1)));
+}
+
 // The program is a script of the test.
 class MigLayoutsTest : public ::testing::Test {
  protected:
@@ -124,6 +139,21 @@ TEST_F(MigLayoutsTest, ARestartChangesNoLabelAndTellsNothing) {
   SetLabels({{kMigConfigLabel, "half"}});
   EXPECT_EQ(layouts_->label_state(), "");
   ASSERT_TRUE(WaitForState("success"));
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+// A GPU is lost, and comes back.
+TEST_F(MigLayoutsTest, OtherGpusAreNoNewLabel) {
+  SetLabels({});
+  SetLabels({{kMigConfigLabel, "half"}});
+  ASSERT_TRUE(WaitForState("success"));
+  events_.clear();
+  for (const unsigned gpus : {2U, 1U}) {
+    snapshot_ = std::make_shared<const device::Snapshot>(pools::TestNode(gpus));
+    SetLabels(labels_);
+    EXPECT_EQ(layouts_->label_state(), "") << "what the node has stays";
+    ASSERT_TRUE(WaitForState("success"));
+  }
   EXPECT_THAT(events_, IsEmpty());
 }
 

@@ -26,10 +26,10 @@ bool MigChanges::IsUnproven(size_t goal) const {
 MigChanges::Lines MigChanges::LinesOf(size_t goal) const {
   Lines lines;
   for (const auto& [gpu, card] : cards_) {
-    if (card.goal != goal) {
+    const bool has_failed = !card.failed.empty();
+    if (card.goal != goal || (card.is_past && !has_failed)) {
       continue;
     }
-    const bool has_failed = !card.failed.empty();
     const std::string& text = has_failed ? card.failed : card.waits;
     std::string& line = (has_failed ? lines.failed : lines.pending).emplace_back(text);
     if (text.empty()) {
@@ -61,6 +61,10 @@ MigGoalReport MigChanges::ReportOf(size_t goal) const {
     report.state = IsUnproven(goal) ? MigState::kPending : MigState::kSuccess;
   } else {
     report.state = goals_[goal].is_new ? MigState::kPending : MigState::kUnknown;
+    if (MustFinishBegun() && goals_[goal].is_new) {
+      report.text = fmt::format("{}: an interrupted change is finished first{}{}", begun_->gpu,
+                                begun_waits_.empty() ? "" : ": ", begun_waits_);
+    }
   }
   return report;
 }
@@ -94,11 +98,19 @@ void MigChanges::ShowMarks() {
     }
   }
   if (begun_) {
-    marks.emplace(begun_->gpu, "a change of its MIG layout was interrupted, and is finished first");
+    marks.emplace(
+        begun_->gpu,
+        fmt::format("a change of its MIG layout was interrupted, and is finished first{}{}",
+                    begun_waits_.empty() ? "" : ": ", begun_waits_));
+  }
+  for (const std::string& gpu : left_) {
+    marks.emplace(gpu, "its MIG layout was to change before the agent's restart");
   }
   if (marks != marks_) {
     marks_ = std::move(marks);
-    sources_.changed();
+    if (has_goals_) {
+      sources_.changed();
+    }
   }
 }
 
@@ -107,7 +119,7 @@ void MigChanges::Mark(pools::Assignment& assignment) const {
     for (pools::Resource& resource : *resources) {
       for (pools::Slot& slot : resource.slots) {
         if (const auto mark = marks_.find(slot.gpu.str()); mark != marks_.end()) {
-          slot.health = {.is_healthy = false, .reason = "MigChange", .message = mark->second};
+          slot.health = {.is_healthy = false, .reason = kMigChangeReason, .message = mark->second};
         }
       }
     }

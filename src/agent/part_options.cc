@@ -272,11 +272,14 @@ pods::Background BackgroundOn(DiskWorker& disk) {
   };
 }
 
-MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options) {
+MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options,
+                                      const pools::Assignment& remembered) {
   return {.program = options.mig_program,
           .configs_file = options.mig_configs,
           .run_dir = options.run_dir,
-          .node_name = options.node_name};
+          .node_name = options.node_name,
+          .withdrawn =
+              options.mig_program.empty() ? std::vector<std::string>() : WithdrawnIn(remembered)};
 }
 
 MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys::Root& host) {

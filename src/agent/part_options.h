@@ -60,7 +60,8 @@ share::SliceFilesOptions LentFilesOptionsOf(const AgentOptions& options,
 MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root);
 // Runs work on the disk's thread; `disk` must outlive it.
 pods::Background BackgroundOn(DiskWorker& disk);
-MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options);
+MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options,
+                                      const pools::Assignment& remembered);
 MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys::Root& host);
 HealthHandlerOptions HealthHandlerOptionsOf(const AgentOptions& options);
 

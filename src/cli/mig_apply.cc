@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,11 +71,16 @@ mig::ApplyDeps DepsOf(const MigOptions& options, const host::DriverRoot& root,
   return deps;
 }
 
-// The record is written before the first change, and only then replaces an older one.
+// Whoever reads what we print may end first, such as an agent that is killed: a change that has
+// begun is finished, or undone, all the same. The record is written before the first change, and
+// only then replaces an older one.
 Status Carry(const MigOptions& options, const host::DriverRoot& root,
              const std::vector<mig::Target>& before, const std::vector<mig::Target>& targets,
              std::vector<std::string>& lines) {
   change::HostDisk disk(root.host);
+  if (signal(SIGPIPE, SIG_IGN) == SIG_ERR) {
+    return ErrnoStatus(errno, "ignore SIGPIPE");
+  }
   ASSIGN_OR_RETURN(const UniqueFd lock, change::LockFolder(root.host, disk, change::kStateFolder,
                                                            "another kgpu that changes this host"));
   RETURN_IF_ERROR(mig::kRecordFile.Write(mig::PrintRecord(before), disk));

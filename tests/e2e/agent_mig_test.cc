@@ -129,6 +129,23 @@ TEST_F(AgentMigTest, AGpuInUseWaitsAndSaysSo) {
   EXPECT_EQ(Assert("2x3g.40gb"), 0) << Layouts();
 }
 
+// While another plugin serves the GPUs, withdrawing them has no effect: the label waits. One write
+// sets both, so that there is no moment in which the label alone counts.
+TEST_F(AgentMigTest, AnotherPluginsGpusAreLeftAloneUntilTheyAreTakenOver) {
+  StartAgent();
+  ASSERT_TRUE(WaitForNode(
+      [&] { return NodeStatus().out.find("the node is up to date") != std::string::npos; }));
+  Merge("/api/v1/nodes/n1", R"({"metadata":{"labels":{"nvidia.com/mig.config":"halves"},)"
+                            R"("annotations":{"kgpu.dev/released":"plugin"}}})");
+  ASSERT_TRUE(WaitForNode([&] { return Status().find("left to another") != std::string::npos; }))
+      << Status();
+  EXPECT_THAT(Events(), Not(HasSubstr("MIGConfig")));
+  EXPECT_NE(Assert("2x3g.40gb"), 0) << Layouts();
+  Merge("/api/v1/nodes/n1", R"({"metadata":{"annotations":{"kgpu.dev/released":null}}})");
+  ASSERT_TRUE(WaitForState("success")) << Status();
+  EXPECT_EQ(Assert("2x3g.40gb"), 0) << Layouts();
+}
+
 TEST_F(AgentMigTest, NvidiasMigManagerIsLeftAlone) {
   SetLabel("true", "nvidia.com/gpu.deploy.mig-manager");
   SetLabel("halves");

@@ -1,12 +1,20 @@
 // kgpu mig on simulated hosts: what people and scripts see.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/json.hpp>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "src/platform/base/unique_fd.h"
 #include "src/platform/doc/doc.h"
+#include "src/platform/sys/child_process.h"
 #include "testing/status_matchers.h"
 #include "tests/e2e/program.h"
 #include "tests/e2e/sim_host.h"
@@ -116,6 +124,26 @@ TEST_F(MigCommandTest, AppliesAssertsAndRollsBack) {
   const Result back = Mig(host, {"rollback", "--yes"});
   EXPECT_EQ(back.code, 0) << back.err;
   EXPECT_EQ(Mig(host, {"list"}).out, before.out);
+}
+
+// Such as an agent that is killed.
+TEST_F(MigCommandTest, FinishesAChangeOfWhichNobodyReadsTheOutput) {
+  const SimHost host("8xA100-mig");
+  std::array<int, 2> fds{};
+  ASSERT_EQ(pipe2(fds.data(), O_CLOEXEC), 0);
+  UniqueFd write(fds[1]);
+  close(fds[0]);
+  sys::SpawnOptions options;
+  options.argv = {ProgramPath("kgpu"),  "mig",           "apply", "--gpu=0",
+                  "--layout=2x3g.40gb", "--output=json", "--yes"};
+  std::ranges::copy(host.flags(), std::back_inserter(options.argv));
+  options.fds = {{write.get(), STDOUT_FILENO}, {write.get(), STDERR_FILENO}};
+  auto child = sys::ChildProcess::Spawn(options);
+  ASSERT_OK(child);
+  pollfd ended{.fd = child->pidfd(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(poll(&ended, 1, 30'000), 1);
+  EXPECT_EQ(Mig(host, {"assert", "--gpu", "0", "--layout", "2x3g.40gb"}).code, 0)
+      << Mig(host, {"list", "--gpu", "0"}).out;
 }
 
 TEST_F(MigCommandTest, PlansForWhatMustBeFree) {

@@ -141,8 +141,8 @@ class ShareReader {
   void CheckMig() const {
     if (has_replicas_ || has_size_ || has_memory_field_ || has_multiple_) {
       node_.Error(
-          "by: mig takes layout alone: remove replicas, size, multiple, context, pinned, unknown "
-          "and onExcess");
+          "by: mig takes layout alone: remove replicas, size, multiple, context, pinned, unknown, "
+          "onExcess and compute");
     }
     if (!has_layout_ || !share_.layout.empty()) {
       node_.Error("layout: {}: list the MIG instances of each GPU: [3g.40gb, 2g.20gb, 1g.10gb]",

@@ -139,6 +139,7 @@ TEST(ShareTest, SaysWhatIsWrong) {
       {"{by: mig, layout: []}", "has 0 sizes: list 1 to 64"},
       {"{by: mig, layout: [3g.40gb], multiple: refuse}", "by: mig takes layout alone"},
       {"{by: mig, layout: [3g.40gb], size: 1/4}", "by: mig takes layout alone"},
+      {"{by: mig, layout: [3g.40gb], compute: 50}", "onExcess and compute"},
       {"{by: mig, layout: [3g.40gb, 3g.40gb, 1g.10gb]}", "no GPU can have all of it: A100-80GB: "},
       {"{by: mig, layout: [3g.40gb, 2g.10gb]}", "no model has all of these profiles"},
       {"{by: memory, layout: [3g.40gb]}", "3g.40gb is a MIG instance: set by: mig"},
