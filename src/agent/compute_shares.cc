@@ -101,6 +101,9 @@ void ComputeShares::SetAssignment(const pools::Assignment& assignment) {
 }
 
 void ComputeShares::OnSample(const share::SliceFacts& facts, SteadyTime now) {
+  if (facts.pods.devices.empty() && !facts.pods.problem.empty()) {
+    return;  // as after a restart: nobody knows yet whose the slots are
+  }
   const std::vector<SliceUse> uses = share::SliceUsesOf(facts);
   std::map<std::string, Ledger> ledgers;
   for (const SliceUse& use : uses) {

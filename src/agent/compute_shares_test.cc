@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "src/node/pools/test_node.h"
 #include "src/node/share/slice_files.h"
@@ -133,6 +134,19 @@ TEST_F(ComputeSharesTest, AGateThatWasLeftClosedIsOpened) {
   Round();
   EXPECT_EQ(Gate(0).open, kGateParts);
   EXPECT_EQ(Gate(2).open, kGateParts);
+}
+
+// Until the kubelet has said who has the slots, gates stay as they are: the fixed parts hold.
+TEST_F(ComputeSharesTest, WhoHasTheSlotsMustBeKnown) {
+  const uint64_t word = preload::PackTurn({.open = 5, .start = 5, .every = 9});
+  ASSERT_OK(share::WriteGates(folder_.At("share"), {{Slot(0), word}}));
+  pods::PodMap known = std::exchange(pods_, {});
+  pods_.problem = "the kubelet has not answered yet";
+  Round();
+  EXPECT_EQ(Gate(0).open, 5U);
+  pods_ = known;
+  Round();
+  EXPECT_EQ(Gate(0).open, kGateParts);
 }
 
 // A full disk, or a folder that somebody has removed.

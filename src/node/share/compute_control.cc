@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 
 namespace kgpu::share {
 namespace {
@@ -45,34 +46,21 @@ GateTurn WindowOf(double start, double target, double duty) {
 
 }  // namespace
 
+// Those that need least beside their weight come first: what they leave is there for the others.
 std::vector<double> DivideByWeight(double total, const std::vector<Demand>& demands) {
+  std::vector<size_t> order(demands.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {},
+                           [&](size_t i) { return demands[i].most / demands[i].weight; });
+  double weights = 0;
+  for (const Demand& demand : demands) {
+    weights += demand.weight;
+  }
   std::vector<double> parts(demands.size(), 0);
-  std::vector<bool> is_full(demands.size(), false);
-  // Each turn fills somebody, or is the last.
-  for (size_t turn = 0; turn < demands.size() && total > 0; ++turn) {
-    double weights = 0;
-    for (size_t i = 0; i < demands.size(); ++i) {
-      weights += is_full[i] ? 0 : demands[i].weight;
-    }
-    if (weights <= 0) {
-      break;
-    }
-    bool is_anybody_full = false;
-    double given = 0;
-    for (size_t i = 0; i < demands.size(); ++i) {
-      if (!is_full[i] && demands[i].most <= total * demands[i].weight / weights) {
-        parts[i] = demands[i].most;
-        is_full[i] = is_anybody_full = true;
-        given += parts[i];
-      }
-    }
-    if (!is_anybody_full) {
-      for (size_t i = 0; i < demands.size(); ++i) {
-        parts[i] = is_full[i] ? parts[i] : total * demands[i].weight / weights;
-      }
-      break;
-    }
-    total -= given;
+  for (const size_t i : order) {
+    parts[i] = std::min(demands[i].most, total * demands[i].weight / weights);
+    total -= parts[i];
+    weights -= demands[i].weight;
   }
   return parts;
 }
