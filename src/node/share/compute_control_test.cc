@@ -35,10 +35,10 @@ struct Tenant {
 
   GateTurn turn{};
   preload::Turns turns{};
-  uint64_t queued = 0;  // nanoseconds of the device
-  uint64_t used = 0;    // of them, done in this round
-  uint64_t waited = 0;
-  bool was_queued = false;
+  uint64_t queued = 0;    // nanoseconds of the device
+  uint64_t used = 0;      // of them, done in this round
+  uint64_t waited = 0;    // for its windows
+  bool is_early = false;  // it waits for one
   uint32_t epoch = 0;
 
   void Step(uint64_t now) {
@@ -48,13 +48,14 @@ struct Tenant {
     }
     while (queued < depth * kernel) {
       if (!MayLaunch(now)) {
-        waited += kTick;
+        waited += is_early ? kTick : 0;
         break;
       }
       queued += kernel;
     }
   }
   bool MayLaunch(uint64_t now) {
+    is_early = false;
     if (turn.open >= kGateParts) {
       return true;
     }
@@ -66,15 +67,15 @@ struct Tenant {
       epoch = turn.epoch;
     }
     if (preload::MustEnd(turns, turn, now)) {
-      was_queued |= queued > 0;
       if (queued > 0) {
+        preload::NoteRunning(&turns, now);
         return false;  // waits until it has ended
       }
-      preload::NoteEnd(&turns, turn, now, was_queued);
-      was_queued = false;
+      preload::NoteEnd(&turns, turn, now);
     }
     const preload::NextLaunch next = preload::NextTurn(turns, turn, now);
     if (next.at > now) {
+      is_early = true;
       return false;
     }
     preload::NoteLaunch(&turns, next);
