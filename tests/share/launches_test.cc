@@ -147,6 +147,14 @@ TEST_F(ShareLaunchesTest, AGateThatNobodyWritesAnyMoreIsLeftForTheFixedParts) {
   EXPECT_GT(Waited(), 0U);
 }
 
+// The parts of its slots add up, here to the whole device, though the first one's gate says less.
+TEST_F(ShareLaunchesTest, FixedPartsOfSeveralSlotsAddUp) {
+  container_.Write(1, "version 1\ndevice " + std::string(kDevice) + "\nmemory " +
+                          std::to_string(1024 * kMiB) + "\ncompute 75\n");
+  Gate(kFar, kFar);
+  EXPECT_EQ(Launch("dlsym", 200, "cuLaunchKernel"), "200 200\n");
+}
+
 TEST_F(ShareLaunchesTest, WithoutAGateThePartsAreFixed) {
   EXPECT_EQ(Launch("dlsym", 3, "cuLaunchKernel"), "3 3\n");
   EXPECT_THAT(container_.Stderr(), EndsWith("kgpu-slots/0/gate: is no gate: the GPU's time is "
