@@ -203,6 +203,9 @@ void ComputeShares::Exchange(const std::vector<SliceUse>& uses, std::vector<shar
   if (slots.empty() && words.empty()) {
     return;
   }
+  for (const std::string& slot : slots) {
+    ledgers_[slot].is_asked = true;
+  }
   const std::weak_ptr<ComputeShares*> self = self_;
   const bool is_accepted = background_(
       [self, now, folder = folder_, slots = std::move(slots),
@@ -232,6 +235,11 @@ void ComputeShares::Exchange(const std::vector<SliceUse>& uses, std::vector<shar
 
 void ComputeShares::TakeLedgers(const std::map<std::string, share::LedgerFigures>& ledgers,
                                 SteadyTime now) {
+  for (auto& [slot, ledger] : ledgers_) {
+    if (std::exchange(ledger.is_asked, false) && !ledgers.contains(slot)) {
+      ledger.waited.reset();  // a ledger that cannot be read claims nothing
+    }
+  }
   for (const auto& [slot, figures] : ledgers) {
     const auto found = ledgers_.find(slot);
     if (found == ledgers_.end()) {
@@ -301,6 +309,10 @@ std::optional<milliseconds> ComputeShares::PaceFor(const std::vector<SliceUse>& 
     with_programs[use.device_uuid] += use.compute != 0 && !use.processes.empty() ? 1 : 0;
   }
   milliseconds pace = kQuietPace;
+  for (const auto& [device, controller] : controllers_) {
+    // Gates that are not open are stale after a while.
+    pace = controller.is_contended() ? kBusyPace : pace;
+  }
   for (const SliceUse& use : uses) {
     if (use.compute != 0 && !use.processes.empty() && with_programs[use.device_uuid] > 1) {
       const bool is_busy = !use.time || *use.time > 0 || WaitedOf(use).value_or(0) > 0;

@@ -48,6 +48,7 @@ class ComputeShares {
     std::optional<share::LedgerFigures> first{}, last{};
     SteadyTime read{};
     std::optional<double> waited{};  // percent of the time between the last two reads
+    bool is_asked = false;           // it is being read
   };
   using Turns = std::map<std::string, share::ComputeTurn>;  // by container and device
 

@@ -208,6 +208,52 @@ TEST_F(ComputeSharesTest, NoSampleIsNoUse) {
   EXPECT_EQ(Gate(0).open, kGateParts);
 }
 
+// Rounds come as often as samples do, and so some find none: who was idle has not become busy.
+TEST_F(ComputeSharesTest, ARoundWithoutSamplesChangesNothingThatIsKnown) {
+  for (int round = 0; round < 4; ++round) {
+    Round(90, 0);
+  }
+  for (int round = 0; round < 6; ++round) {
+    samples_.gpus[0].utilization.gpu = 97;
+    Round(0, 0);
+    EXPECT_EQ(Gate(0).open, kGateParts);
+    Round(90, 0);
+    EXPECT_EQ(Gate(0).open, kGateParts);
+  }
+  // Whoever was busy stays so.
+  Round(50, 50);
+  Round(0, 0);
+  EXPECT_EQ(Gate(0).open, 5000U);
+}
+
+// Until the last quiet round has opened the gates again: they are stale after 5 s.
+TEST_F(ComputeSharesTest, GatesThatAreClosedAreWrittenEverySecond) {
+  Round(50, 50);
+  Round(0, 0);
+  EXPECT_LT(Gate(0).open, kGateParts);
+  EXPECT_EQ(shares_.pace(), seconds(1));
+  for (int round = 0; round < 3; ++round) {
+    Round(0, 0);
+  }
+  EXPECT_EQ(Gate(0).open, kGateParts);
+  EXPECT_EQ(shares_.pace(), seconds(5));
+}
+
+// It says that its container waits, and then nothing more.
+TEST_F(ComputeSharesTest, ALedgerThatCannotBeReadAnyMoreWaitsForNothing) {
+  Round(0, 0);
+  for (const uint64_t waited : {0ULL, 900'000'000ULL}) {
+    WriteLedger(0, 0, waited);
+    Round(0, 0);
+  }
+  EXPECT_EQ(shares_.pace(), seconds(1));
+  folder_.WriteFile(FileOf(0, share::kLedgerName), "rubbish");
+  for (int round = 0; round < 6; ++round) {
+    Round(0, 0);
+  }
+  EXPECT_EQ(shares_.pace(), seconds(5));
+}
+
 TEST_F(ComputeSharesTest, FiguresCountFromWhenTheContainerCame) {
   WriteLedger(0, 7, 90'000'000'000);
   Round(50, 50);

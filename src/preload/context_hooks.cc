@@ -1,4 +1,5 @@
 // Contexts: what they cost, and the end of all that belongs to one.
+#include "src/preload/gates.h"
 #include "src/preload/hook.h"
 
 namespace cu = kgpu::cuda_api;
@@ -40,6 +41,7 @@ Result DestroyContext(cu::Context context, Call&& call) {
   const auto key = reinterpret_cast<uint64_t>(context);
   Record record{};
   const bool is_ours = TakeRecord(Kind::kContext, key, &record);
+  ForgetLaunches(context);
   const Result result = call();
   if (result != cu::kSuccess) {
     if (is_ours) {
@@ -114,6 +116,8 @@ Result LeavePrimary(cu::Device device, Call&& call) {
   if (result != cu::kSuccess || context == 0 || IsPrimaryActive(device)) {
     return result;
   }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a handle
+  ForgetLaunches(reinterpret_cast<cu::Context>(context));
   ForgetContext(context);
   const bool was_charged =
       __atomic_exchange_n(&CurrentProcess()->primary[device], 0, __ATOMIC_RELAXED) != 0;

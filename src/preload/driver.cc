@@ -52,7 +52,9 @@ constexpr const char* kHelperNames[kHelperCount] = {
     "cuGraphMemAllocNodeGetParams",
     "cuGraphChildGraphNodeGetGraph",
     "cuStreamIsCapturing",
-    "cuStreamQuery",
+    "cuEventCreate",
+    "cuEventRecord",
+    "cuEventQuery",
     "cuThreadExchangeStreamCaptureMode",
 };
 

@@ -39,7 +39,9 @@ enum HelperId : uint32_t {
   kGraphMemAllocNodeGetParams,
   kGraphChildGraphNodeGetGraph,
   kStreamIsCapturing,
-  kStreamQuery,
+  kEventCreate,
+  kEventRecord,
+  kEventQuery,
   kThreadExchangeStreamCaptureMode,
   kHelperCount
 };

@@ -14,28 +14,14 @@ namespace {
 namespace cu = cuda_api;
 
 constexpr uint64_t kStep = 10'000'000;  // nanoseconds between two looks at the gate
-constexpr uint64_t kPoll = 100'000;     // between two looks at a stream
+constexpr uint64_t kPoll = 100'000;     // between two looks at what runs
+constexpr uint64_t kRest = 1'000'000;   // while another thread does
 
-using ExchangeCaptureModeFn = Result(cu::CaptureMode* mode);
-
-// What we ask the driver must not end another stream's capture.
-class RelaxedCapture {
- public:
-  RelaxedCapture() : exchange_(Helper<ExchangeCaptureModeFn>(kThreadExchangeStreamCaptureMode)) {
-    Exchange();
-  }
-  ~RelaxedCapture() { Exchange(); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  void Exchange() {
-    if (exchange_ != nullptr) {
-      (void)exchange_(&mode_);
-    }
-  }
-  ExchangeCaptureModeFn* exchange_;
-  cu::CaptureMode mode_ = cu::kCaptureRelaxed;
+// One of the container's, and what this process has done behind it.
+struct GateAt {
+  const Gate* gate;
+  GateState* state;  // null: nothing waits
+  int account;
 };
 
 cu::Stream StreamOf(const LaunchStream& launch) {
@@ -44,24 +30,14 @@ cu::Stream StreamOf(const LaunchStream& launch) {
   return is_own ? reinterpret_cast<cu::Stream>(cu::kStreamPerThread) : launch.stream;
 }
 
-// A launch that is captured does not run; neither does one that the driver will refuse.
-bool IsCaptured(cu::Stream stream) {
-  auto* ask = Helper<cu::StreamIsCapturingFn>(kStreamIsCapturing);
-  cu::CaptureStatus status = cu::kCaptureNone;
-  return ask != nullptr && (ask(stream, &status) != cu::kSuccess || status != cu::kCaptureNone);
-}
-
-// Waits until the stream has nothing more to do. Returns whether it had.
-bool WaitUntilIdle(cu::Stream stream) {
-  auto* ask = Helper<cu::StreamSynchronizeFn>(kStreamQuery);
-  const RelaxedCapture relaxed;
-  const uint64_t begun = Nanoseconds();
-  bool was_busy = false;
-  while (ask != nullptr && Nanoseconds() - begun < kMaxGateWait && ask(stream) == cu::kNotReady) {
-    was_busy = true;
-    SleepNanoseconds(kPoll);
-  }
-  return was_busy;
+// As a launch into it finds it.
+StreamKey KeyOf(const LaunchStream& launch) {
+  const cu::Stream stream = StreamOf(launch);
+  const bool is_of_thread = reinterpret_cast<uintptr_t>(stream) == cu::kStreamPerThread;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a handle
+  return {.context = reinterpret_cast<cu::Context>(CurrentContext()),
+          .stream = stream,
+          .thread = is_of_thread ? ThreadNumber() : 0};
 }
 
 const Gate* GateOf(int account) {
@@ -74,10 +50,22 @@ const Gate* GateOf(int account) {
   return nullptr;
 }
 
-// What holds now: the gate's turn, or the fixed one when nobody has written it for too long. With
-// the state's lock held.
-GateTurn TurnNow(const Gate& gate, GateState* state) {
-  GateTurn turn = UnpackTurn(__atomic_load_n(&gate.word, __ATOMIC_RELAXED));
+// Of a gate that nobody has written for too long: the share of all slots, where it is larger than
+// that of the gate's own.
+GateTurn FixedTurn(const Gate& gate, int account) {
+  GateTurn turn = UnpackTurn(__atomic_load_n(&gate.fixed, __ATOMIC_RELAXED));
+  const Gates& all = TheGates();
+  for (uint32_t at = 0; at < all.count; ++at) {
+    const GateTurn share = UnpackTurn(all.fixed[at].word);
+    turn.open = all.accounts[at] == account && share.open > turn.open ? share.open : turn.open;
+  }
+  return UnpackTurn(PackTurn(turn));
+}
+
+// What holds now: the gate's turn, or the fixed one. With the state's lock held.
+GateTurn TurnNow(const GateAt& of, uint64_t day) {
+  GateState* state = of.state;
+  GateTurn turn = UnpackTurn(__atomic_load_n(&of.gate->word, __ATOMIC_RELAXED));
   const uint64_t now = Milliseconds();
   if (state->since == 0 || turn.beat != state->beat) {
     state->beat = turn.beat;
@@ -85,70 +73,183 @@ GateTurn TurnNow(const Gate& gate, GateState* state) {
   }
   constexpr uint64_t kNanoseconds = 1'000'000;
   const bool is_stale = turn.open < kGateParts && now - state->since > kGateStale / kNanoseconds;
-  turn = is_stale ? UnpackTurn(__atomic_load_n(&gate.fixed, __ATOMIC_RELAXED)) : turn;
+  turn = is_stale ? FixedTurn(*of.gate, of.account) : turn;
   if (turn.epoch != state->epoch) {
     // Nobody owes what it has launched while it was free to.
-    state->must_settle = true;
     state->epoch = turn.epoch;
-    state->turns = {.window = 0, .debt = 0, .begun = 0, .launched = 0, .cost = state->turns.cost};
+    StartAgain(&state->turns);
+    state->looked = 0;
+    ForgetLaunched(&state->work);
   }
+  NoteClock(&state->turns, day, Nanoseconds());
   return turn;
 }
 
-enum class Act : uint8_t { kGo, kEnd, kSleep };
+// Whether something runs; otherwise all has ended. With the lock held.
+bool LookAtWork(const GateAt& of, const GateTurn& turn, uint64_t day) {
+  GateState* state = of.state;
+  if (state->turns.launched != 0 && IsRunning(&state->work)) {
+    NoteRunning(&state->turns, day);
+    return true;
+  }
+  NoteEnd(&state->turns, turn, day);
+  return false;
+}
+
+enum class Act : uint8_t { kGo, kGoUncounted, kWaitForEnd, kWaitForTurn };
 struct Decision {
   Act act;
   uint64_t nanoseconds;  // to sleep
   NextLaunch next;
 };
 
-Decision Decide(const Gate& gate, GateState* state, uint64_t now) {
-  const Guard guard(state->lock);
-  const GateTurn turn = TurnNow(gate, state);
-  if (turn.open >= kGateParts) {
-    return {Act::kGo, 0, {}};
+Decision WaitForEnd(const GateAt& of, const GateTurn& turn, uint64_t day) {
+  GateState* state = of.state;
+  const uint64_t now = Nanoseconds();
+  if (state->looked != 0 && now - state->looked < kPoll) {
+    return {Act::kWaitForEnd, kRest, {}};  // another thread looks
   }
-  if (state->must_settle || MustEnd(state->turns, turn, now)) {
-    return {Act::kEnd, 0, {}};
+  state->looked = LookAtWork(of, turn, day) ? now : 0;
+  return {Act::kWaitForEnd, state->looked != 0 ? kPoll : 0, {}};
+}
+
+// For a launch that has slept until `as_of` if that is not 0: who wakes up late has had no less of
+// a turn.
+Decision Decide(const GateAt& of, uint64_t as_of) {
+  GateState* state = of.state;
+  const Guard guard(state->lock);
+  const uint64_t day = DayNanoseconds();
+  const GateTurn turn = TurnNow(of, day);
+  if (turn.open >= kGateParts) {
+    return {Act::kGoUncounted, 0, {}};
+  }
+  const uint64_t now = as_of != 0 && as_of < day ? as_of : day;
+  if (MustEnd(state->turns, turn, now)) {
+    const Decision decision = WaitForEnd(of, turn, day);
+    if (decision.nanoseconds != 0) {
+      return decision;
+    }
   }
   const NextLaunch next = NextTurn(state->turns, turn, now);
+  if (state->turns.window > next.window + 1) {
+    return {Act::kWaitForTurn, kPoll, {}};  // others have launched in a later one
+  }
   if (next.at <= now) {
     NoteLaunch(&state->turns, next);
+    ++state->work.launching;
     return {Act::kGo, 0, next};
   }
-  return {Act::kSleep, next.at - now < kStep ? next.at - now : kStep, next};
+  const uint64_t left = next.at > day ? next.at - day : kPoll;
+  return {Act::kWaitForTurn, left < kStep ? left : kStep, next};
 }
 
-void EndWork(const Gate& gate, GateState* state, cu::Stream stream) {
-  const bool was_busy = WaitUntilIdle(stream);
+// What was queued while the gate was open ends first, in each stream; it is nobody's debt.
+void SettleStream(const GateAt& of, const StreamKey& key, uint64_t until) {
+  GateState* state = of.state;
+  cu::Event event = nullptr;
+  {
+    const Guard guard(state->lock);
+    (void)TurnNow(of, DayNanoseconds());
+    StreamWork* stream = FindStream(&state->work, key);
+    if (stream == nullptr || stream->is_settled) {
+      return;
+    }
+    event = MakeEvent(stream) ? stream->event : nullptr;
+  }
+  const bool is_recorded = event != nullptr && RecordEvent(event, key.stream);
+  while (is_recorded && IsUnfinished(event) && Nanoseconds() < until &&
+         !IsFullyOpen(__atomic_load_n(&of.gate->word, __ATOMIC_RELAXED))) {
+    SleepNanoseconds(kPoll);
+  }
   const Guard guard(state->lock);
-  NoteEnd(&state->turns, TurnNow(gate, state), DayNanoseconds(), was_busy);
-  state->must_settle = false;
+  StreamWork* stream = FindStream(&state->work, key);
+  if (stream != nullptr) {
+    stream->is_settled = true;
+    stream->is_ignored = Nanoseconds() >= until;
+  }
 }
 
-// Returns the nanoseconds that it took.
-uint64_t WaitAt(const Gate& gate, GateState* state, cu::Stream stream) {
-  const uint64_t begun = Nanoseconds();
-  uint64_t waited = 0;
-  while (waited < kMaxGateWait) {
-    const Decision decision = Decide(gate, state, DayNanoseconds());
-    if (decision.act == Act::kGo) {
-      return waited;
+// The limit is reached: the launch goes, and counts.
+void GoAnyway(GateState* state, bool has_no_end) {
+  const Guard guard(state->lock);
+  if (has_no_end) {
+    // It may wait for what the caller does next.
+    IgnoreRunning(&state->work);
+    state->turns.launched = 0;
+    state->looked = 0;
+  }
+  const uint64_t day = DayNanoseconds();
+  NoteLaunch(&state->turns, {.at = day, .window = day / kGatePeriod});
+  ++state->work.launching;
+}
+
+// Returns whether the launch counts. Adds the nanoseconds for which it has waited for its window.
+bool WaitAt(const GateAt& of, uint64_t until, uint64_t* waited) {
+  uint64_t as_of = 0;
+  uint64_t ending = 0;
+  for (uint64_t now = Nanoseconds(); now < until;) {
+    const Decision decision = Decide(of, as_of);
+    if (decision.act == Act::kGo || decision.act == Act::kGoUncounted) {
+      return decision.act == Act::kGo;
     }
-    if (decision.act == Act::kEnd) {
-      EndWork(gate, state, stream);
-    } else {
-      SleepNanoseconds(decision.nanoseconds);
-    }
-    waited = Nanoseconds() - begun;
-    // Whoever wakes up late has had no less of a turn.
-    if (decision.act == Act::kSleep && decision.nanoseconds < kStep) {
-      const Guard guard(state->lock);
-      NoteLaunch(&state->turns, decision.next);
-      return waited;
+    const uint64_t left = until - now;
+    SleepNanoseconds(decision.nanoseconds < left ? decision.nanoseconds : left);
+    const uint64_t after = Nanoseconds();
+    (decision.act == Act::kWaitForTurn ? *waited : ending) += after - now;
+    as_of = decision.next.at;  // in the future if it has not slept for so long
+    now = after;
+  }
+  GoAnyway(of.state, ending > kMaxGateWait / 2);
+  return true;
+}
+
+// The gate of the current context's device, unless it is open.
+GateAt CurrentGate() {
+  const int account = CurrentAccount();
+  const Gate* gate = GateOf(account);
+  Process* process = CurrentProcess();
+  const bool is_closed = gate != nullptr && process != nullptr &&
+                         !IsFullyOpen(__atomic_load_n(&gate->word, __ATOMIC_RELAXED));
+  return {
+      .gate = gate, .state = is_closed ? &process->gates[account] : nullptr, .account = account};
+}
+
+// Waits for the ends of what was launched into a stream of the context, or into all of them.
+void WatchLaunches(cu::Context context, const StreamKey* key) {
+  const GateAt of = CurrentGate();
+  if (of.state == nullptr) {
+    return;
+  }
+  cu::Event events[kMaxStreams];
+  uint32_t count = 0;
+  {
+    const Guard guard(of.state->lock);
+    const OwnWork& work = of.state->work;
+    for (uint32_t at = 0; at < work.count; ++at) {
+      const StreamWork& stream = work.streams[at];
+      if (stream.is_pending && stream.key.context == context &&
+          (key == nullptr || stream.key == *key)) {
+        events[count++] = stream.event;
+      }
     }
   }
-  return waited;
+  bool has_run = false;
+  for (uint32_t at = 0; at < count; ++at) {
+    if (IsUnfinished(events[at])) {
+      has_run = true;
+      WaitForEvent(events[at]);
+    }
+  }
+  if (count == 0) {
+    return;
+  }
+  const Guard guard(of.state->lock);
+  const uint64_t day = DayNanoseconds();
+  const GateTurn turn = TurnNow(of, day);
+  if (has_run) {
+    NoteRunning(&of.state->turns, day);
+  }
+  (void)LookAtWork(of, turn, day);
 }
 
 }  // namespace
@@ -178,41 +279,89 @@ bool HasGates() {
   return LimitCount() > 0 && TheGates().count > 0;
 }
 
-void WaitForTurn(const LaunchStream& launch) {
+GateState* WaitForTurn(const LaunchStream& launch) {
   const KeepErrno keep;
-  const int account = CurrentAccount();
-  const Gate* gate = GateOf(account);
-  Process* process = CurrentProcess();
-  if (gate == nullptr || process == nullptr ||
-      IsFullyOpen(__atomic_load_n(&gate->word, __ATOMIC_RELAXED)) || IsCaptured(StreamOf(launch))) {
-    return;
+  const GateAt of = CurrentGate();
+  if (of.state == nullptr || IsCaptured(StreamOf(launch))) {
+    return nullptr;
   }
-  const uint64_t waited = WaitAt(*gate, &process->gates[account], StreamOf(launch));
-  Account* ledger = waited > 0 ? LedgerOf(account) : nullptr;
+  const uint64_t until = Nanoseconds() + kMaxGateWait;
+  SettleStream(of, KeyOf(launch), until);
+  uint64_t waited = 0;
+  const bool is_counted = WaitAt(of, until, &waited);
+  Account* ledger = waited > 0 ? LedgerOf(of.account) : nullptr;
   if (ledger != nullptr) {
     ledger->NoteWait(waited);
   }
+  return is_counted ? of.state : nullptr;
 }
 
-bool IsBusyBehindGate(const LaunchStream& stream) {
+void NoteLaunched(GateState* state, const LaunchStream& launch, bool is_taken) {
+  const KeepErrno keep;
+  const StreamKey key = KeyOf(launch);
+  cu::Event event = nullptr;
+  if (is_taken) {
+    const Guard guard(state->lock);
+    StreamWork* stream = FindStream(&state->work, key);
+    if (stream != nullptr && !stream->is_ignored && MakeEvent(stream)) {
+      event = stream->event;
+    }
+  }
+  const bool is_recorded = event != nullptr && RecordEvent(event, key.stream);
+  const Guard guard(state->lock);
+  state->work.launching -= state->work.launching > 0 ? 1 : 0;
+  StreamWork* stream = event == nullptr ? nullptr : FindStream(&state->work, key);
+  if (stream != nullptr && stream->event == event) {
+    stream->is_pending = is_recorded;
+    stream->is_ignored = !is_recorded;  // of another context
+  }
+}
+
+void WatchStream(const LaunchStream& stream) {
+  if (IsAnyGateClosed()) {
+    const KeepErrno keep;
+    const StreamKey key = KeyOf(stream);
+    WatchLaunches(key.context, &key);
+  }
+}
+
+void WatchContext(cu::Context context) {
+  if (IsAnyGateClosed()) {
+    const KeepErrno keep;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a handle
+    auto* current = reinterpret_cast<cu::Context>(CurrentContext());
+    WatchLaunches(context == nullptr ? current : context, nullptr);
+  }
+}
+
+// Until nothing of ours runs, or the event has happened.
+void WatchEvent(cu::Event event) {
   if (!IsAnyGateClosed()) {
-    return false;
+    return;
   }
   const KeepErrno keep;
-  const RelaxedCapture relaxed;
-  auto* ask = Helper<cu::StreamSynchronizeFn>(kStreamQuery);
-  return ask != nullptr && ask(StreamOf(stream)) == cu::kNotReady;
+  const GateAt of = CurrentGate();
+  for (bool is_running = of.state != nullptr; is_running;) {
+    {
+      const Guard guard(of.state->lock);
+      const uint64_t day = DayNanoseconds();
+      is_running = LookAtWork(of, TurnNow(of, day), day);
+    }
+    is_running = is_running && IsUnfinished(event);
+    if (is_running) {
+      SleepNanoseconds(kPoll);
+    }
+  }
 }
 
-void NoteSynchronized() {
-  const KeepErrno keep;
-  const int account = CurrentAccount();
-  const Gate* gate = GateOf(account);
-  Process* process = CurrentProcess();
-  if (gate != nullptr && process != nullptr) {
-    GateState& state = process->gates[account];
+void ForgetLaunches(cu::Context context) {
+  const Gates& all = TheGates();
+  const uint32_t count = __atomic_load_n(&all.count, __ATOMIC_ACQUIRE);
+  Process* process = count == 0 ? nullptr : CurrentProcess();
+  for (uint32_t at = 0; process != nullptr && at < count; ++at) {
+    GateState& state = process->gates[all.accounts[at]];
     const Guard guard(state.lock);
-    NoteEnd(&state.turns, TurnNow(*gate, &state), DayNanoseconds(), true);
+    ForgetStreams(&state.work, context);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "src/gpu/cuda_abi/abi.h"
 #include "src/preload/gate.h"
 #include "src/preload/lock.h"
+#include "src/preload/own_work.h"
 #include "src/preload/slot_names.h"
 #include "src/preload/turns.h"
 
@@ -21,8 +22,9 @@ struct LaunchStream {
 struct GateState {
   Mutex lock;  // guards what follows
   Turns turns;
-  bool must_settle;  // what was launched while the gate was open is not done yet
-  uint32_t epoch;    // as last seen
+  OwnWork work;
+  uint64_t looked;  // when work was last found to run; Nanoseconds(), 0: it has ended
+  uint32_t epoch;   // as last seen
   uint32_t beat;
   uint64_t since;  // when it was first seen; Milliseconds()
 };
@@ -32,7 +34,7 @@ struct Gates {
   uint32_t count;  // 0: no slot has a share of the time
   const Gate* gates[kMaxSlots];
   int accounts[kMaxSlots];
-  Gate fixed[kMaxSlots];  // for those that cannot be read
+  Gate fixed[kMaxSlots];  // the share alone, of all the device's slots
 };
 Gates& TheGates();
 
@@ -52,18 +54,33 @@ inline bool IsAnyGateClosed() {
   }
   return is_closed;
 }
-// Waits for the turn of the current context's device; returns at once if its gate is open, while
-// the stream is captured, and after kMaxGateWait at the latest. Any thread; keeps errno.
-void WaitForTurn(const LaunchStream& launch);
-// Whether the gate is not open, and the stream has something to do.
-bool IsBusyBehindGate(const LaunchStream& stream);
-// The program has waited for a stream with something to do: its launches have ended.
-void NoteSynchronized();
+// Waits for the turn of the current context's device; at once if its gate is open or the stream is
+// captured, and after kMaxGateWait at the latest. Any thread; keeps errno. Returns what
+// NoteLaunched takes; null: the launch does not count.
+GateState* WaitForTurn(const LaunchStream& launch);
+// The driver has taken the launch, or refused it.
+void NoteLaunched(GateState* state, const LaunchStream& launch, bool is_taken);
 
-inline void PassGate(const LaunchStream& launch) {
-  if (__builtin_expect(static_cast<long>(IsAnyGateClosed()), 0) != 0) {
-    WaitForTurn(launch);
+// Before the program waits for a stream, a context or an event: sees when its launches there end.
+// Returns at once if no gate is closed or nothing runs.
+void WatchStream(const LaunchStream& stream);
+void WatchContext(cuda_api::Context context);
+void WatchEvent(cuda_api::Event event);
+// A context ends.
+void ForgetLaunches(cuda_api::Context context);
+
+// `call()` launches; what is open costs nothing beyond a look.
+template <typename Call>
+cuda_api::Result LaunchInTurn(const LaunchStream& launch, Call&& call) {
+  if (__builtin_expect(static_cast<long>(IsAnyGateClosed()), 0) == 0) {
+    return call();
   }
+  GateState* state = WaitForTurn(launch);
+  const cuda_api::Result result = call();
+  if (state != nullptr) {
+    NoteLaunched(state, launch, result == cuda_api::kSuccess);
+  }
+  return result;
 }
 
 }  // namespace kgpu::preload

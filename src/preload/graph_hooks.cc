@@ -119,16 +119,15 @@ Result ChargeAndCall(cu::GraphExec exec, Call&& call) {
   return result;
 }
 
-// The kernels of a graph pass the gate together.
+// The kernels of a graph pass the gate together, and are charged afterwards: while they wait,
+// others may have the memory.
 Result LaunchGraph(HookId id, cu::GraphExec exec, const LaunchStream& launch) {
-  return ChargeAndCall(exec, [&] {
-    auto* function = Real<cu::GraphLaunchFn>(id);
-    if (function == nullptr) {
-      return cu::kNotInitialized;
-    }
-    PassGate(launch);
-    return function(exec, launch.stream);
-  });
+  auto* function = Real<cu::GraphLaunchFn>(id);
+  if (function == nullptr) {
+    return cu::kNotInitialized;
+  }
+  return LaunchInTurn(
+      launch, [&] { return ChargeAndCall(exec, [&] { return function(exec, launch.stream); }); });
 }
 
 template <typename Call>

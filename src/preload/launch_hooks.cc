@@ -21,8 +21,7 @@ Result Launch(HookId id, const LaunchStream& stream, Args... args) {
   if (function == nullptr) {
     return cu::kNotInitialized;
   }
-  PassGate(stream);
-  return function(args...);
+  return LaunchInTurn(stream, [&] { return function(args...); });
 }
 
 }  // namespace

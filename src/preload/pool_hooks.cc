@@ -139,17 +139,6 @@ Result AfterWait(Result result) {
   return result;
 }
 
-// The same, for all that was launched into a stream; `call` waits.
-template <typename Call>
-Result WaitForWork(const LaunchStream& stream, Call&& call) {
-  const bool was_busy = IsBusyBehindGate(stream);
-  const Result result = call();
-  if (was_busy) {
-    NoteSynchronized();
-  }
-  return AfterWait(result);
-}
-
 }  // namespace
 }  // namespace kgpu::preload
 
@@ -218,23 +207,22 @@ KGPU_STAND_IN cuMemPoolImportPointer(cu::DevicePointer* pointer, cu::MemoryPool 
 }
 
 KGPU_STAND_IN cuStreamSynchronize(cu::Stream stream) {
-  return WaitForWork({stream, false}, [&] {
-    return KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize, stream);
-  });
+  WatchStream({stream, false});
+  return AfterWait(KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize, stream));
 }
 KGPU_STAND_IN cuStreamSynchronize_ptsz(cu::Stream stream) {
-  return WaitForWork({stream, true}, [&] {
-    return KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize_ptsz, stream);
-  });
+  WatchStream({stream, true});
+  return AfterWait(KGPU_CALL_REAL(StreamSynchronizeFn, cuStreamSynchronize_ptsz, stream));
 }
 KGPU_STAND_IN cuEventSynchronize(cu::Event event) {
+  WatchEvent(event);
   return AfterWait(KGPU_CALL_REAL(EventSynchronizeFn, cuEventSynchronize, event));
 }
 KGPU_STAND_IN cuCtxSynchronize() {
-  return WaitForWork({nullptr, false},
-                     [&] { return KGPU_CALL_REAL(CtxSynchronizeFn, cuCtxSynchronize); });
+  WatchContext(nullptr);
+  return AfterWait(KGPU_CALL_REAL(CtxSynchronizeFn, cuCtxSynchronize));
 }
 KGPU_STAND_IN cuCtxSynchronize_v2(cu::Context context) {
-  return WaitForWork({nullptr, false},
-                     [&] { return KGPU_CALL_REAL(CtxDestroyFn, cuCtxSynchronize_v2, context); });
+  WatchContext(context);
+  return AfterWait(KGPU_CALL_REAL(CtxDestroyFn, cuCtxSynchronize_v2, context));
 }

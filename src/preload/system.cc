@@ -154,9 +154,10 @@ uint64_t DayNanoseconds() {
 }
 
 void SleepNanoseconds(uint64_t nanoseconds) {
-  const timespec time{.tv_sec = static_cast<time_t>(nanoseconds / kSecond),
-                      .tv_nsec = static_cast<long>(nanoseconds % kSecond)};
-  (void)syscall(SYS_nanosleep, &time, nullptr);
+  timespec time{.tv_sec = static_cast<time_t>(nanoseconds / kSecond),
+                .tv_nsec = static_cast<long>(nanoseconds % kSecond)};
+  while (syscall(SYS_nanosleep, &time, &time) != 0 && errno == EINTR) {
+  }
 }
 
 const void* MapFile(const char* path, size_t size) {
@@ -184,6 +185,10 @@ void UnlockByte(int descriptor, uint64_t offset) {
 bool IsByteLocked(int descriptor, uint64_t offset) {
   struct flock lock = ByteLock(F_WRLCK, offset);
   return syscall(SYS_fcntl, descriptor, kOfdGetLock, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+int32_t ThreadNumber() {
+  return static_cast<int32_t>(syscall(SYS_gettid));
 }
 
 uint64_t StartTime(int32_t pid) {

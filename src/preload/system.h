@@ -41,7 +41,7 @@ uint64_t Milliseconds();
 uint64_t Nanoseconds();
 // Nanoseconds of the clock of the day, which all processes of the machine share.
 uint64_t DayNanoseconds();
-// Less if a signal comes.
+// Signals do not cut it short.
 void SleepNanoseconds(uint64_t nanoseconds);
 // The first `size` bytes of a file, for reading, as they change; null if it is shorter. Never
 // unmapped.
@@ -53,6 +53,8 @@ void UnlockByte(int descriptor, uint64_t offset);
 // Whether somebody else holds a lock on the byte.
 bool IsByteLocked(int descriptor, uint64_t offset);
 
+// The number of this thread, as the kernel has it.
+int32_t ThreadNumber();
 // Ticks between the start of the machine and that of the process; 0 if there is none.
 // Source: proc_pid_stat(5), field 22.
 uint64_t StartTime(int32_t pid);

@@ -52,12 +52,28 @@ NextLaunch NextTurn(const Turns& turns, const GateTurn& turn, uint64_t now) {
   return {.at = bounded > now ? bounded : now, .window = window};
 }
 
+void StartAgain(Turns* turns) {
+  const uint64_t cost = turns->cost;
+  *turns = Turns{};
+  turns->cost = cost;
+}
+
+void NoteClock(Turns* turns, uint64_t now, uint64_t steady) {
+  const uint64_t ahead = now - steady;
+  const uint64_t moved = ahead > turns->ahead ? ahead - turns->ahead : turns->ahead - ahead;
+  if (turns->ahead != 0 && moved > kGatePeriod) {
+    StartAgain(turns);
+  }
+  turns->ahead = ahead;
+}
+
 void NoteLaunch(Turns* turns, const NextLaunch& next) {
   const bool is_first = turns->launched == 0 || turns->window != next.window + 1;
   turns->begun = is_first ? next.at : turns->begun;
+  turns->launched = is_first ? 1 : turns->launched + 1;
+  turns->seen = is_first ? 0 : turns->seen;
   turns->window = next.window + 1;
   turns->debt = 0;
-  ++turns->launched;
 }
 
 bool MustEnd(const Turns& turns, const GateTurn& turn, uint64_t now) {
@@ -70,24 +86,30 @@ bool MustEnd(const Turns& turns, const GateTurn& turn, uint64_t now) {
   return now >= end || turns.launched >= fitting;
 }
 
-void NoteEnd(Turns* turns, const GateTurn& turn, uint64_t now, bool was_busy) {
+void NoteRunning(Turns* turns, uint64_t now) {
+  turns->seen = turns->launched == 0 ? 0 : now;
+}
+
+void NoteEnd(Turns* turns, const GateTurn& turn, uint64_t now) {
   if (turns->launched == 0) {
     return;
   }
-  // At most this much; less if the device had been waiting for us.
-  const uint64_t cost = now > turns->begun ? (now - turns->begun) / turns->launched : 0;
-  if (was_busy || turns->cost == 0) {
-    turns->cost = cost;
-  } else {
-    turns->cost /= 2;
-  }
   const uint64_t end = EndOf(turn, turns->window - 1);
-  if (was_busy && now > end) {
-    turns->debt += now - end;
-    // The clock may have been set forward.
+  const bool is_seen = turns->seen != 0;
+  const bool is_just_seen = is_seen && now >= turns->seen && now - turns->seen <= kMaxGap;
+  if (is_just_seen) {
+    // At most this much; less if the device had been waiting for us.
+    turns->cost = now > turns->begun ? (now - turns->begun) / turns->launched : 0;
+  } else if (!is_seen && now < end && MustEnd(*turns, turn, now)) {
+    turns->cost /= 2;  // they were to fill the window
+  }
+  const uint64_t until = is_just_seen ? now : turns->seen;
+  if (until > end) {
+    turns->debt += until - end;
     turns->debt = turns->debt < kMaxGateWait ? turns->debt : kMaxGateWait;
   }
   turns->launched = 0;
+  turns->seen = 0;
 }
 
 }  // namespace kgpu::preload

@@ -1,6 +1,8 @@
 // A program that launches kernels: `launch_client WAY TIMES FUNCTION` prints how many of the
 // launches were successes. WAY is how it finds the function: dlsym, or cuGetProcAddress; threads is
-// the first from 16 threads, fork from a child.
+// the first from 16 threads, fork from a child. `many` is from 64 threads, and `one` from one,
+// while the main thread prints how many there were when the library had been waiting for a while
+// for the end of some; then it lets them end.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,6 +73,22 @@ const std::map<std::string, LaunchBy> kLaunches = {
      }},
     {"cuGraphLaunch_ptsz", [](void* f) { return As<cu::GraphLaunchFn>(f)(nullptr, nullptr); }},
     {"captured", [](void* f) { return LaunchKernel(f, Numbered(7)); }},
+    {"held",  // by each thread in a stream of its own
+     [](void* f) {
+       static std::atomic<uintptr_t> next = 100;
+       static thread_local const uintptr_t own = next++;
+       return LaunchKernel(f, Numbered(own));
+     }},
+    {"mixed",  // the first one has no end; the program waits for the others
+     [](void* f) {
+       static std::atomic<bool> has_begun = false;
+       const cu::Stream stream = Numbered(has_begun.exchange(true) ? 20 : 100);
+       const Result result = LaunchKernel(f, stream);
+       if (stream == Numbered(20)) {
+         (void)As<cu::StreamSynchronizeFn>(dlsym(RTLD_DEFAULT, "cuStreamSynchronize"))(stream);
+       }
+       return result;
+     }},
     {"busy",  // for a millisecond, and when it is asked then
      [](void* f) {
        const Result result = LaunchKernel(f, Numbered(9));
@@ -91,15 +109,32 @@ void* Find(void* driver, const std::string& way, const std::string& name) {
   return function;
 }
 
-void RunInThreads(const std::function<void()>& run) {
+// Runs it in as many threads. `meanwhile` is called once they have begun.
+void RunInThreads(int number, const std::function<void()>& run,
+                  const std::function<void()>& meanwhile) {
   std::vector<std::thread> threads;
-  threads.reserve(16);
-  for (int at = 0; at < 16; ++at) {
+  threads.reserve(static_cast<size_t>(number));
+  for (int at = 0; at < number; ++at) {
     threads.emplace_back(run);
   }
+  meanwhile();
   for (std::thread& thread : threads) {
     thread.join();
   }
+}
+
+// Waits until all `number` threads have begun and ask often whether their kernels have ended;
+// prints how many kernels were launched by then, and lets them end.
+void FinishOnceTheyWait(void* driver, const std::atomic<int>& begun, int number) {
+  auto* asked = As<uint64_t()>(dlsym(driver, "fake_not_ready_count"));
+  constexpr uint64_t kOften = 100;
+  constexpr int kMostLooks = 4'000;
+  for (int at = 0; at < kMostLooks && (begun != number || asked() < kOften); ++at) {
+    (void)usleep(1000);
+  }
+  printf("%llu ",
+         static_cast<unsigned long long>(As<uint64_t()>(dlsym(driver, "fake_launch_count"))()));
+  As<void()>(dlsym(driver, "fake_finish"))();
 }
 
 bool RunInChild(const std::function<bool()>& run) {
@@ -126,14 +161,20 @@ int main(int argc, char** argv) {
   (void)As<cu::CtxCreateFn>(dlsym(driver, "cuCtxCreate_v2"))(&context, 0, 0);
   void* function = Find(driver, way, argv[3]);
   std::atomic<long> successes = 0;
+  auto* count = As<uint64_t()>(dlsym(driver, "fake_launch_count"));
+  std::atomic<int> begun = 0;
   const auto run = [&] {
+    ++begun;
     (void)As<cu::CtxSetCurrentFn>(dlsym(driver, "cuCtxSetCurrent"))(context);
     for (long at = 0; at < times; ++at) {
       successes += launch(function) == cu::kSuccess ? 1 : 0;
     }
   };
-  if (way == "threads") {
-    RunInThreads(run);
+  const std::map<std::string, int> held = {{"many", 64}, {"one", 1}};
+  if (const auto found = held.find(way); found != held.end()) {
+    RunInThreads(found->second, run, [&] { FinishOnceTheyWait(driver, begun, found->second); });
+  } else if (way == "threads") {
+    RunInThreads(16, run, [] {});
   } else {
     run();
   }
@@ -145,7 +186,6 @@ int main(int argc, char** argv) {
     });
     successes += is_ok ? times : 0;
   }
-  auto* count = As<uint64_t()>(dlsym(driver, "fake_launch_count"));
   printf("%ld %llu\n", successes.load(), static_cast<unsigned long long>(count()));
   return 0;
 }

@@ -14,6 +14,7 @@ namespace {
 
 using preload::GateTurn;
 using testing::EndsWith;
+using testing::StartsWith;
 
 // 5 µs of each period: whoever launches three times has waited.
 constexpr GateTurn kNarrow{.open = 1, .start = 3000};
@@ -88,6 +89,30 @@ TEST_F(ShareLaunchesTest, FromManyThreadsAndFromChildren) {
   EXPECT_GT(Waited(), waited);
 }
 
+// Streams of their own change nothing: as long as it is not known what a launch costs, eight go.
+TEST_F(ShareLaunchesTest, AWindowIsForAllThreadsTogether) {
+  Gate({.open = 2500, .start = 5000});
+  const std::string text = Launch("many", 1, "held");
+  ASSERT_THAT(text, EndsWith(" 64 64\n")) << "those that wait go on when the first ones end";
+  EXPECT_THAT(text, StartsWith("8 "));
+}
+
+// The program waits for a stream, and another one still has work.
+TEST_F(ShareLaunchesTest, OneStreamsEndIsNotThatOfTheOthers) {
+  Gate({.open = 9000});
+  const std::string text = Launch("one", 20, "mixed");
+  ASSERT_THAT(text, EndsWith(" 20 20\n"));
+  EXPECT_LE(std::stoi(text), 8);
+}
+
+// What is launched waits for what the program does after it, in vain: the library waits once. It
+// would take minutes otherwise.
+TEST_F(ShareLaunchesTest, AStreamThatWaitsForItsProgramHoldsItUpOnce) {
+  Gate({.open = 9000});
+  EXPECT_EQ(Launch("dlsym", 300, "held"), "300 300\n");
+  EXPECT_LT(Waited(), 3'000'000'000) << "waiting for work is no demand for a window";
+}
+
 // A launch that is captured does not run.
 TEST_F(ShareLaunchesTest, NotWhileTheStreamIsCaptured) {
   Gate(kFar);
@@ -120,6 +145,14 @@ TEST_F(ShareLaunchesTest, AGateThatNobodyWritesAnyMoreIsLeftForTheFixedParts) {
   Gate(kFar, {});
   EXPECT_EQ(Launch("dlsym", 200, "cuLaunchKernel"), "200 200\n");
   EXPECT_GT(Waited(), 0U);
+}
+
+// The parts of its slots add up, here to the whole device, though the first one's gate says less.
+TEST_F(ShareLaunchesTest, FixedPartsOfSeveralSlotsAddUp) {
+  container_.Write(1, "version 1\ndevice " + std::string(kDevice) + "\nmemory " +
+                          std::to_string(1024 * kMiB) + "\ncompute 75\n");
+  Gate(kFar, kFar);
+  EXPECT_EQ(Launch("dlsym", 200, "cuLaunchKernel"), "200 200\n");
 }
 
 TEST_F(ShareLaunchesTest, WithoutAGateThePartsAreFixed) {

@@ -15,6 +15,8 @@ using preload::kGateParts;
 constexpr double kAll = 100;  // percent
 // Rounds without any use until a container counts as idle: programs pause between batches.
 constexpr unsigned kQuietRounds = 3;
+// Rounds without a sample of the driver until what it has said before is no longer known.
+constexpr unsigned kUnknownRounds = 10;
 // Who has neither used the device nor waited for it does not want more. What it leaves goes to the
 // others; it keeps so much room to want more in the next round.
 constexpr double kRoom = 1.25;
@@ -27,6 +29,19 @@ constexpr double kMostLess = 0.95;
 constexpr double kMostMore = 2;
 // A window is no shorter than this part of its target: then it comes less often.
 constexpr double kLeastWindow = 0.25;
+
+// Percent that a container would use without its gate: what it has used in the part of the time in
+// which it did not wait.
+double WantedBy(const ComputeUse& use) {
+  if (!use.used || !use.waited) {
+    return kAll;
+  }
+  const double waited = std::clamp(*use.waited, 0.0, kAll - 1);
+  if (*use.used <= 0) {
+    return waited > 0 ? kAll : 0;
+  }
+  return *use.used * kAll / (kAll - waited);
+}
 
 uint32_t PartsOf(double percent) {
   return static_cast<uint32_t>(
@@ -72,21 +87,29 @@ bool ComputeController::IsBusy(const ComputeUse& use, const Memory& memory) {
 }
 
 void ComputeController::Learn(const ComputeUse& use, Memory& memory, ComputeTurn& turn) const {
-  const bool is_quiet = use.used && *use.used <= 0 && use.waited.value_or(0) <= 0;
+  const bool waits = use.waited.value_or(0) > 0;
+  memory.unknown_rounds = use.used ? 0 : std::min(memory.unknown_rounds + 1, kUnknownRounds);
+  if (!use.used && memory.unknown_rounds < kUnknownRounds) {
+    // Samples may come less often than rounds: what is known stays so.
+    memory.quiet_rounds = waits ? 0 : memory.quiet_rounds;
+    return;
+  }
+  const bool is_quiet = use.used && *use.used <= 0 && !waits;
   memory.quiet_rounds = is_quiet ? std::min(memory.quiet_rounds + 1, kQuietRounds) : 0;
-  const double wanted = use.used && use.waited ? *use.used + *use.waited : kAll;
+  const double wanted = WantedBy(use);
   memory.demand = std::min(std::max(wanted * kRoom + kLeastRoom, memory.demand * kForget), kAll);
   if (!use.used || !memory.target) {
     return;
   }
   const double target = *memory.target;
-  const double error = *use.used - target;
-  if (error < 0 && wanted < target) {
-    return;  // it does not want more
-  }
+  // Who cannot use its whole window, as its kernels come one by one, needs a larger one even for
+  // less than its target.
+  const double error = *use.used - std::min(target, wanted);
   memory.correction =
       std::clamp(memory.correction - kGain * error, -kMostLess * target, kMostMore * target);
-  turn.error = error;
+  if (*use.used >= target || wanted >= target) {
+    turn.error = *use.used - target;
+  }
 }
 
 void ComputeController::Share(const std::vector<ComputeUse>& uses,
@@ -109,7 +132,10 @@ void ComputeController::Share(const std::vector<ComputeUse>& uses,
       memory.correction = 0;
       continue;
     }
-    const double duty = std::clamp(targets[i] + memory.correction, 0.01, kAll);
+    // The target may be less than the one that it was found at.
+    const double correction =
+        std::clamp(memory.correction, -kMostLess * targets[i], kMostMore * targets[i]);
+    const double duty = std::clamp(targets[i] + correction, 0.01, kAll);
     turns[i].turn = WindowOf(start, targets[i], duty);
     turns[i].target = targets[i];
     memory.target = targets[i];
@@ -125,7 +151,9 @@ std::vector<ComputeTurn> ComputeController::Update(const std::vector<ComputeUse>
     Memory& memory = kept[uses[i].id];
     const auto known = memory_.find(uses[i].id);
     // Of a newcomer nothing is known: it counts as idle until it has used the device.
-    memory = known != memory_.end() ? known->second : Memory{.quiet_rounds = kQuietRounds};
+    memory = known != memory_.end()
+                 ? known->second
+                 : Memory{.quiet_rounds = kQuietRounds, .unknown_rounds = kUnknownRounds};
     Learn(uses[i], memory, turns[i]);
     busy += IsBusy(uses[i], memory) ? 1 : 0;
   }

@@ -17,7 +17,7 @@ struct ComputeUse {
   std::string id;             // unique on the device
   unsigned share = 0;         // percent: all its slots together
   bool has_programs = false;  // on the device
-  // Percent of the device's time since the last round; nothing: the driver does not say.
+  // Percent of the device's time since the last round; nothing: the driver has not said.
   std::optional<double> used{};
   // Percent of the time since then that its threads have waited at the gate, as the container
   // claims: who says too much gets its share, and no more. Nothing: it says nothing.
@@ -48,6 +48,7 @@ class ComputeController {
   // What is remembered of a container.
   struct Memory {
     unsigned quiet_rounds = 0;       // since it was last busy
+    unsigned unknown_rounds = 0;     // since the driver last said something
     double demand = 100;             // percent that it would use without a gate, at most
     std::optional<double> target{};  // of the last round
     double correction = 0;           // percent, added to the target

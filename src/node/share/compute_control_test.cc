@@ -35,10 +35,10 @@ struct Tenant {
 
   GateTurn turn{};
   preload::Turns turns{};
-  uint64_t queued = 0;  // nanoseconds of the device
-  uint64_t used = 0;    // of them, done in this round
-  uint64_t waited = 0;
-  bool was_queued = false;
+  uint64_t queued = 0;    // nanoseconds of the device
+  uint64_t used = 0;      // of them, done in this round
+  uint64_t waited = 0;    // for its windows
+  bool is_early = false;  // it waits for one
   uint32_t epoch = 0;
 
   void Step(uint64_t now) {
@@ -48,13 +48,14 @@ struct Tenant {
     }
     while (queued < depth * kernel) {
       if (!MayLaunch(now)) {
-        waited += kTick;
+        waited += is_early ? kTick : 0;
         break;
       }
       queued += kernel;
     }
   }
   bool MayLaunch(uint64_t now) {
+    is_early = false;
     if (turn.open >= kGateParts) {
       return true;
     }
@@ -66,15 +67,15 @@ struct Tenant {
       epoch = turn.epoch;
     }
     if (preload::MustEnd(turns, turn, now)) {
-      was_queued |= queued > 0;
       if (queued > 0) {
+        preload::NoteRunning(&turns, now);
         return false;  // waits until it has ended
       }
-      preload::NoteEnd(&turns, turn, now, was_queued);
-      was_queued = false;
+      preload::NoteEnd(&turns, turn, now);
     }
     const preload::NextLaunch next = preload::NextTurn(turns, turn, now);
     if (next.at > now) {
+      is_early = true;
       return false;
     }
     preload::NoteLaunch(&turns, next);
@@ -239,6 +240,54 @@ TEST(ComputeControlTest, WhatOneDoesNotUseGoesToTheOthers) {
     of_b += plant.Run(1)[1] / 10;
   }
   EXPECT_GT(of_b, 80);
+}
+
+// A container that queues work for three tenths of the time has no use for its half, however long
+// it waits for its kernels and for its windows.
+TEST(ComputeControlTest, WaitingForItsOwnKernelsIsNoDemand) {
+  Plant plant({{.id = "a", .share = 50, .kernel = kMs, .depth = 15, .wants = 0.15},
+               {.id = "b", .share = 50, .kernel = kMs, .depth = 50}});
+  (void)plant.Run(15);
+  double of_a = 0;
+  double of_b = 0;
+  for (int round = 0; round < 10; ++round) {
+    const std::vector<double> used = plant.Run(1);
+    of_a += used[0] / 10;
+    of_b += used[1] / 10;
+  }
+  EXPECT_GT(of_b, 65);
+  EXPECT_GT(of_a + of_b, 92) << "of a " << of_a;
+}
+
+// Five percent that wait as long as a small window makes them: the part that is not needed is
+// small.
+TEST(ComputeControlTest, WaitingAtTheGateIsNoDemandForMoreThanWasUsedBeside) {
+  ComputeController controller;
+  std::vector<ComputeTurn> turns;
+  for (int round = 0; round < 20; ++round) {
+    turns = controller.Update(
+        {{.id = "a", .share = 50, .has_programs = true, .used = 5, .waited = 20},
+         {.id = "b", .share = 50, .has_programs = true, .used = 90, .waited = 10}});
+  }
+  EXPECT_LT(turns[0].target.value_or(100), 12);
+  EXPECT_GT(turns[1].target.value_or(0), 88);
+}
+
+// What was found at a large target is cut to the new one.
+TEST(ComputeControlTest, ACorrectionIsNoLargerThanItsTarget) {
+  ComputeController controller;
+  std::vector<ComputeTurn> turns;
+  for (int round = 0; round < 10; ++round) {
+    turns =
+        controller.Update({{.id = "a", .share = 10, .has_programs = true, .used = 99, .waited = 1},
+                           {.id = "b", .share = 90, .has_programs = true, .used = 1, .waited = 0}});
+  }
+  EXPECT_GT(turns[0].target.value_or(0), 90);
+  turns =
+      controller.Update({{.id = "a", .share = 10, .has_programs = true, .used = 99, .waited = 1},
+                         {.id = "b", .share = 90, .has_programs = true, .used = 50, .waited = 50}});
+  EXPECT_NEAR(turns[0].target.value_or(0), 10, 1e-6);
+  EXPECT_LE(turns[0].turn.every, 5U);
 }
 
 TEST(ComputeControlTest, WhenOneEndsTheOtherHasAll) {
