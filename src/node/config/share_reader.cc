@@ -12,8 +12,8 @@ namespace kgpu::config {
 namespace {
 
 constexpr std::array<std::string_view, 11> kShareKeys = {
-    "by",      "replicas", "size",    "layout",   "multiple",
-    "context", "pinned",   "unknown", "onExcess", "compute", "threads"};
+    "by",     "replicas", "size",     "layout",  "multiple", "context",
+    "pinned", "unknown",  "onExcess", "compute", "threads"};
 constexpr size_t kMaxLayout = 64;
 
 // Which fields a share has.
