@@ -104,6 +104,7 @@ TEST(ShareTest, SaysWhatIsWrong) {
       {"{by: memory, layout: []}", "has 0 sizes: list 1 to 64"},
       {"{by: memory, size: 3/4}", "must be one part of 2 to 1024: 1/4"},
       {"{by: memory, size: 1/4, threads: 20}", "threads is for by: mps: remove it"},
+      {"{by: mps, replicas: 4, compute: 25}", "compute: programs run at the same time with MPS"},
       {"{by: mig, replicas: 4}", "is not supported by this version"},
       {"{by: space}", "must be time, memory or mps"},
   };
