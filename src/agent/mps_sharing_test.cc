@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <utility>
 
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
@@ -58,9 +59,9 @@ TEST(MpsEventsTest, AFaultHasNoCulpritThatTheDriverNames) {
 class MpsSharingTest : public ::testing::Test {
  protected:
   void Make(const MpsSharingOptions& options) {
-    const auto root = host::OpenDriverRoot(dir_.path(), "", "");
+    auto root = host::OpenDriverRoot(dir_.path(), "", "");
     ASSERT_OK(root);
-    root_ = std::make_unique<host::DriverRoot>(*root);
+    root_ = std::make_unique<host::DriverRoot>(*std::move(root));
     mps_ = std::make_unique<MpsSharing>(
         loop_, *root_, options,
         MpsSharing::Sources{.pods = [] { return std::make_shared<const pods::PodMap>(); },
@@ -72,7 +73,9 @@ class MpsSharingTest : public ::testing::Test {
     pools::Slot& slot = fresh.resources.emplace_back().slots.emplace_back();
     slot.device_uuid = "GPU-a";
     slot.threads = 50;
-    mps_->Apply(fresh, {}, {.state = device::DriverState::kReady});
+    device::Driver driver;
+    driver.state = device::DriverState::kReady;
+    mps_->Apply(fresh, {}, driver);
     loop_.Advance(std::chrono::milliseconds(1));
   }
 

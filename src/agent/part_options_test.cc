@@ -116,7 +116,7 @@ TEST(MpsSharingOptionsTest, TheHostsSharedMemoryIsNotForContainers) {
   const auto root = host::OpenDriverRoot(dir.path(), "", "");
   ASSERT_OK(root);
   EXPECT_THAT(MpsSharingOptionsOf(AgentOptions(), *root).shared_memory_problem,
-              HasSubstr("/dev/shm/kgpu-mps"));
+              ::testing::HasSubstr("/dev/shm/kgpu-mps"));
   const std::string host = "30 23 0:26 / /dev/shm rw,nosuid,nodev shared:4 - tmpfs tmpfs rw\n";
   const std::string ours =
       "99 30 0:26 /kgpu-mps /dev/shm rw,nosuid,nodev shared:4 - tmpfs tmpfs rw\n";
