@@ -13,7 +13,6 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -46,16 +45,13 @@ uint64_t Nanoseconds(steady_clock::duration time) {
 class Run {
  public:
   explicit Run(const std::vector<Tenant>& tenants) : tenants_(tenants) {
-    folder_.WriteFile("gpu", std::string(sizeof(TimedGpu), '\0'));
-    const int file = open(folder_.At("gpu").c_str(), O_RDWR | O_CLOEXEC);
-    gpu_ = static_cast<TimedGpu*>(
-        mmap(nullptr, sizeof(TimedGpu), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
-    close(file);
     unsigned before = 0;
     for (size_t i = 0; i < tenants_.size(); ++i) {
       MakeSlot(i, before);
       before += tenants_[i].share;
+      MakeWork(i);
     }
+    pids_.reserve(tenants_.size());
     for (size_t i = 0; i < tenants_.size(); ++i) {
       pids_.push_back(Start(i));
     }
@@ -65,23 +61,25 @@ class Run {
       (void)kill(pid, SIGKILL);
       (void)waitpid(pid, nullptr, 0);
     }
-    (void)munmap(gpu_, sizeof(TimedGpu));
+    for (TimedWork* work : work_) {
+      (void)munmap(work, sizeof(TimedWork));
+    }
   }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
   // Percent that each has used in a second; then the gates follow.
   std::vector<double> Second() {
-    std::vector<uint64_t> before;
+    std::vector<uint64_t> before(tenants_.size());
     for (size_t i = 0; i < tenants_.size(); ++i) {
-      before.push_back(gpu_->tenants[i].done);
+      before[i] = work_[i]->done;
     }
     const auto begun = steady_clock::now();
     Work(begun + std::chrono::seconds(1));
     const auto took = static_cast<double>(Nanoseconds(steady_clock::now() - begun));
-    std::vector<double> used;
+    std::vector<double> used(tenants_.size());
     for (size_t i = 0; i < tenants_.size(); ++i) {
-      used.push_back(static_cast<double>(gpu_->tenants[i].done - before[i]) / took * 100);
+      used[i] = static_cast<double>(work_[i]->done - before[i]) / took * 100;
     }
     Control(used, took);
     return used;
@@ -105,17 +103,23 @@ class Run {
     folder_.WriteFile(SlotOf(tenant) + "/gate",
                       std::string(reinterpret_cast<const char*>(&gate), sizeof(gate)));
   }
+  void MakeWork(size_t tenant) {
+    const std::string name = fmt::format("{}/{}", tenant, &kWorkFile[0]);
+    folder_.WriteFile(name, std::string(sizeof(TimedWork), '\0'));
+    const int file = open(folder_.At(name).c_str(), O_RDWR | O_CLOEXEC);
+    work_.push_back(static_cast<TimedWork*>(
+        mmap(nullptr, sizeof(TimedWork), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)));
+    close(file);
+  }
   pid_t Start(size_t tenant) const {
     const pid_t pid = fork();
     if (pid == 0) {
-      (void)setenv("LD_LIBRARY_PATH", KGPU_TIMED_DRIVER, 1);
-      (void)setenv("LD_PRELOAD", KGPU_SHARE_TEST_LIBRARY, 1);
-      (void)setenv("TIMED_GPU", folder_.At("gpu").c_str(), 1);
-      (void)setenv("TIMED_TENANT", std::to_string(tenant).c_str(), 1);
       const std::string kernel = std::to_string(tenants_[tenant].microseconds);
+      const char* const environment[] = {"LD_LIBRARY_PATH=" KGPU_TIMED_DRIVER,
+                                         "LD_PRELOAD=" KGPU_SHARE_TEST_LIBRARY, nullptr};
       if (chdir(folder_.At(std::to_string(tenant)).c_str()) == 0) {
-        execl(KGPU_BENCH_DIR "/timed-client", "timed-client", kernel.c_str(),
-              tenants_[tenant].way.c_str(), nullptr);
+        execle(KGPU_BENCH_DIR "/timed-client", "timed-client", kernel.c_str(),
+               tenants_[tenant].way.c_str(), nullptr, &environment[0]);
       }
       _exit(1);
     }
@@ -131,7 +135,7 @@ class Run {
       uint64_t time = Nanoseconds(now - last);
       last = now;
       for (size_t idle = 0; time > 0 && idle <= tenants_.size();) {
-        TimedGpu::Tenant& tenant = gpu_->tenants[current_];
+        TimedWork& tenant = *work_[current_];
         const uint64_t queued = __atomic_load_n(&tenant.queued, __ATOMIC_ACQUIRE) - tenant.done;
         const uint64_t doing = std::min({time, queued, kSlice - in_slice_});
         __atomic_store_n(&tenant.done, tenant.done + doing, __ATOMIC_RELEASE);
@@ -169,7 +173,7 @@ class Run {
 
   const std::vector<Tenant> tenants_;
   const TempDir folder_;
-  TimedGpu* gpu_ = nullptr;
+  std::vector<TimedWork*> work_;
   std::vector<pid_t> pids_;
   size_t current_ = 0;
   uint64_t in_slice_ = 0;

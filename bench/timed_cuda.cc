@@ -1,10 +1,9 @@
-// A libcuda.so.1 whose kernels take time of a TimedGpu: as many microseconds as their grid is wide.
-// TIMED_GPU is its file, TIMED_TENANT this process's number.
+// A libcuda.so.1 whose kernels take time of a timed GPU: as many microseconds as their grid is
+// wide.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <ctime>
 
 #include "bench/timed_gpu.h"
@@ -19,13 +18,13 @@ namespace {
 
 constexpr uint64_t kDepth = 1'000;  // launches that the driver takes before it waits
 
-kgpu::bench::TimedGpu::Tenant& Mine() {
-  static auto* gpu = [] {
-    const int file = open(getenv("TIMED_GPU"), O_RDWR | O_CLOEXEC);
-    return static_cast<kgpu::bench::TimedGpu*>(
-        mmap(nullptr, sizeof(kgpu::bench::TimedGpu), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+kgpu::bench::TimedWork& Mine() {
+  static auto* work = [] {
+    const int file = open(&kgpu::bench::kWorkFile[0], O_RDWR | O_CLOEXEC);
+    return static_cast<kgpu::bench::TimedWork*>(
+        mmap(nullptr, sizeof(kgpu::bench::TimedWork), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
   }();
-  return gpu->tenants[strtoul(getenv("TIMED_TENANT"), nullptr, 10)];
+  return *work;
 }
 
 uint64_t Done() {

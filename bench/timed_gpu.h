@@ -1,19 +1,17 @@
-// A GPU of nothing but time, in memory that the benchmark and its tenants' drivers share: tenants
-// queue nanoseconds of work, the benchmark does them in turns.
+// A GPU of nothing but time, in memory that the benchmark and each tenant's driver share: a tenant
+// queues nanoseconds of work, and the benchmark does those of all tenants in turns.
 #pragma once
 
 #include <cstdint>
 
 namespace kgpu::bench {
 
-inline constexpr unsigned kMostTenants = 4;
+// In the tenant's current folder.
+inline constexpr char kWorkFile[] = "work";
 
-struct TimedGpu {
-  struct Tenant {
-    uint64_t queued;  // nanoseconds, since the beginning
-    uint64_t done;    // of them
-  };
-  Tenant tenants[kMostTenants];
+struct TimedWork {
+  uint64_t queued;  // nanoseconds, since the beginning
+  uint64_t done;    // of them
 };
 
 }  // namespace kgpu::bench

@@ -126,6 +126,7 @@ void AgentImpl::OnConfig() {
   }
   Decide();
   Assign();
+  UpdateMig();
 }
 
 void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
@@ -134,12 +135,14 @@ void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
   loop_.CancelTimer(std::exchange(trust_timer_, TimerId::kNone));
   if (before && in_force_ && pools::DifferInHealthAlone(*before, *snapshot)) {
     pools::UpdateHealth(*snapshot, assignment_);
+    mig_.Mark(assignment_);
     mps_.UpdateHealth(assignment_);
     Show();
   } else {
     privileges_.Look();
     Assign();
   }
+  UpdateMig();
   measurements_.SetSnapshot(snapshot);
   NotifySoon();
 }
@@ -182,6 +185,8 @@ void AgentImpl::Assign() {
   pools::Assignment fresh = pools::AssignDevices(*snapshot_, *in_force_);
   loans_.Withhold(fresh);
   sharing_.Apply(fresh, assignment_);
+  // After Mark: a GPU whose MIG layout changes needs no daemon, which would count as a user.
+  mig_.Mark(fresh);
   mps_.Apply(fresh, sharing_.held(), snapshot_->driver);
   assignment_ =
       roster_.Update(std::move(fresh), snapshot_->driver.state == device::DriverState::kReady,
@@ -257,6 +262,7 @@ void AgentImpl::OnCluster() {
   if (const auto* labels = cluster_.labels()) {
     config_.SetLabels(*labels);
   }
+  UpdateMig();
   if (stands_back_ == cluster_.stands_back()) {
     return;
   }
@@ -266,6 +272,31 @@ void AgentImpl::OnCluster() {
   MakePlugin();
   mps_.SetStandsBack(stands_back_);
   Show();
+}
+
+void AgentImpl::UpdateMig() {
+  mig_.SetInput({.snapshot = snapshot_,
+                 .config = in_force_.get(),
+                 .labels = cluster_.labels(),
+                 .stands_back = stands_back_});
+  cluster_.SetMigState(mig_.label_state());
+}
+
+void AgentImpl::OnMig() {
+  cluster_.SetMigState(mig_.label_state());
+  Assign();
+}
+
+void AgentImpl::ForgetDevicesOf(const std::string& gpu) {
+  if (const auto uuid = device::GpuUuid::Parse(gpu); uuid.ok()) {
+    roster_.Forget(*uuid);
+  }
+}
+
+std::string AgentImpl::BorrowerOf(const std::string& gpu) const {
+  const auto uuid = device::GpuUuid::Parse(gpu);
+  const loans::Loan* loan = uuid.ok() ? loans_.ledger().FindByGpu(*uuid) : nullptr;
+  return loan == nullptr ? "" : loan->holder;
 }
 
 void AgentImpl::OpenEndpoints() {
@@ -328,6 +359,8 @@ AgentState AgentImpl::state() const {
   if (const std::string problem = sharing_.problem(); !problem.empty()) {
     state.node.remarks.push_back(fmt::format("memory slices: {}", problem));
   }
+  state.mig = mig_.reports();
+  state.mig_problem = mig_.problem();
   for (const std::string& problem : mps_.problems()) {
     state.node.remarks.push_back(fmt::format("MPS: {}", problem));
   }

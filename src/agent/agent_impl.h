@@ -21,6 +21,7 @@
 #include "src/agent/memory.h"
 #include "src/agent/memory_writer.h"
 #include "src/agent/metrics_front.h"
+#include "src/agent/mig_layouts.h"
 #include "src/agent/mps_sharing.h"
 #include "src/agent/own_metrics.h"
 #include "src/agent/part_options.h"
@@ -98,6 +99,16 @@ class AgentImpl final : public Agent {
                {.holdings = [this] { return Holdings(); },
                 .changed = [this] { measurements_.SetUsage(usage_.pods()); }}),
         inventory_(loop, root, InventoryOptionsOf(options_, config_.config(), remembered_)),
+        mig_(loop, MigLayoutsOptionsOf(options_),
+             {.close = [this](auto closed) { inventory_.Pause(std::move(closed)); },
+              .open = [this] { inventory_.Resume(); },
+              .read = [this](auto done) { inventory_.Refresh(std::move(done)); },
+              .forget = [this](const std::string& gpu) { ForgetDevicesOf(gpu); },
+              .borrower = [this](const std::string& gpu) { return BorrowerOf(gpu); },
+              .pods = [this] { return measurements_.pods(); },
+              .look_at_pods = [this] { measurements_.LookAtPods(); },
+              .notify = [this](kube::Event event) { cluster_.Notify(std::move(event)); },
+              .changed = [this] { OnMig(); }}),
         runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
         measurements_(loop, root.host, MeasurementsOptionsOf(options_, root.host),
                       BackgroundOn(disk_),
@@ -179,6 +190,10 @@ class AgentImpl final : public Agent {
   void Decide();
   void Show();
   void OnCluster();
+  void UpdateMig();
+  void OnMig();
+  void ForgetDevicesOf(const std::string& gpu);
+  std::string BorrowerOf(const std::string& gpu) const;
   void NotifySoon();
   void Notify();
 
@@ -197,6 +212,7 @@ class AgentImpl final : public Agent {
   HealthHandler health_;
   UsageHandler usage_;
   inventory::Inventory inventory_;
+  MigLayouts mig_;
 
   ConfigPtr in_force_;  // null: no good configuration yet
   std::unique_ptr<plugin::DevicePlugin> plugin_;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "src/agent/mig_label.h"
 #include "src/node/labels/feature_files.h"
 #include "src/node/labels/gpu_labels.h"
 #include "src/node/labels/model_affinity.h"
@@ -219,6 +220,12 @@ void ClusterNode::SetHealthNote(const std::string& note) {
   }
 }
 
+void ClusterNode::SetMigState(const std::optional<std::string>& state) {
+  if (std::exchange(mig_state_, state) != state) {
+    UpdateGpus();
+  }
+}
+
 void ClusterNode::SetConfigReport(const choice::Report& report) {
   if (config_report_ != report) {
     config_report_ = report;
@@ -353,6 +360,7 @@ void ClusterNode::UpdateGpus() {
     const bool has_gpus = !snapshot_->gpus.empty() || !snapshot_->unmanaged.empty();
     gpus = hold_.Update(snapshot_->driver.state, has_gpus,
                         labels::GpuClaims(*snapshot_, config_, gpu_host_), loop_.clock().Now());
+    AddMigState(mig_state_, writer_ ? writer_->seen() : nullptr, gpus);
     if (const auto next = hold_.next()) {
       hold_timer_ = loop_.After(*next - loop_.clock().Now(), [this] {
         hold_timer_ = TimerId::kNone;

@@ -62,6 +62,10 @@ class ClusterNode {
   // For the condition about the GPUs' health; empty: none.
   void SetHealthNote(const std::string& note);
 
+  // The value of nvidia.com/mig.config.state. Nothing: none; empty: what the node carries of ours
+  // stays.
+  void SetMigState(const std::optional<std::string>& state);
+
   // Writes an event about this node or one of its pods; without a cluster, writes nothing.
   void Notify(kube::Event event);
 
@@ -109,6 +113,7 @@ class ClusterNode {
   bool is_gate_only_ = false;
   config::NodeConfig config_;
   std::string health_note_;
+  std::optional<std::string> mig_state_ = std::string();
   std::optional<choice::Report> config_report_;  // nothing: not decided yet
   device::SnapshotPtr snapshot_;
   node::ChainFacts facts_;

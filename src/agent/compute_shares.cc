@@ -128,7 +128,7 @@ std::optional<double> ComputeShares::WaitedOf(const SliceUse& use) const {
   for (const std::string& slot : use.slots) {
     const auto found = ledgers_.find(slot);
     if (found != ledgers_.end() && found->second.waited) {
-      sum = sum.value_or(0) + *found->second.waited;
+      sum = sum.value_or(0) + found->second.waited.value_or(0);
     }
   }
   return sum;

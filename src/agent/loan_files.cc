@@ -13,8 +13,8 @@ constexpr size_t kMostWaiting = 64;
 LoanFiles::LoanFiles(EventLoop& loop, pods::Background background, share::SliceFilesOptions options)
     : paths_{.folder = options.engine_folder},
       publisher_(loop, std::move(background), std::move(options), [this] {
-        if (publisher_.paths()) {
-          Tell(*publisher_.paths());
+        if (const SlicePublisher::Paths& paths = publisher_.paths()) {
+          Tell(*paths);
         }
       }) {
 }
@@ -29,8 +29,8 @@ void LoanFiles::Set(const loans::Ledger& ledger) {
 }
 
 void LoanFiles::WhenWritten(Done done) {
-  if (publisher_.paths()) {
-    done(*publisher_.paths());
+  if (const SlicePublisher::Paths& paths = publisher_.paths()) {
+    done(*paths);
   } else if (waiting_.size() >= kMostWaiting) {
     done(ResourceExhausted("{} loans wait for the disk: try again", kMostWaiting));
   } else {

@@ -91,7 +91,7 @@ std::set<device::GpuUuid> GpusOf(const pools::Assignment& assignment) {
 
 }  // namespace
 
-LoanHandler::LoanHandler(EventLoop& loop, DiskWorker& disk, std::string path,
+LoanHandler::LoanHandler(EventLoop& loop, DiskWorker& disk, const std::string& path,
                          share::SliceFilesOptions files, const pools::Assignment& offered,
                          LoanHandlerPeers peers)
     : loop_(loop),
@@ -194,7 +194,10 @@ void LoanHandler::Give(const loans::Lender::Lent& lent, const Send& send) {
     } else if (paths.ok()) {
       answer();
     } else {
-      const auto refuse = [send, status = Internal("memory slices: {}", Message(paths.status()))] {
+      // Whoever may hold it asks again; for a new one, somebody must change this host first.
+      const std::string reason = fmt::format("memory slices: {}", Message(paths.status()));
+      const auto refuse = [send, status = lent.is_new ? FailedPrecondition("{}", reason)
+                                                      : Internal("{}", reason)] {
         send(LoanRefused(status));
       };
       lent.is_new ? EndUnknown(lent.loan.id, refuse) : refuse();

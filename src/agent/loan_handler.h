@@ -30,8 +30,9 @@ class LoanHandler {
   // shown to the kubelet before. `offered` is what the kubelet was shown before a restart: surely
   // not lent, even if the ledger is not readable. `files` are those of lent slices. `loop` and
   // `disk` must outlive the handler.
-  LoanHandler(EventLoop& loop, DiskWorker& disk, std::string path, share::SliceFilesOptions files,
-              const pools::Assignment& offered, LoanHandlerPeers peers);
+  LoanHandler(EventLoop& loop, DiskWorker& disk, const std::string& path,
+              share::SliceFilesOptions files, const pools::Assignment& offered,
+              LoanHandlerPeers peers);
   ~LoanHandler();
   LoanHandler(const LoanHandler&) = delete;
   LoanHandler& operator=(const LoanHandler&) = delete;

@@ -260,7 +260,7 @@ TEST_F(SliceLoanTest, FilesGoWithTheLoan) {
 TEST_F(SliceLoanTest, ALoanWhoseFilesCannotBeMadeIsEnded) {
   std::filesystem::remove(dir_.At("lib.so"));
   const http::Response response = LendMemory("fn/a/1", 4);
-  EXPECT_EQ(response.code, 503);
+  EXPECT_EQ(response.code, 422);
   EXPECT_THAT(response.body, HasSubstr("memory slices: "));
   EXPECT_EQ(CountLoans(), 0);
   dir_.WriteFile("lib.so", "library");

@@ -13,11 +13,13 @@ namespace kgpu::agent {
 
 struct AgentOptions {
   std::string probe_path;
-  std::string share_library;                     // libkgpu-share.so; empty: not installed
-  std::string nvml_library;                      // empty: searched below the driver root
-  std::string kubelet_dir = "/var/lib/kubelet";  // by this process's path
-  std::string config_file;                       // empty: kDefaultConfigFile, if it exists
-  std::string cdi_folder = "/var/run/cdi";       // below the host root
+  std::string share_library;               // libkgpu-share.so; empty: not installed
+  std::vector<std::string> mig_program{};  // kgpu and its host's flags; empty: no MIG changes
+  std::string mig_configs = "/etc/kgpu/mig.yaml";  // mig-parted's; used if it exists
+  std::string nvml_library;                        // empty: searched below the driver root
+  std::string kubelet_dir = "/var/lib/kubelet";    // by this process's path
+  std::string config_file;                         // empty: kDefaultConfigFile, if it exists
+  std::string cdi_folder = "/var/run/cdi";         // below the host root
   std::string boot_id_file = "/proc/sys/kernel/random/boot_id";
   std::string run_dir = "/run/kgpu";         // agent.sock and what survives a restart of the agent
   std::string state_dir = "/var/lib/kgpu";   // what survives a reboot

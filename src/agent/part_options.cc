@@ -285,6 +285,13 @@ pods::Background BackgroundOn(DiskWorker& disk) {
   };
 }
 
+MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options) {
+  return {.program = options.mig_program,
+          .configs_file = options.mig_configs,
+          .run_dir = options.run_dir,
+          .node_name = options.node_name};
+}
+
 MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys::Root& host) {
   return {.kubelet_dir = options.kubelet_dir,
           .runtime_sockets = RuntimeSockets(options, host),

@@ -11,6 +11,7 @@
 #include "src/agent/health_handler.h"
 #include "src/agent/measurements.h"
 #include "src/agent/memory.h"
+#include "src/agent/mig_layouts.h"
 #include "src/agent/mps_sharing.h"
 #include "src/agent/options.h"
 #include "src/container/inject/capability.h"
@@ -62,6 +63,7 @@ bool OwnsSharedMemory(std::string_view mountinfo);
 MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root);
 // Runs work on the disk's thread; `disk` must outlive it.
 pods::Background BackgroundOn(DiskWorker& disk);
+MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options);
 MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys::Root& host);
 HealthHandlerOptions HealthHandlerOptionsOf(const AgentOptions& options);
 

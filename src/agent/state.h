@@ -8,6 +8,7 @@
 
 #include "src/agent/config_source.h"
 #include "src/agent/metrics_front.h"
+#include "src/agent/mig_changes.h"
 #include "src/agent/privileges.h"
 #include "src/container/cri/runtime_facts.h"
 #include "src/gpu/device/snapshot.h"
@@ -44,7 +45,9 @@ struct AgentState {
   std::string memory_problem;                      // the same for what a restart of the agent needs
   std::string kernel_problem;                      // what the next boot loses; empty: nothing
   MissingPrivileges missing_privileges;
-  std::string plugin_owner;  // whose plugin serves this kubelet's GPUs; empty: ours
+  std::vector<MigGoalReport> mig;  // the layouts that GPUs are to have
+  std::string mig_problem;         // why the node's label is not followed; empty: it is
+  std::string plugin_owner;        // whose plugin serves this kubelet's GPUs; empty: ours
 };
 
 // Whether pods can get GPUs now: configured, the driver answers, every resource is registered.

@@ -117,6 +117,27 @@ void AddConfig(const AgentState& state, std::string& text) {
   }
 }
 
+void AddMig(const AgentState& state, std::string& text) {
+  for (const MigGoalReport& report : state.mig) {
+    text += fmt::format("MIG       {}: {}{}{}\n", report.goal,
+                        report.state == MigState::kUnknown ? "planning" : ToString(report.state),
+                        report.text.empty() ? "" : ": ", report.text);
+  }
+  if (!state.mig_problem.empty()) {
+    text += fmt::format("MIG       {}\n", state.mig_problem);
+  }
+}
+
+json::object MigJson(const AgentState& state) {
+  json::array goals;
+  for (const MigGoalReport& report : state.mig) {
+    goals.push_back(json::object{{"goal", report.goal},
+                                 {"state", std::string(ToString(report.state))},
+                                 {"text", report.text}});
+  }
+  return {{"goals", std::move(goals)}, {"problem", state.mig_problem}};
+}
+
 void AddHead(const AgentState& state, std::string_view version, std::string& text) {
   text += fmt::format("kgpu {}: {}\n", version, Readiness(state));
   if (state.snapshot) {
@@ -145,6 +166,7 @@ void AddHead(const AgentState& state, std::string_view version, std::string& tex
   if (!state.memory_problem.empty()) {
     text += fmt::format("state     {}\n", state.memory_problem);
   }
+  AddMig(state, text);
   for (const MissingPrivilege& missing : state.missing_privileges) {
     text += fmt::format("privilege {}\n", ToString(missing));
   }
@@ -175,6 +197,7 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
   object["cdiProblem"] = state.cdi_problem;
   object["memoryProblem"] = state.memory_problem;
   object["kernelProblem"] = state.kernel_problem;
+  object["mig"] = MigJson(state);
   json::array privileges;
   for (const MissingPrivilege& missing : state.missing_privileges) {
     privileges.push_back(

@@ -55,6 +55,24 @@ Status CheckFlags(const AgentCommandOptions& options) {
   return OkStatus();
 }
 
+// This program, on the same host, with the same driver.
+StatusOr<std::vector<std::string>> MigProgram(const AgentCommandOptions& options) {
+  ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
+  std::vector<std::string> program = {folder + "/kgpu"};
+  const auto add = [&program](std::string_view flag, const std::string& value) {
+    if (!value.empty()) {
+      program.push_back(fmt::format("{}={}", flag, value));
+    }
+  };
+  add("--host-root", options.host.host_root);
+  add("--driver-root", options.host.driver_root);
+  add("--engine-root", options.host.engine_root);
+  add("--nvml-library", options.host.nvml_library);
+  add("--probe", options.agent.probe_path);
+  add("--kubelet-path", options.agent.kubelet_dir);
+  return program;
+}
+
 StatusOr<ExitCode> RunAgent(const AgentCommandOptions& given) {
   AgentCommandOptions options = given;
   RETURN_IF_ERROR(CheckFlags(options));
@@ -72,6 +90,7 @@ StatusOr<ExitCode> RunAgent(const AgentCommandOptions& given) {
   ASSIGN_OR_RETURN(options.agent.probe_path, FindProbe(options.host));
   ASSIGN_OR_RETURN(options.agent.share_library, FindShareLibrary(options.agent.share_library));
   options.agent.nvml_library = options.host.nvml_library;
+  ASSIGN_OR_RETURN(options.agent.mig_program, MigProgram(options));
   options.agent.version = VersionNumber();
   options.agent.node_name = NodeName(options.agent.node_name);
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
@@ -118,6 +137,9 @@ void AddAgentCommand(CommandRegistrar& registrar) {
   AddValue(command, "--share-library", options.agent.share_library, "FILE",
            "Library that enforces memory limits in containers (default: libkgpu-share.so in "
            "../lib/kgpu or beside kgpu)");
+  AsPath(AddValue(command, "--mig-config", options.agent.mig_configs, "FILE",
+                  "Named MIG configurations for the label nvidia.com/mig.config, as mig-parted "
+                  "reads them; used if it exists"));
   AddValue(command, "--cdi-dir", options.agent.cdi_folder, "DIR",
            "Folder on the host for CDI specs");
   AddValue(command, "--runtime-socket", options.agent.runtime_sockets, "FILE",

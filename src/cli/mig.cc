@@ -37,7 +37,7 @@ StatusOr<ExitCode> RunMigAssert(const MigOptions& options) {
   ASSIGN_OR_RETURN(const mig::Plan plan, DifferenceOf(options, gpus));
   const std::vector<std::string> names = MigNamesOf(gpus);
   const bool is_same = plan.is_feasible && plan.changes.empty();
-  boost::json::object json = MigPlanJson(plan, names);
+  boost::json::object json = MigPlanJson(plan, names, MigUuidsOf(gpus));
   json["asserted"] = is_same;
   RETURN_IF_ERROR(PrintAs(format,
                           is_same

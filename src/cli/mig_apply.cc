@@ -107,7 +107,8 @@ StatusOr<ExitCode> RunMigApply(const MigOptions& options) {
   const std::vector<std::string> names = MigNamesOf(gpus);
   const ExitCode done = plan.waiting.empty() ? ExitCode::kOk : ExitCode::kWaits;
   if (options.is_dry_run || !plan.is_feasible || plan.changes.empty()) {
-    RETURN_IF_ERROR(PrintAs(format, MigPlanText(plan, names), MigPlanJson(plan, names)));
+    RETURN_IF_ERROR(
+        PrintAs(format, MigPlanText(plan, names), MigPlanJson(plan, names, MigUuidsOf(gpus))));
     return plan.is_feasible ? done : ExitCode::kUnhealthy;
   }
   if (!options.is_yes) {

@@ -52,18 +52,26 @@ StatusOr<std::vector<mig::NamedConfig>> ConfigsOf(const MigOptions& options,
   return mig::ParseConfigs(text, options.config);
 }
 
-void AddPodUsers(const MigOptions& options, const host::DriverRoot& root,
-                 std::vector<mig::HostGpu>& gpus) {
-  const std::string kubelet = root.host.At(options.kubelet_dir);
+// With --idle-only, nobody looks at the change before it is made: what cannot be known is an error.
+Status AddPodUsers(const MigOptions& options, const host::DriverRoot& root,
+                   std::vector<mig::HostGpu>& gpus) {
+  const std::string kubelet =
+      options.kubelet_path.empty() ? root.host.At(options.kubelet_dir) : options.kubelet_path;
   std::error_code error;
-  if (!std::filesystem::exists(kubelet + "/pod-resources/kubelet.sock", error)) {
-    return;  // nobody runs pods here
+  // A kubelet that is down leaves the folder.
+  const char* mark = options.waits ? "/pod-resources" : "/pod-resources/kubelet.sock";
+  if (!std::filesystem::exists(kubelet + mark, error)) {
+    return OkStatus();  // nobody runs pods here
   }
   const auto pods = FindPods(root.host, kubelet, nullptr);
   if (!pods.ok() || !(*pods)->problem.empty()) {
-    PrintNote(fmt::format("kgpu mig: pods that hold devices are not known: {}",
-                          pods.ok() ? (*pods)->problem : Message(pods.status())));
-    return;
+    const std::string text = fmt::format("pods that hold devices are not known: {}",
+                                         pods.ok() ? (*pods)->problem : Message(pods.status()));
+    if (options.waits) {
+      return Unavailable("{}", text);
+    }
+    PrintNote("kgpu mig: " + text);
+    return OkStatus();
   }
   for (const pods::DeviceUse& use : (*pods)->devices) {
     mig::AddDeviceUser(
@@ -71,6 +79,7 @@ void AddPodUsers(const MigOptions& options, const host::DriverRoot& root,
         use.is_claimed() ? std::string_view(use.claim.cdi_uuid) : pods::DeviceOf(use.device_id),
         fmt::format("pod {}/{}", use.user.pod_namespace, use.user.pod));
   }
+  return OkStatus();
 }
 
 Status KeepNamed(const MigOptions& options, std::vector<mig::HostGpu>& gpus) {
@@ -162,6 +171,25 @@ bool IsBetter(const mig::Plan& plan, const mig::Plan& other) {
          std::tuple(!other.is_feasible, other.evicted, other.destroyed, other.changes.size());
 }
 
+// Whom the GPUs wait for.
+void NameUsers(const std::vector<mig::HostGpu>& gpus, mig::Plan& plan) {
+  constexpr size_t kNamed = 3;
+  for (size_t i = 0; i < plan.waiting.size(); ++i) {
+    std::vector<std::string> users;
+    for (const mig::User& user : gpus[plan.waiting_gpus[i]].users) {
+      if (std::ranges::find(users, user.text) == users.end()) {
+        users.push_back(user.text);
+      }
+    }
+    if (users.size() > kNamed) {
+      const size_t others = users.size() - kNamed;
+      users.resize(kNamed);
+      users.push_back(fmt::format("{} more", others));
+    }
+    plan.waiting[i] += fmt::format(" (used by {})", Join(users, ", "));
+  }
+}
+
 std::vector<std::string> ProfilesOf(const std::vector<mig::Demand>& demands) {
   std::vector<std::string> names;
   names.reserve(demands.size());
@@ -179,6 +207,8 @@ void AddMigHostFlags(CLI::App& command, MigOptions& options) {
       ->delimiter(',');
   AsPath(AddValue(command, "--kubelet-dir", options.kubelet_dir, "DIR",
                   "The kubelet's folder on the host"));
+  AsPath(AddValue(command, "--kubelet-path", options.kubelet_path, "DIR",
+                  "The same folder as this program sees it (default: below the host root)"));
   AddHostOptions(command, options.host);
 }
 
@@ -221,9 +251,18 @@ StatusOr<std::vector<mig::HostGpu>> ReadMigGpus(const MigOptions& options,
   std::vector<std::string> problems;
   ASSIGN_OR_RETURN(std::vector<mig::HostGpu> gpus, mig::ReadHostGpus(*session, problems));
   PrintNotes(problems, "kgpu mig: ");
-  AddPodUsers(options, root, gpus);
+  RETURN_IF_ERROR(AddPodUsers(options, root, gpus));
   RETURN_IF_ERROR(KeepNamed(options, gpus));
   return gpus;
+}
+
+std::vector<std::string> MigUuidsOf(const std::vector<mig::HostGpu>& gpus) {
+  std::vector<std::string> uuids;
+  uuids.reserve(gpus.size());
+  for (const mig::HostGpu& gpu : gpus) {
+    uuids.push_back(gpu.uuid.str());
+  }
+  return uuids;
 }
 
 std::vector<std::string> MigNamesOf(const std::vector<mig::HostGpu>& gpus) {
@@ -243,7 +282,7 @@ StatusOr<std::vector<mig::Goal>> MigGoalsOf(const MigOptions& options,
   if (!options.select.empty()) {
     ASSIGN_OR_RETURN(const auto configs, ConfigsOf(options, gpus));
     ASSIGN_OR_RETURN(const mig::NamedConfig config, mig::SelectConfig(configs, options.select));
-    return mig::GoalsOf(config, gpus);
+    return mig::GoalsOf(config, gpus, options.gpus.empty() ? mig::Scope::kAll : mig::Scope::kSome);
   }
   ASSIGN_OR_RETURN(const auto layout, DemandsOfText("--layout", options.layout));
   std::vector<mig::Goal> goals;
@@ -268,7 +307,11 @@ StatusOr<mig::Plan> MakeMigPlan(const MigOptions& options, const std::vector<mig
       ASSIGN_OR_RETURN(auto one, StatesOf(options, {gpus[goal.gpu]}));
       states[goal.gpu] = std::move(one.front());
     }
-    return mig::PlanGoals(states, goals, options.waits ? mig::Busy::kWait : mig::Busy::kRefuse);
+    ASSIGN_OR_RETURN(
+        mig::Plan plan,
+        mig::PlanGoals(states, goals, options.waits ? mig::Busy::kWait : mig::Busy::kRefuse));
+    NameUsers(gpus, plan);
+    return plan;
   }
   if (!options.layout.empty() || !options.select.empty()) {
     return InvalidArgument("give one of --profiles, --layout and --select");

@@ -20,6 +20,7 @@ namespace kgpu::cli {
 struct MigOptions {
   HostOptions host;
   std::string kubelet_dir = kKubeletDir;
+  std::string kubelet_path;       // the same as this program sees it; empty: below the host root
   std::vector<std::string> gpus;  // indexes or UUIDs; empty: all with MIG
   std::string profiles;           // instances that must be free
   std::string layout;             // instances of each GPU
@@ -54,6 +55,8 @@ StatusOr<std::vector<mig::HostGpu>> ReadMigGpus(const MigOptions& options,
 
 // What people call the GPUs: their indexes.
 std::vector<std::string> MigNamesOf(const std::vector<mig::HostGpu>& gpus);
+
+std::vector<std::string> MigUuidsOf(const std::vector<mig::HostGpu>& gpus);
 
 // What --layout or --select ask of each GPU. Errors: InvalidArgument (none or both are given),
 // NotFound, those of the file.

@@ -186,15 +186,25 @@ std::string MigPlanText(const mig::Plan& plan, const std::vector<std::string>& g
   return text + waiting;
 }
 
-json::object MigPlanJson(const mig::Plan& plan, const std::vector<std::string>& gpus) {
+json::object MigPlanJson(const mig::Plan& plan, const std::vector<std::string>& gpus,
+                         const std::vector<std::string>& uuids) {
   json::array changes;
   for (const mig::GpuChange& change : plan.changes) {
-    changes.push_back(json::object{{"gpu", gpus[change.gpu]},
-                                   {"enablesMig", change.enables_mig},
-                                   {"disablesMig", change.disables_mig},
-                                   {"destroy", InstancesJson(change.destroy)},
-                                   {"create", InstancesJson(change.create)},
-                                   {"layout", InstancesJson(change.layout)}});
+    json::object object{{"gpu", gpus[change.gpu]},
+                        {"enablesMig", change.enables_mig},
+                        {"disablesMig", change.disables_mig},
+                        {"destroy", InstancesJson(change.destroy)},
+                        {"create", InstancesJson(change.create)},
+                        {"layout", InstancesJson(change.layout)}};
+    if (!uuids.empty()) {
+      object["uuid"] = uuids[change.gpu];
+    }
+    changes.emplace_back(std::move(object));
+  }
+  json::array waiting;
+  for (size_t i = 0; i < plan.waiting_gpus.size() && !uuids.empty(); ++i) {
+    waiting.push_back(
+        json::object{{"uuid", uuids[plan.waiting_gpus[i]]}, {"reason", plan.waiting[i]}});
   }
   return {{"feasible", plan.is_feasible},
           {"proven", plan.is_proven},
@@ -202,7 +212,8 @@ json::object MigPlanJson(const mig::Plan& plan, const std::vector<std::string>& 
           {"destroyed", plan.destroyed},
           {"evicted", plan.evicted},
           {"changes", std::move(changes)},
-          {"waiting", doc::Texts(plan.waiting)}};
+          {"waiting", doc::Texts(plan.waiting)},
+          {"waitingGpus", std::move(waiting)}};
 }
 
 std::string MigTargetsText(const std::vector<mig::Target>& targets) {

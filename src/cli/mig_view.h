@@ -18,7 +18,8 @@ boost::json::object MigListJson(const std::vector<mig::HostGpu>& gpus);
 
 // The steps of a plan, or why there is none. `gpus` are those of the plan.
 std::string MigPlanText(const mig::Plan& plan, const std::vector<std::string>& gpus);
-boost::json::object MigPlanJson(const mig::Plan& plan, const std::vector<std::string>& gpus);
+boost::json::object MigPlanJson(const mig::Plan& plan, const std::vector<std::string>& gpus,
+                                const std::vector<std::string>& uuids = {});
 
 // Layouts that are to be restored.
 std::string MigTargetsText(const std::vector<mig::Target>& targets);

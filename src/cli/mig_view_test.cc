@@ -79,7 +79,10 @@ TEST(MigPlanTest, SaysWhichGpusWait) {
   plan.is_feasible = true;
   plan.waiting = {"GPU 0: 1g.10gb at memory slice 3 is in use"};
   EXPECT_EQ(MigPlanText(plan, {}), "waits: GPU 0: 1g.10gb at memory slice 3 is in use\n");
+  plan.waiting_gpus = {0};
   EXPECT_THAT(boost::json::serialize(MigPlanJson(plan, {})), HasSubstr(R"("waiting":["GPU 0)"));
+  EXPECT_THAT(boost::json::serialize(MigPlanJson(plan, {"0"}, {"GPU-1"})),
+              HasSubstr(R"("waitingGpus":[{"uuid":"GPU-1","reason":"GPU 0: 1g)"));
 }
 
 TEST(MigPlanTest, SaysWhyThereIsNone) {

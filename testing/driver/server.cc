@@ -249,12 +249,27 @@ void StateServer::ShowProcessesSoon() {
   });
 }
 
+// A reset needs a GPU that nobody has open. Short-lived programs have no more to do with it; those
+// that listen to events stay.
+Status StateServer::RefuseResetBy(const Client& asking, std::string_view command_line) const {
+  if (!Trim(command_line).starts_with("mig-activate")) {
+    return OkStatus();
+  }
+  for (const auto& [fd, client] : clients_) {
+    if (client->event_types != 0 && client->info.pid != asking.info.pid) {
+      return FailedPrecondition("process {} has the GPU open: stop it first", client->info.pid);
+    }
+  }
+  return OkStatus();
+}
+
 std::string StateServer::AnswerCommand(const Client& client, std::string_view command_line) {
   StatusOr<std::string> answer =
       PermissionDenied("user {} may not change the simulated driver: only root and user {}",
                        client.info.uid, geteuid());
   if (client.info.uid == 0 || client.info.uid == geteuid()) {
-    answer = Execute(command_line);
+    const Status refused = RefuseResetBy(client, command_line);
+    answer = refused.ok() ? Execute(command_line) : refused;
   }
   const auto code = static_cast<uint32_t>(answer.status().code());
   std::string reply(reinterpret_cast<const char*>(&code), sizeof(code));

@@ -77,6 +77,7 @@ class StateServer {
   // What killed processes had, although their hang-up has not been read yet.
   void ReclaimFrom(const Client& asking);
   void ShowProcessesSoon();
+  Status RefuseResetBy(const Client& asking, std::string_view command_line) const;
   std::string AnswerCommand(const Client& client, std::string_view command_line);
   void SettleCounters(SimState& state) const;
   Status Publish(std::unique_ptr<SimState> next);

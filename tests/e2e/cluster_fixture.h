@@ -33,7 +33,7 @@ class ClusterFixture : public ::testing::Test {
     if (!CanMakeDevices()) {
       GTEST_SKIP() << "character devices cannot be created here: run as root with CAP_MKNOD";
     }
-    host_ = std::make_unique<SimHost>("4xT4");
+    host_ = std::make_unique<SimHost>(Profile());
     std::vector<std::string> server = {ProgramPath("kgpu-sim"),
                                        "apiserver",
                                        "--kubeconfig-out",
@@ -54,6 +54,8 @@ class ClusterFixture : public ::testing::Test {
   }
 
   virtual std::vector<std::string> ServerFlags() const { return {}; }
+  virtual std::string Profile() const { return "4xT4"; }
+  virtual std::vector<std::string> AgentFlags() const { return {}; }
 
   std::string At(const std::string& path) const { return host_->dir().At(path); }
 
@@ -137,6 +139,9 @@ class ClusterFixture : public ::testing::Test {
                                      "--node",
                                      "n1"};
     for (const std::string& flag : host_->flags()) {
+      argv.push_back(flag);
+    }
+    for (const std::string& flag : AgentFlags()) {
       argv.push_back(flag);
     }
     if (keeps_log_) {

@@ -154,7 +154,8 @@ TEST_F(MigCommandTest, ChangesIdleGpusWhileOthersWait) {
                                           "--yes"};
   const Result first = Mig(host, words);
   EXPECT_EQ(first.code, 8) << first.err;
-  EXPECT_THAT(first.err, HasSubstr("waits: GPU 3: 7g.80gb at memory slice 0 is in use"));
+  EXPECT_THAT(first.err, AllOf(HasSubstr("waits: GPU 3: 7g.80gb at memory slice 0 is in use"),
+                               HasSubstr("(used by process 4711)")));
   EXPECT_EQ(Mig(host, {"assert", "--gpu", "0,1,2,4,5,6,7", "--select", "all-3g.40gb"}).code, 0);
   host.Inject("process", {"3", "--pid", "4711", "--end"});
   EXPECT_EQ(Mig(host, words).code, 0);
@@ -190,6 +191,10 @@ TEST_F(MigCommandTest, TakesFilesOfMigParted) {
     return Mig(host, words);
   };
   EXPECT_EQ(with({"assert"}).code, 7);
+  // Of several GPUs that the file names, only some.
+  const Result one = with({"plan", "--gpu", "1"});
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_THAT(one.out, AllOf(HasSubstr("GPU 1: "), Not(HasSubstr("GPU 0: "))));
   const Result applied = with({"apply", "--yes"});
   EXPECT_EQ(applied.code, 0) << applied.err;
   EXPECT_EQ(with({"assert"}).code, 0);

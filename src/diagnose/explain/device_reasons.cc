@@ -30,6 +30,23 @@ std::vector<std::string> PluginFix(const Node& node) {
           "kgpu doctor   # on the node: driver, runtime, kubelet"};
 }
 
+// What an agent says about the MIG layout that the node is to have; empty: it has it, or none was
+// requested. Source: docs/reference/mig.md.
+std::string MigNote(const Node& node) {
+  const auto state = node.labels.find("nvidia.com/mig.config.state");
+  const auto config = node.labels.find("nvidia.com/mig.config");
+  if (state == node.labels.end() || config == node.labels.end() || state->second == "success") {
+    return "";
+  }
+  return fmt::format("its MIG layout {} is {}", config->second, state->second);
+}
+
+std::vector<std::string> MigFix(const Node& node) {
+  return {fmt::format("kubectl events --for node/{}   # which GPU waits for whom, or why it failed",
+                      ShellWord(node.name)),
+          "kgpu status   # on the node: the same"};
+}
+
 report::Finding NotOffered(const Node& node, std::string_view resource) {
   if (HasGpus(node) && !OffersOfDomain(node, resource)) {
     const Condition* ready = FindCondition(node.conditions, "GPUReady");
@@ -37,6 +54,9 @@ report::Finding NotOffered(const Node& node, std::string_view resource) {
                  fmt::format("labels report GPUs, but allocatable has no {}{}", resource,
                              ready == nullptr ? "" : fmt::format("; {}", TextOf(*ready))),
                  PluginFix(node));
+  }
+  if (const std::string note = MigNote(node); !note.empty()) {
+    return Found("mig-layout-open", fmt::format("has no {}; {}", resource, note), MigFix(node));
   }
   if (OffersOfDomain(node, resource)) {
     return Found(
@@ -53,6 +73,12 @@ const Condition* UnhealthyCondition(const Node& node) {
 
 report::Finding Withheld(const Node& node, std::string_view resource, Amount want, Amount free) {
   const Condition* unhealthy = UnhealthyCondition(node);
+  if (const std::string note = MigNote(node); unhealthy == nullptr && !note.empty()) {
+    return Found("mig-layout-open",
+                 fmt::format("requests {} {}, {} free; {}", AmountText("", want), resource,
+                             AmountText("", free), note),
+                 MigFix(node));
+  }
   const Amount less = CapacityOf(node, resource) - AmountOf(node.allocatable, resource);
   std::vector<std::string> fix = {"kgpu health   # on the node: which GPU, why, and how to fix it"};
   const auto rule = unhealthy == nullptr ? std::nullopt : health::FindRule(unhealthy->reason);
@@ -121,7 +147,8 @@ void DevicesOnNode(const Case& c, const Node& node, std::string_view resource, R
                         fmt::format("requests {} {}, the node has {}", AmountText("", want),
                                     resource, AmountText("", capacity)),
                         {}));
-  } else if (allocatable.milli == 0 && UnhealthyCondition(node) == nullptr) {
+  } else if (allocatable.milli == 0 && UnhealthyCondition(node) == nullptr &&
+             MigNote(node).empty()) {
     out.push_back(Found("plugin-not-registered",
                         fmt::format("capacity {} has {}, allocatable 0: the plugin has stopped, or "
                                     "reports all devices unhealthy",

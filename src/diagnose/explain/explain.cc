@@ -253,7 +253,7 @@ bool MayFitLater(const Report& report, OtherPods others) {
   // What passes without a new node, or another pod; the last ones if it is others who cause it.
   static constexpr auto kPassing = std::to_array<std::string_view>(
       {"node-not-ready", "node-cordoned", "node-pressure", "gpu-gate-closed",
-       "plugin-not-registered", "gpu-withheld", "gpu-in-use", "quota-exceeded",
+       "plugin-not-registered", "gpu-withheld", "mig-layout-open", "gpu-in-use", "quota-exceeded",
        "host-resources-short", "claim-no-device", "claim-elsewhere"});
   constexpr size_t kOfOthers = 3;
   const std::span passing(kPassing.data(),

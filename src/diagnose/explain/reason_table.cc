@@ -28,6 +28,7 @@ constexpr auto kKinds = std::to_array<report::Kind>({
     {"resource-not-offered", kError, "the node does not offer the resource", kNode},
     {"gpu-too-few", kError, "the pod requests more than the node has", kNode},
     {"gpu-withheld", kError, "GPUs of the node are unhealthy and not allocated", kNode},
+    {"mig-layout-open", kError, "the node's GPUs do not have the requested MIG layout yet", kNode},
     {"gpu-in-use", kError, "other pods use the GPUs", kNode},
     {"claim-elsewhere", kError,
      "a resource claim of the pod is allocated to devices of other nodes", kNode},

@@ -127,6 +127,15 @@ std::vector<Row> DeviceRows() {
        {{"node-a", "status: {allocatable: {nvidia.com/gpu: 6}}"}},
        {},
        "3 of 8 unhealthy: GPUHealthy=False, Xid79: GPU 3"},
+      {"mig-layout-open",
+       {{"node-a",
+         "metadata: {labels: {nvidia.com/mig.config: halves, nvidia.com/mig.config.state: "
+         "pending}}\nstatus: {allocatable: {nvidia.com/gpu: 5}}"}},
+       {{"node-a",
+         "metadata: {labels: {nvidia.com/mig.config.state: success}}\n"
+         "status: {allocatable: {nvidia.com/gpu: 6}}"}},
+       {},
+       "1 free; its MIG layout halves is pending"},
       {"gpu-in-use",
        {{"serve", "spec: {containers: [{resources: {limits: {nvidia.com/gpu: 7}}}]}"}},
        {{"serve", "status: {phase: Succeeded}"}},

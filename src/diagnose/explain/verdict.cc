@@ -36,8 +36,8 @@ std::string FreeWanted(const Report& report) {
 // Whether devices alone keep the node from fitting.
 bool LacksDevices(const NodeVerdict& node) {
   constexpr std::string_view kIds[] = {
-      "gpu-in-use",           "gpu-withheld",    "gpu-too-few",          "resource-other",
-      "resource-not-offered", "claim-no-device", "plugin-not-registered"};
+      "gpu-in-use",           "gpu-withheld",    "gpu-too-few",           "resource-other",
+      "resource-not-offered", "claim-no-device", "plugin-not-registered", "mig-layout-open"};
   return std::ranges::all_of(node.reasons, [&](const report::Finding& reason) {
     return !IsBlocking(reason) || std::ranges::find(kIds, reason.id) != std::end(kIds);
   });

@@ -103,7 +103,36 @@ void Client::RetryNow() {
   }
 }
 
+void Client::Pause(std::function<void()> released) {
+  is_paused_ = true;
+  is_up_ = false;
+  released_ = std::move(released);
+  loop_.CancelTimer(std::exchange(start_timer_, TimerId::kNone));
+  if (session_ != nullptr) {
+    session_->Stop();
+  } else {
+    PostReleased();
+  }
+}
+
+void Client::PostReleased() {
+  loop_.Post([this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired() && is_paused_ && session_ == nullptr && released_) {
+      std::exchange(released_, nullptr)();
+    }
+  });
+}
+
+void Client::Resume() {
+  is_paused_ = false;
+  released_ = nullptr;
+  RetryNow();
+}
+
 void Client::Schedule(std::chrono::milliseconds delay) {
+  if (is_paused_) {
+    return;
+  }
   loop_.CancelTimer(start_timer_);
   start_timer_ = loop_.After(delay, [this] {
     start_timer_ = TimerId::kNone;
@@ -112,7 +141,7 @@ void Client::Schedule(std::chrono::milliseconds delay) {
 }
 
 void Client::StartSession() {
-  if (session_ != nullptr) {
+  if (session_ != nullptr || is_paused_) {
     return;
   }
   if (std::optional<Down> failure = TrySession()) {
@@ -171,7 +200,7 @@ void Client::OnInit(const Reply& reply) {
 
 void Client::OnEnd(const SessionEnd& end) {
   const bool was_up = std::exchange(is_up_, false);
-  if (is_restart_wanted_) {
+  if (is_restart_wanted_ || is_paused_) {
     next_start_ = loop_.clock().Now();
     return;
   }
@@ -200,6 +229,9 @@ void Client::OnGone() {
       return;
     }
     session_.reset();
+    if (is_paused_) {
+      return PostReleased();
+    }
     const auto pause = std::chrono::ceil<std::chrono::milliseconds>(
         std::max(next_start_ - loop_.clock().Now(), SteadyTime::duration::zero()));
     Schedule(pause);

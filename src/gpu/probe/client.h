@@ -81,6 +81,11 @@ class Client {
   void GiveUp(Down down);
   // Ends a pause between two attempts: something has changed that may help.
   void RetryNow();
+  // Ends the probe, without on_down, and starts none until Resume: nobody may have a GPU open that
+  // is to be reset. Calls `released` on the loop once the process is gone, unless Resume comes
+  // first.
+  void Pause(std::function<void()> released);
+  void Resume();
 
   bool is_up() const { return is_up_; }
   // The probe survived SIGKILL; no other is started until it is gone.
@@ -128,6 +133,7 @@ class Client {
   void OnGone();
   void GoDown(const Down& down);
   void Schedule(std::chrono::milliseconds delay);
+  void PostReleased();
 
   EventLoop& loop_;
   ClientOptions options_;
@@ -142,6 +148,8 @@ class Client {
   TimerId start_timer_ = TimerId::kNone;
   bool is_up_ = false;
   bool is_restart_wanted_ = false;
+  bool is_paused_ = false;
+  std::function<void()> released_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // posted tasks outlive us
 };
 

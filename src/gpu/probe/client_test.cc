@@ -310,6 +310,38 @@ TEST_F(ClientTest, ARestartIsNoDown) {
   EXPECT_TRUE(downs_.empty());
 }
 
+// A GPU that is to be reset must not be open.
+TEST_F(ClientTest, WhilePausedThereIsNoProbe) {
+  Start();
+  ASSERT_TRUE(WaitForUp());
+  const pid_t probe = client_->probe_pid();
+  bool is_released = false;
+  client_->Pause([&] { is_released = true; });
+  EXPECT_FALSE(client_->is_up());
+  ASSERT_TRUE(RunUntil(*loop_, [&] { return is_released; }));
+  EXPECT_FALSE(std::filesystem::exists(fmt::format("/proc/{}", probe)));
+  client_->RetryNow();
+  client_->Restart();
+  is_released = false;
+  client_->Pause([&] { is_released = true; });
+  ASSERT_TRUE(RunUntil(*loop_, [&] { return is_released; }));
+  EXPECT_EQ(client_->probe_pid(), 0);
+  client_->Resume();
+  ASSERT_TRUE(WaitForUp(2));
+  EXPECT_TRUE(downs_.empty());
+}
+
+TEST_F(ClientTest, APauseThatIsOverAtOnceTellsNobody) {
+  Start();
+  ASSERT_TRUE(WaitForUp());
+  bool is_released = false;
+  client_->Pause([&] { is_released = true; });
+  client_->Resume();
+  ASSERT_TRUE(WaitForUp(2));
+  EXPECT_FALSE(is_released);
+  EXPECT_TRUE(downs_.empty());
+}
+
 std::vector<std::string> DescriptorsOf(pid_t pid) {
   std::vector<std::string> fds;
   for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid))) {

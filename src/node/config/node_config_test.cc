@@ -239,10 +239,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"pools: [{share: {by: time}}]\n", "replicas: missing"},
         BadCase{"pools: [{share: {replicas: 4}}]\n", "by: missing: set by: time"},
         BadCase{"pools: [{share: time}]\n", "must be a map"},
-        BadCase{"pools: [{share: {by: mig, replicas: 4}}]\n",
-                "pools[0].share.by: \"mig\" is not supported by this version"},
         BadCase{"pools: [{share: {by: memory, replicas: 4}}]\n", "replicas is for by: time"},
-        BadCase{"pools: [{share: {by: mig, replicas: 4}}]\n", "not supported by this version"},
+        BadCase{"pools: [{share: {by: mig, replicas: 4}}]\n", "by: mig takes layout alone"},
         BadCase{"pools: [{share: {by: luck, replicas: 4}}]\n", "\"luck\" must be time"},
         BadCase{"pools: [{share: {by: time, replicas: 4, multiple: refused}}]\n",
                 "must be one of allow, refuse, spread; did you mean \"refuse\"?"}));

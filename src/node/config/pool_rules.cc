@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "src/node/config/resource_name.h"
+#include "src/node/config/share_mig.h"
 
 namespace kgpu::config {
 namespace {
@@ -19,7 +20,8 @@ bool HasSizePlaceholder(const Pool& pool) {
 // and memory slices may have one by their size.
 std::string_view KnownName(const Pool& pool) {
   const bool is_named_by_profile = pool.provider == Provider::kKubelet && pool.resource.empty() &&
-                                   !IsNamedBySize(pool.share) && !pool.devices.mig_profiles.empty();
+                                   !IsNamedBySize(pool.share) &&
+                                   (MakesMigLayout(pool) || !pool.devices.mig_profiles.empty());
   return is_named_by_profile || HasSizePlaceholder(pool) ? std::string_view() : ResourceOf(pool);
 }
 
@@ -48,6 +50,23 @@ bool NamesMigDevices(const Selector& selector) {
   return !selector.mig_profiles.empty() ||
          std::ranges::any_of(selector.uuids,
                              [](const std::string& uuid) { return uuid.starts_with("MIG-"); });
+}
+
+// The agent partitions whole GPUs, and each MIG device is one slot.
+void CheckMigPool(const Pool& pool, const std::string& field, const PoolPlaces& places,
+                  Problems& problems) {
+  if (pool.mig) {
+    problems.Add(places.mig,
+                 fmt::format("{}.mig: share.by: mig advertises the MIG devices of its layout: "
+                             "remove mig",
+                             field));
+  }
+  if (NamesMigDevices(pool.devices)) {
+    problems.Add(places.devices,
+                 fmt::format("{}.devices: share.by: mig partitions whole GPUs: select GPUs, no MIG "
+                             "devices",
+                             field));
+  }
 }
 
 // Who borrows gets a GPU or parts of its memory for itself, so that the loan says all that it has.
@@ -81,6 +100,9 @@ void CheckLocal(const Pool& pool, const std::string& field, const PoolPlaces& pl
 
 // What the slots of a resource are, whatever else a layout has.
 Share ShareOfResource(const Pool& pool) {
+  if (MakesMigLayout(pool)) {
+    return Share();
+  }
   const std::vector<SliceSize> sizes = SizesOf(pool.share);
   return sizes.size() == 1 ? SlotShare(pool.share, sizes.front()) : pool.share;
 }
@@ -107,6 +129,9 @@ void CheckPools(const std::vector<Pool>& pools, const std::vector<PoolPlaces>& p
                 Problems& problems) {
   for (size_t i = 0; i < pools.size(); ++i) {
     CheckSlices(pools[i], fmt::format("pools[{}]", i), places[i], problems);
+    if (MakesMigLayout(pools[i])) {
+      CheckMigPool(pools[i], fmt::format("pools[{}]", i), places[i], problems);
+    }
     if (pools[i].provider == Provider::kLocal) {
       CheckLocal(pools[i], fmt::format("pools[{}]", i), places[i], problems);
     }

@@ -28,6 +28,7 @@ enum class ShareBy : uint8_t {
   kNothing,
   kTime,    // containers take turns; nothing limits their memory
   kMemory,  // each slot has a limit on device memory
+  kMig,     // the agent gives each GPU a MIG layout; the slots are its MIG devices
   kMps,     // the same, and programs run at the same time, through NVIDIA's MPS
 };
 
@@ -79,6 +80,8 @@ struct Share {
   // `layout`.
   std::optional<SliceSize> size{};
   std::vector<SliceSize> layout{};
+  // kMig: the instances of each GPU, as `kgpu mig apply --layout` takes them: "3g.40gb", …
+  std::vector<std::string> profiles{};
   // What each CUDA context counts towards the limit.
   Bytes context = kUsualContext;
   // Whether pinned host memory counts towards the limit.

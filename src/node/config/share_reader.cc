@@ -5,6 +5,8 @@
 #include <array>
 #include <string_view>
 
+#include "src/gpu/device/mig.h"
+#include "src/node/config/share_mig.h"
 #include "src/node/config/words.h"
 #include "src/platform/doc/json_texts.h"
 
@@ -75,16 +77,16 @@ class ShareReader {
 
   void ReadBy(const Node& field) {
     const auto word = field.String();
-    if (word == "mig") {
-      field.Error("{} is not supported by this version: use time, memory or mps", field.Shown());
-    } else if (word == "mps") {
+    if (word == "mps") {
       share_.by = ShareBy::kMps;
     } else if (word == "time") {
       share_.by = ShareBy::kTime;
     } else if (word == "memory") {
       share_.by = ShareBy::kMemory;
+    } else if (word == "mig") {
+      share_.by = ShareBy::kMig;
     } else if (word) {
-      field.Error("{} must be time, memory or mps", field.Shown());
+      field.Error("{} must be time, memory, mps or mig", field.Shown());
     }
   }
 
@@ -99,7 +101,10 @@ class ShareReader {
       return;
     }
     field.ForEachItem([this](const Node& item) {
-      if (const auto size = ReadSize(item)) {
+      const auto text = item.String();
+      if (text && device::IsMigProfileName(*text)) {
+        share_.profiles.push_back(*text);
+      } else if (const auto size = text ? item.Accept(ParseSliceSize(*text)) : std::nullopt) {
         share_.layout.push_back(*size);
       }
     });
@@ -107,11 +112,13 @@ class ShareReader {
 
   void CheckKinds() {
     if (!has_by_) {
-      node_.Error("by: missing: set by: time, by: memory or by: mps");
+      node_.Error("by: missing: set by: time, by: memory, by: mps or by: mig");
     } else if (share_.by == ShareBy::kTime) {
       CheckTime();
     } else if (share_.by == ShareBy::kMemory) {
       CheckMemory();
+    } else if (share_.by == ShareBy::kMig) {
+      CheckMig();
     } else if (share_.by == ShareBy::kMps) {
       CheckMps();
     }
@@ -128,6 +135,20 @@ class ShareReader {
       node_.Error(
           "size, layout, context, pinned, unknown and onExcess are for by: memory and by: mps, "
           "compute is for by: memory: remove them");
+    }
+  }
+
+  void CheckMig() const {
+    if (has_replicas_ || has_size_ || has_memory_field_ || has_multiple_) {
+      node_.Error(
+          "by: mig takes layout alone: remove replicas, size, multiple, context, pinned, unknown, "
+          "onExcess and compute");
+    }
+    if (!has_layout_ || !share_.layout.empty()) {
+      node_.Error("layout: {}: list the MIG instances of each GPU: [3g.40gb, 2g.20gb, 1g.10gb]",
+                  has_layout_ ? "has sizes of memory slices" : "missing");
+    } else if (const Status status = CheckMigLayout(share_.profiles); !status.ok()) {
+      node_.Error("layout: {}", Message(status));
     }
   }
 
@@ -174,6 +195,10 @@ class ShareReader {
   }
 
   void CheckSizes() const {
+    if (!share_.profiles.empty()) {
+      node_.Error("layout: {} is a MIG instance: set by: mig, or list sizes such as 20Gi",
+                  share_.profiles.front());
+    }
     for (const SliceSize& size : SizesOf(share_)) {
       if (size.parts == 0 && size.bytes <= share_.context) {
         node_.Error(
@@ -213,6 +238,11 @@ class ShareReader {
 
 boost::json::object ShareTree(const Share& share) {
   boost::json::object fields;
+  if (share.by == ShareBy::kMig) {
+    fields["by"] = "mig";
+    fields["layout"] = doc::Texts(share.profiles);
+    return fields;
+  }
   if (LimitsMemory(share)) {
     fields["by"] = share.by == ShareBy::kMps ? "mps" : "memory";
     if (share.replicas > 1) {

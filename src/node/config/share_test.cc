@@ -89,6 +89,37 @@ TEST(ShareTest, SlicesAreReadAndPrinted) {
   EXPECT_TRUE(share.counts_pinned);
 }
 
+TEST(ShareTest, MigLayoutsAreReadAndPrinted) {
+  for (const char* text :
+       {"{by: mig, layout: [3g.40gb, 2g.20gb, 1g.10gb, 1g.10gb+me]}",
+        "{by: mig, layout: [1c.3g.40gb, 2c.3g.40gb]}", "{layout: [4g.24gb], by: mig}"}) {
+    const auto config = ParseNodeConfig(WithShare(text), "n.yaml");
+    ASSERT_OK(config) << text;
+    EXPECT_EQ(config->pools.front().share.by, ShareBy::kMig);
+    const auto again = ParseNodeConfig(PrintNodeConfig(*config), "n.yaml");
+    ASSERT_OK(again);
+    EXPECT_EQ(*again, *config) << text;
+  }
+}
+
+TEST(ShareTest, PoolsOfMigLayoutsTakeWholeGpus) {
+  const auto config = [](std::string_view more) {
+    return fmt::format(
+        "apiVersion: kgpu.dev/v1\nkind: NodeConfig\npools:\n- share: {{by: mig, layout: "
+        "[7g.80gb]}}\n  {}\n",
+        more);
+  };
+  EXPECT_OK(ParseNodeConfig(config("devices: {model: A100*}"), "n.yaml"));
+  EXPECT_OK(ParseNodeConfig(config("resource: x.io/part"), "n.yaml"));
+  for (const auto& [more, problem] :
+       {std::pair("mig: single", "pools[0].mig: share.by: mig advertises"),
+        std::pair("devices: {mig: 1g.10gb}", "pools[0].devices: share.by: mig partitions"),
+        std::pair("provider: local", "lends whole GPUs or memory slices: set by: memory")}) {
+    EXPECT_THAT(ParseNodeConfig(config(more), "n.yaml"),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(problem)));
+  }
+}
+
 TEST(ShareTest, SaysWhatIsWrong) {
   const struct {
     const char* share;
@@ -103,10 +134,19 @@ TEST(ShareTest, SaysWhatIsWrong) {
       {"{by: memory, layout: [1/2, 1/2, 1/4]}", "more than one device"},
       {"{by: memory, layout: []}", "has 0 sizes: list 1 to 64"},
       {"{by: memory, size: 3/4}", "must be one part of 2 to 1024: 1/4"},
+      {"{by: mig}", "layout: missing: list the MIG instances of each GPU"},
+      {"{by: mig, layout: [20Gi]}", "has sizes of memory slices"},
+      {"{by: mig, layout: []}", "has 0 sizes: list 1 to 64"},
+      {"{by: mig, layout: [3g.40gb], multiple: refuse}", "by: mig takes layout alone"},
+      {"{by: mig, layout: [3g.40gb], size: 1/4}", "by: mig takes layout alone"},
+      {"{by: mig, layout: [3g.40gb, 3g.40gb, 1g.10gb]}", "no GPU can have all of it: A100-80GB: "},
+      {"{by: mig, layout: [3g.40gb, 2g.10gb]}", "no model has all of these profiles"},
+      {"{by: memory, layout: [3g.40gb]}", "3g.40gb is a MIG instance: set by: mig"},
       {"{by: memory, size: 1/4, threads: 20}", "threads is for by: mps: remove it"},
       {"{by: mps, replicas: 4, compute: 25}", "compute: programs run at the same time with MPS"},
-      {"{by: mig, replicas: 4}", "is not supported by this version"},
-      {"{by: space}", "must be time, memory or mps"},
+      {"{by: mig, layout: [3g.40gb], compute: 25}", "by: mig takes layout alone"},
+      {"{by: mig, layout: [3g.40gb], threads: 25}", "threads is for by: mps: remove it"},
+      {"{by: space}", "must be time, memory, mps or mig"},
   };
   for (const auto& c : cases) {
     EXPECT_THAT(ParseNodeConfig(WithShare(c.share), "n.yaml"),

@@ -1,6 +1,8 @@
 #include "src/node/inventory/inventory.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "src/node/inventory/driver_status.h"
 #include "src/node/inventory/event_trouble.h"
 #include "src/node/inventory/health_monitor.h"
+#include "src/node/inventory/part_options.h"
 #include "src/node/inventory/reader.h"
 #include "src/node/inventory/sampler.h"
 #include "src/node/inventory/triggers.h"
@@ -30,31 +33,8 @@ using std::chrono::milliseconds;
 
 // Before looking again because waiting for events went wrong: the driver may be going away.
 constexpr milliseconds kLookAfterTrouble{20};
-// How long trouble that may pass is kept to ourselves: the next probe usually answers, or says what
-// the matter is.
+// How long trouble that may pass is kept quiet: the next probe answers, or says what it is.
 constexpr milliseconds kPatience{2000};
-
-probe::ClientOptions ClientOptionsOf(const InventoryOptions& options) {
-  probe::ClientOptions client;
-  client.program = options.probe_path;
-  client.environment = options.probe_environment;
-  client.call_deadline = options.call_deadline;
-  client.start_deadline = options.start_deadline;
-  client.kill_grace = options.kill_grace;
-  client.first_backoff = options.first_backoff;
-  client.last_backoff = options.last_backoff;
-  return client;
-}
-
-// One look needs neither the kernel's events nor measurements.
-health::Settings HealthOf(const InventoryOptions& options) {
-  health::Settings settings = options.health;
-  if (!options.is_live) {
-    settings.kernel_log = false;
-    settings.every = milliseconds(0);
-  }
-  return settings;
-}
 
 }  // namespace
 
@@ -89,6 +69,15 @@ class Inventory::Impl {
   }
   void Start(Listener listener);
   void Refresh();
+  void Refresh(std::function<void()> done) {
+    after_next_.push_back(std::move(done));
+    Refresh();
+  }
+  void Pause(std::function<void()> released) {
+    sampler_.Stop();
+    client_.Pause(std::move(released));
+  }
+  void Resume() { client_.Resume(); }
   void SetHealth(health::Settings settings) {
     health_.SetSettings(std::move(settings));
     SetSampling(sampling_);
@@ -142,6 +131,8 @@ class Inventory::Impl {
   bool is_first_look_ = true;          // of this probe
   bool is_reading_ = false;
   bool is_read_wanted_ = false;  // something happened during the reading
+  std::vector<std::function<void()>> after_next_;  // to be called after the next reading
+  std::vector<std::function<void()>> after_this_;  // and after the one in progress
   bool is_trouble_hidden_ = false;
   TimerId view_timer_ = TimerId::kNone;
   TimerId look_timer_ = TimerId::kNone;
@@ -324,6 +315,7 @@ void Inventory::Impl::Look() {
   }
   is_reading_ = true;
   is_read_wanted_ = false;
+  std::ranges::move(std::exchange(after_next_, {}), std::back_inserter(after_this_));
   if (triggers_) {
     triggers_->OnFullLook();
   }
@@ -353,6 +345,9 @@ void Inventory::Impl::OnRead(const ReadOutcome& outcome) {
   health_.ArmCheck();
   if (is_read_wanted_) {
     LookIn(milliseconds(0));
+  }
+  for (const std::function<void()>& done : std::exchange(after_this_, {})) {
+    done();
   }
 }
 
@@ -470,6 +465,15 @@ SnapshotPtr Inventory::current() const {
 }
 void Inventory::Refresh() {
   impl_->Refresh();
+}
+void Inventory::Refresh(std::function<void()> done) {
+  impl_->Refresh(std::move(done));
+}
+void Inventory::Pause(std::function<void()> released) {
+  impl_->Pause(std::move(released));
+}
+void Inventory::Resume() {
+  impl_->Resume();
 }
 void Inventory::SetHealth(health::Settings settings) {
   impl_->SetHealth(std::move(settings));

@@ -59,6 +59,13 @@ class Inventory {
   device::SnapshotPtr current() const;
   // Reads again now instead of waiting for the slow poll.
   void Refresh();
+  // The same; calls `done` on the loop after a reading that began later than this call. While the
+  // driver does not answer, that waits.
+  void Refresh(std::function<void()> done);
+  // Closes all GPUs, for one that is to be reset: until Resume nothing is read, and the snapshot
+  // stays as it is. Calls `released` on the loop once they are closed, unless Resume comes first.
+  void Pause(std::function<void()> released);
+  void Resume();
   // Also applies to faults that are open now.
   void SetHealth(health::Settings settings);
   // Health events of the GPUs, on the loop; set it before Start. The snapshot follows each event.

@@ -299,6 +299,25 @@ TEST_F(InventoryTest, MigDevicesAppearWithoutAnEvent) {
   EXPECT_TRUE(WaitFor([](const Snapshot& s) { return s.gpus[0].mig_devices.size() == 2; }));
 }
 
+TEST_F(InventoryTest, WhilePausedItShowsWhatItKnowsAndThenReadsAgain) {
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  const uint64_t version = now().version;
+  bool is_released = false;
+  inventory_->Pause([&] { is_released = true; });
+  bool is_read = false;
+  inventory_->Refresh([&] { is_read = true; });
+  ASSERT_TRUE(RunUntil(*loop_, [&] { return is_released; }));
+  EXPECT_EQ(now().version, version);
+  EXPECT_EQ(now().driver.state, DriverState::kReady);
+  EXPECT_FALSE(is_read);
+  control_.Set("mig 0\n");
+  inventory_->Resume();
+  ASSERT_TRUE(RunUntil(*loop_, [&] { return is_read; }));
+  EXPECT_EQ(now().gpus[0].mig_devices.size(), 2U);
+  EXPECT_EQ(now().version, version + 1) << "the pause itself is not shown";
+}
+
 TEST_F(InventoryTest, ASlowStartIsShownAsStarting) {
   options_.start_deadline = milliseconds(30);
   options_.call_deadline = milliseconds(400);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "src/node/config/resource_name.h"
+#include "src/node/config/share_mig.h"
 #include "src/node/labels/gpu_names.h"
 
 namespace kgpu::labels {
@@ -68,6 +69,9 @@ bool IsInMigMode(const Gpu& gpu) {
 // The strategy of the pool that hands out whole GPUs or its replacement, else the node's.
 MigStrategy StrategyOf(const config::NodeConfig& config) {
   for (const config::Pool& pool : config.pools) {
+    if (config::MakesMigLayout(pool)) {
+      return MigStrategy::kMixed;
+    }
     if (pool.mig && config::ResourceOf(pool) == config::kDefaultResource) {
       return *pool.mig;
     }

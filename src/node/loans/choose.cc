@@ -62,6 +62,7 @@ class Chooser {
         Sort(resource, slot);
       }
     }
+    CountChanging();
     // Within a model, the smallest first.
     std::ranges::stable_sort(kinds_, {}, [](const Kind& kind) {
       return std::pair(kind.memory.has_value(), kind.memory.value_or(Bytes{}));
@@ -69,7 +70,7 @@ class Chooser {
   }
 
   StatusOr<Choice> Choose() const {
-    bool could_later = gone_ >= request_.count;
+    bool could_later = gone_ >= request_.count || changing_ > 0;
     std::vector<std::string> reasons;
     for (const Kind* kind : Candidates()) {
       if (MostOf(*kind, kind->free) >= request_.count) {
@@ -80,6 +81,10 @@ class Chooser {
     }
     if (gone_ > 0) {
       reasons.push_back(fmt::format("{} that the driver no longer reports", gone_));
+    }
+    if (changing_ > 0) {
+      reasons.push_back(
+          fmt::format("{} whose pool has changed, once their loans have ended", changing_));
     }
     if (could_later) {
       return Unavailable("no free GPU for {} now: {}", Wanted(), fmt::join(reasons, "; "));
@@ -111,6 +116,35 @@ class Chooser {
     } else {
       place->free.push_back(slot);
     }
+  }
+
+  // Lent GPUs that no pool lends now may be what the request needs once they are returned.
+  void CountChanging() {
+    std::set<std::string> others;
+    for (const Loan& loan : ledger_.loans()) {
+      for (const device::GpuUuid& uuid : loan.gpus) {
+        const device::Gpu* gpu = stock_.snapshot->FindGpu(uuid);
+        if (gpu != nullptr && IsNamed(*gpu)) {
+          others.insert(uuid.str());
+        }
+      }
+    }
+    for (const pools::Resource& resource : stock_.assignment.local) {
+      for (const pools::Slot& slot : resource.slots) {
+        others.erase(slot.gpu.str());
+      }
+    }
+    changing_ = others.size();
+  }
+
+  // Whether the request allows its model.
+  bool IsNamed(const device::Gpu& gpu) const {
+    return request_.models.empty() ||
+           std::ranges::any_of(request_.models, [&gpu](const std::string& name) {
+             config::Selector selector;
+             selector.models = {name};
+             return config::Matches(selector, gpu);
+           });
   }
 
   // Whether a slot with this limit, or without one, is what the request may get.
@@ -252,6 +286,7 @@ class Chooser {
   const Ledger& ledger_;
   const Stock& stock_;
   std::vector<Kind> kinds_;  // whole GPUs in the order of the pools, then slices by size
+  size_t changing_ = 0;      // GPUs that are lent as what they no longer are
   size_t gone_ = 0;          // that may suffice, of GPUs that the driver no longer reports
 };
 

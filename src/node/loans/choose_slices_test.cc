@@ -5,6 +5,7 @@
 
 #include "src/node/loans/choose.h"
 #include "src/node/loans/test_stock.h"
+#include "src/node/loans/withhold.h"
 
 namespace kgpu::loans {
 namespace {
@@ -144,6 +145,17 @@ TEST(ChooseSharedSlicesTest, TheFirstModelWithAFreeSliceWins) {
                         "pools:\n- {provider: local, share: {by: memory, size: 4Gi}}\n");
   EXPECT_EQ(stock.Choose(MemoryRequest(4, 1, {"A100-*", "T4"})).value().gpus, TestGpus({1}));
   EXPECT_EQ(stock.Choose(MemoryRequest(4, 1, {"T4", "A100-*"})).value().gpus, TestGpus({0}));
+}
+
+TEST(ChooseSharedSlicesTest, AGpuThatChangesOnceItIsReturnedIsWaitedFor) {
+  TestStock stock({"T4"}, "pools:\n- {provider: local, share: {by: memory, size: 7Gi}}\n");
+  const Ledger ledger = WithSlices({TestSlice(0, 0, 4)});
+  KeepAsLent(ledger, stock.assignment());
+  EXPECT_THAT(stock.Choose(MemoryRequest(7), ledger),
+              StatusIs(StatusCode::kUnavailable,
+                       HasSubstr("1 whose pool has changed, once their loans have ended")));
+  EXPECT_THAT(stock.Choose(MemoryRequest(7, 1, {"A100-*"}), ledger),
+              StatusIs(StatusCode::kFailedPrecondition));
 }
 
 TEST(ChooseSharedSlicesTest, AHostWithoutSlicesLendsAWholeGpuWithTheMemory) {

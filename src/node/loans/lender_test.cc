@@ -214,7 +214,9 @@ TEST_F(LenderTest, AnUnreadableLedgerLendsAndEndsNothingUntilItIsRead) {
 
 TEST_F(LenderTest, RequestsThatWaitAreLimited) {
   std::vector<std::shared_ptr<LendReply>> replies;
-  for (int i = 0; i < 100; ++i) {
+  constexpr int kRequests = 100;
+  replies.reserve(kRequests);
+  for (int i = 0; i < kRequests; ++i) {
     replies.push_back(process_->Lend(fmt::format("h{}", i)));
   }
   EXPECT_FALSE(replies.front()->is_there);

@@ -92,7 +92,7 @@ Status Applier::Apply(const std::vector<Target>& targets) {
 }
 
 Status Applier::UndoAll(const std::vector<Target>& before, const Status& error) {
-  deps_.note("undoing the changes");
+  deps_.note(kUndoing);
   std::string left;
   for (size_t i = before.size(); i > 0; --i) {
     if (const Status status = FindAndApply(before[i - 1]); !status.ok()) {

@@ -30,6 +30,9 @@ StatusOr<Target> TargetOf(const HostGpu& gpu);
 // For each change of a plan the target that it leads to. `gpus` are those of the plan's states.
 std::vector<Target> TargetsOf(const Plan& plan, std::span<const HostGpu> gpus);
 
+// The line that is noted before a change that failed is undone.
+inline constexpr char kUndoing[] = "undoing the changes";
+
 struct ApplyDeps {
   // Opens a session: at the beginning, and after a reset, for which there must be none.
   std::function<StatusOr<std::unique_ptr<DriverSession>>()> open;

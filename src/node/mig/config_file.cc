@@ -302,11 +302,12 @@ StatusOr<NamedConfig> SelectConfig(const std::vector<NamedConfig>& configs, std:
                   meant.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : meant);
 }
 
-StatusOr<std::vector<Goal>> GoalsOf(const NamedConfig& config, std::span<const HostGpu> gpus) {
+StatusOr<std::vector<Goal>> GoalsOf(const NamedConfig& config, std::span<const HostGpu> gpus,
+                                    Scope scope) {
   std::map<size_t, Goal> goals;
   for (const ConfigEntry& entry : config.entries) {
     for (const unsigned index : entry.devices.value_or(std::vector<unsigned>())) {
-      if (std::ranges::find(gpus, index, &HostGpu::index) == gpus.end()) {
+      if (scope == Scope::kAll && std::ranges::find(gpus, index, &HostGpu::index) == gpus.end()) {
         return NotFound("MIG configuration \"{}\": there is no GPU {}", config.name, index);
       }
     }
@@ -347,6 +348,7 @@ StatusOr<Plan> PlanGoals(std::span<const GpuState> gpus, const std::vector<Goal>
         return plan;
       }
       all.waiting.push_back(plan.reason);
+      all.waiting_gpus.push_back(goal.gpu);
       continue;
     }
     all.evicted += plan.evicted;

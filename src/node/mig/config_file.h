@@ -50,10 +50,14 @@ struct Goal {
   std::vector<Demand> layout{};
 };
 
+// Whether `gpus` are all that the host has.
+enum class Scope { kAll, kSome };
+
 // Of GPUs that an entry is about; the last entry counts. GPUs without MIG are left out, unless an
-// entry names their index. Errors: NotFound (no GPU with that index), FailedPrecondition (it has no
-// MIG).
-StatusOr<std::vector<Goal>> GoalsOf(const NamedConfig& config, std::span<const HostGpu> gpus);
+// entry names their index. Errors: NotFound (all GPUs are there, and none has that index),
+// FailedPrecondition (it has no MIG).
+StatusOr<std::vector<Goal>> GoalsOf(const NamedConfig& config, std::span<const HostGpu> gpus,
+                                    Scope scope = Scope::kAll);
 
 // What a GPU in use means for the others.
 enum class Busy {

@@ -50,6 +50,7 @@ struct Plan {
   unsigned evicted = 0;                // movable instances that are destroyed
   unsigned destroyed = 0;              // all instances that are destroyed
   std::vector<std::string> waiting{};  // GPUs that change once their users are gone, and why
+  std::vector<size_t> waiting_gpus{};  // their indexes, in the same order
 };
 
 struct PlanLimits {

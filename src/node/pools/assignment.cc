@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/node/config/resource_name.h"
+#include "src/node/config/share_mig.h"
 #include "src/node/pools/claims.h"
 #include "src/node/pools/health_update.h"
 #include "src/node/pools/notes.h"
@@ -64,7 +65,14 @@ class Naming {
       return;
     }
     if (!pool.resource.empty() || pool.provider == Provider::kLocal) {
-      AddKnown(std::string(config::ResourceOf(pool)), index, pool.share);
+      AddKnown(std::string(config::ResourceOf(pool)), index,
+               config::MakesMigLayout(pool) ? config::Share() : pool.share);
+      return;
+    }
+    if (config::MakesMigLayout(pool)) {
+      for (const std::string& profile : pool.share.profiles) {
+        EntryOf(config::ResourceOfMigProfile(profile), index, config::Share());
+      }
       return;
     }
     for (const std::string& profile : pool.devices.mig_profiles) {
@@ -103,8 +111,9 @@ class Naming {
     const bool is_mixed = StrategyOf(config_, claim.pool) == config::MigStrategy::kMixed;
     // Slices have the name of their size, whatever they are cut from.
     const bool is_cut = config::IsNamedBySize(pool.share);
-    if (!is_cut && claim.device.mig != nullptr &&
-        (claim.is_by_strategy ? is_mixed : pool.resource.empty())) {
+    const bool is_by_profile =
+        claim.is_by_strategy && !config::MakesMigLayout(pool) ? is_mixed : pool.resource.empty();
+    if (!is_cut && claim.device.mig != nullptr && is_by_profile) {
       return config::ResourceOfMigProfile(claim.device.mig->profile);
     }
     return config::ResourceOfModel(config::ResourceOf(pool), claim.device.gpu->model);

@@ -312,5 +312,33 @@ TEST(AssignmentTest, ALocalPoolDoesNotLendAGpuOfWhichAPartIsTaken) {
   EXPECT_THAT(ReasonFor(assignment, TestMigName(0, 1)), HasSubstr("lends whole GPUs"));
 }
 
+TEST(AssignmentTest, APoolOfMigLayoutsHasWhatItsGpusAreMadeOf) {
+  const auto config = TestConfig(
+      "pools:\n- devices: {memory: \">=80Gi\"}\n  share: {by: mig, layout: [3g.40gb, "
+      "2g.20gb]}\n- devices: all\n");
+  device::Snapshot node = TestNode(3);
+  AddTestMig(node, 1, {"3g.40gb", "2g.20gb"});
+  node.gpus[2].mig_mode.reset();
+  const Assignment assignment = AssignDevices(node, config);
+  // MIG devices stay in the pool of their GPU, whatever their own memory.
+  EXPECT_THAT(SlotIds(assignment, "nvidia.com/mig-3g.40gb"), ElementsAre(TestMigName(1, 0)));
+  EXPECT_THAT(SlotIds(assignment, "nvidia.com/mig-2g.20gb"), ElementsAre(TestMigName(1, 1)));
+  EXPECT_EQ(assignment.Find("nvidia.com/mig-2g.20gb")->share, config::Share());
+  EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"), IsEmpty());
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(0)),
+              HasSubstr("gives it the MIG layout 3g.40gb,2g.20gb, which it does not have yet"));
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(2)), HasSubstr("this model has no MIG"));
+}
+
+TEST(AssignmentTest, APoolOfMigLayoutsMayNameItsResource) {
+  const auto config = TestConfig(
+      "pools:\n- resource: x.io/part\n  devices: all\n  share: {by: mig, layout: [3g.40gb, "
+      "3g.40gb]}\n");
+  device::Snapshot node = TestNode(2);
+  AddTestMig(node, 1, {"3g.40gb", "3g.40gb"});
+  EXPECT_THAT(SlotIds(AssignDevices(node, config), "x.io/part"),
+              ElementsAre(TestMigName(1, 0), TestMigName(1, 1)));
+}
+
 }  // namespace
 }  // namespace kgpu::pools

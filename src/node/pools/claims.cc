@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/node/config/selector.h"
+#include "src/node/config/share_mig.h"
 
 namespace kgpu::pools {
 namespace {
@@ -93,6 +94,9 @@ class CardClaims {
       ClaimToLend(pool);
       return;
     }
+    if (config::MakesMigLayout(config_.pools[pool]) && RefuseUnpartitioned(pool)) {
+      return;
+    }
     const MigStrategy strategy = StrategyOf(config_, pool);
     if (strategy == MigStrategy::kNone || !IsInMigMode(gpu_)) {
       if (Matches(selector, gpu_)) {
@@ -110,12 +114,33 @@ class CardClaims {
       return;
     }
     ForEachOpenMig([&](const device::MigDevice& mig) {
-      const bool is_meant = Matches(selector, gpu_, mig);
+      // The agent partitions whole GPUs: what they become is the same pool's.
+      const bool is_meant = config::MakesMigLayout(config_.pools[pool])
+                                ? Matches(selector, gpu_)
+                                : Matches(selector, gpu_, mig);
       if (is_meant) {
         out_.claims.push_back({.device = {&gpu_, &mig}, .pool = pool, .is_by_strategy = true});
       }
       return is_meant;
     });
+  }
+
+  // True where the GPU has no MIG devices yet, and the agent is to make them.
+  bool RefuseUnpartitioned(size_t pool) {
+    if (!Matches(config_.pools[pool].devices, gpu_) ||
+        (IsInMigMode(gpu_) && !gpu_.mig_devices.empty())) {
+      return false;
+    }
+    is_whole_settled_ = true;
+    const std::string layout = config::MigLayoutText(config_.pools[pool].share);
+    out_.refusals.push_back(
+        {{&gpu_, nullptr},
+         gpu_.mig_mode ? fmt::format("{} gives it the MIG layout {}, which it does not have yet",
+                                     PoolName(config_, pool), layout)
+                       : fmt::format("{} gives its GPUs the MIG layout {}, but this model has no "
+                                     "MIG: use another pool for it",
+                                     PoolName(config_, pool), layout)});
+    return true;
   }
 
   // A program could use nothing of a whole GPU that is in MIG mode.
@@ -221,7 +246,8 @@ auto OrderOf(const Device& device) {
 }  // namespace
 
 config::MigStrategy StrategyOf(const config::NodeConfig& config, size_t pool) {
-  return config.pools.at(pool).mig.value_or(config.mig);
+  const config::Pool& asked = config.pools.at(pool);
+  return config::MakesMigLayout(asked) ? MigStrategy::kMixed : asked.mig.value_or(config.mig);
 }
 
 std::string PoolName(const config::NodeConfig& config, size_t pool) {

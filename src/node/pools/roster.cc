@@ -119,6 +119,12 @@ void Roster::AddGone(const Known& known, bool is_driver_ready, Assignment& out) 
   }
 }
 
+void Roster::Forget(const device::GpuUuid& gpu) {
+  std::erase_if(known_, [&gpu](const auto& known) {
+    return !known.second.slots.empty() && known.second.slots.front().gpu == gpu;
+  });
+}
+
 std::optional<SteadyTime> Roster::next_expiry() const {
   std::optional<SteadyTime> next;
   for (const auto& [uuid, known] : known_) {

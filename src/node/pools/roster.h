@@ -42,6 +42,8 @@ class Roster {
 
   // Forgets everything: a new configuration moves devices to other resources on purpose.
   void Forget() { known_.clear(); }
+  // Forgets the devices of one GPU: it was partitioned on purpose, and nobody used what is gone.
+  void Forget(const device::GpuUuid& gpu);
 
  private:
   struct Known {

@@ -175,5 +175,26 @@ TEST_F(RosterTest, AVanishedGpuOfALocalPoolStaysThere) {
   EXPECT_THAT(Update(TestNode(1)).local[0].slots, SizeIs(1));
 }
 
+TEST_F(RosterTest, APartitionedGpuIsForgotten) {
+  Roster roster{Roster::Options{}};
+  const config::NodeConfig config = TestConfig("migStrategy: mixed\n");
+  device::Snapshot node = TestNode(2);
+  AddTestMig(node, 0, {"3g.40gb", "3g.40gb"});
+  AddTestMig(node, 1, {"3g.40gb"});
+  const SteadyTime now{};
+  (void)roster.Update(AssignDevices(node, config), true, now);
+  node.gpus[0].mig_devices.clear();
+  node.gpus[1].mig_devices.clear();
+  AddTestMig(node, 0, {"7g.80gb"});
+  node.gpus[0].mig_devices[0].uuid = *device::MigUuid::Parse(TestMigName(7, 7));
+  const auto slots = [&](const char* resource) {
+    return SlotIds(roster.Update(AssignDevices(node, config), true, now), resource);
+  };
+  EXPECT_THAT(slots("nvidia.com/mig-3g.40gb"), SizeIs(3));
+  roster.Forget(node.gpus[0].uuid);
+  EXPECT_THAT(slots("nvidia.com/mig-3g.40gb"), SizeIs(1)) << "of GPU 1";
+  EXPECT_THAT(slots("nvidia.com/mig-7g.80gb"), SizeIs(1));
+}
+
 }  // namespace
 }  // namespace kgpu::pools

@@ -165,6 +165,9 @@ std::optional<Bytes> UsableMemory(const Device& device) {
 }
 
 StatusOr<std::vector<Cut>> CutsOf(const config::Share& share, std::optional<Bytes> usable) {
+  if (share.by == ShareBy::kMig) {
+    return std::vector<Cut>{{.share = config::Share(), .slots = 1}};  // MIG devices as any others
+  }
   if (!config::LimitsMemory(share)) {
     return std::vector<Cut>{
         {.share = share, .slots = share.by == ShareBy::kTime ? share.replicas : 1}};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 
 namespace kgpu::share {
 namespace {
@@ -50,8 +51,8 @@ GateTurn WindowOf(double start, double target, double duty) {
 std::vector<double> DivideByWeight(double total, const std::vector<Demand>& demands) {
   std::vector<size_t> order(demands.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {},
-                           [&](size_t i) { return demands[i].most / demands[i].weight; });
+  std::ranges::sort(order, {},
+                    [&](size_t i) { return std::pair(demands[i].most / demands[i].weight, i); });
   double weights = 0;
   for (const Demand& demand : demands) {
     weights += demand.weight;

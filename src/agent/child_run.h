@@ -1,0 +1,71 @@
+// Runs a program beside the event loop: one at a time, with a deadline, its output captured.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/child_process.h"
+
+namespace kgpu::agent {
+
+// How a program ended.
+struct ChildResult {
+  std::optional<int> code{};  // nothing: by a signal, at its deadline, or it did not start
+  std::string out{};          // at most kMaxChildOutput bytes of each stream; the rest is dropped
+  std::string err{};
+  std::string problem{};  // why there is no code, for people
+};
+
+inline constexpr size_t kMaxChildOutput = size_t{256} << 10;
+
+// Lives on the loop's thread. At its deadline, the program and what it started get SIGKILL. One
+// that survives that is stuck in the kernel: it is reported, and no other one starts until it is
+// gone.
+class ChildRun {
+ public:
+  using Done = std::function<void(const ChildResult&)>;
+
+  // `loop` must outlive it.
+  explicit ChildRun(EventLoop& loop) : loop_(loop) {}
+  // Kills the program, and does not wait for it.
+  ~ChildRun();
+  ChildRun(const ChildRun&) = delete;
+  ChildRun& operator=(const ChildRun&) = delete;
+
+  // Calls `done` once, later, on the loop. Must not be called while is_running().
+  void Start(std::vector<std::string> argv, std::chrono::seconds deadline, Done done);
+  bool is_running() const { return done_ != nullptr; }
+
+ private:
+  struct Stream {
+    UniqueFd fd;
+    WatchId watch = WatchId::kNone;
+  };
+
+  Status TryStart(std::vector<std::string> argv, std::chrono::seconds deadline);
+  Status Watch(Stream& stream, std::string& text);
+  void Read(Stream& stream, std::string& text);
+  void Close(Stream& stream);
+  void OnExit();
+  void OnDeadline();
+  void Finish();
+
+  EventLoop& loop_;
+  std::optional<sys::ChildProcess> child_;  // also one that survived SIGKILL
+  WatchId exit_watch_ = WatchId::kNone;
+  TimerId timer_ = TimerId::kNone;
+  Stream out_;
+  Stream err_;
+  ChildResult result_;
+  Done done_;
+  bool is_killed_ = false;
+};
+
+}  // namespace kgpu::agent

@@ -1,0 +1,392 @@
+#include "src/agent/mig_changes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+
+#include "src/node/mig/apply.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::agent {
+namespace {
+
+using std::chrono::seconds;
+
+// Exit codes of kgpu (src/cli/exit_code.h).
+constexpr int kDone = 0;
+constexpr int kBusyNow = 4;
+constexpr int kInfeasible = 7;
+constexpr int kWaits = 8;
+
+// A cold driver takes half a minute to start; the list of processes and pods comes after that.
+constexpr seconds kPlanDeadline{90};
+// A change of the MIG mode alone may take a minute, a reset two.
+constexpr seconds kChangeDeadline{300};
+// The probe dies within a second, or is stuck in the kernel.
+constexpr seconds kCloseDeadline{10};
+// From our answer to the kubelet's Allocate until the kubelet lists the device.
+constexpr std::chrono::milliseconds kInFlight{1'100};
+// How often to look who uses GPUs that wait.
+constexpr seconds kLookSoon{1};
+constexpr seconds kPatience{10};
+constexpr seconds kLookLater{10};
+// How often to plan again while GPUs wait: processes that are in no pod may use them.
+constexpr seconds kFirstWait{10};
+constexpr seconds kLastWait{60};
+constexpr seconds kFirstPause{60};
+constexpr seconds kLastPause{600};
+
+seconds Longer(seconds pause, seconds first, seconds last) {
+  return pause == seconds(0) ? first : std::min(pause * 2, last);
+}
+
+// Why a program did not do what it was started for: its plan says so, or the last line that it
+// printed for people, or how it ended.
+std::string ReasonOf(const ChildResult& result) {
+  if (const auto plan = ParseMigPlan(result.out); plan.ok() && result.code) {
+    if (!plan->is_feasible) {
+      return plan->reason;
+    }
+    if (!plan->waiting.empty()) {
+      return plan->waiting.front().reason;
+    }
+  }
+  const std::string_view text = Trim(result.err);
+  std::string_view last = text.substr(text.rfind('\n') + 1);
+  constexpr std::string_view kMark = "waits: ";
+  if (last.starts_with(kMark)) {
+    last.remove_prefix(kMark.size());
+  }
+  if (!result.code) {
+    return result.problem;
+  }
+  return last.empty() ? fmt::format("exit code {}", *result.code) : Printable(last, 400);
+}
+
+}  // namespace
+
+MigChanges::MigChanges(EventLoop& loop, Sources sources, std::optional<Begun> begun)
+    : loop_(loop), sources_(std::move(sources)), begun_(std::move(begun)) {
+  if (begun_) {
+    marks_[begun_->gpu] = "a change of its MIG layout was interrupted, and is finished first";
+  }
+}
+
+MigChanges::~MigChanges() {
+  loop_.CancelTimer(timer_);
+  loop_.CancelTimer(close_timer_);
+}
+
+void MigChanges::SetGoals(std::vector<MigGoal> goals) {
+  if (has_goals_ && goals == goals_) {
+    return;
+  }
+  has_goals_ = true;
+  ++round_;
+  goals_ = std::move(goals);
+  states_.assign(goals_.size(), {});
+  std::erase_if(cards_, [&](const auto& entry) { return entry.first != changing_; });
+  for (auto& [gpu, card] : cards_) {
+    card.goal = SIZE_MAX;
+  }
+  changed_.clear();
+  // The plan of the new goals goes on from whatever the interrupted change has left.
+  if (begun_ && std::ranges::any_of(goals_, [&](const MigGoal& goal) {
+        return std::ranges::find(goal.gpus, begun_->gpu) != goal.gpus.end();
+      })) {
+    begun_.reset();
+    sources_.keep(std::nullopt);
+  }
+  must_plan_ = true;
+  Report();
+  Next();
+}
+
+void MigChanges::PlanAgain() {
+  if (has_goals_ && !is_busy_ && !must_plan_) {
+    must_plan_ = true;
+    Next();
+  }
+}
+
+void MigChanges::Next() {
+  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  if (is_busy_) {
+    return;
+  }
+  if (begun_) {
+    return StartChange(begun_->gpu, begun_->flags, true);
+  }
+  if (must_plan_) {
+    must_plan_ = false;
+    return StartPlan(0);
+  }
+  const SteadyTime now = loop_.clock().Now();
+  if (const auto card = NextCard(); card != cards_.end() && card->second.since + kInFlight <= now) {
+    return StartChange(card->first, goals_[card->second.goal].flags, card->second.changes_mode);
+  }
+  ArmTimer();
+}
+
+void MigChanges::StartPlan(size_t goal) {
+  while (goal < goals_.size() && goals_[goal].gpus.empty()) {
+    states_[goal] = {.is_planned = true,
+                     .failed = "no GPU of this node has MIG and may change: kgpu config assign"};
+    ++goal;
+  }
+  if (goal == goals_.size()) {
+    return FinishPlan();
+  }
+  is_busy_ = true;
+  std::vector<std::string> args = {"apply", "--dry-run", "--idle-only", "--output=json",
+                                   fmt::format("--gpu={}", Join(goals_[goal].gpus, ","))};
+  args.insert(args.end(), goals_[goal].flags.begin(), goals_[goal].flags.end());
+  sources_.run(std::move(args), kPlanDeadline,
+               [this, goal, round = round_](const ChildResult& result) {
+                 is_busy_ = false;
+                 if (round != round_) {
+                   return Next();
+                 }
+                 OnPlan(goal, result);
+               });
+}
+
+void MigChanges::OnPlan(size_t goal, const ChildResult& result) {
+  GoalState& state = states_[goal];
+  state = {.is_planned = true};
+  const bool has_plan = result.code == kDone || result.code == kWaits || result.code == kInfeasible;
+  const auto plan = has_plan ? ParseMigPlan(result.out)
+                             : StatusOr<MigPlan>(FailedPrecondition("{}", ReasonOf(result)));
+  if (!plan.ok()) {
+    (result.code == kBusyNow ? state.pending : state.failed) = Message(plan.status());
+  } else if (!plan->is_feasible) {
+    state.failed = plan->reason;
+  } else {
+    state.plan = *plan;
+  }
+  StartPlan(goal + 1);
+}
+
+void MigChanges::AddCard(const std::string& gpu, Card card, std::map<std::string, Card>& cards) {
+  const auto before = cards_.find(gpu);
+  const SteadyTime now = loop_.clock().Now();
+  if (before != cards_.end()) {
+    card.failed = before->second.failed;
+    card.not_before = before->second.not_before;
+    card.pause = before->second.pause;
+    card.is_withdrawn = before->second.is_withdrawn;
+    card.since = before->second.since;
+  }
+  if (std::ranges::find(changed_, gpu) != changed_.end()) {
+    Fail(card, "its layout differs again right after the change: see kgpu mig list");
+  }
+  if (card.waits.empty()) {
+    const std::string borrower = sources_.borrower(gpu);
+    card.waits = borrower.empty() ? "" : fmt::format("{} has borrowed it", borrower);
+  }
+  if (card.not_before > now && !card.failed.empty()) {
+    card.is_withdrawn = false;
+  } else if (!card.is_withdrawn) {
+    card.is_withdrawn = true;
+    card.since = now;
+  }
+  cards.emplace(gpu, std::move(card));
+}
+
+void MigChanges::TakePlan(size_t goal, std::map<std::string, Card>& cards) {
+  const MigPlan plan = std::exchange(states_[goal].plan, {});
+  for (const MigPlan::Change& change : plan.changes) {
+    AddCard(change.gpu,
+            {.goal = goal, .goal_name = goals_[goal].name, .changes_mode = change.changes_mode},
+            cards);
+  }
+  for (const MigPlan::Waiting& waiting : plan.waiting) {
+    AddCard(waiting.gpu, {.goal = goal, .goal_name = goals_[goal].name, .waits = waiting.reason},
+            cards);
+  }
+}
+
+void MigChanges::FinishPlan() {
+  const SteadyTime now = loop_.clock().Now();
+  std::map<std::string, Card> cards;
+  bool is_open = false;  // something has to be planned again later
+  bool is_pending = false;
+  for (size_t goal = 0; goal < goals_.size(); ++goal) {
+    TakePlan(goal, cards);
+    is_open |= !states_[goal].failed.empty();
+    is_pending |= !states_[goal].pending.empty();
+  }
+  const bool waits =
+      std::ranges::any_of(cards, [](const auto& entry) { return !entry.second.waits.empty(); });
+  if (waits &&
+      std::ranges::none_of(cards_, [](const auto& entry) { return !entry.second.waits.empty(); })) {
+    waiting_since_ = now;
+    plan_pause_ = seconds(0);
+  }
+  cards_ = std::move(cards);
+  changed_.clear();
+  is_open |= is_pending || waits;
+  plan_pause_ = !is_open              ? seconds(0)
+                : waits || is_pending ? Longer(plan_pause_, kFirstWait, kLastWait)
+                                      : Longer(plan_pause_, kFirstPause, kLastPause);
+  plan_due_ = is_open ? now + plan_pause_ : SteadyTime::max();
+  holders_ = Holders();
+  Report();
+  ShowMarks();
+  Next();
+}
+
+std::map<std::string, MigChanges::Card>::iterator MigChanges::NextCard() {
+  const SteadyTime now = loop_.clock().Now();
+  return std::ranges::find_if(cards_, [&](const auto& entry) {
+    return entry.second.waits.empty() && entry.second.not_before <= now &&
+           entry.second.is_withdrawn;
+  });
+}
+
+void MigChanges::StartChange(const std::string& gpu, std::vector<std::string> flags,
+                             bool changes_mode) {
+  is_busy_ = true;
+  changing_ = gpu;
+  changing_round_ = round_;
+  sources_.keep(Begun{.gpu = gpu, .flags = flags});
+  if (!changes_mode) {
+    return RunChange(gpu, std::move(flags));
+  }
+  is_closed_ = true;
+  close_timer_ = loop_.After(kCloseDeadline, [this, gpu] {
+    close_timer_ = TimerId::kNone;
+    OnChange(gpu, {.problem = "kgpu-probe keeps the GPU open and does not end"});
+  });
+  sources_.close([this, gpu, flags = std::move(flags)] {
+    if (close_timer_ != TimerId::kNone) {
+      loop_.CancelTimer(std::exchange(close_timer_, TimerId::kNone));
+      RunChange(gpu, flags);
+    }
+  });
+}
+
+void MigChanges::RunChange(const std::string& gpu, std::vector<std::string> flags) {
+  std::vector<std::string> args = {"apply", "--yes", "--idle-only", "--output=json",
+                                   fmt::format("--gpu={}", gpu)};
+  std::ranges::move(flags, std::back_inserter(args));
+  KGPU_LOG(kInfo, "changing MIG layout", {"gpu", gpu}, {"to", args.back()});
+  sources_.run(std::move(args), kChangeDeadline,
+               [this, gpu](const ChildResult& result) { OnChange(gpu, result); });
+}
+
+void MigChanges::OnChange(const std::string& gpu, const ChildResult& result) {
+  if (std::exchange(is_closed_, false)) {
+    sources_.open();
+  }
+  NoteChange(gpu, result);
+  begun_.reset();
+  sources_.keep(std::nullopt);
+  // What the kubelet is shown next must be what the GPU has now.
+  sources_.read([this, is_done = result.code == kDone] {
+    if (is_done) {
+      cards_.erase(changing_);
+    }
+    sources_.forget(changing_);
+    EndChange();
+  });
+}
+
+void MigChanges::NoteChange(const std::string& gpu, const ChildResult& result) {
+  const auto card = cards_.find(gpu);
+  if (result.code == kDone) {
+    KGPU_LOG(kInfo, "MIG layout changed", {"gpu", gpu});
+    if (card != cards_.end() && changing_round_ == round_) {
+      changed_.push_back(gpu);
+    }
+    return;
+  }
+  // A change that began and was undone has failed, even where the driver may answer later.
+  const bool was_undone = result.err.find(mig::kUndoing) != std::string::npos;
+  const bool waits = !was_undone && (result.code == kWaits || result.code == kBusyNow);
+  std::string reason = ReasonOf(result);
+  if (waits) {
+    KGPU_LOG(kInfo, "MIG layout not changed yet", {"gpu", gpu}, {"reason", reason});
+  } else {
+    KGPU_LOG(kError, "MIG layout not changed", {"gpu", gpu}, {"problem", reason});
+  }
+  if (card == cards_.end()) {
+    return;
+  }
+  if (!waits) {
+    return Fail(card->second, std::move(reason));
+  }
+  card->second.pause = Longer(card->second.pause, kFirstWait, kLastWait);
+  card->second.not_before = loop_.clock().Now() + card->second.pause;
+}
+
+void MigChanges::EndChange() {
+  is_busy_ = false;
+  changing_.clear();
+  // To prove that all is as it should be, once no GPU is left to change now.
+  must_plan_ |= NextCard() == cards_.end();
+  Report();
+  ShowMarks();
+  Next();
+}
+
+void MigChanges::Fail(Card& card, std::string text) {
+  card.failed = std::move(text);
+  card.is_withdrawn = false;
+  card.pause = Longer(card.pause, kFirstPause, kLastPause);
+  card.not_before = loop_.clock().Now() + card.pause;
+}
+
+std::string MigChanges::Holders() const {
+  std::string holders;
+  for (const auto& [gpu, card] : cards_) {
+    if (!card.waits.empty()) {
+      holders += fmt::format("{}: {} {}\n", gpu, sources_.holders(gpu), sources_.borrower(gpu));
+    }
+  }
+  return holders;
+}
+
+void MigChanges::ArmTimer() {
+  const SteadyTime now = loop_.clock().Now();
+  SteadyTime due = plan_due_;
+  for (const auto& [gpu, card] : cards_) {
+    if (!card.waits.empty()) {
+      due = std::min(due, now + (now - waiting_since_ < kPatience ? kLookSoon : kLookLater));
+    } else if (card.not_before > now) {
+      due = std::min(due, card.not_before);
+    } else {
+      due = std::min(due, card.since + kInFlight);
+    }
+  }
+  if (due != SteadyTime::max()) {
+    timer_ = loop_.After(std::max(due - now, SteadyTime::duration(0)), [this] {
+      timer_ = TimerId::kNone;
+      OnTimer();
+    });
+  }
+}
+
+void MigChanges::OnTimer() {
+  const SteadyTime now = loop_.clock().Now();
+  const bool waits =
+      std::ranges::any_of(cards_, [](const auto& entry) { return !entry.second.waits.empty(); });
+  if (waits) {
+    sources_.look_at_pods();
+    if (std::string holders = Holders(); holders != holders_) {
+      holders_ = std::move(holders);
+      must_plan_ = true;
+    }
+  }
+  // A failed GPU whose pause is over is withdrawn again by a plan.
+  must_plan_ |= now >= plan_due_ || std::ranges::any_of(cards_, [now](const auto& entry) {
+                  return !entry.second.is_withdrawn && entry.second.not_before <= now;
+                });
+  Next();
+}
+
+}  // namespace kgpu::agent

@@ -1,0 +1,159 @@
+// Brings GPUs to the MIG layouts that they are to have: plans, withdraws them from the kubelet,
+// waits for their users, and changes one after the other. The programs that plan and change run
+// elsewhere.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/agent/child_run.h"
+#include "src/agent/mig_goals.h"
+#include "src/agent/mig_plan.h"
+#include "src/node/pools/assignment.h"
+#include "src/platform/base/event_loop.h"
+
+namespace kgpu::agent {
+
+enum class MigState : uint8_t {
+  kUnknown,  // not planned yet
+  kPending,  // GPUs change, or wait for their users
+  kSuccess,
+  kFailed,
+};
+
+// "pending", "success", "failed": values of kMigStateLabel; empty for kUnknown.
+std::string_view ToString(MigState state);
+
+struct MigGoalReport {
+  std::string goal{};  // MigGoal::name
+  bool is_label = false;
+  MigState state = MigState::kUnknown;
+  std::string text{};  // what it waits for, or why it failed; with the GPU
+  bool operator==(const MigGoalReport&) const = default;
+};
+
+// Lives on the loop's thread. What is wrong is tried again, in steps of up to ten minutes; while
+// GPUs wait for their users, it looks as often as DeviceChanges does.
+class MigChanges {
+ public:
+  // A change that was begun, which a restart finishes.
+  struct Begun {
+    std::string gpu{};
+    std::vector<std::string> flags{};
+    bool operator==(const Begun&) const = default;
+  };
+  struct Sources {
+    // Runs `kgpu mig` with these arguments.
+    std::function<void(std::vector<std::string> args, std::chrono::seconds deadline,
+                       ChildRun::Done done)>
+        run;
+    // Closes all GPUs in this process's probe, and calls `closed`; `open` ends that.
+    std::function<void(std::function<void()> closed)> close;
+    std::function<void()> open;
+    // Reads the GPUs, then calls `done`.
+    std::function<void(std::function<void()> done)> read;
+    // What the GPU had before need not be shown any longer.
+    std::function<void(const std::string& gpu)> forget;
+    // Who has borrowed the GPU from the agent; empty: nobody.
+    std::function<std::string(const std::string& gpu)> borrower;
+    // The pods on the GPU or its MIG devices, as a text to compare.
+    std::function<std::string(const std::string& gpu)> holders;
+    std::function<void()> look_at_pods;
+    // Keeps what was begun; nothing: it is done.
+    std::function<void(const std::optional<Begun>& begun)> keep;
+    // The report of a goal has changed.
+    std::function<void(const MigGoalReport& before, const MigGoalReport& now)> report;
+    // reports() or what Mark() does has changed.
+    std::function<void()> changed;
+  };
+
+  // `loop` must outlive it. `begun` is what an earlier process left.
+  MigChanges(EventLoop& loop, Sources sources, std::optional<Begun> begun);
+  ~MigChanges();
+  MigChanges(const MigChanges&) = delete;
+  MigChanges& operator=(const MigChanges&) = delete;
+
+  // What the GPUs are to have. Call it only while the driver answers.
+  void SetGoals(std::vector<MigGoal> goals);
+  // Their layouts have changed, perhaps by another's hand: plans again unless it is at work.
+  void PlanAgain();
+  // Marks the slots of withdrawn GPUs as unhealthy, and says why GPUs are not assigned.
+  void Mark(pools::Assignment& assignment) const;
+  const std::vector<MigGoalReport>& reports() const { return reports_; }
+
+ private:
+  // A GPU that does not have its layout.
+  struct Card {
+    size_t goal = 0;  // SIZE_MAX: of earlier goals
+    std::string goal_name{};
+    SteadyTime since{};  // withdrawn
+    bool is_withdrawn = false;
+    bool changes_mode = false;
+    std::string waits{};            // for what; empty: it may change
+    std::string failed{};           // why the last change failed
+    SteadyTime not_before{};        // of the next try
+    std::chrono::seconds pause{0};  // before the next try
+  };
+  struct GoalState {
+    bool is_planned = false;
+    MigPlan plan{};
+    std::string pending{};  // why it cannot be planned now
+    std::string failed{};   // why it cannot be reached
+  };
+
+  void Next();
+  void StartPlan(size_t goal);
+  void OnPlan(size_t goal, const ChildResult& result);
+  void FinishPlan();
+  void TakePlan(size_t goal, std::map<std::string, Card>& cards);
+  void AddCard(const std::string& gpu, Card card, std::map<std::string, Card>& cards);
+  std::map<std::string, Card>::iterator NextCard();
+  void StartChange(const std::string& gpu, std::vector<std::string> flags, bool changes_mode);
+  void RunChange(const std::string& gpu, std::vector<std::string> flags);
+  void OnChange(const std::string& gpu, const ChildResult& result);
+  void NoteChange(const std::string& gpu, const ChildResult& result);
+  void EndChange();
+  void Fail(Card& card, std::string text);
+  void ArmTimer();
+  void OnTimer();
+  std::string Holders() const;
+  bool IsUnproven(size_t goal) const;
+  struct Lines {
+    std::vector<std::string> pending{};
+    std::vector<std::string> failed{};
+  };
+  Lines LinesOf(size_t goal) const;
+  MigGoalReport ReportOf(size_t goal) const;
+  void Report();
+  void ShowMarks();
+
+  EventLoop& loop_;
+  const Sources sources_;
+  std::vector<MigGoal> goals_;
+  std::vector<GoalState> states_;  // of goals_
+  std::map<std::string, Card> cards_;
+  std::map<std::string, std::string> marks_;  // what Mark() says of each GPU, as shown
+  std::vector<MigGoalReport> reports_;
+  std::optional<Begun> begun_;        // by an earlier process
+  std::vector<std::string> changed_;  // GPUs, since the last plan
+  std::string changing_;              // the GPU that is being changed; empty: none
+  std::string holders_;               // at the last look
+  uint64_t changing_round_ = 0;
+  uint64_t round_ = 0;      // of goals: an answer for earlier ones does not count
+  bool has_goals_ = false;  // SetGoals was called
+  bool must_plan_ = false;
+  bool is_busy_ = false;  // a program runs, or GPUs are being closed or read
+  bool is_closed_ = false;
+  SteadyTime waiting_since_{};
+  SteadyTime plan_due_ = SteadyTime::max();
+  std::chrono::seconds plan_pause_{0};
+  TimerId timer_ = TimerId::kNone;
+  TimerId close_timer_ = TimerId::kNone;
+};
+
+}  // namespace kgpu::agent

@@ -1,0 +1,496 @@
+// The order of steps, in simulated time: the programs are answers of the test.
+#include "src/agent/mig_changes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/platform/base/strings.h"
+#include "testing/fake_loop.h"
+
+namespace kgpu::agent {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr const char* kA = "GPU-00000000-0000-0000-0000-000000000000";
+constexpr const char* kB = "GPU-00000001-0000-0000-0000-000000000000";
+
+std::string Change(const std::string& gpu, bool changes_mode = false) {
+  return fmt::format(R"({{"uuid":"{}","enablesMig":{},"disablesMig":false}})", gpu, changes_mode);
+}
+std::string Wait(const std::string& gpu, const std::string& reason) {
+  return fmt::format(R"({{"uuid":"{}","reason":"{}"}})", gpu, reason);
+}
+ChildResult Plan(const std::vector<std::string>& changes,
+                 const std::vector<std::string>& waiting = {}) {
+  return {.code = waiting.empty() ? 0 : 8,
+          .out = fmt::format(R"({{"feasible":true,"reason":"","changes":[{}],"waitingGpus":[{}]}})",
+                             Join(changes, ","), Join(waiting, ","))};
+}
+const ChildResult kNothingToDo = Plan({});
+const ChildResult kChanged = {.code = 0, .out = R"({"steps":[]})"};
+
+MigGoal Goal(const std::string& label, std::vector<std::string> gpus = {kA, kB}) {
+  return {.name = "nvidia.com/mig.config=" + label,
+          .is_label = true,
+          .is_new = true,
+          .flags = {"--select=" + label},
+          .gpus = std::move(gpus)};
+}
+
+class MigChangesTest : public ::testing::Test {
+ protected:
+  void Start(std::optional<MigChanges::Begun> begun = {}) {
+    changes_.emplace(loop_,
+                     MigChanges::Sources{
+                         .run =
+                             [this](std::vector<std::string> args, seconds, ChildRun::Done done) {
+                               EXPECT_EQ(done_, nullptr) << "two programs at once";
+                               args_ = Join(args, " ");
+                               done_ = std::move(done);
+                             },
+                         .close =
+                             [this](std::function<void()> closed) {
+                               EXPECT_FALSE(is_closed_);
+                               is_closed_ = true;
+                               closed_ = std::move(closed);
+                             },
+                         .open = [this] { is_closed_ = false; },
+                         .read = [this](std::function<void()> done) { read_ = std::move(done); },
+                         .forget = [this](const std::string& gpu) { forgotten_.push_back(gpu); },
+                         .borrower = [this](const std::string& gpu) { return borrowers_[gpu]; },
+                         .holders = [this](const std::string& gpu) { return holders_[gpu]; },
+                         .look_at_pods = [this] { ++looks_; },
+                         .keep = [this](const auto& kept) { kept_ = kept; },
+                         .report =
+                             [this](const MigGoalReport&, const MigGoalReport& now) {
+                               told_.push_back(std::string(ToString(now.state)));
+                             },
+                         .changed = [this] { ++changes_seen_; }},
+                     std::move(begun));
+  }
+  bool is_planning() const { return done_ != nullptr && args_.find("--dry-run") != args_.npos; }
+  bool is_changing() const { return done_ != nullptr && args_.find("--yes") != args_.npos; }
+  // The program ends.
+  void End(const ChildResult& result) {
+    ASSERT_NE(done_, nullptr);
+    const ChildRun::Done done = std::exchange(done_, nullptr);
+    done(result);
+  }
+  void Read() {
+    ASSERT_NE(read_, nullptr);
+    std::exchange(read_, nullptr)();
+  }
+  // From a plan that says so to the end of the change.
+  void LetChange(const std::string& gpu) {
+    loop_.Advance(seconds(2));
+    ASSERT_TRUE(is_changing());
+    EXPECT_THAT(args_, HasSubstr("--gpu=" + gpu));
+    End(kChanged);
+    Read();
+  }
+  MigState state() const { return changes_->reports().at(0).state; }
+  std::string text() const { return changes_->reports().at(0).text; }
+  // The GPUs that the kubelet gives to nobody.
+  std::vector<std::string> Withdrawn() const {
+    pools::Assignment assignment;
+    pools::Resource& resource = assignment.resources.emplace_back();
+    for (const char* gpu : {kA, kB}) {
+      pools::Slot& slot = resource.slots.emplace_back();
+      slot.id = slot.device_uuid = gpu;
+      slot.gpu = *device::GpuUuid::Parse(gpu);
+    }
+    changes_->Mark(assignment);
+    std::vector<std::string> gpus;
+    for (const pools::Slot& slot : assignment.resources[0].slots) {
+      if (!slot.health.is_healthy) {
+        EXPECT_EQ(slot.health.reason, "MigChange");
+        gpus.push_back(slot.id);
+      }
+    }
+    return gpus;
+  }
+
+  FakeLoop loop_;
+  std::optional<MigChanges> changes_;
+  std::string args_;
+  ChildRun::Done done_;
+  std::function<void()> closed_;
+  std::function<void()> read_;
+  bool is_closed_ = false;
+  std::vector<std::string> forgotten_;
+  int looks_ = 0;
+  int changes_seen_ = 0;
+  std::map<std::string, std::string> borrowers_;
+  std::map<std::string, std::string> holders_;
+  std::optional<MigChanges::Begun> kept_;
+  std::vector<std::string> told_;
+};
+
+TEST_F(MigChangesTest, AGpuIsWithdrawnBeforeItChangesAndShownAfterIt) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  ASSERT_TRUE(is_planning());
+  EXPECT_THAT(args_, HasSubstr(fmt::format("--gpu={},{} --select=half", kA, kB)));
+  EXPECT_EQ(state(), MigState::kPending);
+  EXPECT_THAT(Withdrawn(), IsEmpty());
+  End(Plan({Change(kA)}));
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA));
+  loop_.Advance(milliseconds(1'000));
+  EXPECT_EQ(done_, nullptr) << "what the kubelet gave out until then is not in its list yet";
+  loop_.Advance(milliseconds(200));
+  ASSERT_TRUE(is_changing());
+  EXPECT_EQ(kept_->gpu, kA);
+  EXPECT_FALSE(is_closed_) << "no reset";
+  End(kChanged);
+  EXPECT_FALSE(kept_.has_value());
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA)) << "until its new devices are known";
+  Read();
+  EXPECT_THAT(forgotten_, ElementsAre(kA));
+  EXPECT_THAT(Withdrawn(), IsEmpty());
+  EXPECT_EQ(state(), MigState::kPending) << "until a plan has proven it";
+  ASSERT_TRUE(is_planning());
+  End(kNothingToDo);
+  EXPECT_EQ(state(), MigState::kSuccess);
+  EXPECT_THAT(told_, ElementsAre("pending", "pending", "pending", "success"));
+}
+
+// An hour at rest, and nothing wakes the loop.
+TEST_F(MigChangesTest, WhatIsAsItShouldBeIsLeftAlone) {
+  Start();
+  MigGoal goal = Goal("half");
+  goal.is_new = false;
+  changes_->SetGoals({goal});
+  EXPECT_EQ(state(), MigState::kUnknown) << "the node's label stays";
+  End(kNothingToDo);
+  EXPECT_EQ(state(), MigState::kSuccess);
+  EXPECT_EQ(loop_.timers(), 0U);
+  changes_->SetGoals({goal});
+  EXPECT_EQ(done_, nullptr);
+  changes_->PlanAgain();
+  ASSERT_TRUE(is_planning());
+  End(kNothingToDo);
+  loop_.Advance(hours(1));
+  EXPECT_EQ(done_, nullptr);
+}
+
+TEST_F(MigChangesTest, GpusChangeOneAfterTheOther) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  End(Plan({Change(kA), Change(kB)}));
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB));
+  LetChange(kA);
+  EXPECT_THAT(Withdrawn(), ElementsAre(kB));
+  LetChange(kB);
+  End(kNothingToDo);
+  EXPECT_EQ(state(), MigState::kSuccess);
+}
+
+TEST_F(MigChangesTest, AGpuInUseWaitsAndChangesWhenItsPodEnds) {
+  Start();
+  holders_[kA] = "shop/train";
+  changes_->SetGoals({Goal("half")});
+  End(Plan({Change(kB)}, {Wait(kA, "GPU 0: in use by pod shop/train")}));
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB)) << "nobody else gets it";
+  LetChange(kB);
+  End(Plan({}, {Wait(kA, "GPU 0: in use by pod shop/train")}));
+  EXPECT_EQ(state(), MigState::kPending);
+  EXPECT_EQ(text(), "GPU 0: in use by pod shop/train");
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA));
+  loop_.Advance(milliseconds(1'500));
+  EXPECT_GE(looks_, 1);
+  EXPECT_EQ(done_, nullptr);
+  holders_.clear();
+  loop_.Advance(seconds(1));
+  ASSERT_TRUE(is_planning());
+  End(Plan({Change(kA)}));
+  LetChange(kA);
+  End(kNothingToDo);
+  EXPECT_EQ(state(), MigState::kSuccess);
+}
+
+// Days of waiting cost a list of the kubelet every ten seconds, and a plan every minute.
+TEST_F(MigChangesTest, LongWaitsCostLittle) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  int plans = 0;
+  for (int second = 0; second < 3'600; ++second) {
+    if (is_planning()) {
+      ++plans;
+      End(Plan({}, {Wait(kA, "GPU 0: in use by process 17")}));
+    }
+    ASSERT_FALSE(is_changing());
+    loop_.Advance(seconds(1));
+  }
+  EXPECT_LE(plans, 65);
+  EXPECT_GE(plans, 55);
+  EXPECT_LE(looks_, 440);
+}
+
+TEST_F(MigChangesTest, AResetNeedsAClosedGpu) {
+  Start();
+  changes_->SetGoals({Goal("all-disabled")});
+  End(Plan({Change(kA, true)}));
+  loop_.Advance(seconds(2));
+  EXPECT_TRUE(is_closed_);
+  EXPECT_EQ(done_, nullptr) << "the probe has not ended yet";
+  closed_();
+  ASSERT_TRUE(is_changing());
+  End(kChanged);
+  EXPECT_FALSE(is_closed_);
+}
+
+TEST_F(MigChangesTest, AProbeThatDoesNotEndIsAFailure) {
+  Start();
+  changes_->SetGoals({Goal("all-disabled")});
+  End(Plan({Change(kA, true)}));
+  loop_.Advance(seconds(13));
+  EXPECT_FALSE(is_closed_);
+  Read();
+  ASSERT_TRUE(is_planning());
+  End(Plan({Change(kA, true)}));
+  EXPECT_EQ(state(), MigState::kFailed);
+  EXPECT_THAT(text(), HasSubstr("kgpu-probe keeps the GPU open"));
+  closed_();  // too late
+  EXPECT_EQ(done_, nullptr);
+}
+
+TEST_F(MigChangesTest, AFailureIsShownAndTriedAgainLater) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  End(Plan({Change(kA), Change(kB)}));
+  loop_.Advance(seconds(2));
+  End({.code = 6, .err = "GPU 0: no\nerror: stop DCGM; the former layouts are back\n"});
+  Read();
+  EXPECT_EQ(state(), MigState::kFailed);
+  EXPECT_THAT(Withdrawn(), ElementsAre(kB)) << "its former layout works";
+  EXPECT_THAT(text(), HasSubstr("stop DCGM; the former layouts are back"));
+  // The other one changes all the same.
+  LetChange(kB);
+  End(Plan({Change(kA)}));
+  EXPECT_EQ(done_, nullptr);
+  EXPECT_EQ(state(), MigState::kFailed);
+  loop_.Advance(seconds(50));
+  EXPECT_EQ(done_, nullptr);
+  loop_.Advance(seconds(10));
+  ASSERT_TRUE(is_planning());
+  End(Plan({Change(kA)}));
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA));
+  LetChange(kA);
+  End(kNothingToDo);
+  EXPECT_EQ(state(), MigState::kSuccess);
+}
+
+TEST_F(MigChangesTest, WhatFailsForHoursIsTriedSixTimesAnHour) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  int tries = 0;
+  for (int second = 0; second < 4 * 3'600; ++second) {
+    if (is_planning()) {
+      End(Plan({Change(kA)}));
+    } else if (is_changing()) {
+      ++tries;
+      End({.code = 6, .err = "no"});
+      Read();
+    } else {
+      loop_.Advance(seconds(1));
+    }
+  }
+  EXPECT_GE(tries, 20);
+  EXPECT_LE(tries, 30);
+}
+
+TEST_F(MigChangesTest, AnUnknownNameFailsUntilItIsKnown) {
+  Start();
+  changes_->SetGoals({Goal("haf")});
+  End({.code = 3, .err = "kgpu mig: no MIG configuration \"haf\": did you mean half?\n"});
+  EXPECT_EQ(state(), MigState::kFailed);
+  EXPECT_THAT(text(), HasSubstr("did you mean half?"));
+  EXPECT_THAT(Withdrawn(), IsEmpty());
+  loop_.Advance(seconds(61));
+  ASSERT_TRUE(is_planning());
+  End(kNothingToDo);
+  EXPECT_EQ(state(), MigState::kSuccess);
+}
+
+TEST_F(MigChangesTest, AnInfeasibleLayoutFailsWithItsReason) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  End({.code = 7,
+       .out = R"({"feasible":false,"reason":"GPU 0: too much","changes":[],"waitingGpus":[]})"});
+  EXPECT_EQ(state(), MigState::kFailed);
+  EXPECT_EQ(text(), "GPU 0: too much");
+}
+
+TEST_F(MigChangesTest, AHungDriverIsNoFailureOfTheLayout) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  End({.code = 4, .err = "the driver does not answer\n"});
+  EXPECT_EQ(state(), MigState::kPending);
+  EXPECT_EQ(text(), "the driver does not answer");
+  loop_.Advance(seconds(11));
+  EXPECT_TRUE(is_planning());
+}
+
+TEST_F(MigChangesTest, ANewLabelWhilePlanningReplacesTheOld) {
+  Start();
+  changes_->SetGoals({Goal("one")});
+  changes_->SetGoals({Goal("two")});
+  End(Plan({Change(kA)}));  // for "one"
+  EXPECT_THAT(Withdrawn(), IsEmpty());
+  ASSERT_TRUE(is_planning());
+  EXPECT_THAT(args_, HasSubstr("--select=two"));
+}
+
+TEST_F(MigChangesTest, ANewLabelWhileChangingFollowsTheOld) {
+  Start();
+  changes_->SetGoals({Goal("one")});
+  End(Plan({Change(kA), Change(kB)}));
+  loop_.Advance(seconds(2));
+  ASSERT_TRUE(is_changing());
+  changes_->SetGoals({Goal("two")});
+  EXPECT_EQ(state(), MigState::kPending);
+  EXPECT_TRUE(is_changing()) << "it is not interrupted";
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB));
+  End(kChanged);
+  Read();
+  ASSERT_TRUE(is_planning());
+  EXPECT_THAT(args_, HasSubstr("--select=two"));
+  End(Plan({Change(kA)}));
+  EXPECT_EQ(state(), MigState::kPending) << "a change for another label proves nothing";
+  LetChange(kA);
+  End(kNothingToDo);
+  EXPECT_EQ(state(), MigState::kSuccess);
+}
+
+TEST_F(MigChangesTest, ALabelThatIsRemovedLeavesTheLayout) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  End(Plan({}, {Wait(kA, "GPU 0: busy")}));
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA));
+  changes_->SetGoals({});
+  EXPECT_THAT(Withdrawn(), IsEmpty());
+  EXPECT_THAT(changes_->reports(), IsEmpty());
+  EXPECT_EQ(loop_.timers(), 0U);
+}
+
+TEST_F(MigChangesTest, AGpuThatIsLentWaits) {
+  Start();
+  borrowers_[kA] = "fn/hello/1";
+  changes_->SetGoals({Goal("half")});
+  End(Plan({Change(kA)}));
+  EXPECT_THAT(text(), HasSubstr("fn/hello/1 has borrowed it"));
+  loop_.Advance(seconds(3));
+  EXPECT_EQ(done_, nullptr);
+  borrowers_.clear();
+  loop_.Advance(seconds(2));
+  ASSERT_TRUE(is_planning());
+  End(Plan({Change(kA)}));
+  LetChange(kA);
+}
+
+// Another kgpu has the lock: no failure, and no hurry.
+TEST_F(MigChangesTest, AnotherProgramThatChangesTheHostIsWaitedFor) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  int tries = 0;
+  for (int second = 0; second < 600; ++second) {
+    if (is_planning()) {
+      End(Plan({Change(kA)}));
+    } else if (is_changing()) {
+      ++tries;
+      End({.code = 4, .err = "another kgpu is running on this host"});
+      Read();
+    } else {
+      loop_.Advance(seconds(1));
+    }
+    EXPECT_EQ(state(), MigState::kPending);
+  }
+  EXPECT_LE(tries, 15);
+  EXPECT_GE(tries, 8);
+}
+
+// It began, and was undone: the same would happen again.
+TEST_F(MigChangesTest, ADriverThatHangsInTheMiddleIsAFailure) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  End(Plan({Change(kA)}));
+  loop_.Advance(seconds(2));
+  End({.code = 4, .err = "undoing the changes\nkgpu: the driver does not answer\n"});
+  Read();
+  EXPECT_EQ(state(), MigState::kFailed);
+  EXPECT_THAT(Withdrawn(), IsEmpty());
+}
+
+TEST_F(MigChangesTest, ALayoutThatDoesNotStayIsAFailure) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  End(Plan({Change(kA)}));
+  LetChange(kA);
+  End(Plan({Change(kA)}));
+  EXPECT_EQ(state(), MigState::kFailed);
+  EXPECT_THAT(text(), HasSubstr("differs again right after the change"));
+  loop_.Advance(seconds(30));
+  EXPECT_EQ(done_, nullptr);
+}
+
+TEST_F(MigChangesTest, AnInterruptedChangeIsFinishedFirst) {
+  Start(MigChanges::Begun{.gpu = kA, .flags = {"--select=gone"}});
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA)) << "from the start";
+  changes_->SetGoals({});  // the label was removed meanwhile
+  EXPECT_TRUE(is_closed_);
+  closed_();
+  ASSERT_TRUE(is_changing());
+  EXPECT_THAT(args_, HasSubstr(fmt::format("--gpu={} --select=gone", kA)));
+  End(kChanged);
+  Read();
+  EXPECT_FALSE(kept_.has_value());
+  EXPECT_THAT(Withdrawn(), IsEmpty());
+  EXPECT_EQ(done_, nullptr);
+}
+
+TEST_F(MigChangesTest, AnInterruptedChangeIsPartOfThePlanOfItsGoal) {
+  Start(MigChanges::Begun{.gpu = kA, .flags = {"--select=one"}});
+  changes_->SetGoals({Goal("two")});
+  ASSERT_TRUE(is_planning());
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA));
+  End(Plan({Change(kA)}));
+  LetChange(kA);
+  End(kNothingToDo);
+  EXPECT_EQ(state(), MigState::kSuccess);
+  EXPECT_THAT(Withdrawn(), IsEmpty());
+}
+
+TEST_F(MigChangesTest, ALabelWithoutGpusFails) {
+  Start();
+  changes_->SetGoals({Goal("half", {})});
+  EXPECT_EQ(state(), MigState::kFailed);
+  EXPECT_THAT(text(), HasSubstr("no GPU of this node has MIG"));
+}
+
+TEST_F(MigChangesTest, UnassignedGpusSayWhy) {
+  Start();
+  changes_->SetGoals({Goal("half")});
+  End(Plan({}, {Wait(kA, "GPU 0: busy")}));
+  pools::Assignment assignment;
+  assignment.unassigned.push_back({kA, "no layout yet", *device::GpuUuid::Parse(kA)});
+  changes_->Mark(assignment);
+  EXPECT_THAT(assignment.unassigned[0].reason, HasSubstr("once nobody uses it: GPU 0: busy"));
+}
+
+}  // namespace
+}  // namespace kgpu::agent

@@ -1,0 +1,50 @@
+// Which MIG layouts the GPUs of a node are to have: by the pools with share.by: mig, and by the
+// label nvidia.com/mig.config. Pure functions.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/gpu/device/snapshot.h"
+#include "src/node/config/node_config.h"
+
+namespace kgpu::agent {
+
+// The labels of NVIDIA's MIG manager. Source: the README of mig-parted, deployments/container.
+inline constexpr char kMigConfigLabel[] = "nvidia.com/mig.config";
+inline constexpr char kMigStateLabel[] = "nvidia.com/mig.config.state";
+// "true" on nodes where NVIDIA's GPU operator runs its MIG manager.
+inline constexpr char kMigManagerLabel[] = "nvidia.com/gpu.deploy.mig-manager";
+
+// What some GPUs are to have.
+struct MigGoal {
+  std::string name{};  // for people: "nvidia.com/mig.config=all-balanced", "pools[0] (all)"
+  bool is_label = false;
+  bool is_new = false;               // requested while the agent runs
+  std::vector<std::string> flags{};  // of `kgpu mig apply`: "--layout=3g.40gb,2g.20gb"
+  std::vector<std::string>
+      gpus{};  // their UUIDs, in the snapshot's order; may be empty for a label
+  bool operator==(const MigGoal&) const = default;
+};
+
+struct MigGoalInput {
+  const device::Snapshot& snapshot;
+  const config::NodeConfig& config;
+  std::string_view label{};         // the value of kMigConfigLabel; empty: none
+  std::string_view configs_file{};  // named configurations of the admin; empty: the built-in ones
+  bool is_label_new = false;
+};
+
+// Each GPU with MIG that is not excluded and in no local pool is in one goal at most: that of its
+// pool, if its first pool has share.by: mig, else that of the label.
+std::vector<MigGoal> MigGoalsOf(const MigGoalInput& input);
+
+// Changes whenever MIG modes or MIG devices do.
+std::string MigMarksOf(const device::Snapshot& snapshot);
+
+// Whether NVIDIA's MIG manager changes this node's layouts.
+bool HasMigManager(const std::map<std::string, std::string>& labels);
+
+}  // namespace kgpu::agent

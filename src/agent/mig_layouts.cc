@@ -1,0 +1,208 @@
+#include "src/agent/mig_layouts.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include <utility>
+
+#include "src/agent/mig_goals.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/doc/doc.h"
+#include "src/platform/doc/fields.h"
+#include "src/platform/doc/json_texts.h"
+#include "src/platform/sys/atomic_file.h"
+#include "src/platform/sys/root.h"
+
+namespace kgpu::agent {
+namespace {
+
+constexpr size_t kMostBegunBytes = 4096;
+
+std::optional<MigChanges::Begun> ReadBegun(const std::string& run_dir) {
+  const auto folder = sys::Root::Open(run_dir);
+  const auto text = folder.ok() ? folder->ReadFile(kMigBegunFile, kMostBegunBytes)
+                                : StatusOr<std::string>(folder.status());
+  if (!text.ok()) {
+    return std::nullopt;
+  }
+  auto begun = ParseBegun(*text);
+  if (!begun.ok()) {
+    KGPU_LOG(kWarning, "interrupted MIG change unknown", {"reason", Message(begun.status())});
+    return std::nullopt;
+  }
+  return *std::move(begun);
+}
+
+std::string LabelIn(const std::map<std::string, std::string>& labels) {
+  const auto found = labels.find(kMigConfigLabel);
+  return found == labels.end() ? "" : found->second;
+}
+
+}  // namespace
+
+std::string PrintBegun(const MigChanges::Begun& begun) {
+  return boost::json::serialize(
+      boost::json::object{{"gpu", begun.gpu}, {"flags", doc::Texts(begun.flags)}});
+}
+
+StatusOr<MigChanges::Begun> ParseBegun(std::string_view text) {
+  ASSIGN_OR_RETURN(const boost::json::value tree,
+                   doc::Parse(text, doc::Format::kJson, kMigBegunFile));
+  doc::Fields fields(tree, kMigBegunFile);
+  MigChanges::Begun begun{.gpu = fields.Text("gpu"), .flags = fields.Texts("flags")};
+  RETURN_IF_ERROR(fields.status());
+  RETURN_IF_ERROR(device::GpuUuid::Parse(begun.gpu).status());
+  for (const std::string& flag : begun.flags) {
+    if (!flag.starts_with("--layout=") && !flag.starts_with("--select=") &&
+        !flag.starts_with("--config=")) {
+      return InvalidArgument("{}: flags: must be those of a MIG layout", kMigBegunFile);
+    }
+  }
+  return begun;
+}
+
+MigLayouts::MigLayouts(EventLoop& loop, MigLayoutsOptions options, Sources sources)
+    : loop_(loop),
+      options_(std::move(options)),
+      sources_(std::move(sources)),
+      child_(loop),
+      changes_(loop,
+               {.run =
+                    [this](std::vector<std::string> args, std::chrono::seconds deadline,
+                           ChildRun::Done done) {
+                      std::vector<std::string> argv = {options_.program.front(), "mig"};
+                      argv.insert(argv.end(), args.begin(), args.end());
+                      argv.insert(argv.end(), options_.program.begin() + 1, options_.program.end());
+                      child_.Start(std::move(argv), deadline, std::move(done));
+                    },
+                .close = sources_.close,
+                .open = sources_.open,
+                .read = sources_.read,
+                .forget = sources_.forget,
+                .borrower = sources_.borrower,
+                .holders = [this](const std::string& gpu) { return Holders(gpu); },
+                .look_at_pods = sources_.look_at_pods,
+                .keep = [this](const auto& begun) { Keep(begun); },
+                .report = [this](const MigGoalReport& before,
+                                 const MigGoalReport& now) { Report(before, now); },
+                .changed = sources_.changed},
+               ReadBegun(options_.run_dir)) {
+}
+
+void MigLayouts::SetLabels(const std::map<std::string, std::string>& labels) {
+  std::string label = LabelIn(labels);
+  problem_ = "";
+  if (!label.empty() && HasMigManager(labels)) {
+    problem_ =
+        fmt::format("{}: left to NVIDIA's MIG manager; to take over: set the label {} to false",
+                    kMigConfigLabel, kMigManagerLabel);
+    label.clear();
+  }
+  is_label_new_ |= is_label_known_ && label != label_;
+  is_label_known_ = true;
+  label_ = std::move(label);
+}
+
+void MigLayouts::SetInput(const Input& input) {
+  if (input.labels != nullptr) {
+    SetLabels(*input.labels);
+  }
+  const bool is_ready = input.snapshot != nullptr && input.config != nullptr &&
+                        input.snapshot->driver.state == device::DriverState::kReady;
+  if (!is_ready || options_.program.empty()) {
+    return;
+  }
+  snapshot_ = input.snapshot;
+  std::vector<MigGoal> goals;
+  if (!input.stands_back) {
+    const bool has_file = !FileMarks().empty();
+    goals = MigGoalsOf({.snapshot = *input.snapshot,
+                        .config = *input.config,
+                        .label = label_,
+                        .configs_file = has_file ? options_.configs_file : std::string(),
+                        .is_label_new = is_label_new_});
+  }
+  changes_.SetGoals(std::move(goals));
+  if (std::string marks = MigMarksOf(*input.snapshot) + FileMarks(); marks != marks_) {
+    marks_ = std::move(marks);
+    changes_.PlanAgain();
+  }
+}
+
+// Changes whenever the file does; empty: there is none.
+std::string MigLayouts::FileMarks() const {
+  struct stat status = {};
+  return !options_.configs_file.empty() && stat(options_.configs_file.c_str(), &status) == 0
+             ? fmt::format("{} {} {}.{}", status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                           status.st_mtim.tv_nsec)
+             : "";
+}
+
+std::optional<std::string> MigLayouts::label_state() const {
+  for (const MigGoalReport& report : reports()) {
+    if (report.is_label) {
+      return std::string(ToString(report.state));
+    }
+  }
+  // Until the first goals are known, what the node carries stays.
+  return is_label_known_ && (label_.empty() || snapshot_ != nullptr)
+             ? std::nullopt
+             : std::optional<std::string>("");
+}
+
+std::string MigLayouts::Holders(const std::string& gpu) const {
+  const pods::PodMapPtr pods = sources_.pods();
+  std::string text;
+  const auto add = [&](const std::string& device) {
+    for (const pods::Container& container : pods::UsersOf(*pods, device)) {
+      text += fmt::format("{}/{}/{} ", container.pod_namespace, container.pod, container.container);
+    }
+  };
+  add(gpu);
+  const auto uuid = device::GpuUuid::Parse(gpu);
+  const device::Gpu* card = snapshot_ && uuid.ok() ? snapshot_->FindGpu(*uuid) : nullptr;
+  if (card != nullptr) {
+    for (const device::MigDevice& mig : card->mig_devices) {
+      add(mig.uuid.str());
+    }
+  }
+  return text;
+}
+
+void MigLayouts::Report(const MigGoalReport& before, const MigGoalReport& now) {
+  if (now.state == MigState::kUnknown ||
+      (before.state == MigState::kUnknown && now.state == MigState::kSuccess)) {
+    return;  // nothing happened
+  }
+  constexpr std::string_view kReasons[] = {"", "MIGConfigPending", "MIGConfigApplied",
+                                           "MIGConfigFailed"};
+  const std::string note = now.text.empty() ? now.goal : fmt::format("{}: {}", now.goal, now.text);
+  KGPU_LOG(kInfo, "MIG layout", {"state", ToString(now.state)}, {"note", note});
+  sources_.notify({.is_warning = now.state == MigState::kFailed,
+                   .reason = std::string(kReasons[static_cast<size_t>(now.state)]),
+                   .action = "Partitioning",
+                   .note = note,
+                   .regarding = {.api_version = "v1", .kind = "Node", .name = options_.node_name},
+                   .subject = now.goal});
+}
+
+void MigLayouts::Keep(const std::optional<MigChanges::Begun>& begun) {
+  const std::string path = fmt::format("{}/{}", options_.run_dir, kMigBegunFile);
+  if (!begun) {
+    (void)unlink(path.c_str());
+    return;
+  }
+  const Status written =
+      sys::WriteFileAtomically(path, PrintBegun(*begun), 0600, sys::Durability::kMemory);
+  if (!written.ok()) {
+    KGPU_LOG(kWarning, "a MIG change that is interrupted now is not finished by itself",
+             {"reason", Message(written)});
+  }
+}
+
+}  // namespace kgpu::agent

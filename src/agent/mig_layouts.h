@@ -1,0 +1,90 @@
+// The MIG layouts of this node's GPUs: connects MigChanges with the agent's parts.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/agent/child_run.h"
+#include "src/agent/mig_changes.h"
+#include "src/gpu/device/snapshot.h"
+#include "src/kube/api/event_recorder.h"
+#include "src/node/config/node_config.h"
+#include "src/node/pods/pod_map.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+
+namespace kgpu::agent {
+
+// In the run folder: the change that runs. A reboot ends it.
+inline constexpr char kMigBegunFile[] = "mig-change.json";
+
+// JSON, and back. Errors: InvalidArgument.
+std::string PrintBegun(const MigChanges::Begun& begun);
+StatusOr<MigChanges::Begun> ParseBegun(std::string_view text);
+
+struct MigLayoutsOptions {
+  std::vector<std::string> program;  // kgpu and the flags of its host; empty: nothing is changed
+  std::string configs_file;          // of mig-parted; used if it exists
+  std::string run_dir;
+  std::string node_name;
+};
+
+// Lives on the loop's thread.
+class MigLayouts {
+ public:
+  struct Sources {
+    std::function<void(std::function<void()> closed)> close;  // see MigChanges::Sources
+    std::function<void()> open;
+    std::function<void(std::function<void()> done)> read;
+    std::function<void(const std::string& gpu)> forget;
+    std::function<std::string(const std::string& gpu)> borrower;
+    std::function<pods::PodMapPtr()> pods;
+    std::function<void()> look_at_pods;
+    std::function<void(kube::Event)> notify;
+    std::function<void()> changed;
+  };
+  struct Input {
+    device::SnapshotPtr snapshot{};
+    const config::NodeConfig* config = nullptr;
+    // The node's labels; null: not known.
+    const std::map<std::string, std::string>* labels = nullptr;
+    bool stands_back = false;  // another plugin serves the GPUs
+  };
+
+  // `loop` must outlive it.
+  MigLayouts(EventLoop& loop, MigLayoutsOptions options, Sources sources);
+
+  // What is known now: call it after every change.
+  void SetInput(const Input& input);
+  void Mark(pools::Assignment& assignment) const { changes_.Mark(assignment); }
+  const std::vector<MigGoalReport>& reports() const { return changes_.reports(); }
+  // The value of kMigStateLabel. Nothing: the node should not have the label. Empty: it is not
+  // known yet.
+  std::optional<std::string> label_state() const;
+  // Why the label is not followed, for people; empty: it is, or there is none.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  void SetLabels(const std::map<std::string, std::string>& labels);
+  std::string FileMarks() const;
+  std::string Holders(const std::string& gpu) const;
+  void Report(const MigGoalReport& before, const MigGoalReport& now);
+  void Keep(const std::optional<MigChanges::Begun>& begun);
+
+  EventLoop& loop_;
+  const MigLayoutsOptions options_;
+  const Sources sources_;
+  ChildRun child_;
+  MigChanges changes_;
+  device::SnapshotPtr snapshot_;
+  std::string marks_;  // of the layouts that were last seen
+  std::string label_;  // as last seen
+  bool is_label_known_ = false;
+  bool is_label_new_ = false;
+  std::string problem_;
+};
+
+}  // namespace kgpu::agent

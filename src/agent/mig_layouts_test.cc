@@ -1,0 +1,152 @@
+#include "src/agent/mig_layouts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/agent/mig_label.h"
+#include "src/node/pools/test_node.h"
+#include "testing/fake_loop.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::agent {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(MigBegunTest, IsReadBack) {
+  const MigChanges::Begun begun{.gpu = pools::TestGpuName(1),
+                                .flags = {"--select=half", "--config=/etc/kgpu/mig.yaml"}};
+  const auto again = ParseBegun(PrintBegun(begun));
+  ASSERT_OK(again);
+  EXPECT_EQ(*again, begun);
+}
+
+TEST(MigBegunTest, NothingElseBecomesAnArgument) {
+  for (const char* text :
+       {"", "{}", "[]", R"({"gpu":"GPU-1","flags":[]})",
+        R"({"gpu":"GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b0000","flags":["--evict"]})"}) {
+    EXPECT_THAT(ParseBegun(text), StatusIs(StatusCode::kInvalidArgument)) << text;
+  }
+}
+
+TEST(MigLabelTest, WhatIsNotKnownStays) {
+  node::SeenNode seen;
+  seen.labels.values[kMigStateLabel] = "success";
+  std::optional<labels::NodeClaims> claims = labels::NodeClaims();
+  AddMigState("", &seen, claims);
+  EXPECT_THAT(claims->labels, IsEmpty()) << "it is another's";
+  seen.labels.ours.insert(kMigStateLabel);
+  AddMigState("", &seen, claims);
+  EXPECT_EQ(claims->labels[kMigStateLabel], "success");
+  AddMigState("failed", &seen, claims);
+  EXPECT_EQ(claims->labels[kMigStateLabel], "failed");
+  AddMigState(std::nullopt, &seen, claims);
+  EXPECT_THAT(claims->labels, IsEmpty());
+}
+
+// The program is a script of the test.
+class MigLayoutsTest : public ::testing::Test {
+ protected:
+  MigLayoutsTest() {
+    snapshot_ = std::make_shared<const device::Snapshot>(pools::TestNode(1));
+    dir_.WriteFile("kgpu", "#!/bin/sh\necho \"$@\" >> " + dir_.At("calls") +
+                               "\necho '{\"feasible\":true,\"reason\":\"\",\"changes\":[],"
+                               "\"waitingGpus\":[]}'\n");
+    EXPECT_EQ(chmod(dir_.At("kgpu").c_str(), 0755), 0);
+    layouts_ = std::make_unique<MigLayouts>(
+        loop_,
+        MigLayoutsOptions{.program = {dir_.At("kgpu"), "--host-root=/host"},
+                          .configs_file = dir_.At("mig.yaml"),
+                          .run_dir = dir_.path(),
+                          .node_name = "n1"},
+        MigLayouts::Sources{.close = [](auto closed) { closed(); },
+                            .open = [] {},
+                            .read = [](auto done) { done(); },
+                            .forget = [](const std::string&) {},
+                            .borrower = [](const std::string&) { return std::string(); },
+                            .pods = [] { return std::make_shared<const pods::PodMap>(); },
+                            .look_at_pods = [] {},
+                            .notify = [this](kube::Event event) { events_.push_back(event); },
+                            .changed = [] {}});
+  }
+  void SetLabels(std::map<std::string, std::string> labels) {
+    labels_ = std::move(labels);
+    layouts_->SetInput({.snapshot = snapshot_, .config = &config_, .labels = &labels_});
+  }
+  bool WaitForState(const std::string& state) {
+    while (layouts_->label_state() != state && loop_.WaitForDescriptor(seconds(30))) {
+    }
+    return layouts_->label_state() == state;
+  }
+
+  FakeLoop loop_;
+  TempDir dir_;
+  config::NodeConfig config_ = config::DefaultNodeConfig();
+  device::SnapshotPtr snapshot_;
+  std::map<std::string, std::string> labels_;
+  std::vector<kube::Event> events_;
+  std::unique_ptr<MigLayouts> layouts_;
+};
+
+TEST_F(MigLayoutsTest, RunsTheProgramForTheLabel) {
+  EXPECT_EQ(layouts_->label_state(), "") << "nothing is known yet";
+  SetLabels({});
+  EXPECT_EQ(layouts_->label_state(), std::nullopt);
+  SetLabels({{kMigConfigLabel, "half"}});
+  EXPECT_EQ(layouts_->label_state(), "pending")
+      << "at once: who waits for it must not see an old state";
+  ASSERT_TRUE(WaitForState("success"));
+  EXPECT_EQ(dir_.ReadFile("calls"),
+            fmt::format("mig apply --dry-run --idle-only --output=json --gpu={} --select=half "
+                        "--host-root=/host\n",
+                        pools::TestGpuName(0)));
+  ASSERT_THAT(events_, SizeIs(2));
+  EXPECT_EQ(events_[0].reason, "MIGConfigPending");
+  EXPECT_EQ(events_[1].reason, "MIGConfigApplied");
+  EXPECT_EQ(events_[1].regarding.name, "n1");
+  SetLabels({});
+  EXPECT_EQ(layouts_->label_state(), std::nullopt);
+}
+
+TEST_F(MigLayoutsTest, ARestartChangesNoLabelAndTellsNothing) {
+  SetLabels({{kMigConfigLabel, "half"}});
+  EXPECT_EQ(layouts_->label_state(), "");
+  ASSERT_TRUE(WaitForState("success"));
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(MigLayoutsTest, AnAdminsFileHasTheNames) {
+  dir_.WriteFile("mig.yaml", "version: v1\n");
+  SetLabels({{kMigConfigLabel, "half"}});
+  ASSERT_TRUE(WaitForState("success"));
+  EXPECT_THAT(dir_.ReadFile("calls"), HasSubstr("--config=" + dir_.At("mig.yaml")));
+}
+
+TEST_F(MigLayoutsTest, NvidiasMigManagerIsLeftAlone) {
+  SetLabels({{kMigConfigLabel, "half"}, {kMigManagerLabel, "true"}});
+  EXPECT_EQ(layouts_->label_state(), std::nullopt);
+  EXPECT_THAT(layouts_->problem(), HasSubstr("left to NVIDIA's MIG manager"));
+  EXPECT_THAT(layouts_->reports(), IsEmpty());
+}
+
+TEST_F(MigLayoutsTest, WhatAnotherPluginServesIsLeftAlone) {
+  labels_ = {{kMigConfigLabel, "half"}};
+  layouts_->SetInput(
+      {.snapshot = snapshot_, .config = &config_, .labels = &labels_, .stands_back = true});
+  EXPECT_THAT(layouts_->reports(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace kgpu::agent

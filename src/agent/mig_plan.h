@@ -1,0 +1,33 @@
+// What `kgpu mig apply --dry-run --idle-only --output json` says.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/platform/base/status.h"
+
+namespace kgpu::agent {
+
+struct MigPlan {
+  struct Change {
+    std::string gpu{};          // UUID
+    bool changes_mode = false;  // MIG is turned on or off, which may reset the GPU
+    bool operator==(const Change&) const = default;
+  };
+  struct Waiting {
+    std::string gpu{};
+    std::string reason{};
+    bool operator==(const Waiting&) const = default;
+  };
+  bool is_feasible = false;
+  std::string reason{};  // why not
+  std::vector<Change> changes{};
+  std::vector<Waiting> waiting{};
+  bool operator==(const MigPlan&) const = default;
+};
+
+// Errors: InvalidArgument naming the field.
+StatusOr<MigPlan> ParseMigPlan(std::string_view text);
+
+}  // namespace kgpu::agent

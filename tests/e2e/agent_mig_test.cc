@@ -1,0 +1,144 @@
+// The label nvidia.com/mig.config: what an agent does about it, and says on the node.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <string>
+#include <vector>
+
+#include "testing/status_matchers.h"
+#include "tests/e2e/cluster_fixture.h"
+#include "tests/e2e/program.h"
+
+namespace kgpu::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kState = "nvidia.com/mig.config.state";
+constexpr const char* kConfigs =
+    "version: v1\n"
+    "mig-configs:\n"
+    "  whole:\n"
+    "  - devices: [0, 1]\n"
+    "    mig-enabled: true\n"
+    "    mig-devices: {\"7g.80gb\": 1}\n"
+    "  halves:\n"
+    "  - devices: [0, 1]\n"
+    "    mig-enabled: true\n"
+    "    mig-devices: {\"3g.40gb\": 2}\n";
+
+class AgentMigTest : public ClusterFixture {
+ protected:
+  std::string Profile() const override { return "8xH100-SXM5-80GB"; }
+  std::vector<std::string> AgentFlags() const override { return {"--mig-config", At("mig.yaml")}; }
+  void SetUp() override {
+    ClusterFixture::SetUp();
+    if (host_) {
+      host_->dir().WriteFile("mig.yaml", kConfigs);
+    }
+  }
+  // "" removes the label.
+  void SetLabel(const std::string& value, const std::string& key = "nvidia.com/mig.config") const {
+    Merge("/api/v1/nodes/n1", fmt::format(R"({{"metadata":{{"labels":{{"{}":{}}}}}}})", key,
+                                          value.empty() ? "null" : fmt::format("\"{}\"", value)));
+  }
+  bool WaitForState(const std::string& state) const {
+    return WaitForNode([&] { return Label(kState) == state; });
+  }
+  std::string Layouts() const { return host_->Kgpu({"mig", "list", "--gpu", "0,1"}).out; }
+  int Assert(const std::string& layout) const {
+    return host_->Kgpu({"mig", "assert", "--gpu", "0,1", "--layout", layout}).code;
+  }
+  std::string Events() const {
+    return Ask("GET", "/apis/events.k8s.io/v1/namespaces/default/events", "");
+  }
+  std::string Status() const { return RunProgram({"kgpu", "status", "--run-dir", At("run")}).out; }
+};
+
+TEST_F(AgentMigTest, TheLabelIsFollowedAndAnswered) {
+  StartAgent("migStrategy: mixed\n");
+  ASSERT_TRUE(WaitForNode([&] { return Label("nvidia.com/gpu.count") == "8"; }));
+  EXPECT_EQ(Label(kState), "") << "nobody asked";
+  SetLabel("halves");
+  ASSERT_TRUE(WaitForState("success")) << Status();
+  EXPECT_EQ(Assert("2x3g.40gb"), 0) << Layouts();
+  EXPECT_TRUE(WaitForNode([&] { return Label("nvidia.com/mig-3g.40gb.count") == "4"; }));
+  EXPECT_THAT(Status(), HasSubstr("MIG       nvidia.com/mig.config=halves: success\n"));
+  // The admin's label is never ours.
+  EXPECT_EQ(Label("nvidia.com/mig.config"), "halves");
+  SetLabel("");
+  ASSERT_TRUE(WaitForState(""));
+  EXPECT_EQ(Assert("2x3g.40gb"), 0) << "the layout stays";
+  EXPECT_THAT(Status(), Not(HasSubstr("MIG ")));
+}
+
+TEST_F(AgentMigTest, AnUnknownNameFails) {
+  StartAgent();
+  SetLabel("halfs");
+  ASSERT_TRUE(WaitForState("failed")) << Status();
+  EXPECT_THAT(Status(), HasSubstr("no MIG configuration \"halfs\": there are whole, halves"));
+  EXPECT_TRUE(WaitForNode([&] { return Events().find("MIGConfigFailed") != std::string::npos; }));
+  SetLabel("halves");
+  ASSERT_TRUE(WaitForState("success")) << Status();
+}
+
+TEST_F(AgentMigTest, TheLastOfQuickChangesCounts) {
+  StartAgent();
+  SetLabel("halves");
+  SetLabel("whole");
+  SetLabel("halves");
+  SetLabel("whole");
+  ASSERT_TRUE(WaitForNode([&] {
+    return Label(kState) == "success" &&
+           Status().find("mig.config=whole: success") != std::string::npos;
+  })) << Status();
+  EXPECT_EQ(Assert("7g.80gb"), 0) << Layouts();
+}
+
+TEST_F(AgentMigTest, ARestartedAgentWritesNothing) {
+  SetLabel("halves");
+  StartAgent();
+  ASSERT_TRUE(WaitForState("success")) << Status();
+  ASSERT_TRUE(WaitForNode(
+      [&] { return NodeStatus().out.find("the node is up to date") != std::string::npos; }));
+  agent_->Stop();
+  const std::string writes = Writes();
+  EXPECT_EQ(Label(kState), "success");
+  StartAgent();
+  ASSERT_TRUE(WaitForNode([&] {
+    return NodeStatus().out.find("the node is up to date") != std::string::npos &&
+           Status().find("mig.config=halves: success") != std::string::npos;
+  })) << Status();
+  EXPECT_EQ(Writes(), writes);
+}
+
+TEST_F(AgentMigTest, AGpuInUseWaitsAndSaysSo) {
+  host_->Inject("process", {"1", "--pid", "4711", "--memory", "1Gi"});
+  StartAgent();
+  SetLabel("halves");
+  ASSERT_TRUE(WaitForNode([&] { return Status().find("process 4711") != std::string::npos; }));
+  ASSERT_TRUE(WaitForState("pending")) << Status();
+  ASSERT_TRUE(WaitForNode([&] {
+    return host_->Kgpu({"mig", "assert", "--gpu", "0", "--layout", "2x3g.40gb"}).code == 0;
+  })) << Layouts();
+  EXPECT_TRUE(WaitForNode([&] { return Events().find("4711") != std::string::npos; }));
+  host_->Inject("process", {"1", "--pid", "4711", "--end"});
+  ASSERT_TRUE(WaitForState("success")) << Status();
+  EXPECT_EQ(Assert("2x3g.40gb"), 0) << Layouts();
+}
+
+TEST_F(AgentMigTest, NvidiasMigManagerIsLeftAlone) {
+  SetLabel("true", "nvidia.com/gpu.deploy.mig-manager");
+  SetLabel("halves");
+  StartAgent();
+  ASSERT_TRUE(WaitForNode([&] {
+    return Status().find("left to NVIDIA's MIG manager") != std::string::npos;
+  })) << Status();
+  EXPECT_EQ(Label(kState), "");
+  EXPECT_NE(Assert("2x3g.40gb"), 0);
+}
+
+}  // namespace
+}  // namespace kgpu::e2e

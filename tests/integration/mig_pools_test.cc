@@ -1,0 +1,132 @@
+// Pools with share.by: mig: the agent partitions GPUs that nobody uses, whatever ends in between.
+#include <boost/json/serialize.hpp>
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "tests/integration/agent_fixture.h"
+#include "tests/integration/wait_for_file.h"
+
+namespace kgpu::integration {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kHalf = "nvidia.com/mig-3g.40gb";
+constexpr const char* kWhole = "nvidia.com/mig-7g.80gb";
+constexpr const char* kTwoGpus = "pools:\n- devices: {index: [0, 1]}\n  share: {by: mig, layout: ";
+// On Ampere, MIG is turned on by a reset, for which nobody may have the GPU open: not the agent
+// either.
+constexpr const char* kAmpere = "8xA100-SXM4-80GB";
+constexpr const char* kHopper = "8xH100-SXM5-80GB";
+
+class MigPools : public AgentFixture {
+ protected:
+  void Write(const std::string& pools) const {
+    node_->host().dir().WriteFile("config.yaml",
+                                  fmt::format("apiVersion: kgpu.dev/v1\nkind: NodeConfig\nplugin: "
+                                              "{{registration: kubelet-socket}}\n{}",
+                                              pools));
+  }
+  static std::string TwoGpus(const std::string& layout) {
+    return std::string(kTwoGpus) + layout + "}\n- devices: all\n";
+  }
+  bool WaitForText(const std::string& text,
+                   std::chrono::milliseconds limit = std::chrono::seconds(20)) const {
+    return node_->WaitForStatus(
+        [&](const boost::json::value& status) {
+          return boost::json::serialize(status).find(text) != std::string::npos;
+        },
+        limit);
+  }
+  std::string Layouts() const { return node_->host().Kgpu({"mig", "list"}).out; }
+  // The agent's note about the change that runs.
+  std::string begun() const { return node_->run_dir() + "/mig-change.json"; }
+  bool WaitForChange() const {
+    return WaitInFolder(
+        node_->run_dir(), [&] { return std::filesystem::exists(begun()); },
+        std::chrono::seconds(20));
+  }
+};
+
+TEST_P(MigPools, GpusGetTheirLayoutByAReset) {
+  ASSERT_NO_FATAL_FAILURE(
+      MakeNode({.profile = kAmpere, .more_config = TwoGpus("[3g.40gb, 3g.40gb]")}));
+  node_->StartAgent();
+  ASSERT_TRUE(WaitForGpus(4, 4, kHalf)) << Layouts();
+  EXPECT_TRUE(WaitForGpus(6, 6));
+  EXPECT_TRUE(WaitForText(R"("state":"success")"));
+  EXPECT_FALSE(std::filesystem::exists(begun()));
+  ASSERT_NO_FATAL_FAILURE(RunPod(kubelet::SimplePod("one", kHalf, 1)));
+}
+
+TEST_P(MigPools, ABusyGpuWaitsAndTheOthersChange) {
+  ASSERT_NO_FATAL_FAILURE(StartNode(8, {.profile = kHopper}));
+  ASSERT_NO_FATAL_FAILURE(RunPod("old", 1));
+  Write("pools:\n- devices: all\n  share: {by: mig, layout: [7g.80gb]}\n");
+  ASSERT_TRUE(WaitForGpus(7, 7, kWhole)) << Layouts();
+  EXPECT_TRUE(WaitForText("/old"));
+  EXPECT_TRUE(WaitForText(R"("state":"pending")"));
+  EXPECT_EQ(kubelet_->FindPod("old")->status.phase, PodPhase::kRunning);
+  ASSERT_OK(kubelet_->RemovePod("old"));
+  EXPECT_TRUE(WaitForGpus(8, 8, kWhole)) << Layouts();
+}
+
+// Instances in use stay where they are; the rest changes around them.
+TEST_P(MigPools, AnInstanceInUseStaysIfItIsInTheNewLayout) {
+  ASSERT_NO_FATAL_FAILURE(
+      MakeNode({.profile = kHopper, .more_config = TwoGpus("[3g.40gb, 3g.40gb]")}));
+  node_->StartAgent();
+  ASSERT_TRUE(WaitForGpus(4, 4, kHalf));
+  ASSERT_NO_FATAL_FAILURE(RunPod(kubelet::SimplePod("one", kHalf, 1)));
+  Write(TwoGpus("[3g.40gb, 2g.20gb]"));
+  EXPECT_TRUE(WaitForGpus(2, 2, "nvidia.com/mig-2g.20gb")) << Layouts();
+  EXPECT_EQ(kubelet_->FindPod("one")->status.phase, PodPhase::kRunning);
+  EXPECT_TRUE(WaitForGpus(2, 2, kHalf)) << Layouts();
+}
+
+TEST_P(MigPools, AKilledAgentGoesOn) {
+  ASSERT_NO_FATAL_FAILURE(MakeNode({.profile = kAmpere, .more_config = TwoGpus("[7g.80gb]")}));
+  for (int i = 0; i < 2; ++i) {
+    node_->StartAgent();
+    ASSERT_TRUE(WaitForChange());
+    node_->EndAgent(SIGKILL);
+  }
+  node_->StartAgent();
+  ASSERT_TRUE(WaitForGpus(2, 2, kWhole)) << Layouts();
+  EXPECT_TRUE(WaitForText(R"("state":"success")"));
+  EXPECT_FALSE(std::filesystem::exists(begun()));
+}
+
+// The configuration that a killed agent followed is gone: what it began is finished all the same.
+TEST_P(MigPools, WhatAKilledAgentBeganIsFinishedWithoutItsConfiguration) {
+  ASSERT_NO_FATAL_FAILURE(MakeNode({.profile = kAmpere, .more_config = TwoGpus("[7g.80gb]")}));
+  node_->StartAgent();
+  ASSERT_TRUE(WaitForChange());
+  node_->EndAgent(SIGKILL);
+  Write("migStrategy: mixed\n");
+  node_->StartAgent();
+  ASSERT_TRUE(WaitForGpus(1, 1, kWhole)) << Layouts();
+  EXPECT_TRUE(WaitForGpus(7, 7)) << Layouts();
+}
+
+// The program that changes gives up after 20 s; the agent answers all the time.
+TEST_P(MigPools, AGpuWhoseDriverHangsFailsAndTheOthersChange) {
+  ASSERT_NO_FATAL_FAILURE(MakeNode({.profile = kHopper, .more_config = TwoGpus("[7g.80gb]")}));
+  node_->host().Inject("hang", {"0", "--call", "nvmlDeviceCreateGpuInstance"});
+  node_->StartAgent();
+  ASSERT_TRUE(WaitForGpus(6, 6));
+  EXPECT_TRUE(WaitForText(R"("state":"pending")"));
+  EXPECT_TRUE(kubelet_->WaitForResource(kWhole, {.capacity = 1, .allocatable = 1},
+                                        std::chrono::seconds(60)))
+      << Layouts();
+  EXPECT_TRUE(WaitForText("the former layouts are back", std::chrono::seconds(60))) << Layouts();
+  node_->host().Inject("heal", {"all"});
+  Write(TwoGpus("[3g.40gb, 3g.40gb]"));
+  EXPECT_TRUE(WaitForGpus(4, 4, kHalf)) << Layouts();
+}
+
+INSTANTIATE_TEST_SUITE_P(Socket, MigPools, ::testing::Values(Registration::kKubeletSocket));
+
+}  // namespace
+}  // namespace kgpu::integration
