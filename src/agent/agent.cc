@@ -269,6 +269,7 @@ void AgentImpl::OnCluster() {
   KGPU_LOG(kWarning, stands_back_ ? "GPUs left to another device plugin" : "GPUs taken over",
            {"fix", stands_back_ ? "to take over: kgpu node adopt --from plugin" : "none"});
   MakePlugin();
+  mps_.SetStandsBack(stands_back_);
   Show();
   UpdateMig();
 }

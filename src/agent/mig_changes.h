@@ -20,9 +20,6 @@
 
 namespace kgpu::agent {
 
-// Why the slots of a withdrawn GPU are unhealthy.
-inline constexpr char kMigChangeReason[] = "MigChange";
-
 enum class MigState : uint8_t {
   kUnknown,  // not planned yet
   kPending,  // GPUs change, or wait for their users

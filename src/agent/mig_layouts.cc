@@ -53,7 +53,7 @@ std::vector<std::string> WithdrawnIn(const pools::Assignment& assignment) {
   for (const auto* resources : {&assignment.resources, &assignment.local}) {
     for (const pools::Resource& resource : *resources) {
       for (const pools::Slot& slot : resource.slots) {
-        if (!slot.health.is_healthy && slot.health.reason == kMigChangeReason) {
+        if (!slot.health.is_healthy && slot.health.reason == pools::kMigChangeReason) {
           gpus.insert(slot.gpu.str());
         }
       }

@@ -119,7 +119,9 @@ void MigChanges::Mark(pools::Assignment& assignment) const {
     for (pools::Resource& resource : *resources) {
       for (pools::Slot& slot : resource.slots) {
         if (const auto mark = marks_.find(slot.gpu.str()); mark != marks_.end()) {
-          slot.health = {.is_healthy = false, .reason = kMigChangeReason, .message = mark->second};
+          slot.health = {.is_healthy = false,
+                         .reason = std::string(pools::kMigChangeReason),
+                         .message = mark->second};
         }
       }
     }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <set>
@@ -9,8 +10,10 @@
 #include <utility>
 
 #include "src/agent/lend_rules.h"
+#include "src/node/mps/daemon_files.h"
 #include "src/node/mps/find_program.h"
 #include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::agent {
 namespace {
@@ -54,6 +57,30 @@ kube::Event EventAbout(std::string_view device, mps::DaemonEvent event,
           .subject = std::string(device)};
 }
 
+// What containers get as their /dev/shm. In the host's, any user can have made it before us.
+Status PrepareSharedMemory(const MpsSharingOptions& options) {
+  if (!options.shared_memory_problem.empty()) {
+    return FailedPrecondition("{}", options.shared_memory_problem);
+  }
+  if (!options.owns_shared_memory) {
+    return OkStatus();
+  }
+  constexpr mode_t kForAll = 01777;
+  const std::string shared(mps::kSharedMemory);
+  struct stat info = {};
+  if (stat(shared.c_str(), &info) != 0) {
+    return ErrnoStatus(errno, fmt::format("look at {}", shared));
+  }
+  if (info.st_uid != geteuid()) {
+    return FailedPrecondition("{} on the host is of user {}: remove it, and start the agent again",
+                              options.paths.shared_memory, info.st_uid);
+  }
+  if (chmod(shared.c_str(), kForAll) != 0) {
+    return ErrnoStatus(errno, fmt::format("set the mode of {}", shared));
+  }
+  return options.has_selinux ? mps::LabelForContainers(shared) : OkStatus();
+}
+
 }  // namespace
 
 std::vector<kube::Event> MpsEvents(std::string_view device, mps::DaemonEvent event,
@@ -81,14 +108,18 @@ MpsSharing::MpsSharing(EventLoop& loop, const host::DriverRoot& root, MpsSharing
                        Sources sources)
     : options_(std::move(options)),
       sources_(std::move(sources)),
+      obstacle_(PrepareSharedMemory(options_)),
       daemons_(loop,
                {.folder = options_.folder,
                 .cgroup = options_.cgroup,
                 .has_selinux = options_.has_selinux,
-                .find_program =
-                    [this, &root] {
-                      return mps::FindControlProgram(root.driver, options_.folder + "/lib");
-                    }},
+                .shared_memory = options_.owns_shared_memory && obstacle_.ok()
+                                     ? std::string(mps::kSharedMemory)
+                                     : std::string(),
+                .find_program = [this, &root]() -> StatusOr<mps::Program> {
+                  RETURN_IF_ERROR(obstacle_);
+                  return mps::FindControlProgram(root.driver, options_.folder + "/lib");
+                }},
                {.obstacle =
                     [this](const std::string& device, SteadyTime since) {
                       const pods::PodMapPtr pods = sources_.pods();
@@ -99,12 +130,6 @@ MpsSharing::MpsSharing(EventLoop& loop, const host::DriverRoot& root, MpsSharing
                 .changed = sources_.again,
                 .happened = [this](const std::string& device,
                                    mps::DaemonEvent event) { OnHappened(device, event); }}) {
-  constexpr mode_t kForAll = 01777;
-  const std::string shared(mps::kSharedMemory);
-  if (options_.owns_shared_memory && chmod(shared.c_str(), kForAll) != 0) {
-    KGPU_LOG(kError, "MPS only for programs of root", {"folder", shared},
-             {"problem", Message(ErrnoStatus(errno, "chmod"))});
-  }
 }
 
 void MpsSharing::Apply(pools::Assignment& fresh, const pools::Assignment& held,
@@ -114,9 +139,15 @@ void MpsSharing::Apply(pools::Assignment& fresh, const pools::Assignment& held,
     const bool serves_all_users = mps::ServesAllUsers(driver.version);
     auto wanted = mps::SettingsOf(held, serves_all_users);
     wanted.merge(mps::SettingsOf(fresh, serves_all_users));
-    daemons_.Set(wanted);
+    wanted_ = std::move(wanted);
+    daemons_.Set(stands_back_ ? std::map<std::string, mps::Settings>() : wanted_);
   }
   daemons_.UpdateHealth(fresh);
+}
+
+void MpsSharing::SetStandsBack(bool stands_back) {
+  stands_back_ = stands_back;
+  daemons_.Set(stands_back_ ? std::map<std::string, mps::Settings>() : wanted_);
 }
 
 void MpsSharing::OnHappened(const std::string& device, mps::DaemonEvent event) {

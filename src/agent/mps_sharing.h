@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,9 +23,12 @@ struct MpsSharingOptions {
   std::string folder;  // of the daemons, by this process's path
   mps::Paths paths{};  // as container engines call them
   bool has_selinux = false;
-  bool owns_shared_memory = false;  // the agent's /dev/shm is for MPS alone
-  std::string cgroup{};             // for the daemons, by this process's path; empty: the agent's
-  std::string node_name{};          // empty: no events about the node
+  // The agent's /dev/shm is for MPS alone.
+  bool owns_shared_memory = false;
+  // Why there is none that daemons and programs could share, for people; empty: there is.
+  std::string shared_memory_problem{};
+  std::string cgroup{};     // for the daemons, by this process's path; empty: the agent's
+  std::string node_name{};  // empty: no events about the node
 };
 
 // One for the node, unless its name is empty, and one for each pod that has a slot of the device.
@@ -49,6 +53,9 @@ class MpsSharing {
   // Starts and ends daemons, and marks slots whose daemon does not work. `held` are slots of
   // devices that change once nobody uses them: their daemons stay.
   void Apply(pools::Assignment& fresh, const pools::Assignment& held, const device::Driver& driver);
+  // While another device plugin serves the GPUs, they are not ours to share: daemons end once
+  // nobody uses them.
+  void SetStandsBack(bool stands_back);
   void UpdateHealth(pools::Assignment& assignment) const { daemons_.UpdateHealth(assignment); }
   const mps::Paths& paths() const { return options_.paths; }
   // For people, by device.
@@ -59,6 +66,9 @@ class MpsSharing {
 
   const MpsSharingOptions options_;
   const Sources sources_;
+  const Status obstacle_;  // to starting daemons
+  bool stands_back_ = false;
+  std::map<std::string, mps::Settings> wanted_;  // by device
   mps::Daemons daemons_;
 };
 

@@ -3,6 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
+
+#include "testing/fake_loop.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
 namespace kgpu::agent {
 namespace {
 
@@ -47,6 +54,52 @@ TEST(MpsEventsTest, AFaultHasNoCulpritThatTheDriverNames) {
   EXPECT_EQ(events[0].reason, "MPSFault");
   EXPECT_THAT(events[0].note, HasSubstr("the driver does not say which"));
   EXPECT_THAT(MpsEvents("GPU-z", mps::DaemonEvent::kHung, TwoPods(), ""), IsEmpty());
+}
+
+class MpsSharingTest : public ::testing::Test {
+ protected:
+  void Make(const MpsSharingOptions& options) {
+    auto root = host::OpenDriverRoot(dir_.path(), "", "");
+    ASSERT_OK(root);
+    root_ = std::make_unique<host::DriverRoot>(*std::move(root));
+    mps_ = std::make_unique<MpsSharing>(
+        loop_, *root_, options,
+        MpsSharing::Sources{.pods = [] { return std::make_shared<const pods::PodMap>(); },
+                            .pod_list = [] { return pods::ListState{.has_no_kubelet = true}; },
+                            .look_at_pods = [] {},
+                            .notify = [](const kube::Event&) {},
+                            .again = [] {}});
+    pools::Assignment fresh;
+    pools::Slot& slot = fresh.resources.emplace_back().slots.emplace_back();
+    slot.device_uuid = "GPU-a";
+    slot.threads = 50;
+    device::Driver driver;
+    driver.state = device::DriverState::kReady;
+    mps_->Apply(fresh, {}, driver);
+    loop_.Advance(std::chrono::milliseconds(1));
+  }
+
+  TempDir dir_;
+  FakeLoop loop_;
+  std::unique_ptr<host::DriverRoot> root_;
+  std::unique_ptr<MpsSharing> mps_;
+};
+
+TEST_F(MpsSharingTest, RunsNoDaemonsBesideAnotherPlugin) {
+  Make({.folder = dir_.At("mps")});
+  EXPECT_THAT(mps_->problems(), SizeIs(1)) << "this host has no MPS";
+  mps_->SetStandsBack(true);
+  EXPECT_THAT(mps_->problems(), IsEmpty());
+  loop_.Advance(std::chrono::seconds(5));
+  EXPECT_EQ(loop_.timers(), 0U) << "nothing is tried";
+  mps_->SetStandsBack(false);
+  loop_.Advance(std::chrono::milliseconds(1));
+  EXPECT_THAT(mps_->problems(), SizeIs(1));
+}
+
+TEST_F(MpsSharingTest, WithoutMemoryToShareThereIsNoDaemon) {
+  Make({.folder = dir_.At("mps"), .shared_memory_problem = "no /dev/shm of its own"});
+  EXPECT_THAT(mps_->problems(), ::testing::ElementsAre(HasSubstr("no /dev/shm of its own")));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "src/node/object/host_facts.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
@@ -56,16 +57,9 @@ MemoryKey KeyOf(const AgentOptions& options, const ConfigPtr& config) {
 
 namespace {
 
-// In the folder of MPS: what the manifest mounts over the agent's /dev/shm, so that neither the
+// Of the host: what our manifests and unit mount over the agent's /dev/shm, so that neither the
 // daemons nor their programs share the host's.
-constexpr char kMpsSharedMemory[] = "shm";
-
-bool IsSameFolder(const std::string& a, const std::string& b) {
-  struct stat first = {};
-  struct stat second = {};
-  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
+constexpr std::string_view kMpsSharedMemory = "/dev/shm/kgpu-mps";
 
 // Whether the root is that of a running host, not of a folder with a simulated one.
 bool IsProcfs(const sys::Root& host) {
@@ -245,6 +239,18 @@ share::SliceFilesOptions LentFilesOptionsOf(const AgentOptions& options,
   return files;
 }
 
+bool OwnsSharedMemory(std::string_view mountinfo) {
+  bool owns = false;
+  for (const std::string_view line : Split(mountinfo, '\n')) {
+    constexpr size_t kRoot = 3;  // within its file system; the mount point follows
+    const auto fields = Split(line, ' ');
+    if (fields.size() > kRoot + 1 && fields[kRoot + 1] == mps::kSharedMemory) {
+      owns = fields[kRoot].ends_with(kMpsSharedMemory.substr(kMpsSharedMemory.rfind('/')));
+    }
+  }
+  return owns;
+}
+
 MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root) {
   const std::string folder = fmt::format("{}/{}", options.run_dir, kMpsFolder);
   const StatusOr<sys::Root> own = sys::Root::Open("/");
@@ -254,13 +260,20 @@ MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::D
                         .has_selinux = root.host.Stat("/sys/fs/selinux/enforce").ok(),
                         .cgroup = {},
                         .node_name = options.node_name};
-  const std::string shared = fmt::format("{}/{}", folder, kMpsSharedMemory);
-  if (IsSameFolder(shared, std::string(mps::kSharedMemory))) {
+  const StatusOr<std::string> mounts =
+      own.ok() ? own->ReadFile("/proc/self/mountinfo") : StatusOr<std::string>(own.status());
+  if (mounts.ok() && OwnsSharedMemory(*mounts)) {
     mps.owns_shared_memory = true;
-    mps.paths.shared_memory = fmt::format("{}/{}", engine_folder, kMpsSharedMemory);
+    mps.paths.shared_memory = kMpsSharedMemory;
+  } else if (root.host.Stat("dev/shm").ok()) {
+    mps.shared_memory_problem = fmt::format(
+        "the agent's {0} is not the host's {1}, and containers must not get the host's {0}: start "
+        "the agent by the manifests or the systemd unit of this version, which mount it",
+        mps::kSharedMemory, kMpsSharedMemory);
   }
-  if (root.host.path() != "/" && IsProcfs(root.host)) {
-    // When a pod of the agent ends, so does all in its cgroup.
+  if (IsProcfs(root.host)) {
+    // When a pod of the agent ends, so does all in its cgroup; and servers need more memory than
+    // agents are limited to.
     mps.cgroup = "/sys/fs/cgroup/kgpu-mps";
   }
   return mps;

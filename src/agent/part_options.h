@@ -55,6 +55,9 @@ share::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
 // The same for lent ones, which have a folder of their own.
 share::SliceFilesOptions LentFilesOptionsOf(const AgentOptions& options,
                                             const host::DriverRoot& root);
+// Whether our /dev/shm is the folder in the host's that is for MPS alone: by the last mount there.
+// Source: proc(5), /proc/[pid]/mountinfo.
+bool OwnsSharedMemory(std::string_view mountinfo);
 // The daemons of MPS are in the run folder, which is in memory: neither they nor their sockets
 // outlive a reboot.
 MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root);

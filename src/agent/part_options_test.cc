@@ -107,6 +107,30 @@ TEST(MpsSharingOptionsTest, DaemonsAreInTheRunFolderByTheEnginesPath) {
   EXPECT_EQ(mps.paths.shared_memory, "/dev/shm") << "the daemons' own";
   EXPECT_FALSE(mps.owns_shared_memory);
   EXPECT_EQ(mps.cgroup, "") << "this is a folder, no container's view of its host";
+  EXPECT_EQ(mps.shared_memory_problem, "");
+}
+
+TEST(MpsSharingOptionsTest, TheHostsSharedMemoryIsNotForContainers) {
+  TempDir dir;
+  dir.MakeDir("dev/shm");
+  const auto root = host::OpenDriverRoot(dir.path(), "", "");
+  ASSERT_OK(root);
+  EXPECT_THAT(MpsSharingOptionsOf(AgentOptions(), *root).shared_memory_problem,
+              ::testing::HasSubstr("/dev/shm/kgpu-mps"));
+  const std::string host = "30 23 0:26 / /dev/shm rw,nosuid,nodev shared:4 - tmpfs tmpfs rw\n";
+  const std::string ours =
+      "99 30 0:26 /kgpu-mps /dev/shm rw,nosuid,nodev shared:4 - tmpfs tmpfs rw\n";
+  EXPECT_FALSE(OwnsSharedMemory(host));
+  EXPECT_FALSE(OwnsSharedMemory(""));
+  EXPECT_TRUE(OwnsSharedMemory(host + ours));
+  EXPECT_FALSE(OwnsSharedMemory(ours + host)) << "what is mounted last counts";
+  EXPECT_FALSE(OwnsSharedMemory("99 30 0:26 /kgpu-mps /mnt rw - tmpfs tmpfs rw\n"));
+}
+
+TEST(MpsSharingOptionsTest, DaemonsAreInACgroupOfTheirOwnAsAServiceToo) {
+  const auto root = host::OpenDriverRoot("/", "", "");
+  ASSERT_OK(root);
+  EXPECT_EQ(MpsSharingOptionsOf(AgentOptions(), *root).cgroup, "/sys/fs/cgroup/kgpu-mps");
 }
 
 }  // namespace

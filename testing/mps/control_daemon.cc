@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -187,7 +188,7 @@ bool ControlDaemon::Receive(Connection& connection) {
 
 bool ControlDaemon::Handle(Connection& connection, const std::string& line) {
   if (line.starts_with("client ")) {
-    AddClient(connection, std::atoi(line.c_str() + 7));
+    AddClient(connection, static_cast<pid_t>(std::strtol(line.c_str() + 7, nullptr, 10)));
     return connection.client != 0;
   }
   if (line == "fault" && connection.client != 0) {
@@ -242,7 +243,7 @@ std::string ControlDaemon::Answer(const std::string& line) {
     return threads_ + "\n";
   }
   if (command == "set_default_active_thread_percentage" && words >> first) {
-    const int percent = std::atoi(first.c_str());
+    const int64_t percent = std::strtol(first.c_str(), nullptr, 10);
     if (percent < 1 || percent > 100) {
       return "Invalid percentage\n";
     }

@@ -208,6 +208,18 @@ TEST_P(MpsPools, APoolThatChangesKeepsDaemonsThatAreInUse) {
   EXPECT_TRUE(WaitForPid(busy, [](pid_t pid) { return pid == 0; }));
 }
 
+TEST_P(MpsPools, SeveralSlotsOfAContainerAreOfOneDevice) {
+  ASSERT_NO_FATAL_FAILURE(
+      StartMps("pools:\n- devices: {index: 0-1}\n  share: {by: mps, replicas: 4, multiple: allow}\n"
+               "- resource: nvidia.com/whole\n  devices: all\n"));
+  ASSERT_NO_FATAL_FAILURE(RunPod("two", 2));
+  for (const std::string& id : IdsOf("two")) {
+    EXPECT_TRUE(id.starts_with(DeviceOf("two"))) << id;
+  }
+  EXPECT_THAT(Container("two").options.envs,
+              Contains(Pair("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50")));
+}
+
 TEST_P(MpsPools, UnequalSharesAreResourcesOfTheirSizes) {
   ASSERT_NO_FATAL_FAILURE(MakeNode(
       {.more_config = "pools:\n- devices: {index: 0}\n  share: {by: mps, layout: [8Gi, 4Gi]}\n"

@@ -90,7 +90,8 @@ TEST(CarryTest, ThePolicyNamesTheDefault) {
 }
 
 TEST(CarryTest, WhatCannotBeExpressedIsRefusedByName) {
-  const Carried carried = Carry(WithMap({{"any", "version: v1\n"}, {"tegra", kTegraConfig}}, "any"));
+  const Carried carried =
+      Carry(WithMap({{"any", "version: v1\n"}, {"tegra", kTegraConfig}}, "any"));
   EXPECT_THAT(carried.named, ElementsAre(Key("any")));
   ASSERT_THAT(carried.refused, ElementsAre(Key("tegra")));
   EXPECT_THAT(carried.refused.at("tegra"), HasSubstr("tegra"));

@@ -144,6 +144,9 @@ TEST(ShareTest, SaysWhatIsWrong) {
       {"{by: mig, layout: [3g.40gb, 2g.10gb]}", "no model has all of these profiles"},
       {"{by: memory, layout: [3g.40gb]}", "3g.40gb is a MIG instance: set by: mig"},
       {"{by: memory, size: 1/4, threads: 20}", "threads is for by: mps: remove it"},
+      {"{by: mps, replicas: 4, compute: 25}", "compute: programs run at the same time with MPS"},
+      {"{by: mig, layout: [3g.40gb], compute: 25}", "by: mig takes layout alone"},
+      {"{by: mig, layout: [3g.40gb], threads: 25}", "threads is for by: mps: remove it"},
       {"{by: space}", "must be time, memory, mps or mig"},
   };
   for (const auto& c : cases) {

@@ -29,6 +29,27 @@ std::string ReadAvailable(int fd) {
   return text;
 }
 
+struct Dying {
+  sys::ChildProcess child;
+  WatchId watch = WatchId::kNone;
+};
+
+// A killed program ends a moment later, and stays as a zombie if nobody reaps it then.
+void ReapLater(EventLoop& loop, sys::ChildProcess child) {
+  if (child.pidfd() < 0 || child.TryReap()) {
+    return;
+  }
+  (void)child.Kill();
+  const auto dying = std::make_shared<Dying>(Dying{.child = std::move(child)});
+  const auto watch = loop.WatchReadable(dying->child.pidfd(), [&loop, dying] {
+    const std::shared_ptr<Dying> held = dying;  // Unwatch may destroy this task
+    if (held->child.TryReap()) {
+      loop.Unwatch(held->watch);
+    }
+  });
+  dying->watch = watch.value_or(WatchId::kNone);
+}
+
 }  // namespace
 
 ControlCall::ControlCall(EventLoop& loop, sys::ChildProcess child, UniqueFd output, Done done)
@@ -38,6 +59,7 @@ ControlCall::ControlCall(EventLoop& loop, sys::ChildProcess child, UniqueFd outp
 ControlCall::~ControlCall() {
   loop_.CancelTimer(timer_);
   loop_.Unwatch(watch_);
+  ReapLater(loop_, std::move(child_));
 }
 
 StatusOr<std::unique_ptr<ControlCall>> ControlCall::Start(EventLoop& loop,

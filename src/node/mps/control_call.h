@@ -26,7 +26,7 @@ struct ControlCallOptions {
 // What fits into a pipe, whether somebody reads or not.
 inline constexpr size_t kMostCommands = 4'096;
 
-// Lives on the loop's thread. Destroyed before its end, it kills the program.
+// Lives on the loop's thread. Destroyed before its end, it kills the program, which the loop reaps.
 class ControlCall {
  public:
   // What the program printed on both streams. Errors: Unavailable (it failed: says what it

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <filesystem>
 #include <optional>
 
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
 
 namespace kgpu::mps {
 namespace {
@@ -27,6 +30,7 @@ class ControlCallTest : public ::testing::Test {
     return call.ok() ? *std::move(call) : nullptr;
   }
 
+  TempDir dir_;
   FakeLoop loop_;
   std::optional<StatusOr<std::string>> result_;
 };
@@ -64,6 +68,23 @@ TEST_F(ControlCallTest, WhatTheProgramStartedIsNotWaitedFor) {
   ASSERT_TRUE(result_);
   ASSERT_OK(*result_);
   EXPECT_EQ(**result_, "done\n");
+}
+
+TEST_F(ControlCallTest, OneThatNobodyWaitsForIsKilledAndReaped) {
+  auto call = Start("echo $$ > " + dir_.At("pid") + "; exec sleep 1000");
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  std::string pid;
+  while (pid.empty() && std::chrono::steady_clock::now() < until) {
+    (void)loop_.WaitForDescriptor(std::chrono::milliseconds(5));
+    pid = std::filesystem::exists(dir_.At("pid")) ? dir_.ReadFile("pid") : "";
+  }
+  ASSERT_NE(pid, "");
+  call.reset();
+  EXPECT_FALSE(result_);
+  ASSERT_EQ(loop_.watches(), 1U) << "its end is waited for";
+  ASSERT_TRUE(loop_.WaitForDescriptor(kPatience));
+  EXPECT_EQ(loop_.watches(), 0U);
+  EXPECT_EQ(kill(std::stoi(pid), 0), -1) << "no zombie";
 }
 
 TEST_F(ControlCallTest, TooManyCommandsAreAnError) {

@@ -70,6 +70,7 @@ bool Daemon::TakeEarlier() {
     return false;
   }
   is_killed_ = false;
+  misses_ = 0;
   WatchProcess();
   CheckEarlier();
   return true;
@@ -81,7 +82,7 @@ void Daemon::CheckEarlier() {
     Quit();
     return;
   }
-  Ask(std::string(kStateCommands), kCallLimit, [this](const StatusOr<std::string>& answer) {
+  Ask(std::string(kStateCommands), [this](const StatusOr<std::string>& answer) {
     const StatusOr<ControlState> state =
         answer.ok() ? ParseControlState(*answer) : StatusOr<ControlState>(answer.status());
     if (state.ok()) {
@@ -89,8 +90,7 @@ void Daemon::CheckEarlier() {
                {"pid", process_ ? process_->pid() : 0});
       Serve(*state);
     } else {
-      actions_.happened(DaemonEvent::kHung);
-      Replace(fmt::format("its MPS daemon is replaced: {}", Message(state.status())));
+      OnCheckFailed(state.status(), &Daemon::CheckEarlier);
     }
   });
 }
@@ -110,6 +110,8 @@ void Daemon::Begin() {
 
 Status Daemon::Spawn() {
   RETURN_IF_ERROR(MakeFolders(options_.folder, options_.has_selinux));
+  // The daemon writes to files in it as root: no links of containers may be there.
+  RETURN_IF_ERROR(EmptyFolder(fmt::format("{}/{}", options_.folder, kPipeFolder)));
   ASSIGN_OR_RETURN(program_, options_.find_program());
   std::vector<std::string> argv = {program_->path, "-f"};
   if (settings_.serves_all_users) {
@@ -147,7 +149,7 @@ Status Daemon::Spawn() {
 }
 
 void Daemon::AskUntilItAnswers() {
-  Ask(SettingCommands(settings_) + std::string(kStateCommands), kCallLimit,
+  Ask(SettingCommands(settings_) + std::string(kStateCommands),
       [this](const StatusOr<std::string>& answer) {
         const StatusOr<ControlState> state =
             answer.ok() ? ParseControlState(*answer) : StatusOr<ControlState>(answer.status());
@@ -165,17 +167,16 @@ void Daemon::AskUntilItAnswers() {
 void Daemon::Serve(const ControlState& state) {
   misses_ = 0;
   ready_since_ = loop_.clock().Now();
-  SetState(DaemonState::kReady, "");
   CheckServers(state);
 }
 
 void Daemon::Check() {
   ShortenLogs(options_.folder);
-  Ask(std::string(kStateCommands), kCallLimit, [this](const StatusOr<std::string>& answer) {
+  Ask(std::string(kStateCommands), [this](const StatusOr<std::string>& answer) {
     const StatusOr<ControlState> state =
         answer.ok() ? ParseControlState(*answer) : StatusOr<ControlState>(answer.status());
     if (!state.ok()) {
-      OnCheckFailed(state.status());
+      OnCheckFailed(state.status(), &Daemon::Check);
       return;
     }
     misses_ = 0;
@@ -203,13 +204,15 @@ void Daemon::CheckServers(const ControlState& state) {
     SetTimer(kCheckIdle, [this] { Check(); });
     return;
   }
-  Ask(std::move(commands), kCallLimit, [this](const StatusOr<std::string>& answer) {
+  Ask(std::move(commands), [this](const StatusOr<std::string>& answer) {
     if (!answer.ok()) {
-      OnCheckFailed(answer.status());
+      OnCheckFailed(answer.status(), &Daemon::Check);
       return;
     }
     const bool is_faulted = IsFaulted(*answer);
-    if (is_faulted && state_ != DaemonState::kFaulted) {
+    // The agent before us has told what it was when we came.
+    const bool is_known = state_ == DaemonState::kFaulted || state_ == DaemonState::kChecking;
+    if (is_faulted && !is_known) {
       actions_.happened(DaemonEvent::kFaulted);
     }
     SetState(is_faulted ? DaemonState::kFaulted : DaemonState::kReady,
@@ -220,9 +223,9 @@ void Daemon::CheckServers(const ControlState& state) {
   });
 }
 
-void Daemon::OnCheckFailed(const Status& status) {
+void Daemon::OnCheckFailed(const Status& status, void (Daemon::*again)()) {
   if (++misses_ < kMissesBeforeKill) {
-    SetTimer(kCheckSoon, [this] { Check(); });
+    SetTimer(kCheckSoon, [this, again] { (this->*again)(); });
     return;
   }
   actions_.happened(DaemonEvent::kHung);
@@ -251,7 +254,7 @@ void Daemon::Quit() {
   if (is_killed_) {
     return;
   }
-  Ask("quit\n", kCallLimit, [this](const StatusOr<std::string>&) {
+  Ask("quit\n", [this](const StatusOr<std::string>&) {
     SetTimer(kQuitLimit, [this] { Replace("its MPS daemon does not end"); });
   });
 }
@@ -272,6 +275,19 @@ void Daemon::Replace(std::string problem) {
     KGPU_LOG(kError, "MPS daemon not replaced", {"device", options_.device_uuid},
              {"problem", Message(status)});
   }
+  AwaitEnd();
+}
+
+// Its watch may be missing, and the kill may have failed.
+void Daemon::AwaitEnd() {
+  SetTimer(kQuitLimit, [this] {
+    if (process_ && !process_->HasEnded()) {
+      (void)process_->Kill();
+      AwaitEnd();
+    } else {
+      OnEnded();
+    }
+  });
 }
 
 void Daemon::OnEnded() {
@@ -279,6 +295,10 @@ void Daemon::OnEnded() {
     return;
   }
   Unwatch();
+  // Also those that it has started since the last check.
+  for (LastingProcess& server : FindInSession(process_->pid())) {
+    servers_.push_back(std::move(server));
+  }
   process_.reset();
   call_.reset();
   EndServers();
@@ -314,6 +334,7 @@ void Daemon::WaitAgain(std::string problem) {
   if (process_) {
     // Killed, but still there: its end is what comes next.
     SetState(DaemonState::kWaiting, std::move(problem));
+    AwaitEnd();
     return;
   }
   const std::chrono::seconds wait = WaitAfter(failures_++);
@@ -326,34 +347,46 @@ void Daemon::WaitAgain(std::string problem) {
   SetTimer(wait, [this] { Begin(); });
 }
 
-void Daemon::Ask(std::string commands, std::chrono::milliseconds deadline,
-                 std::function<void(StatusOr<std::string>)> next) {
+// What keeps us from asking (no program while its package changes, no memory) says nothing about
+// the daemon, which programs may be using.
+void Daemon::Ask(std::string commands, Next next) {
   loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  const Status status = TryToAsk(commands, next);
+  if (status.ok()) {
+    return;
+  }
+  program_.reset();  // it may be elsewhere by now
+  const bool may_be_in_use = state_ == DaemonState::kReady || state_ == DaemonState::kFaulted ||
+                             state_ == DaemonState::kChecking;
+  if (!may_be_in_use) {
+    SetTimer(std::chrono::nanoseconds(0), [next = std::move(next), status] { next(status); });
+    return;
+  }
+  if (const std::string problem(Message(status)); problem != logged_) {
+    KGPU_LOG(kWarning, "MPS daemon not checked", {"device", options_.device_uuid},
+             {"problem", problem});
+    logged_ = problem;
+  }
+  SetTimer(kCheckSoon,
+           [this, commands = std::move(commands), next = std::move(next)] { Ask(commands, next); });
+}
+
+Status Daemon::TryToAsk(const std::string& commands, const Next& next) {
   if (!program_) {
-    StatusOr<Program> program = options_.find_program();
-    if (!program.ok()) {
-      SetTimer(std::chrono::nanoseconds(0),
-               [next = std::move(next), status = program.status()] { next(status); });
-      return;
-    }
-    program_ = *std::move(program);
+    ASSIGN_OR_RETURN(program_, options_.find_program());
   }
   ControlCallOptions options{.argv = {program_->path},
                              .environment = program_->environment,
-                             .commands = std::move(commands),
-                             .deadline = deadline};
+                             .commands = commands,
+                             .deadline = kCallLimit};
   options.environment.push_back(
       fmt::format("CUDA_MPS_PIPE_DIRECTORY={}/{}", options_.folder, kPipeFolder));
-  auto call = ControlCall::Start(loop_, options, [this, next](StatusOr<std::string> answer) {
-    call_.reset();
-    next(std::move(answer));
-  });
-  if (call.ok()) {
-    call_ = *std::move(call);
-    return;
-  }
-  SetTimer(std::chrono::nanoseconds(0),
-           [next = std::move(next), status = call.status()] { next(status); });
+  ASSIGN_OR_RETURN(call_,
+                   ControlCall::Start(loop_, options, [this, next](StatusOr<std::string> answer) {
+                     call_.reset();
+                     next(std::move(answer));
+                   }));
+  return OkStatus();
 }
 
 void Daemon::WatchProcess() {

@@ -78,16 +78,18 @@ class Daemon {
   void Serve(const ControlState& state);
   void Check();
   void CheckServers(const ControlState& state);
-  void OnCheckFailed(const Status& status);
+  void OnCheckFailed(const Status& status, void (Daemon::*again)());
   void BeStopped();
   void Quit();
   void OnEnded();
   void EndServers();
   void WaitAgain(std::string problem);
   void Replace(std::string problem);
+  void AwaitEnd();
 
-  void Ask(std::string commands, std::chrono::milliseconds deadline,
-           std::function<void(StatusOr<std::string>)> next);
+  using Next = std::function<void(StatusOr<std::string>)>;
+  void Ask(std::string commands, Next next);
+  Status TryToAsk(const std::string& commands, const Next& next);
   void WatchProcess();
   void Unwatch();
   void SetTimer(std::chrono::nanoseconds delay, std::function<void()> task);

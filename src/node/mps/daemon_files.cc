@@ -1,5 +1,6 @@
 #include "src/node/mps/daemon_files.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -23,12 +25,15 @@
 #include "src/platform/sys/atomic_file.h"
 #include "src/platform/sys/read_fd.h"
 #include "src/platform/sys/root.h"
+#include "src/platform/sys/selinux.h"
 
 namespace kgpu::mps {
 namespace {
 
 constexpr off_t kLogLimit = off_t{1} << 20;
 constexpr size_t kSmallFile = 4096;
+// "nvidia-cuda-mps-control" and "-server": the kernel keeps 15 bytes. Source: proc(5), comm.
+constexpr std::string_view kProcessName = "nvidia-cuda-mps";
 
 Status MakeFolder(const std::string& path, mode_t mode) {
   std::error_code error;
@@ -39,16 +44,6 @@ Status MakeFolder(const std::string& path, mode_t mode) {
   // Not narrowed by the umask: programs of all users reach the daemon through it.
   if (chmod(path.c_str(), mode) != 0) {
     return ErrnoStatus(errno, fmt::format("set the mode of {}", path));
-  }
-  return OkStatus();
-}
-
-// Source: container-selinux, container_file_t.
-Status LabelForContainers(const std::string& path) {
-  constexpr std::string_view kLabel = "system_u:object_r:container_file_t:s0";
-  // With its end, as in the kernel's own labels.
-  if (lsetxattr(path.c_str(), "security.selinux", kLabel.data(), kLabel.size() + 1, 0) != 0) {
-    return ErrnoStatus(errno, fmt::format("label {} as {}", path, kLabel));
   }
   return OkStatus();
 }
@@ -66,7 +61,123 @@ StatusOr<std::string> ReadPlainFile(const std::string& path) {
   return sys::ReadAll(file.get(), kSmallFile);
 }
 
+// Name, state and so on of a process; nothing: it has ended. Source: proc(5), stat.
+struct ProcessStat {
+  std::string name;
+  uint64_t session = 0;
+};
+std::optional<ProcessStat> StatOf(pid_t pid) {
+  const StatusOr<sys::Root> root = sys::Root::Open("/");
+  const StatusOr<std::string> text =
+      root.ok() ? root->ReadFile(fmt::format("/proc/{}/stat", pid), kSmallFile)
+                : StatusOr<std::string>(root.status());
+  if (!text.ok()) {
+    return std::nullopt;
+  }
+  // The name may hold anything, so it ends at the last bracket.
+  const size_t begin = text->find('(');
+  const size_t end = text->rfind(") ");
+  if (begin == std::string::npos || end == std::string::npos || end < begin) {
+    return std::nullopt;
+  }
+  constexpr size_t kSession = 3;  // behind state, parent and group
+  const auto fields = Split(std::string_view(*text).substr(end + 2), ' ');
+  const auto session = fields.size() > kSession ? ParseUint(fields[kSession]) : std::nullopt;
+  return ProcessStat{.name = text->substr(begin + 1, end - begin - 1),
+                     .session = session.value_or(0)};
+}
+
+bool IsOfMps(pid_t pid) {
+  const std::optional<ProcessStat> stat = StatOf(pid);
+  return stat && stat->name == kProcessName;
+}
+
+// In the unified hierarchy; empty: it has none. Source: cgroups(7), /proc/[pid]/cgroup.
+std::string CgroupOf(const std::string& process) {
+  const StatusOr<sys::Root> root = sys::Root::Open("/");
+  const StatusOr<std::string> text = root.ok()
+                                         ? root->ReadFile(fmt::format("/proc/{}/cgroup", process))
+                                         : StatusOr<std::string>(root.status());
+  if (!text.ok()) {
+    return "";
+  }
+  constexpr std::string_view kUnified = "0::";
+  for (const std::string_view line : Split(*text, '\n')) {
+    if (line.starts_with(kUnified)) {
+      return std::string(line.substr(kUnified.size()));
+    }
+  }
+  return "";
+}
+
+class FolderSweep {
+ public:
+  // Closes `folder`.
+  Status Empty(UniqueFd folder, unsigned depth) {
+    const std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(folder.get()), &closedir);
+    if (entries == nullptr) {
+      return ErrnoStatus(errno, "read a folder");
+    }
+    const int fd = folder.Release();
+    Status result;
+    while (const dirent* entry = readdir(entries.get())) {
+      const std::string name = entry->d_name;
+      if (name == "." || name == "..") {
+        continue;
+      }
+      if (left_ == 0) {
+        return ResourceExhausted("more than {} entries", kMostEntries);
+      }
+      --left_;
+      if (const Status removed = Remove(fd, name, depth); !removed.ok()) {
+        result = removed;
+      }
+    }
+    return result;
+  }
+
+ private:
+  Status Remove(int folder, const std::string& name, unsigned depth) {
+    if (unlinkat(folder, name.c_str(), 0) == 0 || errno == ENOENT) {
+      return OkStatus();
+    }
+    if (errno != EISDIR && errno != EPERM) {
+      return ErrnoStatus(errno, fmt::format("remove {}", Printable(name)));
+    }
+    UniqueFd below(openat(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!below.is_valid() || depth == 0) {
+      return ErrnoStatus(below.is_valid() ? ELOOP : errno,
+                         fmt::format("remove {}", Printable(name)));
+    }
+    RETURN_IF_ERROR(Empty(std::move(below), depth - 1));
+    return unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0
+               ? OkStatus()
+               : ErrnoStatus(errno, fmt::format("remove {}", Printable(name)));
+  }
+
+  static constexpr unsigned kMostEntries = 10'000;
+  unsigned left_ = kMostEntries;
+};
+
 }  // namespace
+
+Status EmptyFolder(const std::string& path) {
+  constexpr unsigned kDepth = 16;
+  UniqueFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder.is_valid()) {
+    return ErrnoStatus(errno, fmt::format("open {}", path));
+  }
+  return FolderSweep().Empty(std::move(folder), kDepth);
+}
+
+Status LabelForContainers(const std::string& path) {
+  constexpr std::string_view kLabel = sys::kContainerLabel;
+  // With its end, as in the kernel's own labels.
+  if (lsetxattr(path.c_str(), sys::kSelinuxAttribute, kLabel.data(), kLabel.size() + 1, 0) != 0) {
+    return ErrnoStatus(errno, fmt::format("label {} as {}", path, kLabel));
+  }
+  return OkStatus();
+}
 
 Status MakeFolders(const std::string& folder, bool has_selinux) {
   constexpr mode_t kOpen = 0755;
@@ -91,7 +202,14 @@ Status MoveToCgroup(const std::string& cgroup, pid_t pid) {
   if (!file.is_valid()) {
     return ErrnoStatus(errno, fmt::format("open {}", path));
   }
-  return sys::WriteAll(file.get(), fmt::format("{}\n", pid));
+  RETURN_IF_ERROR(sys::WriteAll(file.get(), fmt::format("{}\n", pid)));
+  const std::string ours = CgroupOf("self");
+  const std::string its = CgroupOf(fmt::format("{}", pid));
+  const bool is_below = its == ours || its.starts_with(ours.ends_with('/') ? ours : ours + "/");
+  if (is_below && !ours.empty()) {
+    return FailedPrecondition("{} is in our own cgroup: {}", cgroup, its);
+  }
+  return OkStatus();
 }
 
 Status WriteRecord(const std::string& folder, const Record& record) {
@@ -111,7 +229,8 @@ std::optional<Found> FindByRecord(const std::string& folder) {
   }
   StatusOr<LastingProcess> process =
       LastingProcess::Find(static_cast<pid_t>(record->pid), record->start_time);
-  if (!process.ok()) {
+  // A record is no proof: what it names may be killed.
+  if (!process.ok() || !IsOfMps(process->pid())) {
     return std::nullopt;
   }
   return Found{.process = *std::move(process), .settings = record->settings};
@@ -135,14 +254,33 @@ std::optional<LastingProcess> FindOfMps(pid_t pid, const std::string& folder) {
   if (!process.ok() || !root.ok()) {
     return std::nullopt;
   }
-  const StatusOr<std::string> name = root->ReadFile(fmt::format("/proc/{}/comm", pid), kSmallFile);
   const StatusOr<std::string> environment = root->ReadFile(fmt::format("/proc/{}/environ", pid));
   const std::string entry = fmt::format("CUDA_MPS_PIPE_DIRECTORY={}/{}", folder, kPipeFolder);
-  if (!name.ok() || Trim(*name) != "nvidia-cuda-mps" || !environment.ok() ||
+  if (!IsOfMps(pid) || !environment.ok() ||
       std::ranges::count(Split(*environment, '\0'), entry) == 0) {
     return std::nullopt;
   }
   return *std::move(process);
+}
+
+std::vector<LastingProcess> FindInSession(pid_t leader) {
+  std::vector<LastingProcess> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const auto number = ParseUint(entry->path().filename().string());
+    const pid_t pid = static_cast<pid_t>(number.value_or(0));
+    if (pid <= 0) {
+      continue;
+    }
+    // Pinned before it is looked at.
+    StatusOr<LastingProcess> process = LastingProcess::Find(pid);
+    const std::optional<ProcessStat> stat = process.ok() ? StatOf(pid) : std::nullopt;
+    if (stat && stat->name == kProcessName && stat->session == static_cast<uint64_t>(leader)) {
+      found.push_back(*std::move(process));
+    }
+  }
+  return found;
 }
 
 void ShortenLogs(const std::string& folder) {

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/node/mps/lasting_process.h"
 #include "src/node/mps/text.h"
@@ -19,18 +20,26 @@ namespace kgpu::mps {
 Status MakeFolders(const std::string& folder, bool has_selinux);
 
 // Moves a process to a cgroup, with what it starts; the cgroup is made if it is missing. Empty:
-// does nothing. Errors: NotFound (version 1 has no such file there), those of mkdir(2), write(2).
+// does nothing. Errors: NotFound (version 1 has no such file there), those of mkdir(2), write(2);
+// FailedPrecondition (it is still in our own, or below it: a private cgroup namespace).
 Status MoveToCgroup(const std::string& cgroup, pid_t pid);
 
 // Errors: those of WriteFileAtomically.
 Status WriteRecord(const std::string& folder, const Record& record);
 void RemoveRecord(const std::string& folder);
 
+// Removes what is in a folder, without following links: containers can write there. Leaves what is
+// beyond 10,000 entries or 16 folders deep. Errors: those of open(2), unlinkat(2).
+Status EmptyFolder(const std::string& path);
+// Gives files that are made in it the label of containers. Errors: those of lsetxattr(2).
+Status LabelForContainers(const std::string& path);
+
 struct Found {
   LastingProcess process;
   Settings settings;
 };
-// The daemon that an earlier agent has started; nothing: it runs no more.
+// The daemon that an earlier agent has started; nothing: it runs no more. The record must be ours:
+// in a folder that only we can write to.
 std::optional<Found> FindByRecord(const std::string& folder);
 // The same by the daemon's own file; nothing: none runs, or the number is another program's by now.
 std::optional<LastingProcess> FindByPidFile(const std::string& folder);
@@ -38,6 +47,9 @@ std::optional<LastingProcess> FindByPidFile(const std::string& folder);
 // container can write may be anybody's, and it may be killed for that. Source: proc(5), comm, which
 // ends after 15 bytes, and environ.
 std::optional<LastingProcess> FindOfMps(pid_t pid, const std::string& folder);
+
+// Daemons and servers in the session that `leader` leads or led. Source: proc(5), stat.
+std::vector<LastingProcess> FindInSession(pid_t leader);
 
 // Empties logs of more than 1 MiB: the daemon appends to them for as long as it lives.
 void ShortenLogs(const std::string& folder);

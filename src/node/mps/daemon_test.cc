@@ -106,6 +106,88 @@ TEST_F(MpsDaemonTest, ItsServersEndWithIt) {
   EXPECT_TRUE(WaitForEnd(*server));
 }
 
+// Of a daemon that is not our child, and that has started its server after the last check.
+TEST_F(MpsDaemonTest, ServersThatNobodyHasSeenEndWithAnEarlierDaemon) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const TestClient client(dir_.At("GPU-a"));
+  ASSERT_EQ(client.ReadLine(), "ok 25.0 4096");
+  const auto server = LastingProcess::Find(std::stoi(Ask("get_server_list\n")));
+  ASSERT_OK(server);
+  ASSERT_EQ(kill(Pid(), SIGKILL), 0);
+  ASSERT_TRUE(RunUntil(DaemonState::kWaiting));
+  EXPECT_TRUE(WaitForEnd(*server));
+}
+
+// Its package is being updated, say.
+TEST_F(MpsDaemonTest, ADaemonThatWeCannotAskStays) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const pid_t first = Pid();
+  program_ = NotFound("nvidia-cuda-mps-control is not there");
+  Start();
+  for (int i = 0; i < 60; ++i) {
+    loop_.Advance(std::chrono::seconds(5));
+  }
+  EXPECT_EQ(Pid(), first);
+  EXPECT_EQ(daemon_->state(), DaemonState::kChecking);
+  EXPECT_THAT(events_, IsEmpty());
+  program_ = TestProgram();
+  EXPECT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_EQ(Pid(), first);
+}
+
+TEST_F(MpsDaemonTest, OneSlowAnswerToTheNextAgentIsNoHang) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const pid_t first = Pid();
+  daemon_.reset();
+  ASSERT_EQ(kill(first, SIGSTOP), 0);
+  Start();
+  loop_.Advance(std::chrono::milliseconds(5'100));  // its deadline
+  ASSERT_TRUE(loop_.WaitForDescriptor(std::chrono::seconds(20)));
+  ASSERT_EQ(kill(first, SIGCONT), 0);
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_EQ(Pid(), first);
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(MpsDaemonTest, LinksOfContainersAreGoneWhenItStarts) {
+  dir_.MakeDir("GPU-a/pipe/folder/folder");
+  dir_.WriteFile("host/passwd", "root");
+  dir_.WriteFile("host/other", "kept");
+  std::filesystem::create_symlink(dir_.At("host/passwd"),
+                                  dir_.At("GPU-a/pipe/nvidia-cuda-mps-control.pid"));
+  std::filesystem::create_symlink(dir_.At("host"), dir_.At("GPU-a/pipe/link"));
+  struct stat before = {};
+  ASSERT_EQ(stat(dir_.At("GPU-a/pipe").c_str(), &before), 0);
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_EQ(dir_.ReadFile("host/passwd"), "root");
+  EXPECT_EQ(dir_.ReadFile("host/other"), "kept");
+  EXPECT_FALSE(std::filesystem::exists(dir_.At("GPU-a/pipe/folder")));
+  EXPECT_FALSE(std::filesystem::is_symlink(dir_.At("GPU-a/pipe/link")));
+  struct stat after = {};
+  ASSERT_EQ(stat(dir_.At("GPU-a/pipe").c_str(), &after), 0);
+  EXPECT_EQ(after.st_ino, before.st_ino) << "containers have it mounted";
+}
+
+TEST_F(MpsDaemonTest, ARecordOfAnotherProgramIsNoDaemon) {
+  auto other =
+      LastingProcess::Spawn({.argv = {"/bin/sleep", "1000"}, .environment = {}, .fds = {}});
+  ASSERT_OK(other);
+  dir_.MakeDir("GPU-a");
+  ASSERT_OK(WriteRecord(dir_.At("GPU-a"), {.pid = static_cast<uint32_t>(other->pid()),
+                                           .start_time = other->start_time(),
+                                           .settings = kQuarter}));
+  EXPECT_FALSE(FindByRecord(dir_.At("GPU-a")));
+  ASSERT_OK(other->Kill());
+  ASSERT_TRUE(WaitForEnd(*other));
+  EXPECT_TRUE(other->HasEnded());
+}
+
 TEST_F(MpsDaemonTest, WaitsLongerWithEachFailure) {
   program_ = NotFound("no nvidia-cuda-mps-control");
   Start();
@@ -222,6 +304,24 @@ TEST_F(MpsDaemonTest, AFaultBlocksTheDeviceUntilItsClientsEnd) {
   EXPECT_THAT(events_, ElementsAre(DaemonEvent::kFaulted)) << "told once";
 }
 
+TEST_F(MpsDaemonTest, AFaultThatTheNextAgentFindsIsNotToldAgain) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const TestClient bad(dir_.At("GPU-a"));
+  ASSERT_EQ(bad.ReadLine(), "ok 25.0 4096");
+  bad.Send("fault\n");
+  ASSERT_TRUE(RunUntil(DaemonState::kFaulted));
+  events_.clear();
+  Start();
+  bool was_ready = false;
+  ASSERT_TRUE(RunLoopUntil([&] {
+    was_ready |= daemon_->state() == DaemonState::kReady;
+    return daemon_->state() == DaemonState::kFaulted;
+  }));
+  EXPECT_FALSE(was_ready);
+  EXPECT_THAT(events_, IsEmpty());
+}
+
 TEST_F(MpsDaemonTest, ANumberOfAnotherProgramIsNoDaemon) {
   // A daemon's own file from before, and its number is another's by now: that of a neighbour, say.
   Start();
@@ -257,6 +357,17 @@ TEST_F(MpsDaemonTest, MovesToACgroupOfItsOwn) {
   Start();
   ASSERT_TRUE(RunUntil(DaemonState::kReady));
   EXPECT_EQ(dir_.ReadFile("cgroup/cgroup.procs"), fmt::format("{}\n", Pid()));
+}
+
+TEST_F(MpsDaemonTest, ACgroupBelowOursIsNotOneOfItsOwn) {
+  const auto root = sys::Root::Open("/");
+  ASSERT_OK(root);
+  if (root->ReadFile("/proc/self/cgroup").value_or("").find("0::") == std::string::npos) {
+    GTEST_SKIP() << "cgroup version 1 alone";
+  }
+  dir_.WriteFile("cgroup/cgroup.procs", "");  // as one in which the process stays
+  EXPECT_THAT(MoveToCgroup(dir_.At("cgroup"), getpid()),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("in our own cgroup")));
 }
 
 TEST_F(MpsDaemonTest, RunsInTheAgentsCgroupWhereThereIsNoOther) {

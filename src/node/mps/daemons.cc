@@ -1,12 +1,15 @@
 #include "src/node/mps/daemons.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 
 #include "src/node/mps/daemon_files.h"
+#include "src/platform/base/log.h"
 
 namespace kgpu::mps {
 namespace {
@@ -27,6 +30,24 @@ device::Health Unhealthy(const Daemon& daemon) {
           .message = daemon.problem()};
 }
 
+// `adds_up`: one container may have this slot and those before.
+void Raise(Settings& settings, const pools::Slot& slot, bool adds_up) {
+  constexpr unsigned kAllThreads = 100;
+  const Bytes memory = slot.memory.value_or(Bytes{});
+  settings.threads = adds_up ? std::min(settings.threads + slot.threads, kAllThreads)
+                             : std::max(settings.threads, slot.threads);
+  settings.memory =
+      adds_up ? Bytes{settings.memory.count + memory.count} : std::max(settings.memory, memory);
+}
+
+// Whether an agent has made the folder of a device, and nobody else can write to it.
+bool IsOurFolder(const fs::path& path) {
+  struct stat info = {};
+  return device::GpuUuid::Parse(path.filename().string()).ok() && lstat(path.c_str(), &info) == 0 &&
+         S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+         (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 // A daemon of an earlier agent is believed to work until it is known: a restart is no fault.
 bool IsUsable(DaemonState state) {
   return state == DaemonState::kReady || state == DaemonState::kChecking;
@@ -38,15 +59,23 @@ std::map<std::string, Settings> SettingsOf(const pools::Assignment& assignment,
                                            bool serves_all_users) {
   std::map<std::string, Settings> devices;
   for (const pools::Resource& resource : assignment.resources) {
+    std::map<std::string, Settings> of_resource;
+    const bool adds_up = resource.share.multiple == config::MultipleSlots::kAllow;
     for (const pools::Slot& slot : resource.slots) {
-      if (slot.threads == 0) {
+      if (slot.threads == 0 || slot.health.reason == pools::kMigChangeReason) {
         continue;
       }
-      const auto [entry, is_new] = devices.try_emplace(slot.device_uuid);
-      Settings& settings = entry->second;
-      settings.serves_all_users = serves_all_users;
-      settings.threads = is_new ? slot.threads : std::max(settings.threads, slot.threads);
-      settings.memory = std::max(settings.memory, slot.memory.value_or(Bytes{}));
+      const auto [entry, is_new] = of_resource.try_emplace(slot.device_uuid);
+      if (is_new) {
+        entry->second.threads = 0;
+      }
+      Raise(entry->second, slot, adds_up);
+    }
+    for (const auto& [device, settings] : of_resource) {
+      const auto [entry, is_new] = devices.try_emplace(device, settings);
+      entry->second.threads = std::max(entry->second.threads, settings.threads);
+      entry->second.memory = std::max(entry->second.memory, settings.memory);
+      entry->second.serves_all_users = serves_all_users;
     }
   }
   return devices;
@@ -89,7 +118,9 @@ void Daemons::FindLeftovers() {
   for (fs::directory_iterator entry(options_.folder, error), end;
        !error && entry != end && entries_.size() < kMostLeftovers; entry.increment(error)) {
     const std::string device = entry->path().filename().string();
-    if (const std::optional<Found> found = FindByRecord(entry->path().string())) {
+    const std::optional<Found> found =
+        IsOurFolder(entry->path()) ? FindByRecord(entry->path().string()) : std::nullopt;
+    if (found) {
       Start(device, entries_[device], found->settings);
     }
   }
@@ -139,6 +170,7 @@ void Daemons::Update() {
   }
   std::erase_if(entries_,
                 [](const auto& entry) { return !entry.second.wanted && !entry.second.daemon; });
+  Tidy();
   std::optional<SteadyTime> last;  // when the newest of those that end was wanted
   for (const auto& [device, entry] : entries_) {
     last = entry.since ? std::max(last, entry.since) : last;
@@ -150,6 +182,17 @@ void Daemons::Update() {
       actions_.look_at_pods();
       Update();
     });
+  }
+}
+
+// What killed programs have left is nobody's once there is no server.
+void Daemons::Tidy() const {
+  if (!entries_.empty() || options_.shared_memory.empty()) {
+    return;
+  }
+  if (const Status status = EmptyFolder(options_.shared_memory); !status.ok()) {
+    KGPU_LOG(kWarning, "shared memory of MPS not emptied", {"folder", options_.shared_memory},
+             {"problem", Message(status)});
   }
 }
 

@@ -16,8 +16,9 @@
 
 namespace kgpu::mps {
 
-// The settings of each device that is shared by MPS: those of its largest slot. `serves_all_users`
-// is as in Settings.
+// The settings of each device that is shared by MPS: those of its largest slot, or of all slots of
+// a resource together if a container may have several. Devices whose MIG layout is to change have
+// none: an idle server would be a user of the GPU for ever. `serves_all_users` is as in Settings.
 std::map<std::string, Settings> SettingsOf(const pools::Assignment& assignment,
                                            bool serves_all_users);
 
@@ -28,6 +29,8 @@ class Daemons {
     std::string folder;    // of all devices, by this process's path; on a file system of memory
     std::string cgroup{};  // see Daemon::Options
     bool has_selinux = false;
+    // Of programs and servers; emptied when no daemon runs. Empty: it is not for MPS alone.
+    std::string shared_memory{};
     std::function<StatusOr<Program>()> find_program;
   };
   struct Actions {
@@ -64,6 +67,7 @@ class Daemons {
   void Start(const std::string& device, Entry& entry, const Settings& settings);
   void Update();
   void UpdateSoon();
+  void Tidy() const;
   void EndIdle(const std::string& device, Entry& entry);
 
   EventLoop& loop_;

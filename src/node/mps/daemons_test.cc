@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <map>
 
 #include "src/node/mps/test_daemon.h"
@@ -27,7 +28,9 @@ class MpsDaemonsTest : public DaemonFixture {
   void Restart() {
     daemons_.reset();
     daemons_ = std::make_unique<Daemons>(
-        loop_, Daemons::Options{.folder = dir_.path(), .find_program = TestProgram},
+        loop_,
+        Daemons::Options{
+            .folder = dir_.path(), .shared_memory = shared_memory_, .find_program = TestProgram},
         Daemons::Actions{
             .obstacle =
                 [this](const std::string& device, SteadyTime) {
@@ -55,6 +58,7 @@ class MpsDaemonsTest : public DaemonFixture {
     return RunLoopUntil([&] { return !HealthOf(device).is_healthy; });
   }
 
+  std::string shared_memory_;
   std::map<std::string, std::string> users_;
   std::vector<std::pair<std::string, DaemonEvent>> events_;
   int looks_ = 0;
@@ -144,15 +148,79 @@ TEST_F(MpsDaemonsTest, ARestartOfTheAgentIsNoFault) {
 }
 
 TEST_F(MpsDaemonsTest, WhatAnEarlierAgentLeftEndsOnceNobodyUsesIt) {
-  daemons_->Set({{"GPU-a", kHalf}});
-  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
+  const std::string device = pools::TestGpuName(0);
+  daemons_->Set({{device, kHalf}});
+  ASSERT_TRUE(RunUntilHealthy(device));
   Restart();
-  users_["GPU-a"] = "it is not known yet which pods hold it";
+  users_[device] = "it is not known yet which pods hold it";
   daemons_->Set({});
   RunLoopFor(std::chrono::seconds(11));
-  EXPECT_NE(PidOf("GPU-a"), 0);
+  EXPECT_NE(PidOf(device), 0);
   users_.clear();
-  EXPECT_TRUE(RunLoopUntil([&] { return PidOf("GPU-a") == 0; }));
+  EXPECT_TRUE(RunLoopUntil([&] { return PidOf(device) == 0; }));
+}
+
+// What containers can write to is not looked at, even if it names a daemon.
+TEST_F(MpsDaemonsTest, ARecordThatIsNotOursIsNoLeftover) {
+  daemons_->Set({{"GPU-a", kHalf}});
+  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
+  const pid_t pid = PidOf("GPU-a");
+  const std::string open_to_all = pools::TestGpuName(1);
+  for (const std::string& folder : {std::string("shm"), open_to_all}) {
+    dir_.WriteFile(folder + "/record", dir_.ReadFile("GPU-a/record"));
+  }
+  std::filesystem::permissions(dir_.At(open_to_all), std::filesystem::perms::all);
+  Restart();
+  daemons_->Set({});
+  RunLoopFor(std::chrono::seconds(15));
+  EXPECT_EQ(PidOf("GPU-a"), pid);
+  EXPECT_EQ(AskDaemon("GPU-a", "get_default_active_thread_percentage\n"), "50.0\n");
+}
+
+TEST_F(MpsDaemonsTest, SharedMemoryIsEmptiedWhenNobodyNeedsIt) {
+  shared_memory_ = dir_.At("shm");
+  dir_.WriteFile("shm/segment", "x");
+  Restart();
+  daemons_->Set({{"GPU-a", kHalf}});
+  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
+  EXPECT_TRUE(std::filesystem::exists(dir_.At("shm/segment")));
+  daemons_->Set({});
+  EXPECT_TRUE(RunLoopUntil([&] { return !std::filesystem::exists(dir_.At("shm/segment")); }));
+  EXPECT_EQ(PidOf("GPU-a"), 0);
+  EXPECT_TRUE(std::filesystem::exists(dir_.At("shm")));
+}
+
+TEST(MpsSettingsTest, SlotsOfOneContainerAddUp) {
+  device::Snapshot snapshot = pools::TestNode(2);
+  for (device::Gpu& gpu : snapshot.gpus) {
+    gpu.usable_memory = GibiBytes(80);
+  }
+  const pools::Assignment assignment = pools::AssignDevices(
+      snapshot, pools::TestConfig("pools:\n- devices: {index: 0}\n  share: {by: mps, layout: "
+                                  "[40Gi, 20Gi, 20Gi], multiple: allow}\n- resource: "
+                                  "nvidia.com/half\n  devices: all\n  share: {by: mps, replicas: "
+                                  "2, threads: 80, multiple: allow}\n"));
+  EXPECT_THAT(
+      SettingsOf(assignment, false),
+      ElementsAre(Pair(pools::TestGpuName(0), Settings{.threads = 50, .memory = GibiBytes(40)}),
+                  Pair(pools::TestGpuName(1), Settings{.threads = 100, .memory = GibiBytes(80)})));
+}
+
+// An idle server would be a user of the GPU for as long as it is wanted.
+TEST(MpsSettingsTest, AGpuWhoseLayoutIsToChangeHasNoDaemon) {
+  device::Snapshot snapshot = pools::TestNode(2);
+  for (device::Gpu& gpu : snapshot.gpus) {
+    gpu.usable_memory = GibiBytes(80);
+  }
+  pools::Assignment assignment = pools::AssignDevices(
+      snapshot, pools::TestConfig("pools:\n- devices: all\n  share: {by: mps, replicas: 2}\n"));
+  for (pools::Slot& slot : assignment.resources.front().slots) {
+    if (slot.device_uuid == pools::TestGpuName(0)) {
+      slot.health = {
+          .is_healthy = false, .reason = std::string(pools::kMigChangeReason), .message = "waits"};
+    }
+  }
+  EXPECT_THAT(SettingsOf(assignment, false), ElementsAre(Pair(pools::TestGpuName(1), testing::_)));
 }
 
 TEST(MpsSettingsTest, ADeviceGetsTheLimitsOfItsLargestSlot) {

@@ -56,7 +56,9 @@ std::vector<SlotPlace> PlacesOf(const pools::Resource& resource, bool by_card) {
 
 PreferredPolicy::PreferredPolicy(const pools::Resource& resource, const device::Snapshot& snapshot,
                                  config::SharedPolicy shared)
-    : resource_(resource.name), shared_(shared) {
+    : resource_(resource.name),
+      shared_(shared),
+      by_mps_(resource.share.by == config::ShareBy::kMps) {
   ids_.reserve(resource.slots.size());
   for (const Slot& slot : resource.slots) {
     slots_.emplace(ids_.emplace_back(slot.id), slots_.size());
@@ -121,8 +123,11 @@ std::vector<size_t> PreferredPolicy::Pick(const SlotRequest& request) const {
     case Kind::kShared:
       break;
   }
-  return SpreadSlots(places_, request,
-                     shared_ == config::SharedPolicy::kPacked ? Spread::kTogether : Spread::kApart);
+  // A program reaches the MPS daemon of one device: slots of two would be refused.
+  const bool is_on_one = by_mps_ && request.size > 1;
+  return SpreadSlots(
+      places_, request,
+      is_on_one || shared_ == config::SharedPolicy::kPacked ? Spread::kTogether : Spread::kApart);
 }
 
 StatusOr<std::vector<std::string>> PreferredPolicy::Choose(

@@ -113,6 +113,20 @@ TEST_F(PreferredPolicyTest, PacksSharedSlotsOnFewCards) {
               IsOkAndHolds(ElementsAre(Id(1) + "::1", Id(1) + "::2")));
 }
 
+TEST_F(PreferredPolicyTest, SlotsOfARequestByMpsAreOfOneCard) {
+  pools::Resource shared = TestResource(node_, 3);
+  shared.share.by = config::ShareBy::kMps;
+  const PreferredPolicy policy(shared, node_, SharedPolicy::kDistributed);
+  EXPECT_THAT(policy.Choose(Ids(shared), {}, 2),
+              IsOkAndHolds(ElementsAre(Id(0) + "::0", Id(0) + "::1")));
+  std::vector<std::string> available = Ids(shared);
+  std::erase(available, Id(0) + "::0");
+  EXPECT_THAT(policy.Choose(available, {}, 3),
+              IsOkAndHolds(ElementsAre(Id(1) + "::0", Id(1) + "::1", Id(1) + "::2")));
+  EXPECT_THAT(policy.Choose(available, {}, 1), IsOkAndHolds(ElementsAre(Id(1) + "::0")))
+      << "requests of one are spread as ever";
+}
+
 // Two MIG devices of each card.
 pools::Resource MigResource(const device::Snapshot& node, unsigned replicas) {
   pools::Resource resource = TestResource(node, 2 * replicas);

@@ -13,12 +13,21 @@ constexpr size_t kCgroupLimit = size_t{64} << 10;
 // Limit for one node; the probe reports up to 256 for each GPU.
 constexpr size_t kMostProcesses = 4'096;
 
-std::optional<std::vector<CgroupPlace>> ReadPlaces(uint32_t pid, const sys::Root& host) {
+std::optional<std::vector<CgroupPlace>> ReadPlaces(std::string_view pid, const sys::Root& host) {
   const auto text = host.ReadFile(fmt::format("proc/{}/cgroup", pid), kCgroupLimit);
   if (!text.ok()) {
     return std::nullopt;
   }
   return PlacesOf(*text);
+}
+
+// The innermost, which is one of this node; empty: none.
+std::string PodOf(const std::vector<CgroupPlace>& places) {
+  std::string pod;
+  for (const CgroupPlace& place : places) {
+    pod = place.pod_uid.empty() ? pod : place.pod_uid;
+  }
+  return pod;
 }
 
 // The MIG device of a process, or the GPU.
@@ -136,8 +145,12 @@ std::vector<SeenProcess> ListedProcesses(const device::SampleSet& samples) {
 }
 
 std::vector<SeenProcess> WithPlaces(std::vector<SeenProcess> processes, const sys::Root& host) {
+  const std::string ours = PodOf(ReadPlaces("self", host).value_or(std::vector<CgroupPlace>()));
   for (SeenProcess& process : processes) {
-    process.places = ReadPlaces(process.pid, host);
+    process.places = ReadPlaces(fmt::format("{}", process.pid), host);
+    if (process.places && !ours.empty() && PodOf(*process.places) == ours) {
+      process.places->clear();
+    }
   }
   return processes;
 }

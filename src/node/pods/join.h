@@ -25,7 +25,9 @@ struct SeenProcess {
 
 // By pid; without their places.
 std::vector<SeenProcess> ListedProcesses(const device::SampleSet& samples);
-// The same with their places, from /proc below `host`. May wait for a kernel lock.
+// The same with their places, from /proc below `host`. Those of our own pod have none: what the
+// agent runs, such as servers of MPS, is the host's, and no user of a GPU. May wait for a kernel
+// lock.
 std::vector<SeenProcess> WithPlaces(std::vector<SeenProcess> processes, const sys::Root& host);
 
 struct JoinInput {

@@ -203,6 +203,25 @@ TEST_F(JoinTest, TheKubeletsListNamesTheContainerThatTheLogsLeaveOpen) {
               ElementsAre(Pair(10, JoinInMl("two", "9b1c4f6d2e8a7b3c5d0e1f2a3b4c5d6e", "main"))));
 }
 
+// Servers of MPS, where they cannot have a cgroup outside of the agent's pod.
+TEST(SeenProcessesTest, ThoseOfOurOwnPodAreNoUsers) {
+  const TempDir dir;
+  const std::string ours = "11:memory:/kubepods/pod0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11/";
+  dir.WriteFile("proc/self/cgroup", ours + "agent\n");
+  dir.WriteFile("proc/10/cgroup", ours + "agent\n");
+  dir.WriteFile("proc/11/cgroup",
+                "11:memory:/kubepods/pod1f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11/box\n");
+  const sys::Root host = sys::Root::Open(dir.path()).value();
+  const std::vector<SeenProcess> seen =
+      WithPlaces({{.pid = 10, .devices = {kJoinGpu}, .places = {}},
+                  {.pid = 11, .devices = {kJoinGpu}, .places = {}}},
+                 host);
+  ASSERT_THAT(seen, SizeIs(2));
+  EXPECT_THAT(seen[0].places, ::testing::Optional(IsEmpty()));
+  EXPECT_THAT(seen[1].places, ::testing::Optional(SizeIs(1)));
+  EXPECT_THAT(Join({.uses = {}, .index = {}, .processes = {seen[0]}}).in_use, IsEmpty());
+}
+
 TEST(SeenProcessesTest, AreReadWithTheirCgroupsAndDevices) {
   const TempDir dir;
   dir.WriteFile("proc/10/cgroup", "0::/kubepods/pod0f5c1d3e-6f2a-4a53-9d0c-3b9f7d2c8e11/box\n");

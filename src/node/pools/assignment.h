@@ -16,6 +16,9 @@ namespace kgpu::pools {
 // most 4 MiB.
 inline constexpr size_t kMaxSlots = 32'768;
 
+// The reason in the health of slots that are withdrawn until their GPU has another MIG layout.
+inline constexpr std::string_view kMigChangeReason = "MigChange";
+
 // The unit that the kubelet counts and gives to one container: a GPU, a MIG device, or one of
 // several replicas of either.
 struct Slot {
