@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <string>
 #include <thread>
 
 #include "src/preload/gate.h"
@@ -14,7 +15,6 @@ namespace {
 
 using preload::GateTurn;
 using testing::EndsWith;
-using testing::StartsWith;
 
 // 5 µs of each period: whoever launches three times has waited.
 constexpr GateTurn kNarrow{.open = 1, .start = 3000};
@@ -89,12 +89,13 @@ TEST_F(ShareLaunchesTest, FromManyThreadsAndFromChildren) {
   EXPECT_GT(Waited(), waited);
 }
 
-// Streams of their own change nothing: as long as it is not known what a launch costs, eight go.
+// Streams of their own change nothing: as long as it is not known what a launch costs, eight go at
+// most.
 TEST_F(ShareLaunchesTest, AWindowIsForAllThreadsTogether) {
   Gate({.open = 2500, .start = 5000});
   const std::string text = Launch("many", 1, "held");
   ASSERT_THAT(text, EndsWith(" 64 64\n")) << "those that wait go on when the first ones end";
-  EXPECT_THAT(text, StartsWith("8 "));
+  EXPECT_LE(std::stoi(text), 8);
 }
 
 // The program waits for a stream, and another one still has work.
