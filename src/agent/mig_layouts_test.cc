@@ -65,8 +65,8 @@ TEST(MigWithdrawnTest, IsWhatWasMarked) {
     slot.health.reason = reason;
   };
   add(0, "");
-  add(1, std::string(pools::kMigChangeReason));
-  add(1, std::string(pools::kMigChangeReason));
+  add(1, pools::kMigChangeReason);
+  add(1, pools::kMigChangeReason);
   add(2, "Lost");
   EXPECT_THAT(WithdrawnIn(assignment), ElementsAre(pools::TestGpuName(1)));
 }
