@@ -137,8 +137,9 @@ TEST_F(AgentMigTest, AnotherPluginsGpusAreLeftAloneUntilTheyAreTakenOver) {
       [&] { return NodeStatus().out.find("the node is up to date") != std::string::npos; }));
   Merge("/api/v1/nodes/n1", R"({"metadata":{"labels":{"nvidia.com/mig.config":"halves"},)"
                             R"("annotations":{"kgpu.dev/released":"plugin"}}})");
-  ASSERT_TRUE(WaitForNode([&] { return Status().find("left to another") != std::string::npos; }))
-      << Status();
+  ASSERT_TRUE(WaitForNode([&] {
+    return Status().find("left to NVIDIA's device plugin") != std::string::npos;
+  })) << Status();
   EXPECT_THAT(Events(), Not(HasSubstr("MIGConfig")));
   EXPECT_NE(Assert("2x3g.40gb"), 0) << Layouts();
   Merge("/api/v1/nodes/n1", R"({"metadata":{"annotations":{"kgpu.dev/released":null}}})");
