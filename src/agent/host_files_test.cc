@@ -77,8 +77,7 @@ TEST_F(HostFilesTest, ALedgerStaysWhileSomethingIsLent) {
   EXPECT_THAT(Remove().stays, ElementsAre("/var/lib/kgpu/loans.json"));
   dir_.MakeDir("var/lib/kgpu/lent-slices");
   dir_.WriteFile("var/lib/kgpu/lent-slices/GPU-a_0.limits", "x");
-  EXPECT_THAT(Remove().stays,
-              ElementsAre("/var/lib/kgpu/lent-slices", "/var/lib/kgpu/loans.json"));
+  EXPECT_THAT(Remove().stays, ElementsAre("/var/lib/kgpu/lent-slices", "/var/lib/kgpu/loans.json"));
   EXPECT_TRUE(Exists("var/lib/kgpu/lent-slices/GPU-a_0.limits"));
   EXPECT_TRUE(Exists("var/lib/kgpu/loans.json"));
 }

@@ -44,22 +44,23 @@ const Program& Agent() {
       .folders = {"src/agent", "src/node"},
       .asks = R"(client_?(\.|->)(Send|Stream)\(|make_unique<kube::(Reflector|Lister|ObjectCache)>|)"
               R"(kube::Evict\()",
-      .requests = {
-          {"src/agent/event_publisher.cc",
-           {"get pods", "create events.events.k8s.io", "patch events.events.k8s.io"}},
-          {"src/agent/pod_evictor.cc", {"create pods/eviction"}},
-          {"src/agent/rule_watch.cc",
-           {"list nodefeaturerules.nfd.k8s-sigs.io", "watch nodefeaturerules.nfd.k8s-sigs.io",
-            "list nodefeatures.nfd.k8s-sigs.io", "watch nodefeatures.nfd.k8s-sigs.io"}},
-          {"src/node/object/object_writer.cc",
-           {"get nodefeatures.nfd.k8s-sigs.io", "create nodefeatures.nfd.k8s-sigs.io",
-            "patch nodefeatures.nfd.k8s-sigs.io", "delete nodefeatures.nfd.k8s-sigs.io"}},
-          {"src/node/object/pod_scan.cc", {"list pods"}},
-          {"src/node/object/syncer.cc", {"list nodes", "watch nodes"}},
-          {"src/node/object/writer.cc", {"get nodes", "patch nodes", "patch nodes/status"}},
-          // monitoring.readers binds system:auth-delegator, which has these.
-          {"src/agent/cluster_tokens.cc", {}},
-      },
+      .requests =
+          {
+              {"src/agent/event_publisher.cc",
+               {"get pods", "create events.events.k8s.io", "patch events.events.k8s.io"}},
+              {"src/agent/pod_evictor.cc", {"create pods/eviction"}},
+              {"src/agent/rule_watch.cc",
+               {"list nodefeaturerules.nfd.k8s-sigs.io", "watch nodefeaturerules.nfd.k8s-sigs.io",
+                "list nodefeatures.nfd.k8s-sigs.io", "watch nodefeatures.nfd.k8s-sigs.io"}},
+              {"src/node/object/object_writer.cc",
+               {"get nodefeatures.nfd.k8s-sigs.io", "create nodefeatures.nfd.k8s-sigs.io",
+                "patch nodefeatures.nfd.k8s-sigs.io", "delete nodefeatures.nfd.k8s-sigs.io"}},
+              {"src/node/object/pod_scan.cc", {"list pods"}},
+              {"src/node/object/syncer.cc", {"list nodes", "watch nodes"}},
+              {"src/node/object/writer.cc", {"get nodes", "patch nodes", "patch nodes/status"}},
+              // monitoring.readers binds system:auth-delegator, which has these.
+              {"src/agent/cluster_tokens.cc", {}},
+          },
       .settings = {"agent.mayEvict=true"}};
   return kAgent;
 }

@@ -62,11 +62,10 @@ TEST_F(KubeProviderTest, StartsAPodForACallAndEndsItWhenIdle) {
 }
 
 TEST_F(KubeProviderTest, PartOfAGpuComesFromTheSmallestSlicesOfTheCluster) {
-  EXPECT_OK(world_.cluster.AddNode(
-      {.name = "sliced",
-       .resources = {{"nvidia.com/gpu-40gi", "1"},
-                     {"nvidia.com/gpu-20gi", "3"},
-                     {"nvidia.com/gpu-16gi", "0"}}}));
+  EXPECT_OK(world_.cluster.AddNode({.name = "sliced",
+                                    .resources = {{"nvidia.com/gpu-40gi", "1"},
+                                                  {"nvidia.com/gpu-20gi", "3"},
+                                                  {"nvidia.com/gpu-16gi", "0"}}}));
   world_.Start();
   Function function = SmallFunction();
   function.gpu = {.count = 1, .memory = int64_t{12} << 30};

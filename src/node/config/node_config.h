@@ -41,15 +41,16 @@ enum class SharedPolicy { kDistributed, kPacked };
 // Who hands out the devices of a pool.
 enum class Provider : uint8_t {
   kKubelet,  // the kubelet, to pods: the device plugin advertises them
-  // The agent, to programs of this host: it lends whole GPUs or memory slices, and no kubelet counts
-  // them.
+  // The agent, to programs of this host: it lends whole GPUs or memory slices, and no kubelet
+  // counts them.
   kLocal,
 };
 
 struct Pool {
   // Empty: kDefaultResource (kDefaultLocalPool for a local pool, kDefaultSlices for memory slices,
-  // kDefaultLocalSlices for both), or nvidia.com/mig-<profile> for MIG devices that the selector names. May contain "{model}", the
-  // canonical model id in a form that is valid in a resource name, and for memory slices "{size}".
+  // kDefaultLocalSlices for both), or nvidia.com/mig-<profile> for MIG devices that the selector
+  // names. May contain "{model}", the canonical model id in a form that is valid in a resource
+  // name, and for memory slices "{size}".
   std::string resource{};
   Selector devices{};
   std::optional<MigStrategy> mig{};  // nullopt: NodeConfig::mig

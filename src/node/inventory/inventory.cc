@@ -130,7 +130,7 @@ class Inventory::Impl {
   std::vector<unsigned> unwatched_;    // NVML indices to register
   bool is_first_look_ = true;          // of this probe
   bool is_reading_ = false;
-  bool is_read_wanted_ = false;  // something happened during the reading
+  bool is_read_wanted_ = false;                    // something happened during the reading
   std::vector<std::function<void()>> after_next_;  // to be called after the next reading
   std::vector<std::function<void()>> after_this_;  // and after the one in progress
   bool is_trouble_hidden_ = false;

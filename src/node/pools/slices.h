@@ -21,7 +21,7 @@ struct Cut {
   std::optional<Bytes> memory{};  // of each slot; nothing: it is not limited
   // Percent of the device's threads that each program of a slot may use; 0: not shared by MPS.
   unsigned threads = 0;
-  unsigned compute = 0;           // percent of the device's time for each slot; 0: no share
+  unsigned compute = 0;  // percent of the device's time for each slot; 0: no share
 };
 
 // Memory that programs can allocate on the device: all of it, without what the driver keeps for
