@@ -216,7 +216,7 @@ std::vector<std::string> PullCommand(const EngineSettings& engine, const std::st
 Status CheckSecrets(const ProviderFolders& folders, const Function& function) {
   for (const std::string& secret : function.secrets) {
     const std::string path = fmt::format("{}/{}", folders.secrets, secret);
-    struct stat info{};
+    struct stat info = {};
     if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
       return NotFound("{}: secret {}: {} is no file: write the secret to it", function.name, secret,
                       path);
