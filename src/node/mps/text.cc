@@ -100,7 +100,6 @@ std::string RecordText(const Record& record) {
 
 StatusOr<Record> ParseRecord(std::string_view text) {
   constexpr uint64_t kMostMebi = uint64_t{1} << 40;
-  Record record;
   const StatusOr<uint64_t> version = ValueOf(text, "version", 1);
   const StatusOr<uint64_t> pid = ValueOf(text, "pid", std::numeric_limits<int32_t>::max());
   const StatusOr<uint64_t> start = ValueOf(text, "start", std::numeric_limits<uint64_t>::max());
