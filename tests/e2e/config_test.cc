@@ -111,13 +111,14 @@ TEST_F(ConfigTest, AConfigMapOfForeignConfigurationsIsConvertedByKey) {
   EXPECT_THAT(shared.out, HasSubstr("replicas: 4"));
 }
 
-TEST_F(ConfigTest, MpsIsRefusedByName) {
+TEST_F(ConfigTest, MpsOfGkeIsConverted) {
   dir_.WriteFile(
       "c.json",
       R"({"GPUSharingConfig": {"GPUSharingStrategy": "mps", "MaxSharedClientsPerGPU": 2}})");
   const Result result = RunProgram({"kgpu", "config", "convert", dir_.At("c.json")});
-  EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err, HasSubstr("\"mps\" is not supported by this version"));
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("    by: mps\n    replicas: 2\n"));
+  EXPECT_THAT(result.err, HasSubstr("GPUSharingStrategy: converted"));
 }
 
 TEST_F(ConfigTest, AssignShowsWhichDeviceGoesWhere) {
