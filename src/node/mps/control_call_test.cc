@@ -21,14 +21,17 @@ constexpr std::chrono::seconds kPatience{20};
 class ControlCallTest : public ::testing::Test {
  protected:
   std::unique_ptr<ControlCall> Start(const std::string& script, std::string commands = "") {
-    auto call = ControlCall::Start(loop_,
-                                   {.argv = {"/bin/sh", "-c", script},
-                                    .environment = {"PATH=/usr/bin:/bin"},
-                                    .commands = std::move(commands)},
-                                   [this](StatusOr<std::string> result) { result_ = result; });
+    auto call =
+        ControlCall::Start(loop_,
+                           {.argv = {"/bin/sh", "-c", script},
+                            .environment = {"PATH=/usr/bin:/bin"},
+                            .commands = std::move(commands)},
+                           [this](const StatusOr<std::string>& result) { result_ = result; });
     EXPECT_OK(call.status());
     return call.ok() ? *std::move(call) : nullptr;
   }
+
+  StatusOr<std::string> Result() const { return result_.value_or(NotFound("it has not ended")); }
 
   TempDir dir_;
   FakeLoop loop_;
@@ -39,9 +42,7 @@ TEST_F(ControlCallTest, PassesCommandsAndReturnsTheAnswer) {
   const auto call = Start("while read line; do echo \"<$line>\"; done", "one\ntwo\n");
   EXPECT_FALSE(result_);
   ASSERT_TRUE(loop_.WaitForDescriptor(kPatience));
-  ASSERT_TRUE(result_);
-  ASSERT_OK(*result_);
-  EXPECT_EQ(**result_, "<one>\n<two>\n");
+  EXPECT_THAT(Result(), IsOkAndHolds("<one>\n<two>\n"));
   EXPECT_EQ(loop_.timers(), 0U);
   EXPECT_EQ(loop_.watches(), 0U);
 }
@@ -49,8 +50,7 @@ TEST_F(ControlCallTest, PassesCommandsAndReturnsTheAnswer) {
 TEST_F(ControlCallTest, AFailureSaysWhatWasPrinted) {
   const auto call = Start("echo no daemon >&2; exit 1");
   ASSERT_TRUE(loop_.WaitForDescriptor(kPatience));
-  ASSERT_TRUE(result_);
-  EXPECT_THAT(*result_, StatusIs(StatusCode::kUnavailable, HasSubstr("exit code 1: no daemon")));
+  EXPECT_THAT(Result(), StatusIs(StatusCode::kUnavailable, HasSubstr("exit code 1: no daemon")));
 }
 
 TEST_F(ControlCallTest, AProgramThatHangsIsKilled) {
@@ -58,17 +58,14 @@ TEST_F(ControlCallTest, AProgramThatHangsIsKilled) {
   loop_.Advance(std::chrono::seconds(5));
   // Killed, it may end before the loop looks again.
   ASSERT_TRUE(result_ || loop_.WaitForDescriptor(kPatience));
-  ASSERT_TRUE(result_);
-  EXPECT_THAT(*result_, StatusIs(StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(Result(), StatusIs(StatusCode::kDeadlineExceeded));
   EXPECT_EQ(loop_.timers(), 0U);
 }
 
 TEST_F(ControlCallTest, WhatTheProgramStartedIsNotWaitedFor) {
   const auto call = Start("sleep 30 & echo done");
   ASSERT_TRUE(loop_.WaitForDescriptor(kPatience));
-  ASSERT_TRUE(result_);
-  ASSERT_OK(*result_);
-  EXPECT_EQ(**result_, "done\n");
+  EXPECT_THAT(Result(), IsOkAndHolds("done\n"));
 }
 
 TEST_F(ControlCallTest, OneThatNobodyWaitsForIsKilledAndReaped) {
