@@ -533,7 +533,8 @@ TEST_F(ClientTest, AProbeThatOutlivesSigkillIsAbandonedAndNoOtherIsStartedUntilI
   EXPECT_EQ(downs_[0].cause, DownCause::kUnresponsive);
   // Many times the back-off later there is still no other probe.
   client_->RetryNow();
-  EXPECT_FALSE(RunUntil(*loop_, [&] { return ups_ > 1; }, milliseconds(60)));
+  const auto is_up_again = [&] { return ups_ > 1; };
+  EXPECT_FALSE(RunUntil(*loop_, is_up_again, milliseconds(60)));
   EXPECT_EQ(client_->probe_pid(), pid);
   ASSERT_TRUE(freezer.Thaw());
   ASSERT_TRUE(WaitForUp(2));
