@@ -1,7 +1,9 @@
 // Launches of fake_cuda.cc: each counts. A stream of the number 7 is being captured; in one of the
-// number 9 an event behind launches is not ready when it is first asked, from number 100 on until
-// fake_finish.
+// number 9 they take 20 ms, from number 100 on they end with fake_finish.
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 
 #include "src/gpu/cuda_abi/abi.h"
 
@@ -14,12 +16,15 @@ namespace {
 
 constexpr uintptr_t kCapturing = 7;
 constexpr uintptr_t kBusy = 9;
+constexpr std::chrono::milliseconds kBusyTime{20};
 
 // What fake_finish ends; they never end before.
 constexpr uintptr_t kHeld = 100;
 
 struct Launches {
   uint64_t count = 0;
+  std::mutex mutex;  // guards what follows
+  std::condition_variable changed;
   uint64_t asked = 0;        // how often an event was not ready
   bool is_finished = false;  // those that are held
 };
@@ -46,17 +51,18 @@ Result Count(cu::Stream stream = nullptr) {
 struct FakeEvent {
   uintptr_t stream = 0;
   uint64_t behind = 0;  // launches
-  bool is_asked = false;
+  std::chrono::steady_clock::time_point recorded{};
 };
 
-bool IsReady(FakeEvent& event) {
+// With the mutex held.
+bool IsReady(const FakeEvent& event) {
   if (event.behind == 0) {
     return true;
   }
   if (event.stream == kBusy) {
-    return __atomic_exchange_n(&event.is_asked, true, __ATOMIC_RELAXED);
+    return std::chrono::steady_clock::now() - event.recorded >= kBusyTime;
   }
-  return event.stream < kHeld || __atomic_load_n(&All().is_finished, __ATOMIC_ACQUIRE);
+  return event.stream < kHeld || All().is_finished;
 }
 
 }  // namespace
@@ -109,13 +115,29 @@ FAKE cuEventCreate(cu::Event* event, unsigned) {
 }
 FAKE cuEventRecord(cu::Event event, cu::Stream stream) {
   auto* fake = reinterpret_cast<FakeEvent*>(event);
-  *fake = {.stream = reinterpret_cast<uintptr_t>(stream), .behind = LaunchedIn(stream)};
+  *fake = {.stream = reinterpret_cast<uintptr_t>(stream),
+           .behind = LaunchedIn(stream),
+           .recorded = std::chrono::steady_clock::now()};
   return cu::kSuccess;
 }
 FAKE cuEventQuery(cu::Event event) {
-  const bool is_ready = IsReady(*reinterpret_cast<FakeEvent*>(event));
-  __atomic_fetch_add(&All().asked, is_ready ? 0 : 1, __ATOMIC_RELAXED);
-  return is_ready ? cu::kSuccess : cu::kNotReady;
+  const std::lock_guard guard(All().mutex);
+  if (IsReady(*reinterpret_cast<FakeEvent*>(event))) {
+    return cu::kSuccess;
+  }
+  ++All().asked;
+  All().changed.notify_all();
+  return cu::kNotReady;
+}
+FAKE cuEventSynchronize(cu::Event event) {
+  const FakeEvent& fake = *reinterpret_cast<FakeEvent*>(event);
+  std::unique_lock lock(All().mutex);
+  if (fake.stream == kBusy) {
+    (void)All().changed.wait_until(lock, fake.recorded + kBusyTime, [&] { return IsReady(fake); });
+  } else {
+    All().changed.wait(lock, [&] { return IsReady(fake); });
+  }
+  return cu::kSuccess;
 }
 FAKE cuThreadExchangeStreamCaptureMode(cu::CaptureMode* mode) {
   thread_local cu::CaptureMode now = cu::kCaptureGlobal;
@@ -128,9 +150,14 @@ FAKE cuThreadExchangeStreamCaptureMode(cu::CaptureMode* mode) {
 extern "C" __attribute__((visibility("default"))) uint64_t fake_launch_count() {
   return __atomic_load_n(&All().count, __ATOMIC_RELAXED);
 }
-extern "C" __attribute__((visibility("default"))) uint64_t fake_not_ready_count() {
-  return __atomic_load_n(&All().asked, __ATOMIC_RELAXED);
+// Until events have been found not ready so often, or for four seconds.
+extern "C" __attribute__((visibility("default"))) void fake_await_not_ready(uint64_t times) {
+  std::unique_lock lock(All().mutex);
+  (void)All().changed.wait_for(lock, std::chrono::seconds(4),
+                               [times] { return All().asked >= times; });
 }
 extern "C" __attribute__((visibility("default"))) void fake_finish() {
-  __atomic_store_n(&All().is_finished, true, __ATOMIC_RELEASE);
+  const std::lock_guard guard(All().mutex);
+  All().is_finished = true;
+  All().changed.notify_all();
 }

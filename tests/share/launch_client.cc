@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <latch>
 #include <map>
 #include <string>
 #include <thread>
@@ -38,6 +39,13 @@ using LaunchBy = std::function<Result(void* function)>;
 
 Result LaunchKernel(void* function, cu::Stream stream) {
   return As<cu::LaunchKernelFn>(function)(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+}
+
+Result LaunchAndWait(void* function, cu::Stream stream) {
+  auto* wait = As<cu::StreamSynchronizeFn>(dlsym(RTLD_DEFAULT, "cuStreamSynchronize"));
+  const Result result = LaunchKernel(function, stream);
+  (void)wait(stream);
+  return result;
 }
 
 Result LaunchCooperative(void* function) {
@@ -83,18 +91,9 @@ const std::map<std::string, LaunchBy> kLaunches = {
      [](void* f) {
        static std::atomic<bool> has_begun = false;
        const cu::Stream stream = Numbered(has_begun.exchange(true) ? 20 : 100);
-       const Result result = LaunchKernel(f, stream);
-       if (stream == Numbered(20)) {
-         (void)As<cu::StreamSynchronizeFn>(dlsym(RTLD_DEFAULT, "cuStreamSynchronize"))(stream);
-       }
-       return result;
+       return stream == Numbered(20) ? LaunchAndWait(f, stream) : LaunchKernel(f, stream);
      }},
-    {"busy",  // for a millisecond, and when it is asked then
-     [](void* f) {
-       const Result result = LaunchKernel(f, Numbered(9));
-       (void)usleep(1000);
-       return result;
-     }},
+    {"busy", [](void* f) { return LaunchAndWait(f, Numbered(9)); }},  // for 20 ms
 };
 
 void* Find(void* driver, const std::string& way, const std::string& name) {
@@ -123,15 +122,12 @@ void RunInThreads(int number, const std::function<void()>& run,
   }
 }
 
-// Waits until all `number` threads have begun and ask often whether their kernels have ended;
-// prints how many kernels were launched by then, and lets them end.
-void FinishOnceTheyWait(void* driver, const std::atomic<int>& begun, int number) {
-  auto* asked = As<uint64_t()>(dlsym(driver, "fake_not_ready_count"));
+// Waits until all threads have begun and ask often whether their kernels have ended; prints how
+// many kernels were launched by then, and lets them end.
+void FinishOnceTheyWait(void* driver, const std::latch& have_begun) {
+  have_begun.wait();
   constexpr uint64_t kOften = 100;
-  constexpr int kMostLooks = 4'000;
-  for (int at = 0; at < kMostLooks && (begun != number || asked() < kOften); ++at) {
-    (void)usleep(1000);
-  }
+  As<void(uint64_t)>(dlsym(driver, "fake_await_not_ready"))(kOften);
   printf("%llu ",
          static_cast<unsigned long long>(As<uint64_t()>(dlsym(driver, "fake_launch_count"))()));
   As<void()>(dlsym(driver, "fake_finish"))();
@@ -162,17 +158,21 @@ int main(int argc, char** argv) {
   void* function = Find(driver, way, argv[3]);
   std::atomic<long> successes = 0;
   auto* count = As<uint64_t()>(dlsym(driver, "fake_launch_count"));
-  std::atomic<int> begun = 0;
+  const std::map<std::string, int> held = {{"many", 64}, {"one", 1}};
+  const auto found = held.find(way);
+  const int number = found == held.end() ? 0 : found->second;
+  std::latch have_begun(number);
   const auto run = [&] {
-    ++begun;
+    if (number > 0) {
+      have_begun.count_down();
+    }
     (void)As<cu::CtxSetCurrentFn>(dlsym(driver, "cuCtxSetCurrent"))(context);
     for (long at = 0; at < times; ++at) {
       successes += launch(function) == cu::kSuccess ? 1 : 0;
     }
   };
-  const std::map<std::string, int> held = {{"many", 64}, {"one", 1}};
-  if (const auto found = held.find(way); found != held.end()) {
-    RunInThreads(found->second, run, [&] { FinishOnceTheyWait(driver, begun, found->second); });
+  if (number > 0) {
+    RunInThreads(number, run, [&] { FinishOnceTheyWait(driver, have_begun); });
   } else if (way == "threads") {
     RunInThreads(16, run, [] {});
   } else {
