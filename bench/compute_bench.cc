@@ -13,7 +13,6 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -94,12 +93,7 @@ class Run {
                                   "memory 21474836480\ncompute {}\n",
                                   share));
     folder_.WriteFile(SlotOf(tenant) + "/ledger", "");
-    const preload::Gate gate{
-        .magic = preload::kGateMagic,
-        .version = preload::kGateVersion,
-        .word = preload::PackTurn({}),
-        .fixed = preload::PackTurn({.open = share * 100, .start = before * 100}),
-        .spare = {}};
+    const preload::Gate gate = preload::NewGate({}, {.open = share * 100, .start = before * 100});
     folder_.WriteFile(SlotOf(tenant) + "/gate",
                       std::string(reinterpret_cast<const char*>(&gate), sizeof(gate)));
   }

@@ -56,11 +56,7 @@ void WriteSlot(const TempDir& folder, const std::string& more) {
 void PrintLaunches(int runs) {
   const TempDir folder;
   WriteSlot(folder, "compute 25\n");
-  const preload::Gate gate{.magic = preload::kGateMagic,
-                           .version = preload::kGateVersion,
-                           .word = preload::PackTurn({}),
-                           .fixed = preload::PackTurn({.open = 2500}),
-                           .spare = {}};
+  const preload::Gate gate = preload::NewGate({}, {.open = 2500});
   folder.WriteFile("kgpu-slots/0/gate",
                    std::string(reinterpret_cast<const char*>(&gate), sizeof(gate)));
   std::map<std::string, Samples> bare;

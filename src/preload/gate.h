@@ -47,6 +47,13 @@ constexpr uint64_t PackTurn(const GateTurn& turn) {
 constexpr bool IsFullyOpen(uint64_t word) {
   return (word & 0xffff) >= kGateParts;
 }
+constexpr Gate NewGate(const GateTurn& turn, const GateTurn& fixed) {
+  return {.magic = kGateMagic,
+          .version = kGateVersion,
+          .word = PackTurn(turn),
+          .fixed = PackTurn(fixed),
+          .spare = {}};
+}
 // With values in range, whatever the word says: a turn lies within its period, and never has
 // nothing.
 constexpr GateTurn UnpackTurn(uint64_t word) {

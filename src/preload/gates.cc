@@ -66,13 +66,12 @@ GateTurn FixedTurn(const Gate& gate, int account) {
 GateTurn TurnNow(const GateAt& of, uint64_t day) {
   GateState* state = of.state;
   GateTurn turn = UnpackTurn(__atomic_load_n(&of.gate->word, __ATOMIC_RELAXED));
-  const uint64_t now = Milliseconds();
+  const uint64_t now = Nanoseconds();
   if (state->since == 0 || turn.beat != state->beat) {
     state->beat = turn.beat;
     state->since = now;
   }
-  constexpr uint64_t kNanoseconds = 1'000'000;
-  const bool is_stale = turn.open < kGateParts && now - state->since > kGateStale / kNanoseconds;
+  const bool is_stale = turn.open < kGateParts && now - state->since > kGateStale;
   turn = is_stale ? FixedTurn(*of.gate, of.account) : turn;
   if (turn.epoch != state->epoch) {
     // Nobody owes what it has launched while it was free to.
@@ -81,7 +80,7 @@ GateTurn TurnNow(const GateAt& of, uint64_t day) {
     state->looked = 0;
     ForgetLaunched(&state->work);
   }
-  NoteClock(&state->turns, day, Nanoseconds());
+  NoteClock(&state->turns, day, now);
   return turn;
 }
 
@@ -233,15 +232,15 @@ void WatchLaunches(cu::Context context, const StreamKey* key) {
       }
     }
   }
+  if (count == 0) {
+    return;
+  }
   bool has_run = false;
   for (uint32_t at = 0; at < count; ++at) {
     if (IsUnfinished(events[at])) {
       has_run = true;
       WaitForEvent(events[at]);
     }
-  }
-  if (count == 0) {
-    return;
   }
   const Guard guard(of.state->lock);
   const uint64_t day = DayNanoseconds();

@@ -26,7 +26,7 @@ struct GateState {
   uint64_t looked;  // when work was last found to run; Nanoseconds(), 0: it has ended
   uint32_t epoch;   // as last seen
   uint32_t beat;
-  uint64_t since;  // when it was first seen; Milliseconds()
+  uint64_t since;  // when it was first seen; Nanoseconds()
 };
 
 // The gates of the container's devices, mapped when its limits are read; a fork keeps them.

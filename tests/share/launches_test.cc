@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -22,11 +23,7 @@ constexpr GateTurn kNarrow{.open = 1, .start = 3000};
 constexpr GateTurn kFar{.open = 1, .start = 3000, .every = 255};
 
 std::string GateBytes(const GateTurn& turn, const GateTurn& fixed) {
-  const preload::Gate gate{.magic = preload::kGateMagic,
-                           .version = preload::kGateVersion,
-                           .word = preload::PackTurn(turn),
-                           .fixed = preload::PackTurn(fixed),
-                           .spare = {}};
+  const preload::Gate gate = preload::NewGate(turn, fixed);
   return {reinterpret_cast<const char*>(&gate), sizeof(gate)};
 }
 
@@ -132,8 +129,12 @@ TEST_F(ShareLaunchesTest, WorkThatGoesOnIsWaitedForAndPaid) {
 TEST_F(ShareLaunchesTest, AGateThatOpensLetsThoseGoWhoWait) {
   Gate(kFar);
   std::string text;
-  std::thread client([&] { text = Launch("dlsym", 200, "cuLaunchKernel"); });
-  while (container_.ReadLedger().header.total == 0) {  // until it has a context
+  std::atomic<bool> has_ended = false;
+  std::thread client([&] {
+    text = Launch("dlsym", 200, "cuLaunchKernel");
+    has_ended = true;
+  });
+  while (!has_ended && container_.ReadLedger().header.total == 0) {  // until it has a context
     std::this_thread::yield();
   }
   Rewrite({});

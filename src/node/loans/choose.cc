@@ -31,20 +31,33 @@ struct Kind {
 
 // How many of `slots` one loan can have: its container gets them all.
 size_t MostOf(const Kind& kind, const std::vector<pools::Slot>& slots) {
-  if (kind.memory && kind.slots.share.multiple == config::MultipleSlots::kAllow) {
-    return std::min(slots.size(), share::kMostSlices);
+  if (!kind.memory) {
+    return slots.size();
   }
-  if (kind.memory && kind.slots.share.multiple == config::MultipleSlots::kRefuse) {
-    return std::min<size_t>(slots.size(), 1);
+  switch (kind.slots.share.multiple) {
+    case config::MultipleSlots::kAllow:
+      return std::min(slots.size(), share::kMostSlices);
+    case config::MultipleSlots::kRefuse:
+      return std::min<size_t>(slots.size(), 1);
+    case config::MultipleSlots::kSpread:
+      break;
   }
-  if (kind.memory && kind.slots.share.multiple == config::MultipleSlots::kSpread) {
-    std::set<std::string_view> devices;
-    for (const pools::Slot& slot : slots) {
-      devices.insert(slot.device_uuid);
-    }
-    return devices.size();
+  std::set<std::string_view> devices;
+  for (const pools::Slot& slot : slots) {
+    devices.insert(slot.device_uuid);
   }
-  return slots.size();
+  return devices.size();
+}
+
+// Whether its pool says how many slices a loan may have.
+bool IsLimited(const Kind& kind) {
+  return kind.memory && kind.slots.share.multiple != config::MultipleSlots::kAllow;
+}
+
+config::Selector OfModel(const std::string& name) {
+  config::Selector selector;
+  selector.models = {name};
+  return selector;
 }
 
 std::string NameOfKind(const Kind& kind) {
@@ -141,9 +154,7 @@ class Chooser {
   bool IsNamed(const device::Gpu& gpu) const {
     return request_.models.empty() ||
            std::ranges::any_of(request_.models, [&gpu](const std::string& name) {
-             config::Selector selector;
-             selector.models = {name};
-             return config::Matches(selector, gpu);
+             return config::Matches(OfModel(name), gpu);
            });
   }
 
@@ -190,9 +201,7 @@ class Chooser {
       }
     };
     for (const std::string& name : request_.models) {
-      config::Selector selector;
-      selector.models = {name};
-      add(selector);
+      add(OfModel(name));
     }
     if (request_.models.empty()) {
       add(config::Selector());
@@ -253,7 +262,7 @@ class Chooser {
       shown.resize(kShown);
       shown.push_back(fmt::format("{} more", kind.obstacles.size() - kShown));
     }
-    if (kind.memory && kind.slots.share.multiple != config::MultipleSlots::kAllow) {
+    if (IsLimited(kind)) {
       shown.push_back(fmt::format("a loan can have {}", MostOf(kind, kind.slots.slots)));
     }
     return fmt::format("{} of {} {} are free ({})", kind.free.size(), kind.slots.slots.size(),
@@ -270,10 +279,7 @@ class Chooser {
   }
 
   std::string Fix() const {
-    const auto are_limited = [](const Kind* kind) {
-      return kind->memory && kind->slots.share.multiple != config::MultipleSlots::kAllow;
-    };
-    if (std::ranges::any_of(Candidates(), are_limited)) {
+    if (std::ranges::any_of(Candidates(), [](const Kind* kind) { return IsLimited(*kind); })) {
       return "request fewer, set share.multiple: allow in the pool";
     }
     const bool has_slices =

@@ -26,8 +26,8 @@ struct Loan {
   std::string holder{};  // "fn/hello/4f1c"
   std::string model{};   // of all its GPUs: "A100-SXM4-80GB"
   std::vector<device::GpuUuid> gpus{};
-  LentSlices
-      slices{};      // empty: the GPUs are lent whole; else `gpus` are those that they are cut from
+  // Empty: the GPUs are lent whole; else `gpus` are those that they are cut from.
+  LentSlices slices{};
   WallTime since{};  // in whole seconds
   bool operator==(const Loan&) const = default;
 };

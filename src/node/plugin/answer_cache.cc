@@ -59,6 +59,14 @@ AnswerDevice ToDevice(const cdi::DeviceNode& node) {
           .permissions = node.permissions.empty() ? "rwm" : node.permissions};
 }
 
+void AddSliceMounts(std::vector<share::SliceMount> mounts, Answer& answer) {
+  for (share::SliceMount& mount : mounts) {
+    answer.mounts.push_back({.container_path = std::move(mount.container_path),
+                             .host_path = std::move(mount.host_path),
+                             .is_read_only = mount.is_read_only});
+  }
+}
+
 }  // namespace
 
 bool Delivery::NeedsDriverFiles() const {
@@ -271,11 +279,7 @@ void AnswerCache::AddSlices(const std::vector<const Entry*>& slots, Answer& answ
   if (ids.empty()) {
     return;
   }
-  for (share::SliceMount& mount : share::MountsOf(slices_, ids, share_.compute.is_set())) {
-    answer.mounts.push_back({.container_path = std::move(mount.container_path),
-                             .host_path = std::move(mount.host_path),
-                             .is_read_only = mount.is_read_only});
-  }
+  AddSliceMounts(share::MountsOf(slices_, ids, share_.compute.is_set()), answer);
 }
 
 // All slots are of one device.
@@ -290,11 +294,7 @@ void AnswerCache::AddMps(const std::vector<const Entry*>& slots, Answer& answer)
   }
   mps::Access access = mps::AccessTo(mps_, part);
   answer.envs.merge(access.envs);
-  for (share::SliceMount& mount : access.mounts) {
-    answer.mounts.push_back({.container_path = std::move(mount.container_path),
-                             .host_path = std::move(mount.host_path),
-                             .is_read_only = mount.is_read_only});
-  }
+  AddSliceMounts(std::move(access.mounts), answer);
 }
 
 }  // namespace kgpu::plugin

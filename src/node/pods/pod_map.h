@@ -43,8 +43,8 @@ struct DeviceUse {
 
 struct PodMap {
   std::vector<DeviceUse> devices{};  // sorted
-  std::map<uint32_t, Container>
-      processes{};  // by PID of the host; processes outside pods are left out
+  // By PID of the host; processes outside pods are left out.
+  std::map<uint32_t, Container> processes{};
   // UUIDs of devices on which a process of a pod runs, with one such container. A kubelet that has
   // just started may list no pods while their processes run.
   std::map<std::string, Container> in_use{};

@@ -86,7 +86,7 @@ bool ComputeController::IsBusy(const ComputeUse& use, const Memory& memory) {
   return use.has_programs && memory.quiet_rounds < kQuietRounds;
 }
 
-void ComputeController::Learn(const ComputeUse& use, Memory& memory, ComputeTurn& turn) const {
+void ComputeController::Learn(const ComputeUse& use, Memory& memory, ComputeTurn& turn) {
   const bool waits = use.waited.value_or(0) > 0;
   memory.unknown_rounds = use.used ? 0 : std::min(memory.unknown_rounds + 1, kUnknownRounds);
   if (!use.used && memory.unknown_rounds < kUnknownRounds) {

@@ -55,7 +55,7 @@ class ComputeController {
   };
 
   static bool IsBusy(const ComputeUse& use, const Memory& memory);
-  void Learn(const ComputeUse& use, Memory& memory, ComputeTurn& turn) const;
+  static void Learn(const ComputeUse& use, Memory& memory, ComputeTurn& turn);
   void Share(const std::vector<ComputeUse>& uses, std::vector<ComputeTurn>& turns);
 
   std::map<std::string, Memory, std::less<>> memory_;
@@ -64,12 +64,12 @@ class ComputeController {
   bool is_contended_ = false;
 };
 
-// Divides `total` by weights, but nobody gets more than its demand; what it leaves is divided among
-// the others. Sums up to `total`, or to all demands if those are less.
 struct Demand {
   double weight = 1;  // above 0
   double most = 0;
 };
+// Divides `total` by weights, but nobody gets more than its demand; what it leaves is divided among
+// the others. Sums up to `total`, or to all demands if those are less.
 std::vector<double> DivideByWeight(double total, const std::vector<Demand>& demands);
 
 }  // namespace kgpu::share

@@ -92,18 +92,19 @@ class SliceWriter {
 
   // Without its label, the loader of a container would leave the library out, and say so to nobody.
   Status Label(const std::string& path) const {
-    constexpr std::string_view kLabel = sys::kContainerLabel;
     if (!options_.has_selinux) {
       return OkStatus();
     }
     std::array<char, 256> now{};
     const ssize_t size = lgetxattr(path.c_str(), sys::kSelinuxAttribute, now.data(), now.size());
-    if (size > 0 && std::string_view(now.data(), strnlen(now.data(), size)) == kLabel) {
+    if (size > 0 &&
+        std::string_view(now.data(), strnlen(now.data(), size)) == sys::kContainerLabel) {
       return OkStatus();
     }
     // With its end, as in the kernel's own labels.
-    if (lsetxattr(path.c_str(), sys::kSelinuxAttribute, kLabel.data(), kLabel.size() + 1, 0) != 0) {
-      return ErrnoStatus(errno, fmt::format("label {} as {}", path, kLabel));
+    if (lsetxattr(path.c_str(), sys::kSelinuxAttribute, sys::kContainerLabel.data(),
+                  sys::kContainerLabel.size() + 1, 0) != 0) {
+      return ErrnoStatus(errno, fmt::format("label {} as {}", path, sys::kContainerLabel));
     }
     return OkStatus();
   }
@@ -143,12 +144,8 @@ class SliceWriter {
   Status MakeGate(std::string_view name, const SliceSlot& slot) const {
     const std::string path = fmt::format("{}/{}", options_.folder, name);
     constexpr uint32_t kPercent = preload::kGateParts / 100;
-    const preload::Gate fresh{.magic = preload::kGateMagic,
-                              .version = preload::kGateVersion,
-                              .word = preload::PackTurn({}),
-                              .fixed = preload::PackTurn({.open = slot.compute * kPercent,
-                                                          .start = slot.compute_before * kPercent}),
-                              .spare = {}};
+    const preload::Gate fresh = preload::NewGate(
+        {}, {.open = slot.compute * kPercent, .start = slot.compute_before * kPercent});
     preload::Gate now{};
     const StatusOr<std::string> old = root_.ReadFile(path, sizeof(now) + 1);
     if (old.ok() && old->size() == sizeof(now)) {
