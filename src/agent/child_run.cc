@@ -10,6 +10,7 @@
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/sys/pipe.h"
+#include "src/platform/sys/run.h"
 
 namespace kgpu::agent {
 namespace {
@@ -52,8 +53,7 @@ Status ChildRun::TryStart(std::vector<std::string> argv, std::chrono::seconds de
   ASSIGN_OR_RETURN(sys::Pipe err, sys::MakeOutputPipe());
   sys::SpawnOptions options;
   options.argv = std::move(argv);
-  options.environment = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-                         "LC_ALL=C"};
+  options.environment = sys::RunRequest().environment;
   options.fds = {{out.write.get(), STDOUT_FILENO}, {err.write.get(), STDERR_FILENO}};
   options.leads_group = true;
   ASSIGN_OR_RETURN(sys::ChildProcess child, sys::ChildProcess::Spawn(options));

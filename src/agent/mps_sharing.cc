@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "src/agent/lend_rules.h"
-#include "src/node/mps/daemon_files.h"
 #include "src/node/mps/find_program.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/sys/selinux.h"
 
 namespace kgpu::agent {
 namespace {
@@ -72,13 +72,14 @@ Status PrepareSharedMemory(const MpsSharingOptions& options) {
     return ErrnoStatus(errno, fmt::format("look at {}", shared));
   }
   if (info.st_uid != geteuid()) {
-    return FailedPrecondition("{} on the host is of user {}: remove it, and start the agent again",
-                              options.paths.shared_memory, info.st_uid);
+    return FailedPrecondition(
+        "{} on the host belongs to user {}: remove it, and start the agent again",
+        options.paths.shared_memory, info.st_uid);
   }
   if (chmod(shared.c_str(), kForAll) != 0) {
     return ErrnoStatus(errno, fmt::format("set the mode of {}", shared));
   }
-  return options.has_selinux ? mps::LabelForContainers(shared) : OkStatus();
+  return options.has_selinux ? sys::LabelForContainers(shared) : OkStatus();
 }
 
 }  // namespace

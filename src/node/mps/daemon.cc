@@ -21,7 +21,6 @@ namespace {
 // From its start to its first answer.
 constexpr std::chrono::seconds kAnswerLimit{15};
 constexpr std::chrono::milliseconds kAnswerPoll{100};
-constexpr std::chrono::milliseconds kCallLimit{5'000};
 // A death is noticed at once; this is for a daemon that hangs, and for faults of programs. Without
 // a server there are no programs.
 constexpr std::chrono::seconds kCheckInUse{10};
@@ -39,6 +38,19 @@ std::chrono::seconds WaitAfter(unsigned failures) {
   constexpr unsigned kMostDoublings = 6;
   const unsigned doublings = std::min(failures, kMostDoublings);
   return std::min(kLongestWait, kFirstWait * (1U << doublings));
+}
+
+StatusOr<ControlState> StateIn(const StatusOr<std::string>& answer) {
+  if (!answer.ok()) {
+    return answer.status();
+  }
+  return ParseControlState(*answer);
+}
+
+// Programs may be using the device.
+bool MayBeInUse(DaemonState state) {
+  return state == DaemonState::kReady || state == DaemonState::kFaulted ||
+         state == DaemonState::kChecking;
 }
 
 }  // namespace
@@ -83,8 +95,7 @@ void Daemon::CheckEarlier() {
     return;
   }
   Ask(std::string(kStateCommands), [this](const StatusOr<std::string>& answer) {
-    const StatusOr<ControlState> state =
-        answer.ok() ? ParseControlState(*answer) : StatusOr<ControlState>(answer.status());
+    const StatusOr<ControlState> state = StateIn(answer);
     if (state.ok()) {
       KGPU_LOG(kInfo, "MPS daemon found", {"device", options_.device_uuid},
                {"pid", process_ ? process_->pid() : 0});
@@ -119,7 +130,7 @@ Status Daemon::Spawn() {
   }
   std::vector<std::string> environment = program_->environment;
   environment.push_back(fmt::format("CUDA_VISIBLE_DEVICES={}", options_.device_uuid));
-  environment.push_back(fmt::format("CUDA_MPS_PIPE_DIRECTORY={}/{}", options_.folder, kPipeFolder));
+  environment.push_back(PipeVariable(options_.folder));
   environment.push_back(fmt::format("CUDA_MPS_LOG_DIRECTORY={}/{}", options_.folder, kLogFolder));
   // Our own streams may end before the daemon does.
   const UniqueFd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -151,8 +162,7 @@ Status Daemon::Spawn() {
 void Daemon::AskUntilItAnswers() {
   Ask(SettingCommands(settings_) + std::string(kStateCommands),
       [this](const StatusOr<std::string>& answer) {
-        const StatusOr<ControlState> state =
-            answer.ok() ? ParseControlState(*answer) : StatusOr<ControlState>(answer.status());
+        const StatusOr<ControlState> state = StateIn(answer);
         if (state.ok() && state->threads <= settings_.threads) {
           Serve(*state);
         } else if (loop_.clock().Now() < answer_deadline_) {
@@ -173,8 +183,7 @@ void Daemon::Serve(const ControlState& state) {
 void Daemon::Check() {
   ShortenLogs(options_.folder);
   Ask(std::string(kStateCommands), [this](const StatusOr<std::string>& answer) {
-    const StatusOr<ControlState> state =
-        answer.ok() ? ParseControlState(*answer) : StatusOr<ControlState>(answer.status());
+    const StatusOr<ControlState> state = StateIn(answer);
     if (!state.ok()) {
       OnCheckFailed(state.status(), &Daemon::Check);
       return;
@@ -312,9 +321,7 @@ void Daemon::OnEnded() {
     SetTimer(std::chrono::nanoseconds(0), [this] { Begin(); });
     return;
   }
-  const bool was_in_use = state_ == DaemonState::kReady || state_ == DaemonState::kFaulted ||
-                          state_ == DaemonState::kChecking;
-  if (was_in_use && !was_killed) {
+  if (MayBeInUse(state_) && !was_killed) {
     actions_.happened(DaemonEvent::kEnded);
   }
   WaitAgain(was_killed ? problem_ : "its MPS daemon has ended");
@@ -356,9 +363,7 @@ void Daemon::Ask(std::string commands, Next next) {
     return;
   }
   program_.reset();  // it may be elsewhere by now
-  const bool may_be_in_use = state_ == DaemonState::kReady || state_ == DaemonState::kFaulted ||
-                             state_ == DaemonState::kChecking;
-  if (!may_be_in_use) {
+  if (!MayBeInUse(state_)) {
     SetTimer(std::chrono::nanoseconds(0), [next = std::move(next), status] { next(status); });
     return;
   }
@@ -375,12 +380,9 @@ Status Daemon::TryToAsk(const std::string& commands, const Next& next) {
   if (!program_) {
     ASSIGN_OR_RETURN(program_, options_.find_program());
   }
-  ControlCallOptions options{.argv = {program_->path},
-                             .environment = program_->environment,
-                             .commands = commands,
-                             .deadline = kCallLimit};
-  options.environment.push_back(
-      fmt::format("CUDA_MPS_PIPE_DIRECTORY={}/{}", options_.folder, kPipeFolder));
+  ControlCallOptions options{
+      .argv = {program_->path}, .environment = program_->environment, .commands = commands};
+  options.environment.push_back(PipeVariable(options_.folder));
   ASSIGN_OR_RETURN(call_,
                    ControlCall::Start(loop_, options, [this, next](StatusOr<std::string> answer) {
                      call_.reset();

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -11,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <string_view>
 #include <system_error>
@@ -26,6 +24,7 @@
 #include "src/platform/sys/read_fd.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/sys/selinux.h"
+#include "src/platform/sys/session.h"
 
 namespace kgpu::mps {
 namespace {
@@ -61,34 +60,8 @@ StatusOr<std::string> ReadPlainFile(const std::string& path) {
   return sys::ReadAll(file.get(), kSmallFile);
 }
 
-// Name, state and so on of a process; nothing: it has ended. Source: proc(5), stat.
-struct ProcessStat {
-  std::string name;
-  uint64_t session = 0;
-};
-std::optional<ProcessStat> StatOf(pid_t pid) {
-  const StatusOr<sys::Root> root = sys::Root::Open("/");
-  const StatusOr<std::string> text =
-      root.ok() ? root->ReadFile(fmt::format("/proc/{}/stat", pid), kSmallFile)
-                : StatusOr<std::string>(root.status());
-  if (!text.ok()) {
-    return std::nullopt;
-  }
-  // The name may hold anything, so it ends at the last bracket.
-  const size_t begin = text->find('(');
-  const size_t end = text->rfind(") ");
-  if (begin == std::string::npos || end == std::string::npos || end < begin) {
-    return std::nullopt;
-  }
-  constexpr size_t kSession = 3;  // behind state, parent and group
-  const auto fields = Split(std::string_view(*text).substr(end + 2), ' ');
-  const auto session = fields.size() > kSession ? ParseUint(fields[kSession]) : std::nullopt;
-  return ProcessStat{.name = text->substr(begin + 1, end - begin - 1),
-                     .session = session.value_or(0)};
-}
-
 bool IsOfMps(pid_t pid) {
-  const std::optional<ProcessStat> stat = StatOf(pid);
+  const std::optional<sys::ProcessStat> stat = sys::StatOf(pid);
   return stat && stat->name == kProcessName;
 }
 
@@ -170,13 +143,8 @@ Status EmptyFolder(const std::string& path) {
   return FolderSweep().Empty(std::move(folder), kDepth);
 }
 
-Status LabelForContainers(const std::string& path) {
-  constexpr std::string_view kLabel = sys::kContainerLabel;
-  // With its end, as in the kernel's own labels.
-  if (lsetxattr(path.c_str(), sys::kSelinuxAttribute, kLabel.data(), kLabel.size() + 1, 0) != 0) {
-    return ErrnoStatus(errno, fmt::format("label {} as {}", path, kLabel));
-  }
-  return OkStatus();
+std::string PipeVariable(const std::string& folder) {
+  return fmt::format("CUDA_MPS_PIPE_DIRECTORY={}/{}", folder, kPipeFolder);
 }
 
 Status MakeFolders(const std::string& folder, bool has_selinux) {
@@ -186,7 +154,7 @@ Status MakeFolders(const std::string& folder, bool has_selinux) {
   RETURN_IF_ERROR(MakeFolder(folder, kOpen));
   RETURN_IF_ERROR(MakeFolder(pipe, kOpen));
   // What is made in it has the same label.
-  RETURN_IF_ERROR(has_selinux ? LabelForContainers(pipe) : OkStatus());
+  RETURN_IF_ERROR(has_selinux ? sys::LabelForContainers(pipe) : OkStatus());
   return MakeFolder(fmt::format("{}/{}", folder, kLogFolder), kOwn);
 }
 
@@ -239,12 +207,8 @@ std::optional<Found> FindByRecord(const std::string& folder) {
 std::optional<LastingProcess> FindByPidFile(const std::string& folder) {
   const StatusOr<std::string> text =
       ReadPlainFile(fmt::format("{}/{}/nvidia-cuda-mps-control.pid", folder, kPipeFolder));
-  constexpr uint64_t kMostPid = std::numeric_limits<int32_t>::max();
-  const auto pid = text.ok() ? ParseUint(Trim(*text)) : std::nullopt;
-  if (!pid || *pid == 0 || *pid > kMostPid) {
-    return std::nullopt;
-  }
-  return FindOfMps(static_cast<pid_t>(*pid), folder);
+  const auto pid = text.ok() ? ParsePid(Trim(*text)) : std::nullopt;
+  return pid ? FindOfMps(static_cast<pid_t>(*pid), folder) : std::nullopt;
 }
 
 std::optional<LastingProcess> FindOfMps(pid_t pid, const std::string& folder) {
@@ -255,9 +219,8 @@ std::optional<LastingProcess> FindOfMps(pid_t pid, const std::string& folder) {
     return std::nullopt;
   }
   const StatusOr<std::string> environment = root->ReadFile(fmt::format("/proc/{}/environ", pid));
-  const std::string entry = fmt::format("CUDA_MPS_PIPE_DIRECTORY={}/{}", folder, kPipeFolder);
   if (!IsOfMps(pid) || !environment.ok() ||
-      std::ranges::count(Split(*environment, '\0'), entry) == 0) {
+      std::ranges::count(Split(*environment, '\0'), PipeVariable(folder)) == 0) {
     return std::nullopt;
   }
   return *std::move(process);
@@ -273,10 +236,11 @@ std::vector<LastingProcess> FindInSession(pid_t leader) {
     if (pid <= 0) {
       continue;
     }
-    // Pinned before it is looked at.
-    StatusOr<LastingProcess> process = LastingProcess::Find(pid);
-    const std::optional<ProcessStat> stat = process.ok() ? StatOf(pid) : std::nullopt;
-    if (stat && stat->name == kProcessName && stat->session == static_cast<uint64_t>(leader)) {
+    const std::optional<sys::ProcessStat> stat = sys::StatOf(pid);
+    if (!stat || stat->name != kProcessName || stat->session != leader) {
+      continue;
+    }
+    if (auto process = LastingProcess::Find(pid, stat->start); process.ok()) {
       found.push_back(*std::move(process));
     }
   }

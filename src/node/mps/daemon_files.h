@@ -31,8 +31,8 @@ void RemoveRecord(const std::string& folder);
 // Removes what is in a folder, without following links: containers can write there. Leaves what is
 // beyond 10,000 entries or 16 folders deep. Errors: those of open(2), unlinkat(2).
 Status EmptyFolder(const std::string& path);
-// Gives files that are made in it the label of containers. Errors: those of lsetxattr(2).
-Status LabelForContainers(const std::string& path);
+// Tells daemon, servers and control program where their pipes are; for the environment.
+std::string PipeVariable(const std::string& folder);
 
 struct Found {
   LastingProcess process;

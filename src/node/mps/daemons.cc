@@ -168,9 +168,11 @@ void Daemons::Update() {
       entry.daemon->Stop();
     }
   }
-  std::erase_if(entries_,
-                [](const auto& entry) { return !entry.second.wanted && !entry.second.daemon; });
-  Tidy();
+  const size_t ended = std::erase_if(
+      entries_, [](const auto& entry) { return !entry.second.wanted && !entry.second.daemon; });
+  if (ended > 0 || !std::exchange(has_tidied_, true)) {
+    Tidy();
+  }
   std::optional<SteadyTime> last;  // when the newest of those that end was wanted
   for (const auto& [device, entry] : entries_) {
     last = entry.since ? std::max(last, entry.since) : last;

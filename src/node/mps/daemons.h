@@ -37,7 +37,8 @@ class Daemons {
     // Why a device that has not been offered since then may still be used; empty: nobody does.
     std::function<std::string(const std::string& device, SteadyTime since)> obstacle;
     std::function<void()> look_at_pods;
-    std::function<void()> changed;  // HealthOf or problems() has changed; never within a call
+    std::function<void()>
+        changed;  // what UpdateHealth marks, or problems(), has changed; never within a call
     std::function<void(const std::string& device, DaemonEvent)> happened;
   };
 
@@ -74,6 +75,7 @@ class Daemons {
   const Options options_;
   const Actions actions_;
   std::map<std::string, Entry> entries_;  // by device
+  bool has_tidied_ = false;               // what an earlier agent left
   bool has_looked_ = false;               // for leftovers
   TimerId timer_ = TimerId::kNone;
   TimerId update_timer_ = TimerId::kNone;

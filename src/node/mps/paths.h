@@ -23,8 +23,8 @@ inline constexpr std::string_view kSharedMemory = "/dev/shm";
 
 // As container engines call them.
 struct Paths {
-  std::string folder{};                    // of all devices: "/run/kgpu/mps"
-  std::string shared_memory = "/dev/shm";  // the daemons' own
+  std::string folder{};                      // of all devices: "/run/kgpu/mps"
+  std::string shared_memory{kSharedMemory};  // the daemons' own
   bool operator==(const Paths&) const = default;
 };
 

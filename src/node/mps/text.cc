@@ -36,13 +36,6 @@ std::optional<double> ParsePercentage(std::string_view line) {
   return static_cast<double>(*whole) + static_cast<double>(*fraction) / scale;
 }
 
-std::optional<uint32_t> ParsePid(std::string_view line) {
-  const auto pid = ParseUint(line);
-  constexpr uint64_t kMost = std::numeric_limits<int32_t>::max();
-  return pid && *pid > 0 && *pid <= kMost ? std::optional(static_cast<uint32_t>(*pid))
-                                          : std::nullopt;
-}
-
 // The value of `key`, of "key value" lines.
 StatusOr<uint64_t> ValueOf(std::string_view text, std::string_view key, uint64_t most) {
   for (const std::string_view line : Split(text, '\n')) {
@@ -59,6 +52,13 @@ StatusOr<uint64_t> ValueOf(std::string_view text, std::string_view key, uint64_t
 }
 
 }  // namespace
+
+std::optional<uint32_t> ParsePid(std::string_view line) {
+  const auto pid = ParseUint(line);
+  constexpr uint64_t kMost = std::numeric_limits<int32_t>::max();
+  return pid && *pid > 0 && *pid <= kMost ? std::optional(static_cast<uint32_t>(*pid))
+                                          : std::nullopt;
+}
 
 StatusOr<ControlState> ParseControlState(std::string_view text) {
   std::optional<ControlState> state;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,9 @@ struct Settings {
   bool serves_all_users = false;
   bool operator==(const Settings&) const = default;
 };
+
+// 1 to the largest pid_t; nothing: no PID.
+std::optional<uint32_t> ParsePid(std::string_view text);
 
 // Servers that one daemon has at a time; more lines are not read.
 inline constexpr size_t kMostServers = 8;

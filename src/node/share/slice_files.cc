@@ -101,12 +101,7 @@ class SliceWriter {
         std::string_view(now.data(), strnlen(now.data(), size)) == sys::kContainerLabel) {
       return OkStatus();
     }
-    // With its end, as in the kernel's own labels.
-    if (lsetxattr(path.c_str(), sys::kSelinuxAttribute, sys::kContainerLabel.data(),
-                  sys::kContainerLabel.size() + 1, 0) != 0) {
-      return ErrnoStatus(errno, fmt::format("label {} as {}", path, sys::kContainerLabel));
-    }
-    return OkStatus();
+    return sys::LabelForContainers(path);
   }
 
   // With its blocks on the disk: a program that writes to a hole of a full one would be killed.
