@@ -1,14 +1,21 @@
 #include "src/agent/child_run.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "src/platform/base/unique_fd.h"
 #include "testing/fake_loop.h"
+#include "testing/temp_dir.h"
 
 namespace kgpu::agent {
 namespace {
@@ -74,12 +81,23 @@ TEST_F(ChildRunTest, AProgramThatIsMissingIsAProblem) {
 
 // The shell's own child ends with it.
 TEST_F(ChildRunTest, WhatDoesNotEndInTimeIsKilled) {
-  Start("sleep 1000; echo never", seconds(5));
+  const TempDir dir;
+  const std::string alive = dir.At("alive");
+  ASSERT_EQ(mkfifo(alive.c_str(), 0600), 0);
+  const UniqueFd reader(open(alive.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  Start("(echo; exec sleep 1000) >" + alive + "; echo never", seconds(5));
+  constexpr int kPatience = 30'000;
+  pollfd child = {reader.get(), POLLIN, 0};
+  char line = 0;
+  ASSERT_EQ(poll(&child, 1, kPatience), 1);
+  ASSERT_EQ(read(reader.get(), &line, 1), 1);
   loop_.Advance(seconds(5));
   const ChildResult result = Wait();
   EXPECT_EQ(result.code, std::nullopt);
   EXPECT_EQ(result.problem, "did not end in time and was killed");
   EXPECT_EQ(result.out, "");
+  EXPECT_EQ(poll(&child, 1, kPatience), 1) << "the pipe of the shell's child is still open";
+  EXPECT_EQ(child.revents, POLLHUP);
 }
 
 TEST_F(ChildRunTest, ASignalIsAProblem) {
