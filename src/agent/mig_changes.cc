@@ -146,7 +146,9 @@ void MigChanges::Next() {
 void MigChanges::StartPlan(size_t goal) {
   while (goal < goals_.size() && goals_[goal].gpus.empty()) {
     states_[goal] = {.is_planned = true,
-                     .failed = "no GPU of this node has MIG and may change: kgpu config assign"};
+                     .failed =
+                         "no GPU of this node has MIG and may change: kgpu config assign shows "
+                         "which pool has which GPU"};
     ++goal;
   }
   if (goal == goals_.size()) {
@@ -196,7 +198,7 @@ void MigChanges::AddCard(const std::string& gpu, Card card, std::map<std::string
   // Another program may bring the former layout back, at once or some time later.
   if (before != cards_.end() && before->second.is_past && card.changed_at > now - kLastPause) {
     card.changed_at = SteadyTime::min();
-    Fail(card, "its layout differs again right after the change: see kgpu mig list");
+    Fail(card, "another program has changed its layout back: stop that program");
   }
   if (card.waits.empty()) {
     const std::string borrower = sources_.borrower(gpu);
@@ -336,7 +338,9 @@ void MigChanges::StartChange(const std::string& gpu, std::vector<std::string> fl
   is_closed_ = true;
   close_timer_ = loop_.After(kCloseDeadline, [this, gpu] {
     close_timer_ = TimerId::kNone;
-    OnChange(gpu, {.problem = "kgpu-probe keeps the GPU open and does not end"});
+    OnChange(gpu,
+             {.problem =
+                  "kgpu-probe keeps the GPU open and does not end: reboot the host if this lasts"});
   });
   sources_.close([this, gpu, flags = std::move(flags)] {
     if (close_timer_ != TimerId::kNone) {

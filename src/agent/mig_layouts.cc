@@ -141,19 +141,19 @@ void MigLayouts::SetInput(const Input& input) {
     return;
   }
   snapshot_ = input.snapshot;
+  const std::string file = FileMarks();
   std::vector<MigGoal> goals;
   if (!input.stands_back) {
-    const bool has_file = !FileMarks().empty();
     goals = MigGoalsOf({.snapshot = *input.snapshot,
                         .config = *input.config,
                         .label = label_,
-                        .configs_file = has_file ? options_.configs_file : std::string(),
+                        .configs_file = file.empty() ? std::string() : options_.configs_file,
                         .is_label_new = is_label_new_});
   }
   changes_.SetGoals(std::move(goals),
                     {.may_change = !input.stands_back,
                      .is_complete = is_label_known_ || label_timer_ == TimerId::kNone});
-  if (std::string marks = MigMarksOf(*input.snapshot) + FileMarks(); marks != marks_) {
+  if (std::string marks = MigMarksOf(*input.snapshot) + file; marks != marks_) {
     marks_ = std::move(marks);
     changes_.PlanAgain();
   }

@@ -13,18 +13,15 @@ struct MigPlan {
   struct Change {
     std::string gpu{};          // UUID
     bool changes_mode = false;  // MIG is turned on or off, which may reset the GPU
-    bool operator==(const Change&) const = default;
   };
   struct Waiting {
     std::string gpu{};
     std::string reason{};
-    bool operator==(const Waiting&) const = default;
   };
   bool is_feasible = false;
   std::string reason{};  // why not
   std::vector<Change> changes{};
   std::vector<Waiting> waiting{};
-  bool operator==(const MigPlan&) const = default;
 };
 
 // Errors: InvalidArgument naming the field.

@@ -215,14 +215,22 @@ ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::
 
 namespace {
 
+std::string EnginePathOf(const host::DriverRoot& root, const std::string& folder) {
+  const StatusOr<sys::Root> own = sys::Root::Open("/");
+  return own.ok() ? root.EnginePath(*own, folder) : folder;
+}
+
+bool HasSelinux(const host::DriverRoot& root) {
+  return root.host.Stat("/sys/fs/selinux/enforce").ok();
+}
+
 share::SliceFilesOptions SliceFilesIn(const char* name, const AgentOptions& options,
                                       const host::DriverRoot& root) {
   const std::string folder = fmt::format("{}/{}", options.state_dir, name);
-  const StatusOr<sys::Root> own = sys::Root::Open("/");
   return {.library = options.share_library,
           .folder = folder,
-          .engine_folder = own.ok() ? root.EnginePath(*own, folder) : folder,
-          .has_selinux = root.host.Stat("/sys/fs/selinux/enforce").ok()};
+          .engine_folder = EnginePathOf(root, folder),
+          .has_selinux = HasSelinux(root)};
 }
 
 }  // namespace
@@ -253,13 +261,12 @@ bool OwnsSharedMemory(std::string_view mountinfo) {
 
 MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root) {
   const std::string folder = fmt::format("{}/{}", options.run_dir, kMpsFolder);
-  const StatusOr<sys::Root> own = sys::Root::Open("/");
-  const std::string engine_folder = own.ok() ? root.EnginePath(*own, folder) : folder;
   MpsSharingOptions mps{.folder = folder,
-                        .paths = {.folder = engine_folder},
-                        .has_selinux = root.host.Stat("/sys/fs/selinux/enforce").ok(),
+                        .paths = {.folder = EnginePathOf(root, folder)},
+                        .has_selinux = HasSelinux(root),
                         .cgroup = {},
                         .node_name = options.node_name};
+  const StatusOr<sys::Root> own = sys::Root::Open("/");
   const StatusOr<std::string> mounts =
       own.ok() ? own->ReadFile("/proc/self/mountinfo") : StatusOr<std::string>(own.status());
   if (mounts.ok() && OwnsSharedMemory(*mounts)) {
@@ -268,7 +275,7 @@ MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::D
   } else if (root.host.Stat("dev/shm").ok()) {
     mps.shared_memory_problem = fmt::format(
         "the agent's {0} is not the host's {1}, and containers must not get the host's {0}: start "
-        "the agent by the manifests or the systemd unit of this version, which mount it",
+        "the agent with the manifests or the systemd unit of this version, which mount it",
         mps::kSharedMemory, kMpsSharedMemory);
   }
   if (IsProcfs(root.host)) {

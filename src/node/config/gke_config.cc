@@ -31,8 +31,8 @@ class GkeConverter {
     // GKE's plugin lets the old key win.
     const uint64_t clients = old_clients_ > 0 ? old_clients_ : clients_;
     if (by_ == ShareBy::kMps && clients > kMaxMpsClients) {
-      root.Error("{} clients share a GPU, but an MPS server takes {}: set at most as many", clients,
-                 kMaxMpsClients);
+      root.Error("{} clients share a GPU, but an MPS server takes {}: set at most that many",
+                 clients, kMaxMpsClients);
     }
     if (clients >= 2) {
       config_.pools.front().share = {.by = by_,
@@ -86,8 +86,8 @@ class GkeConverter {
       config_.mig = MigStrategy::kSingle;
       config_.pools.front().devices.mig_profiles = {*profile};
       notes_.Add(Fate::kTranslated, field,
-                 "MIG devices of this profile are served as {}; kgpu does not partition GPUs: "
-                 "create the MIG devices first",
+                 "MIG devices of this profile are served as {}: create them first, or set "
+                 "share.by: mig",
                  kDefaultResource);
     }
   }

@@ -47,10 +47,10 @@ enum class Provider : uint8_t {
 };
 
 struct Pool {
-  // Empty: kDefaultResource (kDefaultLocalPool for a local pool, kDefaultSlices for memory slices,
-  // kDefaultLocalSlices for both), or nvidia.com/mig-<profile> for MIG devices that the selector
-  // names. May contain "{model}", the canonical model id in a form that is valid in a resource
-  // name, and for memory slices "{size}".
+  // Empty: kDefaultResource (kDefaultLocalPool for a local pool, kDefaultSlices for slots with
+  // sizes, kDefaultLocalSlices for both), or nvidia.com/mig-<profile> for MIG devices that the
+  // selector or the layout names. May contain "{model}", the canonical model id in a form that is
+  // valid in a resource name, and for memory slices "{size}".
   std::string resource{};
   Selector devices{};
   std::optional<MigStrategy> mig{};  // nullopt: NodeConfig::mig

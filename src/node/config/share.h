@@ -29,7 +29,7 @@ enum class ShareBy : uint8_t {
   kTime,    // containers take turns; nothing limits their memory
   kMemory,  // each slot has a limit on device memory
   kMig,     // the agent gives each GPU a MIG layout; the slots are its MIG devices
-  kMps,     // the same, and programs run at the same time, through NVIDIA's MPS
+  kMps,     // as kMemory, and programs run at the same time, through NVIDIA's MPS
 };
 
 // What happens if a container requests several slots of a shared resource.

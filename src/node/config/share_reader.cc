@@ -179,7 +179,8 @@ class ShareReader {
                                      : "replicas: missing");
     }
     if (share_.replicas > kMaxMpsClients) {
-      node_.Error("replicas: an MPS server takes {} programs: set at most as many", kMaxMpsClients);
+      node_.Error("replicas: an MPS server takes {} programs: set at most that many",
+                  kMaxMpsClients);
     }
     if (share_.multiple == MultipleSlots::kSpread) {
       node_.Error(

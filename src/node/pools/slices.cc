@@ -57,7 +57,8 @@ Status CheckCompute(const config::Share& share, const std::vector<Cut>& cuts) {
   }
   if (share.compute.kind == config::ComputeShare::Kind::kProportional || slots > kAll) {
     return FailedPrecondition(
-        "{} slices have no percent of its time each: set larger slices, or remove compute", slots);
+        "{} slices are too many for 1 % of its time each: set larger slices, or remove compute",
+        slots);
   }
   return FailedPrecondition(
       "{} slices with compute: {} are {} % of its time: set compute: {} or less, or proportional",

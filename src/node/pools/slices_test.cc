@@ -73,7 +73,7 @@ TEST(SlicesTest, ProportionalSharesNeverAddUpToMoreThanTheDevice) {
   }
   share.size = SliceSize{.parts = 101};
   EXPECT_THAT(CutsOf(share, kUsable),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("101 slices have no percent")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("101 slices are too many for 1 %")));
 }
 
 TEST(SlicesTest, ALayoutIsExactlyWhatItLists) {
