@@ -1,10 +1,9 @@
 // Programs of the simulated libcuda as clients of the simulated MPS: the memory of each process is
 // limited, and a fault of one ends the work of all.
-#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
-#include <fstream>
+#include <chrono>
 #include <string>
 #include <thread>
 

@@ -17,7 +17,6 @@
 
 #include "src/node/pods/watch.h"
 #include "src/platform/base/event_loop.h"
-#include "src/platform/base/strings.h"
 #include "src/preload/gate.h"
 #include "testing/kubelet/sample_plugin.h"
 #include "testing/status_matchers.h"

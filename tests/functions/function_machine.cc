@@ -155,37 +155,33 @@ std::vector<std::string> FunctionMachine::RunningLoans() const {
   return loans;
 }
 
+boost::json::array FunctionMachine::LedgerEntries() const {
+  const std::string text = host_.dir().ReadFile("host/var/lib/kgpu/loans.json");
+  const auto json = doc::ParseJson(text, "loans.json", {});
+  const bool has_loans = json.ok() && json->is_object() && json->get_object().contains("loans");
+  return has_loans ? json->at("loans").as_array() : boost::json::array();
+}
+
 std::map<std::string, std::vector<std::string>> FunctionMachine::LedgerLoans() const {
   std::map<std::string, std::vector<std::string>> loans;
-  const auto json = doc::ParseJson(LedgerText(), "loans.json", {});
-  if (json.ok() && json->is_object() && json->get_object().contains("loans")) {
-    for (const auto& loan : json->at("loans").as_array()) {
-      std::vector<std::string>& lent = loans[loan.at("id").as_string().c_str()];
-      if (const auto* slices = loan.as_object().if_contains("slices")) {
-        for (const auto& slice : slices->as_array()) {
-          lent.push_back(SlotOf(slice));
-        }
-        continue;
+  for (const auto& loan : LedgerEntries()) {
+    std::vector<std::string>& lent = loans[loan.at("id").as_string().c_str()];
+    if (const auto* slices = loan.as_object().if_contains("slices")) {
+      for (const auto& slice : slices->as_array()) {
+        lent.push_back(SlotOf(slice));
       }
-      for (const auto& gpu : loan.at("gpus").as_array()) {
-        lent.emplace_back(gpu.as_string().c_str());
-      }
+      continue;
+    }
+    for (const auto& gpu : loan.at("gpus").as_array()) {
+      lent.emplace_back(gpu.as_string().c_str());
     }
   }
   return loans;
 }
 
-std::string FunctionMachine::LedgerText() const {
-  return host_.dir().ReadFile("host/var/lib/kgpu/loans.json");
-}
-
 std::map<std::string, std::string> FunctionMachine::LedgerSlots() const {
   std::map<std::string, std::string> slots;
-  const auto json = doc::ParseJson(LedgerText(), "loans.json", {});
-  if (!json.ok() || !json->is_object()) {
-    return slots;
-  }
-  for (const auto& loan : json->at("loans").as_array()) {
+  for (const auto& loan : LedgerEntries()) {
     for (const auto& slice : loan.at("slices").as_array()) {
       slots[loan.at("holder").as_string().c_str()] = SlotOf(slice);
     }

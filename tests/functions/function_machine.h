@@ -2,6 +2,8 @@
 // podman with storage of its own, runc, and an image with the built watchdog and a C++ handler.
 #pragma once
 
+#include <boost/json/array.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -59,7 +61,7 @@ class FunctionMachine {
 
  private:
   void MakeImage(const std::vector<std::string>& programs);
-  std::string LedgerText() const;
+  boost::json::array LedgerEntries() const;  // empty: no ledger yet
   // "agent" or "service"; 0: none answers.
   int64_t ProcessOf(const std::string& what);
   void KillDaemon(const std::string& what);

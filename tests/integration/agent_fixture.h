@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/json/serialize.hpp>
+
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +36,15 @@ class AgentFixture : public ::testing::TestWithParam<Registration> {
     }
   }
 
+  // Until the agent's status has the text.
+  bool WaitForText(const std::string& text,
+                   std::chrono::milliseconds limit = kAgentPatience) const {
+    return node_->WaitForStatus(
+        [&](const boost::json::value& status) {
+          return boost::json::serialize(status).find(text) != std::string::npos;
+        },
+        limit);
+  }
   bool is_watched() const { return GetParam() == Registration::kPluginWatcher; }
 
   // Host and kubelet; the agent does not run yet.

@@ -31,14 +31,6 @@ class MigPools : public AgentFixture {
   static std::string TwoGpus(const std::string& layout) {
     return std::string(kTwoGpus) + layout + "}\n- devices: all\n";
   }
-  bool WaitForText(const std::string& text,
-                   std::chrono::milliseconds limit = std::chrono::seconds(20)) const {
-    return node_->WaitForStatus(
-        [&](const boost::json::value& status) {
-          return boost::json::serialize(status).find(text) != std::string::npos;
-        },
-        limit);
-  }
   std::string Layouts() const { return node_->host().Kgpu({"mig", "list"}).out; }
   // The agent's note about the change that runs.
   std::string begun() const { return node_->run_dir() + "/mig-change.json"; }

@@ -81,13 +81,6 @@ class MpsPools : public AgentFixture {
     return WaitInFolder(
         FolderOf(device) + "/pipe", [&] { return is_right(PidOf(device)); }, kAgentPatience);
   }
-  bool WaitForText(const std::string& text) const {
-    return node_->WaitForStatus(
-        [&](const boost::json::value& status) {
-          return boost::json::serialize(status).find(text) != std::string::npos;
-        },
-        kAgentPatience);
-  }
   // Of the pod's only slot.
   std::string DeviceOf(const std::string& pod) const {
     const std::string id = *IdsOf(pod).begin();
