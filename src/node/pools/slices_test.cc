@@ -72,8 +72,8 @@ TEST(SlicesTest, ProportionalSharesNeverAddUpToMoreThanTheDevice) {
     EXPECT_GE(equal->front().compute, 1U);
   }
   share.size = SliceSize{.parts = 101};
-  EXPECT_THAT(CutsOf(share, kUsable),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("101 slices are too many for 1 %")));
+  EXPECT_THAT(CutsOf(share, kUsable), StatusIs(StatusCode::kFailedPrecondition,
+                                               HasSubstr("101 slices are too many for 1 %")));
 }
 
 TEST(SlicesTest, ALayoutIsExactlyWhatItLists) {
