@@ -39,6 +39,10 @@ StatusOr<WatchId> FakeLoop::Add(int fd, short events, Task task) {
   if (fd < 0) {
     return InvalidArgument("watch descriptor {}", fd);
   }
+  if (refused_watches_ > 0) {
+    --refused_watches_;
+    return ResourceExhausted("watch descriptor {}: out of memory", fd);
+  }
   const uint64_t id = next_id_++;
   watches_.emplace(
       id, Watch{.fd = fd, .events = events, .task = std::make_shared<Task>(std::move(task))});

@@ -30,6 +30,9 @@ class FakeLoop final : public EventLoop {
   // none became ready.
   bool WaitForDescriptor(std::chrono::milliseconds limit);
 
+  // The next `count` watches are refused, as without memory. Source: epoll_ctl(2), ENOMEM.
+  void RefuseWatches(size_t count) { refused_watches_ = count; }
+
   size_t timers() const { return timers_.size(); }
   size_t watches() const { return watches_.size(); }
 
@@ -49,6 +52,7 @@ class FakeLoop final : public EventLoop {
   std::unordered_map<uint64_t, SteadyTime> due_;  // of each timer: thousands are cancelled
   std::map<uint64_t, Watch> watches_;
   uint64_t next_id_ = 1;
+  size_t refused_watches_ = 0;
 };
 
 }  // namespace kgpu

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "src/platform/base/strings.h"
 #include "testing/status_matchers.h"
 #include "tests/e2e/cluster_fixture.h"
 #include "tests/e2e/program.h"
@@ -55,6 +57,44 @@ class AgentMigTest : public ClusterFixture {
     return Ask("GET", "/apis/events.k8s.io/v1/namespaces/default/events", "");
   }
   std::string Status() const { return RunProgram({"kgpu", "status", "--run-dir", At("run")}).out; }
+};
+
+// With a GPU 0 that is shared by MPS.
+class AgentMigMpsTest : public AgentMigTest {
+ protected:
+  void StartMps() {
+    StartAgent(
+        "pools:\n- devices: {index: 0}\n  share: {by: mps, replicas: 4}\n"
+        "- resource: nvidia.com/whole\n  devices: all\n");
+    ASSERT_TRUE(WaitForNode([this] {
+      std::error_code error;
+      for (std::filesystem::directory_iterator entry(At("run/mps"), error), end;
+           !error && entry != end; entry.increment(error)) {
+        if (entry->path().filename().string().starts_with("GPU-")) {
+          folder_ = entry->path().string();
+        }
+      }
+      return !folder_.empty() && !Answer("get_default_active_thread_percentage").empty();
+    })) << Status();
+  }
+  // The daemon outlives the agent on purpose.
+  void TearDown() override {
+    AgentMigTest::TearDown();
+    if (!folder_.empty()) {
+      (void)Answer("quit");
+    }
+  }
+  std::string Variable() const { return fmt::format("CUDA_MPS_PIPE_DIRECTORY={}/pipe", folder_); }
+  // Of the daemon; empty: none runs, or it has nothing to say.
+  std::string Answer(const std::string& command) const {
+    const std::string program =
+        std::filesystem::path(ProgramPath("kgpu")).parent_path() / "../lib/nvidia-cuda-mps-control";
+    const Result answer =
+        RunProgram({"/bin/sh", "-c", fmt::format("echo {} | {} {}", command, Variable(), program)});
+    return answer.code == 0 ? std::string(Trim(answer.out)) : "";
+  }
+
+  std::string folder_;  // of the daemon
 };
 
 TEST_F(AgentMigTest, TheLabelIsFollowedAndAnswered) {
@@ -125,6 +165,28 @@ TEST_F(AgentMigTest, AGpuInUseWaitsAndSaysSo) {
   })) << Layouts();
   EXPECT_TRUE(WaitForNode([&] { return Events().find("4711") != std::string::npos; }));
   host_->Inject("process", {"1", "--pid", "4711", "--end"});
+  ASSERT_TRUE(WaitForState("success")) << Status();
+  EXPECT_EQ(Assert("2x3g.40gb"), 0) << Layouts();
+}
+
+// The server of an MPS daemon counts as a user for the driver: the daemon ends with the GPU's pool,
+// or the GPU would wait for ever.
+TEST_F(AgentMigMpsTest, ItsServerMakesRoom) {
+  ASSERT_NO_FATAL_FAILURE(StartMps());
+  std::vector<std::string> client = {"/usr/bin/env", Variable(), ProgramPath("kgpu"), "validate",
+                                     "--gpu",        "0",        "--no-bandwidth"};
+  for (std::string& flag : host_->flags()) {
+    client.push_back(std::move(flag));
+  }
+  const Result validated = RunProgram(std::move(client));
+  ASSERT_EQ(validated.code, 0) << validated.out << validated.err;
+  const std::string server = Answer("get_server_list");
+  ASSERT_NE(server, "");
+  host_->Inject("process", {"0", "--pid", server, "--memory", "300Mi"});
+  SetLabel("halves");
+  ASSERT_TRUE(WaitForNode([&] { return Answer("get_server_list").empty(); }))
+      << "the daemon: " << Status();
+  host_->Inject("process", {"0", "--pid", server, "--end"});
   ASSERT_TRUE(WaitForState("success")) << Status();
   EXPECT_EQ(Assert("2x3g.40gb"), 0) << Layouts();
 }

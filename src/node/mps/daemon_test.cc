@@ -125,6 +125,40 @@ TEST_F(MpsDaemonTest, ServersThatNobodyHasSeenEndWithAnEarlierDaemon) {
   EXPECT_TRUE(WaitForEnd(*server));
 }
 
+TEST_F(MpsDaemonTest, ADeathThatNothingWatchesIsNoticedByTheChecks) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const pid_t first = Pid();
+  daemon_.reset();
+  loop_.RefuseWatches(1);  // the one of its end
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_EQ(loop_.watches(), 0U);
+  ASSERT_EQ(kill(first, SIGKILL), 0);
+  ASSERT_TRUE(RunUntil(DaemonState::kWaiting));
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_NE(Pid(), first);
+  EXPECT_EQ(loop_.watches(), 1U);
+}
+
+TEST_F(MpsDaemonTest, AnAnswerThatCannotBeWatchedIsAskedForAgain) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const pid_t first = Pid();
+  loop_.Advance(std::chrono::milliseconds(1));
+  loop_.RefuseWatches(2 * 3);               // of three calls, and of their ends
+  loop_.Advance(std::chrono::seconds(30));  // the check
+  loop_.Advance(std::chrono::seconds(5));
+  loop_.Advance(std::chrono::seconds(5));
+  EXPECT_EQ(loop_.watches(), 1U) << "no call runs";
+  loop_.Advance(std::chrono::seconds(5));
+  EXPECT_EQ(loop_.watches(), 2U) << "asked again";
+  ASSERT_TRUE(WaitForAnswer());
+  EXPECT_EQ(daemon_->state(), DaemonState::kReady);
+  EXPECT_EQ(Pid(), first);
+  EXPECT_THAT(events_, IsEmpty());
+}
+
 // Its package is being updated, say.
 TEST_F(MpsDaemonTest, ADaemonThatWeCannotAskStays) {
   Start();
