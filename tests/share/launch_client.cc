@@ -1,8 +1,8 @@
 // A program that launches kernels: `launch_client WAY TIMES FUNCTION` prints how many of the
 // launches were successes. WAY is how it finds the function: dlsym, or cuGetProcAddress; threads is
-// the first from 16 threads, fork from a child. `many` is from 64 threads, and `one` from one,
-// while the main thread prints how many there were when the library had been waiting for a while
-// for the end of some; then it lets them end.
+// the first from 16 threads, fork from a child. `many` is from 64 threads, `more` from 96, and
+// `one` from one, while the main thread prints how many there were when the library had been
+// waiting for a while for the end of some; then it lets them end.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,6 +93,11 @@ const std::map<std::string, LaunchBy> kLaunches = {
        const cu::Stream stream = Numbered(has_begun.exchange(true) ? 20 : 100);
        return stream == Numbered(20) ? LaunchAndWait(f, stream) : LaunchKernel(f, stream);
      }},
+    {"spread",  // over 80 streams, one after the other
+     [](void* f) {
+       static std::atomic<uintptr_t> next = 0;
+       return LaunchKernel(f, Numbered(10 + next++ % 80));
+     }},
     {"busy", [](void* f) { return LaunchAndWait(f, Numbered(9)); }},  // for 20 ms
 };
 
@@ -157,7 +162,7 @@ int main(int argc, char** argv) {
   void* function = Find(driver, way, argv[3]);
   std::atomic<long> successes = 0;
   auto* count = As<uint64_t()>(dlsym(driver, "fake_launch_count"));
-  const std::map<std::string, int> held = {{"many", 64}, {"one", 1}};
+  const std::map<std::string, int> held = {{"many", 64}, {"more", 96}, {"one", 1}};
   const auto found = held.find(way);
   const int number = found == held.end() ? 0 : found->second;
   std::latch have_begun(number);

@@ -95,6 +95,20 @@ TEST_F(ShareLaunchesTest, AWindowIsForAllThreadsTogether) {
   EXPECT_LE(std::stoi(text), 8);
 }
 
+// More streams than are told apart.
+TEST_F(ShareLaunchesTest, AWindowIsForAnyNumberOfStreamsTogether) {
+  Gate({.open = 2500, .start = 5000});
+  const std::string text = Launch("more", 1, "held");
+  ASSERT_THAT(text, EndsWith(" 96 96\n"));
+  EXPECT_LE(std::stoi(text), 8);
+}
+
+TEST_F(ShareLaunchesTest, StreamsThatHaveEndedMakeRoomForOthers) {
+  Gate({.open = 2500, .start = 5000});
+  EXPECT_EQ(Launch("dlsym", 400, "spread"), "400 400\n");
+  EXPECT_GT(Waited(), 0U);
+}
+
 // The program waits for a stream, and another one still has work.
 TEST_F(ShareLaunchesTest, OneStreamsEndIsNotThatOfTheOthers) {
   Gate({.open = 9000});
