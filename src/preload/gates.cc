@@ -84,11 +84,15 @@ GateTurn TurnNow(const GateAt& of, uint64_t day) {
   return turn;
 }
 
-// Whether something runs; otherwise all has ended. With the lock held.
+// Whether something runs, or may soon; otherwise all has ended. With the lock held.
 bool LookAtWork(const GateAt& of, const GateTurn& turn, uint64_t day) {
   GateState* state = of.state;
   if (state->turns.launched != 0 && IsRunning(&state->work)) {
     NoteRunning(&state->turns, day);
+    return true;
+  }
+  // The driver has not returned: it loads a module, say. That takes nothing of the device.
+  if (state->turns.launched != 0 && state->work.launching > 0) {
     return true;
   }
   NoteEnd(&state->turns, turn, day);

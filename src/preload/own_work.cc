@@ -84,7 +84,7 @@ bool MakeEvent(StreamWork* stream) {
 
 bool IsRunning(OwnWork* work) {
   const RelaxedCapture relaxed;
-  bool is_running = work->launching > 0;
+  bool is_running = false;
   for (uint32_t at = 0; at < work->count && !is_running; ++at) {
     Look(&work->streams[at]);
     is_running = work->streams[at].is_pending;

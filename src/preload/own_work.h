@@ -38,7 +38,7 @@ struct OwnWork {
 StreamWork* FindStream(OwnWork* work, const StreamKey& key);
 // Makes the entry's event; false if the driver does not.
 bool MakeEvent(StreamWork* stream);
-// Whether something has not ended. Asks the driver.
+// Whether something that was recorded has not ended. Asks the driver.
 bool IsRunning(OwnWork* work);
 // What has not ended does not count until ForgetLaunched.
 void IgnoreRunning(OwnWork* work);

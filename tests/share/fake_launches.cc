@@ -1,5 +1,6 @@
 // Launches of fake_cuda.cc: each counts. A stream of the number 7 is being captured; in one of the
-// number 9 they take 20 ms, from number 100 on they end with fake_finish.
+// number 9 they take 20 ms, from number 100 on they end with fake_finish. In one of the number 8,
+// the driver takes 20 ms to return.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -15,6 +16,7 @@ using cu::Result;
 namespace {
 
 constexpr uintptr_t kCapturing = 7;
+constexpr uintptr_t kSlow = 8;
 constexpr uintptr_t kBusy = 9;
 constexpr std::chrono::milliseconds kBusyTime{20};
 
@@ -78,6 +80,10 @@ FAKE cuLaunchGridAsync(cu::Function, int, int, cu::Stream) {
 }
 FAKE cuLaunchKernel(cu::Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                     unsigned, cu::Stream stream, void**, void**) {
+  if (reinterpret_cast<uintptr_t>(stream) == kSlow) {
+    std::unique_lock lock(All().mutex);
+    (void)All().changed.wait_for(lock, kBusyTime, [] { return false; });
+  }
   return Count(stream);
 }
 FAKE cuLaunchKernel_ptsz(cu::Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,

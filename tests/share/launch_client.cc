@@ -98,6 +98,7 @@ const std::map<std::string, LaunchBy> kLaunches = {
        static std::atomic<uintptr_t> next = 0;
        return LaunchKernel(f, Numbered(10 + next++ % 80));
      }},
+    {"slow", [](void* f) { return LaunchKernel(f, Numbered(8)); }},   // the driver, for 20 ms
     {"busy", [](void* f) { return LaunchAndWait(f, Numbered(9)); }},  // for 20 ms
 };
 

@@ -139,6 +139,13 @@ TEST_F(ShareLaunchesTest, WorkThatGoesOnIsWaitedForAndPaid) {
   EXPECT_GT(Waited(), 9 * preload::kGatePeriod);
 }
 
+// Sixteen threads wait for each other's launches, in windows of 2 ms; the device does nothing.
+TEST_F(ShareLaunchesTest, TimeInTheDriverIsNoWork) {
+  Gate({.open = 400});
+  EXPECT_EQ(Launch("threads", 2, "slow"), "32 32\n");
+  EXPECT_LT(Waited(), 16 * 9 * preload::kGatePeriod);
+}
+
 // It would take minutes otherwise.
 TEST_F(ShareLaunchesTest, AGateThatOpensLetsThoseGoWhoWait) {
   Gate(kFar);
