@@ -62,11 +62,11 @@ Status PrepareSharedMemory(const MpsSharingOptions& options) {
   if (!options.shared_memory_problem.empty()) {
     return FailedPrecondition("{}", options.shared_memory_problem);
   }
-  if (!options.owns_shared_memory) {
+  const std::string& shared = options.own_shared_memory;
+  if (shared.empty()) {
     return OkStatus();
   }
   constexpr mode_t kForAll = 01777;
-  const std::string shared(mps::kSharedMemory);
   struct stat info = {};
   if (stat(shared.c_str(), &info) != 0) {
     return ErrnoStatus(errno, fmt::format("look at {}", shared));
@@ -114,9 +114,7 @@ MpsSharing::MpsSharing(EventLoop& loop, const host::DriverRoot& root, MpsSharing
                {.folder = options_.folder,
                 .cgroup = options_.cgroup,
                 .has_selinux = options_.has_selinux,
-                .shared_memory = options_.owns_shared_memory && obstacle_.ok()
-                                     ? std::string(mps::kSharedMemory)
-                                     : std::string(),
+                .shared_memory = obstacle_.ok() ? options_.own_shared_memory : std::string(),
                 .find_program = [this, &root]() -> StatusOr<mps::Program> {
                   RETURN_IF_ERROR(obstacle_);
                   return mps::FindControlProgram(root.driver, options_.folder + "/lib");

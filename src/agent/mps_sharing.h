@@ -23,8 +23,8 @@ struct MpsSharingOptions {
   std::string folder;  // of the daemons, by this process's path
   mps::Paths paths{};  // as container engines call them
   bool has_selinux = false;
-  // The agent's /dev/shm is for MPS alone.
-  bool owns_shared_memory = false;
+  // The agent's /dev/shm, if it is for MPS alone.
+  std::string own_shared_memory{};
   // Why there is none that daemons and programs could share, for people; empty: there is.
   std::string shared_memory_problem{};
   std::string cgroup{};     // for the daemons, by this process's path; empty: the agent's

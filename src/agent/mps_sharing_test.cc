@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -100,6 +105,38 @@ TEST_F(MpsSharingTest, RunsNoDaemonsBesideAnotherPlugin) {
 TEST_F(MpsSharingTest, WithoutMemoryToShareThereIsNoDaemon) {
   Make({.folder = dir_.At("mps"), .shared_memory_problem = "no /dev/shm of its own"});
   EXPECT_THAT(mps_->problems(), ::testing::ElementsAre(HasSubstr("no /dev/shm of its own")));
+}
+
+TEST_F(MpsSharingTest, ItsOwnSharedMemoryIsForAllContainers) {
+  dir_.MakeDir("shm");
+  const std::string shared = dir_.At("shm");
+  ASSERT_EQ(chmod(shared.c_str(), 0700), 0);
+  Make({.folder = dir_.At("mps"), .has_selinux = true, .own_shared_memory = shared});
+  struct stat info = {};
+  ASSERT_EQ(stat(shared.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 01777U);
+  std::array<char, 256> label{};
+  if (lgetxattr(shared.c_str(), "security.selinux", label.data(), label.size()) > 0) {
+    EXPECT_STREQ(label.data(), "system_u:object_r:container_file_t:s0");
+  } else {
+    EXPECT_THAT(mps_->problems(), ::testing::ElementsAre(HasSubstr("container_file_t")));
+  }
+}
+
+// In the host's /dev/shm, any user can have made the folder before us.
+TEST_F(MpsSharingTest, AnothersSharedMemoryIsRefused) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "only root can give a folder away";
+  }
+  dir_.MakeDir("shm");
+  const std::string shared = dir_.At("shm");
+  ASSERT_EQ(chown(shared.c_str(), 65534, 65534), 0);
+  ASSERT_EQ(chmod(shared.c_str(), 0700), 0);
+  Make({.folder = dir_.At("mps"), .own_shared_memory = shared});
+  EXPECT_THAT(mps_->problems(), ::testing::ElementsAre(HasSubstr("belongs to user 65534")));
+  struct stat info = {};
+  ASSERT_EQ(stat(shared.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0700U) << "it stays as it was";
 }
 
 }  // namespace

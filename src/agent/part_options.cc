@@ -270,7 +270,7 @@ MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::D
   const StatusOr<std::string> mounts =
       own.ok() ? own->ReadFile("/proc/self/mountinfo") : StatusOr<std::string>(own.status());
   if (mounts.ok() && OwnsSharedMemory(*mounts)) {
-    mps.owns_shared_memory = true;
+    mps.own_shared_memory = mps::kSharedMemory;
     mps.paths.shared_memory = kMpsSharedMemory;
   } else if (root.host.Stat("dev/shm").ok()) {
     mps.shared_memory_problem = fmt::format(

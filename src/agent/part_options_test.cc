@@ -105,7 +105,7 @@ TEST(MpsSharingOptionsTest, DaemonsAreInTheRunFolderByTheEnginesPath) {
   EXPECT_EQ(mps.folder, dir.At("run/kgpu/mps"));
   EXPECT_EQ(mps.paths.folder, "/run/kgpu/mps");
   EXPECT_EQ(mps.paths.shared_memory, "/dev/shm") << "the daemons' own";
-  EXPECT_FALSE(mps.owns_shared_memory);
+  EXPECT_EQ(mps.own_shared_memory, "");
   EXPECT_EQ(mps.cgroup, "") << "this is a folder, no container's view of its host";
   EXPECT_EQ(mps.shared_memory_problem, "");
 }
