@@ -24,8 +24,8 @@ constexpr std::chrono::seconds kPublishAgain{60};
 
 // How long a round is for what counts rounds, however often shares of a GPU's time make us measure.
 std::chrono::milliseconds RoundOf(const ConfigPtr& config) {
-  constexpr std::chrono::seconds kUsual{15};
-  return config && config->metrics.every.count() > 0 ? config->metrics.every : kUsual;
+  return config && config->metrics.every.count() > 0 ? config->metrics.every
+                                                     : config::MetricsConfig::kUsualEvery;
 }
 
 }  // namespace

@@ -21,8 +21,6 @@
 
 namespace kgpu::agent {
 
-using SliceFiguresPtr = std::shared_ptr<const std::vector<telemetry::SliceFigures>>;
-
 // Lives on the loop's thread; reads and writes files on that of `background`. Every round it reads
 // the ledgers of slices in use; it writes gates when their turns change, and in every round while
 // several containers are busy.
@@ -39,7 +37,7 @@ class ComputeShares {
   // How often to measure for it at least; nothing: it does not need it.
   std::optional<std::chrono::milliseconds> pace() const { return pace_; }
   // Of the last round; never null.
-  const SliceFiguresPtr& figures() const { return figures_; }
+  const telemetry::SliceFiguresPtr& figures() const { return figures_; }
 
  private:
   // What is known of a slot from its ledger, as long as one container has it.
@@ -72,7 +70,7 @@ class ComputeShares {
   std::map<std::string, Bytes> peaks_;                           // by container and device
   bool has_shares_ = false;                                      // a slot of the assignment has one
   std::optional<std::chrono::milliseconds> pace_;
-  SliceFiguresPtr figures_;
+  telemetry::SliceFiguresPtr figures_;
   bool has_failed_ = false;  // to write gates: said once
   // Destroyed with this: a later answer is ignored.
   std::shared_ptr<ComputeShares*> self_;

@@ -49,7 +49,7 @@ class Measurements {
   // long.
   void SetSamples(const device::SampleSetPtr& samples, std::function<void()> looked);
   void SetUsage(std::shared_ptr<const std::vector<telemetry::PodUse>> usage);
-  void SetSlices(std::shared_ptr<const std::vector<telemetry::SliceFigures>> slices) {
+  void SetSlices(telemetry::SliceFiguresPtr slices) {
     input_.slices = std::move(slices);
     RenderSoon();
   }

@@ -92,7 +92,6 @@ class MigChanges {
 
   // What the GPUs are to have. Call it only while the driver answers.
   void SetGoals(std::vector<MigGoal> goals, Limits limits);
-  void SetGoals(std::vector<MigGoal> goals) { SetGoals(std::move(goals), Limits()); }
   // No other goals are to be expected any longer.
   void SetComplete();
   // Their layouts have changed, perhaps by another's hand: plans again unless it is at work.

@@ -145,7 +145,7 @@ class MigChangesTest : public ::testing::Test {
 
 TEST_F(MigChangesTest, AGpuIsWithdrawnBeforeItChangesAndShownAfterIt) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   ASSERT_TRUE(is_planning());
   EXPECT_THAT(args_, HasSubstr(fmt::format("--gpu={},{} --select=half", kA, kB)));
   EXPECT_EQ(state(), MigState::kPending);
@@ -176,12 +176,12 @@ TEST_F(MigChangesTest, WhatIsAsItShouldBeIsLeftAlone) {
   Start();
   MigGoal goal = Goal("half");
   goal.is_new = false;
-  changes_->SetGoals({goal});
+  changes_->SetGoals({goal}, {});
   EXPECT_EQ(state(), MigState::kUnknown) << "the node's label stays";
   End(kNothingToDo);
   EXPECT_EQ(state(), MigState::kSuccess);
   EXPECT_EQ(loop_.timers(), 0U);
-  changes_->SetGoals({goal});
+  changes_->SetGoals({goal}, {});
   EXPECT_EQ(done_, nullptr);
   changes_->PlanAgain();
   ASSERT_TRUE(is_planning());
@@ -192,7 +192,7 @@ TEST_F(MigChangesTest, WhatIsAsItShouldBeIsLeftAlone) {
 
 TEST_F(MigChangesTest, GpusChangeOneAfterTheOther) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   End(Plan({Change(kA), Change(kB)}));
   EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB));
   LetChange(kA);
@@ -205,7 +205,7 @@ TEST_F(MigChangesTest, GpusChangeOneAfterTheOther) {
 TEST_F(MigChangesTest, AGpuInUseWaitsAndChangesWhenItsPodEnds) {
   Start();
   holders_[kA] = "shop/train";
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   End(Plan({Change(kB)}, {Wait(kA, "GPU 0: in use by pod shop/train")}));
   EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB)) << "nobody else gets it";
   LetChange(kB);
@@ -228,7 +228,7 @@ TEST_F(MigChangesTest, AGpuInUseWaitsAndChangesWhenItsPodEnds) {
 // Days of waiting cost a list of the kubelet every ten seconds, and a plan every minute.
 TEST_F(MigChangesTest, LongWaitsCostLittle) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   int plans = 0;
   for (int second = 0; second < 3'600; ++second) {
     if (is_planning()) {
@@ -245,7 +245,7 @@ TEST_F(MigChangesTest, LongWaitsCostLittle) {
 
 TEST_F(MigChangesTest, AResetNeedsAClosedGpu) {
   Start();
-  changes_->SetGoals({Goal("all-disabled")});
+  changes_->SetGoals({Goal("all-disabled")}, {});
   End(Plan({Change(kA, true)}));
   loop_.Advance(seconds(2));
   EXPECT_TRUE(is_closed_);
@@ -258,7 +258,7 @@ TEST_F(MigChangesTest, AResetNeedsAClosedGpu) {
 
 TEST_F(MigChangesTest, AProbeThatDoesNotEndIsAFailure) {
   Start();
-  changes_->SetGoals({Goal("all-disabled")});
+  changes_->SetGoals({Goal("all-disabled")}, {});
   End(Plan({Change(kA, true)}));
   loop_.Advance(seconds(13));
   EXPECT_FALSE(is_closed_);
@@ -277,7 +277,7 @@ TEST_F(MigChangesTest, AProbeThatDoesNotEndIsAFailure) {
 
 TEST_F(MigChangesTest, AFailureIsShownAndTriedAgainLater) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   End(Plan({Change(kA), Change(kB)}));
   loop_.Advance(seconds(2));
   End({.code = 6, .err = "GPU 0: no\nerror: stop DCGM; the former layouts are back\n"});
@@ -303,7 +303,7 @@ TEST_F(MigChangesTest, AFailureIsShownAndTriedAgainLater) {
 
 TEST_F(MigChangesTest, WhatFailsForHoursIsTriedSixTimesAnHour) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   int tries = 0;
   for (int second = 0; second < 4 * 3'600; ++second) {
     if (is_planning()) {
@@ -322,7 +322,7 @@ TEST_F(MigChangesTest, WhatFailsForHoursIsTriedSixTimesAnHour) {
 
 TEST_F(MigChangesTest, AnUnknownNameFailsUntilItIsKnown) {
   Start();
-  changes_->SetGoals({Goal("haf")});
+  changes_->SetGoals({Goal("haf")}, {});
   End({.code = 3, .err = "kgpu mig: no MIG configuration \"haf\": did you mean half?\n"});
   EXPECT_EQ(state(), MigState::kFailed);
   EXPECT_THAT(text(), HasSubstr("did you mean half?"));
@@ -335,7 +335,7 @@ TEST_F(MigChangesTest, AnUnknownNameFailsUntilItIsKnown) {
 
 TEST_F(MigChangesTest, AnInfeasibleLayoutFailsWithItsReason) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   End({.code = 7,
        .out = R"({"feasible":false,"reason":"GPU 0: too much","changes":[],"waitingGpus":[]})"});
   EXPECT_EQ(state(), MigState::kFailed);
@@ -344,7 +344,7 @@ TEST_F(MigChangesTest, AnInfeasibleLayoutFailsWithItsReason) {
 
 TEST_F(MigChangesTest, AHungDriverIsNoFailureOfTheLayout) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   End({.code = 4, .err = "the driver does not answer\n"});
   EXPECT_EQ(state(), MigState::kPending);
   EXPECT_EQ(text(), "the driver does not answer");
@@ -354,8 +354,8 @@ TEST_F(MigChangesTest, AHungDriverIsNoFailureOfTheLayout) {
 
 TEST_F(MigChangesTest, ANewLabelWhilePlanningReplacesTheOld) {
   Start();
-  changes_->SetGoals({Goal("one")});
-  changes_->SetGoals({Goal("two")});
+  changes_->SetGoals({Goal("one")}, {});
+  changes_->SetGoals({Goal("two")}, {});
   End(Plan({Change(kA)}));  // for "one"
   EXPECT_THAT(Withdrawn(), IsEmpty());
   ASSERT_TRUE(is_planning());
@@ -364,11 +364,11 @@ TEST_F(MigChangesTest, ANewLabelWhilePlanningReplacesTheOld) {
 
 TEST_F(MigChangesTest, ANewLabelWhileChangingFollowsTheOld) {
   Start();
-  changes_->SetGoals({Goal("one")});
+  changes_->SetGoals({Goal("one")}, {});
   End(Plan({Change(kA), Change(kB)}));
   loop_.Advance(seconds(2));
   ASSERT_TRUE(is_changing());
-  changes_->SetGoals({Goal("two")});
+  changes_->SetGoals({Goal("two")}, {});
   EXPECT_EQ(state(), MigState::kPending);
   EXPECT_TRUE(is_changing()) << "it is not interrupted";
   EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB));
@@ -385,11 +385,11 @@ TEST_F(MigChangesTest, ANewLabelWhileChangingFollowsTheOld) {
 
 TEST_F(MigChangesTest, WhatFailsForAnEarlierLabelSaysNothingAboutTheNew) {
   Start();
-  changes_->SetGoals({Goal("one")});
+  changes_->SetGoals({Goal("one")}, {});
   End(Plan({Change(kA)}));
   loop_.Advance(seconds(2));
   ASSERT_TRUE(is_changing());
-  changes_->SetGoals({Goal("two")});
+  changes_->SetGoals({Goal("two")}, {});
   End({.code = 6, .err = "no room for one"});
   EXPECT_EQ(state(), MigState::kPending);
   Read();
@@ -402,10 +402,10 @@ TEST_F(MigChangesTest, WhatFailsForAnEarlierLabelSaysNothingAboutTheNew) {
 
 TEST_F(MigChangesTest, ALabelThatIsRemovedLeavesTheLayout) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   End(Plan({}, {Wait(kA, "GPU 0: busy")}));
   EXPECT_THAT(Withdrawn(), ElementsAre(kA));
-  changes_->SetGoals({});
+  changes_->SetGoals({}, {});
   EXPECT_THAT(Withdrawn(), IsEmpty());
   EXPECT_THAT(changes_->reports(), IsEmpty());
   EXPECT_EQ(loop_.timers(), 0U);
@@ -414,7 +414,7 @@ TEST_F(MigChangesTest, ALabelThatIsRemovedLeavesTheLayout) {
 TEST_F(MigChangesTest, AGpuThatIsLentWaits) {
   Start();
   borrowers_[kA] = "fn/hello/1";
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   End(Plan({Change(kA)}));
   EXPECT_THAT(text(), HasSubstr("fn/hello/1 has borrowed it"));
   loop_.Advance(seconds(3));
@@ -429,7 +429,7 @@ TEST_F(MigChangesTest, AGpuThatIsLentWaits) {
 // Another kgpu has the lock: no failure, and no hurry.
 TEST_F(MigChangesTest, AnotherProgramThatChangesTheHostIsWaitedFor) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   int tries = 0;
   for (int second = 0; second < 600; ++second) {
     if (is_planning()) {
@@ -450,7 +450,7 @@ TEST_F(MigChangesTest, AnotherProgramThatChangesTheHostIsWaitedFor) {
 // It began, and was undone: the same would happen again.
 TEST_F(MigChangesTest, ADriverThatHangsInTheMiddleIsAFailure) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   End(Plan({Change(kA)}));
   loop_.Advance(seconds(2));
   End({.code = 4, .err = "undoing the changes\nkgpu: the driver does not answer\n"});
@@ -461,7 +461,7 @@ TEST_F(MigChangesTest, ADriverThatHangsInTheMiddleIsAFailure) {
 
 TEST_F(MigChangesTest, ALayoutThatDoesNotStayIsAFailure) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   End(Plan({Change(kA)}));
   LetChange(kA);
   End(Plan({Change(kA)}));
@@ -489,7 +489,7 @@ TEST_F(MigChangesTest, ALayoutThatDoesNotStayIsAFailure) {
 // Another program brings the former layout back whenever it has seen ours.
 TEST_F(MigChangesTest, ALayoutThatIsChangedBackLaterIsNotFoughtOver) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   bool is_ours = false;
   int tries = 0;
   int age = 0;  // of our layout
@@ -517,7 +517,7 @@ TEST_F(MigChangesTest, ALayoutThatIsChangedBackLaterIsNotFoughtOver) {
 // The driver does not answer for a moment: who waits goes on waiting, and is given to nobody.
 TEST_F(MigChangesTest, WhatCannotBePlannedNowStaysWithdrawn) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   End(Plan({}, {Wait(kA, "GPU 0: busy")}));
   loop_.Advance(seconds(11));
   End({.code = 4, .err = "the driver does not answer\n"});
@@ -532,7 +532,7 @@ TEST_F(MigChangesTest, WhatCannotBePlannedNowStaysWithdrawn) {
 // One that was withdrawn long ago needs no pause, whatever else has just been withdrawn.
 TEST_F(MigChangesTest, AGpuThatHasWaitedDoesNotWaitForOthers) {
   Start();
-  changes_->SetGoals({Goal("half", {kA, kB, kC})});
+  changes_->SetGoals({Goal("half", {kA, kB, kC})}, {});
   End(Plan({}, {Wait(kB, "GPU 1: busy"), Wait(kC, "GPU 2: busy")}));
   loop_.Advance(seconds(11));
   ASSERT_TRUE(is_planning());
@@ -550,7 +550,7 @@ TEST_F(MigChangesTest, AGpuThatHasWaitedDoesNotWaitForOthers) {
 TEST_F(MigChangesTest, AnInterruptedChangeIsFinishedFirst) {
   Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=gone"}}});
   EXPECT_THAT(Withdrawn(), ElementsAre(kA)) << "from the start";
-  changes_->SetGoals({});  // the label was removed meanwhile
+  changes_->SetGoals({}, {});  // the label was removed meanwhile
   EXPECT_TRUE(is_closed_);
   closed_();
   ASSERT_TRUE(is_changing());
@@ -565,7 +565,7 @@ TEST_F(MigChangesTest, AnInterruptedChangeIsFinishedFirst) {
 // A kgpu that the killed agent started may still be at work.
 TEST_F(MigChangesTest, AnInterruptedChangeIsTriedUntilItCanBeFinished) {
   Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=gone"}}});
-  changes_->SetGoals({});
+  changes_->SetGoals({}, {});
   int tries = 0;
   const auto end_with = [&](const ChildResult& result, int seconds_long) {
     for (int second = 0; second < seconds_long; ++second) {
@@ -597,7 +597,7 @@ TEST_F(MigChangesTest, AnInterruptedChangeIsTriedUntilItCanBeFinished) {
 
 TEST_F(MigChangesTest, AnInterruptedChangeThatFailsIsOver) {
   Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=gone"}}});
-  changes_->SetGoals({});
+  changes_->SetGoals({}, {});
   closed_();
   End({.code = 6, .err = "no"});
   Read();
@@ -609,7 +609,7 @@ TEST_F(MigChangesTest, AnInterruptedChangeThatFailsIsOver) {
 // The goal of its GPU cannot be planned: the half of a layout is not left behind.
 TEST_F(MigChangesTest, AnInterruptedChangeIsFinishedIfItsGoalFails) {
   Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=one"}}});
-  changes_->SetGoals({Goal("tow")});
+  changes_->SetGoals({Goal("tow")}, {});
   End({.code = 3, .err = "no MIG configuration \"tow\""});
   closed_();
   ASSERT_TRUE(is_changing());
@@ -634,7 +634,7 @@ TEST_F(MigChangesTest, WhatAnEarlierAgentWithdrewStaysSoUntilItIsPlanned) {
   EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB));
   changes_->SetGoals({}, {.is_complete = false});  // the label is not known yet
   EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB));
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB));
   End(Plan({}, {Wait(kA, "GPU 0: busy")}));
   EXPECT_THAT(Withdrawn(), ElementsAre(kA));
@@ -650,7 +650,7 @@ TEST_F(MigChangesTest, WithoutALabelNothingStaysWithdrawn) {
 
 TEST_F(MigChangesTest, AnInterruptedChangeIsPartOfThePlanOfItsGoal) {
   Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=one"}}});
-  changes_->SetGoals({Goal("two")});
+  changes_->SetGoals({Goal("two")}, {});
   ASSERT_TRUE(is_planning());
   EXPECT_THAT(Withdrawn(), ElementsAre(kA));
   EXPECT_TRUE(kept_.has_value()) << "until the plan has taken it over";
@@ -665,14 +665,14 @@ TEST_F(MigChangesTest, AnInterruptedChangeIsPartOfThePlanOfItsGoal) {
 
 TEST_F(MigChangesTest, ALabelWithoutGpusFails) {
   Start();
-  changes_->SetGoals({Goal("half", {})});
+  changes_->SetGoals({Goal("half", {})}, {});
   EXPECT_EQ(state(), MigState::kFailed);
   EXPECT_THAT(text(), HasSubstr("no GPU of this node has MIG"));
 }
 
 TEST_F(MigChangesTest, UnassignedGpusSayWhy) {
   Start();
-  changes_->SetGoals({Goal("half")});
+  changes_->SetGoals({Goal("half")}, {});
   End(Plan({}, {Wait(kA, "GPU 0: busy")}));
   pools::Assignment assignment;
   assignment.unassigned.push_back({kA, "no layout yet", *device::GpuUuid::Parse(kA)});

@@ -1,9 +1,6 @@
 #include "src/agent/part_options.h"
 
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +9,7 @@
 #include <ranges>
 #include <utility>
 
+#include "src/agent/privileges.h"
 #include "src/container/cri/runtime_facts.h"
 #include "src/gpu/health/journal.h"
 #include "src/gpu/health/journal_faults.h"
@@ -60,13 +58,6 @@ namespace {
 // Of the host: what our manifests and unit mount over the agent's /dev/shm, so that neither the
 // daemons nor their programs share the host's.
 constexpr std::string_view kMpsSharedMemory = "/dev/shm/kgpu-mps";
-
-// Whether the root is that of a running host, not of a folder with a simulated one.
-bool IsProcfs(const sys::Root& host) {
-  const auto proc = host.OpenFile("proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  struct statfs status = {};
-  return proc.ok() && fstatfs(proc->get(), &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
-}
 
 // A disk that hangs does not keep the agent from starting.
 constexpr std::chrono::seconds kJournalPatience{2};
@@ -278,7 +269,7 @@ MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::D
         "the agent with the manifests or the systemd unit of this version, which mount it",
         mps::kSharedMemory, kMpsSharedMemory);
   }
-  if (IsProcfs(root.host)) {
+  if (IsRunningHost(root.host)) {
     // When a pod of the agent ends, so does all in its cgroup; and servers need more memory than
     // agents are limited to.
     mps.cgroup = "/sys/fs/cgroup/kgpu-mps";

@@ -80,19 +80,13 @@ void ReadNodes(const sys::Root& root, PrivilegeFacts& facts) {
   }
 }
 
-// A container sees a running host below its root: procfs tells it from a folder.
+// A container sees a running host below its root, or nothing: what it sees is missing then.
 Surroundings SurroundingsOf(const sys::Root& host) {
   if (host.path() == "/") {
     return Surroundings::kHost;
   }
-  const auto proc = host.OpenFile("proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  struct statfs status = {};
-  if (!proc.ok()) {
-    return Surroundings::kContainer;
-  }
-  return fstatfs(proc->get(), &status) == 0 && status.f_type == PROC_SUPER_MAGIC
-             ? Surroundings::kContainer
-             : Surroundings::kFolder;
+  return IsRunningHost(host) || !host.Stat("proc").ok() ? Surroundings::kContainer
+                                                        : Surroundings::kFolder;
 }
 
 // Where this process sees the folder, and of the kubelet the part that is written.
@@ -181,6 +175,12 @@ void AddNodes(const PrivilegeFacts& facts, MissingPrivileges& missing) {
 }
 
 }  // namespace
+
+bool IsRunningHost(const sys::Root& host) {
+  const auto proc = host.OpenFile("proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  struct statfs status = {};
+  return proc.ok() && fstatfs(proc->get(), &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
+}
 
 PrivilegeFacts ReadPrivilegeFacts(const sys::Root& host, const AgentOptions& options) {
   PrivilegeFacts facts;

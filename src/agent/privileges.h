@@ -43,6 +43,9 @@ struct MissingPrivilege {
 };
 using MissingPrivileges = std::vector<MissingPrivilege>;
 
+// Whether the root is that of a running host, not of a folder with a simulated one: procfs tells.
+bool IsRunningHost(const sys::Root& host);
+
 // Asks the kernel; waits for the disk.
 PrivilegeFacts ReadPrivilegeFacts(const sys::Root& host, const AgentOptions& options);
 

@@ -47,7 +47,7 @@ class Sharing {
   // How often to measure for it at least; nothing: it does not need it.
   std::optional<std::chrono::milliseconds> pace() const { return compute_.pace(); }
   // Of the slices in use; never null.
-  const SliceFiguresPtr& figures() const { return compute_.figures(); }
+  const telemetry::SliceFiguresPtr& figures() const { return compute_.figures(); }
   // Slots of devices that change once nobody uses them.
   const pools::Assignment& held() const { return changes_.held(); }
   const SlicePublisher::Paths& paths() const { return slices_.paths(); }

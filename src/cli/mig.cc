@@ -48,11 +48,12 @@ StatusOr<ExitCode> RunMigAssert(const MigOptions& options) {
 }
 
 StatusOr<ExitCode> PrintMigPlan(const MigOptions& options, OutputFormat format,
-                                const mig::Plan& plan, const std::vector<std::string>& names) {
+                                const mig::Plan& plan, const std::vector<std::string>& names,
+                                const std::vector<std::string>& uuids) {
   const std::string answer =
       plan.is_feasible ? std::string("feasible\n") : fmt::format("infeasible: {}\n", plan.reason);
   RETURN_IF_ERROR(PrintAs(format, options.is_check ? answer : MigPlanText(plan, names),
-                          MigPlanJson(plan, names)));
+                          MigPlanJson(plan, names, uuids)));
   return plan.is_feasible ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
@@ -65,12 +66,12 @@ StatusOr<ExitCode> RunMigPlan(const MigOptions& options) {
     for (const mig::GpuState& gpu : made.gpus) {
       names.push_back(gpu.id);
     }
-    return PrintMigPlan(options, format, made.plan, names);
+    return PrintMigPlan(options, format, made.plan, names, {});
   }
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(const auto gpus, ReadMigGpus(options, root));
   ASSIGN_OR_RETURN(const mig::Plan plan, MakeMigPlan(options, gpus));
-  return PrintMigPlan(options, format, plan, MigNamesOf(gpus));
+  return PrintMigPlan(options, format, plan, MigNamesOf(gpus), MigUuidsOf(gpus));
 }
 
 void AddMigListCommand(CLI::App& group, CommandRegistrar& registrar) {

@@ -16,10 +16,11 @@ namespace kgpu::cli {
 std::string MigListText(const std::vector<mig::HostGpu>& gpus);
 boost::json::object MigListJson(const std::vector<mig::HostGpu>& gpus);
 
-// The steps of a plan, or why there is none. `gpus` are those of the plan.
+// The steps of a plan, or why there is none. `gpus` are those of the plan, as people call them;
+// `uuids` are empty for GPUs that do not exist.
 std::string MigPlanText(const mig::Plan& plan, const std::vector<std::string>& gpus);
 boost::json::object MigPlanJson(const mig::Plan& plan, const std::vector<std::string>& gpus,
-                                const std::vector<std::string>& uuids = {});
+                                const std::vector<std::string>& uuids);
 
 // Layouts that are to be restored.
 std::string MigTargetsText(const std::vector<mig::Target>& targets);

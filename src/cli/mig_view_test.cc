@@ -70,7 +70,7 @@ TEST(MigPlanTest, ShowsEachStep) {
             "GPU 3: destroy 1g.10gb at memory slice 6, which is in use\n"
             "GPU 3: turn MIG on\n"
             "GPU 3: create 3g.40gb at memory slice 4\n");
-  EXPECT_THAT(boost::json::serialize(MigPlanJson(plan, {"3"})),
+  EXPECT_THAT(boost::json::serialize(MigPlanJson(plan, {"3"}, {})),
               HasSubstr(R"("create":[{"profile":"3g.40gb","start":4}])"));
 }
 
@@ -80,7 +80,7 @@ TEST(MigPlanTest, SaysWhichGpusWait) {
   plan.waiting = {"GPU 0: 1g.10gb at memory slice 3 is in use"};
   EXPECT_EQ(MigPlanText(plan, {}), "waits: GPU 0: 1g.10gb at memory slice 3 is in use\n");
   plan.waiting_gpus = {0};
-  EXPECT_THAT(boost::json::serialize(MigPlanJson(plan, {})), HasSubstr(R"("waiting":["GPU 0)"));
+  EXPECT_THAT(boost::json::serialize(MigPlanJson(plan, {}, {})), HasSubstr(R"("waiting":["GPU 0)"));
   EXPECT_THAT(boost::json::serialize(MigPlanJson(plan, {"0"}, {"GPU-1"})),
               HasSubstr(R"("waitingGpus":[{"uuid":"GPU-1","reason":"GPU 0: 1g)"));
 }

@@ -139,8 +139,10 @@ enum class DcgmLabel : uint8_t {
 };
 
 struct MetricsConfig {
+  static constexpr std::chrono::milliseconds kUsualEvery{15'000};
+
   std::vector<NameSet> names = {NameSet::kKgpu};
-  std::chrono::milliseconds every{15'000};  // how often to query the driver; 0: never
+  std::chrono::milliseconds every = kUsualEvery;  // how often to query the driver; 0: never
   // Series to leave out: names, in which "*" matches any letters.
   std::vector<std::string> exclude{};
   std::vector<DcgmLabel> dcgm_labels{};

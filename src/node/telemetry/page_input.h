@@ -38,6 +38,8 @@ struct SliceFigures {
   std::optional<double> compute_share{}, compute_target{}, compute_error{};
 };
 
+using SliceFiguresPtr = std::shared_ptr<const std::vector<SliceFigures>>;
+
 // Null: unknown (yet); its series are absent.
 struct PageInput {
   device::SnapshotPtr snapshot;
@@ -47,7 +49,7 @@ struct PageInput {
   pods::PodMapPtr pods;
   std::shared_ptr<const health::Overview> health;
   std::shared_ptr<const std::vector<PodUse>> usage;
-  std::shared_ptr<const std::vector<SliceFigures>> slices{};
+  SliceFiguresPtr slices{};
   std::string hostname;  // the node's name, as Kubernetes has it
   std::vector<config::DcgmLabel> dcgm_labels{};
 };
