@@ -314,6 +314,9 @@ void NoteLaunched(GateState* state, const LaunchStream& launch, bool is_taken) {
   const Guard guard(state->lock);
   state->work.launching -= state->work.launching > 0 ? 1 : 0;
   StreamWork* stream = event == nullptr ? nullptr : FindStream(&state->work, key);
+  if (is_recorded) {
+    NoteTaken(&state->turns, DayNanoseconds());
+  }
   if (stream != nullptr && stream->event == event) {
     stream->is_pending = is_recorded;
     stream->is_ignored = !is_recorded;  // of another context

@@ -66,6 +66,7 @@ StreamWork* FindStream(OwnWork* work, const StreamKey& key) {
   for (StreamWork& stream : work->streams) {
     if (stream.key.context == key.context && !stream.is_pending && !stream.is_ignored) {
       stream.key = key;
+      stream.is_settled = false;
       return &stream;
     }
   }

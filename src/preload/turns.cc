@@ -70,6 +70,7 @@ void NoteClock(Turns* turns, uint64_t now, uint64_t steady) {
 void NoteLaunch(Turns* turns, const NextLaunch& next) {
   const bool is_first = turns->launched == 0 || turns->window != next.window + 1;
   turns->begun = is_first ? next.at : turns->begun;
+  turns->taken = is_first ? 0 : turns->taken;
   turns->launched = is_first ? 1 : turns->launched + 1;
   turns->seen = is_first ? 0 : turns->seen;
   turns->window = next.window + 1;
@@ -86,6 +87,10 @@ bool MustEnd(const Turns& turns, const GateTurn& turn, uint64_t now) {
   return now >= end || turns.launched >= fitting;
 }
 
+void NoteTaken(Turns* turns, uint64_t now) {
+  turns->taken = turns->taken == 0 && turns->launched != 0 ? now : turns->taken;
+}
+
 void NoteRunning(Turns* turns, uint64_t now) {
   turns->seen = turns->launched == 0 ? 0 : now;
 }
@@ -95,20 +100,23 @@ void NoteEnd(Turns* turns, const GateTurn& turn, uint64_t now) {
     return;
   }
   const uint64_t end = EndOf(turn, turns->window - 1);
+  const uint64_t begun = turns->taken > turns->begun ? turns->taken : turns->begun;
+  const uint64_t owing = begun > end ? begun : end;  // what runs from then on
   const bool is_seen = turns->seen != 0;
   const bool is_just_seen = is_seen && now >= turns->seen && now - turns->seen <= kMaxGap;
   if (is_just_seen) {
     // At most this much; less if the device had been waiting for us.
-    turns->cost = now > turns->begun ? (now - turns->begun) / turns->launched : 0;
+    turns->cost = now > begun ? (now - begun) / turns->launched : 0;
   } else if (!is_seen && now < end && MustEnd(*turns, turn, now)) {
     turns->cost /= 2;  // they were to fill the window
   }
   const uint64_t until = is_just_seen ? now : turns->seen;
-  if (until > end) {
-    turns->debt += until - end;
+  if (until > owing) {
+    turns->debt += until - owing;
     turns->debt = turns->debt < kMaxGateWait ? turns->debt : kMaxGateWait;
   }
   turns->launched = 0;
+  turns->taken = 0;
   turns->seen = 0;
 }
 

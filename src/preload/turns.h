@@ -22,7 +22,8 @@ inline constexpr uint64_t kMaxGap = 10'000'000;
 struct Turns {
   uint64_t window;    // number of the last one in which it launched, plus 1
   uint64_t debt;      // nanoseconds
-  uint64_t begun;     // of the launches whose end is not known: when the first one went
+  uint64_t begun;     // of the launches whose end is not known: when the first one was to go
+  uint64_t taken;     // when the driver had taken one of them; 0: not yet
   uint64_t launched;  // how many those are
   uint64_t seen;      // when one of them was last seen to run; 0: never
   uint64_t cost;      // nanoseconds that a launch takes of the device; 0: unknown
@@ -42,10 +43,13 @@ void NoteClock(Turns* turns, uint64_t now, uint64_t steady);
 // Whether the process must know that its launches have ended before it goes on: their window is
 // over, or they will fill it.
 bool MustEnd(const Turns& turns, const GateTurn& turn, uint64_t now);
+// The driver has taken a launch: before, none has run for long. One may have been woken up late for
+// its window, or have waited for the driver to load a module.
+void NoteTaken(Turns* turns, uint64_t now);
 // Its launches have not ended.
 void NoteRunning(Turns* turns, uint64_t now);
-// Its launches have ended. Only what was seen to run is a debt: until now if it was just seen, else
-// until it was last seen.
+// Its launches have ended. Only what was seen to run is a debt, from when the driver had taken it:
+// until now if it was just seen, else until it was last seen.
 void NoteEnd(Turns* turns, const GateTurn& turn, uint64_t now);
 // When a launch may go that is called at `now`: then, or later, but at most kMaxGateWait later.
 NextLaunch NextTurn(const Turns& turns, const GateTurn& turn, uint64_t now);

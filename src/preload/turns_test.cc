@@ -91,6 +91,28 @@ TEST(TurnsTest, NoMoreIsLaunchedThanFitsIntoTheWindow) {
   EXPECT_EQ(turns.cost, kMs / 2);
 }
 
+// A CPU limit or a pause of the container lets a thread sleep through its window.
+TEST(TurnsTest, WhoIsWokenUpLateOwesWhatItRunsAlone) {
+  Turns turns{};
+  NoteLaunch(&turns, NextTurn(turns, kQuarter, kDay + 25 * kMs));
+  NoteTaken(&turns, kDay + 105 * kMs);
+  NoteTaken(&turns, kDay + 106 * kMs);
+  EndAt(&turns, kDay + 107 * kMs);
+  EXPECT_EQ(turns.debt, 2 * kMs);
+  EXPECT_EQ(turns.cost, 2 * kMs);
+  EXPECT_EQ(turns.taken, 0U);
+}
+
+// Of a window, what ran in it is no debt.
+TEST(TurnsTest, WhatIsTakenInTimeOwesFromTheEndOfTheWindow) {
+  Turns turns{};
+  NoteLaunch(&turns, NextTurn(turns, kQuarter, kDay + 25 * kMs));
+  NoteTaken(&turns, kDay + 26 * kMs);
+  EndAt(&turns, kDay + 40 * kMs);
+  EXPECT_EQ(turns.debt, 2 * kMs + kMs / 2);
+  EXPECT_EQ(turns.cost, 14 * kMs);
+}
+
 // A program launched once, and did other things for two seconds.
 TEST(TurnsTest, WhatNobodySawRunIsNoDebt) {
   Turns turns{};
