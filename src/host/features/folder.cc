@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "src/platform/base/strings.h"
+#include "src/platform/sys/openat2.h"
 #include "src/platform/sys/read_fd.h"
 
 namespace kgpu::features {
@@ -30,15 +30,8 @@ int ErrnoOf(const Status& status) {
 }
 
 int OpenBelow(int folder, const char* name) {
-  open_how how{};
   // O_NONBLOCK: a FIFO planted at the path must not block us.
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-  long fd = 0;
-  do {
-    fd = syscall(SYS_openat2, folder, name, &how, sizeof(how));
-  } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-  return fd < 0 ? -errno : static_cast<int>(fd);
+  return sys::OpenAt2(folder, name, O_RDONLY | O_NONBLOCK, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 }
 
 constexpr std::string_view kUp = "../";

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 
 #include "src/host/inspect/companion_nodes.h"
 #include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/openat2.h"
 
 namespace kgpu::inventory {
 namespace {
@@ -29,10 +29,7 @@ constexpr size_t kVersionLimit = 1024;
 // relative to it, where links cannot lead out of it either. Negative if there is no such file; the
 // reason is not needed.
 int OpenIn(int folder, const std::string& name, int flags) {
-  open_how how{};
-  how.flags = static_cast<uint64_t>(flags | O_CLOEXEC | O_NONBLOCK);
-  how.resolve = RESOLVE_IN_ROOT;
-  return static_cast<int>(syscall(SYS_openat2, folder, name.c_str(), &how, sizeof(how)));
+  return sys::OpenAt2(folder, name.c_str(), flags | O_NONBLOCK, RESOLVE_IN_ROOT);
 }
 
 std::string Text(int folder, const std::string& name) {

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,23 +13,15 @@
 #include <utility>
 
 #include "src/platform/base/status_macros.h"
+#include "src/platform/sys/openat2.h"
 #include "src/platform/sys/read_fd.h"
 
 namespace kgpu::sys {
 namespace {
 
-// openat2 has no wrapper in glibc. Returns a descriptor or -errno.
+// Returns a descriptor or -errno.
 int OpenInRoot(int root, const char* path, int flags) {
-  open_how how{};
-  how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT;
-  const char* const relative = *path == '\0' ? "." : path;
-  long fd = 0;
-  do {
-    fd = syscall(SYS_openat2, root, relative, &how, sizeof(how));
-    // EAGAIN: a rename elsewhere raced with "..": the man page says to try again.
-  } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-  return fd < 0 ? -errno : static_cast<int>(fd);
+  return OpenAt2(root, *path == '\0' ? "." : path, flags, RESOLVE_IN_ROOT);
 }
 
 // The kernel's path of an open file. Errors: as errno.

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 
+#include "src/platform/base/unique_fd.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -33,6 +35,19 @@ TEST_F(RootTest, RefusesAFileOverTheLimit) {
   EXPECT_THAT(root_.ReadFile("big", 100),
               StatusIs(StatusCode::kOutOfRange, HasSubstr("100 bytes")));
   EXPECT_THAT(root_.ReadFile("big", 101), IsOkAndHolds(std::string(101, 'x')));
+}
+
+// Whoever owns a file can take one. Source: fcntl(2).
+TEST_F(RootTest, ALeaseOfAnotherIsAnErrorAndNoLoop) {
+  (void)signal(SIGIO, SIG_IGN);  // "somebody opens it"
+  dir_.WriteFile("leased", "text");
+  const UniqueFd fd(open(dir_.At("leased").c_str(), O_RDONLY | O_CLOEXEC));
+  if (fcntl(fd.get(), F_SETLEASE, F_WRLCK) != 0) {
+    GTEST_SKIP() << "this file system has no leases";
+  }
+  EXPECT_THAT(root_.ReadFile("leased"), StatusIs(StatusCode::kUnavailable));
+  ASSERT_EQ(fcntl(fd.get(), F_SETLEASE, F_UNLCK), 0);
+  EXPECT_THAT(root_.ReadFile("leased"), IsOkAndHolds("text"));
 }
 
 TEST_F(RootTest, NamesTheWholePathInErrors) {
