@@ -13,9 +13,10 @@
 namespace kgpu::share {
 namespace {
 
-// One word at once: who reads it meanwhile sees the old one or the new one.
+// One word. Should somebody see half of it, that holds until the next look, 10 ms later. A lease
+// that the container has taken must not block us. Source: fcntl(2), leases.
 Status WriteGate(const std::string& path, uint64_t word) {
-  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.is_valid()) {
     return ErrnoStatus(errno, fmt::format("open {}", path));
   }

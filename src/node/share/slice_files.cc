@@ -108,7 +108,11 @@ class SliceWriter {
   Status MakeLedger(std::string_view name) const {
     const std::string path = fmt::format("{}/{}", options_.folder, name);
     RETURN_IF_ERROR(RemoveFolderAt(path));
-    const UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kLedgerMode));
+    const UniqueFd file(
+        open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kLedgerMode));
+    if (!file.is_valid() && errno == EWOULDBLOCK) {
+      return OkStatus();  // its container has a lease on it: fcntl(2)
+    }
     if (!file.is_valid()) {
       return ErrnoStatus(errno, fmt::format("create {}", path));
     }
@@ -135,7 +139,8 @@ class SliceWriter {
     return Label(path);
   }
 
-  // Written in place from now on: containers have mounted it. A file that is no gate is replaced.
+  // Written in place from now on: containers have mounted it. A file that is no gate is replaced;
+  // one that cannot be read now stays, for it may be mapped.
   Status MakeGate(std::string_view name, const SliceSlot& slot) const {
     const std::string path = fmt::format("{}/{}", options_.folder, name);
     constexpr uint32_t kPercent = preload::kGateParts / 100;
@@ -145,6 +150,12 @@ class SliceWriter {
     const StatusOr<std::string> old = root_.ReadFile(path, sizeof(now) + 1);
     if (old.ok() && old->size() == sizeof(now)) {
       memcpy(static_cast<void*>(&now), old->data(), sizeof(now));
+    }
+    std::error_code error;
+    const bool is_missing =
+        old.status().code() == StatusCode::kNotFound || fs::is_directory(path, error);
+    if (!old.ok() && !is_missing) {
+      return OkStatus();
     }
     if (now.magic != fresh.magic || now.version != fresh.version || now.fixed != fresh.fixed) {
       RETURN_IF_ERROR(RemoveFolderAt(path));

@@ -1,5 +1,6 @@
 #include "src/node/share/slice_files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,10 +8,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 
 #include "src/node/share/gate_files.h"
+#include "src/platform/base/unique_fd.h"
 #include "src/preload/gate.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
@@ -19,6 +22,7 @@ namespace kgpu::share {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class SliceFilesTest : public ::testing::Test {
  protected:
@@ -92,6 +96,29 @@ TEST_F(SliceFilesTest, AGateStaysTheSameFile) {
   dir_.WriteFile("lib/kgpu/share/GPU-a_1.gate", "rubbish");
   ASSERT_OK(WriteSliceFiles(Options(), {slot}));
   EXPECT_EQ(Read("GPU-a_1.gate").size(), preload::kGateSize);
+}
+
+// A container can take leases on its files, which make others wait, or fail. Source: fcntl(2).
+TEST_F(SliceFilesTest, ALeaseOfAContainerStopsNobody) {
+  (void)signal(SIGIO, SIG_IGN);  // "somebody opens it"
+  SliceSlot slot = Slot("GPU-a::1");
+  slot.compute = 25;
+  ASSERT_OK(WriteSliceFiles(Options(), {slot}));
+  std::filesystem::create_hard_link(At("GPU-a_1.gate"), dir_.At("mapped"));
+  const UniqueFd gate(open(At("GPU-a_1.gate").c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd ledger(open(At("GPU-a_1.ledger").c_str(), O_RDONLY | O_CLOEXEC));
+  for (const int lease : {F_RDLCK, F_WRLCK}) {
+    if (fcntl(gate.get(), F_SETLEASE, lease) != 0 || fcntl(ledger.get(), F_SETLEASE, lease) != 0) {
+      GTEST_SKIP() << "this file system has no leases";
+    }
+    EXPECT_OK(WriteSliceFiles(Options(), {slot, Slot("GPU-a::2")}));
+    EXPECT_THAT(WriteGates(Options().folder, {{"GPU-a::1", 1}}), Not(IsOk()));
+    EXPECT_TRUE(std::filesystem::equivalent(At("GPU-a_1.gate"), dir_.At("mapped")));
+    EXPECT_EQ(Read("GPU-a_2.ledger").size(), kLedgerBytes);
+    (void)fcntl(gate.get(), F_SETLEASE, F_UNLCK);
+    (void)fcntl(ledger.get(), F_SETLEASE, F_UNLCK);
+  }
+  EXPECT_OK(WriteGates(Options().folder, {{"GPU-a::1", 1}}));
 }
 
 TEST_F(SliceFilesTest, AGateIsWrittenInPlace) {
