@@ -26,6 +26,10 @@ ChangeGuard::Shapes ShapesOf(const Assignment& assignment) {
       text +=
           fmt::format("{} {} {}{}\n", resource.name, slot.id, slot.memory ? slot.memory->count : 0,
                       slot.threads == 0 ? "" : fmt::format(" mps {}", slot.threads));
+      // The daemon's own limits are those of all slots then, and it must end for others.
+      if (slot.threads != 0 && resource.share.multiple == config::MultipleSlots::kAllow) {
+        text += "slots add up\n";
+      }
       // Containers have mapped the gates of their shares.
       text += slot.compute != 0 ? fmt::format("compute {}\n", slot.compute) : "";
     }
@@ -99,7 +103,9 @@ std::string ChangeGuard::ObstacleTo(const std::string& device, const Shape& shap
   return why;
 }
 
-void ChangeGuard::Hold(const std::string& device, const Assignment& before) {
+// False: `before` has no slots of it.
+bool ChangeGuard::Hold(const std::string& device, const Assignment& before) {
+  bool has_slots = false;
   for (const Resource& resource : before.resources) {
     for (const Slot& slot : resource.slots) {
       if (slot.device_uuid != device) {
@@ -113,8 +119,16 @@ void ChangeGuard::Hold(const std::string& device, const Assignment& before) {
         same = std::prev(held_.resources.end());
       }
       same->slots.push_back(slot);
+      has_slots = true;
     }
   }
+  return has_slots;
+}
+
+std::vector<Resource> ChangeGuard::MakeRecall() const {
+  std::vector<Resource> slots = held_.resources;
+  slots.insert(slots.end(), recalled_.resources.begin(), recalled_.resources.end());
+  return slots;
 }
 
 void ChangeGuard::DropHeld() {
@@ -147,12 +161,18 @@ void ChangeGuard::Apply(Assignment& assignment, const Assignment& before, Steady
                     fmt::format("its pool or its usable memory has changed, and it changes once "
                                 "nobody uses it: {}",
                                 why));
-    if (!was_withdrawn) {
-      Hold(device, before);
+    if (!was_withdrawn && !Hold(device, before)) {
+      (void)Hold(device, recalled_);
     }
   }
   std::erase_if(withdrawn_, [&](const auto& entry) { return !wanted.contains(entry.first); });
   DropHeld();
+  for (Resource& resource : recalled_.resources) {
+    std::erase_if(resource.slots,
+                  [&](const Slot& slot) { return wanted.contains(slot.device_uuid); });
+  }
+  std::erase_if(recalled_.resources,
+                [](const Resource& resource) { return resource.slots.empty(); });
   for (auto& [device, shape] : wanted) {
     shape.last_seen = round_;
     const auto shown = shown_.find(device);

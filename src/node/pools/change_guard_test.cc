@@ -102,6 +102,31 @@ TEST_F(ChangeGuardTest, TheSameSlicesByMpsAreAnotherThing) {
   EXPECT_EQ(SlotIds(Apply(mps, snapshot), "nvidia.com/gpu-20gi").size(), 8U);
 }
 
+// A daemon has other limits if slots add up, and its programs end with it.
+TEST_F(ChangeGuardTest, WhetherSlotsOfMpsAddUpIsAChange) {
+  device::Snapshot snapshot = TestNode(2);
+  for (device::Gpu& gpu : snapshot.gpus) {
+    gpu.usable_memory = GibiBytes(80);
+  }
+  const std::string refuse = "pools:\n- devices: all\n  share: {by: mps, replicas: 4}\n";
+  const std::string allow =
+      "pools:\n- devices: all\n  share: {by: mps, replicas: 4, multiple: allow}\n";
+  for (const auto& [before, after] : {std::pair(refuse, allow), std::pair(allow, refuse)}) {
+    busy_.clear();
+    Apply(before, snapshot);
+    busy_ = {first_};
+    EXPECT_THAT(ReasonFor(Apply(after, snapshot), first_), HasSubstr("pod a/b holds it"));
+    EXPECT_EQ(SlotIds(guard_.held(), "nvidia.com/gpu").size(), 4U);
+  }
+}
+
+TEST_F(ChangeGuardTest, WithoutMpsSeveralSlotsAreNoOtherThing) {
+  Apply("pools:\n- devices: all\n  share: {by: time, replicas: 2, multiple: refuse}\n");
+  busy_ = {first_, second_};
+  Apply("pools:\n- devices: all\n  share: {by: time, replicas: 2, multiple: allow}\n");
+  EXPECT_FALSE(IsWaiting());
+}
+
 TEST_F(ChangeGuardTest, GoingBackNeedsNoWait) {
   Apply(kWhole);
   busy_ = {first_, second_};
