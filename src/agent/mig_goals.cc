@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -12,6 +13,16 @@
 
 namespace kgpu::agent {
 namespace {
+
+// Reasons of GPUs that the driver does not answer for: no layout of theirs can be planned, and the
+// others of their goal must not wait for them. XID 79 is the kernel's word for a loss.
+constexpr std::array<std::string_view, 5> kNotThere = {"GpuLost", "GpuUnavailable", "Xid79",
+                                                       "DriverError", "ResetRequired"};
+
+bool IsThere(const device::Gpu& gpu) {
+  return gpu.health.is_healthy ||
+         std::ranges::find(kNotThere, gpu.health.reason) == kNotThere.end();
+}
 
 bool IsExcluded(const config::NodeConfig& config, const device::Gpu& gpu) {
   return std::ranges::any_of(config.exclude, [&](const config::Selector& selector) {
@@ -46,7 +57,7 @@ std::vector<MigGoal> MigGoalsOf(const MigGoalInput& input) {
   std::map<size_t, MigGoal> by_pool;
   MigGoal label = LabelGoal(input);
   for (const device::Gpu& gpu : input.snapshot.gpus) {
-    if (!gpu.mig_mode || IsExcluded(input.config, gpu)) {
+    if (!gpu.mig_mode || !IsThere(gpu) || IsExcluded(input.config, gpu)) {
       continue;
     }
     const std::optional<size_t> pool = PoolOfGpu(input.config, gpu);

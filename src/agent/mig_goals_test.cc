@@ -45,6 +45,18 @@ TEST(MigGoalsTest, WithoutPoolsAndLabelThereIsNothingToDo) {
               IsEmpty());
 }
 
+// It keeps its last good values, MIG included.
+TEST(MigGoalsTest, AGpuThatIsLostHoldsUpNoOther) {
+  device::Snapshot node = TestNode(4);
+  node.gpus[0].health = {false, "Xid79", "."};
+  node.gpus[1].health = {false, "GpuLost", "."};
+  node.gpus[2].health = {false, "Xid48", "."};
+  const auto goals = MigGoalsOf(
+      {.snapshot = node, .config = config::DefaultNodeConfig(), .label = "all-balanced"});
+  ASSERT_THAT(goals, SizeIs(1));
+  EXPECT_THAT(goals[0].gpus, ElementsAre(TestGpuName(2), TestGpuName(3)));
+}
+
 TEST(MigGoalsTest, ALabelIsAGoalEvenWithoutGpus) {
   const auto goals = MigGoalsOf({.snapshot = device::Snapshot(),
                                  .config = config::DefaultNodeConfig(),

@@ -82,6 +82,11 @@ Status AddPodUsers(const MigOptions& options, const host::DriverRoot& root,
   return OkStatus();
 }
 
+// An agent names GPUs by UUID that may be lost by now: the others need not wait for them.
+bool MayBeLeftOut(const MigOptions& options, const std::string& name) {
+  return options.waits && options.gpus.size() > 1 && device::GpuUuid::Parse(name).ok();
+}
+
 Status KeepNamed(const MigOptions& options, std::vector<mig::HostGpu>& gpus) {
   if (options.gpus.empty()) {
     return OkStatus();
@@ -90,6 +95,10 @@ Status KeepNamed(const MigOptions& options, std::vector<mig::HostGpu>& gpus) {
   for (const std::string& name : options.gpus) {
     const auto found = std::ranges::find_if(
         gpus, [&](const mig::HostGpu& gpu) { return mig::IsNamed(gpu, name); });
+    if (found == gpus.end() && MayBeLeftOut(options, name)) {
+      PrintNote(fmt::format("kgpu mig: {} is left out: the driver does not list it", name));
+      continue;
+    }
     if (found == gpus.end()) {
       return NotFound("--gpu {}: no such GPU: kgpu devices lists them", Printable(name, 80));
     }
@@ -100,6 +109,9 @@ Status KeepNamed(const MigOptions& options, std::vector<mig::HostGpu>& gpus) {
     if (!is_known) {
       named.push_back(*found);
     }
+  }
+  if (named.empty()) {
+    return NotFound("--gpu: none of these GPUs is there: kgpu devices lists them");
   }
   gpus = std::move(named);
   return OkStatus();
