@@ -133,7 +133,7 @@ class AgentImpl final : public Agent {
             loop, fmt::format("{}/{}", options_.run_dir, kMemoryFile),
             [this] {
               return PrintMemory(KeyOf(options_, in_force_), assignment_, inventory_.health(),
-                                 sharing_.shapes());
+                                 sharing_.shapes(), sharing_.MakeRecall());
             },
             [this] { NotifySoon(); }),
         kernels_(loop, root.host, BackgroundOn(disk_), [this] { NotifySoon(); }),
@@ -149,6 +149,9 @@ class AgentImpl final : public Agent {
     // Before any socket of ours is made: a second agent must not touch the first one's.
     RETURN_IF_ERROR(front_.OpenLocal(options_.run_dir));
     stands_back_ = cluster_.stands_back();
+    if (stands_back_) {  // else they must not be told before the driver: they would end
+      mps_.SetStandsBack(true);
+    }
     MakePlugin();
     ShowRemembered();
     Prepare();

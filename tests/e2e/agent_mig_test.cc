@@ -19,6 +19,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr const char* kState = "nvidia.com/mig.config.state";
+constexpr const char* kMpsPools =
+    "pools:\n- devices: {index: 0}\n  share: {by: mps, replicas: 4}\n"
+    "- resource: nvidia.com/whole\n  devices: all\n";
 constexpr const char* kConfigs =
     "version: v1\n"
     "mig-configs:\n"
@@ -63,19 +66,20 @@ class AgentMigTest : public ClusterFixture {
 class AgentMigMpsTest : public AgentMigTest {
  protected:
   void StartMps() {
-    StartAgent(
-        "pools:\n- devices: {index: 0}\n  share: {by: mps, replicas: 4}\n"
-        "- resource: nvidia.com/whole\n  devices: all\n");
+    StartAgent(kMpsPools);
     ASSERT_TRUE(WaitForNode([this] {
-      std::error_code error;
-      for (std::filesystem::directory_iterator entry(At("run/mps"), error), end;
-           !error && entry != end; entry.increment(error)) {
-        if (entry->path().filename().string().starts_with("GPU-")) {
-          folder_ = entry->path().string();
-        }
-      }
+      FindDaemon();
       return !folder_.empty() && !Answer("get_default_active_thread_percentage").empty();
     })) << Status();
+  }
+  void FindDaemon() {
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry(At("run/mps"), error), end;
+         !error && entry != end; entry.increment(error)) {
+      if (entry->path().filename().string().starts_with("GPU-")) {
+        folder_ = entry->path().string();
+      }
+    }
   }
   // The daemon outlives the agent on purpose.
   void TearDown() override {
@@ -154,6 +158,33 @@ TEST_F(AgentMigTest, ARestartedAgentWritesNothing) {
   EXPECT_EQ(Writes(), writes);
 }
 
+TEST_F(AgentMigTest, ALostGpuHoldsUpNoOther) {
+  StartAgent();
+  ASSERT_TRUE(WaitForNode([&] { return Label("nvidia.com/gpu.count") == "8"; }));
+  const auto listed =
+      doc::Parse(host_->Kgpu({"mig", "list", "--output", "json"}).out, doc::Format::kJson, "list");
+  ASSERT_OK(listed);
+  std::vector<std::string> uuids;
+  for (const boost::json::value& gpu : listed->at("gpus").as_array()) {
+    uuids.push_back(TextAt(gpu, {"uuid"}));
+  }
+  host_->Inject("lose", {"1"});
+  SetLabel("halves");
+  ASSERT_TRUE(WaitForState("success")) << Status();
+  const std::vector<std::string> first = {"mig", "assert", "--gpu", "0", "--layout", "2x3g.40gb"};
+  EXPECT_EQ(host_->Kgpu(first).code, 0) << Status();
+  // A plan that was asked for before the loss was known.
+  const std::vector<std::string> plan = {
+      "mig",      "apply",     "--dry-run", "--idle-only",
+      "--layout", "2x3g.40gb", "--gpu",     uuids.at(1) + "," + uuids.at(0)};
+  const Result planned = host_->Kgpu(plan);
+  EXPECT_EQ(planned.code, 0) << planned.err;
+  EXPECT_THAT(planned.err, HasSubstr(uuids[1] + " is left out"));
+  const Result alone = host_->Kgpu(
+      {"mig", "apply", "--dry-run", "--idle-only", "--layout", "2x3g.40gb", "--gpu", uuids[1]});
+  EXPECT_EQ(alone.code, 3) << alone.err;
+}
+
 TEST_F(AgentMigTest, AGpuInUseWaitsAndSaysSo) {
   host_->Inject("process", {"1", "--pid", "4711", "--memory", "1Gi"});
   StartAgent();
@@ -189,6 +220,17 @@ TEST_F(AgentMigMpsTest, ItsServerMakesRoom) {
   host_->Inject("process", {"0", "--pid", server, "--end"});
   ASSERT_TRUE(WaitForState("success")) << Status();
   EXPECT_EQ(Assert("2x3g.40gb"), 0) << Layouts();
+}
+
+// What the node said before a restart holds from the start.
+TEST_F(AgentMigMpsTest, NoDaemonStartsBesideAnotherPlugin) {
+  Merge("/api/v1/nodes/n1", R"({"metadata":{"annotations":{"kgpu.dev/released":"plugin"}}})");
+  host_->dir().WriteFile("run/plugin-owner", "other\n");
+  StartAgent(kMpsPools);
+  ASSERT_TRUE(WaitForNode([&] { return Label("nvidia.com/gpu.count") == "8"; })) << Status();
+  EXPECT_THAT(Status(), HasSubstr("left to NVIDIA's device plugin"));
+  FindDaemon();
+  EXPECT_EQ(folder_, "");
 }
 
 // While another plugin serves the GPUs, withdrawing them has no effect: the label waits. One write
