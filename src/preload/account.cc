@@ -95,6 +95,17 @@ void Account::Unlock() {
   }
 }
 
+// Whoever held the entry before us may have died with the lock before it had marked the entry,
+// which then looks as if nobody had ever had it. What the lock's word says would be taken for
+// ourselves.
+void Account::EndLockOfDead() {
+  uint32_t* word = &ledger_->header.lock;
+  uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+  while ((seen & ~kLockIsAwaited) == entry_ + 1 &&
+         !__atomic_compare_exchange_n(word, &seen, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+  }
+}
+
 void Account::WriteEntry() {
   ledger_->entries[entry_] = {.is_used = 1,
                               .pid = pid_,
@@ -140,6 +151,13 @@ void Account::Check() {
   }
 }
 
+void Account::Clear(uint32_t entry) {
+  ledger_->entries[entry] = LedgerEntry{};
+  for (LedgerExport& offer : ledger_->exports) {
+    offer = offer.name != 0 && offer.entry == entry ? LedgerExport{} : offer;
+  }
+}
+
 // With the lock held.
 void Account::Sweep() {
   ++ledger_->header.sweeps;
@@ -148,10 +166,7 @@ void Account::Sweep() {
   }
   for (uint32_t at = 0; at < ledger_->header.scanned; ++at) {
     if (ledger_->entries[at].is_used != 0 && !IsAlive(at)) {
-      ledger_->entries[at] = LedgerEntry{};
-      for (LedgerExport& offer : ledger_->exports) {
-        offer = offer.name != 0 && offer.entry == at ? LedgerExport{} : offer;
-      }
+      Clear(at);
     }
   }
   Check();
@@ -218,11 +233,12 @@ const char* Account::Open(const char* path, uint64_t limit) {
     made.Close();
     return problem;
   }
+  made.EndLockOfDead();
   if (!made.Lock()) {
     made.Close();
     return "is locked";
   }
-  made.ledger_->entries[made.entry_] = LedgerEntry{};
+  made.Clear(made.entry_);
   made.Check();
   made.Unlock();
   Ledger* ledger = made.ledger_;
@@ -317,11 +333,17 @@ void Account::Offer(uint64_t name, uint64_t size) {
   if (!Lock()) {
     return;
   }
+  LedgerExport* place = nullptr;
   for (LedgerExport& offer : ledger_->exports) {
-    if (offer.name == 0 || (offer.name == name && offer.entry == entry_)) {
-      offer = {.name = name, .size = size, .entry = entry_, .spare = 0};
+    if (offer.name == name && offer.entry == entry_) {
+      place = &offer;
       break;
     }
+    place = place == nullptr && offer.name == 0 ? &offer : place;
+  }
+  if (place != nullptr) {
+    const uint32_t more = place->name == 0 ? 0 : place->more + 1;
+    *place = {.name = name, .size = size, .entry = entry_, .more = more};
   }
   Unlock();
 }
@@ -332,7 +354,12 @@ void Account::Withdraw(uint64_t name) {
   }
   for (LedgerExport& offer : ledger_->exports) {
     if (offer.name == name && offer.entry == entry_) {
-      offer = LedgerExport{};
+      if (offer.more > 0) {
+        --offer.more;
+      } else {
+        offer = LedgerExport{};
+      }
+      break;
     }
   }
   Unlock();

@@ -33,6 +33,7 @@ class Account {
   // An offer of `size` bytes to other processes; `name` must not be 0. Without room it is not
   // remembered, and whoever opens it is charged.
   void Offer(uint64_t name, uint64_t size);
+  // Takes back one offer; equal ones are counted.
   void Withdraw(uint64_t name);
   // Whether a live process of this container other than us has offered `name`.
   bool IsOffered(uint64_t name);
@@ -45,6 +46,8 @@ class Account {
  private:
   bool Lock();
   void Unlock();
+  // With our entry's byte locked, and before any other thread of ours knows the ledger.
+  void EndLockOfDead();
   // Null, or what is wrong.
   const char* TakeEntry();
   bool Prepare(const char* path);
@@ -52,6 +55,8 @@ class Account {
   bool IsAlive(uint32_t entry) const;
   bool IsHolderDead(uint32_t holder) const;
   void WriteEntry();
+  // With the lock held: nobody has the entry.
+  void Clear(uint32_t entry);
   void Sweep();
   void Check();
   bool Fits(uint64_t bytes);

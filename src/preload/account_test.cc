@@ -252,6 +252,29 @@ TEST_F(AccountTest, OffersLastAsLongAsTheirProcess) {
   EXPECT_EQ(ledger().exports[0].name, 0U);
 }
 
+TEST_F(AccountTest, CountsEqualOffers) {
+  mine_.Offer(76, 10);
+  mine_.Offer(77, 10);
+  mine_.Withdraw(76);
+  mine_.Offer(77, 10);  // not in the place that is free
+  EXPECT_EQ(ledger().exports[0].name, 0U);
+  mine_.Withdraw(77);
+  EXPECT_EQ(ledger().exports[1].name, 77U);
+  mine_.Withdraw(77);
+  EXPECT_EQ(ledger().exports[1].name, 0U);
+}
+
+TEST_F(AccountTest, DropsOffersOfWhoeverHadItsEntry) {
+  const pid_t child = Start([](Account& account) { account.Offer(78, 10); });
+  EXPECT_EQ(Wait(child), 0);
+  ledger().entries[1].is_used = 0;  // and nobody has looked at the offers
+  Account other{};
+  ASSERT_EQ(other.Open(path_.c_str(), kLimit), nullptr);
+  EXPECT_EQ(other.entry(), 1U);
+  EXPECT_FALSE(mine_.IsOffered(78));
+  other.Close();
+}
+
 TEST_F(AccountTest, HasRoomForAThousandProcessesOneAfterTheOther) {
   for (int number = 0; number < 1000; ++number) {
     const pid_t child = Start([](Account& account) {
@@ -274,6 +297,21 @@ TEST_F(AccountTest, RefusesAnEntryTooMany) {
                "has an entry for each of 1,024 processes already: end some");
   EXPECT_FALSE(other.is_open());
   CloseFile(descriptor);
+}
+
+// Killed with the lock, before its entry said so; whoever comes next gets the same entry.
+TEST(AccountFileTest, OpensALedgerThatWasLockedByAnEntryWithoutAMark) {
+  for (const uint32_t word : {1U, 1U | kLockIsAwaited}) {
+    const TempDir folder;
+    Ledger ledger{};
+    ledger.header.lock = word;
+    folder.WriteFile("ledger", std::string(reinterpret_cast<const char*>(&ledger), sizeof(ledger)));
+    Account account{};
+    EXPECT_EQ(account.Open(folder.At("ledger").c_str(), kLimit), nullptr);
+    EXPECT_EQ(account.entry(), 0U);
+    EXPECT_EQ(account.Charge(kLimit), Account::kCharged);
+    account.Close();
+  }
 }
 
 TEST(AccountFileTest, FailsWithoutAFile) {

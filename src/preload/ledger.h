@@ -55,7 +55,7 @@ struct LedgerExport {
   uint64_t name;
   uint64_t size;  // bytes
   uint32_t entry;
-  uint32_t spare;
+  uint32_t more;  // equal offers of the same process beyond this one
 };
 static_assert(sizeof(LedgerExport) == 24);
 
