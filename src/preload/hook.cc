@@ -47,8 +47,36 @@ void PutBack(const Record& record) {
   (void)Remember(record);
 }
 
+void OfferMemory(Kind kind, uint64_t pointer, uint64_t name) {
+  Process* process = CurrentProcess();
+  if (process == nullptr) {
+    return;
+  }
+  const uint64_t size = SizeAt(pointer);
+  uint64_t before = 0;
+  int account = kUnlimited;
+  {
+    const Guard guard(process->lock);
+    Record* found = process->records.Find(kind, pointer);
+    if (found == nullptr || found->extent == name) {
+      return;  // inside an allocation, or not ours: whoever opens it is charged; or offered already
+    }
+    before = found->extent;
+    found->extent = name;
+    account = static_cast<int>(found->device);
+  }
+  Account* ledger = LedgerOf(account);
+  if (ledger != nullptr) {
+    ledger->Offer(name, size);
+    if (before != 0) {
+      ledger->Withdraw(before);
+    }
+  }
+}
+
 void Settle(const Record& record) {
-  if (record.kind == Kind::kLinear && record.extent != 0) {  // offered under that name
+  const bool has_name = record.kind == Kind::kLinear || record.kind == Kind::kPooled;
+  if (has_name && record.extent != 0) {  // offered under that name
     Account* ledger = LedgerOf(static_cast<int>(record.device));
     if (ledger != nullptr) {
       ledger->Withdraw(record.extent);
@@ -63,19 +91,60 @@ bool Remember(const Record& record) {
   return process->records.Add(record);
 }
 
+namespace {
+
+// Whether the record goes with the context.
+bool BelongsTo(const Record& record, uint64_t context) {
+  switch (record.kind) {
+    case Kind::kLinear:
+    case Kind::kHost:
+    case Kind::kArray:
+    case Kind::kOpened:
+    case Kind::kExternal:
+    case Kind::kReserve:
+      return record.owner == context;
+    default:
+      return false;
+  }
+}
+
+// Settles memory of the context that other processes were offered.
+void SettleOffered(Process* process, uint64_t context) {
+  constexpr uint32_t kBatch = 32;
+  Record offered[kBatch];
+  uint32_t count = 0;
+  do {
+    count = 0;
+    {
+      const Guard guard(process->lock);
+      process->records.RemoveIf([&](const Record& record) {
+        const bool is_meant = count < kBatch && record.kind == Kind::kLinear &&
+                              record.extent != 0 && BelongsTo(record, context);
+        if (is_meant) {
+          offered[count++] = record;
+        }
+        return is_meant;
+      });
+    }
+    for (uint32_t at = 0; at < count; ++at) {
+      Settle(offered[at]);
+    }
+  } while (count == kBatch);
+}
+
+}  // namespace
+
 void ForgetContext(uint64_t context) {
   Process* process = CurrentProcess();
   if (process == nullptr || context == 0) {
     return;
   }
+  SettleOffered(process, context);
   uint64_t bytes[kMaxSlots] = {};
   {
     const Guard guard(process->lock);
     process->records.RemoveIf([&](const Record& record) {
-      const bool is_its =
-          record.owner == context && (record.kind == Kind::kLinear || record.kind == Kind::kHost ||
-                                      record.kind == Kind::kArray || record.kind == Kind::kOpened ||
-                                      record.kind == Kind::kReserve);
+      const bool is_its = BelongsTo(record, context);
       bytes[record.device] += is_its ? record.size : 0;
       return is_its;
     });

@@ -77,6 +77,10 @@ Result Free(Kind kind, uint64_t key, Call&& call) {
   return result;
 }
 
+// Offers the memory at `pointer`, which has a record of `kind`, to other processes: they do not pay
+// for it, too. Settle withdraws the offer.
+void OfferMemory(Kind kind, uint64_t pointer, uint64_t name);
+
 // Adds a record that is charged already; false without memory for it.
 bool Remember(const Record& record);
 // Forgets everything that belonged to a context, and gives it back.

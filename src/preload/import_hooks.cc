@@ -7,31 +7,6 @@ namespace cu = kgpu::cuda_api;
 namespace kgpu::preload {
 namespace {
 
-// The record of the pointer remembers the offer's name, to withdraw it with the memory.
-void OfferPointer(const cu::IpcMemoryHandle& handle, cu::DevicePointer pointer) {
-  Process* process = CurrentProcess();
-  if (process == nullptr) {
-    return;
-  }
-  const uint64_t name = NameOf(&handle, sizeof(handle));
-  uint64_t size = 0;
-  int account = kUnlimited;
-  {
-    const Guard guard(process->lock);
-    Record* found = process->records.Find(Kind::kLinear, pointer);
-    if (found == nullptr) {
-      return;  // inside an allocation, or not ours: whoever opens it is charged
-    }
-    found->extent = name;
-    size = found->size;
-    account = static_cast<int>(found->device);
-  }
-  Account* ledger = LedgerOf(account);
-  if (ledger != nullptr) {
-    ledger->Offer(name, size);
-  }
-}
-
 // A handle that is opened again leads to the same address.
 bool CountAgain(cu::DevicePointer pointer) {
   Process* process = CurrentProcess();
@@ -95,7 +70,7 @@ using namespace kgpu::preload;  // NOLINT(google-build-using-namespace): what fo
 KGPU_STAND_IN cuIpcGetMemHandle(cu::IpcMemoryHandle* handle, cu::DevicePointer pointer) {
   const Result result = KGPU_CALL_REAL(IpcGetMemHandleFn, cuIpcGetMemHandle, handle, pointer);
   if (result == cu::kSuccess) {
-    OfferPointer(*handle, pointer);
+    OfferMemory(Kind::kLinear, pointer, NameOf(handle, sizeof(*handle)));
   }
   return result;
 }

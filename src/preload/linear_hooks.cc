@@ -57,11 +57,12 @@ Result AllocateHost(uint64_t size, Call&& call) {
   return Allocate(account, Kind::kHost, size, CurrentContext(), call);
 }
 
-// Memory of pools may be freed by any of these, too.
+// Memory of pools, and of those of other processes, may be freed by any of these, too.
 template <typename Call>
 Result FreeDevice(uint64_t pointer, Call&& call) {
   Record record{};
-  const bool is_found = TakeFirst({Kind::kLinear, Kind::kPooled}, pointer, &record);
+  const bool is_found = TakeFirst({Kind::kLinear, Kind::kPooled}, pointer, &record) ||
+                        TakeRecord(Kind::kOpened, pointer, &record);
   const Result result = call();
   if (!is_found) {
     return result;
@@ -75,6 +76,7 @@ Result FreeDevice(uint64_t pointer, Call&& call) {
     CountPooled(record.owner, false);
     NotePoolChange();
     RefreshPools();
+    NotePoolChange();  // what the pool keeps now may go back when the host waits
   }
   return result;
 }

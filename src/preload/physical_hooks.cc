@@ -199,8 +199,8 @@ void Export(cu::AllocationHandle handle) {
   {
     const Guard guard(process->lock);
     Record* found = process->records.Find(Kind::kPhysical, handle);
-    if (found == nullptr || found->is_mine == 0) {
-      return;
+    if (found == nullptr || found->is_mine == 0 || found->owner != 0) {
+      return;  // not ours, or offered already
     }
     size = found->size;
     account = static_cast<int>(found->device);
