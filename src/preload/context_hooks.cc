@@ -159,24 +159,60 @@ uint64_t ReserveOf(int limit, uint64_t value) {
   }
 }
 
+uint64_t SizeOf(const Record* record) {
+  return record == nullptr ? 0 : record->size;
+}
+
+// Brings the record of what cuCtxSetLimit reserves to its new size, of which `ahead` bytes have
+// been charged beforehand.
+void KeepReserve(const Record& reserve, uint64_t ahead) {
+  Process* process = CurrentProcess();
+  uint64_t before = 0;
+  {
+    const Guard guard(process->lock);
+    before = SizeOf(process->records.Find(reserve.kind, reserve.key));
+    if (!process->records.Add(reserve)) {
+      return;  // stays charged until the process ends: the safe side
+    }
+  }
+  Adjust(static_cast<int>(reserve.device), Plus(before, ahead), reserve.size);
+}
+
+// The driver replaces what it has reserved: only growth is charged beforehand.
 Result SetLimit(int limit, size_t value) {
   using CtxSetLimitFn = Result(int limit, size_t value);
   const int account = CurrentAccount();
-  const auto call = [&](uint64_t* key) {
-    *key = CurrentContext() * 8 + static_cast<uint64_t>(limit);
-    return CallReal<CtxSetLimitFn>(k_cuCtxSetLimit, limit, value);
-  };
   if (account == kUnlimited || limit < kStackSize || limit > kMallocHeap) {
-    uint64_t key = 0;
-    return call(&key);
+    return CallReal<CtxSetLimitFn>(k_cuCtxSetLimit, limit, value);
   }
-  Record before{};
+  Process* process = CurrentProcess();
+  if (account == kRefused || process == nullptr) {
+    return Begin(kRefused, 0);
+  }
   const uint64_t context = CurrentContext();
-  const bool has_before =
-      TakeRecord(Kind::kReserve, context * 8 + static_cast<uint64_t>(limit), &before);
-  const Result result = Allocate(account, Kind::kReserve, ReserveOf(limit, value), context, call);
-  if (has_before) {
-    result == cu::kSuccess ? Settle(before) : PutBack(before);
+  const Record reserve{.kind = Kind::kReserve,
+                       .device = static_cast<uint32_t>(account),
+                       .key = context * 8 + static_cast<uint64_t>(limit),
+                       .size = ReserveOf(limit, value),
+                       .owner = context,
+                       .extent = 0,
+                       .uses = 1,
+                       .is_mine = 1};
+  uint64_t before = 0;
+  {
+    const Guard guard(process->lock);
+    before = SizeOf(process->records.Find(reserve.kind, reserve.key));
+  }
+  const uint64_t ahead = reserve.size > before ? reserve.size - before : 0;
+  const Result begun = ahead > 0 ? Begin(account, ahead) : ChargeFirstContext(account);
+  if (begun != cu::kSuccess) {
+    return begun;
+  }
+  const Result result = CallReal<CtxSetLimitFn>(k_cuCtxSetLimit, limit, value);
+  if (result == cu::kSuccess) {
+    KeepReserve(reserve, ahead);
+  } else {
+    GiveBack(account, ahead);
   }
   return result;
 }
