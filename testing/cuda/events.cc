@@ -7,6 +7,7 @@
 #include "testing/cuda/capture.h"
 #include "testing/cuda/library.h"
 
+using kgpu::cuda_api::Context;
 using kgpu::cuda_api::Event;
 using kgpu::cuda_api::kInvalidHandle;
 using kgpu::cuda_api::kInvalidValue;
@@ -17,6 +18,12 @@ using kgpu::cuda_api::Stream;
 
 namespace {
 
+using kgpu::simcuda::ContextObject;
+
+struct StreamObject {
+  ContextObject* context;
+};
+
 struct EventObject {
   uint64_t moment;  // nanoseconds since boot; 0: not recorded
   uint32_t flags;
@@ -25,7 +32,7 @@ struct EventObject {
 constexpr uint64_t kEventMagic = 0x30746e7675706b67;  // "gkpuvnt0"
 
 Result Enter(const char* name) {
-  kgpu::simcuda::ContextObject* context = nullptr;
+  ContextObject* context = nullptr;
   return kgpu::simcuda::EnterContext(name, &context);
 }
 
@@ -41,12 +48,16 @@ Result Wait(const char* name, Stream stream = nullptr) {
 }
 
 Result MakeStream(const char* name, Stream* stream) {
-  const Result entered = Enter(name);
+  ContextObject* context = nullptr;
+  const Result entered = kgpu::simcuda::EnterContext(name, &context);
   if (entered != kSuccess || stream == nullptr) {
     return entered != kSuccess ? entered : kInvalidValue;
   }
   // Memory of its own, so that a leak checker sees those that are left behind.
-  auto* made = static_cast<uint64_t*>(calloc(1, sizeof(uint64_t)));
+  auto* made = static_cast<StreamObject*>(calloc(1, sizeof(StreamObject)));
+  if (made != nullptr) {
+    made->context = context;
+  }
   *stream = reinterpret_cast<Stream>(made);
   return made == nullptr ? kOutOfMemory : kSuccess;
 }
@@ -63,6 +74,10 @@ EventObject& ObjectOf(Event event) {
 }  // namespace
 
 namespace kgpu::simcuda {
+
+ContextObject* ContextOfStream(Stream stream, ContextObject* current) {
+  return IsBuiltIn(stream) ? current : reinterpret_cast<StreamObject*>(stream)->context;
+}
 
 bool WriteEventHandle(Event event, cuda_api::IpcEventHandle* handle) {
   memset(handle, 0, sizeof(*handle));
@@ -91,6 +106,16 @@ KGPU_CUDA cuStreamCreate(Stream* stream, unsigned) {
 KGPU_CUDA cuStreamCreateWithPriority(Stream* stream, unsigned, int) {
   return MakeStream("cuStreamCreateWithPriority", stream);
 }
+KGPU_CUDA cuStreamGetCtx(Stream stream, Context* context) {
+  ContextObject* current = kgpu::simcuda::CurrentContext();
+  ContextObject* found = kgpu::simcuda::ContextOfStream(stream, current);
+  if (found == nullptr || context == nullptr) {
+    return found == nullptr ? kgpu::cuda_api::kInvalidContext : kInvalidValue;
+  }
+  *context = reinterpret_cast<Context>(found);
+  return kSuccess;
+}
+KGPU_CUDA cuStreamGetCtx_ptsz(Stream, Context*) KGPU_CUDA_ALIAS(cuStreamGetCtx);
 KGPU_CUDA cuStreamSynchronize(Stream stream) {
   return Wait("cuStreamSynchronize", stream);
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "testing/cuda/capture.h"
+#include "testing/cuda/events.h"
 #include "testing/cuda/pools.h"
 
 namespace kgpu::simcuda {
@@ -47,7 +48,8 @@ Result AllocateAsync(const char* name, cuda_api::DevicePointer* pointer, size_t 
   if (checked != kSuccess) {
     return checked;
   }
-  PoolObject* pool = handle != nullptr ? FindPool(*handle) : CurrentPool(call->ordinal);
+  const cuda_api::Device ordinal = ContextOfStream(stream, call.context())->ordinal;
+  PoolObject* pool = handle != nullptr ? FindPool(*handle) : CurrentPool(ordinal);
   if (pool == nullptr || pool->is_imported) {
     return kInvalidValue;
   }
