@@ -27,7 +27,7 @@ Result Undo(const PoolRequest& request) {
 }
 
 // The pool is charged, by what the driver reserves for it; the pointer is remembered for the case
-// that the pool is destroyed first.
+// that the pool is destroyed first. Without a pool that could be asked, the pointer is charged.
 template <typename Call>
 Result AllocateFromPool(const PoolRequest& request, Call&& call) {
   const PoolFacts facts = FactsOf(request.pool);
@@ -43,7 +43,7 @@ Result AllocateFromPool(const PoolRequest& request, Call&& call) {
   Record record{.kind = Kind::kPooled,
                 .device = static_cast<uint32_t>(facts.account),
                 .key = result == cu::kSuccess ? *request.pointer : 0,
-                .size = 0,
+                .size = request.pool == nullptr ? ahead : 0,
                 .owner = reinterpret_cast<uint64_t>(request.pool),
                 .extent = 0,
                 .uses = 1,
@@ -122,7 +122,7 @@ Result ImportPointer(cu::DevicePointer* pointer, cu::MemoryPool pool, cu::PoolPo
 
 Result AllocateAsync(HookId id, cu::DevicePointer* pointer, size_t size, cu::Stream stream) {
   return AllocateFromPool(
-      {.pool = CurrentPool(), .pointer = pointer, .size = size, .stream = stream},
+      {.pool = CurrentPool(stream), .pointer = pointer, .size = size, .stream = stream},
       [&] { return CallReal<cu::MemAllocAsyncFn>(id, pointer, size, stream); });
 }
 
@@ -195,9 +195,8 @@ KGPU_STAND_IN cuMemPoolImportFromShareableHandle(cu::MemoryPool* pool, void* han
 KGPU_STAND_IN cuMemPoolExportPointer(cu::PoolPointerExport* data, cu::DevicePointer pointer) {
   const Result result =
       KGPU_CALL_REAL(MemPoolExportPointerFn, cuMemPoolExportPointer, data, pointer);
-  Account* ledger = result == cu::kSuccess ? LedgerOf(CurrentAccount()) : nullptr;
-  if (ledger != nullptr) {
-    ledger->Offer(NameOf(data, sizeof(*data)), SizeAt(pointer));
+  if (result == cu::kSuccess) {
+    OfferMemory(Kind::kPooled, pointer, NameOf(data, sizeof(*data)));
   }
   return result;
 }

@@ -40,6 +40,34 @@ cu::Device FindDevice(cu::MemoryPool pool) {
   return -1;
 }
 
+// Drivers before CUDA 12.8 only say which context the stream is of.
+cu::Device DeviceOfContext(cu::Stream stream) {
+  using StreamGetCtxFn = Result(cu::Stream stream, cu::Context * context);
+  auto* get = Helper<StreamGetCtxFn>(kStreamGetCtx);
+  auto* push = Helper<cu::CtxPushCurrentFn>(kCtxPushCurrent);
+  auto* pop = Helper<cu::CtxPopCurrentFn>(kCtxPopCurrent);
+  cu::Context context = nullptr;
+  const bool is_known = get != nullptr && get(stream, &context) == cu::kSuccess;
+  if (!is_known || reinterpret_cast<uint64_t>(context) == CurrentContext() || push == nullptr ||
+      pop == nullptr || push(context) != cu::kSuccess) {
+    return CurrentDevice();
+  }
+  const cu::Device device = CurrentDevice();
+  (void)pop(&context);
+  return device;
+}
+
+// Where the stream's work runs: not always on the current device.
+cu::Device DeviceOf(cu::Stream stream) {
+  using StreamGetDeviceFn = Result(cu::Stream stream, cu::Device * device);
+  if (reinterpret_cast<uintptr_t>(stream) <= cu::kStreamPerThread) {
+    return CurrentDevice();
+  }
+  auto* get = Helper<StreamGetDeviceFn>(kStreamGetDevice);
+  cu::Device device = -1;
+  return get != nullptr && get(stream, &device) == cu::kSuccess ? device : DeviceOfContext(stream);
+}
+
 }  // namespace
 
 bool RememberPool(cu::MemoryPool pool, const PoolFacts& facts) {
@@ -76,10 +104,10 @@ PoolFacts FactsOf(cu::MemoryPool pool) {
   return facts;
 }
 
-cu::MemoryPool CurrentPool() {
+cu::MemoryPool CurrentPool(cu::Stream stream) {
   auto* get = Helper<cu::DeviceGetMemPoolFn>(kDeviceGetMemPool);
   cu::MemoryPool pool = nullptr;
-  const cu::Device device = CurrentDevice();
+  const cu::Device device = DeviceOf(stream);
   return get != nullptr && device >= 0 && get(&pool, device) == cu::kSuccess ? pool : nullptr;
 }
 

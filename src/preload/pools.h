@@ -16,8 +16,8 @@ struct PoolFacts {
 // The pool's facts; a pool of which we have not heard is looked for among those of the devices.
 PoolFacts FactsOf(cuda_api::MemoryPool pool);
 bool RememberPool(cuda_api::MemoryPool pool, const PoolFacts& facts);
-// The pool of cuMemAllocAsync; null if there is none.
-cuda_api::MemoryPool CurrentPool();
+// The pool of cuMemAllocAsync, that of the stream's device; null if there is none.
+cuda_api::MemoryPool CurrentPool(cuda_api::Stream stream);
 // Bytes that the pool has reserved and nobody uses.
 uint64_t SpareOf(cuda_api::MemoryPool pool);
 // Brings the charge to what the pool has reserved; `charged` bytes were charged beforehand. Returns

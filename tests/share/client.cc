@@ -60,6 +60,7 @@ struct Client {
   cu::Context context = nullptr;
   cu::GraphExec exec = nullptr;
   cu::MemoryPool pool = nullptr;
+  cu::Stream stream = nullptr;
 };
 
 // Handles are numbers until the driver sees them.
@@ -225,6 +226,15 @@ const std::map<std::string, Step> kSteps = {
        }
        return result;
      }},
+    {"stream",
+     [](Client& client, uint64_t) {
+       return Call<cu::StreamCreateFn>("cuStreamCreate", &client.stream, 0U);
+     }},
+    {"async-in-stream",
+     [](Client& client, uint64_t bytes) {
+       cu::DevicePointer pointer = 0;
+       return Call<cu::MemAllocAsyncFn>("cuMemAllocAsync", &pointer, bytes, client.stream);
+     }},
     {"sync", [](Client&, uint64_t) { return Call<cu::CtxSynchronizeFn>("cuCtxSynchronize"); }},
     {"pool",
      [](Client& client, uint64_t) {
@@ -250,6 +260,25 @@ const std::map<std::string, Step> kSteps = {
     {"pool-end",
      [](Client& client, uint64_t) {
        return Call<cu::MemPoolDestroyFn>("cuMemPoolDestroy", client.pool);
+     }},
+    {"pool-export",
+     [](Client& client, uint64_t) {
+       cu::PoolPointerExport data{};
+       const int result = Call<cu::MemPoolExportPointerFn>("cuMemPoolExportPointer", &data,
+                                                           client.pointers.back());
+       return result == 0 ? WriteHandle(&data, sizeof(data)) : result;
+     }},
+    {"pool-import",
+     [](Client& client, uint64_t) {
+       cu::PoolPointerExport data{};
+       cu::DevicePointer pointer = 0;
+       int result = ReadHandle(&data, sizeof(data));
+       if (result == 0) {
+         result = Call<cu::MemPoolImportPointerFn>("cuMemPoolImportPointer", &pointer, client.pool,
+                                                   &data);
+         client.pointers.push_back(pointer);
+       }
+       return result;
      }},
     {"create",
      [](Client& client, uint64_t bytes) {

@@ -97,6 +97,22 @@ TEST(ShareFamiliesTest, PoolsOfTheProgramsOwn) {
   ExpectFree("pool pool-end", 20180);
 }
 
+// Without a current context, nobody says which pool it is: the pointer pays.
+TEST(ShareFamiliesTest, MemoryOfAnUnknownPoolIsGivenBack) {
+  ExpectFree("ctx-end async:1000 ctx", 19180);
+  ExpectFree("ctx-end async:1000 free-async ctx", 20180);
+}
+
+TEST(ShareFamiliesTest, ImportedMemoryOfPools) {
+  const Container container;
+  EXPECT_THAT(container.Steps("init ctx async:1000 pool-export"), EndsWith("pool-export 0\n"));
+  for (const std::string free : {"free", "free-async"}) {
+    EXPECT_THAT(container.Steps("init ctx pool-import info " + free + " info"),
+                HasSubstr("pool-import 0\ninfo 0 free=19180 total=20480 device=20480\n" + free +
+                          " 0\ninfo 0 free=20180"));
+  }
+}
+
 TEST(ShareFamiliesTest, MemoryNodesOfGraphs) {
   ExpectFree("graph:1000 launch", 19180);
   ExpectFree("graph:1000 launch launch", 19180);
@@ -109,6 +125,8 @@ TEST(ShareFamiliesTest, MemoryNodesOfGraphs) {
 
 TEST(ShareFamiliesTest, ExternalMemory) {
   ExpectLimit("external");
+  ExpectFree("external:1000", 19180);
+  ExpectFree("external:1000 ctx-end ctx", 20180);
 }
 
 TEST(ShareFamiliesTest, PinnedMemoryOfTheHostCountsWhereItIsConfigured) {
@@ -149,6 +167,11 @@ TEST(ShareFamiliesTest, HeapsOfContextsCount) {
   ExpectFree("heap:1008 ctx-end ctx", 20180);
   const Container container;
   EXPECT_THAT(container.Steps("init ctx heap:30000"), EndsWith("heap 2\n"));
+  // The driver replaces what it has: only growth has to fit.
+  EXPECT_THAT(
+      container.Steps("init ctx heap:12008 heap:12008 heap:11008 heap:20188 info heap:20189"),
+      EndsWith("heap 0\nheap 0\nheap 0\nheap 0\ninfo 0 free=0 total=20480 device=20480\n"
+               "heap 2\n"));
 }
 
 TEST(ShareFamiliesTest, AContextThatDoesNotFitIsRefused) {

@@ -66,6 +66,27 @@ TEST(ShareProcessesTest, MappingMemoryThatALiveProcessExportedIsFree) {
               EndsWith("map 0\ninfo 0 free=18880 total=20480 device=20480\n"));
 }
 
+TEST(ShareProcessesTest, OffersEndWithTheirMemory) {
+  // Of two that are exported, one is left; both look the same to whoever maps one.
+  const Container container;
+  EXPECT_THAT(RunBeside(container, "init ctx create:1000 export create:1000 export release",
+                        "init ctx import map:1000 info"),
+              EndsWith("map 0\ninfo 0 free=18880 total=20480 device=20480\n"));
+  EXPECT_THAT(RunBeside(container, "init ctx async:1000 pool-export", "init ctx pool-import info"),
+              EndsWith("free=18856 total=20480 device=20480\n"));
+  for (const char* end : {"free-async", "free"}) {
+    EXPECT_THAT(
+        RunBeside(container,
+                  std::string("init ctx async:1000 pool-export pool-export ") + end + " sync",
+                  "init ctx pool-import info"),
+        EndsWith("free=18880 total=20480 device=20480\n"))
+        << end;
+  }
+  EXPECT_THAT(RunBeside(container, "init ctx alloc:1000 ipc-get ctx-end", "init ctx ipc-open info"),
+              EndsWith("free=19180 total=20480 device=20480\n"));
+  EXPECT_EQ(container.ReadLedger().exports[0].name, 0U);
+}
+
 TEST(ShareProcessesTest, SixtyFourThreadsLeaveNothingBehind) {
   const Container container;
   EXPECT_THAT(container.Steps("init ctx threads:1000 info"),

@@ -178,6 +178,24 @@ TEST_F(ShareSimulatedDriverTest, EachGpuHasItsOwnLimit) {
   EXPECT_EQ(container->ReadLedger(1).header.total, (9900 + kContext) * kMiB);
 }
 
+TEST_F(ShareSimulatedDriverTest, MemoryOfAStreamIsOfTheStreamsGpu) {
+  const auto container = Start();
+  container->Write(1, "version 1\ndevice GPU-00000000-0000-0000-0000-000000000001\nmemory " +
+                          std::to_string(10240 * kMiB) + "\ncontext " +
+                          std::to_string(kContext * kMiB) + "\n");
+  EXPECT_THAT(container->Steps("init ctx-on-second stream ctx async-in-stream:15000 "
+                               "async-in-stream:1000"),
+              EndsWith("async-in-stream 2\nasync-in-stream 0\n"));
+  EXPECT_EQ(container->ReadLedger(0).header.total, kContext * kMiB);
+  EXPECT_GE(container->ReadLedger(1).header.total, (1000 + kContext) * kMiB);
+}
+
+TEST_F(ShareSimulatedDriverTest, WhatTheDriverRefusesWithoutAContextIsGivenBack) {
+  const auto container = Start();
+  EXPECT_THAT(container->Steps("init ctx ctx-end async:15000 async:15000 ctx alloc:15000"),
+              EndsWith("async 201\nasync 201\nctx 0\nalloc 0\n"));
+}
+
 TEST_F(ShareSimulatedDriverTest, NvmlShowsTheSlice) {
   const auto container = Start();
   const HeldClient held(*container, "init ctx alloc:1000");
