@@ -60,7 +60,7 @@ void AgentImpl::MakePlugin() {
 // heard, and corrected by what it says.
 void AgentImpl::ShowRemembered() {
   lend_rules_.SetLocal(remembered_.assignment, SteadyTime());
-  sharing_.Recall(std::move(remembered_.shapes));
+  sharing_.Recall(std::move(remembered_.shapes), std::move(remembered_.held));
   if (!plugin_ || remembered_.assignment.resources.empty()) {
     return;
   }

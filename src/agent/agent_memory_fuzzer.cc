@@ -15,9 +15,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     // A value that was read is the same after it is written and read again.
     kgpu::health::Overview health;
     health.kernel_log_position = remembered->kernel_log_position;
-    const std::string again = kgpu::agent::PrintMemory(key, remembered->assignment, health);
+    const std::string again = kgpu::agent::PrintMemory(key, remembered->assignment, health,
+                                                       remembered->shapes, remembered->held);
     const auto second = kgpu::agent::ParseMemory(again, key);
     if (!second.ok() || second->assignment != remembered->assignment ||
+        second->held != remembered->held ||
         second->kernel_log_position != remembered->kernel_log_position) {
       __builtin_trap();
     }

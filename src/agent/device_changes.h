@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "src/node/pools/change_guard.h"
 #include "src/platform/base/event_loop.h"
@@ -28,7 +29,10 @@ class DeviceChanges {
   DeviceChanges& operator=(const DeviceChanges&) = delete;
 
   // See ChangeGuard.
-  void Recall(pools::ChangeGuard::Shapes shapes) { guard_.Recall(std::move(shapes)); }
+  void Recall(pools::ChangeGuard::Shapes shapes, std::vector<pools::Resource> slots) {
+    guard_.Recall(std::move(shapes), std::move(slots));
+  }
+  std::vector<pools::Resource> MakeRecall() const { return guard_.MakeRecall(); }
   void Apply(pools::Assignment& fresh, const pools::Assignment& before);
   const pools::ChangeGuard::Shapes& shapes() const { return guard_.shapes(); }
   const pools::Assignment& held() const { return guard_.held(); }

@@ -20,6 +20,8 @@ namespace json = boost::json;
 
 constexpr int kVersion = 2;
 constexpr char kName[] = "the agent's saved state";
+constexpr char kKill[] = "kill";
+constexpr char kEvict[] = "evict";
 
 std::string Text(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains({key.data(), key.size()});
@@ -114,6 +116,12 @@ std::optional<health::OpenFault> ParseFault(const json::object& entry) {
 pools::Resource ParseResource(const json::object& object) {
   pools::Resource resource;
   resource.name = Text(object, "resource");
+  const std::string on_excess = Text(object, "onExcess");
+  resource.share.on_excess = on_excess == kKill    ? config::OnExcess::kKill
+                             : on_excess == kEvict ? config::OnExcess::kEvict
+                                                   : config::OnExcess::kEvent;
+  resource.share.multiple = IsTrue(object, "refusesSeveral") ? config::MultipleSlots::kRefuse
+                                                             : config::MultipleSlots::kAllow;
   for (const json::value& entry : List(object, "slots")) {
     const json::object* device = entry.if_object();
     const auto gpu = device::GpuUuid::Parse(device == nullptr ? "" : Text(*device, "gpu"));
@@ -172,7 +180,15 @@ json::array ResourcesJson(const std::vector<pools::Resource>& resources) {
     for (const pools::Slot& slot : resource.slots) {
       slots.push_back(SlotJson(slot));
     }
-    array.push_back(json::object{{"resource", resource.name}, {"slots", std::move(slots)}});
+    json::object entry{{"resource", resource.name}, {"slots", std::move(slots)}};
+    // What counts once devices are withdrawn: then no configuration says it any more.
+    if (resource.share.on_excess != config::OnExcess::kEvent) {
+      entry["onExcess"] = resource.share.on_excess == config::OnExcess::kKill ? kKill : kEvict;
+    }
+    if (resource.share.multiple != config::MultipleSlots::kAllow) {
+      entry["refusesSeveral"] = true;
+    }
+    array.push_back(std::move(entry));
   }
   return array;
 }
@@ -223,13 +239,15 @@ std::string ReadBootId(const std::string& path) {
 }
 
 std::string PrintMemory(const MemoryKey& key, const pools::Assignment& assignment,
-                        const health::Overview& health, const pools::ChangeGuard::Shapes& shapes) {
+                        const health::Overview& health, const pools::ChangeGuard::Shapes& shapes,
+                        const std::vector<pools::Resource>& held) {
   json::object document{{"version", kVersion},
                         {"bootId", key.boot_id},
                         {"config", key.config},
                         {"resources", ResourcesJson(assignment.resources)},
                         {"local", ResourcesJson(assignment.local)},
                         {"shapes", ShapesJson(shapes)},
+                        {"held", ResourcesJson(held)},
                         {"faults", FaultsJson(health.open)}};
   if (health.kernel_log_position) {
     document["kernelLogPosition"] = static_cast<int64_t>(*health.kernel_log_position);
@@ -251,6 +269,12 @@ StatusOr<Remembered> ParseMemory(std::string_view text, const MemoryKey& key) {
   if (Text(*object, "config") == key.config) {
     remembered.assignment.resources = ParseResources(List(*object, "resources"));
     remembered.assignment.local = ParseResources(List(*object, "local"));
+  }
+  remembered.held = ParseResources(List(*object, "held"));
+  if (Text(*object, "config") != key.config) {
+    for (pools::Resource& resource : ParseResources(List(*object, "resources"))) {
+      remembered.held.push_back(std::move(resource));
+    }
   }
   remembered.shapes = ParseShapes(List(*object, "shapes"));
   for (const json::value& entry : List(*object, "faults")) {

@@ -21,6 +21,9 @@ struct Remembered {
   pools::Assignment assignment;  // only its resources and local pools
   // What devices were shown as, under whatever configuration: pods may hold them as that.
   pools::ChangeGuard::Shapes shapes{};
+  // Slots that pods may still use, though their devices are withdrawn or were shown under another
+  // configuration.
+  std::vector<pools::Resource> held{};
   std::vector<health::OpenFault> faults;
   std::optional<uint64_t> kernel_log_position;
 };
@@ -38,8 +41,9 @@ std::string ReadBootId(const std::string& path);
 // The text of the file.
 std::string PrintMemory(const MemoryKey& key, const pools::Assignment& assignment,
                         const health::Overview& health,
-                        const pools::ChangeGuard::Shapes& shapes = {});
-// With another configuration, only restores the faults and shapes. Errors: InvalidArgument (not
+                        const pools::ChangeGuard::Shapes& shapes = {},
+                        const std::vector<pools::Resource>& held = {});
+// With another configuration, its slots are held ones. Errors: InvalidArgument (not
 // such a file), FailedPrecondition (from another boot).
 StatusOr<Remembered> ParseMemory(std::string_view text, const MemoryKey& key);
 

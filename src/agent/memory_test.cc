@@ -71,11 +71,25 @@ TEST(MemoryTest, IsOfOneBoot) {
               StatusIs(StatusCode::kFailedPrecondition));
 }
 
-TEST(MemoryTest, OfAnotherConfigurationOnlyTheFaultsAreRemembered) {
+TEST(MemoryTest, OfAnotherConfigurationSlotsAreHeldOnes) {
   const auto remembered = ParseMemory(TestText(), {kKey.boot_id, "other"});
   ASSERT_OK(remembered.status());
   EXPECT_THAT(remembered->assignment.resources, SizeIs(0));
+  EXPECT_EQ(remembered->held, TestState().assignment.resources);
   EXPECT_THAT(remembered->faults, SizeIs(1));
+}
+
+TEST(MemoryTest, RemembersHeldSlotsAndWhatIsDoneAboutThem) {
+  std::vector<pools::Resource> held = TestState().assignment.resources;
+  for (const auto on_excess :
+       {config::OnExcess::kEvent, config::OnExcess::kEvict, config::OnExcess::kKill}) {
+    held.at(0).share.on_excess = on_excess;
+    held.at(0).share.multiple = config::MultipleSlots::kRefuse;
+    const auto remembered = ParseMemory(PrintMemory(kKey, {}, {}, {}, held), kKey);
+    ASSERT_OK(remembered.status());
+    EXPECT_EQ(remembered->held, held);
+    EXPECT_THAT(remembered->assignment.resources, SizeIs(0));
+  }
 }
 
 TEST(MemoryTest, NeedsABootId) {

@@ -36,7 +36,10 @@ class Sharing {
           share::SliceFilesOptions options, Sources sources);
 
   // What an earlier agent has shown.
-  void Recall(pools::ChangeGuard::Shapes shapes) { changes_.Recall(std::move(shapes)); }
+  void Recall(pools::ChangeGuard::Shapes shapes, std::vector<pools::Resource> slots) {
+    changes_.Recall(std::move(shapes), std::move(slots));
+  }
+  std::vector<pools::Resource> MakeRecall() const { return changes_.MakeRecall(); }
   const pools::ChangeGuard::Shapes& shapes() const { return changes_.shapes(); }
   // Takes devices that may not change yet out of `fresh`, and makes the files of its slices.
   void Apply(pools::Assignment& fresh, const pools::Assignment& before);

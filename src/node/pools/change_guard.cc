@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
@@ -70,6 +71,15 @@ void Withdraw(const std::map<std::string, std::string>& reasons, Assignment& ass
   }
 }
 
+// Those of devices that `is_kept` names.
+void KeepSlots(Assignment& assignment, const std::function<bool(const std::string&)>& is_kept) {
+  for (Resource& resource : assignment.resources) {
+    std::erase_if(resource.slots, [&](const Slot& slot) { return !is_kept(slot.device_uuid); });
+  }
+  std::erase_if(assignment.resources,
+                [](const Resource& resource) { return resource.slots.empty(); });
+}
+
 }  // namespace
 
 std::optional<SteadyTime> ChangeGuard::waiting_since() const {
@@ -131,14 +141,6 @@ std::vector<Resource> ChangeGuard::MakeRecall() const {
   return slots;
 }
 
-void ChangeGuard::DropHeld() {
-  for (Resource& resource : held_.resources) {
-    std::erase_if(resource.slots,
-                  [&](const Slot& slot) { return !withdrawn_.contains(slot.device_uuid); });
-  }
-  std::erase_if(held_.resources, [](const Resource& resource) { return resource.slots.empty(); });
-}
-
 void ChangeGuard::ForgetOldest(size_t current) {
   while (shown_.size() > current + kMostGone) {
     shown_.erase(std::ranges::min_element(
@@ -166,13 +168,7 @@ void ChangeGuard::Apply(Assignment& assignment, const Assignment& before, Steady
     }
   }
   std::erase_if(withdrawn_, [&](const auto& entry) { return !wanted.contains(entry.first); });
-  DropHeld();
-  for (Resource& resource : recalled_.resources) {
-    std::erase_if(resource.slots,
-                  [&](const Slot& slot) { return wanted.contains(slot.device_uuid); });
-  }
-  std::erase_if(recalled_.resources,
-                [](const Resource& resource) { return resource.slots.empty(); });
+  KeepSlots(held_, [&](const std::string& device) { return withdrawn_.contains(device); });
   for (auto& [device, shape] : wanted) {
     shape.last_seen = round_;
     const auto shown = shown_.find(device);
@@ -183,6 +179,9 @@ void ChangeGuard::Apply(Assignment& assignment, const Assignment& before, Steady
     }
   }
   ForgetOldest(wanted.size());
+  KeepSlots(recalled_, [&](const std::string& device) {
+    return shown_.contains(device) && !wanted.contains(device);
+  });
   Withdraw(reasons, assignment);
 }
 

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/node/pools/assignment.h"
 #include "src/platform/base/clock.h"
@@ -35,12 +37,17 @@ class ChangeGuard {
   // the unassigned ones, with the reason. `before` is what is shown now.
   void Apply(Assignment& assignment, const Assignment& before, SteadyTime now,
              const Obstacle& obstacle);
-  // What devices are before the first Apply: what the agent showed before it was restarted, under
-  // whatever configuration.
-  void Recall(Shapes shapes) { shown_ = std::move(shapes); }
+  // Before the first Apply: what the agent showed before it was restarted, under whatever
+  // configuration, and the slots that devices had then or before that.
+  void Recall(Shapes shapes, std::vector<Resource> slots) {
+    shown_ = std::move(shapes);
+    recalled_.resources = std::move(slots);
+  }
   const Shapes& shapes() const { return shown_; }
   // The slots that withdrawn devices had: containers may still use them.
   const Assignment& held() const { return held_; }
+  // Those, and recalled ones of devices that are not back yet.
+  std::vector<Resource> MakeRecall() const;
   // When the last device was withdrawn that still waits; nothing: none waits. Call Apply again
   // later.
   std::optional<SteadyTime> waiting_since() const;
@@ -48,13 +55,13 @@ class ChangeGuard {
  private:
   std::string ObstacleTo(const std::string& device, const Shape& shape, SteadyTime now,
                          const Obstacle& obstacle);
-  void Hold(const std::string& device, const Assignment& before);
-  void DropHeld();
+  bool Hold(const std::string& device, const Assignment& before);
   void ForgetOldest(size_t current);
 
   Shapes shown_;
   std::map<std::string, SteadyTime> withdrawn_;  // since when
   Assignment held_;
+  Assignment recalled_;  // of devices that no Apply has seen yet
   uint64_t round_ = 0;
 };
 

@@ -152,7 +152,7 @@ TEST_F(ChangeGuardTest, RecallsWhatAnEarlierAgentHasShown) {
   Apply(kWhole);
   ChangeGuard::Shapes shapes = guard_.shapes();
   guard_ = ChangeGuard();
-  guard_.Recall(std::move(shapes));
+  guard_.Recall(std::move(shapes), {});
   busy_ = {first_};
   EXPECT_THAT(SlotIds(Apply(kShared), "nvidia.com/gpu"),
               ElementsAre(second_ + "::0", second_ + "::1"));
@@ -164,10 +164,54 @@ TEST_F(ChangeGuardTest, AnAgentThatRestartsDuringAChangeKeepsWaiting) {
   Apply(kShared);
   ChangeGuard::Shapes shapes = guard_.shapes();
   guard_ = ChangeGuard();
-  guard_.Recall(std::move(shapes));
+  guard_.Recall(std::move(shapes), {});
   now_ += seconds(60);
   EXPECT_THAT(ReasonFor(Apply(kShared), first_), HasSubstr("pod a/b holds it"));
   EXPECT_EQ(asked_since_[first_], now_) << "what was given out meanwhile must be known";
+}
+
+// Containers still use them, with the limits that they had.
+TEST_F(ChangeGuardTest, SlotsOfWithdrawnDevicesOutliveTheAgent) {
+  Apply(kShared);
+  busy_ = {first_};
+  Apply(kWhole);
+  const std::vector<Resource> held = guard_.held().resources;
+  ASSERT_EQ(held.size(), 1U);
+  ASSERT_EQ(held[0].slots.size(), 2U);
+  for (const bool has_driver : {true, false}) {
+    ChangeGuard::Shapes shapes = guard_.shapes();
+    std::vector<Resource> slots = guard_.MakeRecall();
+    guard_ = ChangeGuard();
+    shown_ = {};
+    guard_.Recall(std::move(shapes), std::move(slots));
+    if (!has_driver) {
+      Apply(kWhole, TestNode(0));
+      EXPECT_THAT(guard_.held().resources, IsEmpty());
+      EXPECT_EQ(guard_.MakeRecall(), held) << "for another restart";
+    }
+    Apply(kWhole);
+    EXPECT_EQ(guard_.held().resources, held);
+    EXPECT_EQ(guard_.MakeRecall(), held);
+  }
+  busy_.clear();
+  Apply(kWhole);
+  EXPECT_THAT(guard_.MakeRecall(), IsEmpty());
+}
+
+// The configuration was changed while no agent ran.
+TEST_F(ChangeGuardTest, RecalledSlotsOfDevicesThatStayWhatTheyAreAreNotHeld) {
+  Apply(kShared);
+  ChangeGuard::Shapes shapes = guard_.shapes();
+  std::vector<Resource> slots = shown_.resources;
+  guard_ = ChangeGuard();
+  shown_ = {};
+  guard_.Recall(std::move(shapes), std::move(slots));
+  busy_ = {first_};
+  Apply(kWhole);
+  ASSERT_EQ(guard_.held().resources.size(), 1U);
+  for (const Slot& slot : guard_.held().resources[0].slots) {
+    EXPECT_EQ(slot.device_uuid, first_);
+  }
 }
 
 TEST_F(ChangeGuardTest, AGpuAndItsMigDevicesAreTheSameMemory) {
