@@ -67,6 +67,11 @@ std::string ReasonOf(const ChildResult& result) {
   return last.empty() ? fmt::format("exit code {}", *result.code) : Printable(last, 400);
 }
 
+// A change that began and was undone has failed, even where the driver may answer later.
+bool WasUndone(const ChildResult& result) {
+  return result.err.find(mig::kUndoing) != std::string::npos;
+}
+
 }  // namespace
 
 MigChanges::MigChanges(EventLoop& loop, Sources sources, Left left)
@@ -82,14 +87,14 @@ MigChanges::~MigChanges() {
   loop_.CancelTimer(close_timer_);
 }
 
-void MigChanges::SetGoals(std::vector<MigGoal> goals, Limits limits) {
+bool MigChanges::SetGoals(std::vector<MigGoal> goals, Limits limits) {
   const bool was_able = std::exchange(limits_, limits).may_change;
   if (has_goals_ && goals == goals_ && was_able == limits.may_change) {
     if (!is_busy_ && !must_plan_) {
       SettleLeft();
       ShowMarks();
     }
-    return;
+    return false;
   }
   has_goals_ = true;
   ++round_;
@@ -103,19 +108,31 @@ void MigChanges::SetGoals(std::vector<MigGoal> goals, Limits limits) {
   must_plan_ = true;
   Report();
   Next();
+  return true;
 }
 
 void MigChanges::SetComplete() {
   if (has_goals_) {
-    SetGoals(goals_, {.may_change = limits_.may_change});
+    (void)SetGoals(goals_, {.may_change = limits_.may_change});
   }
 }
 
 void MigChanges::PlanAgain() {
-  if (has_goals_ && !is_busy_ && !must_plan_) {
+  if (has_goals_ && is_busy_) {
+    plan_again_ = true;  // the plan that runs may have read the GPU before
+  } else if (has_goals_ && !must_plan_) {
     must_plan_ = true;
     Next();
   }
+}
+
+void MigChanges::NamesChanged() {
+  for (auto& [gpu, card] : cards_) {
+    card.changed_at = SteadyTime::min();
+  }
+  changing_round_ =
+      0;  // that of no goals: what comes of the change says nothing about the new file
+  PlanAgain();
 }
 
 void MigChanges::Next() {
@@ -124,14 +141,12 @@ void MigChanges::Next() {
     return;
   }
   const SteadyTime now = loop_.clock().Now();
-  if (MustFinishBegun()) {
-    if (begun_due_ > now) {
-      return ArmTimer();
-    }
+  if (MustFinishBegun() && begun_due_ <= now) {
     return StartChange(begun_->gpu, begun_->flags, true);
   }
   if (must_plan_) {
     must_plan_ = false;
+    plan_again_ = false;
     return StartPlan(0);
   }
   const auto card = std::ranges::find_if(cards_, [&](const auto& entry) {
@@ -198,7 +213,9 @@ void MigChanges::AddCard(const std::string& gpu, Card card, std::map<std::string
   // Another program may bring the former layout back, at once or some time later.
   if (before != cards_.end() && before->second.is_past && card.changed_at > now - kLastPause) {
     card.changed_at = SteadyTime::min();
-    Fail(card, "another program has changed its layout back: stop that program");
+    Fail(card,
+         "its layout is another one again: the GPU was reset, or another program has changed it "
+         "back; if it happens again, stop that program");
   }
   if (card.waits.empty()) {
     const std::string borrower = sources_.borrower(gpu);
@@ -247,21 +264,6 @@ void MigChanges::KeepPast(std::map<std::string, Card>& cards) {
   }
 }
 
-// What an earlier process left is part of the plan now, or the plan says that nothing is left.
-void MigChanges::SettleLeft() {
-  std::erase_if(left_, [this](const std::string& gpu) {
-    const GoalState* plan = PlanOf(gpu);
-    return plan == nullptr ? limits_.is_complete : plan->pending.empty();
-  });
-  const GoalState* plan = begun_ ? PlanOf(begun_->gpu) : nullptr;
-  const auto card = begun_ ? cards_.find(begun_->gpu) : cards_.end();
-  const bool is_as_it_should_be = card == cards_.end() || card->second.is_past;
-  if (plan != nullptr && plan->pending.empty() && plan->failed.empty() && is_as_it_should_be) {
-    begun_.reset();
-    sources_.keep(std::nullopt);
-  }
-}
-
 void MigChanges::FinishPlan() {
   const SteadyTime now = loop_.clock().Now();
   std::map<std::string, Card> cards;
@@ -290,6 +292,7 @@ void MigChanges::FinishPlan() {
                                       : Longer(plan_pause_, kFirstPause, kLastPause);
   plan_due_ = is_open ? now + plan_pause_ : SteadyTime::max();
   holders_ = Holders();
+  must_plan_ |= std::exchange(plan_again_, false);
   Report();
   ShowMarks();
   Next();
@@ -316,22 +319,13 @@ const MigChanges::GoalState* MigChanges::PlanOf(const std::string& gpu) const {
   return nullptr;
 }
 
-// The plan of a goal goes on from whatever the interrupted change has left: only without one does
-// the change itself have to be finished.
-bool MigChanges::MustFinishBegun() const {
-  if (!begun_ || !limits_.may_change) {
-    return false;
-  }
-  const GoalState* plan = PlanOf(begun_->gpu);
-  return plan == nullptr || !plan->failed.empty();
-}
-
 void MigChanges::StartChange(const std::string& gpu, std::vector<std::string> flags,
                              bool changes_mode) {
   is_busy_ = true;
   changing_ = gpu;
   changing_round_ = round_;
-  sources_.keep(Begun{.gpu = gpu, .flags = flags});
+  // One that is still to be finished is in no plan, and needs its note more than this one.
+  sources_.keep(MustFinishBegun() ? begun_ : Begun{.gpu = gpu, .flags = flags});
   if (!changes_mode) {
     return RunChange(gpu, std::move(flags));
   }
@@ -353,10 +347,16 @@ void MigChanges::StartChange(const std::string& gpu, std::vector<std::string> fl
 void MigChanges::RunChange(const std::string& gpu, std::vector<std::string> flags) {
   std::vector<std::string> args = {"apply", "--yes", "--idle-only", "--output=json",
                                    fmt::format("--gpu={}", gpu)};
-  std::ranges::move(flags, std::back_inserter(args));
+  std::ranges::copy(flags, std::back_inserter(args));
   KGPU_LOG(kInfo, "changing MIG layout", {"gpu", gpu}, {"to", args.back()});
-  sources_.run(std::move(args), kChangeDeadline,
-               [this, gpu](const ChildResult& result) { OnChange(gpu, result); });
+  sources_.run(
+      std::move(args), kChangeDeadline,
+      [this, change = Begun{.gpu = gpu, .flags = std::move(flags)}](const ChildResult& result) {
+        if (!result.code && !WasUndone(result)) {
+          NoteKilled(change);
+        }
+        OnChange(change.gpu, result);
+      });
 }
 
 void MigChanges::OnChange(const std::string& gpu, const ChildResult& result) {
@@ -392,8 +392,7 @@ void MigChanges::NoteChange(const std::string& gpu, const ChildResult& result) {
     }
     return;
   }
-  // A change that began and was undone has failed, even where the driver may answer later.
-  const bool was_undone = result.err.find(mig::kUndoing) != std::string::npos;
+  const bool was_undone = WasUndone(result);
   const bool waits = !was_undone && (result.code == kWaits || result.code == kBusyNow);
   std::string reason = ReasonOf(result);
   if (waits) {
@@ -410,21 +409,6 @@ void MigChanges::NoteChange(const std::string& gpu, const ChildResult& result) {
   }
   card->second.pause = Longer(card->second.pause, kFirstWait, kLastWait);
   card->second.not_before = loop_.clock().Now() + card->second.pause;
-}
-
-// One that could not be carried out, such as while another kgpu changes the host, is tried again;
-// any other result ends it.
-void MigChanges::NoteBegun(const std::string& gpu, bool waits, const std::string& reason) {
-  if (!begun_ || begun_->gpu != gpu) {
-    return;
-  }
-  if (!waits) {
-    begun_.reset();
-    return;
-  }
-  begun_waits_ = reason;
-  begun_pause_ = Longer(begun_pause_, kFirstWait, kLastPause);
-  begun_due_ = loop_.clock().Now() + begun_pause_;
 }
 
 void MigChanges::EndChange() {
@@ -458,12 +442,9 @@ std::string MigChanges::Holders() const {
 
 void MigChanges::ArmTimer() {
   const SteadyTime now = loop_.clock().Now();
-  SteadyTime due = plan_due_;
-  if (MustFinishBegun()) {
-    due = begun_due_;  // before anything else
-  }
+  SteadyTime due = MustFinishBegun() ? std::min(plan_due_, begun_due_) : plan_due_;
   for (const auto& [gpu, card] : cards_) {
-    if (card.is_past || MustFinishBegun()) {
+    if (card.is_past) {
       continue;
     }
     if (!card.waits.empty()) {

@@ -90,12 +90,16 @@ class MigChanges {
   MigChanges(const MigChanges&) = delete;
   MigChanges& operator=(const MigChanges&) = delete;
 
-  // What the GPUs are to have. Call it only while the driver answers.
-  void SetGoals(std::vector<MigGoal> goals, Limits limits);
+  // What the GPUs are to have. Call it only while the driver answers. True: something is new, and
+  // all goals are planned.
+  bool SetGoals(std::vector<MigGoal> goals, Limits limits);
   // No other goals are to be expected any longer.
   void SetComplete();
-  // Their layouts have changed, perhaps by another's hand: plans again unless it is at work.
+  // Their layouts have changed, perhaps by another's hand: plans again, once it has done what it is
+  // at. A change of its own ends with a plan anyway.
   void PlanAgain();
+  // The named layouts are others now: plans again, and nobody has changed back what differs then.
+  void NamesChanged();
   // Marks the slots of withdrawn GPUs as unhealthy, and says why GPUs are not assigned.
   void Mark(pools::Assignment& assignment) const;
   const std::vector<MigGoalReport>& reports() const { return reports_; }
@@ -140,6 +144,7 @@ class MigChanges {
   void RunChange(const std::string& gpu, std::vector<std::string> flags);
   void OnChange(const std::string& gpu, const ChildResult& result);
   void NoteChange(const std::string& gpu, const ChildResult& result);
+  void NoteKilled(const Begun& change);
   void NoteBegun(const std::string& gpu, bool waits, const std::string& reason);
   void EndChange();
   void Fail(Card& card, std::string text);
@@ -163,7 +168,7 @@ class MigChanges {
   std::map<std::string, Card> cards_;
   std::map<std::string, std::string> marks_;  // what Mark() says of each GPU, as shown
   std::vector<MigGoalReport> reports_;
-  std::optional<Begun> begun_;  // by an earlier process
+  std::optional<Begun> begun_;  // and not ended
   std::string begun_waits_;     // why it cannot be finished now
   std::chrono::seconds begun_pause_{0};
   SteadyTime begun_due_{};            // of the next try
@@ -176,7 +181,8 @@ class MigChanges {
   Limits limits_;
   bool has_goals_ = false;  // SetGoals was called
   bool must_plan_ = false;
-  bool is_busy_ = false;  // a program runs, or GPUs are being closed or read
+  bool plan_again_ = false;  // once the plan that runs has ended
+  bool is_busy_ = false;     // a program runs, or GPUs are being closed or read
   bool is_closed_ = false;
   SteadyTime waiting_since_{};
   SteadyTime plan_due_ = SteadyTime::max();

@@ -466,7 +466,7 @@ TEST_F(MigChangesTest, ALayoutThatDoesNotStayIsAFailure) {
   LetChange(kA);
   End(Plan({Change(kA)}));
   EXPECT_EQ(state(), MigState::kFailed);
-  EXPECT_THAT(text(), HasSubstr("another program has changed its layout back"));
+  EXPECT_THAT(text(), HasSubstr("or another program has changed it back"));
   told_.clear();
   int tries = 0;
   for (int second = 0; second < 4 * 3'600; ++second) {
@@ -512,6 +512,52 @@ TEST_F(MigChangesTest, ALayoutThatIsChangedBackLaterIsNotFoughtOver) {
   }
   EXPECT_GE(tries, 20);
   EXPECT_LE(tries, 30);
+}
+
+// An admin's new file is followed at once, and no program is to be stopped.
+TEST_F(MigChangesTest, OtherNamedLayoutsAreNobodysFault) {
+  Start();
+  changes_->SetGoals({Goal("half")}, {});
+  End(Plan({Change(kA)}));
+  LetChange(kA);
+  End(kNothingToDo);
+  changes_->NamesChanged();
+  End(Plan({Change(kA)}));
+  EXPECT_EQ(state(), MigState::kPending);
+  loop_.Advance(seconds(2));
+  ASSERT_TRUE(is_changing());
+  changes_->NamesChanged();
+  End(kChanged);  // to the former file's, perhaps
+  Read();
+  ASSERT_TRUE(is_planning());
+  End(Plan({Change(kA)}));
+  EXPECT_EQ(state(), MigState::kPending);
+  LetChange(kA);
+  End(kNothingToDo);
+  EXPECT_EQ(state(), MigState::kSuccess);
+}
+
+// Somebody changes a GPU of the first goal while the second one is planned.
+TEST_F(MigChangesTest, WhatChangesDuringAPlanIsPlannedAgain) {
+  Start();
+  changes_->SetGoals({Goal("half", {kA}), Goal("whole", {kB})}, {});
+  End(kNothingToDo);
+  ASSERT_TRUE(is_planning());
+  changes_->PlanAgain();
+  End(kNothingToDo);
+  ASSERT_TRUE(is_planning());
+  EXPECT_THAT(args_, HasSubstr("--select=half"));
+  End(Plan({Change(kA)}));
+  End(kNothingToDo);
+  loop_.Advance(seconds(2));
+  ASSERT_TRUE(is_changing());
+  changes_->PlanAgain();  // the change itself
+  End(kChanged);
+  Read();
+  End(kNothingToDo);
+  End(kNothingToDo);
+  EXPECT_EQ(done_, nullptr) << "one plan is enough";
+  EXPECT_EQ(state(), MigState::kSuccess);
 }
 
 // The driver does not answer for a moment: who waits goes on waiting, and is given to nobody.
@@ -591,6 +637,57 @@ TEST_F(MigChangesTest, AnInterruptedChangeIsTriedUntilItCanBeFinished) {
   end_with({.problem = "ended by signal 9"}, 3'600);
   EXPECT_LE(tries, 20);
   end_with(kChanged, 601);
+  EXPECT_FALSE(kept_.has_value());
+  EXPECT_THAT(Withdrawn(), IsEmpty());
+}
+
+TEST_F(MigChangesTest, AnInterruptedChangeThatWaitsHoldsUpNoOtherGpu) {
+  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=gone"}}});
+  changes_->SetGoals({Goal("half", {kB})}, {});
+  std::exchange(closed_, nullptr)();
+  End({.code = 8, .err = "waits: GPU 0: in use by process 17\n"});
+  Read();
+  ASSERT_TRUE(is_planning()) << "the others";
+  End(Plan({Change(kB)}));
+  loop_.Advance(seconds(2));
+  ASSERT_TRUE(is_changing());
+  EXPECT_THAT(args_, HasSubstr(std::string("--gpu=") + kB));
+  EXPECT_EQ(kept_->gpu, kA) << "no plan knows it";
+  End(kChanged);
+  Read();
+  End(kNothingToDo);
+  EXPECT_EQ(state(), MigState::kSuccess);
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA));
+  loop_.Advance(seconds(10));
+  std::exchange(closed_, nullptr)();
+  ASSERT_TRUE(is_changing());
+  EXPECT_THAT(args_, HasSubstr(fmt::format("--gpu={} --select=gone", kA)));
+  End(kChanged);
+  Read();
+  EXPECT_FALSE(kept_.has_value());
+}
+
+// Half a layout is not left behind, whoever was killed.
+TEST_F(MigChangesTest, AChangeWhoseProgramIsKilledIsFinishedWithoutItsLabel) {
+  Start();
+  changes_->SetGoals({Goal("half")}, {});
+  End(Plan({Change(kA)}));
+  loop_.Advance(seconds(2));
+  End({.problem = "did not end in time and was killed"});
+  ASSERT_TRUE(kept_.has_value());
+  Read();
+  EXPECT_EQ(state(), MigState::kFailed);
+  EXPECT_THAT(Withdrawn(), ElementsAre(kA));
+  End(Plan({Change(kA)}));
+  EXPECT_EQ(kept_->gpu, kA);
+  changes_->SetGoals({}, {});
+  loop_.Advance(seconds(10));
+  ASSERT_NE(closed_, nullptr);
+  closed_();
+  ASSERT_TRUE(is_changing());
+  EXPECT_THAT(args_, HasSubstr(fmt::format("--gpu={} --select=half", kA)));
+  End(kChanged);
+  Read();
   EXPECT_FALSE(kept_.has_value());
   EXPECT_THAT(Withdrawn(), IsEmpty());
 }

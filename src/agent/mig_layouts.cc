@@ -150,11 +150,18 @@ void MigLayouts::SetInput(const Input& input) {
                         .configs_file = file.empty() ? std::string() : options_.configs_file,
                         .is_label_new = is_label_new_});
   }
-  changes_.SetGoals(std::move(goals),
-                    {.may_change = !input.stands_back,
-                     .is_complete = is_label_known_ || label_timer_ == TimerId::kNone});
-  if (std::string marks = MigMarksOf(*input.snapshot) + file; marks != marks_) {
-    marks_ = std::move(marks);
+  const bool is_planned = changes_.SetGoals(
+      std::move(goals), {.may_change = !input.stands_back,
+                         .is_complete = is_label_known_ || label_timer_ == TimerId::kNone});
+  const bool has_other_names = std::exchange(file_marks_, file) != file;
+  const std::string marks = MigMarksOf(*input.snapshot);
+  const bool has_other_layouts = std::exchange(marks_, marks) != marks;
+  if (is_planned) {
+    return;
+  }
+  if (has_other_names) {
+    changes_.NamesChanged();
+  } else if (has_other_layouts) {
     changes_.PlanAgain();
   }
 }

@@ -88,8 +88,9 @@ class MigLayouts {
   ChildRun child_;
   MigChanges changes_;
   device::SnapshotPtr snapshot_;
-  std::string marks_;  // of the layouts that were last seen
-  std::string label_;  // as last seen
+  std::string marks_;       // of the layouts that were last seen
+  std::string file_marks_;  // of the file with named layouts
+  std::string label_;       // as last seen
   bool is_label_known_ = false;
   bool is_label_new_ = false;             // until it is followed or has failed
   TimerId label_timer_ = TimerId::kNone;  // until when the label is waited for

@@ -164,6 +164,20 @@ TEST_F(MigLayoutsTest, AnAdminsFileHasTheNames) {
   EXPECT_THAT(dir_.ReadFile("calls"), HasSubstr("--config=" + dir_.At("mig.yaml")));
 }
 
+TEST_F(MigLayoutsTest, AnotherFileIsPlannedAtOnce) {
+  dir_.WriteFile("mig.yaml", "version: v1\n");
+  SetLabels({{kMigConfigLabel, "half"}});
+  ASSERT_TRUE(WaitForState("success"));
+  const std::string once = dir_.ReadFile("calls");
+  SetLabels(labels_);
+  EXPECT_FALSE(loop_.WaitForDescriptor(seconds(0))) << "nothing is new";
+  dir_.WriteFile("mig.yaml", "version: v1\n\n");
+  SetLabels(labels_);
+  while (dir_.ReadFile("calls") != once + once && loop_.WaitForDescriptor(seconds(30))) {
+  }
+  EXPECT_EQ(dir_.ReadFile("calls"), once + once);
+}
+
 TEST_F(MigLayoutsTest, NvidiasMigManagerIsLeftAlone) {
   SetLabels({{kMigConfigLabel, "half"}, {kMigManagerLabel, "true"}});
   EXPECT_EQ(layouts_->label_state(), std::nullopt);

@@ -1,0 +1,69 @@
+// Changes of MIG layouts that were begun and not ended: by an earlier process that was killed, or
+// by a program that was.
+#include <algorithm>
+#include <chrono>
+
+#include "src/agent/mig_changes.h"
+
+namespace kgpu::agent {
+namespace {
+
+using std::chrono::seconds;
+
+// Before another try to finish one.
+constexpr seconds kFirstTry{10};
+constexpr seconds kLastTry{600};
+
+}  // namespace
+
+// What an earlier process left is part of the plan now, or the plan says that nothing is left.
+void MigChanges::SettleLeft() {
+  std::erase_if(left_, [this](const std::string& gpu) {
+    const GoalState* plan = PlanOf(gpu);
+    return plan == nullptr ? limits_.is_complete : plan->pending.empty();
+  });
+  const GoalState* plan = begun_ ? PlanOf(begun_->gpu) : nullptr;
+  const auto card = begun_ ? cards_.find(begun_->gpu) : cards_.end();
+  const bool is_as_it_should_be = card == cards_.end() || card->second.is_past;
+  if (plan != nullptr && plan->pending.empty() && plan->failed.empty() && is_as_it_should_be) {
+    begun_.reset();
+    sources_.keep(std::nullopt);
+  }
+}
+
+// The plan of a goal goes on from whatever the interrupted change has left: only without one does
+// the change itself have to be finished.
+bool MigChanges::MustFinishBegun() const {
+  if (!begun_ || !limits_.may_change) {
+    return false;
+  }
+  const GoalState* plan = PlanOf(begun_->gpu);
+  return plan == nullptr || !plan->failed.empty();
+}
+
+// What a program left that was killed, at its deadline say: half a layout, perhaps.
+void MigChanges::NoteKilled(const Begun& change) {
+  if (!begun_) {
+    begun_pause_ = seconds(0);
+  }
+  if (!begun_ || begun_->gpu == change.gpu) {
+    begun_ = change;
+  }
+}
+
+// One that could not be carried out, such as while another kgpu changes the host, is tried again;
+// any other result ends it.
+void MigChanges::NoteBegun(const std::string& gpu, bool waits, const std::string& reason) {
+  if (!begun_ || begun_->gpu != gpu) {
+    return;
+  }
+  if (!waits) {
+    begun_.reset();
+    return;
+  }
+  begun_waits_ = reason;
+  begun_pause_ = begun_pause_ == seconds(0) ? kFirstTry : std::min(begun_pause_ * 2, kLastTry);
+  begun_due_ = loop_.clock().Now() + begun_pause_;
+}
+
+}  // namespace kgpu::agent
