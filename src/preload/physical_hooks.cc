@@ -8,8 +8,6 @@ namespace cu = kgpu::cuda_api;
 namespace kgpu::preload {
 namespace {
 
-constexpr int kMaxUnmapped = 1 << 20;  // mappings that one call takes away
-
 int AccountOfLocation(const cu::Location& location) {
   if (location.type == cu::kLocationDevice) {
     return AccountOf(location.id);
@@ -31,60 +29,76 @@ void WithdrawOffer(const Record& record) {
   }
 }
 
-// Drops one use or mapping, and gives back what neither has any more.
-void Drop(uint64_t handle, bool is_mapping) {
-  Process* process = CurrentProcess();
+// Counts a use or mapping less, before the driver does: as soon as it has freed the memory, the
+// handle may be that of something new. A record that has neither any more gets a key of its own,
+// with the handle in `extent`. Returns the key. With the lock held.
+uint64_t Leave(Process* process, uint64_t handle, bool is_mapping) {
+  Record* found =
+      handle >= Records::kFirstOrphan ? nullptr : process->records.Find(Kind::kPhysical, handle);
+  if (found == nullptr) {
+    return handle;
+  }
+  if (is_mapping) {
+    found->extent -= found->extent > 0 ? 1 : 0;
+  } else {
+    found->uses -= found->uses > 0 ? 1 : 0;
+  }
+  if (found->uses > 0 || found->extent > 0) {
+    return handle;
+  }
+  Record orphan{};
+  (void)process->records.Take(Kind::kPhysical, handle, &orphan);
+  orphan.extent = handle;
+  orphan.key = Records::kFirstOrphan + process->orphans++;
+  (void)process->records.Add(orphan);  // in the place of the other
+  return orphan.key;
+}
+
+// The driver has freed what has the key of an orphan, and nothing else.
+void EndOrphan(Process* process, uint64_t key) {
   Record record{};
-  bool is_gone = false;
   {
     const Guard guard(process->lock);
-    Record* found = process->records.Find(Kind::kPhysical, handle);
-    if (found == nullptr) {
+    if (key < Records::kFirstOrphan || !process->records.Take(Kind::kPhysical, key, &record)) {
       return;
     }
-    if (is_mapping) {
-      found->extent -= found->extent > 0 ? 1 : 0;
-    } else {
-      found->uses -= found->uses > 0 ? 1 : 0;
-    }
-    is_gone = found->uses == 0 && found->extent == 0;
-    if (is_gone) {
-      record = *found;
-      (void)process->records.Take(Kind::kPhysical, handle, &record);
-    }
-  }
-  if (!is_gone) {
-    return;
   }
   WithdrawOffer(record);
   GiveBack(static_cast<int>(record.device), record.size);
 }
 
-// The last use of unmapped memory is taken out beforehand: as soon as the driver has freed it, the
-// handle may be that of something new.
+// The driver has not: the record has its handle again, which is returned. With the lock held.
+uint64_t Restore(Process* process, uint64_t key) {
+  Record record{};
+  if (key < Records::kFirstOrphan || !process->records.Take(Kind::kPhysical, key, &record)) {
+    return key;
+  }
+  record.key = record.extent;
+  record.extent = 0;
+  (void)process->records.Add(record);
+  return record.key;
+}
+
 Result Release(cu::AllocationHandle handle) {
   Process* process = CurrentProcess();
-  Record record{};
-  bool is_last = false;
-  if (process != nullptr) {
+  if (process == nullptr) {
+    return KGPU_CALL_REAL(MemReleaseFn, cuMemRelease, handle);
+  }
+  uint64_t key = 0;
+  {
     const Guard guard(process->lock);
-    const Record* found = process->records.Find(Kind::kPhysical, handle);
-    is_last = found != nullptr && found->uses <= 1 && found->extent == 0 &&
-              process->records.Take(Kind::kPhysical, handle, &record);
+    key = Leave(process, handle, false);
   }
   const Result result = KGPU_CALL_REAL(MemReleaseFn, cuMemRelease, handle);
-  if (!is_last) {
-    if (result == cu::kSuccess && process != nullptr) {
-      Drop(handle, false);
-    }
+  if (result == cu::kSuccess) {
+    EndOrphan(process, key);
     return result;
   }
-  if (result != cu::kSuccess) {
-    PutBack(record);
-    return result;
+  const Guard guard(process->lock);
+  Record* found = process->records.Find(Kind::kPhysical, Restore(process, key));
+  if (found != nullptr) {
+    ++found->uses;
   }
-  WithdrawOffer(record);
-  Settle(record);
   return result;
 }
 
@@ -169,22 +183,78 @@ Result Map(cu::DevicePointer pointer, size_t size, size_t offset, cu::Allocation
   return result;
 }
 
-Result Unmap(cu::DevicePointer pointer, size_t size) {
-  const Result result = KGPU_CALL_REAL(MemUnmapFn, cuMemUnmap, pointer, size);
-  Process* process = result == cu::kSuccess ? CurrentProcess() : nullptr;
+// The mapping at `*pointer`, which goes on to the next one's; null at the end. With the lock held;
+// valid until a record is added or taken.
+Record* NextMapping(Process* process, cu::DevicePointer* pointer, cu::DevicePointer end) {
+  Record* mapping = *pointer < end ? process->records.Find(Kind::kMapping, *pointer) : nullptr;
+  if (mapping == nullptr || mapping->extent == 0) {
+    return nullptr;
+  }
+  *pointer = Plus(*pointer, mapping->extent);
+  return mapping;
+}
+
+// Brings the mapping's record to `owner`.
+void SetOwner(Process* process, cu::DevicePointer pointer, uint64_t owner) {
+  Record* mapping = process->records.Find(Kind::kMapping, pointer);
+  if (mapping != nullptr) {
+    mapping->owner = owner;
+  }
+}
+
+// Calls `visit(mapping)` with a copy of each mapping of the range, with the lock held.
+template <typename Visit>
+void ForEachMapping(Process* process, cu::DevicePointer pointer, size_t size, Visit&& visit) {
   const cu::DevicePointer end = Plus(pointer, size);
-  for (int count = 0; process != nullptr && pointer < end && count < kMaxUnmapped; ++count) {
+  const Guard guard(process->lock);
+  while (const Record* mapping = NextMapping(process, &pointer, end)) {
+    visit(Record{*mapping});
+  }
+}
+
+// The driver has unmapped the range.
+void EndMappings(Process* process, cu::DevicePointer pointer, size_t size) {
+  const cu::DevicePointer end = Plus(pointer, size);
+  for (;;) {
     Record mapping{};
-    bool is_found = false;
     {
       const Guard guard(process->lock);
-      is_found = process->records.Take(Kind::kMapping, pointer, &mapping);
+      const Record* found = NextMapping(process, &pointer, end);
+      if (found == nullptr) {
+        return;
+      }
+      (void)process->records.Take(Kind::kMapping, found->key, &mapping);
     }
-    if (!is_found || mapping.extent == 0) {
-      break;
+    EndOrphan(process, mapping.owner);
+  }
+}
+
+// The driver has not.
+void RestoreMappings(Process* process, cu::DevicePointer pointer, size_t size) {
+  ForEachMapping(process, pointer, size, [&](const Record& mapping) {
+    SetOwner(process, mapping.key, Restore(process, mapping.owner));
+  });
+  ForEachMapping(process, pointer, size, [&](const Record& mapping) {
+    Record* found = process->records.Find(Kind::kPhysical, mapping.owner);
+    if (found != nullptr) {
+      ++found->extent;
     }
-    pointer += mapping.extent;
-    Drop(mapping.owner, true);
+  });
+}
+
+Result Unmap(cu::DevicePointer pointer, size_t size) {
+  Process* process = CurrentProcess();
+  if (process == nullptr) {
+    return KGPU_CALL_REAL(MemUnmapFn, cuMemUnmap, pointer, size);
+  }
+  ForEachMapping(process, pointer, size, [&](const Record& mapping) {
+    SetOwner(process, mapping.key, Leave(process, mapping.owner, true));
+  });
+  const Result result = KGPU_CALL_REAL(MemUnmapFn, cuMemUnmap, pointer, size);
+  if (result == cu::kSuccess) {
+    EndMappings(process, pointer, size);
+  } else {
+    RestoreMappings(process, pointer, size);
   }
   return result;
 }

@@ -37,6 +37,9 @@ struct Record {
 class Records {
  public:
   static constexpr size_t kMaxRecords = size_t{1} << 23;
+  // Keys from here on are of what has lost its handle: the driver may give that to something new.
+  // No pointer of a program is that large.
+  static constexpr uint64_t kFirstOrphan = uint64_t{1} << 63;
 
   // Adds or replaces. False when there is no memory, or the bound is reached.
   bool Add(const Record& record);

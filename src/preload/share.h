@@ -41,7 +41,7 @@ struct Process {
   uint64_t primary[kMaxOrdinals];       // the primary context while it is charged
   uint64_t graph_memory[kMaxOrdinals];  // bytes that graphs are charged for
   bool has_found_context[kMaxSlots];    // charged by ChargeFirstContext
-  uint64_t orphans;                     // pools that were destroyed before their memory was freed
+  uint64_t orphans;                     // see Records::kFirstOrphan
   bool has_pool_changes;                // memory may have gone back to the driver
   bool has_graph_memory;                // some graph allocates
   GateState gates[kMaxSlots];           // each has its own lock
