@@ -26,6 +26,16 @@ Result Undo(const PoolRequest& request) {
   return cu::kOutOfMemory;
 }
 
+// In full, wherever it lies, and until it is freed: no context takes it along.
+template <typename Call>
+Result AllocateManaged(int account, const PoolRequest& request, Call&& call) {
+  return Allocate(account, Kind::kLinear, request.size, 0, [&](uint64_t* key) {
+    const Result result = call();
+    *key = result == cu::kSuccess ? *request.pointer : 0;
+    return result;
+  });
+}
+
 // The pool is charged, by what the driver reserves for it; the pointer is remembered for the case
 // that the pool is destroyed first. Without a pool that could be asked, the pointer is charged.
 template <typename Call>
@@ -33,6 +43,9 @@ Result AllocateFromPool(const PoolRequest& request, Call&& call) {
   const PoolFacts facts = FactsOf(request.pool);
   if (facts.account == kUnlimited) {
     return call();
+  }
+  if (facts.is_managed) {
+    return AllocateManaged(facts.account, request, call);
   }
   uint64_t ahead = facts.account < 0 || SpareOf(request.pool) >= request.size ? 0 : request.size;
   const Result begun = Begin(facts.account, ahead);
@@ -81,12 +94,30 @@ Result FreeInOrder(cu::DevicePointer pointer, Call&& call) {
   return result;
 }
 
-template <typename Call>
-Result CreatePool(cu::MemoryPool* pool, const cu::PoolProperties* properties, Call&& call) {
-  PoolFacts facts{.account = kUnlimited, .device = -1};
-  if (properties != nullptr && properties->location.type == cu::kLocationDevice) {
-    facts = {.account = AccountOf(properties->location.id), .device = properties->location.id};
+constexpr PoolFacts kOthersPool{.account = kUnlimited, .device = -1, .is_managed = false};
+
+// Managed memory may come to a device from any place; what is neither on a device nor on the host
+// may be there as well.
+PoolFacts FactsOfPlace(cu::AllocationType type, const cu::Location& location) {
+  const bool is_managed = type == cu::kManaged;
+  switch (location.type) {
+    case cu::kLocationDevice:
+      return {.account = AccountOf(location.id), .device = location.id, .is_managed = is_managed};
+    case cu::kLocationHost:
+    case cu::kLocationHostNuma:
+    case cu::kLocationHostNumaCurrent:
+      if (!is_managed) {
+        return kOthersPool;
+      }
+      break;
+    default:
+      break;
   }
+  return {.account = CurrentAccount(), .device = CurrentDevice(), .is_managed = is_managed};
+}
+
+template <typename Call>
+Result CreatePool(cu::MemoryPool* pool, const PoolFacts& facts, Call&& call) {
   if (facts.account == kRefused) {
     return Charge(kRefused, 0);
   }
@@ -133,6 +164,16 @@ Result AllocateFromPoolAsync(HookId id, cu::DevicePointer* pointer, size_t size,
   });
 }
 
+// The pools of a place that nobody creates.
+Result GetPool(HookId id, cu::MemoryPool* pool, cu::Location* location, cu::AllocationType type) {
+  using GetPoolFn = Result(cu::MemoryPool * pool, cu::Location * location, cu::AllocationType type);
+  const Result result = CallReal<GetPoolFn>(id, pool, location, type);
+  if (result == cu::kSuccess) {
+    KnowPool(*pool, FactsOfPlace(type, *location));
+  }
+  return result;
+}
+
 // Pools return memory to the driver when the host waits for the device.
 Result AfterWait(Result result) {
   RefreshPools();
@@ -169,16 +210,27 @@ KGPU_STAND_IN cuMemFreeAsync_ptsz(cu::DevicePointer pointer, cu::Stream stream) 
 }
 
 KGPU_STAND_IN cuMemPoolCreate(cu::MemoryPool* pool, const cu::PoolProperties* properties) {
-  return CreatePool(pool, properties, [&] {
+  const PoolFacts facts =
+      properties == nullptr ? kOthersPool : FactsOfPlace(properties->type, properties->location);
+  return CreatePool(pool, facts, [&] {
     return KGPU_CALL_REAL(MemPoolCreateFn, cuMemPoolCreate, pool, properties);
   });
 }
 KGPU_STAND_IN cuMemPoolDestroy(cu::MemoryPool pool) {
+  const uint64_t orphan = CurrentProcess() == nullptr ? 0 : OrphanPool(pool);
   const Result result = KGPU_CALL_REAL(MemPoolDestroyFn, cuMemPoolDestroy, pool);
-  if (result == cu::kSuccess && CurrentProcess() != nullptr) {
-    ForgetPool(pool);
+  if (orphan != 0) {
+    result == cu::kSuccess ? EndPool(orphan) : RestorePool(pool, orphan);
   }
   return result;
+}
+KGPU_STAND_IN cuMemGetDefaultMemPool(cu::MemoryPool* pool, cu::Location* location,
+                                     cu::AllocationType type) {
+  return GetPool(k_cuMemGetDefaultMemPool, pool, location, type);
+}
+KGPU_STAND_IN cuMemGetMemPool(cu::MemoryPool* pool, cu::Location* location,
+                              cu::AllocationType type) {
+  return GetPool(k_cuMemGetMemPool, pool, location, type);
 }
 KGPU_STAND_IN cuMemPoolTrimTo(cu::MemoryPool pool, size_t bytes_to_keep) {
   const Result result = KGPU_CALL_REAL(MemPoolTrimToFn, cuMemPoolTrimTo, pool, bytes_to_keep);
@@ -187,7 +239,7 @@ KGPU_STAND_IN cuMemPoolTrimTo(cu::MemoryPool pool, size_t bytes_to_keep) {
 }
 KGPU_STAND_IN cuMemPoolImportFromShareableHandle(cu::MemoryPool* pool, void* handle,
                                                  cu::HandleType type, uint64_t flags) {
-  return CreatePool(pool, nullptr, [&] {
+  return CreatePool(pool, kOthersPool, [&] {
     return KGPU_CALL_REAL(MemPoolImportFromShareableHandleFn, cuMemPoolImportFromShareableHandle,
                           pool, handle, type, flags);
   });

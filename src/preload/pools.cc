@@ -8,7 +8,9 @@ namespace cu = cuda_api;
 
 namespace {
 
-constexpr uint64_t kFirstOrphan = uint64_t{1} << 63;  // no pointer of a program is that large
+// What `is_mine` says of a pool's record.
+enum PoolCharge : uint32_t { kOfOthers = 0, kByReserve = 1, kByPiece = 2 };
+
 constexpr uint32_t kMaxTrimmed = 64;  // pools that are trimmed before something is refused
 
 uint64_t KeyOf(cu::MemoryPool pool) {
@@ -78,20 +80,40 @@ bool RememberPool(cu::MemoryPool pool, const PoolFacts& facts) {
                    .owner = static_cast<uint64_t>(facts.device),
                    .extent = 0,
                    .uses = 1,
-                   .is_mine = facts.account < 0 ? 0U : 1U});
+                   .is_mine = facts.account < 0  ? kOfOthers
+                              : facts.is_managed ? kByPiece
+                                                 : kByReserve});
+}
+
+void KnowPool(cu::MemoryPool pool, const PoolFacts& facts) {
+  Process* process = CurrentProcess();
+  if (process == nullptr || facts.account == kRefused) {
+    return;
+  }
+  {
+    const Guard guard(process->lock);
+    if (process->records.Find(Kind::kPool, KeyOf(pool)) != nullptr) {
+      return;
+    }
+  }
+  (void)RememberPool(pool, facts);
 }
 
 PoolFacts FactsOf(cu::MemoryPool pool) {
   Process* process = CurrentProcess();
   if (process == nullptr || pool == nullptr) {
-    return {.account = pool == nullptr ? CurrentAccount() : kRefused, .device = CurrentDevice()};
+    return {.account = pool == nullptr ? CurrentAccount() : kRefused,
+            .device = CurrentDevice(),
+            .is_managed = false};
   }
   {
     const Guard guard(process->lock);
     const Record* record = process->records.Find(Kind::kPool, KeyOf(pool));
     if (record != nullptr) {
-      return {.account = record->is_mine != 0 ? static_cast<int>(record->device) : kUnlimited,
-              .device = static_cast<cu::Device>(record->owner)};
+      return {
+          .account = record->is_mine != kOfOthers ? static_cast<int>(record->device) : kUnlimited,
+          .device = static_cast<cu::Device>(record->owner),
+          .is_managed = record->is_mine == kByPiece};
     }
   }
   PoolFacts facts{};
@@ -129,7 +151,7 @@ bool SyncPool(cu::MemoryPool pool, uint64_t charged) {
     // The driver is asked with the lock held, so that two threads cannot swap their answers.
     const Guard guard(process->lock);
     Record* record = process->records.Find(Kind::kPool, KeyOf(pool));
-    if (record != nullptr && record->is_mine != 0 && record->uses != 0) {
+    if (record != nullptr && record->is_mine == kByReserve && record->uses != 0) {
       account = static_cast<int>(record->device);
       before = Plus(record->size, charged);
       after = PoolValue(pool, cu::kPoolReservedMemoryCurrent);
@@ -147,30 +169,71 @@ bool SyncPool(cu::MemoryPool pool, uint64_t charged) {
   return false;
 }
 
-void ForgetPool(cu::MemoryPool pool) {
+namespace {
+
+// Adds the pool under another key, which what lives of it gets to know. With the lock held.
+void Rename(Process* process, Record pool, uint64_t key) {
+  const uint64_t before = pool.key;
+  pool.key = key;
+  (void)process->records.Add(pool);
+  if (pool.extent == 0) {
+    return;
+  }
+  process->records.RemoveIf([&](Record& pooled) {
+    const bool is_its = pooled.kind == Kind::kPooled && pooled.owner == before;
+    pooled.owner = is_its ? key : pooled.owner;
+    return false;
+  });
+}
+
+}  // namespace
+
+uint64_t OrphanPool(cu::MemoryPool pool) {
+  Process* process = CurrentProcess();
+  Record record{};
+  const Guard guard(process->lock);
+  if (!process->records.Take(Kind::kPool, KeyOf(pool), &record)) {
+    return 0;
+  }
+  record.uses = 0;
+  const uint64_t orphan = Records::kFirstOrphan + process->orphans++;
+  Rename(process, record, orphan);
+  return orphan;
+}
+
+void EndPool(uint64_t orphan) {
   Process* process = CurrentProcess();
   Record record{};
   {
     const Guard guard(process->lock);
-    if (!process->records.Take(Kind::kPool, KeyOf(pool), &record)) {
+    const Record* found = process->records.Find(Kind::kPool, orphan);
+    if (found == nullptr || found->extent > 0) {
       return;
     }
-    if (record.extent > 0) {
-      // The driver may use the handle for a new pool: this one gets a number of its own.
-      record.key = kFirstOrphan + process->orphans++;
-      record.uses = 0;
-      (void)process->records.Add(record);
-      process->records.RemoveIf([&](Record& pooled) {
-        const bool is_its = pooled.kind == Kind::kPooled && pooled.owner == KeyOf(pool);
-        pooled.owner = is_its ? record.key : pooled.owner;
-        return false;
-      });
-      return;
-    }
+    (void)process->records.Take(Kind::kPool, orphan, &record);
   }
   if (record.is_mine != 0) {
     GiveBack(static_cast<int>(record.device), record.size);
   }
+}
+
+void RestorePool(cu::MemoryPool pool, uint64_t orphan) {
+  Process* process = CurrentProcess();
+  Record newer{};
+  {
+    const Guard guard(process->lock);
+    Record record{};
+    if (!process->records.Take(Kind::kPool, orphan, &record)) {
+      return;
+    }
+    // Whoever used it meanwhile has it charged a second time.
+    if (process->records.Take(Kind::kPool, KeyOf(pool), &newer)) {
+      record.extent += newer.extent;
+    }
+    record.uses = 1;
+    Rename(process, record, KeyOf(pool));
+  }
+  GiveBack(static_cast<int>(newer.device), newer.size);
 }
 
 void CountPooled(uint64_t pool, bool is_new) {
@@ -234,7 +297,8 @@ void ForEachPool(int account, Visit&& visit) {
   {
     const Guard guard(process->lock);
     process->records.RemoveIf([&](const Record& record) {
-      const bool is_meant = record.kind == Kind::kPool && record.is_mine != 0 && record.uses != 0 &&
+      const bool is_meant = record.kind == Kind::kPool && record.is_mine == kByReserve &&
+                            record.uses != 0 &&
                             (account < 0 || static_cast<int>(record.device) == account);
       if (is_meant && count < kMaxTrimmed) {
         pools[count++] = record.key;

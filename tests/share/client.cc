@@ -63,12 +63,34 @@ struct Client {
   cu::Stream stream = nullptr;
 };
 
+// What the driver does while the next call frees something, as another thread could.
+struct Beside {
+  Client* client;
+  uint64_t bytes;
+};
+Beside& TheBeside() {
+  static Beside beside;
+  return beside;
+}
+
+int CallBeside(Client& client, uint64_t bytes, void (*beside)()) {
+  TheBeside() = {.client = &client, .bytes = bytes};
+  auto* meanwhile =
+      reinterpret_cast<void (*)(void (*)())>(dlsym(TheAccess().driver, "fake_meanwhile"));
+  if (meanwhile == nullptr) {
+    return -5;
+  }
+  meanwhile(beside);
+  return 0;
+}
+
 // Handles are numbers until the driver sees them.
 template <typename Handle>
 Handle HandleOf(uint64_t key) {
   return reinterpret_cast<Handle>(key);  // NOLINT(performance-no-int-to-ptr)
 }
 
+using GetPoolFn = cu::Result(cu::MemoryPool* pool, cu::Location* location, cu::AllocationType type);
 using Step = int (*)(Client& client, uint64_t bytes);
 
 int Alloc(Client& client, uint64_t bytes) {
@@ -242,6 +264,47 @@ const std::map<std::string, Step> kSteps = {
        properties.type = cu::kPinned;
        properties.location = {.type = cu::kLocationDevice, .id = 0};
        return Call<cu::MemPoolCreateFn>("cuMemPoolCreate", &client.pool, &properties);
+     }},
+    {"pool-managed",
+     [](Client& client, uint64_t) {
+       cu::PoolProperties properties{};
+       properties.type = cu::kManaged;
+       return Call<cu::MemPoolCreateFn>("cuMemPoolCreate", &client.pool, &properties);
+     }},
+    {"pool-of-host",
+     [](Client& client, uint64_t) {
+       cu::Location location{.type = cu::kLocationHost, .id = 0};
+       return Call<GetPoolFn>("cuMemGetDefaultMemPool", &client.pool, &location, cu::kPinned);
+     }},
+    {"pool-of-nowhere",
+     [](Client& client, uint64_t) {
+       cu::Location location{};
+       return Call<GetPoolFn>("cuMemGetDefaultMemPool", &client.pool, &location, cu::kManaged);
+     }},
+    {"pool-end-default",
+     [](Client&, uint64_t) {
+       cu::MemoryPool pool = nullptr;
+       (void)Call<cu::DeviceGetMemPoolFn>("cuDeviceGetMemPool", &pool, 0);
+       return Call<cu::MemPoolDestroyFn>("cuMemPoolDestroy", pool);
+     }},
+    {"beside-pool",
+     [](Client& client, uint64_t bytes) {
+       return CallBeside(client, bytes, [] {
+         cu::PoolProperties properties{};
+         properties.type = cu::kPinned;
+         properties.location = {.type = cu::kLocationDevice, .id = 0};
+         (void)Call<cu::MemPoolCreateFn>("cuMemPoolCreate", &TheBeside().client->pool, &properties);
+       });
+     }},
+    {"beside-create",
+     [](Client& client, uint64_t bytes) {
+       return CallBeside(client, bytes, [] {
+         const cu::AllocationProperties properties = DeviceMemory();
+         cu::AllocationHandle handle = 0;
+         (void)Call<cu::MemCreateFn>("cuMemCreate", &handle, TheBeside().bytes, &properties,
+                                     uint64_t{0});
+         TheBeside().client->handles.push_back(handle);
+       });
      }},
     {"pool-alloc",
      [](Client& client, uint64_t bytes) {

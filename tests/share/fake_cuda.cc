@@ -41,6 +41,10 @@ struct Driver {
   std::map<uint64_t, uint64_t> mapped;  // handles by the address they are mapped at
   std::map<uint64_t, Pool*> pool_of;    // pointers of pools
   Pool default_pool;
+  Pool host_pool;
+  Pool managed_pool;
+  void (*meanwhile)() = nullptr;  // called once, when memory has been freed and its call goes on
+  uint64_t reused = 0;            // a handle that is free meanwhile
   uint64_t graph_reserved = 0;
   bool is_initialized = false;
   int primary_users = 0;
@@ -139,6 +143,23 @@ void Trim(Pool* pool) {
   const std::lock_guard lock(driver.mutex);
   driver.used -= pool->reserved - pool->used;
   pool->reserved = pool->used;
+}
+
+// What another thread does between the end of something and that of the call that has ended it.
+void Meanwhile(uint64_t free_handle) {
+  void (*meanwhile)() = State().meanwhile;
+  State().meanwhile = nullptr;
+  if (meanwhile != nullptr) {
+    State().reused = free_handle;
+    meanwhile();
+  }
+}
+
+// The handle that has become free, or 0.
+uint64_t TakeFreeHandle() {
+  const uint64_t handle = State().reused;
+  State().reused = 0;
+  return handle;
 }
 
 Pool* PoolOf(cu::MemoryPool pool) {
@@ -276,11 +297,26 @@ FAKE cuDeviceGetMemPool(cu::MemoryPool* pool, cu::Device) {
 FAKE cuDeviceGetDefaultMemPool(cu::MemoryPool* pool, cu::Device device) {
   return cuDeviceGetMemPool(pool, device);
 }
-FAKE cuMemPoolCreate(cu::MemoryPool* pool, const cu::PoolProperties*) {
-  *pool = reinterpret_cast<cu::MemoryPool>(new Pool);
+FAKE cuMemGetDefaultMemPool(cu::MemoryPool* pool, cu::Location*, cu::AllocationType type) {
+  *pool = reinterpret_cast<cu::MemoryPool>(type == cu::kManaged ? &State().managed_pool
+                                                                : &State().host_pool);
   return cu::kSuccess;
 }
-FAKE cuMemPoolDestroy(cu::MemoryPool) {
+FAKE cuMemPoolCreate(cu::MemoryPool* pool, const cu::PoolProperties*) {
+  const uint64_t free_handle = TakeFreeHandle();
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a handle
+  *pool = free_handle != 0 ? reinterpret_cast<cu::MemoryPool>(free_handle)
+                           : reinterpret_cast<cu::MemoryPool>(new Pool);
+  return cu::kSuccess;
+}
+FAKE cuMemPoolDestroy(cu::MemoryPool pool) {
+  if (PoolOf(pool) == &State().default_pool) {
+    return cu::kInvalidValue;
+  }
+  if (PoolOf(pool)->used == 0) {
+    Trim(PoolOf(pool));
+    Meanwhile(reinterpret_cast<uint64_t>(pool));
+  }
   return cu::kSuccess;
 }
 FAKE cuMemPoolTrimTo(cu::MemoryPool pool, size_t) {
@@ -327,6 +363,12 @@ FAKE cuMemPoolImportPointer(cu::DevicePointer* pointer, cu::MemoryPool,
 
 FAKE cuMemCreate(cu::AllocationHandle* handle, size_t size, const cu::AllocationProperties*,
                  uint64_t) {
+  const uint64_t free_handle = TakeFreeHandle();
+  if (free_handle != 0) {
+    State().sizes[free_handle] = size;
+    *handle = free_handle;
+    return cu::kSuccess;
+  }
   return Give(handle, size);
 }
 FAKE cuMemRelease(cu::AllocationHandle) {
@@ -336,8 +378,18 @@ FAKE cuMemMap(cu::DevicePointer pointer, size_t, size_t, cu::AllocationHandle ha
   State().mapped[pointer] = handle;
   return cu::kSuccess;
 }
-FAKE cuMemUnmap(cu::DevicePointer, size_t) {
+// A mapping as a whole, or not at all.
+FAKE cuMemUnmap(cu::DevicePointer pointer, size_t size) {
+  const auto found = State().mapped.find(pointer);
+  if (found == State().mapped.end() || size < State().sizes[found->second]) {
+    return cu::kInvalidValue;
+  }
+  Meanwhile(found->second);
   return cu::kSuccess;
+}
+// NOLINTNEXTLINE(readability-identifier-naming): a name of C
+extern "C" __attribute__((visibility("default"))) void fake_meanwhile(void (*meanwhile)()) {
+  State().meanwhile = meanwhile;
 }
 FAKE cuMemRetainAllocationHandle(cu::AllocationHandle* handle, void* pointer) {
   const auto found = State().mapped.find(reinterpret_cast<uint64_t>(pointer));

@@ -60,6 +60,23 @@ TEST(ShareFamiliesTest, MemoryWithoutAddresses) {
   ExpectFree("create:1000 map:1000 retain release unmap:1000 release", 20180);
 }
 
+// The driver uses a handle again as soon as its memory is freed, in another thread before the call
+// that has freed it returns.
+TEST(ShareFamiliesTest, HandlesThatAreUsedAgainAtOnce) {
+  ExpectFree("create:1000 map:1000 release beside-create:300 unmap:1000", 20180 - 300);
+  ExpectFree("create:1000 map:1000 release beside-create:300 unmap:1000 release", 20180);
+  ExpectFree("pool pool-alloc:100 free-async beside-pool pool-end", 20180);
+  ExpectFree("pool pool-alloc:100 free-async beside-pool pool-end pool-alloc:32", 20180 - 32);
+}
+
+TEST(ShareFamiliesTest, WhatTheDriverDoesNotEndStaysCharged) {
+  ExpectFree("async:100 pool-end-default", 20180 - 128);
+  ExpectFree("async:100 pool-end-default free-async sync", 20180);
+  ExpectFree("create:1000 map:1000 release unmap:500", 19180);
+  ExpectFree("create:1000 map:1000 release unmap:500 unmap:1000", 20180);
+  ExpectFree("create:1000 map:1000 unmap:500 release", 19180);
+}
+
 TEST(ShareFamiliesTest, MemoryOnTheHostWithoutAddressesIsNotTheDevices) {
   ExpectFree("create-on-host:30000", 20180);
 }
@@ -101,6 +118,18 @@ TEST(ShareFamiliesTest, PoolsOfTheProgramsOwn) {
 TEST(ShareFamiliesTest, MemoryOfAnUnknownPoolIsGivenBack) {
   ExpectFree("ctx-end async:1000 ctx", 19180);
   ExpectFree("ctx-end async:1000 free-async ctx", 20180);
+}
+
+TEST(ShareFamiliesTest, ManagedPoolsAreChargedPieceByPiece) {
+  ExpectFree("pool-managed pool-alloc:1000", 19180);
+  ExpectFree("pool-managed pool-alloc:1000 free-async", 20180);
+  ExpectFree("pool-managed pool-alloc:1000 pool-end", 19180);
+  ExpectFree("pool-managed pool-alloc:1000 pool-end free", 20180);
+  ExpectFree("pool-of-nowhere pool-alloc:1000", 19180);
+  ExpectFree("pool-of-host pool-alloc:1000", 20180);
+  const Container container;
+  EXPECT_THAT(container.Steps("init ctx pool-managed pool-alloc:20181 pool-alloc:20180"),
+              EndsWith("pool-alloc 2\npool-alloc 0\n"));
 }
 
 TEST(ShareFamiliesTest, ImportedMemoryOfPools) {
