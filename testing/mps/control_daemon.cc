@@ -28,9 +28,13 @@ namespace {
 
 constexpr size_t kMaxLine = 1024;
 
+std::string Variable(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value != nullptr ? value : otherwise;
+}
+
 std::string LogFolder() {
-  const char* folder = std::getenv("CUDA_MPS_LOG_DIRECTORY");  // NOLINT(concurrency-mt-unsafe)
-  return folder != nullptr ? folder : "/var/log/nvidia-mps";
+  return Variable("CUDA_MPS_LOG_DIRECTORY", "/var/log/nvidia-mps");
 }
 
 void Log(const char* file, const std::string& text) {
@@ -63,6 +67,7 @@ struct Connection {
   std::string input;
   pid_t client = 0;  // 0: a person's
   bool is_faulted = false;
+  bool is_ignored = false;  // until it ends
 };
 
 class ControlDaemon {
@@ -88,6 +93,7 @@ class ControlDaemon {
   bool IsFaulted() const { return std::ranges::any_of(connections_, &Connection::is_faulted); }
 
   std::string folder_ = PipeFolder();
+  std::string mute_ = Variable(kMuteVariable, "");
   int lock_ = -1;
   int listener_ = -1;
   std::vector<Connection> connections_;
@@ -143,7 +149,8 @@ void ControlDaemon::Run() {
   while (!is_quitting_) {
     std::vector<pollfd> fds = {{.fd = listener_, .events = POLLIN, .revents = 0}};
     for (const Connection& connection : connections_) {
-      fds.push_back({.fd = connection.fd, .events = POLLIN, .revents = 0});
+      const short events = connection.is_ignored ? 0 : POLLIN;
+      fds.push_back({.fd = connection.fd, .events = events, .revents = 0});
     }
     if (poll(fds.data(), fds.size(), -1) < 0) {
       continue;
@@ -196,6 +203,10 @@ bool ControlDaemon::Handle(Connection& connection, const std::string& line) {
     return true;
   }
   Log("control.log", "Cmd:" + line);
+  if (!mute_.empty() && line.starts_with(mute_)) {
+    connection.is_ignored = true;
+    return true;
+  }
   const std::string answer = Answer(line);
   (void)send(connection.fd, answer.data(), answer.size(), MSG_NOSIGNAL);
   return false;
@@ -292,6 +303,14 @@ void ControlDaemon::StartServer() {
     (void)prctl(PR_SET_NAME, "nvidia-cuda-mps-server");
     close(listener_);
     close(lock_);
+    // Whoever has asked reads until the daemon's end of it is closed.
+    for (const Connection& connection : connections_) {
+      close(connection.fd);
+    }
+    const std::string user = Variable(kServerUserVariable, "");
+    if (!user.empty() && setuid(static_cast<uid_t>(std::strtoul(user.c_str(), nullptr, 10))) != 0) {
+      _exit(1);
+    }
     for (;;) {
       (void)pause();
     }

@@ -9,6 +9,10 @@
 //                             blocks the server). It is a client for as long as it is connected,
 //                             and gets "fault\n" when its context is lost
 //   "fault"                   from a client: its program has caused a fatal fault
+//
+// The daemon's environment makes it worse than NVIDIA's, or as its old ones:
+//   KGPU_SIM_MPS_MUTE=COMMAND     never answers this command
+//   KGPU_SIM_MPS_SERVER_USER=UID  whose the server is, as with drivers before 550
 #pragma once
 
 #include <string>
@@ -18,6 +22,8 @@ namespace kgpu::simmps {
 inline constexpr char kControlSocket[] = "control";
 inline constexpr char kLockFile[] = "control_lock";
 inline constexpr char kPidFile[] = "nvidia-cuda-mps-control.pid";
+inline constexpr char kMuteVariable[] = "KGPU_SIM_MPS_MUTE";
+inline constexpr char kServerUserVariable[] = "KGPU_SIM_MPS_SERVER_USER";
 inline constexpr size_t kMaxClients = 48;
 
 // $CUDA_MPS_PIPE_DIRECTORY, or where MPS is without.
