@@ -28,6 +28,9 @@ constexpr std::chrono::seconds kCheckIdle{30};
 constexpr std::chrono::seconds kCheckSoon{5};
 constexpr unsigned kMissesBeforeKill = 2;
 constexpr std::chrono::seconds kQuitLimit{10};
+// For servers that have been killed: kAnswerPoll each at first, kCheckSoon each then.
+constexpr unsigned kQuickWaits = 20;
+constexpr unsigned kServerRounds = 2;
 constexpr std::chrono::seconds kFirstWait{1};
 constexpr std::chrono::seconds kLongestWait{60};
 // After this long without trouble, the next failure is the first again.
@@ -70,17 +73,13 @@ Daemon::~Daemon() {
   Unwatch();
 }
 
-// By its record; or by the daemon's own file, where the agent was killed before it wrote one.
 bool Daemon::TakeEarlier() {
-  if (std::optional<Found> found = FindByRecord(options_.folder)) {
-    has_other_settings_ = found->settings != settings_;
-    process_ = std::move(found->process);
-  } else if (auto stray = FindByPidFile(options_.folder)) {
-    has_other_settings_ = true;
-    process_ = std::move(stray);
-  } else {
+  std::optional<Found> found = FindByRecord(options_.folder);
+  if (!found) {
     return false;
   }
+  has_other_settings_ = found->settings != settings_;
+  process_ = std::move(found->process);
   is_killed_ = false;
   misses_ = 0;
   WatchProcess();
@@ -107,7 +106,8 @@ void Daemon::CheckEarlier() {
 }
 
 void Daemon::Begin() {
-  if (TakeEarlier()) {
+  // Its daemon may have died while no agent watched, or have no record.
+  if (TakeEarlier() || AwaitServers(&Daemon::Begin)) {
     return;
   }
   if (const Status status = Spawn(); !status.ok()) {
@@ -120,6 +120,8 @@ void Daemon::Begin() {
 }
 
 Status Daemon::Spawn() {
+  misses_ = 0;
+  RETURN_IF_ERROR(options_.prepare ? options_.prepare() : OkStatus());
   RETURN_IF_ERROR(MakeFolders(options_.folder, options_.has_selinux));
   // The daemon writes to files in it as root: no links of containers may be there.
   RETURN_IF_ERROR(EmptyFolder(fmt::format("{}/{}", options_.folder, kPipeFolder)));
@@ -175,7 +177,6 @@ void Daemon::AskUntilItAnswers() {
 }
 
 void Daemon::Serve(const ControlState& state) {
-  misses_ = 0;
   ready_since_ = loop_.clock().Now();
   CheckServers(state);
 }
@@ -188,7 +189,6 @@ void Daemon::Check() {
       OnCheckFailed(state.status(), &Daemon::Check);
       return;
     }
-    misses_ = 0;
     if (loop_.clock().Now() - ready_since_ > kCalm) {
       failures_ = 0;
       logged_.clear();
@@ -197,18 +197,13 @@ void Daemon::Check() {
   });
 }
 
-// Servers must not outlive their daemon: the next one could not use the device, or there would be
-// two.
 void Daemon::CheckServers(const ControlState& state) {
-  servers_.clear();
   std::string commands;
   for (const uint32_t pid : state.servers) {
-    if (auto server = FindOfMps(static_cast<pid_t>(pid), options_.folder)) {
-      servers_.push_back(*std::move(server));
-    }
     commands += fmt::format("get_server_status {}\n", pid);
   }
   if (commands.empty()) {
+    misses_ = 0;
     SetState(DaemonState::kReady, "");
     SetTimer(kCheckIdle, [this] { Check(); });
     return;
@@ -218,6 +213,7 @@ void Daemon::CheckServers(const ControlState& state) {
       OnCheckFailed(answer.status(), &Daemon::Check);
       return;
     }
+    misses_ = 0;  // not before: it may answer the first question of each check alone
     const bool is_faulted = IsFaulted(*answer);
     // The agent before us has told what it was when we came.
     const bool is_known = state_ == DaemonState::kFaulted || state_ == DaemonState::kChecking;
@@ -245,16 +241,19 @@ void Daemon::Stop() {
   if (state_ == DaemonState::kStopping || state_ == DaemonState::kStopped) {
     return;
   }
-  if (!process_) {
-    BeStopped();
-    return;
-  }
   SetState(DaemonState::kStopping, "its MPS daemon is ending");
-  Quit();
+  if (process_) {
+    Quit();
+  } else {
+    BeStopped();
+  }
 }
 
 void Daemon::BeStopped() {
   loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  if (AwaitServers(&Daemon::BeStopped)) {
+    return;
+  }
   RemoveRecord(options_.folder);
   SetState(DaemonState::kStopped, "");
 }
@@ -304,13 +303,9 @@ void Daemon::OnEnded() {
     return;
   }
   Unwatch();
-  // Also those that it has started since the last check.
-  for (LastingProcess& server : FindInSession(process_->pid())) {
-    servers_.push_back(std::move(server));
-  }
   process_.reset();
   call_.reset();
-  EndServers();
+  (void)EndServers();  // Begin and BeStopped wait for them
   const bool was_killed = std::exchange(is_killed_, false);
   if (state_ == DaemonState::kStopping) {
     BeStopped();
@@ -327,14 +322,50 @@ void Daemon::OnEnded() {
   WaitAgain(was_killed ? problem_ : "its MPS daemon has ended");
 }
 
-void Daemon::EndServers() {
+// Servers must not outlive their daemon: the next one could not use the device, or there would be
+// two.
+Status Daemon::EndServers() {
+  if (servers_.empty()) {
+    servers_ = FindLeft(options_.folder);
+  }
+  Status result;
   for (const LastingProcess& server : servers_) {
     if (const Status status = server.Kill(); !status.ok()) {
-      KGPU_LOG(kError, "MPS server runs without its daemon", {"device", options_.device_uuid},
-               {"problem", Message(status)});
+      result = status;
     }
   }
-  servers_.clear();
+  return result;
+}
+
+// False: there are none. Otherwise calls `then` later. One that is in the driver may outlive
+// SIGKILL for as long as that hangs. Looks twice, since a daemon without a record has servers, but
+// no more: anybody can start programs that look like servers.
+bool Daemon::AwaitServers(void (Daemon::*then)()) {
+  std::erase_if(servers_, [](LastingProcess& server) { return server.HasEnded(); });
+  if (servers_.empty() && server_rounds_ < kServerRounds) {
+    ++server_rounds_;
+    server_waits_ = 0;
+    servers_ = FindLeft(options_.folder);
+  }
+  if (servers_.empty()) {
+    server_rounds_ = 0;
+    return false;
+  }
+  const Status killed = EndServers();
+  const bool is_soon = ++server_waits_ <= kQuickWaits;
+  if (!is_soon) {
+    const pid_t pid = servers_.front().pid();
+    std::string problem = fmt::format("its earlier MPS server, process {}, does not end", pid);
+    if (problem != logged_) {
+      KGPU_LOG(kError, "MPS server not ended", {"device", options_.device_uuid}, {"pid", pid},
+               {"problem", Message(killed)});
+      logged_ = problem;
+    }
+    SetState(state_ == DaemonState::kStopping ? state_ : DaemonState::kWaiting, std::move(problem));
+  }
+  SetTimer(is_soon ? std::chrono::nanoseconds(kAnswerPoll) : std::chrono::nanoseconds(kCheckSoon),
+           [this, then] { (this->*then)(); });
+  return true;
 }
 
 void Daemon::WaitAgain(std::string problem) {

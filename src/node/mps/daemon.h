@@ -37,7 +37,7 @@ enum class DaemonState : uint8_t {
 enum class DaemonEvent : uint8_t { kEnded, kHung, kFaulted };
 
 // Lives on the loop's thread. Once destroyed, the daemon runs on, for the next agent to find. There
-// are never two for one device: one that cannot be killed is waited for.
+// are never two for one device, nor servers of two: what cannot be killed is waited for.
 class Daemon {
  public:
   struct Options {
@@ -50,6 +50,8 @@ class Daemon {
     bool has_selinux = false;
     // Errors: those of looking for it. Asked before each start.
     std::function<StatusOr<Program>()> find_program;
+    // What else is needed before each start; may be empty.
+    std::function<Status()> prepare{};
   };
   struct Actions {
     std::function<void()> changed;  // state() or problem() has changed; never within a call
@@ -82,7 +84,8 @@ class Daemon {
   void BeStopped();
   void Quit();
   void OnEnded();
-  void EndServers();
+  Status EndServers();
+  bool AwaitServers(void (Daemon::*then)());
   void WaitAgain(std::string problem);
   void Replace(std::string problem);
   void AwaitEnd();
@@ -105,12 +108,14 @@ class Daemon {
   std::string logged_;  // the problem that was logged last
   std::optional<Program> program_;
   std::optional<LastingProcess> process_;
-  std::vector<LastingProcess> servers_;  // that the daemon had at the last check
+  std::vector<LastingProcess> servers_;  // without a daemon: killed, and their end is waited for
   std::unique_ptr<ControlCall> call_;
   bool has_other_settings_ = false;  // an earlier agent's daemon, which ends and is replaced
   bool is_killed_ = false;           // its end is waited for
   unsigned misses_ = 0;              // checks in a row without an answer
   unsigned failures_ = 0;            // starts and ends in a row
+  unsigned server_rounds_ = 0;       // of looking for servers to wait for
+  unsigned server_waits_ = 0;        // in a row for the same ones
   SteadyTime ready_since_{};
   SteadyTime answer_deadline_{};
   WatchId watch_ = WatchId::kNone;

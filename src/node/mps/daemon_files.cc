@@ -41,10 +41,7 @@ Status MakeFolder(const std::string& path, mode_t mode) {
     return ErrnoStatus(error.value(), fmt::format("create {}", path));
   }
   // Not narrowed by the umask: programs of all users reach the daemon through it.
-  if (chmod(path.c_str(), mode) != 0) {
-    return ErrnoStatus(errno, fmt::format("set the mode of {}", path));
-  }
-  return OkStatus();
+  return OwnFolder(path, mode);
 }
 
 // A pipe or a link in its place must not hold us up.
@@ -60,9 +57,51 @@ StatusOr<std::string> ReadPlainFile(const std::string& path) {
   return sys::ReadAll(file.get(), kSmallFile);
 }
 
+StatusOr<Record> ReadRecord(const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::string text,
+                   ReadPlainFile(fmt::format("{}/{}", folder, kRecordName)));
+  return ParseRecord(text);
+}
+
 bool IsOfMps(pid_t pid) {
   const std::optional<sys::ProcessStat> stat = sys::StatOf(pid);
   return stat && stat->name == kProcessName;
+}
+
+// The session of the record's daemon; 0: none. As long as it has a process, no other one gets its
+// number.
+pid_t RecordedSession(const std::string& folder) {
+  const StatusOr<Record> record = ReadRecord(folder);
+  if (!record.ok()) {
+    return 0;
+  }
+  const pid_t leader = static_cast<pid_t>(record->pid);
+  const std::optional<sys::ProcessStat> stat = sys::StatOf(leader);
+  return stat && stat->start != record->start_time ? 0 : leader;
+}
+
+bool HasFolderInEnvironment(pid_t pid, const std::string& folder) {
+  const StatusOr<sys::Root> root = sys::Root::Open("/");
+  const StatusOr<std::string> environment =
+      root.ok() ? root->ReadFile(fmt::format("/proc/{}/environ", pid))
+                : StatusOr<std::string>(root.status());
+  return environment.ok() &&
+         std::ranges::count(Split(*environment, '\0'), PipeVariable(folder)) > 0;
+}
+
+bool IsLeft(const sys::ProcessStat& process, pid_t session, const std::string& folder) {
+  if (session > 0 && process.session == session) {
+    return true;
+  }
+  // Of another device, probably: reading the environment of a server that hangs in the driver may
+  // hang, too.
+  if (process.session != process.pid) {
+    const std::optional<sys::ProcessStat> leader = sys::StatOf(process.session);
+    if (leader && leader->state != 'Z') {
+      return false;
+    }
+  }
+  return HasFolderInEnvironment(process.pid, folder);
 }
 
 // In the unified hierarchy; empty: it has none. Source: cgroups(7), /proc/[pid]/cgroup.
@@ -85,6 +124,22 @@ std::string CgroupOf(const std::string& process) {
 
 class FolderSweep {
  public:
+  explicit FolderSweep(UniqueFd top) : top_(std::move(top)) {}
+
+  Status Empty() {
+    Status result;
+    do {
+      has_moved_ = false;
+      UniqueFd folder(openat(top_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (!folder.is_valid()) {
+        return ErrnoStatus(errno, "open a folder");
+      }
+      result = Empty(std::move(folder), kMostDepth);
+    } while (has_moved_ && left_ > 0);
+    return result;
+  }
+
+ private:
   // Closes `folder`.
   Status Empty(UniqueFd folder, unsigned depth) {
     const std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(folder.get()), &closedir);
@@ -109,7 +164,6 @@ class FolderSweep {
     return result;
   }
 
- private:
   Status Remove(int folder, const std::string& name, unsigned depth) {
     if (unlinkat(folder, name.c_str(), 0) == 0 || errno == ENOENT) {
       return OkStatus();
@@ -117,10 +171,12 @@ class FolderSweep {
     if (errno != EISDIR && errno != EPERM) {
       return ErrnoStatus(errno, fmt::format("remove {}", Printable(name)));
     }
+    if (depth == 0) {
+      return MoveUp(folder, name);
+    }
     UniqueFd below(openat(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!below.is_valid() || depth == 0) {
-      return ErrnoStatus(below.is_valid() ? ELOOP : errno,
-                         fmt::format("remove {}", Printable(name)));
+    if (!below.is_valid()) {
+      return ErrnoStatus(errno, fmt::format("remove {}", Printable(name)));
     }
     RETURN_IF_ERROR(Empty(std::move(below), depth - 1));
     return unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0
@@ -128,19 +184,47 @@ class FolderSweep {
                : ErrnoStatus(errno, fmt::format("remove {}", Printable(name)));
   }
 
+  // Each level takes a descriptor, and containers choose the depth: what is deeper is emptied from
+  // the top in another round.
+  Status MoveUp(int folder, const std::string& name) {
+    const std::string moved = fmt::format(".deep-{}", left_);
+    if (renameat(folder, name.c_str(), top_.get(), moved.c_str()) != 0) {
+      return ErrnoStatus(errno, fmt::format("move {}", Printable(name)));
+    }
+    has_moved_ = true;
+    return OkStatus();
+  }
+
   static constexpr unsigned kMostEntries = 10'000;
+  static constexpr unsigned kMostDepth = 16;
+  const UniqueFd top_;
   unsigned left_ = kMostEntries;
+  bool has_moved_ = false;
 };
 
 }  // namespace
 
+Status OwnFolder(const std::string& path, mode_t mode) {
+  const UniqueFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info = {};
+  if (!folder.is_valid() || fstat(folder.get(), &info) != 0) {
+    return ErrnoStatus(errno, fmt::format("open {}", path));
+  }
+  if (info.st_uid != geteuid() && fchown(folder.get(), geteuid(), getegid()) != 0) {
+    return ErrnoStatus(errno, fmt::format("take {} from user {}", path, info.st_uid));
+  }
+  if (fchmod(folder.get(), mode) != 0) {
+    return ErrnoStatus(errno, fmt::format("set the mode of {}", path));
+  }
+  return OkStatus();
+}
+
 Status EmptyFolder(const std::string& path) {
-  constexpr unsigned kDepth = 16;
   UniqueFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder.is_valid()) {
     return ErrnoStatus(errno, fmt::format("open {}", path));
   }
-  return FolderSweep().Empty(std::move(folder), kDepth);
+  return FolderSweep(std::move(folder)).Empty();
 }
 
 std::string PipeVariable(const std::string& folder) {
@@ -190,8 +274,7 @@ void RemoveRecord(const std::string& folder) {
 }
 
 std::optional<Found> FindByRecord(const std::string& folder) {
-  const StatusOr<std::string> text = ReadPlainFile(fmt::format("{}/{}", folder, kRecordName));
-  const StatusOr<Record> record = text.ok() ? ParseRecord(*text) : StatusOr<Record>(text.status());
+  const StatusOr<Record> record = ReadRecord(folder);
   if (!record.ok()) {
     return std::nullopt;
   }
@@ -204,40 +287,20 @@ std::optional<Found> FindByRecord(const std::string& folder) {
   return Found{.process = *std::move(process), .settings = record->settings};
 }
 
-std::optional<LastingProcess> FindByPidFile(const std::string& folder) {
-  const StatusOr<std::string> text =
-      ReadPlainFile(fmt::format("{}/{}/nvidia-cuda-mps-control.pid", folder, kPipeFolder));
-  const auto pid = text.ok() ? ParsePid(Trim(*text)) : std::nullopt;
-  return pid ? FindOfMps(static_cast<pid_t>(*pid), folder) : std::nullopt;
-}
-
-std::optional<LastingProcess> FindOfMps(pid_t pid, const std::string& folder) {
-  // Pinned before it is looked at.
-  StatusOr<LastingProcess> process = LastingProcess::Find(pid);
-  const StatusOr<sys::Root> root = sys::Root::Open("/");
-  if (!process.ok() || !root.ok()) {
-    return std::nullopt;
-  }
-  const StatusOr<std::string> environment = root->ReadFile(fmt::format("/proc/{}/environ", pid));
-  if (!IsOfMps(pid) || !environment.ok() ||
-      std::ranges::count(Split(*environment, '\0'), PipeVariable(folder)) == 0) {
-    return std::nullopt;
-  }
-  return *std::move(process);
-}
-
-std::vector<LastingProcess> FindInSession(pid_t leader) {
+std::vector<LastingProcess> FindLeft(const std::string& folder) {
+  constexpr size_t kMostLeft = 64;
+  const pid_t session = RecordedSession(folder);
   std::vector<LastingProcess> found;
   std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
-       entry.increment(error)) {
+  for (std::filesystem::directory_iterator entry("/proc", error), end;
+       !error && entry != end && found.size() < kMostLeft; entry.increment(error)) {
     const auto number = ParseUint(entry->path().filename().string());
     const pid_t pid = static_cast<pid_t>(number.value_or(0));
     if (pid <= 0) {
       continue;
     }
     const std::optional<sys::ProcessStat> stat = sys::StatOf(pid);
-    if (!stat || stat->name != kProcessName || stat->session != leader) {
+    if (!stat || stat->name != kProcessName || !IsLeft(*stat, session, folder)) {
       continue;
     }
     if (auto process = LastingProcess::Find(pid, stat->start); process.ok()) {

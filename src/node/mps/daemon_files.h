@@ -28,8 +28,12 @@ Status MoveToCgroup(const std::string& cgroup, pid_t pid);
 Status WriteRecord(const std::string& folder, const Record& record);
 void RemoveRecord(const std::string& folder);
 
-// Removes what is in a folder, without following links: containers can write there. Leaves what is
-// beyond 10,000 entries or 16 folders deep. Errors: those of open(2), unlinkat(2).
+// Makes a folder that containers can write to ours again, with this mode: root in a container may
+// have changed both. Errors: those of open(2), if it is a link, too; fchown(2), fchmod(2).
+Status OwnFolder(const std::string& path, mode_t mode);
+// Removes what is in a folder, without following links: containers can write there. Errors:
+// ResourceExhausted (10,000 entries are removed, and there are more), those of open(2),
+// unlinkat(2).
 Status EmptyFolder(const std::string& path);
 // Tells daemon, servers and control program where their pipes are; for the environment.
 std::string PipeVariable(const std::string& folder);
@@ -41,15 +45,11 @@ struct Found {
 // The daemon that an earlier agent has started; nothing: it runs no more. The record must be ours:
 // in a folder that only we can write to.
 std::optional<Found> FindByRecord(const std::string& folder);
-// The same by the daemon's own file; nothing: none runs, or the number is another program's by now.
-std::optional<LastingProcess> FindByPidFile(const std::string& folder);
-// The process, if it is a daemon or server of this folder: a number from an answer or a file that a
-// container can write may be anybody's, and it may be killed for that. Source: proc(5), comm, which
-// ends after 15 bytes, and environ.
-std::optional<LastingProcess> FindOfMps(pid_t pid, const std::string& folder);
-
-// Daemons and servers in the session that `leader` leads or led. Source: proc(5), stat.
-std::vector<LastingProcess> FindInSession(pid_t leader);
+// What runs of MPS in this folder, once its daemon has ended or nobody knows one: servers, and
+// daemons without a record. They are in the session of the record's daemon, or have this folder in
+// their environment. Servers of a daemon that lives are found only once that has ended. Source:
+// proc(5): comm, which ends after 15 bytes, stat and environ. At most 64.
+std::vector<LastingProcess> FindLeft(const std::string& folder);
 
 // Empties logs of more than 1 MiB: the daemon appends to them for as long as it lives.
 void ShortenLogs(const std::string& folder);

@@ -2,13 +2,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-
+#include <cstring>
 #include <filesystem>
 
 #include "src/node/mps/daemon_files.h"
@@ -23,6 +26,25 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr Settings kQuarter{.threads = 25, .memory = GibiBytes(4)};
+
+// Processes of other users outlive our SIGKILL for as long as this exists, as those do that hang in
+// the driver. Source: capabilities(7), CAP_KILL.
+class WithoutCapKill {
+ public:
+  WithoutCapKill() {
+    EXPECT_EQ(syscall(SYS_capget, &header_, before_.data()), 0);
+    auto sets = before_;
+    sets[0].effective &= ~(1U << CAP_KILL);
+    EXPECT_EQ(syscall(SYS_capset, &header_, sets.data()), 0);
+  }
+  ~WithoutCapKill() { EXPECT_EQ(syscall(SYS_capset, &header_, before_.data()), 0); }
+  WithoutCapKill(const WithoutCapKill&) = delete;
+  WithoutCapKill& operator=(const WithoutCapKill&) = delete;
+
+ private:
+  __user_cap_header_struct header_{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, 2> before_{};
+};
 
 class MpsDaemonTest : public DaemonFixture {
  protected:
@@ -49,6 +71,9 @@ class MpsDaemonTest : public DaemonFixture {
   // The daemon's PID, from its own file; 0: none.
   pid_t Pid() const { return PidOf("GPU-a"); }
   std::string Ask(const std::string& commands) { return AskDaemon("GPU-a", commands); }
+  StatusOr<LastingProcess> Server() { return LastingProcess::Find(std::stoi(Ask(kList))); }
+
+  static constexpr const char* kList = "get_server_list\n";
 
   StatusOr<Program> program_ = TestProgram();
   std::string cgroup_;
@@ -123,6 +148,93 @@ TEST_F(MpsDaemonTest, ServersThatNobodyHasSeenEndWithAnEarlierDaemon) {
   ASSERT_EQ(kill(Pid(), SIGKILL), 0);
   ASSERT_TRUE(RunUntil(DaemonState::kWaiting));
   EXPECT_TRUE(WaitForEnd(*server));
+}
+
+TEST_F(MpsDaemonTest, ServersOfADaemonThatNobodyWatchedEndBeforeTheNext) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const TestClient client(dir_.At("GPU-a"));
+  ASSERT_EQ(client.ReadLine(), "ok 25.0 4096");
+  auto server = Server();
+  const auto first = LastingProcess::Find(Pid());
+  ASSERT_OK(server);
+  ASSERT_OK(first);
+  daemon_.reset();
+  ASSERT_OK(first->Kill());
+  ASSERT_TRUE(WaitForEnd(*first));
+  EXPECT_FALSE(server->HasEnded());
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_TRUE(server->HasEnded());
+  EXPECT_NE(Pid(), first->pid());
+}
+
+TEST_F(MpsDaemonTest, AServerThatCannotBeKilledIsWaitedFor) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "only root can start a program as another user";
+  }
+  program_->environment.emplace_back("KGPU_SIM_MPS_SERVER_USER=65534");
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const TestClient client(dir_.At("GPU-a"));
+  ASSERT_EQ(client.ReadLine(), "ok 25.0 4096");
+  auto server = Server();
+  const auto first = LastingProcess::Find(Pid());
+  ASSERT_OK(server);
+  ASSERT_OK(first);
+  {
+    const WithoutCapKill without;
+    ASSERT_OK(first->Kill());
+    ASSERT_TRUE(RunUntil(DaemonState::kWaiting));
+    RunLoopFor(std::chrono::seconds(20));
+    EXPECT_EQ(daemon_->state(), DaemonState::kWaiting) << "no second daemon beside it";
+    EXPECT_EQ(daemon_->problem(),
+              fmt::format("its earlier MPS server, process {}, does not end", server->pid()));
+    daemon_->Stop();
+    RunLoopFor(std::chrono::seconds(20));
+    EXPECT_EQ(daemon_->state(), DaemonState::kStopping);
+    EXPECT_FALSE(server->HasEnded());
+    Start();  // nor does the next agent start one
+    RunLoopFor(std::chrono::seconds(20));
+    EXPECT_EQ(daemon_->state(), DaemonState::kWaiting);
+  }
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_TRUE(server->HasEnded());
+  EXPECT_THAT(events_, ElementsAre(DaemonEvent::kEnded));
+}
+
+TEST_F(MpsDaemonTest, ADaemonThatNeverSaysHowItsServerIsIsReplaced) {
+  program_->environment.emplace_back("KGPU_SIM_MPS_MUTE=get_server_status");
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const pid_t first = Pid();
+  const TestClient client(dir_.At("GPU-a"));
+  ASSERT_EQ(client.ReadLine(), "ok 25.0 4096");
+  ASSERT_TRUE(RunUntil(DaemonState::kWaiting));
+  EXPECT_THAT(events_, ElementsAre(DaemonEvent::kHung));
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  EXPECT_NE(Pid(), first);
+}
+
+// Of the stand-in: as NVIDIA's, a server has nothing of those whom the daemon answers.
+TEST_F(MpsDaemonTest, AnAnswerEndsThoughAServerHasStartedSince) {
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  const UniqueFd person = ConnectToDaemon(dir_.At("GPU-a"));
+  const TestClient client(dir_.At("GPU-a"));
+  ASSERT_EQ(client.ReadLine(), "ok 25.0 4096");
+  ASSERT_EQ(send(person.get(), kList, strlen(kList), MSG_NOSIGNAL),
+            static_cast<ssize_t>(strlen(kList)));
+  std::string answer;
+  std::array<char, 64> buffer{};
+  ssize_t size = 1;
+  while (size > 0) {
+    pollfd readable{.fd = person.get(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(poll(&readable, 1, 20'000), 1) << "still open";
+    size = read(person.get(), buffer.data(), buffer.size());
+    answer.append(buffer.data(), static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  }
+  EXPECT_EQ(answer, Ask(kList));
 }
 
 TEST_F(MpsDaemonTest, ADeathThatNothingWatchesIsNoticedByTheChecks) {
@@ -212,6 +324,34 @@ TEST_F(MpsDaemonTest, LinksOfContainersAreGoneWhenItStarts) {
   EXPECT_EQ(after.st_ino, before.st_ino) << "containers have it mounted";
 }
 
+// As deep as a container likes: each level of it would take a descriptor.
+TEST_F(MpsDaemonTest, AFolderOfAnyDepthIsEmptied) {
+  std::string path = "GPU-a/pipe";
+  for (int i = 0; i < 100; ++i) {
+    path += "/1";
+    dir_.WriteFile(path + "/file", "");
+  }
+  dir_.WriteFile("GPU-a/pipe/.deep-1/file", "");
+  ASSERT_OK(EmptyFolder(dir_.At("GPU-a/pipe")));
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.At("GPU-a/pipe")));
+}
+
+TEST_F(MpsDaemonTest, AFolderThatAContainerGaveAwayIsOursAgain) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "only root can give a folder away";
+  }
+  const std::string pipe = dir_.At("GPU-a/pipe");
+  dir_.MakeDir("GPU-a/pipe");
+  ASSERT_EQ(chown(pipe.c_str(), 65534, 65534), 0);
+  ASSERT_EQ(chmod(pipe.c_str(), 0), 0);
+  Start();
+  ASSERT_TRUE(RunUntil(DaemonState::kReady));
+  struct stat info = {};
+  ASSERT_EQ(stat(pipe.c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, geteuid());
+  EXPECT_EQ(info.st_mode & 07777, 0755U);
+}
+
 TEST_F(MpsDaemonTest, ARecordOfAnotherProgramIsNoDaemon) {
   auto other =
       LastingProcess::Spawn({.argv = {"/bin/sleep", "1000"}, .environment = {}, .fds = {}});
@@ -281,10 +421,15 @@ TEST_F(MpsDaemonTest, OneWithoutARecordIsReplacedToo) {
   ASSERT_TRUE(RunUntil(DaemonState::kReady));
   const pid_t first = Pid();
   daemon_.reset();
-  std::filesystem::remove(dir_.At("GPU-a/record"));  // killed before it was written
+  // Killed before it was written, and before the daemon has written its own.
+  std::filesystem::remove(dir_.At("GPU-a/record"));
+  std::filesystem::remove(dir_.At("GPU-a/pipe/nvidia-cuda-mps-control.pid"));
+  auto earlier = LastingProcess::Find(first);
+  ASSERT_OK(earlier);
   Start();
   ASSERT_TRUE(RunUntil(DaemonState::kReady));
   EXPECT_NE(Pid(), first);
+  EXPECT_TRUE(earlier->HasEnded());
 }
 
 TEST_F(MpsDaemonTest, ARecordThatCannotBeWrittenIsAProblemAndNoSecondDaemon) {
@@ -360,33 +505,37 @@ TEST_F(MpsDaemonTest, AFaultThatTheNextAgentFindsIsNotToldAgain) {
   EXPECT_THAT(events_, IsEmpty());
 }
 
-TEST_F(MpsDaemonTest, ANumberOfAnotherProgramIsNoDaemon) {
-  // A daemon's own file from before, and its number is another's by now: that of a neighbour, say.
+// A neighbour's daemon has got the number of this device's, and its session.
+TEST_F(MpsDaemonTest, ARecordWhoseNumberIsANeighboursEndsNoneOfIt) {
   Start();
   ASSERT_TRUE(RunUntil(DaemonState::kReady));
-  const pid_t neighbour = Pid();
-  for (const pid_t other : {neighbour, getpid()}) {
-    dir_.WriteFile("GPU-b/pipe/nvidia-cuda-mps-control.pid", fmt::format("{}\n", other));
-    bool is_ready = false;
-    Daemon second(loop_,
-                  {.device_uuid = "GPU-b",
-                   .folder = dir_.At("GPU-b"),
-                   .find_program = [] { return TestProgram(); }},
-                  kQuarter, {.changed = [] {}, .happened = [](DaemonEvent) {}});
-    EXPECT_TRUE(RunLoopUntil([&] {
-      is_ready = second.state() == DaemonState::kReady;
-      return is_ready;
-    }));
-    second.Stop();
-    EXPECT_TRUE(RunLoopUntil([&] { return second.state() == DaemonState::kStopped; }));
-  }
-  EXPECT_EQ(Pid(), neighbour);
+  const TestClient client(dir_.At("GPU-a"));
+  ASSERT_EQ(client.ReadLine(), "ok 25.0 4096");
+  auto server = Server();
+  auto neighbour = LastingProcess::Find(Pid());
+  ASSERT_OK(server);
+  ASSERT_OK(neighbour);
+  dir_.MakeDir("GPU-b");
+  ASSERT_OK(WriteRecord(dir_.At("GPU-b"), {.pid = static_cast<uint32_t>(neighbour->pid()),
+                                           .start_time = neighbour->start_time() - 1,
+                                           .settings = kQuarter}));
+  EXPECT_THAT(FindLeft(dir_.At("GPU-b")), IsEmpty());
+  Daemon second(loop_,
+                {.device_uuid = "GPU-b",
+                 .folder = dir_.At("GPU-b"),
+                 .find_program = [] { return TestProgram(); }},
+                kQuarter, {.changed = [] {}, .happened = [](DaemonEvent) {}});
+  EXPECT_TRUE(RunLoopUntil([&] { return second.state() == DaemonState::kReady; }));
+  second.Stop();
+  EXPECT_TRUE(RunLoopUntil([&] { return second.state() == DaemonState::kStopped; }));
+  EXPECT_FALSE(server->HasEnded());
+  EXPECT_FALSE(neighbour->HasEnded());
 }
 
-TEST_F(MpsDaemonTest, APipeInPlaceOfItsFileHoldsNobodyUp) {
-  dir_.MakeDir("GPU-a/pipe");
-  ASSERT_EQ(mkfifo(dir_.At("GPU-a/pipe/nvidia-cuda-mps-control.pid").c_str(), 0600), 0);
-  EXPECT_FALSE(FindByPidFile(dir_.At("GPU-a")));
+TEST_F(MpsDaemonTest, APipeInPlaceOfARecordHoldsNobodyUp) {
+  dir_.MakeDir("GPU-a");
+  ASSERT_EQ(mkfifo(dir_.At("GPU-a/record").c_str(), 0600), 0);
+  EXPECT_FALSE(FindByRecord(dir_.At("GPU-a")));
 }
 
 TEST_F(MpsDaemonTest, MovesToACgroupOfItsOwn) {

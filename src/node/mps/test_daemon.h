@@ -35,15 +35,20 @@ inline bool WaitForEnd(const LastingProcess& process) {
   return poll(&ended, 1, 20'000) == 1;
 }
 
+// To the daemon whose folder is `folder`.
+inline UniqueFd ConnectToDaemon(const std::string& folder) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  (folder + "/pipe/control").copy(address.sun_path, sizeof(address.sun_path) - 1);
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  return fd;
+}
+
 // A program that uses the device whose daemon's folder is `folder`.
 class TestClient {
  public:
-  explicit TestClient(const std::string& folder) {
-    sockaddr_un address = {};
-    address.sun_family = AF_UNIX;
-    (folder + "/pipe/control").copy(address.sun_path, sizeof(address.sun_path) - 1);
-    fd_ = UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  explicit TestClient(const std::string& folder) : fd_(ConnectToDaemon(folder)) {
     Send(fmt::format("client {}\n", getpid()));
   }
   void Send(std::string_view text) const {
