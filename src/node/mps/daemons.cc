@@ -53,6 +53,24 @@ bool IsUsable(DaemonState state) {
   return state == DaemonState::kReady || state == DaemonState::kChecking;
 }
 
+bool MayHavePrograms(DaemonState state) {
+  return IsUsable(state) || state == DaemonState::kFaulted;
+}
+
+// What a daemon that died while no agent watched has left. The record stays until they have ended:
+// it tells whose they are.
+void EndLeft(const std::string& folder) {
+  const std::vector<LastingProcess> left = FindLeft(folder);
+  for (const LastingProcess& process : left) {
+    const Status status = process.Kill();
+    KGPU_LOG(kInfo, "MPS server without a daemon ended", {"folder", folder}, {"pid", process.pid()},
+             {"problem", Message(status)});
+  }
+  if (left.empty()) {
+    RemoveRecord(folder);
+  }
+}
+
 }  // namespace
 
 std::map<std::string, Settings> SettingsOf(const pools::Assignment& assignment,
@@ -95,9 +113,13 @@ void Daemons::Set(const std::map<std::string, Settings>& wanted) {
   for (const auto& [device, settings] : wanted) {
     Entry& entry = entries_[device];
     entry.wanted = settings;
-    entry.since.reset();
     if (!entry.daemon) {
       Start(device, entry, settings);
+    }
+    if (entry.daemon->settings() == settings) {
+      entry.since.reset();
+    } else if (!entry.since) {
+      entry.since = loop_.clock().Now();
     }
   }
   for (auto& [device, entry] : entries_) {
@@ -106,10 +128,11 @@ void Daemons::Set(const std::map<std::string, Settings>& wanted) {
       entry.since = loop_.clock().Now();
     }
   }
-  UpdateSoon();
+  UpdateAfter(std::chrono::nanoseconds(0));
 }
 
-// Of devices that were shared by MPS before the agent started, and are no longer.
+// Of devices that were shared by MPS before the agent started, perhaps with other settings, and
+// perhaps no longer.
 void Daemons::FindLeftovers() {
   if (std::exchange(has_looked_, true)) {
     return;
@@ -117,11 +140,14 @@ void Daemons::FindLeftovers() {
   std::error_code error;
   for (fs::directory_iterator entry(options_.folder, error), end;
        !error && entry != end && entries_.size() < kMostLeftovers; entry.increment(error)) {
+    if (!IsOurFolder(entry->path())) {
+      continue;
+    }
     const std::string device = entry->path().filename().string();
-    const std::optional<Found> found =
-        IsOurFolder(entry->path()) ? FindByRecord(entry->path().string()) : std::nullopt;
-    if (found) {
+    if (const std::optional<Found> found = FindByRecord(entry->path().string())) {
       Start(device, entries_[device], found->settings);
+    } else {
+      EndLeft(entry->path().string());
     }
   }
 }
@@ -133,21 +159,22 @@ void Daemons::Start(const std::string& device, Entry& entry, const Settings& set
                       .folder = fmt::format("{}/{}", options_.folder, device),
                       .cgroup = options_.cgroup,
                       .has_selinux = options_.has_selinux,
-                      .find_program = options_.find_program},
+                      .find_program = options_.find_program,
+                      .prepare = options_.prepare},
       settings,
       Daemon::Actions{
           .changed =
               [this] {
-                UpdateSoon();
+                UpdateAfter(std::chrono::nanoseconds(0));
                 actions_.changed();
               },
           .happened = [this, device](DaemonEvent event) { actions_.happened(device, event); }});
 }
 
 // Later: a daemon must not be destroyed by its own report.
-void Daemons::UpdateSoon() {
+void Daemons::UpdateAfter(std::chrono::nanoseconds delay) {
   if (update_timer_ == TimerId::kNone) {
-    update_timer_ = loop_.After(std::chrono::nanoseconds(0), [this] {
+    update_timer_ = loop_.After(delay, [this] {
       update_timer_ = TimerId::kNone;
       Update();
     });
@@ -163,9 +190,10 @@ void Daemons::Update() {
     if (!entry.wanted) {
       EndIdle(device, entry);
     } else if (!entry.daemon) {
+      entry.since.reset();
       Start(device, entry, *entry.wanted);
     } else if (entry.daemon->settings() != *entry.wanted) {
-      entry.daemon->Stop();
+      EndIdle(device, entry);
     }
   }
   const size_t ended = std::erase_if(
@@ -173,6 +201,11 @@ void Daemons::Update() {
   if (ended > 0 || !std::exchange(has_tidied_, true)) {
     Tidy();
   }
+  LookAgain();
+}
+
+// While there are daemons that are to end and may still be in use.
+void Daemons::LookAgain() {
   std::optional<SteadyTime> last;  // when the newest of those that end was wanted
   for (const auto& [device, entry] : entries_) {
     last = entry.since ? std::max(last, entry.since) : last;
@@ -188,30 +221,55 @@ void Daemons::Update() {
 }
 
 // What killed programs have left is nobody's once there is no server.
-void Daemons::Tidy() const {
+void Daemons::Tidy() {
   if (!entries_.empty() || options_.shared_memory.empty()) {
     return;
   }
-  if (const Status status = EmptyFolder(options_.shared_memory); !status.ok()) {
+  const Status status = EmptyFolder(options_.shared_memory);
+  if (status.code() == StatusCode::kResourceExhausted) {
+    has_tidied_ = false;
+    UpdateAfter(kLookSoon);  // the rest; not all at once, which would hold the loop up
+  } else if (!status.ok()) {
     KGPU_LOG(kWarning, "shared memory of MPS not emptied", {"folder", options_.shared_memory},
              {"problem", Message(status)});
   }
 }
 
-// A device that is in no pool any more keeps its daemon until the last pod with it has ended.
+// A device that is in no pool any more, or has other settings, keeps its daemon until the last pod
+// with it has ended.
 void Daemons::EndIdle(const std::string& device, Entry& entry) {
-  if (entry.daemon && actions_.obstacle(device, entry.since.value_or(SteadyTime())).empty()) {
+  if (!entry.daemon) {
+    return;
+  }
+  const bool is_idle = entry.wanted && !MayHavePrograms(entry.daemon->state());
+  if (is_idle || actions_.obstacle(device, entry.since.value_or(SteadyTime())).empty()) {
     entry.daemon->Stop();
   }
+}
+
+// It counts as not offered from the moment that other settings are wanted, so that its last user
+// can be awaited.
+device::Health Daemons::HealthOf(const Entry& entry) {
+  if (!entry.daemon) {
+    return {};
+  }
+  if (!IsUsable(entry.daemon->state())) {
+    return Unhealthy(*entry.daemon);
+  }
+  if (entry.wanted && entry.daemon->settings() != *entry.wanted) {
+    return {.is_healthy = false,
+            .reason = "MpsNotReady",
+            .message = "its MPS daemon gets other limits once nobody uses it"};
+  }
+  return {};
 }
 
 void Daemons::UpdateHealth(pools::Assignment& assignment) const {
   for (pools::Resource& resource : assignment.resources) {
     for (pools::Slot& slot : resource.slots) {
       const auto entry = slot.threads == 0 ? entries_.end() : entries_.find(slot.device_uuid);
-      if (slot.health.is_healthy && entry != entries_.end() && entry->second.daemon &&
-          !IsUsable(entry->second.daemon->state())) {
-        slot.health = Unhealthy(*entry->second.daemon);
+      if (slot.health.is_healthy && entry != entries_.end()) {
+        slot.health = HealthOf(entry->second);
       }
     }
   }
@@ -220,8 +278,12 @@ void Daemons::UpdateHealth(pools::Assignment& assignment) const {
 std::vector<std::string> Daemons::problems() const {
   std::vector<std::string> problems;
   for (const auto& [device, entry] : entries_) {
-    if (entry.wanted && entry.daemon && !entry.daemon->problem().empty()) {
-      problems.push_back(fmt::format("{}: {}", device, entry.daemon->problem()));
+    if (entry.wanted && entry.daemon) {
+      const std::string& problem = entry.daemon->problem();
+      const std::string text = problem.empty() ? HealthOf(entry).message : problem;
+      if (!text.empty()) {
+        problems.push_back(fmt::format("{}: {}", device, text));
+      }
     }
   }
   return problems;

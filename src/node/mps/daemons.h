@@ -2,6 +2,7 @@
 // fault ends only programs of its own device.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,6 +33,7 @@ class Daemons {
     // Of programs and servers; emptied when no daemon runs. Empty: it is not for MPS alone.
     std::string shared_memory{};
     std::function<StatusOr<Program>()> find_program;
+    std::function<Status()> prepare{};  // see Daemon::Options
   };
   struct Actions {
     // Why a device that has not been offered since then may still be used; empty: nobody does.
@@ -49,8 +51,8 @@ class Daemons {
   Daemons& operator=(const Daemons&) = delete;
 
   // Exactly these devices have daemons from now on. One that is not among them loses its daemon
-  // once nobody uses it; one with other settings than before gets a new daemon at once, since its
-  // slots may only change while nobody uses it.
+  // once nobody uses it; one with other settings than before gets a new daemon then, and until then
+  // takes no new programs.
   void Set(const std::map<std::string, Settings>& wanted);
   // Marks the slots of devices that cannot be used.
   void UpdateHealth(pools::Assignment& assignment) const;
@@ -61,15 +63,17 @@ class Daemons {
   struct Entry {
     std::unique_ptr<Daemon> daemon;
     std::optional<Settings> wanted;   // nothing: it ends
-    std::optional<SteadyTime> since;  // when it was wanted last, if it ends
+    std::optional<SteadyTime> since;  // when it was wanted last as it is, if it ends or is replaced
   };
 
   void FindLeftovers();
   void Start(const std::string& device, Entry& entry, const Settings& settings);
   void Update();
-  void UpdateSoon();
-  void Tidy() const;
+  void UpdateAfter(std::chrono::nanoseconds delay);
+  void LookAgain();
+  void Tidy();
   void EndIdle(const std::string& device, Entry& entry);
+  static device::Health HealthOf(const Entry& entry);
 
   EventLoop& loop_;
   const Options options_;

@@ -58,6 +58,9 @@ class MpsDaemonsTest : public DaemonFixture {
     return RunLoopUntil([&] { return !HealthOf(device).is_healthy; });
   }
 
+  // Folders with other names are not taken for those of devices.
+  const std::string a_ = pools::TestGpuName(0);
+  const std::string b_ = pools::TestGpuName(1);
   std::string shared_memory_;
   std::map<std::string, std::string> users_;
   std::vector<std::pair<std::string, DaemonEvent>> events_;
@@ -67,13 +70,13 @@ class MpsDaemonsTest : public DaemonFixture {
 };
 
 TEST_F(MpsDaemonsTest, ADeviceIsHealthyOnceItsDaemonAnswers) {
-  daemons_->Set({{"GPU-a", kHalf}, {"GPU-b", kHalf}});
-  EXPECT_FALSE(HealthOf("GPU-a").is_healthy);
-  EXPECT_EQ(HealthOf("GPU-a").reason, "MpsNotReady");
+  daemons_->Set({{a_, kHalf}, {b_, kHalf}});
+  EXPECT_FALSE(HealthOf(a_).is_healthy);
+  EXPECT_EQ(HealthOf(a_).reason, "MpsNotReady");
   EXPECT_THAT(daemons_->problems(),
-              ElementsAre(HasSubstr("GPU-a: its MPS daemon is starting"), HasSubstr("GPU-b: its")));
-  EXPECT_TRUE(RunUntilHealthy("GPU-a"));
-  EXPECT_TRUE(RunUntilHealthy("GPU-b"));
+              ElementsAre(HasSubstr(a_ + ": its MPS daemon is starting"), HasSubstr(b_ + ": its")));
+  EXPECT_TRUE(RunUntilHealthy(a_));
+  EXPECT_TRUE(RunUntilHealthy(b_));
   EXPECT_TRUE(HealthOf("GPU-of another pool").is_healthy);
   EXPECT_THAT(daemons_->problems(), IsEmpty());
   loop_.Advance(std::chrono::milliseconds(1));
@@ -81,29 +84,29 @@ TEST_F(MpsDaemonsTest, ADeviceIsHealthyOnceItsDaemonAnswers) {
 }
 
 TEST_F(MpsDaemonsTest, ADeadDaemonConcernsItsDeviceAlone) {
-  daemons_->Set({{"GPU-a", kHalf}, {"GPU-b", kHalf}});
-  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
-  ASSERT_TRUE(RunUntilHealthy("GPU-b"));
-  ASSERT_EQ(kill(PidOf("GPU-a"), SIGKILL), 0);
-  ASSERT_TRUE(RunUntilUnhealthy("GPU-a"));
-  EXPECT_TRUE(HealthOf("GPU-b").is_healthy);
-  EXPECT_THAT(events_, ElementsAre(Pair("GPU-a", DaemonEvent::kEnded)));
-  EXPECT_TRUE(RunUntilHealthy("GPU-a"));
+  daemons_->Set({{a_, kHalf}, {b_, kHalf}});
+  ASSERT_TRUE(RunUntilHealthy(a_));
+  ASSERT_TRUE(RunUntilHealthy(b_));
+  ASSERT_EQ(kill(PidOf(a_), SIGKILL), 0);
+  ASSERT_TRUE(RunUntilUnhealthy(a_));
+  EXPECT_TRUE(HealthOf(b_).is_healthy);
+  EXPECT_THAT(events_, ElementsAre(Pair(a_, DaemonEvent::kEnded)));
+  EXPECT_TRUE(RunUntilHealthy(a_));
 }
 
 TEST_F(MpsDaemonsTest, ADeviceOfNoPoolKeepsItsDaemonWhileItIsInUse) {
-  daemons_->Set({{"GPU-a", kHalf}});
-  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
-  const auto process = LastingProcess::Find(PidOf("GPU-a"));
+  daemons_->Set({{a_, kHalf}});
+  ASSERT_TRUE(RunUntilHealthy(a_));
+  const auto process = LastingProcess::Find(PidOf(a_));
   ASSERT_OK(process);
-  users_["GPU-a"] = "pod x/y holds it";
+  users_[a_] = "pod x/y holds it";
   daemons_->Set({});
   RunLoopFor(std::chrono::seconds(65));
   EXPECT_GE(looks_, 10 + 5) << "each second, and then every ten";
   EXPECT_LE(looks_, 10 + 6);
-  EXPECT_EQ(PidOf("GPU-a"), process->pid());
+  EXPECT_EQ(PidOf(a_), process->pid());
   users_.clear();
-  ASSERT_TRUE(RunLoopUntil([&] { return PidOf("GPU-a") == 0; }));
+  ASSERT_TRUE(RunLoopUntil([&] { return PidOf(a_) == 0; }));
   EXPECT_TRUE(WaitForEnd(*process));
   EXPECT_THAT(events_, IsEmpty());
   // At rest.
@@ -111,40 +114,77 @@ TEST_F(MpsDaemonsTest, ADeviceOfNoPoolKeepsItsDaemonWhileItIsInUse) {
 }
 
 TEST_F(MpsDaemonsTest, AReturnOfThePoolEndsTheWait) {
-  daemons_->Set({{"GPU-a", kHalf}});
-  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
-  const pid_t pid = PidOf("GPU-a");
-  users_["GPU-a"] = "pod x/y holds it";
+  daemons_->Set({{a_, kHalf}});
+  ASSERT_TRUE(RunUntilHealthy(a_));
+  const pid_t pid = PidOf(a_);
+  users_[a_] = "pod x/y holds it";
   daemons_->Set({});
   RunLoopFor(std::chrono::seconds(11));
-  daemons_->Set({{"GPU-a", kHalf}});
+  daemons_->Set({{a_, kHalf}});
   users_.clear();
   RunLoopFor(std::chrono::seconds(11));
-  EXPECT_TRUE(HealthOf("GPU-a").is_healthy);
-  EXPECT_EQ(PidOf("GPU-a"), pid);
+  EXPECT_TRUE(HealthOf(a_).is_healthy);
+  EXPECT_EQ(PidOf(a_), pid);
 }
 
 TEST_F(MpsDaemonsTest, OtherSettingsGetAnotherDaemon) {
-  daemons_->Set({{"GPU-a", kHalf}});
-  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
-  const pid_t first = PidOf("GPU-a");
-  daemons_->Set({{"GPU-a", {.threads = 25, .memory = GibiBytes(4)}}});
-  ASSERT_TRUE(RunLoopUntil([&] {
-    return PidOf("GPU-a") != first && PidOf("GPU-a") != 0 && HealthOf("GPU-a").is_healthy;
-  }));
-  EXPECT_EQ(AskDaemon("GPU-a", "get_default_active_thread_percentage\n"), "25.0\n");
+  daemons_->Set({{a_, kHalf}});
+  ASSERT_TRUE(RunUntilHealthy(a_));
+  const pid_t first = PidOf(a_);
+  daemons_->Set({{a_, {.threads = 25, .memory = GibiBytes(4)}}});
+  ASSERT_TRUE(RunLoopUntil(
+      [&] { return PidOf(a_) != first && PidOf(a_) != 0 && HealthOf(a_).is_healthy; }));
+  EXPECT_EQ(AskDaemon(a_, "get_default_active_thread_percentage\n"), "25.0\n");
+}
+
+TEST_F(MpsDaemonsTest, OtherSettingsWaitUntilNobodyUsesTheDevice) {
+  daemons_->Set({{a_, kHalf}});
+  ASSERT_TRUE(RunUntilHealthy(a_));
+  const pid_t first = PidOf(a_);
+  users_[a_] = "pod x/y holds it";
+  constexpr Settings kOther{.threads = 100, .memory = GibiBytes(16)};
+  daemons_->Set({{a_, kOther}});
+  EXPECT_EQ(HealthOf(a_).reason, "MpsNotReady") << "no new pods meanwhile";
+  EXPECT_THAT(daemons_->problems(), ElementsAre(HasSubstr("once nobody uses it")));
+  RunLoopFor(std::chrono::seconds(25));
+  EXPECT_EQ(PidOf(a_), first);
+  EXPECT_GT(looks_, 0);
+  // The same after a restart.
+  Restart();
+  daemons_->Set({{a_, kOther}});
+  RunLoopFor(std::chrono::seconds(25));
+  EXPECT_EQ(PidOf(a_), first);
+  users_.clear();
+  ASSERT_TRUE(RunUntilHealthy(a_));
+  EXPECT_NE(PidOf(a_), first);
+  EXPECT_EQ(AskDaemon(a_, "get_default_active_thread_percentage\n"), "100.0\n");
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(MpsDaemonsTest, SettingsThatComeBackEndTheWait) {
+  daemons_->Set({{a_, kHalf}});
+  ASSERT_TRUE(RunUntilHealthy(a_));
+  const pid_t first = PidOf(a_);
+  users_[a_] = "pod x/y holds it";
+  daemons_->Set({{a_, {.threads = 100, .memory = GibiBytes(16)}}});
+  RunLoopFor(std::chrono::seconds(2));
+  daemons_->Set({{a_, kHalf}});
+  users_.clear();
+  RunLoopFor(std::chrono::seconds(11));
+  EXPECT_TRUE(HealthOf(a_).is_healthy);
+  EXPECT_EQ(PidOf(a_), first);
 }
 
 TEST_F(MpsDaemonsTest, ARestartOfTheAgentIsNoFault) {
-  daemons_->Set({{"GPU-a", kHalf}});
-  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
-  const pid_t first = PidOf("GPU-a");
+  daemons_->Set({{a_, kHalf}});
+  ASSERT_TRUE(RunUntilHealthy(a_));
+  const pid_t first = PidOf(a_);
   Restart();
-  daemons_->Set({{"GPU-a", kHalf}});
-  EXPECT_TRUE(HealthOf("GPU-a").is_healthy) << "believed until it is known";
+  daemons_->Set({{a_, kHalf}});
+  EXPECT_TRUE(HealthOf(a_).is_healthy) << "believed until it is known";
   loop_.Advance(std::chrono::milliseconds(1));
   ASSERT_TRUE(RunLoopUntil([&] { return daemons_->problems().empty(); }));
-  EXPECT_EQ(PidOf("GPU-a"), first);
+  EXPECT_EQ(PidOf(a_), first);
 }
 
 TEST_F(MpsDaemonsTest, WhatAnEarlierAgentLeftEndsOnceNobodyUsesIt) {
@@ -158,6 +198,27 @@ TEST_F(MpsDaemonsTest, WhatAnEarlierAgentLeftEndsOnceNobodyUsesIt) {
   EXPECT_NE(PidOf(device), 0);
   users_.clear();
   EXPECT_TRUE(RunLoopUntil([&] { return PidOf(device) == 0; }));
+}
+
+TEST_F(MpsDaemonsTest, ServersOfADaemonThatNobodyWatchedEndWithoutAPool) {
+  daemons_->Set({{a_, kHalf}});
+  ASSERT_TRUE(RunUntilHealthy(a_));
+  const TestClient client(dir_.At(a_));
+  ASSERT_EQ(client.ReadLine(), "ok 50.0 8192");
+  const auto server = LastingProcess::Find(std::stoi(AskDaemon(a_, "get_server_list\n")));
+  const auto daemon = LastingProcess::Find(PidOf(a_));
+  ASSERT_OK(server);
+  ASSERT_OK(daemon);
+  daemons_.reset();
+  ASSERT_OK(daemon->Kill());
+  ASSERT_TRUE(WaitForEnd(*daemon));
+  users_[a_] = "pod x/y holds it";
+  Restart();
+  daemons_->Set({});
+  EXPECT_TRUE(WaitForEnd(*server));
+  Restart();
+  daemons_->Set({});
+  EXPECT_FALSE(std::filesystem::exists(dir_.At(a_ + "/record")));
 }
 
 // What containers can write to is not looked at, even if it names a daemon.
@@ -181,13 +242,27 @@ TEST_F(MpsDaemonsTest, SharedMemoryIsEmptiedWhenNobodyNeedsIt) {
   shared_memory_ = dir_.At("shm");
   dir_.WriteFile("shm/segment", "x");
   Restart();
-  daemons_->Set({{"GPU-a", kHalf}});
-  ASSERT_TRUE(RunUntilHealthy("GPU-a"));
+  daemons_->Set({{a_, kHalf}});
+  ASSERT_TRUE(RunUntilHealthy(a_));
   EXPECT_TRUE(std::filesystem::exists(dir_.At("shm/segment")));
   daemons_->Set({});
   EXPECT_TRUE(RunLoopUntil([&] { return !std::filesystem::exists(dir_.At("shm/segment")); }));
-  EXPECT_EQ(PidOf("GPU-a"), 0);
+  EXPECT_EQ(PidOf(a_), 0);
   EXPECT_TRUE(std::filesystem::exists(dir_.At("shm")));
+}
+
+TEST_F(MpsDaemonsTest, MoreSharedMemoryThanOneLookRemovesIsEmptiedToo) {
+  shared_memory_ = dir_.At("shm");
+  for (int i = 0; i < 10'050; ++i) {
+    dir_.WriteFile(fmt::format("shm/{}", i), "");
+  }
+  Restart();
+  daemons_->Set({});
+  loop_.Advance(std::chrono::milliseconds(1));
+  EXPECT_FALSE(std::filesystem::is_empty(dir_.At("shm"))) << "the loop goes on in between";
+  loop_.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.At("shm")));
+  EXPECT_EQ(loop_.timers(), 0U);
 }
 
 TEST(MpsSettingsTest, SlotsOfOneContainerAddUp) {
