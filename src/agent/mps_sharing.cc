@@ -1,15 +1,13 @@
 #include "src/agent/mps_sharing.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "src/agent/lend_rules.h"
+#include "src/node/mps/daemon_files.h"
 #include "src/node/mps/find_program.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
@@ -57,7 +55,8 @@ kube::Event EventAbout(std::string_view device, mps::DaemonEvent event,
           .subject = std::string(device)};
 }
 
-// What containers get as their /dev/shm. In the host's, any user can have made it before us.
+// What containers get as their /dev/shm: before each start of a daemon, since root in any of them
+// can change its owner and its mode.
 Status PrepareSharedMemory(const MpsSharingOptions& options) {
   if (!options.shared_memory_problem.empty()) {
     return FailedPrecondition("{}", options.shared_memory_problem);
@@ -67,18 +66,7 @@ Status PrepareSharedMemory(const MpsSharingOptions& options) {
     return OkStatus();
   }
   constexpr mode_t kForAll = 01777;
-  struct stat info = {};
-  if (stat(shared.c_str(), &info) != 0) {
-    return ErrnoStatus(errno, fmt::format("look at {}", shared));
-  }
-  if (info.st_uid != geteuid()) {
-    return FailedPrecondition(
-        "{} on the host belongs to user {}: remove it, and start the agent again",
-        options.paths.shared_memory, info.st_uid);
-  }
-  if (chmod(shared.c_str(), kForAll) != 0) {
-    return ErrnoStatus(errno, fmt::format("set the mode of {}", shared));
-  }
+  RETURN_IF_ERROR(mps::OwnFolder(shared, kForAll));
   return options.has_selinux ? sys::LabelForContainers(shared) : OkStatus();
 }
 
@@ -109,16 +97,16 @@ MpsSharing::MpsSharing(EventLoop& loop, const host::DriverRoot& root, MpsSharing
                        Sources sources)
     : options_(std::move(options)),
       sources_(std::move(sources)),
-      obstacle_(PrepareSharedMemory(options_)),
       daemons_(loop,
                {.folder = options_.folder,
                 .cgroup = options_.cgroup,
                 .has_selinux = options_.has_selinux,
-                .shared_memory = obstacle_.ok() ? options_.own_shared_memory : std::string(),
-                .find_program = [this, &root]() -> StatusOr<mps::Program> {
-                  RETURN_IF_ERROR(obstacle_);
-                  return mps::FindControlProgram(root.driver, options_.folder + "/lib");
-                }},
+                .shared_memory = options_.own_shared_memory,
+                .find_program =
+                    [this, &root] {
+                      return mps::FindControlProgram(root.driver, options_.folder + "/lib");
+                    },
+                .prepare = [this] { return PrepareSharedMemory(options_); }},
                {.obstacle =
                     [this](const std::string& device, SteadyTime since) {
                       const pods::PodMapPtr pods = sources_.pods();
@@ -141,7 +129,34 @@ void MpsSharing::Apply(pools::Assignment& fresh, const pools::Assignment& held,
     wanted_ = std::move(wanted);
     daemons_.Set(stands_back_ ? std::map<std::string, mps::Settings>() : wanted_);
   }
-  daemons_.UpdateHealth(fresh);
+  UpdateHealth(fresh);
+}
+
+void MpsSharing::UpdateHealth(pools::Assignment& assignment) const {
+  daemons_.UpdateHealth(assignment);
+  if (options_.shared_memory_problem.empty()) {
+    return;
+  }
+  for (pools::Resource& resource : assignment.resources) {
+    for (pools::Slot& slot : resource.slots) {
+      if (slot.threads != 0 && slot.health.is_healthy) {
+        slot.health = {.is_healthy = false,
+                       .reason = "MpsNotReady",
+                       .message = options_.shared_memory_problem};
+      }
+    }
+  }
+}
+
+std::vector<std::string> MpsSharing::problems() const {
+  if (stands_back_ || options_.shared_memory_problem.empty()) {
+    return daemons_.problems();
+  }
+  std::vector<std::string> problems;
+  for (const auto& [device, settings] : wanted_) {
+    problems.push_back(fmt::format("{}: {}", device, options_.shared_memory_problem));
+  }
+  return problems;
 }
 
 void MpsSharing::SetStandsBack(bool stands_back) {

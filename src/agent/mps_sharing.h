@@ -25,7 +25,8 @@ struct MpsSharingOptions {
   bool has_selinux = false;
   // The agent's /dev/shm, if it is for MPS alone.
   std::string own_shared_memory{};
-  // Why there is none that daemons and programs could share, for people; empty: there is.
+  // Why there is none that daemons and programs could share, for people; empty: there is. With a
+  // problem, no daemon starts and no pod gets a slot, whatever an earlier agent's daemons do.
   std::string shared_memory_problem{};
   std::string cgroup{};     // for the daemons, by this process's path; empty: the agent's
   std::string node_name{};  // empty: no events about the node
@@ -56,17 +57,16 @@ class MpsSharing {
   // While another device plugin serves the GPUs, they are not ours to share: daemons end once
   // nobody uses them.
   void SetStandsBack(bool stands_back);
-  void UpdateHealth(pools::Assignment& assignment) const { daemons_.UpdateHealth(assignment); }
+  void UpdateHealth(pools::Assignment& assignment) const;
   const mps::Paths& paths() const { return options_.paths; }
   // For people, by device.
-  std::vector<std::string> problems() const { return daemons_.problems(); }
+  std::vector<std::string> problems() const;
 
  private:
   void OnHappened(const std::string& device, mps::DaemonEvent event);
 
   const MpsSharingOptions options_;
   const Sources sources_;
-  const Status obstacle_;  // to starting daemons
   bool stands_back_ = false;
   std::map<std::string, mps::Settings> wanted_;  // by device
   mps::Daemons daemons_;

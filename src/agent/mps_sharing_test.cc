@@ -107,6 +107,21 @@ TEST_F(MpsSharingTest, WithoutMemoryToShareThereIsNoDaemon) {
   EXPECT_THAT(mps_->problems(), ::testing::ElementsAre(HasSubstr("no /dev/shm of its own")));
 }
 
+// Pods would get the host's, even where a daemon of an earlier agent works.
+TEST_F(MpsSharingTest, WithoutMemoryToShareNoSlotIsOffered) {
+  Make({.folder = dir_.At("mps"), .shared_memory_problem = "no /dev/shm of its own"});
+  pools::Assignment assignment;
+  auto& slots = assignment.resources.emplace_back().slots;
+  slots.resize(2);
+  slots[0].device_uuid = "GPU-b";  // no daemon has a problem there
+  slots[0].threads = 50;
+  slots[1].device_uuid = "GPU-c";  // not shared by MPS
+  mps_->UpdateHealth(assignment);
+  EXPECT_EQ(slots[0].health.reason, "MpsNotReady");
+  EXPECT_THAT(slots[0].health.message, HasSubstr("no /dev/shm of its own"));
+  EXPECT_TRUE(slots[1].health.is_healthy);
+}
+
 TEST_F(MpsSharingTest, ItsOwnSharedMemoryIsForAllContainers) {
   dir_.MakeDir("shm");
   const std::string shared = dir_.At("shm");
@@ -123,20 +138,34 @@ TEST_F(MpsSharingTest, ItsOwnSharedMemoryIsForAllContainers) {
   }
 }
 
-// In the host's /dev/shm, any user can have made the folder before us.
-TEST_F(MpsSharingTest, AnothersSharedMemoryIsRefused) {
+// Root in any container can give it away.
+TEST_F(MpsSharingTest, SharedMemoryThatWasGivenAwayIsTakenBackAtEachStart) {
   if (geteuid() != 0) {
     GTEST_SKIP() << "only root can give a folder away";
   }
   dir_.MakeDir("shm");
   const std::string shared = dir_.At("shm");
-  ASSERT_EQ(chown(shared.c_str(), 65534, 65534), 0);
-  ASSERT_EQ(chmod(shared.c_str(), 0700), 0);
   Make({.folder = dir_.At("mps"), .own_shared_memory = shared});
-  EXPECT_THAT(mps_->problems(), ::testing::ElementsAre(HasSubstr("belongs to user 65534")));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(chown(shared.c_str(), 65534, 65534), 0);
+    ASSERT_EQ(chmod(shared.c_str(), 0700), 0);
+    loop_.Advance(std::chrono::seconds(60));  // the next try: this host has no MPS
+    struct stat info = {};
+    ASSERT_EQ(stat(shared.c_str(), &info), 0);
+    EXPECT_EQ(info.st_uid, geteuid()) << i;
+    EXPECT_EQ(info.st_mode & 07777, 01777U) << i;
+  }
+}
+
+TEST_F(MpsSharingTest, ALinkInItsPlaceIsNotFollowed) {
+  dir_.MakeDir("other");
+  ASSERT_EQ(chmod(dir_.At("other").c_str(), 0700), 0);
+  dir_.Symlink(dir_.At("other"), "shm");
+  Make({.folder = dir_.At("mps"), .own_shared_memory = dir_.At("shm")});
+  EXPECT_THAT(mps_->problems(), ::testing::ElementsAre(HasSubstr("open")));
   struct stat info = {};
-  ASSERT_EQ(stat(shared.c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 07777, 0700U) << "it stays as it was";
+  ASSERT_EQ(stat(dir_.At("other").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0700U);
 }
 
 }  // namespace
