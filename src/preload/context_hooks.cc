@@ -107,17 +107,22 @@ uint64_t PrimaryOf(cu::Device device) {
   return reinterpret_cast<uint64_t>(context);
 }
 
-// `call` releases or resets it: if it is gone afterwards, so is all that was in it.
+// `call` releases or resets it: if it is gone afterwards, so is all that was in it. Only of a
+// reset, which always ends it, launches are forgotten before their events are gone: whoever
+// releases it again and again, while others have it, would need new ones each time.
 template <typename Call>
-Result LeavePrimary(cu::Device device, Call&& call) {
+Result LeavePrimary(cu::Device device, bool is_reset, Call&& call) {
   const int account = AccountOf(device);
   const uint64_t context = account < 0 ? 0 : PrimaryOf(device);
+  auto* handle = reinterpret_cast<cu::Context>(context);  // NOLINT(performance-no-int-to-ptr)
+  if (is_reset && context != 0) {
+    ForgetLaunches(handle);
+  }
   const Result result = call();
   if (result != cu::kSuccess || context == 0 || IsPrimaryActive(device)) {
     return result;
   }
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a handle
-  ForgetLaunches(reinterpret_cast<cu::Context>(context));
+  ForgetLaunches(handle);
   ForgetContext(context);
   const bool was_charged =
       __atomic_exchange_n(&CurrentProcess()->primary[device], 0, __ATOMIC_RELAXED) != 0;
@@ -294,22 +299,22 @@ KGPU_STAND_IN cuDevicePrimaryCtxRetain(cu::Context* context, cu::Device device) 
   return RetainPrimary(context, device);
 }
 KGPU_STAND_IN cuDevicePrimaryCtxRelease(cu::Device device) {
-  return LeavePrimary(device, [&] {
+  return LeavePrimary(device, false, [&] {
     return KGPU_CALL_REAL(DevicePrimaryCtxReleaseFn, cuDevicePrimaryCtxRelease, device);
   });
 }
 KGPU_STAND_IN cuDevicePrimaryCtxRelease_v2(cu::Device device) {
-  return LeavePrimary(device, [&] {
+  return LeavePrimary(device, false, [&] {
     return KGPU_CALL_REAL(DevicePrimaryCtxReleaseFn, cuDevicePrimaryCtxRelease_v2, device);
   });
 }
 KGPU_STAND_IN cuDevicePrimaryCtxReset(cu::Device device) {
-  return LeavePrimary(device, [&] {
+  return LeavePrimary(device, true, [&] {
     return KGPU_CALL_REAL(DevicePrimaryCtxResetFn, cuDevicePrimaryCtxReset, device);
   });
 }
 KGPU_STAND_IN cuDevicePrimaryCtxReset_v2(cu::Device device) {
-  return LeavePrimary(device, [&] {
+  return LeavePrimary(device, true, [&] {
     return KGPU_CALL_REAL(DevicePrimaryCtxResetFn, cuDevicePrimaryCtxReset_v2, device);
   });
 }

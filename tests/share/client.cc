@@ -84,6 +84,14 @@ int CallBeside(Client& client, uint64_t bytes, void (*beside)()) {
   return 0;
 }
 
+int LaunchKernel(Client& /*client*/, uint64_t /*bytes*/) {
+  constexpr uintptr_t kQuick = 20;  // kernels in this stream of the test's driver take no time
+  return Call<cu::LaunchKernelFn>("cuLaunchKernel", cu::Function{}, 1U, 1U, 1U, 1U, 1U, 1U, 0U,
+                                  // NOLINTNEXTLINE(performance-no-int-to-ptr): a handle
+                                  reinterpret_cast<cu::Stream>(kQuick),
+                                  static_cast<void**>(nullptr), static_cast<void**>(nullptr));
+}
+
 // Handles are numbers until the driver sees them.
 template <typename Handle>
 Handle HandleOf(uint64_t key) {
@@ -507,6 +515,18 @@ const std::map<std::string, Step> kSteps = {
     {"launch",
      [](Client& client, uint64_t) {
        return Call<cu::GraphLaunchFn>("cuGraphLaunch", client.exec, cu::Stream{});
+     }},
+    {"kernel", &LaunchKernel},
+    {"beside-kernel",
+     [](Client& client, uint64_t bytes) {
+       return CallBeside(client, bytes,
+                         [] { (void)LaunchKernel(*TheBeside().client, TheBeside().bytes); });
+     }},
+    {"events",  // that the driver was asked for
+     [](Client&, uint64_t) {
+       auto* count =
+           reinterpret_cast<uint64_t (*)()>(dlsym(TheAccess().driver, "fake_event_count"));
+       return count == nullptr ? -5 : static_cast<int>(count());
      }},
     {"graph-trim",
      [](Client&, uint64_t) { return Call<cu::DeviceGraphMemTrimFn>("cuDeviceGraphMemTrim", 0); }},

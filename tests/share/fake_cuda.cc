@@ -243,6 +243,7 @@ FAKE cuDevicePrimaryCtxRelease_v2(cu::Device) {
   return cu::kSuccess;
 }
 FAKE cuDevicePrimaryCtxReset_v2(cu::Device) {
+  Meanwhile(0);
   State().primary_users = 0;
   return cu::kSuccess;
 }

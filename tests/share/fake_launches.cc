@@ -25,7 +25,8 @@ constexpr uintptr_t kHeld = 100;
 
 struct Launches {
   uint64_t count = 0;
-  std::mutex mutex;  // guards what follows
+  uint64_t events = 0;  // that were made
+  std::mutex mutex;     // guards what follows
   std::condition_variable changed;
   uint64_t asked = 0;        // how often an event was not ready
   bool is_finished = false;  // those that are held
@@ -116,6 +117,7 @@ FAKE cuStreamIsCapturing(cu::Stream stream, cu::CaptureStatus* status) {
   return cu::kSuccess;
 }
 FAKE cuEventCreate(cu::Event* event, unsigned) {
+  __atomic_fetch_add(&All().events, 1, __ATOMIC_RELAXED);
   *event = reinterpret_cast<cu::Event>(new FakeEvent);
   return cu::kSuccess;
 }
@@ -155,6 +157,9 @@ FAKE cuThreadExchangeStreamCaptureMode(cu::CaptureMode* mode) {
 // What the test asks: how many there were.
 extern "C" __attribute__((visibility("default"))) uint64_t fake_launch_count() {
   return __atomic_load_n(&All().count, __ATOMIC_RELAXED);
+}
+extern "C" __attribute__((visibility("default"))) uint64_t fake_event_count() {
+  return __atomic_load_n(&All().events, __ATOMIC_RELAXED);
 }
 // Until events have been found not ready so often, or for four seconds.
 extern "C" __attribute__((visibility("default"))) void fake_await_not_ready(uint64_t times) {

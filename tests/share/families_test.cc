@@ -190,6 +190,15 @@ TEST(ShareFamiliesTest, AResetFreesWhatWasInAPrimaryContextThatNobodySawMade) {
                         "info 0 free=20180"));
 }
 
+// Another thread could ask the driver for an event that has gone with the context. A launch in the
+// middle of the reset finds nothing known of its stream, and needs a new one.
+TEST(ShareFamiliesTest, AResetForgetsWhatWasLaunchedBeforeTheDriverDoes) {
+  const Container container("compute 50\n");
+  EXPECT_THAT(
+      container.Steps("init primary kernel kernel events beside-kernel primary-reset events"),
+      EndsWith("events 1\nbeside-kernel 0\nprimary-reset 0\nevents 2\n"));
+}
+
 TEST(ShareFamiliesTest, HeapsOfContextsCount) {
   ExpectFree("heap:1008", 20180 - 1000);
   ExpectFree("heap:1008 heap:108", 20180 - 100);
