@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,10 +13,12 @@
 
 #include "src/agent/cluster_node.h"
 #include "src/agent/front.h"
+#include "src/agent/mig_layouts.h"
 #include "src/agent/part_options.h"
 #include "src/container/inject/index.h"
 #include "src/gpu/health/journal.h"
 #include "src/node/loans/ledger.h"
+#include "src/node/mps/daemon_files.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::agent {
@@ -65,7 +68,7 @@ std::vector<OwnFolder> OwnFolders(const sys::Root& host) {
   }
   const std::vector<OwnFolder> always = {
       {"/run/kgpu",
-       {kSocketFile, kMemoryFile, kChoiceFile, kDecisionFile,
+       {kSocketFile, kMemoryFile, kChoiceFile, kDecisionFile, kMigBegunFile,
         std::string(FileOf(inject::kInjectionIndexPath))},
        true,
        true},
@@ -152,10 +155,31 @@ class Remover {
   HostFiles& files_;
 };
 
+// They outlive agents, and programs may use them: whoever takes kgpu away ends them.
+void NameMpsDaemons(const sys::Root& host, HostFiles& files) {
+  const std::string folder = fmt::format("/run/kgpu/{}", kMpsFolder);
+  const StatusOr<std::vector<std::string>> devices = host.ListDir(folder);
+  const StatusOr<std::string> real = host.FollowLinks(folder);
+  if (!devices.ok() || !real.ok()) {
+    return;
+  }
+  for (const std::string& device : *devices) {
+    const bool is_device = device::GpuUuid::Parse(device).ok();
+    const auto daemon = is_device ? mps::FindByRecord(fmt::format("{}/{}", *real, device))
+                                  : std::optional<mps::Found>();
+    if (daemon) {
+      files.running.push_back(fmt::format(
+          "MPS daemon of {}, PID {}; to end it: echo quit | {} nvidia-cuda-mps-control", device,
+          daemon->process.pid(), mps::PipeVariable(fmt::format("{}/{}", folder, device))));
+    }
+  }
+}
+
 }  // namespace
 
 Status RemoveHostFiles(const sys::Root& host, const std::string& kubelet_dir, bool is_dry_run,
                        HostFiles& files) {
+  NameMpsDaemons(host, files);
   Remover remover(host, is_dry_run, files);
   Status first;
   for (const OwnFolder& folder : OwnFolders(host)) {

@@ -13,6 +13,8 @@ struct HostFiles {
   std::vector<std::string> removed{};  // paths below the root; in a dry run, what would be
   // What lies in our folders and is not the agent's: a driver's record, say. It stays.
   std::vector<std::string> stays{};
+  // Programs that agents have started and that go on, with the command that ends each.
+  std::vector<std::string> running{};
 };
 
 // Removes sockets, CDI files, what agents remember, the journal and the usage of the GPUs, and

@@ -2,8 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <array>
 
 #include "src/node/loans/ledger.h"
+#include "src/node/mps/daemon_files.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -20,9 +25,10 @@ class HostFilesTest : public ::testing::Test {
   HostFilesTest() {
     for (const char* file :
          {"run/kgpu/agent-memory.json", "run/kgpu/chosen-config.json", "run/kgpu/plugin-owner",
-          "run/kgpu/.agent-memory.json.k3Xa9Q", "run/kgpu/injection.json",
-          "run/cdi/kgpu-kgpu.dev-gpu.json", "run/cdi/other.json", "var/lib/kgpu/health.journal",
-          "var/lib/kgpu/usage/2026-01.json", "var/lib/kubelet/device-plugins/kgpu-a.sock",
+          "run/kgpu/.agent-memory.json.k3Xa9Q", "run/kgpu/mig-change.json",
+          "run/kgpu/injection.json", "run/cdi/kgpu-kgpu.dev-gpu.json", "run/cdi/other.json",
+          "var/lib/kgpu/health.journal", "var/lib/kgpu/usage/2026-01.json",
+          "var/lib/kubelet/device-plugins/kgpu-a.sock",
           "var/lib/kubelet/device-plugins/kubelet.sock"}) {
       dir_.WriteFile(file, "x");
     }
@@ -59,6 +65,27 @@ TEST_F(HostFilesTest, WhatIsNotTheAgentsStaysAndIsNamed) {
   EXPECT_THAT(Remove().stays, ElementsAre("/var/lib/kgpu/driver.json"));
   EXPECT_TRUE(Exists("var/lib/kgpu/driver.json"));
   EXPECT_FALSE(Exists("var/lib/kgpu/usage"));
+}
+
+// This process plays the daemon. Source: proc(5), comm.
+TEST_F(HostFilesTest, DaemonsOfMpsThatRunAreNamed) {
+  const std::string folder = "run/kgpu/mps/GPU-00000000-0000-0000-0000-00000000000a";
+  const auto self = mps::LastingProcess::Find(getpid());
+  ASSERT_OK(self);
+  dir_.MakeDir(folder);
+  ASSERT_OK(mps::WriteRecord(
+      dir_.At(folder), {.pid = static_cast<uint32_t>(getpid()), .start_time = self->start_time()}));
+  EXPECT_THAT(Remove(true).running, IsEmpty()) << "another program by now";
+  std::array<char, 16> name = {};
+  ASSERT_EQ(prctl(PR_GET_NAME, name.data()), 0);
+  ASSERT_EQ(prctl(PR_SET_NAME, "nvidia-cuda-mps-control"), 0);
+  const HostFiles files = Remove();
+  EXPECT_EQ(prctl(PR_SET_NAME, name.data()), 0);
+  EXPECT_THAT(files.running,
+              ElementsAre(::testing::HasSubstr(fmt::format(
+                  "PID {}; to end it: echo quit | CUDA_MPS_PIPE_DIRECTORY=/{}/pipe nvidia-cuda",
+                  getpid(), folder))));
+  EXPECT_THAT(files.stays, ElementsAre("/run/kgpu/mps"));
 }
 
 TEST_F(HostFilesTest, ALedgerStaysWhileSomethingIsLent) {

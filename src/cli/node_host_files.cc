@@ -45,10 +45,14 @@ StatusOr<ExitCode> ClearOnlyHostFiles(const ClearOptions& options, OutputFormat 
   for (const std::string& path : files.stays) {
     text += fmt::format("stays: {}\n", path);
   }
+  for (const std::string& program : files.running) {
+    text += fmt::format("still runs: {}\n", program);
+  }
   RETURN_IF_ERROR(PrintAs(format, text.empty() ? "no files of an agent\n" : text,
                           json::object{{"dryRun", is_dry_run},
                                        {"removed", doc::Texts(files.removed)},
-                                       {"stays", doc::Texts(files.stays)}}));
+                                       {"stays", doc::Texts(files.stays)},
+                                       {"running", doc::Texts(files.running)}}));
   return OkOr(status);
 }
 
