@@ -130,8 +130,8 @@ void MigChanges::NamesChanged() {
   for (auto& [gpu, card] : cards_) {
     card.changed_at = SteadyTime::min();
   }
-  changing_round_ =
-      0;  // that of no goals: what comes of the change says nothing about the new file
+  // That of no goals: what comes of a change that runs says nothing about the new names.
+  changing_round_ = 0;
   PlanAgain();
 }
 
