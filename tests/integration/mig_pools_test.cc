@@ -1,4 +1,6 @@
 // Pools with share.by: mig: the agent partitions GPUs that nobody uses, whatever ends in between.
+#include <sys/stat.h>
+
 #include <boost/json/serialize.hpp>
 #include <csignal>
 #include <filesystem>
@@ -34,10 +36,22 @@ class MigPools : public AgentFixture {
   std::string Layouts() const { return node_->host().Kgpu({"mig", "list"}).out; }
   // The agent's note about the change that runs.
   std::string begun() const { return node_->run_dir() + "/mig-change.json"; }
-  bool WaitForChange() const {
+  // Differs for each note; empty: there is none.
+  std::string NoteMark() const {
+    struct stat info = {};
+    return stat(begun().c_str(), &info) != 0
+               ? std::string()
+               : fmt::format("{} {}.{}", info.st_ino, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+  }
+  // One that `former` is no mark of.
+  bool WaitForChange(const std::string& former = "") const {
     return WaitInFolder(
-        node_->run_dir(), [&] { return std::filesystem::exists(begun()); },
-        std::chrono::seconds(20));
+        node_->run_dir(),
+        [&] {
+          const std::string mark = NoteMark();
+          return !mark.empty() && mark != former;
+        },
+        kAgentPatience);
   }
 };
 
@@ -78,14 +92,18 @@ TEST_P(MigPools, AnInstanceInUseStaysIfItIsInTheNewLayout) {
 }
 
 TEST_P(MigPools, AKilledAgentGoesOn) {
-  ASSERT_NO_FATAL_FAILURE(MakeNode({.profile = kAmpere, .more_config = TwoGpus("[7g.80gb]")}));
+  ASSERT_NO_FATAL_FAILURE(
+      MakeNode({.profile = kAmpere,
+                .more_config = "pools:\n- devices: all\n  share: {by: mig, layout: [7g.80gb]}\n"}));
+  std::string former;  // the note of the change before
   for (int i = 0; i < 2; ++i) {
     node_->StartAgent();
-    ASSERT_TRUE(WaitForChange());
+    ASSERT_TRUE(WaitForChange(former)) << Layouts();
     node_->EndAgent(SIGKILL);
+    former = NoteMark();
   }
   node_->StartAgent();
-  ASSERT_TRUE(WaitForGpus(2, 2, kWhole)) << Layouts();
+  ASSERT_TRUE(WaitForGpus(8, 8, kWhole)) << Layouts();
   EXPECT_TRUE(WaitForText(R"("state":"success")"));
   EXPECT_FALSE(std::filesystem::exists(begun()));
 }
