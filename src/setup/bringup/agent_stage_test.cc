@@ -3,10 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "src/container/engine/test_engine_host.h"
 #include "src/host/change/test_mortal_disk.h"
+#include "src/platform/sys/run.h"
 #include "src/setup/bringup/record.h"
 #include "testing/status_matchers.h"
 
@@ -58,6 +65,40 @@ TEST_F(AgentStageTest, PutsProgramsAndUnitAndStartsThem) {
   EXPECT_EQ(stage->LookAt().condition, Condition::kNeeded) << "it does not answer yet";
   Answer("", 7);
   EXPECT_EQ(stage->LookAt().condition, Condition::kReady);
+}
+
+// Any user of the host can have made it before.
+TEST(AgentUnitTest, NothingInPlaceOfMpsSharedMemoryKeepsTheAgentFromStarting) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "the unit runs it as root";
+  }
+  const TempDir dir;
+  std::string script(AgentUnitText());
+  const std::string_view start = "ExecStartPre=-+/bin/sh -c '";
+  ASSERT_NE(script.find(start), std::string::npos);
+  script = script.substr(script.find(start) + start.size());
+  script = script.substr(0, script.find('\''));
+  ASSERT_TRUE(script.starts_with("cd /dev/shm ")) << script;
+  script.replace(3, std::string_view("/dev/shm").size(), dir.path());
+  const std::string path = dir.At("kgpu-mps");
+  const std::vector<std::function<void()>> before = {
+      [] {}, [&] { dir.WriteFile("kgpu-mps", ""); }, [&] { dir.Symlink("/etc", "kgpu-mps"); },
+      [&] {
+        dir.WriteFile("kgpu-mps/in use", "");
+        ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
+      }};
+  for (size_t i = 0; i < before.size(); ++i) {
+    std::filesystem::remove_all(path);
+    before[i]();
+    const auto result = sys::RealRunner().Run({.argv = {"/bin/sh", "-c", script}});
+    ASSERT_OK(result);
+    EXPECT_TRUE(result->IsSuccess()) << i << sys::Describe(*result);
+    struct stat info = {};
+    ASSERT_EQ(lstat(path.c_str(), &info), 0) << i;
+    EXPECT_TRUE(S_ISDIR(info.st_mode)) << i;
+    EXPECT_EQ(info.st_uid, 0U) << i;
+  }
+  EXPECT_TRUE(std::filesystem::exists(path + "/in use"));
 }
 
 TEST_F(AgentStageTest, PutsTheLibraryOfMemorySlicesWhereTheAgentLooksForIt) {
