@@ -155,31 +155,32 @@ class Remover {
   HostFiles& files_;
 };
 
-// They outlive agents, and programs may use them: whoever takes kgpu away ends them.
-void NameMpsDaemons(const sys::Root& host, HostFiles& files) {
+}  // namespace
+
+std::vector<std::string> RunningMpsDaemons(const sys::Root& host) {
   const std::string folder = fmt::format("/run/kgpu/{}", kMpsFolder);
   const StatusOr<std::vector<std::string>> devices = host.ListDir(folder);
   const StatusOr<std::string> real = host.FollowLinks(folder);
+  std::vector<std::string> running;
   if (!devices.ok() || !real.ok()) {
-    return;
+    return running;
   }
   for (const std::string& device : *devices) {
     const bool is_device = device::GpuUuid::Parse(device).ok();
     const auto daemon = is_device ? mps::FindByRecord(fmt::format("{}/{}", *real, device))
                                   : std::optional<mps::Found>();
     if (daemon) {
-      files.running.push_back(fmt::format(
+      running.push_back(fmt::format(
           "MPS daemon of {}, PID {}; to end it: echo quit | {} nvidia-cuda-mps-control", device,
           daemon->process.pid(), mps::PipeVariable(fmt::format("{}/{}", folder, device))));
     }
   }
+  return running;
 }
-
-}  // namespace
 
 Status RemoveHostFiles(const sys::Root& host, const std::string& kubelet_dir, bool is_dry_run,
                        HostFiles& files) {
-  NameMpsDaemons(host, files);
+  files.running = RunningMpsDaemons(host);
   Remover remover(host, is_dry_run, files);
   Status first;
   for (const OwnFolder& folder : OwnFolders(host)) {

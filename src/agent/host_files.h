@@ -13,9 +13,12 @@ struct HostFiles {
   std::vector<std::string> removed{};  // paths below the root; in a dry run, what would be
   // What lies in our folders and is not the agent's: a driver's record, say. It stays.
   std::vector<std::string> stays{};
-  // Programs that agents have started and that go on, with the command that ends each.
-  std::vector<std::string> running{};
+  std::vector<std::string> running{};  // RunningMpsDaemons
 };
+
+// MPS daemons that agents have started on the host, each with the command that ends it: they
+// outlive agents, and programs may use them. In a container without the host's PIDs none is seen.
+std::vector<std::string> RunningMpsDaemons(const sys::Root& host);
 
 // Removes sockets, CDI files, what agents remember, the journal and the usage of the GPUs, and
 // folders that are empty then. No agent may run. `kubelet_dir` is the kubelet's folder by this

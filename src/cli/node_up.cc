@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/agent/host_files.h"
 #include "src/cli/confirm.h"
 #include "src/cli/driver_request.h"
 #include "src/cli/environment.h"
@@ -240,12 +241,16 @@ std::vector<std::string> StageEnvironment() {
 using UpAction = StatusOr<bringup::Report> (*)(const bringup::Stages&, const bringup::Host&,
                                                const bringup::Options&);
 
-// Whether there is nothing to remove, so that no question is needed.
+// Whether there is nothing to remove, so that no question is needed. Names what outlives an agent
+// that `up` has installed, and keeps the driver from being removed.
 StatusOr<bool> IsInVain(UpAction action, const sys::Root& root) {
   if (action != &bringup::Down) {
     return false;
   }
   ASSIGN_OR_RETURN(const bringup::Record record, bringup::ReadRecord(root));
+  if (std::ranges::find(record.stages, "agent") != record.stages.end()) {
+    PrintNotes(agent::RunningMpsDaemons(root), "goes on: ");
+  }
   return record.stages.empty();
 }
 

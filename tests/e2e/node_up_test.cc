@@ -1,12 +1,17 @@
 // kgpu node up and down on simulated hosts: their folders have no systemd, so the agent is skipped.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
 
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "src/platform/sys/session.h"
 #include "testing/temp_dir.h"
 #include "tests/e2e/program.h"
 #include "tests/e2e/sim_host.h"
@@ -222,6 +227,27 @@ TEST_F(NodeUpTest, ADriverThatAPersonPutOverItsOwnIsNotTakenDown) {
   EXPECT_THAT(down.out, HasSubstr("was installed manually over the one that node up installed: run "
                                   "kgpu driver rollback, then kgpu node down"));
   EXPECT_EQ(host.dir().ReadFile("host/var/lib/kgpu/driver.json"), above);
+}
+
+// This process plays the daemon. Source: proc(5), comm.
+TEST_F(NodeUpTest, DownNamesDaemonsOfMpsThatGoOn) {
+  const SimHost host("4xT4");
+  const std::string daemon = "GPU-00000000-0000-0000-0000-00000000000a";
+  const auto stat = sys::StatOf(getpid());
+  ASSERT_TRUE(stat);
+  host.dir().WriteFile(
+      fmt::format("host/run/kgpu/mps/{}/record", daemon),
+      fmt::format("version 1\npid {}\nstart {}\nthreads 50\nmemoryMiB 0\nallUsers 1\n", getpid(),
+                  stat->start));
+  host.dir().WriteFile("host/var/lib/kgpu/node/record.json",
+                       R"({"format": 1, "stages": ["agent"], "files": {}})");
+  ASSERT_EQ(prctl(PR_SET_NAME, "nvidia-cuda-mps-control"), 0);
+  const Result down = Node(host, {"down", "--dry-run"});
+  EXPECT_EQ(prctl(PR_SET_NAME, stat->name.c_str()), 0);
+  EXPECT_THAT(down.err, HasSubstr(fmt::format("goes on: MPS daemon of {}, PID {}; to end it: echo "
+                                              "quit | CUDA_MPS_PIPE_DIRECTORY=/run/kgpu/mps/{}",
+                                              daemon, getpid(), daemon)));
+  EXPECT_THAT(Node(host, {"down", "--dry-run"}).err, Not(HasSubstr("goes on")));
 }
 
 TEST_F(NodeUpTest, WithoutATerminalItWantsYes) {
