@@ -338,6 +338,7 @@ AgentState AgentImpl::state() const {
   state.loan_problem = loans_.problem();
   state.slice_problems = {loans_.slice_problem(), lent_.problem()};
   std::erase(state.slice_problems, "");
+  state.slices = sharing_.figures();
   if (plugin_) {
     state.endpoints = plugin_->status();
   }

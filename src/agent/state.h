@@ -17,6 +17,7 @@
 #include "src/node/plugin/answer_cache.h"
 #include "src/node/plugin/endpoint.h"
 #include "src/node/pools/assignment.h"
+#include "src/node/telemetry/page_input.h"
 #include "src/platform/base/clock.h"
 
 namespace kgpu::agent {
@@ -42,6 +43,7 @@ struct AgentState {
   std::string usage_problem;                       // the same for usage
   std::string loan_problem;                        // why nothing can be lent; empty: it can
   std::vector<std::string> slice_problems;         // of lent memory slices
+  telemetry::SliceFiguresPtr slices;               // of containers; null: none, or unknown
   std::string memory_problem;                      // the same for what a restart of the agent needs
   std::string kernel_problem;                      // what the next boot loses; empty: nothing
   MissingPrivileges missing_privileges;

@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "src/agent/loan_view.h"
+#include "src/agent/slice_view.h"
 #include "src/node/plugin/delivery.h"
 #include "src/node/report/causes.h"
 #include "src/node/report/table.h"
@@ -225,6 +226,7 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
   object["loans"] = LoansJson(state.loans, state.snapshot.get());
   object["loanProblem"] = state.loan_problem;
   object["sliceProblems"] = doc::Texts(state.slice_problems);
+  object["slices"] = state.slices ? SliceFiguresJson(*state.slices) : json::array();
   json::array unassigned;
   for (const pools::Unassigned& device : state.assignment.unassigned) {
     unassigned.push_back(json::object{{"device", device.device_uuid}, {"reason", device.reason}});
@@ -265,6 +267,9 @@ std::string StatusTable(const AgentState& state, std::string_view version) {
     text += "\n" + resources.Render();
   }
   text += LocalTable(state);
+  if (state.slices) {
+    text += SliceTable(*state.slices);
+  }
   for (const pools::Unassigned& device : state.assignment.unassigned) {
     reasons += fmt::format("{} unassigned: {}\n", device.device_uuid, device.reason);
   }
