@@ -67,6 +67,12 @@ std::vector<std::string> SlotsWithShares(const share::SliceFacts& facts) {
   return slots;
 }
 
+bool HasShares(const pools::Assignment& assignment) {
+  return std::ranges::any_of(assignment.resources, [](const pools::Resource& resource) {
+    return std::ranges::any_of(resource.slots, [](const auto& slot) { return slot.compute != 0; });
+  });
+}
+
 std::map<std::string, share::LedgerFigures> ReadLedgers(const std::string& folder,
                                                         const std::vector<std::string>& slots) {
   std::map<std::string, share::LedgerFigures> read;
@@ -91,18 +97,19 @@ ComputeShares::ComputeShares(pods::Background background, std::string folder,
       self_(std::make_shared<ComputeShares*>(this)) {
 }
 
-void ComputeShares::SetAssignment(const pools::Assignment& assignment) {
-  has_shares_ = std::ranges::any_of(assignment.resources, [](const pools::Resource& resource) {
-    return std::ranges::any_of(resource.slots, [](const auto& slot) { return slot.compute != 0; });
-  });
+void ComputeShares::SetAssignment(const pools::Assignment& assignment,
+                                  const pools::Assignment& held) {
+  has_shares_ = HasShares(assignment) || HasShares(held);
   if (has_shares_ != pace_.has_value()) {
     SetPace(PaceFor({}));
   }
 }
 
-void ComputeShares::OnSample(const share::SliceFacts& facts, SteadyTime now) {
-  if (facts.pods.devices.empty() && !facts.pods.problem.empty()) {
-    return;  // as after a restart: nobody knows yet whose the slots are
+void ComputeShares::OnSample(const share::SliceFacts& facts, const pods::ListState& list,
+                             SteadyTime now) {
+  const bool has_list = list.asked || list.has_no_kubelet;
+  if (facts.pods.devices.empty() && !facts.pods.problem.empty() && !has_list) {
+    return;  // as after a restart
   }
   const std::vector<SliceUse> uses = share::SliceUsesOf(facts);
   std::map<std::string, Ledger> ledgers;

@@ -30,10 +30,11 @@ class ComputeShares {
   // changed.
   ComputeShares(pods::Background background, std::string folder, std::function<void()> paced);
 
-  // The devices' slots have changed.
-  void SetAssignment(const pools::Assignment& assignment);
-  // Call it once per round of samples, when the owners of their processes are known.
-  void OnSample(const share::SliceFacts& facts, SteadyTime now);
+  // The devices' slots have changed, or those that withdrawn devices had.
+  void SetAssignment(const pools::Assignment& assignment, const pools::Assignment& held);
+  // Call it once per round of samples, when the owners of their processes are known. `list` tells
+  // whether nobody has a slot, or nobody knows yet who.
+  void OnSample(const share::SliceFacts& facts, const pods::ListState& list, SteadyTime now);
   // How often to measure for it at least; nothing: it does not need it.
   std::optional<std::chrono::milliseconds> pace() const { return pace_; }
   // Of the last round; never null.

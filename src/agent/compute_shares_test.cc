@@ -35,7 +35,7 @@ class ComputeSharesTest : public ::testing::Test {
     Configure("compute: 25");
     Hold("a", 0);
     Hold("b", 1);
-    shares_.SetAssignment(assignment_);
+    shares_.SetAssignment(assignment_, held_);
   }
   void Configure(std::string_view compute) {
     assignment_ = pools::AssignDevices(
@@ -76,7 +76,7 @@ class ComputeSharesTest : public ::testing::Test {
                       .snapshot = snapshot_,
                       .samples = samples_,
                       .pods = pods_},
-                     now_);
+                     list_, now_);
   }
   std::string FileOf(unsigned slot, std::string_view name) const {
     return fmt::format("share/{}", share::FileOfSlot(Slot(slot), name));
@@ -102,6 +102,7 @@ class ComputeSharesTest : public ::testing::Test {
   device::Snapshot snapshot_;
   pools::Assignment assignment_;
   pools::Assignment held_;
+  pods::ListState list_;
   device::SampleSet samples_;
   pods::PodMap pods_;
   SteadyTime now_{};
@@ -149,6 +150,17 @@ TEST_F(ComputeSharesTest, WhoHasTheSlotsMustBeKnown) {
   EXPECT_EQ(Gate(0).open, kGateParts);
 }
 
+// The last pod has ended, and something else does not work, such as the runtime.
+TEST_F(ComputeSharesTest, AProblemElsewhereKeepsNoFigures) {
+  list_.asked = now_;
+  Round(50, 50);
+  EXPECT_EQ(shares_.figures()->size(), 2U);
+  pods_ = {};
+  pods_.problem = "the runtime does not answer";
+  Round();
+  EXPECT_THAT(*shares_.figures(), IsEmpty());
+}
+
 // A full disk, or a folder that somebody has removed.
 TEST_F(ComputeSharesTest, GatesThatCannotBeWrittenAreWrittenLater) {
   std::filesystem::remove(folder_.At(FileOf(1, share::kGateName)));
@@ -179,7 +191,7 @@ TEST_F(ComputeSharesTest, MeasuresFasterOnlyWhileItMatters) {
 TEST_F(ComputeSharesTest, WithoutSharesItNeedsAndWritesNothing) {
   Configure("pinned: false");
   ComputeShares shares{pods::AtOnce(), folder_.At("share"), [] { FAIL(); }};
-  shares.SetAssignment(assignment_);
+  shares.SetAssignment(assignment_, held_);
   Run(10, "a", 50);
   Run(11, "b", 50);
   shares.OnSample({.assignment = assignment_,
@@ -187,7 +199,7 @@ TEST_F(ComputeSharesTest, WithoutSharesItNeedsAndWritesNothing) {
                    .snapshot = snapshot_,
                    .samples = samples_,
                    .pods = pods_},
-                  now_);
+                  list_, now_);
   EXPECT_EQ(shares.pace(), std::nullopt);
   EXPECT_EQ(shares.figures()->size(), 2U);
   EXPECT_EQ((*shares.figures())[0].compute_share, std::nullopt);

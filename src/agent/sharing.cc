@@ -29,7 +29,7 @@ Sharing::Sharing(EventLoop& loop, const sys::Root& host, const pods::Background&
 void Sharing::Apply(pools::Assignment& fresh, const pools::Assignment& before) {
   changes_.Apply(fresh, before);
   slices_.Set(share::SlicesOf(fresh));
-  compute_.SetAssignment(fresh);
+  compute_.SetAssignment(fresh, changes_.held());
 }
 
 void Sharing::OnSample(const pools::Assignment& assignment, const device::Snapshot& snapshot,
@@ -41,8 +41,9 @@ void Sharing::OnSample(const pools::Assignment& assignment, const device::Snapsh
                                 .samples = samples,
                                 .pods = *pods};
   const SteadyTime now = loop_.clock().Now();
-  compute_.OnSample(facts, now);
-  watch_.OnSample(facts, sources_.pod_list().asked, now, every);
+  const pods::ListState list = sources_.pod_list();
+  compute_.OnSample(facts, list, now);
+  watch_.OnSample(facts, list.asked, now, every);
 }
 
 }  // namespace kgpu::agent

@@ -1,6 +1,7 @@
 // Memory slices as the kubelet and containers get them, and devices whose pool changes while pods
 // hold them.
 #include <boost/json/serialize.hpp>
+#include <csignal>
 #include <filesystem>
 
 #include "src/platform/sys/root.h"
@@ -107,6 +108,30 @@ TEST_P(MemorySlices, AnAgentThatRestartsStillWaitsForABusyDevice) {
   }));
   ASSERT_OK(kubelet_->RemovePod("old"));
   EXPECT_TRUE(WaitForGpus(12, 12, kSlices));
+}
+
+// Their pods go on, with the limits that they had.
+TEST_P(MemorySlices, AnAgentThatRestartsStillWatchesSlicesOfBusyDevices) {
+  constexpr const char* kOften = "metrics: {every: 1s}\n";
+  ASSERT_NO_FATAL_FAILURE(
+      MakeNode({.more_config = fmt::format("pools:\n- devices: all\n  share: {{by: memory, size: "
+                                           "4Gi}}\n{}",
+                                           kOften)}));
+  node_->StartAgent();
+  ASSERT_TRUE(WaitForGpus(12, 12, kSlices));
+  ASSERT_NO_FATAL_FAILURE(RunPod(kubelet::SimplePod("user", kSlices, 1)));
+  ASSERT_TRUE(WaitForText(R"("memoryLimit":4294967296)"));
+  Write(fmt::format("pools:\n- devices: all\n{}", kOften));
+  ASSERT_TRUE(WaitForGpus(3, 3));
+  for (int i = 0; i < 2; ++i) {
+    node_->EndAgent(i == 0 ? SIGKILL : SIGTERM);
+    node_->StartAgent();
+    ASSERT_TRUE(WaitForText("/user holds it"));
+    EXPECT_TRUE(WaitForText(R"("memoryLimit":4294967296)"));
+  }
+  ASSERT_OK(kubelet_->RemovePod("user"));
+  EXPECT_TRUE(WaitForGpus(4, 4));
+  EXPECT_TRUE(WaitForText(R"("slices":[])"));
 }
 
 TEST_P(MemorySlices, ADeviceInUseChangesWhenItsPodEnds) {
