@@ -181,6 +181,7 @@ void LoanHandler::Lend(const http::Request& request, const Send& send) {
 // Slices come with files: who has the answer may start a container.
 void LoanHandler::Give(const loans::Lender::Lent& lent, const Send& send) {
   const auto answer = [this, lent, send] {
+    unknown_.erase(lent.loan.id);  // its holder has asked again, and knows of it now
     send(LoanJsonResponse(lent.is_new ? 201 : 200, LoanJson(lent.loan, &files_.paths())));
   };
   if (lent.loan.slices.empty()) {
