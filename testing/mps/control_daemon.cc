@@ -85,6 +85,7 @@ class ControlDaemon {
   std::string Answer(const std::string& line);
   std::string AnswerAboutServer(const std::string& command, std::istringstream& words);
   void StartServer();
+  void PrepareServer();
   void EndServer();
   size_t Clients() const {
     return static_cast<size_t>(std::ranges::count_if(
@@ -298,22 +299,38 @@ void ControlDaemon::StartServer() {
   server_threads_ = threads_;
   const auto limit = memory_.find("0");
   server_mebi_ = limit == memory_.end() ? 0 : MebiOf(limit->second);
+  std::array<int, 2> ready{-1, -1};
+  if (pipe2(ready.data(), O_CLOEXEC) != 0) {
+    return;
+  }
   server_ = fork();
   if (server_ == 0) {
-    (void)prctl(PR_SET_NAME, "nvidia-cuda-mps-server");
-    close(listener_);
-    close(lock_);
-    // Whoever has asked reads until the daemon's end of it is closed.
-    for (const Connection& connection : connections_) {
-      close(connection.fd);
-    }
-    const std::string user = Variable(kServerUserVariable, "");
-    if (!user.empty() && setuid(static_cast<uid_t>(std::strtoul(user.c_str(), nullptr, 10))) != 0) {
-      _exit(1);
-    }
+    PrepareServer();
+    close(ready[0]);
+    close(ready[1]);
     for (;;) {
       (void)pause();
     }
+  }
+  close(ready[1]);
+  // Nobody meets it before it is what it is to be: its end of the pipe is closed then.
+  char byte = 0;
+  (void)!read(ready[0], &byte, 1);
+  close(ready[0]);
+}
+
+// In the server's process.
+void ControlDaemon::PrepareServer() {
+  (void)prctl(PR_SET_NAME, "nvidia-cuda-mps-server");
+  close(listener_);
+  close(lock_);
+  // Whoever has asked reads until the daemon's end of it is closed.
+  for (const Connection& connection : connections_) {
+    close(connection.fd);
+  }
+  const std::string user = Variable(kServerUserVariable, "");
+  if (!user.empty() && setuid(static_cast<uid_t>(std::strtoul(user.c_str(), nullptr, 10))) != 0) {
+    _exit(1);
   }
 }
 
