@@ -47,9 +47,11 @@ TEST_F(GpuBundleTest, ProvesAHostAndRecordsIt) {
   const SimHost host("1xQuadro-K620");
   const Result result = Run({"--host-root", host.path(), "--burn", "10ms", dir_.At("out")});
   EXPECT_EQ(result.code, 0) << result.out << result.err;
-  EXPECT_THAT(result.out, AllOf(Not(HasSubstr("FAILED")), HasSubstr("ok      validate\n"),
-                                HasSubstr("ok      doctor\n"), HasSubstr("ok      record\n"),
-                                ContainsRegex("\n[0-9]+ passed, 0 failed")));
+  EXPECT_THAT(result.out,
+              AllOf(Not(HasSubstr("FAILED")), HasSubstr("ok      validate\n"),
+                    HasSubstr("ok      doctor\n"), HasSubstr("ok      record\n"),
+                    HasSubstr("ok      slice-stops-alloc\n"), HasSubstr("ok      slice-validate\n"),
+                    ContainsRegex("\n[0-9]+ passed, 0 failed")));
   if (WhyNoContainers().empty()) {
     EXPECT_THAT(result.out, AllOf(HasSubstr("ok      container-podman-proof\n"),
                                   HasSubstr("ok      container-runc-proof\n")));

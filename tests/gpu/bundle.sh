@@ -10,15 +10,17 @@ if [ "${1:-}" = --programs ]; then
   bin=${2:?--programs needs a folder}
   shift 2
 else
-  "$top/scripts/build.sh"
+  "$top/scripts/build.sh" release programs share_client share-client kgpu-share-test
 fi
 folder=${1:?usage: tests/gpu/bundle.sh [--programs DIR] FOLDER}
 # shellcheck source=scripts/container.sh
 . "$top/scripts/container.sh"
 
 mkdir -p "$folder/lib"
-cp "$bin"/{kgpu,kgpu-cuda,kgpu-probe,kgpu-runtime} "$folder/"
-cp "$top"/tests/gpu/{run.sh,containers.sh,record.sh,README.md} "$top/scripts/container.sh" "$folder/"
+cp "$bin"/kgpu-runtime "$folder/"
+# What uses memory in each way, and the library that stops it.
+cp "$bin"/../tests/share/share_client "$bin"/../bench/share-client "$bin"/../lib/libkgpu-share-test.so "$folder/"
+cp "$top"/tests/gpu/{run.sh,containers.sh,record.sh,slices.sh,README.md} "$top/scripts/container.sh" "$folder/"
 make_rootfs "$folder/rootfs" "$bin"/{kgpu,kgpu-cuda,kgpu-probe}
 if runc=$(command -v runc); then
   cp "$runc" "$folder/runc"

@@ -37,7 +37,7 @@ runc_container() {
   # shellcheck disable=SC2016  # the inner shell expands them
   here=$here work=$work host=$root unshare --mount --propagation private sh -c '
     [ -n "$host" ] || mount -t tmpfs tmpfs /run || exit 1
-    "$here/kgpu" cdi generate "$@" || exit 1
+    "$here/rootfs/usr/bin/kgpu" cdi generate "$@" || exit 1
     mkdir -p "$work/root/run" "$work/root/etc/kgpu"
     cp -r "$host/run/kgpu" "$work/root/run/"
     printf "{\"runtimes\": [\"%s/runc\"], \"auditLog\": \"\"}\n" "$here" >"$work/root/etc/kgpu/runtime.json"

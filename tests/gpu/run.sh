@@ -45,7 +45,7 @@ run_check() {
 }
 check() { run_check "$1" 0 "${@:2}"; }
 skip() { skipped=$((skipped + 1)) && echo "skipped $1: $2"; }
-kgpu() { "$here/kgpu" "$@"; }
+kgpu() { "$here/rootfs/usr/bin/kgpu" "$@"; }
 
 uuids_of_kgpu() { sed -n 's/^ *"uuid": "\(GPU-[^"]*\)".*/\1/p' "$host/devices.json" | sort; }
 same_uuids_as_nvidia_smi() {
@@ -91,6 +91,8 @@ verbs() {
   keep=validate.json && check validate-json kgpu validate --all-gpus --output json "${engine[@]}"
 }
 
+# shellcheck source=tests/gpu/slices.sh
+. "$here/slices.sh"
 # shellcheck source=tests/gpu/containers.sh
 . "$here/containers.sh"
 
@@ -101,6 +103,7 @@ else
   inventory
   specs
   verbs
+  slices
   containers
   keep=host.tree && check record "$here/record.sh" "${root:-/}"
 fi

@@ -413,7 +413,7 @@ const std::map<std::string, Step> kSteps = {
     {"array",
      [](Client& client, uint64_t bytes) {
        const cu::ArrayDescriptor descriptor{
-           .width = 1024, .height = bytes / 1024, .format = cu::kFormatUint8, .channels = 1};
+           .width = 1 << 16, .height = bytes >> 16, .format = cu::kFormatUint8, .channels = 1};
        cu::Array array = nullptr;
        const int result = Call<cu::ArrayCreateFn>("cuArrayCreate_v2", &array, &descriptor);
        client.pointers.push_back(reinterpret_cast<uint64_t>(array));
