@@ -51,7 +51,7 @@ TEST_F(GpuBundleTest, ProvesAHostAndRecordsIt) {
               AllOf(Not(HasSubstr("FAILED")), HasSubstr("ok      validate\n"),
                     HasSubstr("ok      doctor\n"), HasSubstr("ok      record\n"),
                     HasSubstr("ok      slice-stops-alloc\n"), HasSubstr("ok      slice-validate\n"),
-                    ContainsRegex("\n[0-9]+ passed, 0 failed")));
+                    HasSubstr("skipped mps: "), ContainsRegex("\n[0-9]+ passed, 0 failed")));
   if (WhyNoContainers().empty()) {
     EXPECT_THAT(result.out, AllOf(HasSubstr("ok      container-podman-proof\n"),
                                   HasSubstr("ok      container-runc-proof\n")));
@@ -64,6 +64,13 @@ TEST_F(GpuBundleTest, ProvesAHostAndRecordsIt) {
   const Result devices = RunProgram({"kgpu", "devices", "--host-root", again.path()});
   EXPECT_THAT(devices.out + devices.err,
               AllOf(HasSubstr("0000:01:00.0 (0x13bb, vga)"), HasSubstr("libnvidia-ml.so.1")));
+}
+
+TEST_F(GpuBundleTest, SharesAGpuByMpsWhereItCanBe) {
+  const SimHost host("4xT4");
+  const Result result = Run({"--host-root", host.path(), "--burn", "10ms", dir_.At("out")});
+  EXPECT_EQ(result.code, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("ok      mps\n"));
 }
 
 TEST_F(GpuBundleTest, AMachineWithoutADriverProvesNothing) {

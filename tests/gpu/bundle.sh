@@ -20,7 +20,7 @@ mkdir -p "$folder/lib"
 cp "$bin"/kgpu-runtime "$folder/"
 # What uses memory in each way, and the library that stops it.
 cp "$bin"/../tests/share/share_client "$bin"/../bench/share-client "$bin"/../lib/libkgpu-share-test.so "$folder/"
-cp "$top"/tests/gpu/{run.sh,containers.sh,record.sh,slices.sh,README.md} "$top/scripts/container.sh" "$folder/"
+cp "$top"/tests/gpu/{run.sh,containers.sh,mps.sh,record.sh,slices.sh,README.md} "$top/scripts/container.sh" "$folder/"
 make_rootfs "$folder/rootfs" "$bin"/{kgpu,kgpu-cuda,kgpu-probe}
 if runc=$(command -v runc); then
   cp "$runc" "$folder/runc"

@@ -93,6 +93,8 @@ verbs() {
 
 # shellcheck source=tests/gpu/slices.sh
 . "$here/slices.sh"
+# shellcheck source=tests/gpu/mps.sh
+. "$here/mps.sh"
 # shellcheck source=tests/gpu/containers.sh
 . "$here/containers.sh"
 
@@ -104,6 +106,7 @@ else
   specs
   verbs
   slices
+  mps
   containers
   keep=host.tree && check record "$here/record.sh" "${root:-/}"
 fi

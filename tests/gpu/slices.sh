@@ -2,7 +2,7 @@
 # reads the slots from the folder in which a program starts, so that nothing of the machine changes.
 # shellcheck shell=bash
 # $work, $out, $here, $root, $host, $engine, check, skip, kgpu and uuids_of_kgpu are run.sh's.
-# shellcheck disable=SC2154
+# shellcheck disable=SC2154,SC2034
 
 # In the slice: 1 GiB of the first GPU, of which each context counts 320 MiB.
 in_slice() { (cd "$work/slice" && LD_PRELOAD="$here/libkgpu-share-test.so" on_gpu "$@"); }
@@ -107,6 +107,7 @@ slices() {
     skip slices "the first GPU has no 1,200 MiB free, or is in MIG mode"
     return
   fi
+  slice_is_free=yes # for mps.sh
   check slice-sees steps 'info 0 free=704 total=1024 device=1024' info
   local family
   for family in alloc pitch managed array array3d mipmap create async; do
