@@ -141,6 +141,10 @@ void ReportMpsFault() {
   if (client.has_joined) {
     constexpr char kFault[] = "fault\n";
     (void)send(client.fd, kFault, sizeof(kFault) - 1, MSG_NOSIGNAL);
+    // It tells us last: all others know then.
+    pollfd state = {.fd = client.fd, .events = POLLIN, .revents = 0};
+    constexpr int kPatience = 5000;  // milliseconds
+    (void)poll(&state, 1, kPatience);
   }
 }
 

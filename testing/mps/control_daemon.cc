@@ -19,6 +19,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "testing/mps/protocol.h"
@@ -81,7 +82,7 @@ class ControlDaemon {
   bool Receive(Connection& connection);
   bool Handle(Connection& connection, const std::string& line);
   void AddClient(Connection& connection, pid_t pid);
-  void Fault();
+  void Fault(const Connection& culprit);
   std::string Answer(const std::string& line);
   std::string AnswerAboutServer(const std::string& command, std::istringstream& words);
   void StartServer();
@@ -200,7 +201,7 @@ bool ControlDaemon::Handle(Connection& connection, const std::string& line) {
     return connection.client != 0;
   }
   if (line == "fault" && connection.client != 0) {
-    Fault();
+    Fault(connection);
     return true;
   }
   Log("control.log", "Cmd:" + line);
@@ -228,14 +229,16 @@ void ControlDaemon::AddClient(Connection& connection, pid_t pid) {
 }
 
 // From Volta on, a fault ends the contexts of all clients; new ones wait until they have gone.
-void ControlDaemon::Fault() {
+void ControlDaemon::Fault(const Connection& culprit) {
   Log("server.log", "Server " + std::to_string(server_) + " status FAULT");
+  constexpr std::string_view kFault = "fault\n";
   for (Connection& connection : connections_) {
-    if (connection.client != 0) {
-      connection.is_faulted = true;
-      (void)send(connection.fd, "fault\n", 6, MSG_NOSIGNAL);
+    connection.is_faulted = connection.client != 0;
+    if (connection.is_faulted && &connection != &culprit) {
+      (void)send(connection.fd, kFault.data(), kFault.size(), MSG_NOSIGNAL);
     }
   }
+  (void)send(culprit.fd, kFault.data(), kFault.size(), MSG_NOSIGNAL);
 }
 
 std::string ControlDaemon::Answer(const std::string& line) {
