@@ -13,6 +13,7 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "src/node/mps/daemon_files.h"
 #include "src/node/mps/test_daemon.h"
@@ -68,6 +69,19 @@ class MpsDaemonTest : public DaemonFixture {
   bool WaitForAnswer() {
     return loop_.watches() == 1 || loop_.WaitForDescriptor(std::chrono::seconds(20));
   }
+  // With a program, and so a server.
+  void StartInUse() {
+    Start();
+    ASSERT_TRUE(RunUntil(DaemonState::kReady));
+    client_.emplace(dir_.At("GPU-a"));
+    ASSERT_EQ(client_->ReadLine(), "ok 25.0 4096");
+    auto server = Server();
+    auto first = LastingProcess::Find(Pid());
+    ASSERT_OK(server);
+    ASSERT_OK(first);
+    server_ = *std::move(server);
+    first_ = *std::move(first);
+  }
   // The daemon's PID, from its own file; 0: none.
   pid_t Pid() const { return PidOf("GPU-a"); }
   std::string Ask(const std::string& commands) { return AskDaemon("GPU-a", commands); }
@@ -81,6 +95,9 @@ class MpsDaemonTest : public DaemonFixture {
   std::vector<DaemonEvent> events_;
   int changes_ = 0;
   std::unique_ptr<Daemon> daemon_;
+  std::optional<TestClient> client_;
+  std::optional<LastingProcess> server_;
+  std::optional<LastingProcess> first_;  // the daemon of StartInUse
 };
 
 TEST_F(MpsDaemonTest, StartsWithItsLimits) {
@@ -151,22 +168,15 @@ TEST_F(MpsDaemonTest, ServersThatNobodyHasSeenEndWithAnEarlierDaemon) {
 }
 
 TEST_F(MpsDaemonTest, ServersOfADaemonThatNobodyWatchedEndBeforeTheNext) {
-  Start();
-  ASSERT_TRUE(RunUntil(DaemonState::kReady));
-  const TestClient client(dir_.At("GPU-a"));
-  ASSERT_EQ(client.ReadLine(), "ok 25.0 4096");
-  auto server = Server();
-  const auto first = LastingProcess::Find(Pid());
-  ASSERT_OK(server);
-  ASSERT_OK(first);
+  ASSERT_NO_FATAL_FAILURE(StartInUse());
   daemon_.reset();
-  ASSERT_OK(first->Kill());
-  ASSERT_TRUE(WaitForEnd(*first));
-  EXPECT_FALSE(server->HasEnded());
+  ASSERT_OK(first_->Kill());
+  ASSERT_TRUE(WaitForEnd(*first_));
+  EXPECT_FALSE(server_->HasEnded());
   Start();
   ASSERT_TRUE(RunUntil(DaemonState::kReady));
-  EXPECT_TRUE(server->HasEnded());
-  EXPECT_NE(Pid(), first->pid());
+  EXPECT_TRUE(server_->HasEnded());
+  EXPECT_NE(Pid(), first_->pid());
 }
 
 TEST_F(MpsDaemonTest, AServerThatCannotBeKilledIsWaitedFor) {
@@ -174,32 +184,25 @@ TEST_F(MpsDaemonTest, AServerThatCannotBeKilledIsWaitedFor) {
     GTEST_SKIP() << "only root can start a program as another user";
   }
   program_->environment.emplace_back("KGPU_SIM_MPS_SERVER_USER=65534");
-  Start();
-  ASSERT_TRUE(RunUntil(DaemonState::kReady));
-  const TestClient client(dir_.At("GPU-a"));
-  ASSERT_EQ(client.ReadLine(), "ok 25.0 4096");
-  auto server = Server();
-  const auto first = LastingProcess::Find(Pid());
-  ASSERT_OK(server);
-  ASSERT_OK(first);
+  ASSERT_NO_FATAL_FAILURE(StartInUse());
   {
     const WithoutCapKill without;
-    ASSERT_OK(first->Kill());
+    ASSERT_OK(first_->Kill());
     ASSERT_TRUE(RunUntil(DaemonState::kWaiting));
     RunLoopFor(std::chrono::seconds(20));
     EXPECT_EQ(daemon_->state(), DaemonState::kWaiting) << "no second daemon beside it";
     EXPECT_EQ(daemon_->problem(),
-              fmt::format("its earlier MPS server, process {}, does not end", server->pid()));
+              fmt::format("its earlier MPS server, process {}, does not end", server_->pid()));
     daemon_->Stop();
     RunLoopFor(std::chrono::seconds(20));
     EXPECT_EQ(daemon_->state(), DaemonState::kStopping);
-    EXPECT_FALSE(server->HasEnded());
+    EXPECT_FALSE(server_->HasEnded());
     Start();  // nor does the next agent start one
     RunLoopFor(std::chrono::seconds(20));
     EXPECT_EQ(daemon_->state(), DaemonState::kWaiting);
   }
   ASSERT_TRUE(RunUntil(DaemonState::kReady));
-  EXPECT_TRUE(server->HasEnded());
+  EXPECT_TRUE(server_->HasEnded());
   EXPECT_THAT(events_, ElementsAre(DaemonEvent::kEnded));
 }
 
