@@ -141,7 +141,7 @@ void MpsSharing::UpdateHealth(pools::Assignment& assignment) const {
     for (pools::Slot& slot : resource.slots) {
       if (slot.threads != 0 && slot.health.is_healthy) {
         slot.health = {.is_healthy = false,
-                       .reason = "MpsNotReady",
+                       .reason = mps::kNotReadyReason,
                        .message = options_.shared_memory_problem};
       }
     }

@@ -26,7 +26,7 @@ constexpr size_t kMostLeftovers = 128;
 
 device::Health Unhealthy(const Daemon& daemon) {
   return {.is_healthy = false,
-          .reason = daemon.state() == DaemonState::kFaulted ? "MpsFault" : "MpsNotReady",
+          .reason = daemon.state() == DaemonState::kFaulted ? "MpsFault" : kNotReadyReason,
           .message = daemon.problem()};
 }
 
@@ -258,7 +258,7 @@ device::Health Daemons::HealthOf(const Entry& entry) {
   }
   if (entry.wanted && entry.daemon->settings() != *entry.wanted) {
     return {.is_healthy = false,
-            .reason = "MpsNotReady",
+            .reason = kNotReadyReason,
             .message = "its MPS daemon gets other limits once nobody uses it"};
   }
   return {};

@@ -23,6 +23,9 @@ namespace kgpu::mps {
 std::map<std::string, Settings> SettingsOf(const pools::Assignment& assignment,
                                            bool serves_all_users);
 
+// Of slots whose device cannot be used through MPS now.
+inline constexpr char kNotReadyReason[] = "MpsNotReady";
+
 // Lives on the loop's thread. Destroyed, it leaves the daemons running.
 class Daemons {
  public:
