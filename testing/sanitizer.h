@@ -25,8 +25,11 @@ inline constexpr bool kHasThreadSanitizer = __has_feature(thread_sanitizer);
 inline constexpr bool kHasThreadSanitizer = false;
 #endif
 
-// With either a test takes up to twenty times as long: one that tries every moment tries every few.
 inline constexpr bool kIsSanitized = kHasAddressSanitizer || kHasThreadSanitizer;
+
+// With either a test takes up to twenty times as long: one that ends a program at every moment does
+// so at every fifth.
+inline constexpr int kMomentStep = kIsSanitized ? 5 : 1;
 
 // What this thread allocates while one exists may be lost, as by a library that is unloaded.
 class LeaksAllowed {

@@ -32,6 +32,7 @@
 #include "src/platform/doc/doc.h"
 #include "testing/apiserver/api_fixture.h"
 #include "testing/cluster/cluster.h"
+#include "testing/sanitizer.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::adopt {
@@ -573,7 +574,7 @@ INSTANTIATE_TEST_SUITE_P(Both, KilledTakeoverTest,
 // requests: most of those kills are left out.
 template <typename What, typename Then>
 void KillEverywhere(Installed installed, const What& what, const Then& then) {
-  for (int at = 1;; ++at) {
+  for (int at = 1;; at += kMomentStep) {
     Simulation sim(installed);
     const std::string before = sim.Dump();
     what(sim, [&sim, at] { sim.KillAt(at); });

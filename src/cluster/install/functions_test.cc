@@ -200,8 +200,7 @@ TEST(FunctionsOfAnInstallationTest, AnInterruptedRemovalIsContinued) {
     });
     ASSERT_OK(cluster.Remove(request));
   }
-  constexpr uint64_t kStep = kIsSanitized ? 5 : 1;
-  for (uint64_t stop = 0; stop < requests; stop += kStep) {
+  for (uint64_t stop = 0; stop < requests; stop += kMomentStep) {
     ClusterWithFunctions cluster;
     cluster.Deploy("hello");
     cluster.KeepUse();

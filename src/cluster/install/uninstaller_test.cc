@@ -263,8 +263,7 @@ TEST(UninstallerTest, AnInterruptedRunIsContinued) {
     });
     ASSERT_OK(cluster.Run());
   }
-  constexpr uint64_t kStep = kIsSanitized ? 5 : 1;
-  for (uint64_t stop = 0; stop < requests; stop += kStep) {
+  for (uint64_t stop = 0; stop < requests; stop += kMomentStep) {
     TestUninstall cluster;
     cluster.InstallAndRun();
     uint64_t sent = 0;

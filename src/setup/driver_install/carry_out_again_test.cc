@@ -7,6 +7,7 @@
 #include "src/setup/driver_install/test_plans.h"
 #include "src/setup/driver_install/test_run.h"
 #include "src/setup/driver_install/test_world.h"
+#include "testing/sanitizer.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::driver_install {
@@ -188,7 +189,7 @@ TEST_F(AgainTest, GoesOnAfterAKillAtEachAction) {
   ASSERT_OK(BeginSecond(whole));
   const Tree wanted = world_.Tree();
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostActions; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostActions; lives += kMomentStep) {
     const World world;
     is_killed = IsKilled(world, lives);
     OneRun again(world);
@@ -201,7 +202,7 @@ TEST_F(AgainTest, GoesOnAfterAKillAtEachAction) {
 
 TEST_F(AgainTest, IsTakenBackToTheFirstAfterAKillAtEachAction) {
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostActions; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostActions; lives += kMomentStep) {
     const World world;
     is_killed = IsKilled(world, lives);
     if (!WholeJournal(world).below.empty()) {
@@ -216,7 +217,7 @@ TEST_F(AgainTest, IsTakenBackToTheFirstAfterAKillAtEachAction) {
 // The journal remembers that all is to go: the second call does not say so.
 TEST_F(AgainTest, RemoveGoesOnAfterAKillAtEachAction) {
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostActions; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostActions; lives += kMomentStep) {
     const World world;
     Beginning(world);
     First(world);

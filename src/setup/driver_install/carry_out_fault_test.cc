@@ -8,6 +8,7 @@
 #include "src/setup/driver_install/carry_out.h"
 #include "src/setup/driver_install/test_plans.h"
 #include "src/setup/driver_install/test_run.h"
+#include "testing/sanitizer.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::driver_install {
@@ -128,7 +129,7 @@ class CarryOutFaultTest : public ::testing::TestWithParam<Killer> {
 TEST_P(CarryOutFaultTest, GoesOnAfterAKillAtEachAction) {
   for (int stage = 0; stage < kStages; ++stage) {
     bool is_killed = true;
-    for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
+    for (int lives = 0; is_killed && lives < kMostFaultActions; lives += kMomentStep) {
       const World world;
       RunWhole(world, stage);
       BeforeStage(world, stage);
@@ -144,7 +145,7 @@ TEST_P(CarryOutFaultTest, GoesOnAfterAKillAtEachAction) {
 TEST_P(CarryOutFaultTest, IsTakenBackAfterAKillAtEachAction) {
   for (int stage = 0; stage < kStages; ++stage) {
     bool is_killed = true;
-    for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
+    for (int lives = 0; is_killed && lives < kMostFaultActions; lives += kMomentStep) {
       const World world;
       RunWhole(world, stage);
       BeforeStage(world, stage);
@@ -158,7 +159,7 @@ TEST_P(CarryOutFaultTest, IsTakenBackAfterAKillAtEachAction) {
 
 TEST_P(CarryOutFaultTest, TakingBackGoesOnAfterAKillAtEachAction) {
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostFaultActions; lives += kMomentStep) {
     const World world;
     RunWhole(world);
     is_killed = GetParam()(world, lives, [](OneRun& run) { return run.Undo(); });
@@ -184,7 +185,7 @@ TEST(CarryOutFaultTest, GoesOnAfterAPowerCutAtEachAction) {
   const Trees trees;
   for (int stage = 0; stage < kStages; ++stage) {
     bool is_killed = true;
-    for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
+    for (int lives = 0; is_killed && lives < kMostFaultActions; lives += kMomentStep) {
       const World world;
       RunWhole(world, stage);
       BeforeStage(world, stage);
@@ -204,7 +205,7 @@ TEST(CarryOutFaultTest, IsTakenBackAfterAPowerCutAtEachAction) {
   const Trees trees;
   for (int stage = 0; stage < kStages; ++stage) {
     bool is_killed = true;
-    for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
+    for (int lives = 0; is_killed && lives < kMostFaultActions; lives += kMomentStep) {
       const World world;
       RunWhole(world, stage);
       BeforeStage(world, stage);
@@ -226,7 +227,7 @@ TEST(CarryOutFaultTest, ClearsTheWayAgainAfterAPowerCut) {
                 StepOf("load", driver::LoadModules{{"nvidia", "nvidia-uvm"}}),
                 StepOf("start", driver::StartUnits{.units = {"display-manager.service"}})};
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostFaultActions; lives += kMomentStep) {
     const World world;
     is_killed = KilledHere(world, lives, [&plan](OneRun& run) { return run.Begin(plan); });
     world.Reboot("boot-cut");
@@ -247,7 +248,7 @@ TEST(CarryOutFaultTest, ClearsTheWayAgainAfterAPowerCut) {
 TEST(CarryOutFaultTest, ARollbackThatIsKilledGoesOn) {
   const Trees trees;
   bool is_killed = true;
-  for (int lives = 0; is_killed && lives < kMostFaultActions; ++lives) {
+  for (int lives = 0; is_killed && lives < kMostFaultActions; lives += kMomentStep) {
     const World world;
     {
       OneRun run(world, change::Fate(change::Fate::End::kDead, lives));
