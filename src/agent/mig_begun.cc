@@ -33,12 +33,12 @@ void MigChanges::SettleLeft() {
 
 // The plan of a goal goes on from whatever the interrupted change has left: only without one does
 // the change itself have to be finished.
-bool MigChanges::MustFinishBegun() const {
+const MigChanges::Begun* MigChanges::MustFinish() const {
   if (!begun_ || !limits_.may_change) {
-    return false;
+    return nullptr;
   }
   const GoalState* plan = PlanOf(begun_->gpu);
-  return plan == nullptr || !plan->failed.empty();
+  return plan == nullptr || !plan->failed.empty() ? &*begun_ : nullptr;
 }
 
 // What a program left that was killed, at its deadline say: half a layout, perhaps.
@@ -62,7 +62,7 @@ void MigChanges::NoteBegun(const std::string& gpu, bool waits, const std::string
     return;
   }
   begun_waits_ = reason;
-  begun_pause_ = begun_pause_ == seconds(0) ? kFirstTry : std::min(begun_pause_ * 2, kLastTry);
+  begun_pause_ = Longer(begun_pause_, kFirstTry, kLastTry);
   begun_due_ = loop_.clock().Now() + begun_pause_;
 }
 

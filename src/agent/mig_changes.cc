@@ -40,10 +40,6 @@ constexpr seconds kLastWait{60};
 constexpr seconds kFirstPause{60};
 constexpr seconds kLastPause{600};
 
-seconds Longer(seconds pause, seconds first, seconds last) {
-  return pause == seconds(0) ? first : std::min(pause * 2, last);
-}
-
 // Why a program did not do what it was started for: its plan says so, or the last line that it
 // printed for people, or how it ended.
 std::string ReasonOf(const ChildResult& result) {
@@ -141,8 +137,8 @@ void MigChanges::Next() {
     return;
   }
   const SteadyTime now = loop_.clock().Now();
-  if (MustFinishBegun() && begun_due_ <= now) {
-    return StartChange(begun_->gpu, begun_->flags, true);
+  if (const Begun* begun = MustFinish(); begun != nullptr && begun_due_ <= now) {
+    return StartChange(begun->gpu, begun->flags, true);
   }
   if (must_plan_) {
     must_plan_ = false;
@@ -325,7 +321,7 @@ void MigChanges::StartChange(const std::string& gpu, std::vector<std::string> fl
   changing_ = gpu;
   changing_round_ = round_;
   // One that is still to be finished is in no plan, and needs its note more than this one.
-  sources_.keep(MustFinishBegun() ? begun_ : Begun{.gpu = gpu, .flags = flags});
+  sources_.keep(MustFinish() != nullptr ? begun_ : Begun{.gpu = gpu, .flags = flags});
   if (!changes_mode) {
     return RunChange(gpu, std::move(flags));
   }
@@ -440,9 +436,14 @@ std::string MigChanges::Holders() const {
   return holders;
 }
 
+// The pause after `pause`; 0: there was none.
+seconds MigChanges::Longer(seconds pause, seconds first, seconds last) {
+  return pause == seconds(0) ? first : std::min(pause * 2, last);
+}
+
 void MigChanges::ArmTimer() {
   const SteadyTime now = loop_.clock().Now();
-  SteadyTime due = MustFinishBegun() ? std::min(plan_due_, begun_due_) : plan_due_;
+  SteadyTime due = MustFinish() != nullptr ? std::min(plan_due_, begun_due_) : plan_due_;
   for (const auto& [gpu, card] : cards_) {
     if (card.is_past) {
       continue;

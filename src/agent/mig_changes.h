@@ -139,7 +139,9 @@ class MigChanges {
   static bool MayChange(const Card& card, SteadyTime now);
   static bool Waits(const std::map<std::string, Card>& cards);
   const GoalState* PlanOf(const std::string& gpu) const;
-  bool MustFinishBegun() const;
+  const Begun* MustFinish() const;
+  static std::chrono::seconds Longer(std::chrono::seconds pause, std::chrono::seconds first,
+                                     std::chrono::seconds last);
   void StartChange(const std::string& gpu, std::vector<std::string> flags, bool changes_mode);
   void RunChange(const std::string& gpu, std::vector<std::string> flags);
   void OnChange(const std::string& gpu, const ChildResult& result);

@@ -61,8 +61,8 @@ MigGoalReport MigChanges::ReportOf(size_t goal) const {
     report.state = IsUnproven(goal) ? MigState::kPending : MigState::kSuccess;
   } else {
     report.state = goals_[goal].is_new ? MigState::kPending : MigState::kUnknown;
-    if (MustFinishBegun() && goals_[goal].is_new) {
-      report.text = fmt::format("{}: an interrupted change is finished first{}{}", begun_->gpu,
+    if (const Begun* begun = MustFinish(); begun != nullptr && goals_[goal].is_new) {
+      report.text = fmt::format("{}: an interrupted change is finished first{}{}", begun->gpu,
                                 begun_waits_.empty() ? "" : ": ", begun_waits_);
     }
   }
