@@ -58,6 +58,7 @@ class RandomHost {
   }
   std::vector<mig::Demand> Demands(const mig::Geometry& geometry, size_t gpus) {
     std::vector<mig::Demand> demands;
+    demands.reserve(5);
     for (int i = 0; i < 5; ++i) {
       demands.push_back(
           {.kind = {.profile = geometry.profiles()[Below(geometry.profiles().size())].name},
@@ -91,6 +92,19 @@ double TimeOf(const Work& work) {
   return Milliseconds(steady_clock::now() - start).count();
 }
 
+void CheckLayouts(const mig::Geometry& geometry, const std::vector<mig::GpuState>& states) {
+  for (const mig::GpuState& state : states) {
+    mig::Layout layout;
+    for (const mig::Instance& instance : state.instances) {
+      layout.push_back(
+          {.profile = geometry.Find(instance.kind.profile).value_or(0), .start = instance.start});
+    }
+    if (!geometry.Check(layout).ok()) {
+      (void)std::fputs("no legal layout\n", stderr);
+    }
+  }
+}
+
 Row MeasurePlans(const std::shared_ptr<const mig::Geometry>& geometry, size_t gpus, int runs,
                  unsigned* unproven, unsigned* undecided) {
   Row row = MakeRow(fmt::format("plan for {} GPUs", gpus), "CPU ms", "check the layouts",
@@ -104,18 +118,7 @@ Row MeasurePlans(const std::shared_ptr<const mig::Geometry>& geometry, size_t gp
       *unproven += plan.ok() && !plan->is_proven ? 1 : 0;
       *undecided += plan.ok() && !plan->is_proven && !plan->is_feasible ? 1 : 0;
     }));
-    row.floor.Add(CpuTimeOf([&] {
-      for (const mig::GpuState& state : states) {
-        mig::Layout layout;
-        for (const mig::Instance& instance : state.instances) {
-          layout.push_back({.profile = geometry->Find(instance.kind.profile).value_or(0),
-                            .start = instance.start});
-        }
-        if (!geometry->Check(layout).ok()) {
-          (void)std::fputs("no legal layout\n", stderr);
-        }
-      }
-    }));
+    row.floor.Add(CpuTimeOf([&] { CheckLayouts(*geometry, states); }));
   }
   return row;
 }

@@ -371,7 +371,7 @@ AgentState AgentImpl::state() const {
 }
 
 StatusOr<std::unique_ptr<Agent>> Agent::Start(EventLoop& loop, const host::DriverRoot& root,
-                                              AgentOptions options) {
+                                              const AgentOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Injector> injector,
                    Injector::Create(root, loop.clock(), options.cdi_folder));
   auto agent = std::make_unique<AgentImpl>(loop, root, options, std::move(injector));

@@ -20,7 +20,7 @@ class Agent {
   // `loop` and `root` must outlive the agent. Errors: AlreadyExists (another agent runs), NotFound,
   // PermissionDenied (the run folder cannot be created).
   static StatusOr<std::unique_ptr<Agent>> Start(EventLoop& loop, const host::DriverRoot& root,
-                                                AgentOptions options);
+                                                const AgentOptions& options);
   // Ends streams, removes the agent's sockets, kills the probe. Pods and CDI specs stay.
   virtual ~Agent() = default;
 

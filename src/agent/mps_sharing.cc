@@ -153,6 +153,7 @@ std::vector<std::string> MpsSharing::problems() const {
     return daemons_.problems();
   }
   std::vector<std::string> problems;
+  problems.reserve(wanted_.size());
   for (const auto& [device, settings] : wanted_) {
     problems.push_back(fmt::format("{}: {}", device, options_.shared_memory_problem));
   }
