@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -14,6 +16,7 @@
 #include "src/node/loans/test_stock.h"
 #include "src/platform/base/log.h"
 #include "src/platform/doc/doc.h"
+#include "testing/fake_loop.h"
 #include "testing/temp_dir.h"
 
 namespace kgpu::agent {
@@ -42,14 +45,18 @@ class LoanHandlerTest : public ::testing::Test {
     handler_.reset();
     disk_ = std::make_unique<DiskWorker>(*loop_);
     handler_ =
-        std::make_unique<LoanHandler>(*loop_, *disk_, dir_.At("state/loans.json"),
+        std::make_unique<LoanHandler>(timers_, *disk_, dir_.At("state/loans.json"),
                                       share::SliceFilesOptions{.library = dir_.At("lib.so"),
                                                                .folder = dir_.At("lent"),
                                                                .engine_folder = "/engine/lent",
                                                                .most_kept = 0},
                                       offered_,
                                       LoanHandlerPeers{.stock = [this] { return stock_.stock(); },
-                                                       .changed = [this] { ++changes_; },
+                                                       .changed =
+                                                           [this] {
+                                                             ++changes_;
+                                                             on_change_();
+                                                           },
                                                        .refused = [this] { ++refusals_; }});
   }
   http::Response Ask(const std::string& method, const std::string& target,
@@ -88,8 +95,10 @@ class LoanHandlerTest : public ::testing::Test {
   loans::TestStock stock_{{"T4", "T4"}};
   pools::Assignment offered_;
   int changes_ = 0;
+  std::function<void()> on_change_ = [] {};
   int refusals_ = 0;
   std::unique_ptr<EpollLoop> loop_ = EpollLoop::Create().value();
+  FakeLoop timers_;  // of the handler: time passes when a test says so
   std::unique_ptr<DiskWorker> disk_;
   std::unique_ptr<LoanHandler> handler_;
 };
@@ -265,6 +274,49 @@ TEST_F(SliceLoanTest, ALoanWhoseFilesCannotBeMadeIsEnded) {
   EXPECT_EQ(CountLoans(), 0);
   dir_.WriteFile("lib.so", "library");
   EXPECT_EQ(LendMemory("fn/a/1", 4).code, 201);
+}
+
+// Its files cannot be made, and then the disk refuses to note its end.
+class UnknownLoanTest : public SliceLoanTest {
+ protected:
+  void SetUp() override {
+    SliceLoanTest::SetUp();
+    std::filesystem::remove(dir_.At("lib.so"));
+    on_change_ = [this] {
+      if (!std::filesystem::exists(dir_.At("away"))) {
+        std::filesystem::rename(dir_.At("state"), dir_.At("away"));
+        dir_.WriteFile("state", "no folder");
+      }
+    };
+    EXPECT_EQ(LendMemory("fn/a/1", 4).code, 422);
+    on_change_ = [] {};
+    EXPECT_EQ(CountLoans(), 1);
+    Repair();
+  }
+  void Repair() {
+    std::filesystem::remove(dir_.At("state"));
+    std::filesystem::rename(dir_.At("away"), dir_.At("state"));
+    dir_.WriteFile("lib.so", "library");
+  }
+  // What the disk was asked for before is done once another loan is.
+  void PassTenSeconds() {
+    timers_.Advance(std::chrono::seconds(10));
+    ASSERT_EQ(LendMemory("fn/b/1", 4).code, 201);
+  }
+};
+
+TEST_F(UnknownLoanTest, EndsOnceTheDiskTakesIt) {
+  PassTenSeconds();
+  EXPECT_EQ(CountLoans("?holder=fn/a/"), 0);
+}
+
+TEST_F(UnknownLoanTest, StaysIfItsHolderAsksAgain) {
+  // Which makes the files of all, now.
+  ASSERT_EQ(LendMemory("fn/c/1", 4).code, 201);
+  ASSERT_EQ(LendMemory("fn/a/1", 4).code, 200);
+  PassTenSeconds();
+  EXPECT_EQ(CountLoans("?holder=fn/a/"), 1);
+  EXPECT_TRUE(HasFiles(0, 0));
 }
 
 TEST_F(SliceLoanTest, ALoanThatSomebodyHasSurvivesAMissingLibrary) {
