@@ -242,6 +242,16 @@ std::vector<std::string> ProfileNamesOf(std::span<const HostGpu> gpus) {
   return names;
 }
 
+Status CheckIndexes(const NamedConfig& config, const ConfigEntry& entry,
+                    std::span<const HostGpu> gpus) {
+  for (const unsigned index : entry.devices.value_or(std::vector<unsigned>())) {
+    if (std::ranges::find(gpus, index, &HostGpu::index) == gpus.end()) {
+      return NotFound("MIG configuration \"{}\": there is no GPU {}", config.name, index);
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<std::vector<NamedConfig>> ParseConfigs(std::string_view text, std::string_view file) {
@@ -306,10 +316,8 @@ StatusOr<std::vector<Goal>> GoalsOf(const NamedConfig& config, std::span<const H
                                     Scope scope) {
   std::map<size_t, Goal> goals;
   for (const ConfigEntry& entry : config.entries) {
-    for (const unsigned index : entry.devices.value_or(std::vector<unsigned>())) {
-      if (scope == Scope::kAll && std::ranges::find(gpus, index, &HostGpu::index) == gpus.end()) {
-        return NotFound("MIG configuration \"{}\": there is no GPU {}", config.name, index);
-      }
+    if (scope == Scope::kAll) {
+      RETURN_IF_ERROR(CheckIndexes(config, entry, gpus));
     }
     for (size_t i = 0; i < gpus.size(); ++i) {
       if (!IsAbout(entry, gpus[i])) {

@@ -42,9 +42,9 @@ void ReapLater(EventLoop& loop, sys::ChildProcess child) {
   (void)child.Kill();
   const auto dying = std::make_shared<Dying>(Dying{.child = std::move(child)});
   const auto watch = loop.WatchReadable(dying->child.pidfd(), [&loop, dying] {
-    const std::shared_ptr<Dying> held = dying;  // Unwatch may destroy this task
-    if (held->child.TryReap()) {
-      loop.Unwatch(held->watch);
+    if (dying->child.TryReap()) {
+      // Which may destroy this task, and with it what it holds.
+      loop.Unwatch(std::exchange(dying->watch, WatchId::kNone));
     }
   });
   dying->watch = watch.value_or(WatchId::kNone);

@@ -148,7 +148,7 @@ class FolderSweep {
     }
     const int fd = folder.Release();
     Status result;
-    while (const dirent* entry = readdir(entries.get())) {
+    while (const dirent* entry = readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe): ours
       const std::string name = entry->d_name;
       if (name == "." || name == "..") {
         continue;

@@ -8,7 +8,7 @@
 #include "src/node/mps/text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace kgpu::mps;
+  using namespace kgpu::mps;  // NOLINT(google-build-using-namespace): of the one module tested
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto state = ParseControlState(text); state.ok()) {
     if (state->servers.size() > kMostServers || state->threads < 0 || state->threads > 101) {

@@ -23,7 +23,7 @@ struct Settings {
 };
 
 // 1 to the largest pid_t; nothing: no PID.
-std::optional<uint32_t> ParsePid(std::string_view text);
+std::optional<uint32_t> ParsePid(std::string_view line);
 
 // Servers that one daemon has at a time; more lines are not read.
 inline constexpr size_t kMostServers = 8;
