@@ -97,6 +97,7 @@ void Roster::DropOverflow(size_t max_gone) {
     return;
   }
   std::vector<std::pair<SteadyTime, std::string>> by_expiry;
+  by_expiry.reserve(known_.size());
   for (const auto& [uuid, known] : known_) {
     by_expiry.emplace_back(known.expiry.value_or(SteadyTime::max()), uuid);
   }

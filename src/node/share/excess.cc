@@ -71,6 +71,15 @@ SliceUse* FindUse(std::map<UseKey, SliceUse>& uses, const pods::Container& conta
   return only;
 }
 
+void AddProcess(const device::ProcessSample& process, const std::string& pod_uid, SliceUse& use) {
+  use.used.count += process.memory.value_or(Bytes{}).count;
+  use.processes.push_back(process.pid);
+  use.time = use.time && process.sm ? std::optional(*use.time + *process.sm) : std::nullopt;
+  if (use.user.pod_uid.empty()) {
+    use.user.pod_uid = pod_uid;
+  }
+}
+
 }  // namespace
 
 std::vector<SliceUse> SliceUsesOf(const SliceFacts& facts) {
@@ -100,13 +109,7 @@ std::vector<SliceUse> SliceUsesOf(const SliceFacts& facts) {
       }
       SliceUse* use = FindUse(uses, owner->second, DeviceOfProcess(gpu, process, facts.snapshot));
       if (use != nullptr) {
-        use->used.count += process.memory.value_or(Bytes{}).count;
-        use->processes.push_back(process.pid);
-        use->time =
-            use->time && process.sm ? std::optional(*use->time + *process.sm) : std::nullopt;
-        if (use->user.pod_uid.empty()) {
-          use->user.pod_uid = owner->second.pod_uid;
-        }
+        AddProcess(process, owner->second.pod_uid, *use);
       }
     }
   }
