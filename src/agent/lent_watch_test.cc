@@ -18,6 +18,9 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 class LentWatchTest : public ::testing::Test {
+ public:
+  ~LentWatchTest() override { SetLogSink({}); }
+
  protected:
   LentWatchTest() {
     SetLogSink([this](LogLevel, std::string_view line) { log_.emplace_back(line); });
@@ -31,7 +34,6 @@ class LentWatchTest : public ::testing::Test {
     EXPECT_OK(ledger_.Add({.holder = "fn/b/0", .model = "T4", .gpus = loans::TestGpus({1})},
                           WallTime(std::chrono::seconds(1))));
   }
-  ~LentWatchTest() override { SetLogSink({}); }
 
   static device::ProcessSample ProcessWith(uint64_t gibi) {
     device::ProcessSample process;

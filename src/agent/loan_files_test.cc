@@ -20,12 +20,14 @@ namespace {
 using ::testing::HasSubstr;
 
 class LoanFilesTest : public ::testing::Test {
+ public:
+  ~LoanFilesTest() override { SetLogSink({}); }
+
  protected:
   LoanFilesTest() {
     SetLogSink([](LogLevel, std::string_view) {});
     dir_.WriteFile("lib.so", "library");
   }
-  ~LoanFilesTest() override { SetLogSink({}); }
 
   // One more loan, of one slice.
   loans::Ledger& Add(unsigned replica) {

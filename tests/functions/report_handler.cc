@@ -1,5 +1,6 @@
 // The handler in the containers of local_provider_test.cc: says what it sees, and fails on request.
 #include <dirent.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -17,7 +18,7 @@ namespace {
 std::string GpuNodes() {
   std::set<std::string> found;
   if (DIR* folder = opendir("/dev")) {
-    while (const dirent* entry = readdir(folder)) {
+    while (const dirent* entry = readdir(folder)) {  // NOLINT(concurrency-mt-unsafe): ours alone
       const std::string name = entry->d_name;
       if (name.rfind("nvidia", 0) == 0 && name.size() > 6 &&
           name.find_first_not_of("0123456789", 6) == std::string::npos) {
@@ -41,14 +42,13 @@ std::string ReadText(const std::string& path) {
 // Starts slice-client, which keeps the memory that it gets, and returns what it says.
 std::string TakeMemory(const std::string& pieces) {
   int ends[2] = {-1, -1};
-  if (pipe(ends) != 0) {
+  if (pipe2(ends, O_CLOEXEC) != 0) {
     return "no pipe";
   }
   const pid_t child = fork();
   if (child == 0) {
     dup2(ends[1], STDOUT_FILENO);
     dup2(ends[1], STDERR_FILENO);
-    close(ends[0]);
     execl("/usr/bin/slice-client", "slice-client", pieces.c_str(), nullptr);
     _exit(127);
   }
@@ -68,14 +68,15 @@ std::string TakeMemory(const std::string& pieces) {
 
 }  // namespace
 
-std::string Handler(const std::string input) {
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the signature that functions have
+std::string Handler(std::string input) {
   const std::string word = input.substr(0, input.find_first_of(" \n"));
   const std::string rest = word.size() < input.size() ? input.substr(word.size() + 1) : "";
   if (word == "gpus") {
     return GpuNodes();
   }
   if (word == "env") {
-    const char* value = std::getenv(rest.c_str());
+    const char* value = std::getenv(rest.c_str());  // NOLINT(concurrency-mt-unsafe): no threads
     return value == nullptr ? "" : value;
   }
   if (word == "read") {
@@ -88,10 +89,10 @@ std::string Handler(const std::string input) {
     return MeshCall("hello", rest);
   }
   if (word == "crash") {
-    std::raise(SIGKILL);
+    (void)std::raise(SIGKILL);
   }
   if (word == "print") {
-    fputs((rest + "\n").c_str(), stderr);
+    (void)fputs((rest + "\n").c_str(), stderr);
   }
   return input;
 }

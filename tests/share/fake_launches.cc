@@ -1,6 +1,7 @@
 // Launches of fake_cuda.cc: each counts. A stream of the number 7 is being captured; in one of the
 // number 9 they take 20 ms, from number 100 on they end with fake_finish. In one of the number 8,
 // the driver takes 20 ms to return.
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -23,6 +24,8 @@ constexpr std::chrono::milliseconds kBusyTime{20};
 // What fake_finish ends; they never end before.
 constexpr uintptr_t kHeld = 100;
 
+constexpr uintptr_t kStreams = 1024;
+
 struct Launches {
   uint64_t count = 0;
   uint64_t events = 0;  // that were made
@@ -30,6 +33,7 @@ struct Launches {
   std::condition_variable changed;
   uint64_t asked = 0;        // how often an event was not ready
   bool is_finished = false;  // those that are held
+  std::array<uint64_t, kStreams> by_stream{};
 };
 
 Launches& All() {
@@ -37,12 +41,8 @@ Launches& All() {
   return launches;
 }
 
-constexpr uintptr_t kStreams = 1024;
-// By stream: what was launched.
-uint64_t launched[kStreams];
-
 uint64_t& LaunchedIn(cu::Stream stream) {
-  return launched[reinterpret_cast<uintptr_t>(stream) % kStreams];
+  return All().by_stream.at(reinterpret_cast<uintptr_t>(stream) % kStreams);
 }
 
 Result Count(cu::Stream stream = nullptr) {

@@ -183,6 +183,7 @@ void PageViews::AddContainers() {
 
 void PageViews::AddProcesses() {
   std::vector<const ProcessUse*> uses;
+  uses.reserve(attribution_.processes.size());
   for (const ProcessUse& use : attribution_.processes) {
     uses.push_back(&use);
   }
