@@ -1,6 +1,5 @@
 // Changes of MIG layouts that were begun and not ended: by an earlier process that was killed, or
 // by a program that was.
-#include <algorithm>
 #include <chrono>
 
 #include "src/agent/mig_changes.h"
@@ -38,7 +37,8 @@ const MigChanges::Begun* MigChanges::MustFinish() const {
     return nullptr;
   }
   const GoalState* plan = PlanOf(begun_->gpu);
-  return plan == nullptr || !plan->failed.empty() ? &*begun_ : nullptr;
+  const bool is_planned = plan != nullptr && plan->failed.empty();
+  return is_planned ? nullptr : &*begun_;
 }
 
 // What a program left that was killed, at its deadline say: half a layout, perhaps.
