@@ -58,8 +58,8 @@ class RandomHost {
   }
   std::vector<mig::Demand> Demands(const mig::Geometry& geometry, size_t gpus) {
     std::vector<mig::Demand> demands;
-    demands.reserve(5);
-    for (int i = 0; i < 5; ++i) {
+    demands.reserve(kDemands);
+    for (size_t i = 0; i < kDemands; ++i) {
       demands.push_back(
           {.kind = {.profile = geometry.profiles()[Below(geometry.profiles().size())].name},
            .count = static_cast<unsigned>(1 + Below(1 + gpus / 2))});
@@ -69,6 +69,7 @@ class RandomHost {
   size_t Below(size_t end) { return std::uniform_int_distribution<size_t>(0, end - 1)(random_); }
 
  private:
+  static constexpr size_t kDemands = 5;
   std::mt19937 random_;
 };
 
