@@ -27,8 +27,8 @@ inline constexpr bool kHasThreadSanitizer = false;
 
 inline constexpr bool kIsSanitized = kHasAddressSanitizer || kHasThreadSanitizer;
 
-// With either a test takes up to twenty times as long: one that ends a program at every moment does
-// so at every fifth.
+// With either sanitizer a test takes up to twenty times as long: a long one that ends a program at
+// every moment does so at every fifth.
 inline constexpr int kMomentStep = kIsSanitized ? 5 : 1;
 
 // What this thread allocates while one exists may be lost, as by a library that is unloaded.

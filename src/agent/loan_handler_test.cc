@@ -276,7 +276,7 @@ TEST_F(SliceLoanTest, ALoanWhoseFilesCannotBeMadeIsEnded) {
   EXPECT_EQ(LendMemory("fn/a/1", 4).code, 201);
 }
 
-// Its files cannot be made, and then the disk refuses to note its end.
+// Somebody was refused a loan, since its files could not be made; the disk then refused to end it.
 class UnknownLoanTest : public SliceLoanTest {
  protected:
   void SetUp() override {
@@ -298,7 +298,7 @@ class UnknownLoanTest : public SliceLoanTest {
     std::filesystem::rename(dir_.At("away"), dir_.At("state"));
     dir_.WriteFile("lib.so", "library");
   }
-  // What the disk was asked for before is done once another loan is.
+  // The disk takes one step after another: once it has a new loan, it has what was to end before.
   void PassTenSeconds() {
     timers_.Advance(std::chrono::seconds(10));
     ASSERT_EQ(LendMemory("fn/b/1", 4).code, 201);
@@ -311,7 +311,7 @@ TEST_F(UnknownLoanTest, EndsOnceTheDiskTakesIt) {
 }
 
 TEST_F(UnknownLoanTest, StaysIfItsHolderAsksAgain) {
-  // Which makes the files of all, now.
+  // Another loan writes the files of all again.
   ASSERT_EQ(LendMemory("fn/c/1", 4).code, 201);
   ASSERT_EQ(LendMemory("fn/a/1", 4).code, 200);
   PassTenSeconds();

@@ -31,9 +31,9 @@ struct Launches {
   uint64_t events = 0;  // that were made
   std::mutex mutex;     // guards what follows
   std::condition_variable changed;
-  uint64_t asked = 0;        // how often an event was not ready
-  bool is_finished = false;  // those that are held
-  std::array<uint64_t, kStreams> by_stream{};
+  uint64_t asked = 0;                          // how often an event was not ready
+  bool is_finished = false;                    // those that are held
+  std::array<uint64_t, kStreams> by_stream{};  // launches
 };
 
 Launches& All() {

@@ -43,7 +43,7 @@ void ReapLater(EventLoop& loop, sys::ChildProcess child) {
   const auto dying = std::make_shared<Dying>(Dying{.child = std::move(child)});
   const auto watch = loop.WatchReadable(dying->child.pidfd(), [&loop, dying] {
     if (dying->child.TryReap()) {
-      // Which may destroy this task, and with it what it holds.
+      // This may destroy the task and what it holds: nothing may follow.
       loop.Unwatch(std::exchange(dying->watch, WatchId::kNone));
     }
   });
