@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/kube/api/backoff.h"
+#include "src/platform/base/backoff.h"
 #include "src/kube/api/client.h"
 #include "src/kube/api/reflector.h"
 #include "src/node/labels/label_source.h"
@@ -69,7 +69,7 @@ class RuleWatch {
   const std::string own_namespace_;
   const std::string own_object_;
   std::function<void()> changed_;
-  kube::Backoff backoff_;
+  Backoff backoff_;
   bool has_api_ = false;
   int absences_ = 0;  // consecutive answers that there is no such API
   std::unique_ptr<kube::Call> call_;

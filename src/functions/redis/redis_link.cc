@@ -10,7 +10,7 @@
 namespace kgpu::functions {
 namespace {
 
-constexpr kube::BackoffOptions kPauses{.first = std::chrono::milliseconds(500),
+constexpr BackoffOptions kPauses{.first = std::chrono::milliseconds(500),
                                        .longest = std::chrono::seconds(10)};
 
 // The value of "name:value" in a reply to INFO.

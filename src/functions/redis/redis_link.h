@@ -11,7 +11,7 @@
 
 #include "src/functions/redis/redis_address.h"
 #include "src/functions/redis/redis_connection.h"
-#include "src/kube/api/backoff.h"
+#include "src/platform/base/backoff.h"
 #include "src/kube/api/dialer.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
@@ -77,7 +77,7 @@ class RedisLink {
   const RedisLinkOptions options_;
   const Handlers handlers_;
   Random random_;
-  kube::Backoff backoff_;
+  Backoff backoff_;
   size_t server_ = 0;  // of the address
   size_t tried_ = 0;   // since the last pause
   std::unique_ptr<kube::Dial> dial_;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "src/kube/api/backoff.h"
+#include "src/platform/base/backoff.h"
 #include "src/kube/api/exec_plugin.h"
 #include "src/kube/api/query.h"
 #include "src/kube/api/reread_file.h"

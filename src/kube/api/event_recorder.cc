@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "src/kube/api/api_error.h"
-#include "src/kube/api/backoff.h"
+#include "src/platform/base/backoff.h"
 #include "src/kube/api/json.h"
 #include "src/kube/api/resource.h"
 #include "src/kube/api/writes.h"

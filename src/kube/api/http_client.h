@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "src/kube/api/authenticator.h"
-#include "src/kube/api/backoff.h"
+#include "src/platform/base/backoff.h"
 #include "src/kube/api/client.h"
 #include "src/kube/api/request_gate.h"
 #include "src/kube/api/transport.h"

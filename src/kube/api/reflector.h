@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "src/kube/api/backoff.h"
+#include "src/platform/base/backoff.h"
 #include "src/kube/api/client.h"
 #include "src/kube/api/lister.h"
 #include "src/platform/base/event_loop.h"

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "src/kube/api/backoff.h"
+#include "src/platform/base/backoff.h"
 #include "src/kube/api/client.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
@@ -22,7 +22,7 @@ struct ObjectWriterOptions {
   std::string path{};  // of the object: Resource::Object
   std::chrono::milliseconds coalesce{100};
   std::chrono::milliseconds look_every{3'600'000};
-  kube::BackoffOptions retry{.first = std::chrono::seconds(1),
+  BackoffOptions retry{.first = std::chrono::seconds(1),
                              .longest = std::chrono::minutes(5),
                              .reset_after = std::chrono::minutes(10)};
 };
@@ -63,7 +63,7 @@ class ObjectWriter {
   kube::Client& client_;
   Random& random_;
   ObjectWriterOptions options_;
-  kube::Backoff backoff_;
+  Backoff backoff_;
   std::optional<boost::json::value> wanted_;
   std::string digest_;
   bool is_asked_ = false;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "src/kube/api/backoff.h"
+#include "src/platform/base/backoff.h"
 #include "src/kube/api/client.h"
 #include "src/node/object/node_plan.h"
 #include "src/node/object/owners.h"
@@ -26,7 +26,7 @@ struct WriterOptions {
   // Counts from the first change: later ones within it go into the same write.
   std::chrono::milliseconds coalesce{100};
   // After a failed write of one kind; other kinds continue.
-  kube::BackoffOptions retry{.first = std::chrono::seconds(1),
+  BackoffOptions retry{.first = std::chrono::seconds(1),
                              .longest = std::chrono::minutes(5),
                              .reset_after = std::chrono::minutes(10)};
   // How long the watch may lag behind the response to a write.
@@ -73,9 +73,9 @@ class Writer {
 
  private:
   struct Retry {
-    explicit Retry(Random& random, const kube::BackoffOptions& options)
+    explicit Retry(Random& random, const BackoffOptions& options)
         : backoff(random, options) {}
-    kube::Backoff backoff;
+    Backoff backoff;
     SteadyTime until{};     // no retry before
     std::string problem{};  // of the last attempt
   };
