@@ -37,6 +37,13 @@ function(kgpu_units out target size)
   set(${out} ${units} PARENT_SCOPE)
 endfunction()
 
+# Counters alone make the modules' unit tests slower by little and a build by a tenth. Tracing
+# comparisons, which finds magic numbers sooner, is for long runs: the preset fuzz.
+set(kgpu_fuzz_options -fsanitize-coverage=inline-8bit-counters,pc-table)
+if(KGPU_FUZZ_COMPARISONS)
+  set(kgpu_fuzz_options -fsanitize=fuzzer-no-link)
+endif()
+
 # g++ takes a source that is included for a header, whose classes others could see.
 set(kgpu_unit_options $<$<AND:$<BOOL:${KGPU_UNITY}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)
 
@@ -60,7 +67,7 @@ function(kgpu_module name)
   endif()
   if(KGPU_FUZZ)
     # Coverage for libFuzzer in every module, not only in the targets.
-    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    target_compile_options(${target} PRIVATE ${kgpu_fuzz_options})
   endif()
 endfunction()
 
@@ -89,12 +96,12 @@ if(EXISTS /dev/shm)
   endif()
 endif()
 
-# kgpu_test(name SRCS a_test.cc … DEPS dep… [LABELS l…] [TIMEOUT s] [SINGLE_THREADED])
-#   One GoogleTest program; each of its tests is a ctest of its own. SINGLE_THREADED: neither the
-#   tests nor what they test has a second thread, so ThreadSanitizer has nothing to find in them.
+# kgpu_test(name [THREADED] SRCS a_test.cc … DEPS dep… [LABELS l…] [TIMEOUT s])
+#   One GoogleTest program; each of its tests is a ctest of its own. THREADED: the tests, or what they
+#   test, have a second thread, so that ThreadSanitizer has something to find in them.
 #   Sanitizers are for unit tests: end-to-end tests run what ships.
 function(kgpu_test name)
-  cmake_parse_arguments(M "SINGLE_THREADED" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(M "THREADED" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(CMAKE_CROSSCOMPILING)
     return()
   endif()
@@ -114,7 +121,7 @@ function(kgpu_test name)
   set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY
     ${CMAKE_BINARY_DIR}/tests)
   if((KGPU_SANITIZE AND "e2e" IN_LIST M_LABELS) OR
-     (KGPU_SANITIZE STREQUAL "thread" AND M_SINGLE_THREADED))
+     (KGPU_SANITIZE STREQUAL "thread" AND NOT M_THREADED))
     set_target_properties(${name}_test PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
@@ -143,7 +150,7 @@ function(kgpu_fuzzer name)
   if(KGPU_FUZZ)
     set(program ${name}_fuzzer)
     add_executable(${program} ${M_SRCS})
-    target_compile_options(${program} PRIVATE -fsanitize=fuzzer-no-link)
+    target_compile_options(${program} PRIVATE ${kgpu_fuzz_options})
     target_link_options(${program} PRIVATE -fsanitize=fuzzer)
     set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
     add_test(NAME FuzzCorpus.${name} COMMAND ${program} -runs=0 -timeout=5 ${corpus})
