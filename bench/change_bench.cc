@@ -24,7 +24,7 @@
 #include "src/container/cdi/folder.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 #include "src/platform/sys/root.h"
 #include "testing/driver/control.h"
 

@@ -17,8 +17,8 @@
 #include <thread>
 
 #include "bench/event_floor.h"
-#include "src/platform/rpc/channel.h"
-#include "src/platform/rpc/server.h"
+#include "src/platform/net/rpc/channel.h"
+#include "src/platform/net/rpc/server.h"
 #include "src/platform/sys/unix_socket.h"
 
 namespace {

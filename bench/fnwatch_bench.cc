@@ -19,8 +19,8 @@
 #include "bench/measure.h"
 #include "bench/process.h"
 #include "src/platform/base/event_loop.h"
-#include "src/platform/http/client.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/client.h"
+#include "src/platform/net/http/server.h"
 #include "testing/temp_dir.h"
 
 namespace kgpu::bench {

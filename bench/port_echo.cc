@@ -6,8 +6,8 @@
 #include <iostream>
 #include <span>
 
-#include "src/platform/port/port.h"
-#include "src/platform/tls/context.h"
+#include "src/platform/net/port/port.h"
+#include "src/platform/net/tls/context.h"
 #include "testing/tls/certificates.h"
 
 namespace {

@@ -41,6 +41,12 @@ expect "across" "kube (row 1) includes gpu (row 1)"
 file src/gpu/device/a.h src/gpu/nvml/c.h
 file src/gpu/nvml/c.h src/gpu/device/a.h
 expect "a circle" "circle gpu/device → gpu/nvml → gpu/device"
+file src/platform/net/http/a.h src/platform/net/tls/c.h
+file src/platform/net/tls/c.h src/platform/net/http/a.h
+expect "a circle in a group" "circle platform/net/http → platform/net/tls → platform/net/http"
+file src/platform/net/http/a.h src/platform/net/tls/c.h
+file src/platform/sys/b.h src/platform/net/http/a.h
+expect "modules of a group" ""
 file src/attic/a.h
 expect "a layer in no row" "src/attic is in no row"
 file src/gpu/device/a.h testing/golden.h

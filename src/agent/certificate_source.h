@@ -9,8 +9,8 @@
 #include "src/node/config/node_config.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status.h"
+#include "src/platform/net/tls/context.h"
 #include "src/platform/sys/root.h"
-#include "src/platform/tls/context.h"
 
 namespace kgpu::agent {
 

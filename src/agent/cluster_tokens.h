@@ -17,7 +17,7 @@
 #include "src/kube/api/client.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/tls/keyed_digest.h"
+#include "src/platform/net/tls/keyed_digest.h"
 
 namespace kgpu::agent {
 

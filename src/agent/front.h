@@ -7,7 +7,7 @@
 #include "src/agent/state.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 
 namespace kgpu::agent {
 

@@ -23,7 +23,7 @@
 #include "src/node/pods/pod_map.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::agent {
 

@@ -13,7 +13,7 @@
 #include "src/node/loans/lender.h"
 #include "src/node/pools/assignment.h"
 #include "src/platform/base/event_loop.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::agent {
 

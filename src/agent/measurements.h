@@ -15,8 +15,8 @@
 #include "src/node/pods/watch.h"
 #include "src/node/telemetry/page_cache.h"
 #include "src/platform/base/event_loop.h"
-#include "src/platform/http/message.h"
 #include "src/platform/metrics/exposition.h"
+#include "src/platform/net/http/message.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::agent {

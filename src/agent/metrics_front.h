@@ -13,8 +13,8 @@
 #include "src/node/config/node_config.h"
 #include "src/node/telemetry/name_sets.h"
 #include "src/platform/base/event_loop.h"
-#include "src/platform/http/message.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/message.h"
+#include "src/platform/net/http/server.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::agent {

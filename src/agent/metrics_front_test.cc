@@ -13,10 +13,10 @@
 #include <string>
 
 #include "src/kube/api/http_transport.h"
-#include "src/kube/api/test_run.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 #include "src/platform/sys/tcp_socket.h"
 #include "testing/fake_loop.h"
+#include "testing/run_until.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 #include "testing/tls/certificates.h"
@@ -60,7 +60,7 @@ class PipeliningClient {
         socket_(sys::StartConnectTcp(sys::TcpAddress::Parse(address).value()).value()) {}
 
   bool Send(std::string_view bytes) {
-    return kube::RunUntil(loop_, [&] {
+    return RunUntil(loop_, [&] {
       return send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
              static_cast<ssize_t>(bytes.size());
     });
@@ -119,7 +119,7 @@ class MetricsFrontTest : public ::testing::Test {
     std::optional<StatusOr<http::Response>> answer;
     const auto call = http::Call::Start(loop_, address, request,
                                         [&](StatusOr<http::Response> a) { answer = std::move(a); });
-    EXPECT_TRUE(kube::RunUntil(loop_, [&] { return answer.has_value(); }));
+    EXPECT_TRUE(RunUntil(loop_, [&] { return answer.has_value(); }));
     if (!answer || !answer->ok()) {
       ADD_FAILURE() << (answer ? Message(answer->status()) : "no answer");
       return {.code = 0};
@@ -283,7 +283,7 @@ TEST_F(MetricsFrontTest, NobodySlipsThroughWhileGuardsChange) {
   Serve();
   PipeliningClient client(loop_, AddressOf());
   ASSERT_TRUE(client.Send(kPair));
-  ASSERT_TRUE(kube::RunUntil(loop_, [&] { return api_.asked() == 1; }));
+  ASSERT_TRUE(RunUntil(loop_, [&] { return api_.asked() == 1; }));
   metrics_.auth.audiences = {"kgpu"};
   Serve();
   const std::string answers = client.Receive();
@@ -298,7 +298,7 @@ TEST_F(MetricsFrontTest, AsksNobodyWhileItGoes) {
   Serve();
   PipeliningClient client(loop_, AddressOf());
   ASSERT_TRUE(client.Send(fmt::format("{}{}", kPair, kPair)));
-  ASSERT_TRUE(kube::RunUntil(loop_, [&] { return api_.asked() == 1; }));
+  ASSERT_TRUE(RunUntil(loop_, [&] { return api_.asked() == 1; }));
   front_.reset();
   EXPECT_EQ(api_.asked(), 1U);
 }
@@ -318,14 +318,14 @@ TEST_F(MetricsFrontTest, SpeaksTlsOnceThereIsACertificate) {
               AllOf(Field(&MetricsEndpoint::problem, ""), Field(&MetricsEndpoint::has_tls, true)));
   const auto context = tls::Context::ForClient({.ca_pem = authority.certificate_pem()}).value();
   kube::HttpTransport transport(
-      loop_, {.endpoint = kube::Endpoint::Parse("https://" + AddressOf()).value()},
+      loop_, {.endpoint = net::Endpoint::Parse("https://" + AddressOf()).value()},
       [&]() -> StatusOr<kube::Trust> { return kube::Trust{.context = context, .generation = 1}; });
   std::string body;
   std::optional<Status> end;
   const auto exchange = transport.Start({.target = "/metrics"},
                                         {.on_data = [&](std::string_view bytes) { body += bytes; },
                                          .on_end = [&](const Status& status) { end = status; }});
-  EXPECT_TRUE(kube::RunUntil(loop_, [&] { return end.has_value(); }));
+  EXPECT_TRUE(RunUntil(loop_, [&] { return end.has_value(); }));
   EXPECT_THAT(end, Optional(OkStatus()));
   EXPECT_EQ(body, "kgpu\n");
   EXPECT_EQ(Get(AddressOf()).code, 400) << "plain HTTP gets an answer that says so";

@@ -15,7 +15,7 @@
 #include "src/node/pools/assignment.h"
 #include "src/node/telemetry/page_input.h"
 #include "src/platform/base/event_loop.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::agent {
 

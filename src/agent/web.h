@@ -9,7 +9,7 @@
 #include "src/agent/state.h"
 #include "src/node/report/format.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::agent {
 

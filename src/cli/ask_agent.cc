@@ -15,7 +15,7 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/json_reader.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 #include "src/platform/sys/unix_socket.h"
 
 namespace kgpu::cli {

@@ -7,7 +7,7 @@
 #include "src/cli/exit_code.h"
 #include "src/node/report/format.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::cli {
 

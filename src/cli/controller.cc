@@ -28,7 +28,7 @@
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/sys/signals.h"
 
@@ -119,7 +119,7 @@ std::string ProgressText(const std::vector<NodeProgress>& nodes) {
 StatusOr<ExitCode> ShowPreview(Connection& connection, const ControllerCommandOptions& options,
                                OutputFormat format) {
   using Nodes = std::vector<NodeProgress>;
-  const StatusOr<Nodes> nodes = kube::RunUntilDone<Nodes>(*connection.loop, [&](auto done) {
+  const StatusOr<Nodes> nodes = RunUntilDone<Nodes>(*connection.loop, [&](auto done) {
     return std::make_unique<controller::Preview>(*connection.loop, connection.cluster->client(),
                                                  connection.random, options.pods, done);
   });

@@ -7,7 +7,7 @@
 #include "src/cli/exit_code.h"
 #include "src/cli/fn_gateway.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::cli {
 

@@ -14,19 +14,19 @@
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/functions/spec/checks.h"
-#include "src/kube/api/dialer.h"
-#include "src/kube/api/endpoint.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/json_reader.h"
-#include "src/platform/http/client_connection.h"
-#include "src/platform/http/status_code.h"
-#include "src/platform/http/writer.h"
+#include "src/platform/net/dial/dialer.h"
+#include "src/platform/net/dial/endpoint.h"
+#include "src/platform/net/http/client_connection.h"
+#include "src/platform/net/http/status_code.h"
+#include "src/platform/net/http/writer.h"
+#include "src/platform/net/tls/session.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/sys/tcp_socket.h"
 #include "src/platform/sys/unix_socket.h"
-#include "src/platform/tls/session.h"
 
 namespace kgpu::cli {
 namespace {
@@ -45,7 +45,7 @@ std::string EnvironmentValue(std::string_view name) {
 }
 
 // "https://gateway.example:31113/" without scheme and slashes. Errors: InvalidArgument.
-StatusOr<kube::Endpoint> EndpointOf(std::string_view where, std::string_view gateway) {
+StatusOr<net::Endpoint> EndpointOf(std::string_view where, std::string_view gateway) {
   constexpr uint16_t kHttpPort = 80;
   std::string_view rest = gateway;
   const bool is_tls = rest.starts_with(kHttps);
@@ -58,12 +58,12 @@ StatusOr<kube::Endpoint> EndpointOf(std::string_view where, std::string_view gat
   const std::string authority = fmt::format("{}{}", rest.starts_with(':') ? "127.0.0.1" : "", rest);
   const size_t last = authority.rfind(':');
   const bool has_port = last != std::string::npos && authority.find(']', last) == std::string::npos;
-  StatusOr<kube::Endpoint> endpoint = kube::Endpoint::Parse("https://" + authority);
+  StatusOr<net::Endpoint> endpoint = net::Endpoint::Parse("https://" + authority);
   if (!endpoint.ok() || !endpoint->prefix.empty() || (!has_scheme && !has_port)) {
     return InvalidArgument("{}: {} must be HOST:PORT, http://HOST[:PORT] or https://HOST[:PORT]",
                            where, Printable(gateway));
   }
-  endpoint->kind = is_tls ? kube::Endpoint::Kind::kTls : kube::Endpoint::Kind::kPlain;
+  endpoint->kind = is_tls ? net::Endpoint::Kind::kTls : net::Endpoint::Kind::kPlain;
   endpoint->port = !is_tls && !has_port ? kHttpPort : endpoint->port;
   return endpoint;
 }
@@ -91,20 +91,20 @@ StatusOr<std::string> TokenIn(const std::string& file, const sys::Root& root) {
   return std::string(token);
 }
 
-void NoteUnencrypted(const kube::Endpoint& endpoint) {
+void NoteUnencrypted(const net::Endpoint& endpoint) {
   const StatusOr<sys::TcpAddress> address = sys::TcpAddress::Parse(endpoint.authority());
   const bool is_local = endpoint.host == "localhost" || (address.ok() && address->is_loopback());
-  if (endpoint.kind == kube::Endpoint::Kind::kPlain && !is_local) {
+  if (endpoint.kind == net::Endpoint::Kind::kPlain && !is_local) {
     PrintNote(fmt::format("the token goes to {} unencrypted: use https://", endpoint.authority()));
   }
 }
 
 StatusOr<GatewayTarget> TargetOf(std::string_view where, std::string_view gateway,
                                  const GatewayOptions& options) {
-  ASSIGN_OR_RETURN(const kube::Endpoint endpoint, EndpointOf(where, gateway));
+  ASSIGN_OR_RETURN(const net::Endpoint endpoint, EndpointOf(where, gateway));
   ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open("/"));
   GatewayTarget target{.address = endpoint.authority()};
-  if (endpoint.kind == kube::Endpoint::Kind::kTls) {
+  if (endpoint.kind == net::Endpoint::Kind::kTls) {
     ASSIGN_OR_RETURN(std::string authorities, ReadAuthorities("--ca-file", options.ca_file, root));
     ASSIGN_OR_RETURN(target.tls, tls::Context::ForClient({.ca_pem = std::move(authorities)}));
   } else if (!options.ca_file.empty()) {
@@ -176,13 +176,13 @@ class Exchange {
       ASSIGN_OR_RETURN(UniqueFd socket, sys::ConnectUnix(target_.address));
       return Send(std::move(socket), nullptr);
     }
-    ASSIGN_OR_RETURN(const kube::Endpoint endpoint,
-                     kube::Endpoint::Parse("https://" + target_.address));
+    ASSIGN_OR_RETURN(const net::Endpoint endpoint,
+                     net::Endpoint::Parse("https://" + target_.address));
     std::unique_ptr<tls::Session> session;
     if (target_.tls != nullptr) {
       ASSIGN_OR_RETURN(session, tls::Session::ForClient(target_.tls, endpoint.host));
     }
-    dial_ = kube::Dial::Start(
+    dial_ = net::Dial::Start(
         loop_, endpoint, {},
         [this, held = std::make_shared<std::unique_ptr<tls::Session>>(std::move(session))](
             StatusOr<UniqueFd> socket) {
@@ -224,7 +224,7 @@ class Exchange {
   const StreamHandlers& handlers_;
   std::string text_;
   bool is_head_ = false;
-  std::unique_ptr<kube::Dial> dial_;
+  std::unique_ptr<net::Dial> dial_;
   std::shared_ptr<http::ClientConnection> connection_;
   TimerId deadline_ = TimerId::kNone;
   Status result_;

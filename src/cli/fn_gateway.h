@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
+#include "src/platform/net/tls/context.h"
 #include "src/platform/sys/root.h"
-#include "src/platform/tls/context.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;

@@ -23,7 +23,7 @@
 #include "src/platform/base/random.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/http/body_budget.h"
+#include "src/platform/net/http/body_budget.h"
 
 namespace kgpu::cli {
 namespace {

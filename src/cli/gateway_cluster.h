@@ -10,7 +10,7 @@
 #include "src/functions/kubernetes/deployer.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 #include "src/platform/sys/root.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name

@@ -10,7 +10,7 @@
 #include "src/kube/api/json.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 
 namespace kgpu::cli {
 namespace {

@@ -19,7 +19,7 @@
 #include "src/node/telemetry/render.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 
 namespace kgpu::cli {
 namespace {

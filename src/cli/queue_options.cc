@@ -12,8 +12,8 @@
 #include "src/platform/base/random.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/net/tls/context.h"
 #include "src/platform/sys/root.h"
-#include "src/platform/tls/context.h"
 
 namespace kgpu::cli {
 namespace {

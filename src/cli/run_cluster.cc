@@ -104,14 +104,14 @@ std::string RunCluster::SpaceOr(const std::string& given) const {
 
 Status RunCluster::ReadText(kube::ApiRequest request,
                             const std::function<void(std::string_view)>& take) {
-  return kube::RunUntilDone<bool>(*impl_->loop,
-                                  [&](auto done) {
-                                    return impl_->cluster->client().Stream(
-                                        std::move(request),
-                                        {.on_text = take, .on_end = [done](const Status& status) {
-                                           done(status.ok() ? StatusOr<bool>(true) : status);
-                                         }});
-                                  })
+  return RunUntilDone<bool>(*impl_->loop,
+                            [&](auto done) {
+                              return impl_->cluster->client().Stream(
+                                  std::move(request),
+                                  {.on_text = take, .on_end = [done](const Status& status) {
+                                     done(status.ok() ? StatusOr<bool>(true) : status);
+                                   }});
+                            })
       .status();
 }
 

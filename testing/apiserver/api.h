@@ -13,7 +13,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 #include "testing/apiserver/access.h"
 #include "testing/apiserver/counters.h"
 #include "testing/apiserver/faults.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 #include "testing/apiserver/api.h"
 #include "testing/apiserver/json_fields.h"
 #include "testing/fake_loop.h"

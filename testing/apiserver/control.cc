@@ -1,7 +1,7 @@
 #include <boost/json.hpp>
 
 #include "src/platform/base/strings.h"
-#include "src/platform/http/status_code.h"
+#include "src/platform/net/http/status_code.h"
 #include "testing/apiserver/http_service.h"
 
 namespace kgpu::apiserver {

@@ -7,7 +7,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 #include "testing/apiserver/api.h"
 
 namespace kgpu::apiserver {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 #include "testing/apiserver/resource.h"
 #include "testing/apiserver/store.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 #include "testing/apiserver/api.h"
 #include "testing/apiserver/pod_logs.h"
 #include "testing/apiserver/registry.h"

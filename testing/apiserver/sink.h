@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::apiserver {
 

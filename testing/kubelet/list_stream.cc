@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "src/platform/rpc/status_map.h"
+#include "src/platform/net/rpc/status_map.h"
 #include "testing/kubelet/proto_codec.h"
 
 namespace kgpu::kubelet {

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "src/platform/rpc/channel.h"
-#include "src/platform/rpc/status_map.h"
+#include "src/platform/net/rpc/channel.h"
+#include "src/platform/net/rpc/status_map.h"
 #include "src/platform/sys/unix_socket.h"
 #include "testing/fake_clock.h"
 #include "testing/kubelet/kubelet_fixture.h"

@@ -14,7 +14,7 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
 #include "src/platform/base/unique_fd.h"
-#include "src/platform/rpc/status_map.h"
+#include "src/platform/net/rpc/status_map.h"
 #include "testing/kubelet/calls_in_flight.h"
 
 namespace kgpu::kubelet {

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "src/platform/base/event_loop.h"
-#include "src/platform/rpc/channel.h"
-#include "src/platform/rpc/server.h"
-#include "src/platform/rpc/status_map.h"
+#include "src/platform/net/rpc/channel.h"
+#include "src/platform/net/rpc/server.h"
+#include "src/platform/net/rpc/status_map.h"
 #include "src/platform/sys/acceptor.h"
 #include "testing/kubelet/proto_codec.h"
 

@@ -10,8 +10,8 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/unique_fd.h"
+#include "src/platform/net/tls/session.h"
 #include "src/platform/sys/unix_socket.h"
-#include "src/platform/tls/session.h"
 
 namespace kgpu {
 namespace {

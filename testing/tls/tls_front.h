@@ -10,8 +10,8 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/net/tls/context.h"
 #include "src/platform/sys/tcp_socket.h"
-#include "src/platform/tls/context.h"
 
 namespace kgpu {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "src/platform/doc/doc.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 #include "testing/status_matchers.h"
 #include "tests/e2e/program.h"
 #include "tests/e2e/sim_host.h"

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "src/platform/base/status_macros.h"
-#include "src/platform/rpc/channel.h"
-#include "src/platform/rpc/status_map.h"
+#include "src/platform/net/rpc/channel.h"
+#include "src/platform/net/rpc/status_map.h"
 #include "src/platform/sys/unix_socket.h"
 
 namespace kgpu::engines {

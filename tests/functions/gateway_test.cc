@@ -17,9 +17,9 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/http/client.h"
-#include "src/platform/http/server.h"
-#include "src/platform/rpc/channel.h"
+#include "src/platform/net/http/client.h"
+#include "src/platform/net/http/server.h"
+#include "src/platform/net/rpc/channel.h"
 #include "src/platform/sys/tcp_socket.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"

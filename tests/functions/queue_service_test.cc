@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 #include "tests/e2e/program.h"

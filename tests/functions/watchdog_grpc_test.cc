@@ -10,7 +10,7 @@
 #include <string>
 
 #include "src/functions/watchdog/fx_message.h"
-#include "src/platform/rpc/channel.h"
+#include "src/platform/net/rpc/channel.h"
 #include "src/platform/sys/unix_socket.h"
 #include "tests/functions/watchdog_run.h"
 #include "tests/functions/worker_kinds.h"

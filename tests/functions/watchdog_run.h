@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/platform/http/client.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/client.h"
+#include "src/platform/net/http/message.h"
 #include "src/platform/sys/child_process.h"
 #include "testing/temp_dir.h"
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "src/platform/doc/doc.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 #include "tests/integration/agent_node.h"
 #include "tests/integration/wait_for_file.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "src/platform/doc/doc.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 #include "tests/integration/agent_fixture.h"
 #include "tests/integration/wait_for_file.h"
 

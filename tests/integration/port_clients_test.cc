@@ -11,9 +11,9 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/h2/grpc_message.h"
-#include "src/platform/port/port.h"
-#include "src/platform/tls/context.h"
+#include "src/platform/net/h2/grpc_message.h"
+#include "src/platform/net/port/port.h"
+#include "src/platform/net/tls/context.h"
 #include "testing/shell.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"

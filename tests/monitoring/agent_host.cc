@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "src/platform/doc/doc.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::monitoring {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 #include "tests/e2e/program.h"
 #include "tests/e2e/sim_host.h"
 

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "src/platform/base/strings.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 #include "testing/temp_dir.h"
 #include "tests/e2e/program.h"
 #include "tests/monitoring/agent_host.h"

@@ -11,7 +11,7 @@
 
 #include "src/kube/api/query.h"
 #include "src/platform/doc/doc.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 #include "src/platform/sys/tcp_socket.h"
 #include "testing/status_matchers.h"
 

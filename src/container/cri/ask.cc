@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "src/container/cri/runtime_facts.h"
-#include "src/platform/rpc/channel.h"
-#include "src/platform/rpc/status_map.h"
+#include "src/platform/net/rpc/channel.h"
+#include "src/platform/net/rpc/status_map.h"
 #include "src/platform/sys/unix_socket.h"
 
 namespace kgpu::cri {

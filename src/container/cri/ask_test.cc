@@ -9,7 +9,7 @@
 #include <string>
 
 #include "src/container/cri/runtime_facts.h"
-#include "src/platform/rpc/server.h"
+#include "src/platform/net/rpc/server.h"
 #include "src/platform/sys/acceptor.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"

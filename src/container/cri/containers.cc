@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "src/platform/rpc/one_call.h"
+#include "src/platform/net/rpc/one_call.h"
 #include "src/platform/sys/unix_socket.h"
 
 namespace kgpu::cri {

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "src/platform/rpc/server.h"
+#include "src/platform/net/rpc/server.h"
 #include "src/platform/sys/acceptor.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"

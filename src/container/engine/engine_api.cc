@@ -11,7 +11,7 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 
 namespace kgpu::engine {
 namespace {

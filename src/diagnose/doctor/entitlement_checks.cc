@@ -8,7 +8,7 @@
 #include "src/diagnose/doctor/check.h"
 #include "src/diagnose/doctor/facts.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/tls/certificate.h"
+#include "src/platform/net/tls/certificate.h"
 
 namespace kgpu::doctor {
 namespace {

@@ -5,7 +5,7 @@
 #include "src/functions/gateway/fx_gateway.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/json_texts.h"
-#include "src/platform/http/status_code.h"
+#include "src/platform/net/http/status_code.h"
 
 namespace kgpu::gateway {
 namespace {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "src/platform/h2/peer.h"
-#include "src/platform/http/message.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/h2/peer.h"
+#include "src/platform/net/http/message.h"
+#include "src/platform/net/http/server.h"
 
 namespace kgpu::gateway {
 

@@ -6,8 +6,8 @@
 #include "src/functions/gateway/gateway.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/server.h"
-#include "src/platform/port/port.h"
+#include "src/platform/net/http/server.h"
+#include "src/platform/net/port/port.h"
 
 namespace kgpu::gateway {
 

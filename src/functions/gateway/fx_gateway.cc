@@ -17,7 +17,7 @@
 #include "src/platform/doc/json_reader.h"
 #include "src/platform/doc/json_texts.h"
 #include "src/platform/doc/utf8.h"
-#include "src/platform/http/status_code.h"
+#include "src/platform/net/http/status_code.h"
 
 namespace kgpu::gateway {
 namespace {

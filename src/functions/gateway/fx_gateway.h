@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "src/platform/base/status.h"
-#include "src/platform/h2/grpc_message.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/h2/grpc_message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::gateway {
 

@@ -10,7 +10,7 @@
 #include "src/functions/gateway/caller.h"
 #include "src/functions/gateway/fx_gateway.h"
 #include "src/functions/gateway/routes.h"
-#include "src/platform/http/writer.h"
+#include "src/platform/net/http/writer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kgpu::gateway;

@@ -16,7 +16,7 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
-#include "src/platform/h2/grpc_message.h"
+#include "src/platform/net/h2/grpc_message.h"
 
 namespace kgpu::gateway {
 namespace {

@@ -17,8 +17,8 @@
 #include "src/functions/gateway/tokens.h"
 #include "src/functions/gateway/upstream.h"
 #include "src/platform/base/event_loop.h"
-#include "src/platform/h2/peer.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/h2/peer.h"
+#include "src/platform/net/http/server.h"
 
 namespace kgpu::gateway {
 

@@ -11,8 +11,8 @@
 
 #include "src/functions/gateway/endpoints.h"
 #include "src/functions/gateway/gateway.h"
-#include "src/platform/http/server_line.h"
-#include "src/platform/port/test_caller.h"
+#include "src/platform/net/http/server_line.h"
+#include "src/platform/net/port/test_caller.h"
 #include "src/platform/sys/tcp_socket.h"
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"

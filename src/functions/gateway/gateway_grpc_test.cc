@@ -12,7 +12,7 @@
 
 #include "src/functions/gateway/endpoints.h"
 #include "src/functions/gateway/gateway.h"
-#include "src/platform/rpc/channel.h"
+#include "src/platform/net/rpc/channel.h"
 #include "src/platform/sys/unix_socket.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "src/functions/gateway/endpoints.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 #include "src/platform/sys/tcp_socket.h"
 #include "src/platform/sys/unix_socket.h"
 #include "testing/fake_loop.h"

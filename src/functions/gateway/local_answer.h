@@ -8,7 +8,7 @@
 
 #include "src/functions/gateway/caller.h"
 #include "src/functions/gateway/relay.h"
-#include "src/platform/http/answer.h"
+#include "src/platform/net/http/answer.h"
 
 namespace kgpu::gateway {
 

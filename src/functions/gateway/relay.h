@@ -13,7 +13,7 @@
 #include "src/functions/gateway/upstream.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::gateway {
 

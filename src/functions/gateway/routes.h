@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::gateway {
 

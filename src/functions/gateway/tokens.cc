@@ -8,7 +8,7 @@
 #include "src/functions/spec/checks.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::gateway {
 namespace {

@@ -11,9 +11,9 @@
 #include "src/functions/gateway/routes.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status.h"
+#include "src/platform/net/tls/keyed_digest.h"
+#include "src/platform/net/tls/token_freshness.h"
 #include "src/platform/sys/root.h"
-#include "src/platform/tls/keyed_digest.h"
-#include "src/platform/tls/token_freshness.h"
 
 namespace kgpu::gateway {
 

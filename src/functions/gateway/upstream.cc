@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "src/platform/base/status_macros.h"
-#include "src/platform/http/writer.h"
+#include "src/platform/net/http/writer.h"
 #include "src/platform/sys/unix_socket.h"
 
 namespace kgpu::gateway {

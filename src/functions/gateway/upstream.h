@@ -12,9 +12,9 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/client_connection.h"
-#include "src/platform/http/idle_connections.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/client_connection.h"
+#include "src/platform/net/http/idle_connections.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::gateway {
 

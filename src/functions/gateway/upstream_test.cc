@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 #include "src/platform/sys/unix_socket.h"
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"

@@ -22,7 +22,7 @@
 #include "src/functions/service/waiting_calls.h"
 #include "src/functions/spec/function.h"
 #include "src/platform/base/event_loop.h"
-#include "src/platform/http/idle_connections.h"
+#include "src/platform/net/http/idle_connections.h"
 
 namespace kgpu::functions {
 

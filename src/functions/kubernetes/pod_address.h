@@ -8,7 +8,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/client_connection.h"
+#include "src/platform/net/http/client_connection.h"
 
 namespace kgpu::functions {
 

@@ -13,7 +13,7 @@
 #include "src/functions/spec/function.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 
 namespace kgpu::functions {
 

@@ -20,7 +20,7 @@
 #include "src/functions/service/ready_probe.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/unique_fd.h"
-#include "src/platform/http/idle_connections.h"
+#include "src/platform/net/http/idle_connections.h"
 
 namespace kgpu::functions {
 

@@ -13,8 +13,8 @@
 #include "src/functions/provider/test_machine.h"
 #include "src/functions/spec/wire.h"
 #include "src/platform/doc/doc.h"
-#include "src/platform/http/client_connection.h"
-#include "src/platform/http/writer.h"
+#include "src/platform/net/http/client_connection.h"
+#include "src/platform/net/http/writer.h"
 #include "src/platform/sys/unix_socket.h"
 #include "testing/status_matchers.h"
 

@@ -14,8 +14,8 @@
 #include "src/functions/queue/call_record.h"
 #include "src/functions/queue/queue_request.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
 #include "src/platform/metrics/exposition.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::functions {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "src/platform/base/clock.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::functions {
 

@@ -9,7 +9,7 @@
 #include "src/functions/queue/call_queue.h"
 #include "src/functions/queue/call_record.h"
 #include "src/platform/base/clock.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::functions {
 

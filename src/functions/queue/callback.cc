@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/kube/api/resolver.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/dial/resolver.h"
+#include "src/platform/net/http/client.h"
 
 namespace kgpu::functions {
 namespace {
@@ -101,7 +101,7 @@ class Callback::Impl {
   void Try() {
     timer_ = TimerId::kNone;
     ++attempts_;
-    lookup_ = kube::Lookup::Start(
+    lookup_ = net::Lookup::Start(
         loop_, url_.host, [this](const StatusOr<std::vector<std::string>>& addresses) {
           if (!addresses.ok()) {
             return OnEnd(addresses.status());
@@ -139,7 +139,7 @@ class Callback::Impl {
   Done done_;
   int attempts_ = 0;
   TimerId timer_ = TimerId::kNone;
-  std::unique_ptr<kube::Lookup> lookup_;
+  std::unique_ptr<net::Lookup> lookup_;
   std::unique_ptr<http::Call> call_;
 };
 

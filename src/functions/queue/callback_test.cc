@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
 

@@ -12,7 +12,7 @@
 #include "src/functions/queue/call_record.h"
 #include "src/functions/queue/call_table.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::functions {
 

@@ -12,7 +12,7 @@
 
 #include "src/functions/queue/call_queue.h"
 #include "src/functions/queue/call_rules.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 #include "testing/fake_loop.h"
 
 namespace kgpu::functions {

@@ -29,8 +29,8 @@ Status BadUrl(std::string_view url, std::string_view why) {
 }
 
 // "host", "host:port", "[::1]", "[::1]:port".
-std::optional<kube::Endpoint> ParseServer(std::string_view text) {
-  kube::Endpoint server{.kind = kube::Endpoint::Kind::kPlain, .port = kRedisPort};
+std::optional<net::Endpoint> ParseServer(std::string_view text) {
+  net::Endpoint server{.kind = net::Endpoint::Kind::kPlain, .port = kRedisPort};
   std::string_view letters = kNameLetters;
   std::string_view port;
   if (text.starts_with('[')) {
@@ -79,7 +79,7 @@ StatusOr<RedisAddress> ParseRedisUrl(std::string_view url) {
       return BadUrl(url, "the path of a socket must be absolute");
     }
     address.servers.push_back(
-        {.kind = kube::Endpoint::Kind::kUnix, .host = std::string(path), .port = 0});
+        {.kind = net::Endpoint::Kind::kUnix, .host = std::string(path), .port = 0});
     return address;
   }
   address.is_tls = url.starts_with(kTlsScheme);
@@ -94,7 +94,7 @@ StatusOr<RedisAddress> ParseRedisUrl(std::string_view url) {
     return BadUrl(url, "must end after the port: --redis-name keeps several queues apart");
   }
   for (const std::string_view text : Split(hosts, ',')) {
-    const std::optional<kube::Endpoint> server = ParseServer(text);
+    const std::optional<net::Endpoint> server = ParseServer(text);
     if (!server) {
       return BadUrl(url, fmt::format("{} is no host with a port", Printable(text)));
     }

@@ -5,15 +5,15 @@
 #include <string_view>
 #include <vector>
 
-#include "src/kube/api/endpoint.h"
 #include "src/platform/base/status.h"
+#include "src/platform/net/dial/endpoint.h"
 
 namespace kgpu::functions {
 
 // The servers of which one is the primary.
 struct RedisAddress {
   bool is_tls = false;
-  std::vector<kube::Endpoint> servers{};  // of kind kPlain or kUnix
+  std::vector<net::Endpoint> servers{};  // of kind kPlain or kUnix
 };
 
 // "redis://HOST[:PORT][,HOST[:PORT]…]", the same with rediss:// for TLS, or "unix:///PATH". The

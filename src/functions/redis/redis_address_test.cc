@@ -13,8 +13,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-kube::Endpoint At(const std::string& host, uint16_t port) {
-  return {.kind = kube::Endpoint::Kind::kPlain, .host = host, .port = port};
+net::Endpoint At(const std::string& host, uint16_t port) {
+  return {.kind = net::Endpoint::Kind::kPlain, .host = host, .port = port};
 }
 
 TEST(RedisAddressTest, ReadsServersWithAndWithoutPorts) {
@@ -29,7 +29,7 @@ TEST(RedisAddressTest, ReadsServersWithAndWithoutPorts) {
                                                        At("::1", 7'001), At("fd00::2", 6'379)));
   const auto socket = ParseRedisUrl("unix:///run/redis.sock");
   ASSERT_OK(socket);
-  EXPECT_EQ(socket->servers[0].kind, kube::Endpoint::Kind::kUnix);
+  EXPECT_EQ(socket->servers[0].kind, net::Endpoint::Kind::kUnix);
   EXPECT_EQ(socket->servers[0].host, "/run/redis.sock");
 }
 

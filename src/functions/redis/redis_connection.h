@@ -14,7 +14,7 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
 #include "src/platform/base/unique_fd.h"
-#include "src/platform/tls/session.h"
+#include "src/platform/net/tls/session.h"
 
 namespace kgpu::functions {
 

@@ -11,7 +11,7 @@ namespace kgpu::functions {
 namespace {
 
 constexpr BackoffOptions kPauses{.first = std::chrono::milliseconds(500),
-                                       .longest = std::chrono::seconds(10)};
+                                 .longest = std::chrono::seconds(10)};
 
 // The value of "name:value" in a reply to INFO.
 std::optional<std::string_view> InfoValue(std::string_view info, std::string_view name) {
@@ -53,10 +53,10 @@ RedisLink::~RedisLink() {
 }
 
 std::string RedisLink::Where() const {
-  const kube::Endpoint& server = options_.address.servers[server_];
-  return fmt::format("redis server {}", server.kind == kube::Endpoint::Kind::kUnix
+  const net::Endpoint& server = options_.address.servers[server_];
+  return fmt::format("redis server {}", server.kind == net::Endpoint::Kind::kUnix
                                             ? server.host
-                                            : kube::JoinHostPort(server.host, server.port));
+                                            : net::JoinHostPort(server.host, server.port));
 }
 
 void RedisLink::Send(const std::vector<std::string_view>& words, RedisConnection::Done done) {
@@ -72,9 +72,9 @@ void RedisLink::Send(const std::vector<std::string_view>& words, RedisConnection
 void RedisLink::Connect() {
   timer_ = TimerId::kNone;
   ++tried_;
-  dial_ = kube::Dial::Start(loop_, options_.address.servers[server_], {},
-                            [this](StatusOr<UniqueFd> socket) { OnDialed(std::move(socket)); },
-                            {.timeout = options_.connect_limit});
+  dial_ = net::Dial::Start(loop_, options_.address.servers[server_], {},
+                           [this](StatusOr<UniqueFd> socket) { OnDialed(std::move(socket)); },
+                           {.timeout = options_.connect_limit});
 }
 
 void RedisLink::OnDialed(StatusOr<UniqueFd> socket) {

@@ -12,11 +12,11 @@
 #include "src/functions/redis/redis_address.h"
 #include "src/functions/redis/redis_connection.h"
 #include "src/platform/base/backoff.h"
-#include "src/kube/api/dialer.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 #include "src/platform/base/status.h"
-#include "src/platform/tls/context.h"
+#include "src/platform/net/dial/dialer.h"
+#include "src/platform/net/tls/context.h"
 
 namespace kgpu::functions {
 
@@ -80,7 +80,7 @@ class RedisLink {
   Backoff backoff_;
   size_t server_ = 0;  // of the address
   size_t tried_ = 0;   // since the last pause
-  std::unique_ptr<kube::Dial> dial_;
+  std::unique_ptr<net::Dial> dial_;
   std::shared_ptr<RedisConnection> connection_;
   std::vector<Held> held_;
   Status problem_;      // why there is no connection; OK while the first attempt goes on

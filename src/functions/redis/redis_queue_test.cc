@@ -247,9 +247,9 @@ TEST_F(RedisQueueTest, ThePrimaryOfSeveralServersIsFound) {
   RedisServer replica;
   ASSERT_OK(replica.Start({"--replicaof", "127.0.0.1 1"}));
   RedisQueueOptions options = storage->Options({}, {});
-  const kube::Endpoint primary = options.link.address.servers[0];
+  const net::Endpoint primary = options.link.address.servers[0];
   const auto unix_at = [](const std::string& path) {
-    return kube::Endpoint{.kind = kube::Endpoint::Kind::kUnix, .host = path, .port = 0};
+    return net::Endpoint{.kind = net::Endpoint::Kind::kUnix, .host = path, .port = 0};
   };
   options.link.address.servers = {unix_at("/nowhere.sock"), unix_at(replica.socket()), primary};
   FakeLoop loop;

@@ -23,7 +23,7 @@ class RedisStorage final : public QueueStorage {
   RedisQueueOptions Options(const CallLimits& limits, const IndexLimits& index) {
     RedisQueueOptions options;
     options.link.address.servers = {
-        {.kind = kube::Endpoint::Kind::kUnix, .host = server.socket(), .port = 0}};
+        {.kind = net::Endpoint::Kind::kUnix, .host = server.socket(), .port = 0}};
     options.link.answer_limit = std::chrono::hours(1'000);
     options.limits = limits;
     options.index = index;

@@ -4,7 +4,7 @@
 
 #include "src/functions/service/views.h"
 #include "src/platform/doc/doc.h"
-#include "src/platform/http/status_code.h"
+#include "src/platform/net/http/status_code.h"
 
 namespace kgpu::functions {
 

@@ -4,7 +4,7 @@
 #include <boost/json/fwd.hpp>
 
 #include "src/platform/base/status.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 
 namespace kgpu::functions {
 

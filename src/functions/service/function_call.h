@@ -11,8 +11,8 @@
 
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/message.h"
+#include "src/platform/net/http/server.h"
 
 namespace kgpu::functions {
 

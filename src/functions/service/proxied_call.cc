@@ -4,7 +4,7 @@
 
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
-#include "src/platform/http/writer.h"
+#include "src/platform/net/http/writer.h"
 
 namespace kgpu::functions {
 namespace {

@@ -12,8 +12,8 @@
 #include "src/functions/service/function_call.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/client_connection.h"
-#include "src/platform/http/parser.h"
+#include "src/platform/net/http/client_connection.h"
+#include "src/platform/net/http/parser.h"
 
 namespace kgpu::functions {
 

@@ -6,7 +6,7 @@
 
 #include "src/functions/queue/call_queue.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 
 namespace kgpu::functions {
 

@@ -10,7 +10,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 
 namespace kgpu::functions {
 

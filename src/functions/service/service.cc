@@ -18,7 +18,7 @@
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/json_texts.h"
-#include "src/platform/http/status_code.h"
+#include "src/platform/net/http/status_code.h"
 
 namespace kgpu::functions {
 namespace {

@@ -15,7 +15,7 @@
 #include "src/functions/service/function_provider.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 
 namespace kgpu::functions {
 

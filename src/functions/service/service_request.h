@@ -8,7 +8,7 @@
 #include "src/functions/service/function_provider.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::functions {
 

@@ -13,7 +13,7 @@
 #include "src/functions/service/ready_probe.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/http/client.h"
+#include "src/platform/net/http/client.h"
 #include "src/platform/sys/run.h"
 
 namespace kgpu::functions {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "src/platform/base/clock.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::watchdog {
 

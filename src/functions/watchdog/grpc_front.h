@@ -10,8 +10,8 @@
 #include "src/functions/watchdog/pool.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
-#include "src/platform/h2/grpc_message.h"
-#include "src/platform/h2/server.h"
+#include "src/platform/net/h2/grpc_message.h"
+#include "src/platform/net/h2/server.h"
 
 namespace kgpu::watchdog {
 

@@ -9,7 +9,7 @@
 
 #include "src/functions/watchdog/call.h"
 #include "src/platform/base/clock.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 
 namespace kgpu::watchdog {
 

@@ -11,7 +11,7 @@
 #include "src/functions/watchdog/pool.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 
 namespace kgpu::watchdog {
 

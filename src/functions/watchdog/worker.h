@@ -11,7 +11,7 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
 #include "src/platform/base/unique_fd.h"
-#include "src/platform/http/output_queue.h"
+#include "src/platform/net/http/output_queue.h"
 #include "src/platform/sys/child_process.h"
 
 namespace kgpu::watchdog {

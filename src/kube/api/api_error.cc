@@ -10,7 +10,7 @@
 
 #include "src/kube/api/json.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/http/status_code.h"
+#include "src/platform/net/http/status_code.h"
 
 namespace kgpu::kube {
 namespace {

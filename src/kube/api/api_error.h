@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::kube {
 

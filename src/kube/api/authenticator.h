@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "src/platform/base/status.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::kube {
 

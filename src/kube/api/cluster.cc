@@ -28,14 +28,14 @@ StatusOr<std::unique_ptr<Cluster>> Cluster::Open(EventLoop& loop, Random& random
   const ClusterSpec& cluster = impl->config.selected.cluster;
   HttpTransportOptions transport{.server_name = cluster.tls_server_name,
                                  .max_connections = options.max_connections};
-  StatusOr<Endpoint> endpoint = Endpoint::Parse(cluster.server);
+  StatusOr<net::Endpoint> endpoint = net::Endpoint::Parse(cluster.server);
   if (!endpoint.ok()) {
     return Annotate(endpoint.status(), "{}: server", impl->config.source);
   }
   transport.endpoint = *std::move(endpoint);
   impl->server = transport.endpoint.str();
   if (!cluster.proxy_url.empty()) {
-    StatusOr<Proxy> proxy = Proxy::Parse(cluster.proxy_url);
+    StatusOr<net::Proxy> proxy = net::Proxy::Parse(cluster.proxy_url);
     if (!proxy.ok()) {
       return Annotate(proxy.status(), "{}", impl->config.source);
     }

@@ -12,7 +12,7 @@
 
 #include "src/kube/api/json.h"
 #include "src/kube/api/run_until_done.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 #include "testing/tls/certificates.h"

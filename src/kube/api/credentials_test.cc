@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "src/kube/api/test_run.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/time_text.h"
 #include "testing/fake_loop.h"
+#include "testing/run_until.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 #include "testing/tls/certificates.h"

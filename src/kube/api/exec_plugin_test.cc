@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "src/kube/api/test_run.h"
 #include "testing/fake_loop.h"
+#include "testing/run_until.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 

@@ -3,9 +3,9 @@
 #include <string_view>
 #include <utility>
 
-#include "src/kube/api/endpoint.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/net/dial/endpoint.h"
 
 namespace kgpu::kube {
 namespace {
@@ -83,7 +83,7 @@ StatusOr<FoundConfig> FromPod(const sys::Root& root, const std::string& host,
   }
   found.selected.context = "in-cluster";
   found.selected.cluster.server =
-      fmt::format("https://{}", JoinHostPort(host, static_cast<uint16_t>(*number)));
+      fmt::format("https://{}", net::JoinHostPort(host, static_cast<uint16_t>(*number)));
   found.selected.cluster.ca_file = fmt::format("{}/ca.crt", kPodFolder);
   found.selected.user.token_file = fmt::format("{}/token", kPodFolder);
   const StatusOr<std::string> space = root.ReadFile(fmt::format("{}/namespace", kPodFolder), 4096);

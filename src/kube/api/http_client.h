@@ -9,13 +9,13 @@
 #include <string_view>
 
 #include "src/kube/api/authenticator.h"
-#include "src/platform/base/backoff.h"
 #include "src/kube/api/client.h"
 #include "src/kube/api/request_gate.h"
 #include "src/kube/api/transport.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::kube {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/platform/base/status_macros.h"
-#include "src/platform/http/writer.h"
+#include "src/platform/net/http/writer.h"
 
 namespace kgpu::kube {
 namespace {
@@ -46,7 +46,7 @@ class HttpTransport::Pool : public std::enable_shared_from_this<HttpTransport::P
 
   // Idle connections of another time are closed.
   StatusOr<Trust> CurrentTrust() {
-    if (options_.endpoint.kind != Endpoint::Kind::kTls) {
+    if (options_.endpoint.kind != net::Endpoint::Kind::kTls) {
       return Trust{};
     }
     ASSIGN_OR_RETURN(Trust trust, trust_());
@@ -126,7 +126,7 @@ class HttpTransport::Job : public std::enable_shared_from_this<HttpTransport::Jo
  public:
   Job(std::shared_ptr<Pool> pool, const http::Request& request, ExchangeHandlers handlers)
       : pool_(std::move(pool)), handlers_(std::move(handlers)) {
-    const Endpoint& endpoint = pool_->options().endpoint;
+    const net::Endpoint& endpoint = pool_->options().endpoint;
     http::Request whole = request;
     whole.target = endpoint.prefix + request.target;
     is_head_ = request.method == "HEAD";
@@ -152,7 +152,7 @@ class HttpTransport::Job : public std::enable_shared_from_this<HttpTransport::Jo
     }
     pool_->CountOpened();
     is_counted_ = true;
-    dial_ = Dial::Start(
+    dial_ = net::Dial::Start(
         pool_->loop(), pool_->options().endpoint, pool_->options().proxy,
         [this](StatusOr<UniqueFd> socket) {
           const auto self = shared_from_this();
@@ -240,7 +240,7 @@ class HttpTransport::Job : public std::enable_shared_from_this<HttpTransport::Jo
   bool is_head_ = false;
   Trust trust_;
   uint64_t generation_ = 0;
-  std::unique_ptr<Dial> dial_;
+  std::unique_ptr<net::Dial> dial_;
   std::shared_ptr<ClientConnection> connection_;
   TimerId timer_ = TimerId::kNone;
   bool is_counted_ = false;  // by the pool

@@ -8,12 +8,12 @@
 #include <memory>
 #include <string>
 
-#include "src/kube/api/dialer.h"
-#include "src/kube/api/endpoint.h"
 #include "src/kube/api/transport.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/tls/context.h"
+#include "src/platform/net/dial/dialer.h"
+#include "src/platform/net/dial/endpoint.h"
+#include "src/platform/net/tls/context.h"
 
 namespace kgpu::kube {
 
@@ -26,14 +26,14 @@ struct Trust {
 using TrustSource = std::function<StatusOr<Trust>()>;
 
 struct HttpTransportOptions {
-  Endpoint endpoint{};
-  Proxy proxy{};
+  net::Endpoint endpoint{};
+  net::Proxy proxy{};
   std::string server_name{};  // required in the certificate; empty: the endpoint's host
   // A watch occupies one; over the limit, exchanges wait.
   size_t max_connections = 16;
   size_t max_idle = 2;
   std::chrono::milliseconds idle_timeout{60'000};
-  DialOptions dial{};
+  net::DialOptions dial{};
 };
 
 class HttpTransport final : public Transport {

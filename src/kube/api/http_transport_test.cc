@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "src/kube/api/test_run.h"
-#include "src/platform/http/server.h"
+#include "src/platform/net/http/server.h"
 #include "testing/fake_loop.h"
+#include "testing/run_until.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 #include "testing/tls/certificates.h"
@@ -56,7 +56,7 @@ class HttpTransportTest : public ::testing::Test {
   HttpTransport& transport() {
     if (transport_ == nullptr) {
       if (options_.endpoint.host.empty()) {
-        options_.endpoint = Endpoint::Parse("https://" + front_->address()).value();
+        options_.endpoint = net::Endpoint::Parse("https://" + front_->address()).value();
       }
       transport_ = std::make_unique<HttpTransport>(loop_, options_,
                                                    [this]() -> StatusOr<Trust> { return trust_; });
@@ -130,13 +130,14 @@ TEST_F(HttpTransportTest, AsksOverTlsAndIpv6) {
 }
 
 TEST_F(HttpTransportTest, AsksOverAUnixSocketWithoutTls) {
-  options_.endpoint = {.kind = Endpoint::Kind::kUnix, .host = dir_.At("s"), .prefix = "/proxy"};
+  options_.endpoint = {
+      .kind = net::Endpoint::Kind::kUnix, .host = dir_.At("s"), .prefix = "/proxy"};
   ASSERT_OK(Fetch({.target = "/a"}));
   EXPECT_EQ(body_, "GET /proxy/a 0 localhost\n");
 }
 
 TEST_F(HttpTransportTest, ASocketThatIsNotThereMayComeYet) {
-  options_.endpoint = {.kind = Endpoint::Kind::kUnix, .host = dir_.At("none")};
+  options_.endpoint = {.kind = net::Endpoint::Kind::kUnix, .host = dir_.At("none")};
   EXPECT_THAT(Fetch({.target = "/a"}), StatusIs(StatusCode::kUnavailable, HasSubstr("none")));
 }
 
@@ -266,7 +267,7 @@ TEST_F(HttpTransportTest, SaysWhatIsWrongWithACertificate) {
 TEST_F(HttpTransportTest, SaysThatTheServerSpeaksNoTls) {
   const auto plain = server_.Listen("127.0.0.1:0");
   ASSERT_OK(plain);
-  options_.endpoint = Endpoint::Parse("https://" + *plain).value();
+  options_.endpoint = net::Endpoint::Parse("https://" + *plain).value();
   EXPECT_THAT(Fetch({.target = "/a"}), StatusIs(StatusCode::kUnavailable, HasSubstr("plain HTTP")));
 }
 

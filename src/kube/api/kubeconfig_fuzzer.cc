@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "src/kube/api/dialer.h"
-#include "src/kube/api/endpoint.h"
 #include "src/kube/api/kubeconfig.h"
+#include "src/platform/net/dial/dialer.h"
+#include "src/platform/net/dial/endpoint.h"
 
 namespace {
 
@@ -17,9 +17,9 @@ void Check(bool holds) {
 }
 
 void CheckAddress(std::string_view server) {
-  const auto endpoint = kgpu::kube::Endpoint::Parse(server);
+  const auto endpoint = kgpu::net::Endpoint::Parse(server);
   if (endpoint.ok()) {
-    const auto again = kgpu::kube::Endpoint::Parse(endpoint->str());
+    const auto again = kgpu::net::Endpoint::Parse(endpoint->str());
     Check(again.ok() && *again == *endpoint);
   }
 }
@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   for (const auto& [name, cluster] : config->clusters) {
     CheckAddress(cluster.server);
-    (void)kgpu::kube::Proxy::Parse(cluster.proxy_url);
+    (void)kgpu::net::Proxy::Parse(cluster.proxy_url);
     Check(cluster.ca_file.empty() || cluster.ca_file.starts_with('/'));
   }
   const size_t contexts = config->contexts.size();

@@ -11,7 +11,7 @@
 #include "src/kube/api/authenticator.h"
 #include "src/kube/api/transport.h"
 #include "src/platform/base/event_loop.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::kube {
 

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "src/platform/http/client_connection.h"
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/client_connection.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::kube {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/platform/http/message.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::kube {
 

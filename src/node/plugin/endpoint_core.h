@@ -9,7 +9,7 @@
 #include "src/node/plugin/endpoint.h"
 #include "src/node/plugin/service.h"
 #include "src/platform/base/event_loop.h"
-#include "src/platform/rpc/server.h"
+#include "src/platform/net/rpc/server.h"
 #include "src/platform/sys/acceptor.h"
 
 namespace kgpu::plugin {

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "src/platform/rpc/one_call.h"
+#include "src/platform/net/rpc/one_call.h"
 
 namespace kgpu::plugin {
 namespace {

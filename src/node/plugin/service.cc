@@ -12,7 +12,7 @@
 
 #include "src/platform/base/log.h"
 #include "src/platform/base/mutex.h"
-#include "src/platform/rpc/status_map.h"
+#include "src/platform/net/rpc/status_map.h"
 
 namespace kgpu::plugin {
 namespace {

@@ -8,7 +8,7 @@
 #include "src/node/plugin/kubelet.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
-#include "src/platform/rpc/one_call.h"
+#include "src/platform/net/rpc/one_call.h"
 
 namespace kgpu::plugin {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/platform/rpc/one_call.h"
+#include "src/platform/net/rpc/one_call.h"
 #include "src/platform/sys/unix_socket.h"
 
 namespace kgpu::pods {

@@ -1,8 +1,8 @@
 // The format and coding that a scraper wants for a page, from its request's header fields.
 #pragma once
 
-#include "src/platform/http/message.h"
 #include "src/platform/metrics/exposition.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::telemetry {
 

@@ -11,8 +11,8 @@
 #include "src/node/telemetry/name_sets.h"
 #include "src/node/telemetry/page_input.h"
 #include "src/platform/base/clock.h"
-#include "src/platform/http/message.h"
 #include "src/platform/metrics/exposition.h"
+#include "src/platform/net/http/message.h"
 
 namespace kgpu::telemetry {
 
