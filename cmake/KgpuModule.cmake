@@ -65,6 +65,9 @@ function(kgpu_module name)
   if(M_HOT AND CMAKE_BUILD_TYPE STREQUAL "Release")
     target_compile_options(${target} PRIVATE -O2)
   endif()
+  if(M_HOT)
+    set_property(GLOBAL APPEND PROPERTY kgpu_hot ${target})
+  endif()
   if(KGPU_FUZZ)
     # Coverage for libFuzzer in every module, not only in the targets.
     target_compile_options(${target} PRIVATE ${kgpu_fuzz_options})
@@ -96,12 +99,20 @@ if(EXISTS /dev/shm)
   endif()
 endif()
 
-# kgpu_test(name [THREADED] SRCS a_test.cc … DEPS dep… [LABELS l…] [TIMEOUT s])
-#   One GoogleTest program; each of its tests is a ctest of its own. THREADED: the tests, or what they
-#   test, have a second thread, so that ThreadSanitizer has something to find in them.
+# What scripts/test.sh and .ci/run build. Every test program is in one of the first two; hot-tests are
+# the unit tests of modules that are HOT: the only ones whose code the optimiser changes much.
+add_custom_target(unit-tests)
+add_custom_target(end-to-end-tests)
+add_custom_target(hot-tests)
+
+# kgpu_test(name [THREADED] SRCS a_test.cc … DEPS dep… [LABELS l…] [TIMEOUT s] [SHARDS n])
+#   One GoogleTest program; each of its tests is a ctest of its own. In a build with a sanitizer, whose
+#   programs take long to start, the whole program is one, in random order: SHARDS of them where it
+#   runs for minutes. THREADED: the tests, or what they test, have a second thread, so that
+#   ThreadSanitizer has something to find in them.
 #   Sanitizers are for unit tests: end-to-end tests run what ships.
 function(kgpu_test name)
-  cmake_parse_arguments(M "THREADED" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(M "THREADED" "TIMEOUT;SHARDS" "SRCS;DEPS;LABELS" ${ARGN})
   if(CMAKE_CROSSCOMPILING)
     return()
   endif()
@@ -121,8 +132,22 @@ function(kgpu_test name)
   set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY
     ${CMAKE_BINARY_DIR}/tests)
   if((KGPU_SANITIZE AND "e2e" IN_LIST M_LABELS) OR
-     (KGPU_SANITIZE STREQUAL "thread" AND NOT M_THREADED))
+     (KGPU_SANITIZE STREQUAL "thread" AND NOT M_THREADED AND NOT KGPU_TSAN_ALL))
     set_target_properties(${name}_test PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
+  get_property(hot GLOBAL PROPERTY kgpu_hot)
+  if("kgpu_${name}" IN_LIST hot)
+    add_dependencies(hot-tests ${name}_test)
+    list(APPEND M_LABELS hot)
+  endif()
+  if("e2e" IN_LIST M_LABELS)
+    add_dependencies(end-to-end-tests ${name}_test)
+  else()
+    add_dependencies(unit-tests ${name}_test)
+  endif()
+  if(KGPU_SANITIZE)
+    kgpu_whole_program(${name} "${M_SHARDS}" "${M_LABELS}")
     return()
   endif()
   set(properties TIMEOUT ${M_TIMEOUT} SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
@@ -131,11 +156,32 @@ function(kgpu_test name)
   endif()
   if(M_LABELS)
     # An empty value would be dropped, and the next property taken for it.
-    list(APPEND properties LABELS ${M_LABELS})
+    list(APPEND properties LABELS "${M_LABELS}")
   endif()
   include(GoogleTest)
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 300
     PROPERTIES ${properties})
+endfunction()
+
+# kgpu_whole_program(name shards labels): the test program as one ctest, or as several of about the
+# same number of tests. Its output has the seed of the order, and names the tests that failed.
+function(kgpu_whole_program name shards labels)
+  if(NOT shards)
+    set(shards 1)
+  endif()
+  math(EXPR last "${shards} - 1")
+  foreach(shard RANGE ${last})
+    set(test ${name})
+    if(shards GREATER 1)
+      set(test ${name}.${shard})
+    endif()
+    set(environment GTEST_TOTAL_SHARDS=${shards} GTEST_SHARD_INDEX=${shard})
+    if(kgpu_memory_folder)
+      list(APPEND environment TMPDIR=${kgpu_memory_folder})
+    endif()
+    add_test(NAME ${test} COMMAND ${name}_test --gtest_shuffle)
+    set_tests_properties(${test} PROPERTIES TIMEOUT 900 LABELS "unit;${labels}" ENVIRONMENT "${environment}")
+  endforeach()
 endfunction()
 
 # kgpu_fuzzer(name SRCS name_fuzzer.cc DEPS dep…)
@@ -164,6 +210,7 @@ function(kgpu_fuzzer name)
     kgpu_link_fast(${program})
     set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_test(NAME FuzzCorpus.${name} COMMAND ${program} ${corpus})
+    add_dependencies(unit-tests ${program})
   endif()
   target_link_libraries(${program} PRIVATE kgpu::options ${M_DEPS})
   set_tests_properties(FuzzCorpus.${name} PROPERTIES TIMEOUT 300)
