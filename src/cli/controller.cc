@@ -119,7 +119,7 @@ std::string ProgressText(const std::vector<NodeProgress>& nodes) {
 StatusOr<ExitCode> ShowPreview(Connection& connection, const ControllerCommandOptions& options,
                                OutputFormat format) {
   using Nodes = std::vector<NodeProgress>;
-  const StatusOr<Nodes> nodes = RunUntilDone<Nodes>(*connection.loop, [&](auto done) {
+  const StatusOr<Nodes> nodes = kube::RunUntilDone<Nodes>(*connection.loop, [&](auto done) {
     return std::make_unique<controller::Preview>(*connection.loop, connection.cluster->client(),
                                                  connection.random, options.pods, done);
   });

@@ -104,7 +104,7 @@ std::string RunCluster::SpaceOr(const std::string& given) const {
 
 Status RunCluster::ReadText(kube::ApiRequest request,
                             const std::function<void(std::string_view)>& take) {
-  return RunUntilDone<bool>(*impl_->loop,
+  return kube::RunUntilDone<bool>(*impl_->loop,
                             [&](auto done) {
                               return impl_->cluster->client().Stream(
                                   std::move(request),
