@@ -180,7 +180,9 @@ function(kgpu_whole_program name shards labels)
       list(APPEND environment TMPDIR=${kgpu_memory_folder})
     endif()
     add_test(NAME ${test} COMMAND ${name}_test --gtest_shuffle)
-    set_tests_properties(${test} PROPERTIES TIMEOUT 900 LABELS "unit;${labels}" ENVIRONMENT "${environment}")
+    # Long programs start first.
+    set_tests_properties(${test} PROPERTIES TIMEOUT 900 COST ${shards} LABELS "unit;${labels}"
+      ENVIRONMENT "${environment}")
   endforeach()
 endfunction()
 

@@ -35,10 +35,9 @@ times >"build/$preset/times"
 minutes=$(awk 'NR == 2 { split($1, user, /[ms]/); split($2, kernel, /[ms]/)
   printf "%.1f", user[1] + kernel[1] + (user[2] + kernel[2]) / 60 }' "build/$preset/times")
 step "built in $((SECONDS - started)) s, $minutes CPU minutes: build/$preset/bin/"
-# The budgets of bench/build.sh, and a fifth.
-if [ "$preset" = release ]; then
-  budget=12
-  [ "${targets[0]}" = programs ] || budget=26
+# The budget of bench/build.sh, and a fifth.
+if [ "$preset ${targets[*]}" = "release programs" ]; then
+  budget=15
   if awk -v a="$minutes" -v b="$budget" 'BEGIN { exit !(a > b * 1.2) }'; then
     step "WARNING: the budget is $budget CPU minutes: bench/build.sh shows what takes them"
   fi
