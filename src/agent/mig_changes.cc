@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// Exit codes of kgpu (src/cli/exit_code.h).
+// Exit codes of kgpu (src/cli/base/exit_code.h).
 constexpr int kDone = 0;
 constexpr int kBusyNow = 4;
 constexpr int kInfeasible = 7;

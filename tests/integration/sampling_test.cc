@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "src/cli/observe.h"
+#include "src/cli/base/observe.h"
 #include "src/gpu/probe/testdata/test_probe.h"
 #include "src/node/inventory/inventory.h"
 #include "testing/status_matchers.h"

@@ -1,5 +1,5 @@
 // kgpu: one program with all commands. Its code is in src/cli.
-#include "src/cli/main.h"
+#include "src/cli/program/main.h"
 #include "src/platform/sys/enter_root.h"
 
 int main(int argc, char** argv) {

@@ -1,0 +1,42 @@
+#include "src/cli/base/checked_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include <vector>
+
+namespace kgpu::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<CheckedFile> TwoFiles() {
+  return {{.name = "good.yaml", .summary = "2 rules"},
+          {.name = "bad.yaml", .problems = {"bad.yaml:1:1: a: wrong", "bad.yaml:2:1: b: wrong"}}};
+}
+
+TEST(CheckedFilesTest, APersonReadsALineForEachProblem) {
+  EXPECT_EQ(CheckedFilesText(TwoFiles()),
+            "good.yaml: OK: 2 rules\n"
+            "bad.yaml:1:1: a: wrong\n"
+            "bad.yaml:2:1: b: wrong\n");
+}
+
+TEST(CheckedFilesTest, AProgramReadsEachFile) {
+  EXPECT_EQ(boost::json::serialize(CheckedFilesJson(TwoFiles())),
+            R"({"valid":false,"files":[)"
+            R"({"file":"good.yaml","valid":true,"summary":"2 rules","problems":[]},)"
+            R"({"file":"bad.yaml","valid":false,"summary":"",)"
+            R"("problems":["bad.yaml:1:1: a: wrong","bad.yaml:2:1: b: wrong"]}]})");
+}
+
+TEST(CheckedFilesTest, EachLineOfAnErrorIsAProblem) {
+  EXPECT_THAT(ProblemsOf("f:1: a\nf:2: b\n"), ElementsAre("f:1: a", "f:2: b"));
+  EXPECT_THAT(ProblemsOf(""), IsEmpty());
+}
+
+}  // namespace
+}  // namespace kgpu::cli

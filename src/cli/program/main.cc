@@ -1,0 +1,93 @@
+#include "src/cli/program/main.h"
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/cli/base/color.h"
+#include "src/cli/base/output.h"
+#include "src/cli/program/completion.h"
+#include "src/cli/program/kubectl_plugin.h"
+#include "src/cli/program/program.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/log_format.h"
+#include "src/platform/commands/usage_error.h"
+
+namespace kgpu::cli {
+namespace {
+
+int Report(const StatusOr<ExitCode>& result) {
+  if (result.ok()) {
+    return static_cast<int>(*result);
+  }
+  PrintNote(fmt::format("kgpu: {}", Message(result.status())));
+  return static_cast<int>(ExitCodeOf(result.status()));
+}
+
+int ReportUsage(std::string_view text) {
+  PrintNote(text);
+  return static_cast<int>(ExitCode::kUsage);
+}
+
+// `kgpu help WORDS` is `kgpu WORDS --help`.
+std::vector<std::string> CommandLineOf(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (argc > 0 && CalledAsOf(argv[0]) == CalledAs::kPlugin) {
+    words = PluginWords(std::move(words));
+  }
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  return words;
+}
+
+int Run(std::vector<std::string> words) {
+  if (!words.empty() && words.front() == "__complete") {
+    words.erase(words.begin());
+    return Report(PrintCandidates(std::move(words)));
+  }
+  Program program(words.empty() ? "" : words.front());
+  CLI::App& app = program.app();
+  try {
+    program.Parse(words);
+  } catch (const CLI::CallForHelp& e) {
+    const std::string unknown = commands::UnknownCommand(app);
+    return unknown.empty() ? app.exit(e) : ReportUsage(unknown);
+  } catch (const CLI::ParseError& e) {
+    return e.get_exit_code() == 0 ? app.exit(e) : ReportUsage(commands::UsageError(app, e));
+  }
+  const StatusOr<ColorChoice> color = ParseColorChoice(program.color());
+  if (!color.ok()) {
+    return Report(color.status());
+  }
+  SetColorChoice(*color);
+  if (!program.chosen()) {
+    return Report(OkOr(PrintOut(app.help())));
+  }
+  return Report(program.chosen()());
+}
+
+}  // namespace
+
+int Main(int argc, char** argv) {
+  // A command prints its result; what changed on the way is a daemon's log.
+  SetLogLevel(LogLevel::kWarning);
+  SetLogFormat(LogFormat::kText);
+  try {
+    if (argc > 0 && CalledAsOf(argv[0]) == CalledAs::kCompletion) {
+      return Report(CompleteForKubectl({argv + 1, argv + argc}));
+    }
+    return Run(CommandLineOf(argc, argv));
+  } catch (const std::exception& e) {
+    PrintNote(fmt::format("kgpu: internal: {}", e.what()));
+  } catch (...) {
+    PrintNote("kgpu: internal: exception of unknown type");
+  }
+  return static_cast<int>(ExitCode::kFailed);
+}
+
+}  // namespace kgpu::cli
