@@ -206,6 +206,7 @@ class AdoptRun {
   adopt::Plan plan_;
   install::InstallRequest install_;
   adopt::Deps deps_{
+      .clock = api_.client().clock(),
       // Patches carry the version that was seen, so that repeating them does no harm. A node
       // between
       // two plugins must not wait for a person because a server was away for a moment.

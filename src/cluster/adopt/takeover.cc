@@ -459,23 +459,27 @@ Status Takeover::PatchNode(const std::string& name,
 
 Status Takeover::WaitUntil(const std::string& name, seconds settle,
                            const std::function<StatusOr<std::string>(const NodeNow&)>& missing) {
-  seconds waited{0};
-  seconds held{0};
-  std::string problem;
+  const SteadyTime start = deps_.clock.Now();
+  std::optional<SteadyTime> holds_since;
   for (;;) {
+    // Reads may take minutes: the time limit is not a number of pauses.
+    const SteadyTime asked = deps_.clock.Now();
     ASSIGN_OR_RETURN(const NodeNow now, ReadNow(name));
-    ASSIGN_OR_RETURN(problem, missing(now));
-    if (problem.empty() && held >= settle) {
+    ASSIGN_OR_RETURN(const std::string problem, missing(now));
+    const SteadyTime read = deps_.clock.Now();
+    if (!problem.empty()) {
+      holds_since.reset();
+    } else if (const SteadyTime since = holds_since.value_or(read); asked - since >= settle) {
       return OkStatus();
+    } else {
+      holds_since = since;
     }
-    if (waited >= options_.node_limit + settle) {
+    if (read - start >= options_.node_limit + settle) {
       return FailedPrecondition("{} after {} s; `kgpu node status --node {}` shows why",
-                                problem.empty() ? "it does not hold" : problem, waited.count(),
-                                name);
+                                problem.empty() ? "it does not hold" : problem,
+                                std::chrono::floor<seconds>(read - start).count(), name);
     }
     deps_.pause(options_.poll);
-    waited += options_.poll;
-    held = problem.empty() ? held + options_.poll : seconds(0);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "src/cluster/adopt/changes.h"
 #include "src/cluster/adopt/plan.h"
 #include "src/cluster/adopt/world.h"
+#include "src/platform/base/clock.h"
 #include "src/platform/base/status.h"
 
 namespace kgpu::adopt {
@@ -28,6 +29,7 @@ struct TakeoverOptions {
 
 // What a takeover needs of its caller.
 struct Deps {
+  const Clock& clock;
   Ask ask{};
   std::function<void(std::chrono::seconds)> pause{};
   std::function<void(const std::string&)> say{};  // progress, for people
@@ -90,7 +92,8 @@ class Takeover {
 
   StatusOr<NodeNow> ReadNow(const std::string& name);
   Status PatchNode(const std::string& name, const std::function<Patch(const NodeNow&)>& plan);
-  // Waits until `missing` returns nothing, for `settle` without a break.
+  // Waits until `missing` returns nothing, for `settle` without a break, but not much longer than
+  // the limit for a node, however slow the server is.
   Status WaitUntil(const std::string& name, std::chrono::seconds settle,
                    const std::function<StatusOr<std::string>(const NodeNow&)>& missing);
 

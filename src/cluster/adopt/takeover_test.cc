@@ -183,6 +183,7 @@ class Simulation {
   kube::TestCluster& base() { return base_; }
   Served& served() { return served_; }
   void Pass(seconds time) { base_.loop.Advance(time); }
+  SteadyTime Now() const { return base_.loop.clock().Now(); }
 
   Plan MakePlanNow() {
     const auto world = ReadWorld(deps_.ask, "kgpu");
@@ -391,6 +392,7 @@ class Simulation {
   // Fewer requests, each of which is a test of its own.
   TakeoverOptions options_{.poll = seconds(5)};
   Deps deps_{
+      .clock = base_.loop.clock(),
       .ask = [this](kube::ApiRequest request) { return base_.client.Send(std::move(request)); },
       .pause = [this](seconds time) { base_.client.Wait(time); },
       .say = [](const std::string&) {},
@@ -475,6 +477,18 @@ TEST_P(TakeoverTest, WhatCannotServeIsHandedBackAndStops) {
   EXPECT_EQ(sim_.Node("n2").gpus.at("nvidia.com/gpu"), 8);
   EXPECT_FALSE(IsTaken(sim_.Node("n1"))) << "nothing happens after the first that fails";
   EXPECT_EQ(sim_.GpuPodNow(), before);
+}
+
+TEST_P(TakeoverTest, ASlowServerDoesNotProlongTheWaitForANode) {
+  sim_.served().Break("n1");
+  const SteadyTime start = sim_.Now();
+  sim_.base().client.BeforeSend([&](const kube::ApiRequest&) {
+    sim_.Pass(seconds(20));
+    return OkStatus();
+  });
+  EXPECT_THAT(sim_.Adopt().status, StatusIs(StatusCode::kFailedPrecondition, HasSubstr("node n1")));
+  // One wait that ends at its limit, and some 60 requests around it.
+  EXPECT_LT(sim_.Now() - start, std::chrono::minutes(35));
 }
 
 TEST_P(TakeoverTest, ANodeWhoseContainersRestartIsHandedBack) {
