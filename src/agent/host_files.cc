@@ -85,7 +85,7 @@ std::vector<OwnFolder> OwnFolders(const sys::Root& host) {
   return folders;
 }
 
-// An agent that was killed while it replaced a file has left ".NAME.XXXXXX".
+// An agent that was killed while it replaced a file has left ".NAME.ENDING".
 bool IsOwnName(const OwnFolder& folder, std::string_view name) {
   const std::string_view bare = name.starts_with('.') ? name.substr(1) : name;
   return std::ranges::any_of(folder.names, [&](std::string_view own) {

@@ -24,10 +24,9 @@ class HostFilesTest : public ::testing::Test {
   HostFilesTest() {
     for (const char* file :
          {"run/kgpu/agent-memory.json", "run/kgpu/chosen-config.json", "run/kgpu/plugin-owner",
-          "run/kgpu/.agent-memory.json.k3Xa9Q", "run/kgpu/mig-change.json",
-          "run/kgpu/injection.json", "run/cdi/kgpu-kgpu.dev-gpu.json", "run/cdi/other.json",
-          "var/lib/kgpu/health.journal", "var/lib/kgpu/usage/2026-01.json",
-          "var/lib/kubelet/device-plugins/kgpu-a.sock",
+          "run/kgpu/.agent-memory.json.tmp0", "run/kgpu/mig-change.json", "run/kgpu/injection.json",
+          "run/cdi/kgpu-kgpu.dev-gpu.json", "run/cdi/other.json", "var/lib/kgpu/health.journal",
+          "var/lib/kgpu/usage/2026-01.json", "var/lib/kubelet/device-plugins/kgpu-a.sock",
           "var/lib/kubelet/device-plugins/kubelet.sock"}) {
       dir_.WriteFile(file, "x");
     }

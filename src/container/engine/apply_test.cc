@@ -246,8 +246,8 @@ TEST_F(ApplyTest, RevertSaysWhyItRestartsAndNotWhyConfigureDid) {
 TEST_F(ApplyTest, RevertTakesAwayWhatAKillInAWriteLeft) {
   const auto before = Tree();
   ASSERT_OK(Configure(disk_));
-  host_.folder().WriteFile("etc/docker/.daemon.json.aB3xYz", "{");
-  host_.folder().WriteFile("var/lib/kgpu/.engines.json.aB3xYz", "{");
+  host_.folder().WriteFile("etc/docker/.daemon.json.tmp0", "{");
+  host_.folder().WriteFile("var/lib/kgpu/.engines.json.tmp0", "{");
 
   ASSERT_OK(Undo(disk_));
 

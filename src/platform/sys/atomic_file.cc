@@ -21,8 +21,43 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// The suffix of temporary files next to `path`, whose names begin with a dot.
-constexpr std::string_view kRandom = ".XXXXXX";
+// How many replacements of a file may be in progress under names that RemoveLeftovers knows.
+constexpr int kKnownNames = 4;
+
+// A leading dot and an unknown ending: readers of drop-in folders (CDI, systemd, containerd) skip
+// it.
+std::string TemporaryName(const std::string& path, std::string_view ending) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  return (std::filesystem::path(FolderOf(path)) / fmt::format(".{}.{}", name, ending)).string();
+}
+
+std::string KnownName(const std::string& path, int number) {
+  return TemporaryName(path, fmt::format("tmp{}", number));
+}
+
+// Whether `name` still names the open file. Only the holder of a file's lock removes its name.
+bool IsNameOf(const std::string& name, const UniqueFd& fd) {
+  struct stat named{};
+  struct stat opened{};
+  return fstat(fd.get(), &opened) == 0 && lstat(name.c_str(), &named) == 0 &&
+         named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
+
+// A new file with a lock on it; a file system without locks does without. Not valid: see errno,
+// EEXIST if others use the name.
+UniqueFd CreateLocked(const std::string& name) {
+  UniqueFd fd(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd.is_valid()) {
+    return fd;
+  }
+  // Before the lock, RemoveLeftovers of others may have taken the file for a leftover.
+  const bool is_taken = flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (is_taken || !IsNameOf(name, fd)) {
+    fd.Reset();
+    errno = EEXIST;
+  }
+  return fd;
+}
 
 }  // namespace
 
@@ -36,36 +71,31 @@ Status SyncFolder(const std::string& folder) {
 }
 
 void RemoveLeftovers(const std::string& path) {
-  const std::string start = "." + std::filesystem::path(path).filename().string() + ".";
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(FolderOf(path), error), end;
-       !error && entry != end; entry.increment(error)) {
-    const std::filesystem::path& found = entry->path();
-    const std::string name = found.filename();
-    if (!name.starts_with(start) || name.size() != start.size() - 1 + kRandom.size()) {
-      continue;
-    }
-    const UniqueFd fd(::open(found.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (fd.is_valid() && flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
-      (void)unlink(found.c_str());
+  for (int number = 0; number < kKnownNames; ++number) {
+    const std::string name = KnownName(path, number);
+    const UniqueFd fd(::open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (fd.is_valid() && flock(fd.get(), LOCK_EX | LOCK_NB) == 0 && IsNameOf(name, fd)) {
+      (void)unlink(name.c_str());
     }
   }
 }
 
 StatusOr<AtomicFile> AtomicFile::Create(std::string path, mode_t mode) {
-  // A leading dot and an unknown ending: readers of drop-in folders (CDI, systemd, containerd)
-  // skip it.
-  const std::filesystem::path whole(path);
   RemoveLeftovers(path);
-  std::string temporary = (std::filesystem::path(FolderOf(path)) /
-                           fmt::format(".{}{}", whole.filename().string(), kRandom))
-                              .string();
-  UniqueFd fd(mkostemp(temporary.data(), O_CLOEXEC));
+  std::string temporary;
+  UniqueFd fd;
+  errno = EEXIST;
+  for (int number = 0; number < kKnownNames && !fd.is_valid() && errno == EEXIST; ++number) {
+    temporary = KnownName(path, number);
+    fd = CreateLocked(temporary);
+  }
+  if (!fd.is_valid() && errno == EEXIST) {
+    temporary = TemporaryName(path, "XXXXXX");
+    fd.Reset(mkostemp(temporary.data(), O_CLOEXEC));
+  }
   if (!fd.is_valid()) {
     return ErrnoStatus(errno, fmt::format("create a temporary file beside {}", path));
   }
-  // For RemoveLeftovers of others; a file system without locks does without.
-  (void)flock(fd.get(), LOCK_EX | LOCK_NB);
   AtomicFile file(std::move(path), std::move(temporary), std::move(fd));
   if (fchmod(file.fd_.get(), mode) != 0) {
     return ErrnoStatus(errno, fmt::format("set the mode of {}", file.temporary_));

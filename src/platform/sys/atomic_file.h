@@ -1,6 +1,7 @@
 // Replaces a file as a whole: readers see the old bytes or the new ones, even after a crash or on a
 // full disk. Temporary file in the same folder, fsync, rename, fsync of the folder. The next
-// replacement of a file removes temporary files of processes that were killed.
+// replacement of a file removes temporary files of processes that were killed: they have known
+// names, so that the costs do not depend on how many files the folder has.
 #pragma once
 
 #include <sys/types.h>
@@ -48,7 +49,7 @@ class AtomicFile {
 };
 
 // Removes temporary files of `path` that killed processes left. Living processes hold a lock on
-// theirs.
+// theirs. Not found are those of file systems without locks.
 void RemoveLeftovers(const std::string& path);
 
 // Makes the names in the folder survive a power cut. Errors: those of open(2) and fsync(2).

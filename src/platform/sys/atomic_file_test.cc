@@ -2,10 +2,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/platform/base/unique_fd.h"
 
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
@@ -57,13 +66,47 @@ TEST_F(AtomicFileTest, WithoutCommitNothingChangesAndNothingIsLeft) {
   EXPECT_EQ(FilesIn(dir_.path()), 1u);
 }
 
-TEST_F(AtomicFileTest, TakesAwayWhatKilledProcessesLeft) {
-  dir_.WriteFile(".f.a1B2c3", "half");
-  dir_.WriteFile(".f.somebody-elses", "kept");
-  dir_.WriteFile(".g.a1B2c3", "kept");
+TEST_F(AtomicFileTest, RemovesTemporaryFilesOfKilledProcesses) {
+  const std::string temporary = AtomicFile::Create(dir_.At("f")).value().temporary_path();
+  dir_.WriteFile(std::filesystem::path(temporary).filename().string(), "half");
+  dir_.WriteFile(".f.of-others", "kept");
+  dir_.WriteFile(".g.tmp0", "kept");
+  RemoveLeftovers(dir_.At("f"));
+  EXPECT_FALSE(std::filesystem::exists(temporary));
+  EXPECT_EQ(FilesIn(dir_.path()), 2u);
+}
+
+TEST_F(AtomicFileTest, ReplacesAFileWhoseEarlierReplacementWasKilled) {
+  const std::string temporary = AtomicFile::Create(dir_.At("f")).value().temporary_path();
+  dir_.WriteFile(std::filesystem::path(temporary).filename().string(), "half and longer");
   ASSERT_OK(WriteFileAtomically(dir_.At("f"), "new"));
-  EXPECT_FALSE(std::filesystem::exists(dir_.At(".f.a1B2c3")));
-  EXPECT_EQ(FilesIn(dir_.path()), 3u);
+  EXPECT_EQ(dir_.ReadFile("f"), "new");
+  EXPECT_EQ(FilesIn(dir_.path()), 1u);
+}
+
+// So that a replacement costs the same however many files the folder has.
+TEST_F(AtomicFileTest, DoesNotListTheFolder) {
+  const UniqueFd events(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  ASSERT_GE(inotify_add_watch(events.get(), dir_.path().c_str(), IN_ACCESS), 0);
+  ASSERT_OK(WriteFileAtomically(dir_.At("f"), "new"));
+  std::array<char, 4096> bytes{};
+  EXPECT_LT(read(events.get(), bytes.data(), bytes.size()), 0);
+  EXPECT_EQ(FilesIn(dir_.path()), 1u);
+  EXPECT_GT(read(events.get(), bytes.data(), bytes.size()), 0) << "the kernel reports a listing";
+}
+
+TEST_F(AtomicFileTest, ManyReplacementsAtOnceDoNotHarmEachOther) {
+  std::vector<AtomicFile> files;
+  for (int i = 0; i < 9; ++i) {
+    files.push_back(AtomicFile::Create(dir_.At("f")).value());
+    ASSERT_OK(files.back().Write(fmt::format("{}", i)));
+  }
+  for (int i = 8; i >= 0; --i) {
+    ASSERT_OK(files[static_cast<size_t>(i)].Commit(Durability::kMemory));
+    EXPECT_EQ(dir_.ReadFile("f"), fmt::format("{}", i));
+  }
+  files.clear();
+  EXPECT_EQ(FilesIn(dir_.path()), 1u);
 }
 
 TEST_F(AtomicFileTest, TwoReplacementsAtOnceDoNotHarmEachOther) {
