@@ -2,17 +2,12 @@
 
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/base/unique_fd.h"
-#include "src/platform/sys/child_process.h"
-#include "src/platform/sys/pipe.h"
+#include "src/platform/sys/run.h"
 
 namespace kgpu::kube {
 namespace {
@@ -65,137 +60,65 @@ std::vector<std::string> EnvironmentOf(const ExecRequest& request) {
 
 }  // namespace
 
-class ExecRun::Impl : public std::enable_shared_from_this<ExecRun::Impl> {
- public:
-  Impl(EventLoop& loop, ExecRequest request, Done done)
-      : loop_(loop), request_(std::move(request)), done_(std::move(done)) {}
-  ~Impl() { Cancel(); }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-
-  void Start() {
-    if (Status status = Spawn(); !status.ok()) {
-      if (status.code() == StatusCode::kNotFound && !request_.spec.install_hint.empty()) {
-        status = NotFound("{}: {}", Message(status), Printable(request_.spec.install_hint, 1000));
-      }
-      timer_ = loop_.After(std::chrono::nanoseconds(0), [this, status] { Finish(status); });
-      return;
-    }
-    timer_ = loop_.After(request_.deadline, [this] {
-      Finish(DeadlineExceeded("{}: did not finish within {} s", Name(),
-                              std::chrono::ceil<std::chrono::seconds>(request_.deadline).count()));
-    });
-  }
-
-  void Cancel() {
-    done_ = nullptr;
-    loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
-    loop_.Unwatch(std::exchange(ended_, WatchId::kNone));
-    loop_.Unwatch(std::exchange(readable_, WatchId::kNone));
-    output_.Reset();
-    // Its destructor kills it.
-    child_.reset();
-  }
-
- private:
-  std::string Name() const {
-    return fmt::format("exec plugin {}", Printable(request_.spec.command));
-  }
-
-  Status Spawn() {
-    if (request_.spec.needs_terminal) {
-      return FailedPrecondition("{}: its interactiveMode is Always, but there is no terminal",
-                                Name());
-    }
-    StatusOr<std::string> program = FindProgram(request_);
-    if (!program.ok()) {
-      return program.status();
-    }
-    ASSIGN_OR_RETURN(sys::Pipe pipe, sys::MakeOutputPipe());
-    output_ = std::move(pipe.read);
-    sys::SpawnOptions options{.argv = {*program},
-                              .environment = EnvironmentOf(request_),
-                              .fds = {{pipe.write.get(), STDOUT_FILENO}}};
-    options.argv.insert(options.argv.end(), request_.spec.args.begin(), request_.spec.args.end());
-    StatusOr<sys::ChildProcess> child = sys::ChildProcess::Spawn(options);
-    if (!child.ok()) {
-      return Annotate(child.status(), "{}", Name());
-    }
-    const int pidfd = child->pidfd();
-    child_.emplace(*std::move(child));
-    ASSIGN_OR_RETURN(ended_, loop_.WatchReadable(pidfd, [this] { OnEnded(); }));
-    ASSIGN_OR_RETURN(readable_, loop_.WatchReadable(output_.get(), [this] { Read(); }));
-    return OkStatus();
-  }
-
-  void Read() {
-    std::array<char, 16384> bytes{};
-    ssize_t count = 0;
-    while ((count = read(output_.get(), bytes.data(), bytes.size())) > 0) {
-      text_.append(bytes.data(), static_cast<size_t>(count));
-      if (text_.size() > kMaxOutput) {
-        return Finish(FailedPrecondition("{}: printed more than {} bytes", Name(), kMaxOutput));
-      }
-    }
-    if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
-      loop_.Unwatch(std::exchange(readable_, WatchId::kNone));
-    }
-  }
-
-  // A child process that keeps the pipe open does not delay us.
-  void OnEnded() {
-    const std::optional<sys::ExitState> exit = child_ ? child_->TryReap() : std::nullopt;
-    if (!exit) {
-      return;
-    }
-    const auto self = shared_from_this();
-    Read();
-    if (done_ == nullptr) {
-      return;
-    }
-    if (exit->code != 0) {
-      const std::string how = exit->code ? fmt::format("exit code {}", *exit->code)
-                                         : fmt::format("signal {}", exit->signal.value_or(0));
-      return Finish(FailedPrecondition("{}: failed with {}: see its standard error", Name(), how));
-    }
-    StatusOr<ExecCredential> credential = ParseExecCredential(text_, request_.spec.api_version);
-    if (!credential.ok()) {
-      return Finish(FailedPrecondition("{}: {}", Name(), Message(credential.status())));
-    }
-    Finish(std::move(credential));
-  }
-
-  void Finish(StatusOr<ExecCredential> result) {
-    const auto self = shared_from_this();
-    const Done done = std::exchange(done_, nullptr);
-    Cancel();
-    if (done) {
-      done(std::move(result));
-    }
-  }
-
-  EventLoop& loop_;
-  const ExecRequest request_;
-  Done done_;
-  std::optional<sys::ChildProcess> child_;
-  UniqueFd output_;
-  std::string text_;
-  WatchId ended_ = WatchId::kNone;
-  WatchId readable_ = WatchId::kNone;
-  TimerId timer_ = TimerId::kNone;
-};
-
-ExecRun::ExecRun(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {
+std::string ExecRun::Name() const {
+  return fmt::format("exec plugin {}", Printable(request_.spec.command));
 }
 
-ExecRun::~ExecRun() {
-  impl_->Cancel();
+Status ExecRun::Spawn() {
+  if (request_.spec.needs_terminal) {
+    return FailedPrecondition("{}: its interactiveMode is Always, but there is no terminal",
+                              Name());
+  }
+  ASSIGN_OR_RETURN(const std::string program, FindProgram(request_));
+  // The plugin may ask at the terminal, which is for our process group.
+  sys::ChildRunRequest run{.argv = {program},
+                           .environment = EnvironmentOf(request_),
+                           .deadline = request_.deadline,
+                           .output_limit = kMaxOutput,
+                           .over_limit = sys::OverLimit::kKill,
+                           .kills = sys::KillScope::kProgram,
+                           .errors = sys::ErrorsTo::kOurs};
+  run.argv.insert(run.argv.end(), request_.spec.args.begin(), request_.spec.args.end());
+  auto child = sys::ChildRun::Start(loop_, std::move(run), [this](const sys::ChildEnd& end) {
+    const Done done = done_;
+    done(CredentialOf(end));
+  });
+  RETURN_IF_ERROR(Annotate(child.status(), "{}", Name()));
+  child_ = *std::move(child);
+  return OkStatus();
+}
+
+StatusOr<ExecCredential> ExecRun::CredentialOf(const sys::ChildEnd& end) const {
+  if (end.status.code() == StatusCode::kOutOfRange) {
+    return FailedPrecondition("{}: printed more than {} bytes", Name(), kMaxOutput);
+  }
+  if (!end.status.ok()) {
+    return DeadlineExceeded("{}: did not finish within {} s", Name(),
+                            std::chrono::ceil<std::chrono::seconds>(request_.deadline).count());
+  }
+  if (!end.result.IsSuccess()) {
+    return FailedPrecondition("{}: failed with {}: see its standard error", Name(),
+                              sys::Describe(end.result.exit));
+  }
+  StatusOr<ExecCredential> credential =
+      ParseExecCredential(end.result.out, request_.spec.api_version);
+  if (!credential.ok()) {
+    return FailedPrecondition("{}: {}", Name(), Message(credential.status()));
+  }
+  return credential;
 }
 
 std::unique_ptr<ExecRun> ExecRun::Start(EventLoop& loop, ExecRequest request, Done done) {
-  auto impl = std::make_shared<Impl>(loop, std::move(request), std::move(done));
-  impl->Start();
-  return std::unique_ptr<ExecRun>(new ExecRun(std::move(impl)));
+  std::unique_ptr<ExecRun> run(new ExecRun(loop, std::move(request), std::move(done)));
+  Status status = run->Spawn();
+  const ExecSpec& spec = run->request_.spec;
+  if (status.code() == StatusCode::kNotFound && !spec.install_hint.empty()) {
+    status = NotFound("{}: {}", Message(status), Printable(spec.install_hint, 1000));
+  }
+  if (!status.ok()) {
+    run->failure_.Arm({}, [done = run->done_, status] { done(status); });
+  }
+  return run;
 }
 
 }  // namespace kgpu::kube

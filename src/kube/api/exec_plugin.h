@@ -5,12 +5,15 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/kube/api/exec_credential.h"
 #include "src/kube/api/kubeconfig.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
+#include "src/platform/sys/child_run.h"
 
 namespace kgpu::kube {
 
@@ -31,14 +34,21 @@ class ExecRun {
 
   // `done` is called once, never from here; it may destroy the run. `loop` must outlive it.
   static std::unique_ptr<ExecRun> Start(EventLoop& loop, ExecRequest request, Done done);
-  ~ExecRun();
   ExecRun(const ExecRun&) = delete;
   ExecRun& operator=(const ExecRun&) = delete;
 
  private:
-  class Impl;
-  explicit ExecRun(std::shared_ptr<Impl> impl);
-  std::shared_ptr<Impl> impl_;
+  ExecRun(EventLoop& loop, ExecRequest request, Done done)
+      : loop_(loop), request_(std::move(request)), done_(std::move(done)) {}
+  std::string Name() const;
+  Status Spawn();
+  StatusOr<ExecCredential> CredentialOf(const sys::ChildEnd& end) const;
+
+  EventLoop& loop_;
+  const ExecRequest request_;
+  const Done done_;
+  std::unique_ptr<sys::ChildRun> child_;
+  Timer failure_{loop_};  // reports that the plugin did not start
 };
 
 }  // namespace kgpu::kube
