@@ -5,14 +5,13 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/base/unique_fd.h"
-#include "src/platform/sys/child_process.h"
+#include "src/platform/sys/child_run.h"
 
 namespace kgpu::mps {
 
@@ -23,38 +22,24 @@ struct ControlCallOptions {
   std::chrono::milliseconds deadline{5'000};
 };
 
-// What fits into a pipe, whether somebody reads or not.
-inline constexpr size_t kMostCommands = 4'096;
+inline constexpr size_t kMostCommands = sys::kMostInput;
 
 // Lives on the loop's thread. Destroyed before its end, it kills the program, which the loop reaps.
 class ControlCall {
  public:
-  // What the program printed on both streams. Errors: Unavailable (it failed: says what it
-  // printed), DeadlineExceeded (it was killed).
+  // What the program printed on both streams. Errors: Unavailable (it failed, with its output),
+  // DeadlineExceeded (it was killed).
   using Done = std::function<void(StatusOr<std::string>)>;
 
   // Calls `done` once, never within Start; it may destroy the call. `loop` must outlive it. Errors:
-  // those of ChildProcess::Spawn; InvalidArgument (too many commands).
+  // those of ChildRun::Start.
   static StatusOr<std::unique_ptr<ControlCall>> Start(EventLoop& loop,
                                                       const ControlCallOptions& options, Done done);
-  ~ControlCall();
-  ControlCall(const ControlCall&) = delete;
-  ControlCall& operator=(const ControlCall&) = delete;
 
  private:
-  ControlCall(EventLoop& loop, sys::ChildProcess child, UniqueFd output, Done done);
-  Status Watch(std::chrono::milliseconds deadline);
-  void OnEnd();
-  void OnDeadline();
-  void Finish(StatusOr<std::string> result);
+  explicit ControlCall(std::unique_ptr<sys::ChildRun> run) : run_(std::move(run)) {}
 
-  EventLoop& loop_;
-  sys::ChildProcess child_;
-  UniqueFd output_;
-  Done done_;
-  bool is_late_ = false;
-  WatchId watch_ = WatchId::kNone;
-  TimerId timer_ = TimerId::kNone;
+  std::unique_ptr<sys::ChildRun> run_;
 };
 
 }  // namespace kgpu::mps

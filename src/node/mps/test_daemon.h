@@ -21,6 +21,7 @@
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/root.h"
 #include "testing/fake_loop.h"
+#include "testing/run_until.h"
 #include "testing/temp_dir.h"
 
 namespace kgpu::mps {
@@ -127,8 +128,7 @@ class DaemonFixture : public ::testing::Test {
           has_answer = true;
         });
     EXPECT_TRUE(call.ok());
-    (void)loop.WaitForDescriptor(std::chrono::seconds(20));
-    EXPECT_TRUE(has_answer);
+    EXPECT_TRUE(RunUntil(loop, [&] { return has_answer; }));
     return text;
   }
 };
