@@ -4,14 +4,18 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
 #include "src/platform/base/status.h"
+#include "src/platform/sys/child_run.h"
 #include "src/platform/sys/run.h"
 
 namespace kgpu::functions {
@@ -24,7 +28,7 @@ struct ProgramRequest {
 class Programs {
  public:
   // A program that fails is a result. Errors: NotFound, PermissionDenied, DeadlineExceeded (it was
-  // killed), OutOfRange (too much output).
+  // killed).
   using Done = std::function<void(StatusOr<sys::RunResult>)>;
 
   virtual ~Programs() = default;
@@ -34,31 +38,29 @@ class Programs {
 
 class ChildPrograms final : public Programs {
  public:
-  // `environment`: of the programs. `loop` must outlive this.
+  // Destroyed, it kills what still runs. `environment`: of the programs. `loop` must outlive this.
   ChildPrograms(EventLoop& loop, std::vector<std::string> environment, size_t at_a_time);
-  // Kills what still runs.
-  ~ChildPrograms() override;
   ChildPrograms(const ChildPrograms&) = delete;
   ChildPrograms& operator=(const ChildPrograms&) = delete;
 
   void Start(ProgramRequest request, Done done) override;
 
  private:
-  class Running;
   struct Waiting {
     ProgramRequest request;
     Done done;
   };
 
   void StartNext();
-  void OnEnd(const Running* running, const Done& done, StatusOr<sys::RunResult> result);
+  void OnEnd(uint64_t number, const Done& done, sys::ChildEnd end);
 
   EventLoop& loop_;
   const std::vector<std::string> environment_;
   const size_t at_a_time_;
   std::deque<Waiting> waiting_;
-  std::vector<std::unique_ptr<Running>> running_;
-  std::shared_ptr<bool> is_alive_;
+  std::map<uint64_t, std::unique_ptr<sys::ChildRun>> running_;
+  uint64_t last_number_ = 0;
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::functions
