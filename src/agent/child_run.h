@@ -10,8 +10,8 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
-#include "src/platform/base/unique_fd.h"
-#include "src/platform/sys/child_process.h"
+#include "src/platform/base/timer.h"
+#include "src/platform/sys/child_run.h"
 
 namespace kgpu::agent {
 
@@ -33,9 +33,7 @@ class ChildRun {
   using Done = std::function<void(const ChildResult&)>;
 
   // `loop` must outlive it.
-  explicit ChildRun(EventLoop& loop) : loop_(loop) {}
-  // Kills the program, and does not wait for it.
-  ~ChildRun();
+  explicit ChildRun(EventLoop& loop) : loop_(loop), failure_(loop) {}
   ChildRun(const ChildRun&) = delete;
   ChildRun& operator=(const ChildRun&) = delete;
 
@@ -44,28 +42,13 @@ class ChildRun {
   bool is_running() const { return done_ != nullptr; }
 
  private:
-  struct Stream {
-    UniqueFd fd;
-    WatchId watch = WatchId::kNone;
-  };
-
   Status TryStart(std::vector<std::string> argv, std::chrono::seconds deadline);
-  Status Watch(Stream& stream, std::string& text);
-  void Read(Stream& stream, std::string& text);
-  void Close(Stream& stream);
-  void OnExit();
-  void OnDeadline();
-  void Finish();
+  void Finish(const ChildResult& result);
 
   EventLoop& loop_;
-  std::optional<sys::ChildProcess> child_;  // also one that survived SIGKILL
-  WatchId exit_watch_ = WatchId::kNone;
-  TimerId timer_ = TimerId::kNone;
-  Stream out_;
-  Stream err_;
-  ChildResult result_;
+  std::unique_ptr<sys::ChildRun> run_;  // also of a program that survived SIGKILL
+  Timer failure_;                       // reports that a program did not start
   Done done_;
-  bool is_killed_ = false;
 };
 
 }  // namespace kgpu::agent
