@@ -142,6 +142,62 @@ TEST_F(HttpClientTest, SaysThatAnAnswerIsTooLarge) {
               StatusIs(StatusCode::kOutOfRange, HasSubstr("100 bytes")));
 }
 
+TEST_F(HttpClientTest, CountsTheBytesOfAnAnswerWithoutALength) {
+  EXPECT_THAT(AnswerTo("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n012345\r\n"
+                       "6\r\n678901\r\n",
+                       {.max_body = 10}),
+              StatusIs(StatusCode::kOutOfRange));
+  EXPECT_EQ(loop_.watches(), 0U);
+}
+
+TEST_F(HttpClientTest, HandsOnAnAnswerAsItArrives) {
+  std::optional<Stream> stream;
+  Server server(loop_, [&](const Request&, const Responder& responder) {
+    stream = responder.Begin({.code = 202, .body = "a"});
+  });
+  ASSERT_OK(server.Listen(path_));
+  std::string got;
+  std::optional<Status> end;
+  call_ =
+      Call::Stream(loop_, Route::To(path_), Request{},
+                   {.on_head = [&](int code, const Headers&) { got += fmt::format("{} ", code); },
+                    .on_data = [&](std::string_view bytes) { got += bytes; },
+                    .on_end = [&](const Status& status) { end = status; }},
+                   {.timeout = milliseconds(0)});
+  loop_.Advance(std::chrono::hours(1));
+  EXPECT_EQ(got, "202 a") << "no deadline";
+  EXPECT_FALSE(end);
+  ASSERT_TRUE(stream.has_value());
+  stream->Write("b");
+  stream->End();
+  loop_.RunUntilIdle();
+  EXPECT_EQ(got, "202 ab");
+  ASSERT_TRUE(end.has_value());
+  EXPECT_OK(*end);
+}
+
+TEST_F(HttpClientTest, AnyHandlerMayDestroyTheCall) {
+  Server server(loop_, [](const Request&, const Responder& responder) {
+    responder.Send(TextResponse(200, "x"));
+  });
+  ASSERT_OK(server.Listen(path_));
+  for (int at = 0; at < 3; ++at) {
+    int calls = 0;
+    const auto handle = [&, at](int handler) {
+      ++calls;
+      if (handler == at) {
+        call_.reset();
+      }
+    };
+    call_ = Call::Stream(loop_, Route::To(path_), Request{},
+                         {.on_head = [&](int, const Headers&) { handle(0); },
+                          .on_data = [&](std::string_view) { handle(1); },
+                          .on_end = [&](const Status&) { handle(2); }});
+    loop_.RunUntilIdle();
+    EXPECT_EQ(calls, at + 1);
+  }
+}
+
 TEST_F(HttpClientTest, WaitsNoLongerThanItsDeadline) {
   ListenBare();
   Start(Request{}, {.timeout = milliseconds(500)});
