@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "src/platform/base/strings.h"
-#include "src/platform/net/dial/resolver.h"
+#include "src/platform/base/timer.h"
+#include "src/platform/net/dial/route.h"
 #include "src/platform/net/http/client.h"
 
 namespace kgpu::functions {
@@ -21,11 +22,6 @@ constexpr size_t kMaxAnswer = size_t{64} << 10;  // nobody reads it
 constexpr std::string_view kHostLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
 constexpr std::string_view kIpv6Letters = "0123456789abcdefABCDEF:.";
-
-std::string AddressOf(const std::string& ip, uint16_t port) {
-  return ip.find(':') == std::string::npos ? fmt::format("{}:{}", ip, port)
-                                           : fmt::format("[{}]:{}", ip, port);
-}
 
 bool IsPrintable(std::string_view text) {
   for (const char c : text) {
@@ -89,31 +85,20 @@ StatusOr<CallbackUrl> ParseCallbackUrl(std::string_view text) {
 class Callback::Impl {
  public:
   Impl(EventLoop& loop, CallbackUrl url, http::Headers headers, std::string body, Done done)
-      : loop_(loop), url_(std::move(url)), done_(std::move(done)) {
+      : loop_(loop),
+        endpoint_{.kind = net::Endpoint::Kind::kPlain, .host = url.host, .port = url.port},
+        done_(std::move(done)),
+        timer_(loop) {
     request_.method = "POST";
-    request_.target = url_.target;
+    request_.target = std::move(url.target);
     request_.headers = std::move(headers);
-    request_.headers.Add("Host", AddressOf(url_.host, url_.port));
     request_.body = std::move(body);
   }
-  ~Impl() { loop_.CancelTimer(timer_); }
 
   void Try() {
-    timer_ = TimerId::kNone;
     ++attempts_;
-    lookup_ = net::Lookup::Start(
-        loop_, url_.host, [this](const StatusOr<std::vector<std::string>>& addresses) {
-          if (!addresses.ok()) {
-            return OnEnd(addresses.status());
-          }
-          addresses->empty() ? OnEnd(NotFound("has no address")) : Send(addresses->front());
-        });
-  }
-
- private:
-  void Send(const std::string& ip) {
     call_ =
-        http::Call::Start(loop_, AddressOf(ip, url_.port), request_,
+        http::Call::Start(loop_, net::RouteTo(endpoint_), request_,
                           [this](const StatusOr<http::Response>& response) {
                             constexpr int kFirstUnsuccessful = 300;
                             if (response.ok() && response->code >= kFirstUnsuccessful) {
@@ -124,23 +109,23 @@ class Callback::Impl {
                           {.timeout = kTimeLimit, .max_body = kMaxAnswer});
   }
 
+ private:
   // May destroy this.
   void OnEnd(const Status& status) {
     if (status.ok() || attempts_ == kAttempts) {
       const Done done = std::move(done_);
-      return done(Annotate(status, "callback {}:{}", url_.host, url_.port));
+      return done(Annotate(status, "callback {}", endpoint_.authority()));
     }
-    timer_ = loop_.After(kFirstPause * attempts_, [this] { Try(); });
+    timer_.Arm(kFirstPause * attempts_, [this] { Try(); });
   }
 
   EventLoop& loop_;
-  const CallbackUrl url_;
+  const net::Endpoint endpoint_;
   http::Request request_;
   Done done_;
   int attempts_ = 0;
-  TimerId timer_ = TimerId::kNone;
-  std::unique_ptr<net::Lookup> lookup_;
   std::unique_ptr<http::Call> call_;
+  Timer timer_;
 };
 
 std::unique_ptr<Callback> Callback::Start(EventLoop& loop, const CallbackUrl& url,
