@@ -25,7 +25,6 @@ StatusOr<std::unique_ptr<Acceptor>> Acceptor::Create(EventLoop& loop, Listener l
 
 Acceptor::~Acceptor() {
   loop_.Unwatch(watch_);
-  loop_.CancelTimer(resume_);
 }
 
 bool Acceptor::IsInPlace() const {
@@ -70,7 +69,7 @@ void Acceptor::Pause(const Status& reason) {
              {"fix", "raise the limit of open files (ulimit -n)"});
   }
   loop_.Unwatch(std::exchange(watch_, WatchId::kNone));
-  resume_ = loop_.After(kPause, [this] {
+  resume_.Arm(kPause, [this] {
     if (const Status status = Watch(); !status.ok()) {
       Pause(status);
     }

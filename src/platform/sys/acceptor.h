@@ -9,6 +9,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/tcp_socket.h"
 #include "src/platform/sys/unix_socket.h"
@@ -46,7 +47,7 @@ class Acceptor {
   Listener listener_;
   Handler handler_;
   WatchId watch_ = WatchId::kNone;
-  TimerId resume_ = TimerId::kNone;
+  Timer resume_{loop_};
   bool is_short_ = false;  // out of descriptors, and already logged
 };
 

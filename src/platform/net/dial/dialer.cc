@@ -13,6 +13,7 @@
 #include "src/platform/base/base64.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/net/http/message.h"
 #include "src/platform/net/http/parser.h"
 #include "src/platform/sys/tcp_socket.h"
@@ -82,17 +83,14 @@ class Dial::Impl : public std::enable_shared_from_this<Dial::Impl> {
         options_(options) {}
 
   void Start() {
-    deadline_ = loop_.After(options_.timeout, [this] {
+    deadline_.Arm(options_.timeout, [this] {
       Finish(Unavailable("{}: no connection within {} ms{}", Goal(), options_.timeout.count(),
                          last_.ok() ? "" : fmt::format(" ({})", Message(last_))));
     });
     if (endpoint_.kind == Endpoint::Kind::kUnix) {
       StatusOr<UniqueFd> socket = sys::ConnectUnix(endpoint_.host);
-      timer_ = loop_.After(milliseconds(0),
-                           [this, fd = std::make_shared<StatusOr<UniqueFd>>(std::move(socket))] {
-                             timer_ = TimerId::kNone;
-                             Finish(std::move(*fd));
-                           });
+      timer_.Arm(milliseconds(0), [this, fd = std::make_shared<StatusOr<UniqueFd>>(
+                                             std::move(socket))] { Finish(std::move(*fd)); });
       return;
     }
     lookup_ = Lookup::Start(
@@ -112,8 +110,8 @@ class Dial::Impl : public std::enable_shared_from_this<Dial::Impl> {
   void Cancel() {
     done_ = nullptr;
     lookup_.reset();
-    loop_.CancelTimer(std::exchange(deadline_, TimerId::kNone));
-    loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+    deadline_.Cancel();
+    timer_.Cancel();
     for (Attempt& attempt : attempts_) {
       loop_.Unwatch(std::exchange(attempt.watch, WatchId::kNone));
     }
@@ -137,7 +135,7 @@ class Dial::Impl : public std::enable_shared_from_this<Dial::Impl> {
 
   // Beside those that are on their way already.
   void TryNext() {
-    loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+    timer_.Cancel();
     while (next_ < addresses_.size()) {
       const uint16_t port = HasProxy() ? proxy_.port : endpoint_.port;
       const Status status = Try(JoinHostPort(addresses_[next_++], port));
@@ -147,13 +145,10 @@ class Dial::Impl : public std::enable_shared_from_this<Dial::Impl> {
       last_ = status;
     }
     if (next_ < addresses_.size()) {
-      timer_ = loop_.After(options_.next_address, [this] {
-        timer_ = TimerId::kNone;
-        TryNext();
-      });
+      timer_.Arm(options_.next_address, [this] { TryNext(); });
     } else if (attempts_.empty()) {
       // From the loop: this may still be within Start.
-      timer_ = loop_.After(milliseconds(0), [this] { Finish(last_); });
+      timer_.Arm(milliseconds(0), [this] { Finish(last_); });
     }
   }
 
@@ -188,7 +183,7 @@ class Dial::Impl : public std::enable_shared_from_this<Dial::Impl> {
       loop_.Unwatch(std::exchange(other.watch, WatchId::kNone));
     }
     attempts_.clear();
-    loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+    timer_.Cancel();
     if (HasProxy()) {
       return OpenTunnel(std::move(socket));
     }
@@ -279,8 +274,8 @@ class Dial::Impl : public std::enable_shared_from_this<Dial::Impl> {
   UniqueFd tunnel_;
   std::string answer_;  // of the proxy
   WatchId readable_ = WatchId::kNone;
-  TimerId timer_ = TimerId::kNone;
-  TimerId deadline_ = TimerId::kNone;
+  Timer timer_{loop_};
+  Timer deadline_{loop_};
 };
 
 Dial::Dial(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {

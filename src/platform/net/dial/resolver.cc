@@ -9,6 +9,8 @@
 #include <map>
 #include <utility>
 
+#include "src/platform/base/timer.h"
+
 namespace kgpu::net {
 namespace {
 
@@ -96,8 +98,7 @@ class Lookup::Impl : public std::enable_shared_from_this<Lookup::Impl> {
         return FinishLater(InvalidArgument("{}: no DNS servers", options.servers));
       }
     }
-    deadline_ =
-        loop_.After(options.timeout, [this] { Finish(StatusOfAres(ARES_ETIMEOUT, name_)); });
+    deadline_.Arm(options.timeout, [this] { Finish(StatusOfAres(ARES_ETIMEOUT, name_)); });
     ares_addrinfo_hints hints{};
     hints.ai_family = AF_UNSPEC;
     hints.ai_flags = ARES_AI_NOSORT;
@@ -113,8 +114,8 @@ class Lookup::Impl : public std::enable_shared_from_this<Lookup::Impl> {
   // Gives it up.
   void Cancel() {
     done_ = nullptr;
-    loop_.CancelTimer(std::exchange(deadline_, TimerId::kNone));
-    loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+    deadline_.Cancel();
+    timer_.Cancel();
     for (const auto& [socket, watches] : watches_) {
       loop_.Unwatch(watches.first);
       loop_.Unwatch(watches.second);
@@ -161,16 +162,13 @@ class Lookup::Impl : public std::enable_shared_from_this<Lookup::Impl> {
 
   // c-ares wants to be called when the answer to a question is late.
   void ArmTimer() {
-    loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+    timer_.Cancel();
     timeval left{};
     if (channel_ == nullptr || ares_timeout(channel_, nullptr, &left) == nullptr) {
       return;
     }
-    timer_ = loop_.After(
-        std::chrono::seconds(left.tv_sec) + std::chrono::microseconds(left.tv_usec), [this] {
-          timer_ = TimerId::kNone;
-          Process(ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-        });
+    timer_.Arm(std::chrono::seconds(left.tv_sec) + std::chrono::microseconds(left.tv_usec),
+               [this] { Process(ARES_SOCKET_BAD, ARES_SOCKET_BAD); });
   }
 
   // From within c-ares, which must not be destroyed here.
@@ -193,9 +191,8 @@ class Lookup::Impl : public std::enable_shared_from_this<Lookup::Impl> {
   }
 
   void FinishLater(StatusOr<std::vector<std::string>> result) {
-    loop_.CancelTimer(deadline_);
-    deadline_ = loop_.After(std::chrono::nanoseconds(0),
-                            [this, result = std::move(result)] { Finish(result); });
+    deadline_.Arm(std::chrono::nanoseconds(0),
+                  [this, result = std::move(result)] { Finish(result); });
   }
 
   void Finish(StatusOr<std::vector<std::string>> result) {
@@ -213,8 +210,8 @@ class Lookup::Impl : public std::enable_shared_from_this<Lookup::Impl> {
   ares_channel channel_ = nullptr;
   bool is_ending_ = false;
   std::map<ares_socket_t, std::pair<WatchId, WatchId>> watches_;
-  TimerId timer_ = TimerId::kNone;
-  TimerId deadline_ = TimerId::kNone;
+  Timer timer_{loop_};
+  Timer deadline_{loop_};
 };
 
 Lookup::Lookup(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {

@@ -180,7 +180,7 @@ void Peer::Close() {
   }
   loop_.Unwatch(std::exchange(readable_, WatchId::kNone));
   loop_.Unwatch(std::exchange(writable_, WatchId::kNone));
-  loop_.CancelTimer(std::exchange(tick_, TimerId::kNone));
+  tick_.Cancel();
   socket_.Reset();
 }
 
@@ -364,9 +364,8 @@ bool Peer::Settle(bool wants, WatchId& watch, bool is_read) {
 }
 
 void Peer::ArmTick() {
-  tick_ = loop_.After(kTick, [this] {
+  tick_.Arm(kTick, [this] {
     const auto self = shared_from_this();
-    tick_ = TimerId::kNone;
     OnTick();
   });
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/net/h2/connection.h"
 #include "src/platform/net/h2/peer_line.h"
@@ -121,7 +122,7 @@ class Peer final : public http::ConnectedPeer, public std::enable_shared_from_th
   SteadyTime active_;  // when bytes last moved
   WatchId readable_ = WatchId::kNone;
   WatchId writable_ = WatchId::kNone;
-  TimerId tick_ = TimerId::kNone;
+  Timer tick_{loop_};
 };
 
 }  // namespace kgpu::h2

@@ -5,7 +5,6 @@
 namespace kgpu::http {
 
 IdleConnections::~IdleConnections() {
-  loop_.CancelTimer(timer_);
   for (const Idle& idle : idle_) {
     idle.connection->Close();
   }
@@ -36,13 +35,12 @@ void IdleConnections::Keep(std::shared_ptr<ClientConnection> connection) {
     std::erase_if(idle_, [ended](const Idle& idle) { return idle.connection.get() == ended; });
   });
   idle_.push_back({std::move(connection), loop_.clock().Now()});
-  if (timer_ == TimerId::kNone) {
-    timer_ = loop_.After(options_.limit, [this] { DropOld(); });
+  if (!timer_.is_armed()) {
+    timer_.Arm(options_.limit, [this] { DropOld(); });
   }
 }
 
 void IdleConnections::DropOld() {
-  timer_ = TimerId::kNone;
   const SteadyTime now = loop_.clock().Now();
   std::erase_if(idle_, [&](const Idle& idle) {
     const bool is_old = now - idle.since >= options_.limit;
@@ -52,7 +50,7 @@ void IdleConnections::DropOld() {
     return is_old;
   });
   if (!idle_.empty()) {
-    timer_ = loop_.After(idle_.front().since + options_.limit - now, [this] { DropOld(); });
+    timer_.Arm(idle_.front().since + options_.limit - now, [this] { DropOld(); });
   }
 }
 

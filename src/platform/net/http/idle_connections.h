@@ -8,6 +8,7 @@
 
 #include "src/platform/base/clock.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/net/http/client_connection.h"
 
 namespace kgpu::http {
@@ -43,7 +44,7 @@ class IdleConnections {
   EventLoop& loop_;
   const IdleOptions options_;
   std::vector<Idle> idle_;  // the one used last is at the end
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{loop_};
 };
 
 }  // namespace kgpu::http

@@ -76,7 +76,7 @@ void ServerPeer::StopWatching() {
   EventLoop& loop = setup_->loop;
   loop.Unwatch(std::exchange(readable_, WatchId::kNone));
   loop.Unwatch(std::exchange(writable_, WatchId::kNone));
-  loop.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  timer_.Cancel();
 }
 
 void ServerPeer::Shutdown() {
@@ -257,7 +257,6 @@ void ServerPeer::OnWritable() {
 
 void ServerPeer::OnTimeout() {
   const auto self = shared_from_this();
-  timer_ = TimerId::kNone;
   const Limit limit = std::exchange(timed_, {Limit::kNone, 0}).first;
   if (limit == Limit::kWrite && std::exchange(has_progressed_, false)) {
     return SettleTimer();
@@ -417,12 +416,11 @@ void ServerPeer::SettleTimer() {
   }
   timed_ = now;
   has_progressed_ = false;
-  EventLoop& loop = setup_->loop;
-  loop.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  timer_.Cancel();
   if (now.first == Limit::kNone) {
     return;
   }
-  timer_ = loop.After(TimeOf(now.first), [this] { OnTimeout(); });
+  timer_.Arm(TimeOf(now.first), [this] { OnTimeout(); });
 }
 
 std::chrono::milliseconds ServerPeer::TimeOf(Limit limit) const {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/net/http/connected_peer.h"
 #include "src/platform/net/http/server.h"
@@ -128,7 +129,7 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   bool has_progressed_ = false;  // bytes have been sent since the timer was set
   WatchId readable_ = WatchId::kNone;
   WatchId writable_ = WatchId::kNone;
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{setup_->loop};
   std::pair<Limit, uint64_t> timed_{Limit::kNone, 0};  // what the timer limits; of which request
 };
 

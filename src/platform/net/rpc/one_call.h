@@ -15,6 +15,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/net/rpc/channel.h"
 #include "src/platform/net/rpc/status_map.h"
 
@@ -32,14 +33,12 @@ class RefusedCall final : public PendingCall {
  public:
   // `loop` must outlive the call.
   RefusedCall(EventLoop& loop, const Status& why, std::function<void(const Status&)> done)
-      : loop_(loop), timer_(loop.After(std::chrono::nanoseconds(0), [why, done = std::move(done)] {
-          done(why);
-        })) {}
-  ~RefusedCall() override { loop_.CancelTimer(timer_); }
+      : timer_(loop) {
+    timer_.Arm({}, [why, done = std::move(done)] { done(why); });
+  }
 
  private:
-  EventLoop& loop_;
-  TimerId timer_;
+  Timer timer_;
 };
 
 // Lives until gRPC is done with the call.
