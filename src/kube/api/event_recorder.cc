@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "src/kube/api/api_error.h"
-#include "src/platform/base/backoff.h"
 #include "src/kube/api/json.h"
 #include "src/kube/api/resource.h"
 #include "src/kube/api/writes.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/base/time_text.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/base/utf8.h"
 
 namespace kgpu::kube {
@@ -75,7 +76,6 @@ class EventRecorder::Impl {
         random_(random),
         options_(std::move(options)),
         backoff_(random, {.first = std::chrono::seconds(1), .longest = minutes(1)}) {}
-  ~Impl() { loop_.CancelTimer(timer_); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
@@ -146,11 +146,8 @@ class EventRecorder::Impl {
   }
 
   void Schedule(nanoseconds wait) {
-    if (timer_ == TimerId::kNone && !call_) {
-      timer_ = loop_.After(wait, [this] {
-        timer_ = TimerId::kNone;
-        SendNext();
-      });
+    if (!timer_.is_armed() && !call_) {
+      timer_.Arm(wait, [this] { SendNext(); });
     }
   }
 
@@ -286,7 +283,7 @@ class EventRecorder::Impl {
   std::map<EventKey, Kept> kept_;
   uint64_t dropped_ = 0;
   bool has_reported_ = false;
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{loop_};
 
   // The write in progress.
   std::unique_ptr<Call> call_;

@@ -11,6 +11,7 @@
 #include "src/kube/api/warnings.h"
 #include "src/kube/api/watch_frames.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::kube {
 namespace {
@@ -72,8 +73,8 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
 
   void Cancel() {
     shared_.gate.Leave(std::exchange(ticket_, 0));
-    shared_.loop.CancelTimer(std::exchange(deadline_, TimerId::kNone));
-    shared_.loop.CancelTimer(std::exchange(pause_, TimerId::kNone));
+    deadline_.Cancel();
+    pause_.Cancel();
     exchange_.reset();
     done_ = nullptr;
     handlers_ = {};
@@ -84,7 +85,7 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
   void Enter() {
     ticket_ = shared_.gate.Wait([this] { OnEntered(); });
     if (ticket_ == 0) {
-      pause_ = shared_.loop.After(nanoseconds(0), [this] {
+      pause_.Arm(nanoseconds(0), [this] {
         Finish(ResourceExhausted("{}: already {} requests waiting for the API server", what_,
                                  shared_.options.gate.max_waiting));
       });
@@ -95,7 +96,7 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
     ticket_ = 0;
     if (!ends_at_) {
       ends_at_ = shared_.loop.clock().Now() + request_.timeout;
-      deadline_ = shared_.loop.After(request_.timeout, [this] {
+      deadline_.Arm(request_.timeout, [this] {
         Finish(DeadlineExceeded("{}: no complete answer within {} ms", what_,
                                 request_.timeout.count()));
       });
@@ -113,8 +114,8 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
   void OnAuthenticated(StatusOr<http::Headers> fields) {
     if (!fields.ok()) {
       // From the loop: the authenticator may have called from within the gate.
-      pause_ = shared_.loop.After(
-          nanoseconds(0), [this, status = fields.status()] { Finish(OfOurSide(status, what_)); });
+      pause_.Arm(nanoseconds(0),
+                 [this, status = fields.status()] { Finish(OfOurSide(status, what_)); });
       return;
     }
     http::Request request{.method = request_.method,
@@ -144,7 +145,7 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
     headers_ = headers;
     shared_.warnings.Note(headers, what_);
     if (IsStreaming()) {
-      shared_.loop.CancelTimer(std::exchange(deadline_, TimerId::kNone));
+      deadline_.Cancel();
       const auto self = shared_from_this();
       // A copy: the handler may give the call up, and itself with it.
       if (const auto on_begin = handlers_.on_begin) {
@@ -253,7 +254,7 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
       return false;
     }
     ++repeats_;
-    pause_ = shared_.loop.After(pause, [this] { Enter(); });
+    pause_.Arm(pause, [this] { Enter(); });
     return true;
   }
 
@@ -291,8 +292,8 @@ class HttpClient::Flow : public std::enable_shared_from_this<HttpClient::Flow> {
   RequestGate::Ticket ticket_ = 0;
   uint64_t turn_ = 0;  // of asking the authenticator
   std::optional<SteadyTime> ends_at_;
-  TimerId deadline_ = TimerId::kNone;
-  TimerId pause_ = TimerId::kNone;
+  Timer deadline_{shared_.loop};
+  Timer pause_{shared_.loop};
   int repeats_ = 0;
   bool was_rejected_ = false;
   Backoff reconnect_;

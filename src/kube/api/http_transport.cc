@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/net/http/writer.h"
 
 namespace kgpu::kube {
@@ -165,7 +166,7 @@ class HttpTransport::Job : public std::enable_shared_from_this<HttpTransport::Jo
   void Cancel() {
     is_over_ = true;
     handlers_ = {};
-    pool_->loop().CancelTimer(std::exchange(timer_, TimerId::kNone));
+    timer_.Cancel();
     dial_.reset();
     if (connection_ != nullptr) {
       connection_->Close();
@@ -211,10 +212,7 @@ class HttpTransport::Job : public std::enable_shared_from_this<HttpTransport::Jo
   }
 
   void FailLater(Status status) {
-    timer_ = pool_->loop().After(std::chrono::nanoseconds(0), [this, status = std::move(status)] {
-      timer_ = TimerId::kNone;
-      Finish(status);
-    });
+    timer_.Arm(std::chrono::nanoseconds(0), [this, status = std::move(status)] { Finish(status); });
   }
 
   void Finish(const Status& status) {
@@ -242,7 +240,7 @@ class HttpTransport::Job : public std::enable_shared_from_this<HttpTransport::Jo
   uint64_t generation_ = 0;
   std::unique_ptr<net::Dial> dial_;
   std::shared_ptr<ClientConnection> connection_;
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{pool_->loop()};
   bool is_counted_ = false;  // by the pool
   bool is_over_ = false;
 };

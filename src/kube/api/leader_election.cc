@@ -11,6 +11,7 @@
 #include "src/kube/api/resource.h"
 #include "src/kube/api/writes.h"
 #include "src/platform/base/time_text.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::kube {
 namespace {
@@ -49,27 +50,23 @@ class LeaderElection::Impl {
         handlers_(std::move(handlers)),
         path_(kLeases.Object(options_.space, options_.name)) {}
 
-  ~Impl() {
-    loop_.CancelTimer(timer_);
-    loop_.CancelTimer(deadline_);
-  }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
   void Begin() {
-    timer_ = loop_.After(nanoseconds(0), [this] { Attempt(); });
+    timer_.Arm(nanoseconds(0), [this] { Attempt(); });
   }
 
   bool is_leader() const { return is_leader_; }
   const std::string& holder() const { return holder_; }
 
   void Release(std::function<void(Status)> done) {
-    loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
-    loop_.CancelTimer(std::exchange(deadline_, TimerId::kNone));
+    timer_.Cancel();
+    deadline_.Cancel();
     call_.reset();
     handlers_ = {};
     if (!std::exchange(is_leader_, false) || !record_) {
-      timer_ = loop_.After(nanoseconds(0), [done = std::move(done)] { done(OkStatus()); });
+      timer_.Arm(nanoseconds(0), [done = std::move(done)] { done(OkStatus()); });
       return;
     }
     const std::string now = FormatMicroTime(loop_.clock().WallNow());
@@ -97,7 +94,6 @@ class LeaderElection::Impl {
   }
 
   void Attempt() {
-    timer_ = TimerId::kNone;
     // A leader's own record is still as it wrote it, most often: one request instead of two.
     if (is_leader_ && record_) {
       return Put(Renewed(*record_), [this](StatusOr<json::value> answer) {
@@ -216,9 +212,8 @@ class LeaderElection::Impl {
   void OnHeld(json::value lease) {
     record_ = std::move(lease);
     changed_ = loop_.clock().Now();
-    loop_.CancelTimer(deadline_);
     // From when it was sent: others count from some time behind that, and never from before.
-    deadline_ = loop_.After(sent_ + options_.renew_deadline - changed_, [this] { Lose(); });
+    deadline_.Arm(sent_ + options_.renew_deadline - changed_, [this] { Lose(); });
     why_ = Unavailable("no answer");
     ScheduleNext(options_.retry);
     NoteHolder(options_.identity);
@@ -242,14 +237,13 @@ class LeaderElection::Impl {
   }
 
   void ScheduleNext(nanoseconds wait) {
-    loop_.CancelTimer(timer_);
-    timer_ = loop_.After(wait, [this] { Attempt(); });
+    timer_.Arm(wait, [this] { Attempt(); });
   }
 
   void Lose() {
     is_leader_ = false;
     call_.reset();
-    loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+    timer_.Cancel();
     const Status why = MakeStatus(StatusCode::kAborted,
                                   fmt::format("{} was not renewed for {} s: {}", path_,
                                               options_.renew_deadline.count(), Message(why_)));
@@ -281,8 +275,8 @@ class LeaderElection::Impl {
   std::string holder_;
   Status why_;  // the last attempt did not do
   std::unique_ptr<Call> call_;
-  TimerId timer_ = TimerId::kNone;
-  TimerId deadline_ = TimerId::kNone;
+  Timer timer_{loop_};
+  Timer deadline_{loop_};
 };
 
 StatusOr<std::unique_ptr<LeaderElection>> LeaderElection::Start(EventLoop& loop, Client& client,

@@ -9,6 +9,7 @@
 #include "src/kube/api/json.h"
 #include "src/kube/api/object_cache.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::kube {
 namespace {
@@ -75,7 +76,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   void Stop() {
     is_stopped_ = true;
     call_.reset();
-    loop_.CancelTimer(timer_);
+    timer_.Cancel();
     handlers_ = {};
   }
 
@@ -211,8 +212,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
                                   const auto self = shared_from_this();
                                   OnWatchEnd(status);
                                 }});
-    loop_.CancelTimer(timer_);
-    timer_ = loop_.After(length + kWatchGrace, [this] {
+    timer_.Arm(length + kWatchGrace, [this] {
       const auto self = shared_from_this();
       OnWatchEnd(Unavailable("GET {}: the watch did not end in time: the connection is dead",
                              options_.selection.path));
@@ -292,7 +292,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
 
   void OnWatchEnd(const Status& status) {
     call_.reset();
-    loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+    timer_.Cancel();
     if (std::exchange(is_initial_, false)) {
       return OnWatchListEnd(status);
     }
@@ -335,7 +335,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
 
   void Trouble(const Status& status, std::function<void()> again) {
     call_.reset();
-    loop_.CancelTimer(timer_);
+    timer_.Cancel();
     nanoseconds wait = backoff_.Next(loop_.clock().Now());
     if (HasReason(status, "ResourceVersionTooLarge")) {
       wait = kBehindWait + random_.PartOf(kBehindWait);
@@ -343,9 +343,8 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
       wait = std::max<nanoseconds>(wait, kLongWait / 2 + random_.PartOf(kLongWait));
     }
     wait = std::max<nanoseconds>(wait, RetryAfterOf(status));
-    timer_ = loop_.After(wait, [this, again = std::move(again)] {
+    timer_.Arm(wait, [this, again = std::move(again)] {
       const auto self = shared_from_this();
-      timer_ = TimerId::kNone;
       again();
     });
     if (const auto on_trouble = handlers_.on_trouble) {
@@ -368,7 +367,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   bool is_stopped_ = false;
 
   std::unique_ptr<Call> call_;
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{loop_};
   SteadyTime began_;         // of the watch
   size_t events_ = 0;        // of the watch
   bool is_initial_ = false;  // its events are the list's

@@ -10,10 +10,6 @@ RequestGate::RequestGate(EventLoop& loop, const GateOptions& options)
     : loop_(loop), options_(options), tokens_(options.burst), filled_(loop.clock().Now()) {
 }
 
-RequestGate::~RequestGate() {
-  loop_.CancelTimer(timer_);
-}
-
 RequestGate::Ticket RequestGate::Wait(std::function<void()> enter) {
   if (waiting_.size() >= options_.max_waiting) {
     return 0;
@@ -40,7 +36,7 @@ void RequestGate::Refill() {
 
 // For the first in the queue.
 void RequestGate::Arm() {
-  if (timer_ != TimerId::kNone || waiting_.empty()) {
+  if (timer_.is_armed() || waiting_.empty()) {
     return;
   }
   Refill();
@@ -48,10 +44,7 @@ void RequestGate::Arm() {
   const auto fill =
       std::chrono::ceil<nanoseconds>(std::chrono::duration<double>(missing / options_.per_second));
   const nanoseconds pause = closed_until_ - loop_.clock().Now();
-  timer_ = loop_.After(std::max({nanoseconds(0), fill, pause}), [this] {
-    timer_ = TimerId::kNone;
-    LetIn();
-  });
+  timer_.Arm(std::max({nanoseconds(0), fill, pause}), [this] { LetIn(); });
 }
 
 void RequestGate::LetIn() {

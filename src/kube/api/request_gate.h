@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::kube {
 
@@ -24,7 +25,6 @@ class RequestGate {
 
   // `loop` must outlive the gate.
   RequestGate(EventLoop& loop, const GateOptions& options);
-  ~RequestGate();
   RequestGate(const RequestGate&) = delete;
   RequestGate& operator=(const RequestGate&) = delete;
 
@@ -49,7 +49,7 @@ class RequestGate {
   SteadyTime closed_until_{};
   Ticket next_ = 1;
   std::deque<std::pair<Ticket, std::function<void()>>> waiting_;
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{loop_};
 };
 
 }  // namespace kgpu::kube
