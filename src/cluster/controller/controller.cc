@@ -15,6 +15,7 @@
 #include "src/kube/api/json.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::controller {
 namespace {
@@ -61,7 +62,6 @@ class Leader {
           // While the watch is broken, a node may have come that nobody has told us about.
           return !watches_.is_synced() || !watches_.is_current() || model_.nodes().contains(node);
         }) {}
-  ~Leader() { loop_.CancelTimer(timer_); }
   Leader(const Leader&) = delete;
   Leader& operator=(const Leader&) = delete;
 
@@ -99,13 +99,11 @@ class Leader {
   }
   void Arm(nanoseconds delay) {
     const SteadyTime due = loop_.clock().Now() + delay;
-    if (timer_ != TimerId::kNone && due_ <= due) {
+    if (timer_.is_armed() && due_ <= due) {
       return;
     }
-    loop_.CancelTimer(timer_);
     due_ = due;
-    timer_ = loop_.After(delay, [this] {
-      timer_ = TimerId::kNone;
+    timer_.Arm(delay, [this] {
       MakeAndDo();
       Arm(kLongestRest);
     });
@@ -146,7 +144,7 @@ class Leader {
   std::map<std::string, SteadyTime> statuses_;  // when each was written; policies are few
   uint64_t plans_ = 0;
   nanoseconds last_plan_{};
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{loop_};
   SteadyTime due_{};
   SteadyTime planned_{};
   kube::EventRecorder recorder_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 
 namespace kgpu::controller {
@@ -19,7 +20,6 @@ using std::chrono::seconds;
 constexpr size_t kMostAtOnce = 16;
 constexpr milliseconds kFirstPause{200};
 constexpr seconds kLongestPause{30};
-constexpr int kMostDoublings = 8;
 
 }  // namespace
 
@@ -27,9 +27,7 @@ Executor::Executor(EventLoop& loop, kube::Client& client, Random& random, Execut
     : loop_(loop), client_(client), random_(random), handlers_(std::move(handlers)) {
 }
 
-Executor::~Executor() {
-  loop_.CancelTimer(timer_);
-}
+Executor::~Executor() = default;
 
 void Executor::SetPlan(std::vector<Work> plan) {
   std::ranges::reverse(plan);
@@ -129,8 +127,7 @@ void Executor::OnFailure(const Work& work, const Status& status) {
   nanoseconds pause = kFirstPause;
   if (!is_conflict) {
     handlers_.on_refused(work, status);
-    failure.count = std::min(failure.count + 1, kMostDoublings);
-    pause = std::min<nanoseconds>(kFirstPause * (1 << failure.count), kLongestPause);
+    pause = DoublingPause(++failure.count + 1, kFirstPause, kLongestPause);
   }
   Pause(work.key, pause / 2 + random_.PartOf(pause / 2));
 }
@@ -142,15 +139,11 @@ void Executor::Pause(const std::string& key, nanoseconds pause) {
 
 void Executor::Arm(nanoseconds delay) {
   const SteadyTime due = loop_.clock().Now() + delay;
-  if (timer_ != TimerId::kNone && due_ <= due) {
+  if (timer_.is_armed() && due_ <= due) {
     return;
   }
-  loop_.CancelTimer(timer_);
   due_ = due;
-  timer_ = loop_.After(delay, [this] {
-    timer_ = TimerId::kNone;
-    handlers_.on_settled();
-  });
+  timer_.Arm(delay, [this] { handlers_.on_settled(); });
 }
 
 }  // namespace kgpu::controller

@@ -16,6 +16,7 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::controller {
 
@@ -78,7 +79,7 @@ class Executor {
   std::map<std::string, Running> running_;
   std::map<std::string, Failure> failures_;
   ExecutorCounts counts_;
-  TimerId timer_ = TimerId::kNone;  // the end of the next pause
+  Timer timer_{loop_};  // the end of the next pause
   SteadyTime due_{};
 };
 

@@ -48,9 +48,7 @@ FeatureSweeper::FeatureSweeper(EventLoop& loop, kube::Client& client, std::strin
   Arm(kSoon);
 }
 
-FeatureSweeper::~FeatureSweeper() {
-  loop_.CancelTimer(timer_);
-}
+FeatureSweeper::~FeatureSweeper() = default;
 
 void FeatureSweeper::Sweep() {
   Arm(kSoon);
@@ -58,13 +56,11 @@ void FeatureSweeper::Sweep() {
 
 void FeatureSweeper::Arm(nanoseconds delay) {
   const SteadyTime due = loop_.clock().Now() + delay;
-  if (timer_ != TimerId::kNone && due_ <= due) {
+  if (timer_.is_armed() && due_ <= due) {
     return;
   }
-  loop_.CancelTimer(timer_);
   due_ = due;
-  timer_ = loop_.After(delay, [this] {
-    timer_ = TimerId::kNone;
+  timer_.Arm(delay, [this] {
     List();
     Arm(kRegularly);
   });

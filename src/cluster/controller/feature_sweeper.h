@@ -11,6 +11,7 @@
 #include "src/kube/api/client.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::controller {
 
@@ -41,7 +42,7 @@ class FeatureSweeper {
   HasNode has_node_;
   std::vector<kube::ApiRequest> deletes_;
   std::unique_ptr<kube::Call> call_;
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{loop_};
   SteadyTime due_{};
   uint64_t deleted_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include "src/cluster/controller/planner.h"
 #include "src/cluster/controller/watches.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::controller {
 namespace {
@@ -117,14 +118,11 @@ class Preview::Impl {
         watches_(loop, client, random, pods_.space, model_,
                  {.on_changed = [this] { LookSoon(); },
                   .on_node_gone = [](const std::string&) {},
-                  .on_trouble = [this](const Status& status) { OnTrouble(status); }}),
-        limit_(loop.After(kReadLimit, [this] {
-          Finish(Unavailable("reading the cluster: {}",
-                             watches_.trouble().empty() ? "no answer" : watches_.trouble()));
-        })) {}
-  ~Impl() {
-    loop_.CancelTimer(limit_);
-    loop_.CancelTimer(look_);
+                  .on_trouble = [this](const Status& status) { OnTrouble(status); }}) {
+    limit_.Arm(kReadLimit, [this] {
+      Finish(Unavailable("reading the cluster: {}",
+                         watches_.trouble().empty() ? "no answer" : watches_.trouble()));
+    });
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -132,16 +130,15 @@ class Preview::Impl {
  private:
   // Not from within a watch, which `done` may destroy.
   void LookSoon() {
-    if (look_ == TimerId::kNone && watches_.is_synced()) {
-      look_ = loop_.After(milliseconds(0),
-                          [this] { Finish(ProgressOf(model_, pods_, loop_.clock().WallNow())); });
+    if (!look_.is_armed() && watches_.is_synced()) {
+      look_.Arm(milliseconds(0),
+                [this] { Finish(ProgressOf(model_, pods_, loop_.clock().WallNow())); });
     }
   }
   // What only a person can fix is not worth the wait.
   void OnTrouble(const Status& status) {
     if (status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kNotFound) {
-      loop_.CancelTimer(look_);
-      look_ = loop_.After(milliseconds(0), [this, status] { Finish(status); });
+      look_.Arm(milliseconds(0), [this, status] { Finish(status); });
     }
   }
   void Finish(StatusOr<std::vector<NodeProgress>> result) {
@@ -154,9 +151,9 @@ class Preview::Impl {
   PodSettings pods_;
   Done done_;
   Model model_;
-  TimerId look_ = TimerId::kNone;
+  Timer look_{loop_};
   Watches watches_;
-  TimerId limit_;
+  Timer limit_{loop_};
 };
 
 Preview::Preview(EventLoop& loop, kube::Client& client, Random& random, PodSettings pods, Done done)
