@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,12 +17,10 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/json_reader.h"
-#include "src/platform/net/dial/dialer.h"
 #include "src/platform/net/dial/endpoint.h"
-#include "src/platform/net/http/client_connection.h"
+#include "src/platform/net/dial/route.h"
+#include "src/platform/net/http/client.h"
 #include "src/platform/net/http/status_code.h"
-#include "src/platform/net/http/writer.h"
-#include "src/platform/net/tls/session.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/sys/tcp_socket.h"
 #include "src/platform/sys/unix_socket.h"
@@ -139,96 +136,21 @@ Status Unanswered(const GatewayTarget& target, const Status& status) {
              : Unavailable("{}", Message(status));
 }
 
-// One exchange on a loop of its own.
-class Exchange {
- public:
-  Exchange(EpollLoop& loop, const GatewayTarget& target, const StreamHandlers& handlers)
-      : loop_(loop), target_(target), handlers_(handlers) {}
-  ~Exchange() { loop_.CancelTimer(deadline_); }
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
-
-  // `timeout` of 0: none.
-  Status Run(const http::Request& given, std::chrono::milliseconds timeout) {
-    http::Request request = given;
-    request.target = InNamespace(std::move(request.target), target_.space);
-    if (!target_.token.empty()) {
-      request.headers.Add("Authorization", "Bearer " + target_.token);
-    }
-    is_head_ = request.method == "HEAD";
-    ASSIGN_OR_RETURN(
-        text_,
-        http::RequestText(request, IsSocket(target_.address) ? "localhost" : target_.address));
-    if (timeout.count() > 0) {
-      deadline_ = loop_.After(timeout, [this, timeout] {
-        End(DeadlineExceeded("{}: no complete answer within {} ms", target_.address,
-                             timeout.count()));
-      });
-    }
-    RETURN_IF_ERROR(Connect());
-    loop_.Run();
-    return result_;
+StatusOr<http::Route> RouteOf(const GatewayTarget& target) {
+  if (IsSocket(target.address)) {
+    return http::Route::To(target.address);
   }
+  ASSIGN_OR_RETURN(const net::Endpoint endpoint, net::Endpoint::Parse("https://" + target.address));
+  return net::RouteTo(endpoint, target.tls);
+}
 
- private:
-  Status Connect() {
-    if (IsSocket(target_.address)) {
-      ASSIGN_OR_RETURN(UniqueFd socket, sys::ConnectUnix(target_.address));
-      return Send(std::move(socket), nullptr);
-    }
-    ASSIGN_OR_RETURN(const net::Endpoint endpoint,
-                     net::Endpoint::Parse("https://" + target_.address));
-    std::unique_ptr<tls::Session> session;
-    if (target_.tls != nullptr) {
-      ASSIGN_OR_RETURN(session, tls::Session::ForClient(target_.tls, endpoint.host));
-    }
-    dial_ = net::Dial::Start(
-        loop_, endpoint, {},
-        [this, held = std::make_shared<std::unique_ptr<tls::Session>>(std::move(session))](
-            StatusOr<UniqueFd> socket) {
-          const Status status =
-              socket.ok() ? Send(*std::move(socket), std::move(*held)) : socket.status();
-          if (!status.ok()) {
-            End(status);
-          }
-        });
-    return OkStatus();
+http::Request RequestFor(const GatewayTarget& target, http::Request request) {
+  request.target = InNamespace(std::move(request.target), target.space);
+  if (!target.token.empty()) {
+    request.headers.Add("Authorization", "Bearer " + target.token);
   }
-
-  Status Send(UniqueFd socket, std::unique_ptr<tls::Session> session) {
-    ASSIGN_OR_RETURN(connection_, http::ClientConnection::Open(
-                                      loop_, std::move(socket), std::move(session), target_.address,
-                                      {.header = size_t{64} << 10, .body = size_t{1} << 40}));
-    connection_->Send(std::move(text_), is_head_,
-                      {.on_head = handlers_.on_head,
-                       .on_data =
-                           [this](std::string_view bytes) {
-                             if (const Status status = handlers_.on_data(bytes); !status.ok()) {
-                               End(status);
-                             }
-                           },
-                       .on_end = [this](const Status& status) { End(status); }});
-    return OkStatus();
-  }
-
-  void End(const Status& status) {
-    result_ = status;
-    if (connection_ != nullptr) {
-      connection_->Close();
-    }
-    loop_.Quit();
-  }
-
-  EpollLoop& loop_;
-  const GatewayTarget& target_;
-  const StreamHandlers& handlers_;
-  std::string text_;
-  bool is_head_ = false;
-  std::unique_ptr<net::Dial> dial_;
-  std::shared_ptr<http::ClientConnection> connection_;
-  TimerId deadline_ = TimerId::kNone;
-  Status result_;
-};
+  return request;
+}
 
 StatusOr<GatewayTarget> AddressedGateway(const GatewayOptions& options,
                                          std::string_view from_file) {
@@ -309,23 +231,10 @@ StatusOr<GatewayTarget> FindGateway(const GatewayOptions& options, std::string_v
 
 StatusOr<http::Response> AskGateway(const GatewayTarget& target, const http::Request& request,
                                     std::chrono::milliseconds timeout) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
-  http::Response response;
-  const StreamHandlers handlers{.on_head =
-                                    [&](int code, const http::Headers& headers) {
-                                      response.code = code;
-                                      response.headers = headers;
-                                    },
-                                .on_data =
-                                    [&](std::string_view bytes) {
-                                      response.body += bytes;
-                                      return response.body.size() <= kMaxAnswer
-                                                 ? OkStatus()
-                                                 : OutOfRange("{}: answer larger than {} bytes",
-                                                              target.address, kMaxAnswer);
-                                    }};
-  const Status status = Exchange(*loop, target, handlers).Run(request, timeout);
-  return status.ok() ? StatusOr<http::Response>(std::move(response)) : Unanswered(target, status);
+  ASSIGN_OR_RETURN(const http::Route route, RouteOf(target));
+  StatusOr<http::Response> response =
+      http::Fetch(route, RequestFor(target, request), {.timeout = timeout, .max_body = kMaxAnswer});
+  return response.ok() ? std::move(response) : Unanswered(target, response.status());
 }
 
 Status GatewayRefusal(const http::Response& response) {
@@ -366,14 +275,32 @@ StatusOr<boost::json::value> AskGatewayForJson(const GatewayTarget& target,
 Status StreamFromGateway(const GatewayTarget& target, const http::Request& request,
                          const StreamHandlers& handlers) {
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
+  ASSIGN_OR_RETURN(const http::Route route, RouteOf(target));
   bool has_head = false;
-  StreamHandlers noted = handlers;
-  noted.on_head = [&](int code, const http::Headers& headers) {
-    has_head = true;
-    handlers.on_head(code, headers);
+  Status result;
+  const auto end = [&](const Status& status) {
+    result.Update(status);
+    loop->Quit();
   };
-  const Status status = Exchange(*loop, target, noted).Run(request, std::chrono::milliseconds(0));
-  return status.ok() || has_head ? status : Unanswered(target, status);
+  const auto call = http::Call::Stream(
+      *loop, route, RequestFor(target, request),
+      {.on_head =
+           [&](int code, const http::Headers& headers) {
+             has_head = true;
+             handlers.on_head(code, headers);
+           },
+       .on_data =
+           [&](std::string_view bytes) {
+             // After an error, more may come before the loop ends.
+             if (const Status status = result.ok() ? handlers.on_data(bytes) : result;
+                 !status.ok()) {
+               end(status);
+             }
+           },
+       .on_end = end},
+      {.timeout = std::chrono::milliseconds(0), .max_body = size_t{1} << 40});
+  loop->Run();
+  return result.ok() || has_head ? result : Unanswered(target, result);
 }
 
 }  // namespace kgpu::cli
