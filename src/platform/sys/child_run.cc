@@ -117,7 +117,9 @@ Status ChildRun::TryStart() {
   Pipe in;
   if (!request_.input.empty()) {
     ASSIGN_OR_RETURN(in, MakePipe());
-    RETURN_IF_ERROR(WriteAll(in.write.get(), request_.input));
+    // A user with many pipes gets smaller ones.
+    RETURN_IF_ERROR(SetNonBlocking(in.write.get()));
+    RETURN_IF_ERROR(Annotate(WriteAll(in.write.get(), request_.input), "input of a program"));
     options.fds.emplace_back(in.read.get(), STDIN_FILENO);
   }
   Pipe err;

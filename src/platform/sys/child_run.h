@@ -19,18 +19,18 @@
 
 namespace kgpu::sys {
 
-// What is killed with a program: nothing, as it shares our process group and so our terminal; all
-// that it started, at its deadline; or that and what it leaves behind when it ends by itself.
+// How much is killed with a program. kProgram: nothing else, for one that shares our process group
+// and so our terminal; kGroup: all that it started; kLeftovers: that, also when it ends by itself.
 enum class KillScope : uint8_t { kProgram, kGroup, kLeftovers };
 
 // Where a program's standard error goes: to RunResult::err, to RunResult::out, or to ours.
 enum class ErrorsTo : uint8_t { kErr, kOut, kOurs };
 
-// What happens to a program that prints more than the limit.
+// A program that prints more than the limit runs on, or is killed.
 enum class OverLimit : uint8_t { kDrop, kKill };
 
-// What fits into a pipe whether somebody reads or not.
-inline constexpr size_t kMostInput = 4'096;
+// The bytes that fit into a pipe whether or not they are read. Source: pipe(7).
+inline constexpr size_t kMostInput = size_t{64} << 10;
 
 struct ChildRunRequest {
   std::vector<std::string> argv{};         // argv[0] is the program's path; PATH is not searched

@@ -90,9 +90,12 @@ TEST_F(ChildRunTest, ASignalIsAnEndToo) {
 TEST_F(ChildRunTest, GivesTheInput) {
   request_.input = "one\ntwo\n";
   EXPECT_EQ(Run("cat").result.out, "one\ntwo\n");
+  end_.reset();
+  request_.input.assign(kMostInput, 'x');
+  EXPECT_EQ(Run("sleep 0.01; cat").result.out.size(), kMostInput);
   request_.input.assign(kMostInput + 1, 'x');
   EXPECT_THAT(ChildRun::Start(loop_, request_, nullptr).status(),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("4097 bytes of input")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("65537 bytes of input")));
 }
 
 TEST_F(ChildRunTest, CapturesBothStreamsAsOne) {
