@@ -1,46 +1,38 @@
 #include "src/node/loans/ledger_file.h"
 
-#include <filesystem>
-#include <system_error>
+#include <sys/types.h>
 
-#include "src/platform/base/status_macros.h"
-#include "src/platform/sys/atomic_file.h"
-#include "src/platform/sys/root.h"
+#include <string_view>
+#include <utility>
+
+#include "src/platform/sys/state_file.h"
 
 namespace kgpu::loans {
 namespace {
 
-// Root alone: who is using what is nobody else's business.
+// Only root may read who uses which GPU.
 constexpr mode_t kLedgerMode = 0600;
+
+sys::StateFile FileAt(const std::string& path) {
+  return {path, {.most_bytes = kMaxLedgerBytes, .mode = kLedgerMode}};
+}
 
 }  // namespace
 
 StatusOr<Ledger> LoadLedger(const std::string& path) {
-  const std::filesystem::path whole(path);
-  const auto folder = sys::Root::Open(whole.parent_path().string());
-  const auto text =
-      folder.ok() ? folder->ReadFile(whole.filename().string(), kMaxLedgerBytes) : folder.status();
-  if (text.status().code() == StatusCode::kNotFound) {
-    return Ledger();
+  auto ledger = FileAt(path).Read([&](std::string_view text) { return ParseLedger(text, path); });
+  if (ledger.ok()) {
+    return std::move(*ledger).value_or(Ledger());
   }
-  if (!text.ok()) {
-    return Annotate(text.status(), "read which GPUs are lent");
-  }
-  auto ledger = ParseLedger(*text, path);
-  if (!ledger.ok()) {
+  if (sys::StateFile::IsDamage(ledger.status())) {
     return InvalidArgument("{}: end the containers that have borrowed GPUs, then remove the file",
                            Message(ledger.status()));
   }
-  return ledger;
+  return Annotate(ledger.status(), "read which GPUs are lent");
 }
 
 Status SaveLedger(const std::string& path, const Ledger& ledger) {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (std::filesystem::create_directories(folder, error); error) {
-    return ErrnoStatus(error.value(), fmt::format("make {}", folder.string()));
-  }
-  return sys::WriteFileAtomically(path, PrintLedger(ledger), kLedgerMode);
+  return FileAt(path).Write(PrintLedger(ledger));
 }
 
 }  // namespace kgpu::loans
