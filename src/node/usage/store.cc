@@ -1,14 +1,12 @@
 #include "src/node/usage/store.h"
 
-#include <cstdio>
-#include <filesystem>
-#include <system_error>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "src/node/usage/ledger_text.h"
 #include "src/platform/base/status_macros.h"
-#include "src/platform/sys/atomic_file.h"
-#include "src/platform/sys/root.h"
+#include "src/platform/sys/state_file.h"
 
 namespace kgpu::usage {
 namespace {
@@ -20,106 +18,85 @@ constexpr size_t kLimit = size_t{64} << 20;
 static_assert(kLimit > Ledger::kMostBytes + Ledger::kMostHours * 32);
 constexpr mode_t kMode = 0600;
 
-std::string PathOf(const std::string& folder, const char* name) {
-  return fmt::format("{}/{}", folder, name);
+sys::StateFile FileIn(const std::string& folder, const char* name, sys::Durability durability) {
+  return {fmt::format("{}/{}", folder, name),
+          {.most_bytes = kLimit, .mode = kMode, .durability = durability}};
 }
 
-// NotFound: there is none. InvalidArgument, OutOfRange: it is not one of ours.
-StatusOr<LedgerFile> ReadLedger(const std::string& folder, const char* name) {
-  ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open(folder));
-  const StatusOr<std::string> text = root.ReadFile(name, kLimit);
-  if (text.status().code() == StatusCode::kInvalidArgument) {
-    return FailedPrecondition("{}", Message(text.status()));  // a folder, say: none of the content
+// One of the two files, as it was read.
+struct ReadFile {
+  std::optional<LedgerFile> file{};
+  Status damage{};  // of what is there
+};
+
+// Errors: those after which reading again may help.
+StatusOr<ReadFile> ReadLedger(const sys::StateFile& file) {
+  auto parsed = file.Read([&](std::string_view text) {
+    StatusOr<LedgerFile> ledger = ParseLedger(text);
+    return ledger.ok() ? std::move(ledger) : Annotate(ledger.status(), "{}", file.path());
+  });
+  if (!parsed.ok()) {
+    return sys::StateFile::IsDamage(parsed.status())
+               ? StatusOr<ReadFile>(ReadFile{.damage = parsed.status()})
+               : parsed.status();
   }
-  RETURN_IF_ERROR(text.status());
-  StatusOr<LedgerFile> file = ParseLedger(*text);
-  if (!file.ok()) {
-    return Annotate(file.status(), "{}", PathOf(folder, name));
+  ReadFile read{.file = *std::move(parsed)};
+  if (read.file && read.file->bad_lines > 0) {
+    read.damage =
+        InvalidArgument("{}: {} unreadable lines are ignored", file.path(), read.file->bad_lines);
   }
-  return file;
-}
-
-// Whether the file was read but is not a usage file: reading it again does not help.
-bool IsBad(const Status& status) {
-  return status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kOutOfRange;
-}
-
-bool IsPassing(const Status& status) {
-  return !status.ok() && !IsBad(status) && status.code() != StatusCode::kNotFound;
-}
-
-Status ProblemOf(const StatusOr<LedgerFile>& file, const std::string& path) {
-  if (!file.ok()) {
-    return IsBad(file.status()) ? file.status() : OkStatus();
-  }
-  return file->bad_lines == 0
-             ? OkStatus()
-             : InvalidArgument("{}: {} unreadable lines are ignored", path, file->bad_lines);
-}
-
-void PutAside(const std::string& path) {
-  const std::string bad = path + ".bad";
-  (void)std::rename((bad + ".1").c_str(), (bad + ".2").c_str());
-  (void)std::rename(bad.c_str(), (bad + ".1").c_str());
-  (void)std::rename(path.c_str(), bad.c_str());
-}
-
-Status Replace(const std::string& folder, const char* name, const std::string& text,
-               sys::Durability durability) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    return ErrnoStatus(error.value(), fmt::format("make folder {}", folder));
-  }
-  return sys::WriteFileAtomically(PathOf(folder, name), text, kMode, durability);
+  return read;
 }
 
 }  // namespace
 
 StatusOr<Kept> LoadLedger(const std::string& folder) {
-  StatusOr<LedgerFile> all = ReadLedger(folder, kAll);
-  StatusOr<LedgerFile> recent = ReadLedger(folder, kRecent);
+  const sys::StateFile all_file = FileIn(folder, kAll, sys::Durability::kDisk);
+  StatusOr<ReadFile> all = ReadLedger(all_file);
+  StatusOr<ReadFile> recent = ReadLedger(FileIn(folder, kRecent, sys::Durability::kMemory));
   for (const Status& status : {all.status(), recent.status()}) {
-    if (IsPassing(status)) {
+    if (!status.ok()) {
       return Annotate(status, "read {}", folder);
     }
   }
   Kept kept;
-  kept.problem = ProblemOf(all, PathOf(folder, kAll));
-  kept.problem.Update(ProblemOf(recent, PathOf(folder, kRecent)));
-  if (all.ok()) {
-    kept.generation = all->generation;
-    kept.ledger = std::move(all->ledger);
-  } else if (IsBad(all.status())) {
-    PutAside(PathOf(folder, kAll));
+  kept.problem = all->damage;
+  const bool has_all = all->file.has_value();
+  if (has_all) {
+    kept.generation = all->file->generation;
+    kept.ledger = std::move(all->file->ledger);
+  } else if (!all->damage.ok()) {
+    kept.problem = all_file.SetAside(all->damage);
   }
-  if (!recent.ok()) {
+  kept.problem.Update(recent->damage);
+  if (!recent->file) {
     return kept;
   }
-  if (!all.ok() || recent->generation == kept.generation) {
-    kept.recent = std::move(recent->ledger);
+  if (!has_all || recent->file->generation == kept.generation) {
+    kept.recent = std::move(recent->file->ledger);
     kept.ledger.Add(kept.recent);
   }
-  if (!all.ok()) {
-    kept.generation = recent->generation;
+  if (!has_all) {
+    kept.generation = recent->file->generation;
   }
   return kept;
 }
 
 Status LedgerWrite::Do() const {
+  const sys::StateFile all = FileIn(folder, kAll, sys::Durability::kDisk);
   switch (kind) {
     case Kind::kRecent:
-      return Replace(folder, kRecent, PrintLedger(generation, *ledger), sys::Durability::kMemory);
+      return FileIn(folder, kRecent, sys::Durability::kMemory)
+          .Write(PrintLedger(generation, *ledger));
     case Kind::kMore: {
       ASSIGN_OR_RETURN(Kept kept, LoadLedger(folder));
       kept.ledger.Add(*ledger);
-      return Replace(folder, kAll, PrintLedger(kept.generation + 1, kept.ledger),
-                     sys::Durability::kDisk);
+      return all.Write(PrintLedger(kept.generation + 1, kept.ledger));
     }
     case Kind::kAll:
       break;
   }
-  return Replace(folder, kAll, PrintLedger(generation, *ledger), sys::Durability::kDisk);
+  return all.Write(PrintLedger(generation, *ledger));
 }
 
 }  // namespace kgpu::usage
