@@ -1,15 +1,14 @@
 #include "src/functions/provider/store.h"
 
-#include <unistd.h>
+#include <sys/types.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "src/platform/base/status_macros.h"
-#include "src/platform/sys/atomic_file.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::functions {
@@ -17,15 +16,16 @@ namespace {
 
 constexpr std::string_view kSuffix = ".json";
 
-StatusOr<Deployment> ReadDeployment(const sys::Root& folder, const std::string& file) {
-  ASSIGN_OR_RETURN(const std::string text, folder.ReadFile(file, kMaxDeploymentBytes));
-  ASSIGN_OR_RETURN(Deployment deployment, ParseDeployment(text, folder.At(file)));
-  const std::string_view name(file.data(), file.size() - kSuffix.size());
-  if (deployment.function.name != name) {
-    return InvalidArgument("{}: contains the function {}", folder.At(file),
-                           deployment.function.name);
-  }
-  return deployment;
+// Of the function `name`.
+StatusOr<std::optional<Deployment>> ReadDeployment(const sys::StateFile& file,
+                                                   std::string_view name) {
+  return file.Read([&](std::string_view text) -> StatusOr<Deployment> {
+    ASSIGN_OR_RETURN(Deployment deployment, ParseDeployment(text, file.path()));
+    if (deployment.function.name != name) {
+      return InvalidArgument("{}: contains the function {}", file.path(), deployment.function.name);
+    }
+    return deployment;
+  });
 }
 
 }  // namespace
@@ -43,32 +43,30 @@ StatusOr<Store::Found> Store::Open() {
     if (!file.ends_with(kSuffix)) {
       continue;
     }
-    StatusOr<Deployment> deployment = ReadDeployment(folder, file);
-    if (deployment.ok()) {
-      found.deployments.push_back(*std::move(deployment));
-      continue;
-    }
-    const std::string path = folder.At(file);
-    found.problems.emplace_back(Message(deployment.status()));
-    if (std::rename(path.c_str(), (path + ".bad").c_str()) != 0) {
-      found.problems.emplace_back(Message(ErrnoStatus(errno, "rename " + path)));
+    const std::string name = file.substr(0, file.size() - kSuffix.size());
+    const sys::StateFile kept = FileOf(name);
+    auto deployment = ReadDeployment(kept, name);
+    if (!deployment.ok()) {
+      found.problems.emplace_back(Message(kept.SetAside(deployment.status())));
+    } else if (*deployment) {
+      found.deployments.push_back(**std::move(deployment));
     }
   }
   return found;
 }
 
 Status Store::Save(const Deployment& deployment) {
-  constexpr mode_t kSecret = 0600;
-  return sys::WriteFileAtomically(PathOf(deployment.function.name), PrintDeployment(deployment),
-                                  kSecret);
+  return FileOf(deployment.function.name).Write(PrintDeployment(deployment));
 }
 
 Status Store::Remove(const std::string& name) {
-  const std::string path = PathOf(name);
-  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
-    return ErrnoStatus(errno, "remove " + path);
-  }
-  return sys::SyncFolder(folder_);
+  return FileOf(name).Remove();
+}
+
+sys::StateFile Store::FileOf(const std::string& name) const {
+  constexpr mode_t kSecret = 0600;
+  return {fmt::format("{}/{}{}", folder_, name, kSuffix),
+          {.most_bytes = kMaxDeploymentBytes, .mode = kSecret}};
 }
 
 }  // namespace kgpu::functions

@@ -7,6 +7,7 @@
 
 #include "src/functions/provider/deployment.h"
 #include "src/platform/base/status.h"
+#include "src/platform/sys/state_file.h"
 
 namespace kgpu::functions {
 
@@ -22,12 +23,12 @@ class Store {
   };
   // Errors: those of making and listing the folder.
   StatusOr<Found> Open();
-  // Errors: those of AtomicFile.
+  // Errors: those of StateFile.
   Status Save(const Deployment& deployment);
   Status Remove(const std::string& name);
 
  private:
-  std::string PathOf(const std::string& name) const { return folder_ + "/" + name + ".json"; }
+  sys::StateFile FileOf(const std::string& name) const;
 
   const std::string folder_;
 };

@@ -1,10 +1,8 @@
 #include "src/functions/service/usage_file.h"
 
-#include <cstdio>
+#include <utility>
 
 #include "src/platform/base/log.h"
-#include "src/platform/sys/atomic_file.h"
-#include "src/platform/sys/root.h"
 
 namespace kgpu::functions {
 namespace {
@@ -14,33 +12,32 @@ constexpr mode_t kUsageMode = 0600;
 
 }  // namespace
 
+UsageFile::UsageFile(std::string path)
+    : file_(std::move(path), {.most_bytes = kMaxUsageBytes,
+                              .mode = kUsageMode,
+                              .durability = sys::Durability::kMemory}) {
+}
+
 void UsageFile::Read(UsageHours& hours) const {
-  if (path_.empty()) {
+  if (file_.path().empty()) {
     return;
   }
-  const StatusOr<sys::Root> root = sys::Root::Open("/");
-  const StatusOr<std::string> text =
-      root.ok() ? root->ReadFile(path_, kMaxUsageBytes) : root.status();
-  if (text.status().code() == StatusCode::kNotFound) {
-    return;
+  auto usage = file_.Read(&UsageHours::Parse);
+  if (!usage.ok()) {
+    // The next write would replace it.
+    const Status problem = file_.SetAside(usage.status());
+    KGPU_LOG(kError, "usage not read", {"file", file_.path()}, {"reason", Message(problem)});
+  } else if (*usage) {
+    hours = **std::move(usage);
   }
-  StatusOr<UsageHours> usage = text.ok() ? UsageHours::Parse(*text) : text.status();
-  if (usage.ok()) {
-    hours = *std::move(usage);
-    return;
-  }
-  KGPU_LOG(kError, "usage not read", {"file", path_}, {"reason", Message(usage.status())});
-  (void)std::rename(path_.c_str(), (path_ + ".bad").c_str());
 }
 
 void UsageFile::Write(UsageHours& hours) const {
-  if (path_.empty() || !hours.TakeChanged()) {
+  if (file_.path().empty() || !hours.TakeChanged()) {
     return;
   }
-  const Status status =
-      sys::WriteFileAtomically(path_, hours.Text(), kUsageMode, sys::Durability::kMemory);
-  if (!status.ok()) {
-    KGPU_LOG(kWarning, "usage not written", {"file", path_}, {"reason", Message(status)});
+  if (const Status status = file_.Write(hours.Text()); !status.ok()) {
+    KGPU_LOG(kWarning, "usage not written", {"file", file_.path()}, {"reason", Message(status)});
   }
 }
 

@@ -2,16 +2,16 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include "src/functions/service/usage_hours.h"
+#include "src/platform/sys/state_file.h"
 
 namespace kgpu::functions {
 
 class UsageFile {
  public:
   // "/var/lib/kgpu/functions/usage.jsonl"; empty: nothing is read or written.
-  explicit UsageFile(std::string path) : path_(std::move(path)) {}
+  explicit UsageFile(std::string path);
 
   // A file that cannot be read is kept as "….bad".
   void Read(UsageHours& hours) const;
@@ -19,7 +19,7 @@ class UsageFile {
   void Write(UsageHours& hours) const;
 
  private:
-  const std::string path_;
+  const sys::StateFile file_;
 };
 
 }  // namespace kgpu::functions
