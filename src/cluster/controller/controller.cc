@@ -36,7 +36,7 @@ constexpr seconds kStatusEvery{1};
 
 }  // namespace
 
-// What a leader has; a candidate has none of it.
+// The state of a leader; a candidate has none.
 class Leader {
  public:
   Leader(EventLoop& loop, Clients clients, Random& random, const ControllerOptions& options)

@@ -135,7 +135,7 @@ class Preview::Impl {
                 [this] { Finish(ProgressOf(model_, pods_, loop_.clock().WallNow())); });
     }
   }
-  // What only a person can fix is not worth the wait.
+  // Waiting does not help if a person must fix it.
   void OnTrouble(const Status& status) {
     if (status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kNotFound) {
       look_.Arm(milliseconds(0), [this, status] { Finish(status); });

@@ -24,7 +24,7 @@ void ChildPrograms::StartNext() {
     Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
     const uint64_t number = ++last_number_;
-    // What a program leaves behind, a container's monitor, may outlive it.
+    // A program may leave a process behind that outlives it: the monitor of a container.
     auto run = sys::ChildRun::Start(loop_,
                                     {.argv = std::move(next.request.argv),
                                      .environment = environment_,

@@ -283,7 +283,7 @@ void Peer::OnReceived(const Status& status) {
 }
 
 void Peer::Pump() {
-  // What responses from within Receive add is sent once, after it.
+  // Responses made within Receive are sent once, after it.
   if (is_receiving_ || !is_serving()) {
     return;
   }

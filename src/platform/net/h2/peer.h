@@ -111,7 +111,7 @@ class Peer final : public http::ConnectedPeer, public std::enable_shared_from_th
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<PeerLine> line_;
   std::function<void()> closed_;
-  // What the streams' sources wait for.
+  // The events that the streams' sources wait for.
   std::map<StreamId, std::function<void()>> drained_;
   std::map<StreamId, std::function<void()>> gone_;
   bool is_receiving_ = false;

@@ -38,7 +38,7 @@ class HandshakeBudget {
   size_t taken_ = 0;
 };
 
-// What all connections of a server share. Outlives the server while a peer is in a callback.
+// Shared by all connections of a server. Outlives the server while a peer is in a callback.
 struct ServerSetup {
   EventLoop& loop;
   ServerOptions options;
