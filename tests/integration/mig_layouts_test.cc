@@ -192,6 +192,17 @@ TEST_F(MigLayoutsTest, UndoesAllGpusWhenOneFails) {
   EXPECT_THAT(lines_, Contains("undoing the changes"));
 }
 
+TEST_F(MigLayoutsTest, UndoesEarlierGpusWhenALaterOneIsGone) {
+  Create("8xA100-mig");
+  const std::string before = LayoutOf(5);
+  std::vector<mig::Target> targets = TargetsFor({5}, "7g.80gb");
+  targets.push_back({.uuid = *device::GpuUuid::Parse("GPU-00000000-0000-0000-0000-000000000000")});
+  EXPECT_THAT(mig::Applier(Deps()).Apply(targets),
+              StatusIs(StatusCode::kNotFound, AllOf(HasSubstr("does not list this GPU"),
+                                                    HasSubstr("the former layouts are back"))));
+  EXPECT_EQ(LayoutOf(5), before);
+}
+
 TEST_F(MigLayoutsTest, RestoresWhatAnInterruptedChangeLeft) {
   Create("8xA100-mig");
   const std::vector<mig::HostGpu> gpus = Gpus();

@@ -26,6 +26,13 @@ std::string PlaceText(const HostGpu& gpu, const Instance& instance) {
                      instance.start);
 }
 
+StatusOr<HostGpu> WithMig(HostGpu gpu) {
+  if (gpu.geometry == nullptr) {
+    return FailedPrecondition("GPU {} ({}) has no MIG", gpu.index, gpu.name);
+  }
+  return gpu;
+}
+
 }  // namespace
 
 StatusOr<Target> TargetOf(const HostGpu& gpu) {
@@ -61,7 +68,8 @@ StatusOr<HostGpu> Applier::Find(const device::GpuUuid& uuid) {
   RETURN_IF_ERROR(EnsureSession());
   // A GPU keeps its index within a session.
   if (const auto known = indexes_.find(uuid.str()); known != indexes_.end()) {
-    return ReadHostGpu(*session_, known->second);
+    ASSIGN_OR_RETURN(HostGpu gpu, ReadHostGpu(*session_, known->second));
+    return WithMig(std::move(gpu));
   }
   std::vector<std::string> problems;
   ASSIGN_OR_RETURN(std::vector<HostGpu> gpus, ReadHostGpus(*session_, problems));
@@ -72,23 +80,24 @@ StatusOr<HostGpu> Applier::Find(const device::GpuUuid& uuid) {
   if (found == gpus.end()) {
     return NotFound("{}: the driver does not list this GPU", uuid.str());
   }
-  if (found->geometry == nullptr) {
-    return FailedPrecondition("GPU {} ({}) has no MIG", found->index, found->name);
-  }
-  return std::move(*found);
+  return WithMig(std::move(*found));
 }
 
 Status Applier::Apply(const std::vector<Target>& targets) {
-  std::vector<Target> before;
+  std::vector<Target> before;  // of each GPU that may have been changed
   for (const Target& target : targets) {
-    ASSIGN_OR_RETURN(HostGpu gpu, Find(target.uuid));
-    ASSIGN_OR_RETURN(Target present, TargetOf(gpu));
-    before.push_back(std::move(present));
-    if (const Status status = ApplyOne(std::move(gpu), target); !status.ok()) {
-      return UndoAll(before, status);
+    if (const Status status = Change(target, before); !status.ok()) {
+      return before.empty() ? status : UndoAll(before, status);
     }
   }
   return OkStatus();
+}
+
+Status Applier::Change(const Target& target, std::vector<Target>& before) {
+  ASSIGN_OR_RETURN(HostGpu gpu, Find(target.uuid));
+  ASSIGN_OR_RETURN(Target present, TargetOf(gpu));
+  before.push_back(std::move(present));
+  return ApplyOne(std::move(gpu), target);
 }
 
 Status Applier::UndoAll(const std::vector<Target>& before, const Status& error) {

@@ -55,6 +55,8 @@ class Applier {
 
  private:
   Status EnsureSession();
+  // Adds the GPU's present layout to `before` ahead of the first change.
+  Status Change(const Target& target, std::vector<Target>& before);
   StatusOr<HostGpu> Find(const device::GpuUuid& uuid);
   // `gpu` as it is now.
   Status ApplyOne(HostGpu gpu, const Target& target);
