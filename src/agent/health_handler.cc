@@ -193,8 +193,9 @@ http::Response HealthHandler::Report(const http::Request& request) const {
   }
   const report::HealthReport report{
       .snapshot = snapshot_, .overview = peers_.overview(), .journal_problem = journal_.problem()};
-  return Shown(*format, report::HealthJson(report), report::HealthTable(report),
-               report::IsHealthy(report));
+  return Shown(
+      *format, [&] { return report::HealthJson(report); },
+      [&] { return report::HealthTable(report); }, report::IsHealthy(report));
 }
 
 // One GPU, or all that have a fault.
@@ -261,8 +262,9 @@ void HealthHandler::History(const http::Request& request, const Send& send) {
       *filter,
       [answer, format = *format, snapshot = snapshot_](const health::JournalText& text) {
         // Thousands of lines are put together on the disk's thread.
-        auto response = std::make_shared<http::Response>(
-            Shown(format, report::HistoryJson(text), report::HistoryTable(text, *snapshot), true));
+        auto response = std::make_shared<http::Response>(Shown(
+            format, [&] { return report::HistoryJson(text); },
+            [&] { return report::HistoryTable(text, *snapshot); }, true));
         return DiskWorker::Done([answer, response] { answer(std::move(*response)); });
       },
       [answer](const Status& status) { answer(Refused(status)); });

@@ -147,7 +147,9 @@ http::Response UsageHandler::Impl::Answer(const http::Request& request) const {
   }
   const usage::UsageQuery query{.now = loop_.clock().WallNow(), .since = *since, .by = *by};
   const std::vector<usage::UsageRow> rows = usage::UsageRows(recorder_.ledger(), query);
-  return Shown(*format, usage::UsageJson(rows, query), usage::UsageTable(rows, query), true);
+  return Shown(
+      *format, [&] { return usage::UsageJson(rows, query); },
+      [&] { return usage::UsageTable(rows, query); }, true);
 }
 
 UsageHandler::UsageHandler(EventLoop& loop, DiskWorker& disk, std::string folder, Sources sources)

@@ -37,13 +37,20 @@ StatusOr<report::OutputFormat> FormatOf(const http::Request& request) {
   return report::ParseOutputFormat(request.QueryValue("output").value_or("json"));
 }
 
-http::Response Shown(report::OutputFormat format, const boost::json::value& value,
-                     const std::string& table, bool is_healthy) {
-  http::Response response = format == report::OutputFormat::kTable
-                                ? http::TextResponse(200, table)
-                                : (format == report::OutputFormat::kJson
-                                       ? http::JsonResponse(200, report::Render(value, format))
-                                       : http::TextResponse(200, report::Render(value, format)));
+http::Response Shown(report::OutputFormat format, const std::function<boost::json::value()>& json,
+                     const std::function<std::string()>& table, bool is_healthy) {
+  http::Response response;
+  switch (format) {
+    case report::OutputFormat::kTable:
+      response = http::TextResponse(200, table());
+      break;
+    case report::OutputFormat::kJson:
+      response = http::JsonResponse(200, report::Render(json(), format));
+      break;
+    case report::OutputFormat::kYaml:
+      response = http::TextResponse(200, report::Render(json(), format));
+      break;
+  }
   response.headers.Add(kExitCodeHeader, is_healthy ? kHealthy : kUnwell);
   return response;
 }
@@ -82,20 +89,25 @@ http::Response AnswerLocal(const http::Request& request, const AgentState& state
   }
   if (request.path == "/v1/status") {
     std::string why;
-    return Shown(*format, StatusJson(state, version), StatusTable(state, version),
-                 IsReady(state, &why));
+    return Shown(
+        *format, [&] { return StatusJson(state, version); },
+        [&] { return StatusTable(state, version); }, IsReady(state, &why));
   }
   if (request.path == "/v1/node") {
-    return Shown(*format, node::NodeJson(state.node), node::NodeTable(state.node),
-                 node::IsHealthy(state.node));
+    return Shown(
+        *format, [&] { return node::NodeJson(state.node); },
+        [&] { return node::NodeTable(state.node); }, node::IsHealthy(state.node));
   }
   if (request.path == "/v1/config") {
-    return Shown(*format, ConfigJson(state), ConfigTable(state), state.config_problem.empty());
+    return Shown(
+        *format, [&] { return ConfigJson(state); }, [&] { return ConfigTable(state); },
+        state.config_problem.empty());
   }
   const report::Holders holders = HoldersOf(state.loans);
-  return Shown(*format, report::DevicesJson(*state.snapshot, holders),
-               report::DevicesTable(*state.snapshot, holders),
-               report::IsAllHealthy(*state.snapshot));
+  return Shown(
+      *format, [&] { return report::DevicesJson(*state.snapshot, holders); },
+      [&] { return report::DevicesTable(*state.snapshot, holders); },
+      report::IsAllHealthy(*state.snapshot));
 }
 
 }  // namespace kgpu::agent

@@ -3,6 +3,7 @@
 
 #include <boost/json/fwd.hpp>
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -18,9 +19,10 @@ inline constexpr std::string_view kExitCodeHeader = "Kgpu-Exit-Code";
 
 // The format in ?output=, else JSON. Errors: InvalidArgument.
 StatusOr<report::OutputFormat> FormatOf(const http::Request& request);
-// `value` or `table`, by the format; the command that prints it exits with 0 or 7.
-http::Response Shown(report::OutputFormat format, const boost::json::value& value,
-                     const std::string& table, bool is_healthy);
+// What `json` or `table` returns, by the format: only one of them is called. The command that
+// prints it exits with 0 or 7.
+http::Response Shown(report::OutputFormat format, const std::function<boost::json::value()>& json,
+                     const std::function<std::string()>& table, bool is_healthy);
 
 // GET or HEAD of /metrics: answered elsewhere, from the page cache.
 bool IsMetricsRead(const http::Request& request);

@@ -46,6 +46,27 @@ TEST(WebTest, TheTableSaysOnceWhatIsWrongWithTheDriver) {
   EXPECT_THAT(table, HasSubstr("DriverNotReady: as above"));
 }
 
+TEST(WebTest, RendersOnlyTheRequestedFormat) {
+  int tables = 0;
+  int trees = 0;
+  for (const report::OutputFormat format :
+       {report::OutputFormat::kTable, report::OutputFormat::kJson, report::OutputFormat::kYaml}) {
+    const auto json = [&]() -> boost::json::value {
+      ++trees;
+      return "tree";
+    };
+    const auto table = [&] {
+      ++tables;
+      return std::string("table");
+    };
+    const http::Response response = Shown(format, json, table, true);
+    EXPECT_THAT(response.body,
+                HasSubstr(format == report::OutputFormat::kTable ? "table" : "tree"));
+  }
+  EXPECT_EQ(tables, 1);
+  EXPECT_EQ(trees, 2);
+}
+
 TEST(WebTest, IsReadyWhenPodsCanGetGpus) {
   EXPECT_EQ(AnswerPublic(Get("/readyz"), TestState()).code, 200);
 }
