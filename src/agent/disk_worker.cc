@@ -83,7 +83,7 @@ class DiskWorker::Impl : public std::enable_shared_from_this<DiskWorker::Impl> {
 };
 
 DiskWorker::DiskWorker(EventLoop& loop, DiskWorkerOptions options)
-    : impl_(std::make_shared<Impl>(loop, options)) {
+    : impl_(std::make_shared<Impl>(loop, options)), start_patience_(options.start_patience) {
 }
 
 DiskWorker::~DiskWorker() {

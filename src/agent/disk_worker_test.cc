@@ -5,6 +5,7 @@
 
 #include <future>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -85,6 +86,26 @@ TEST_F(DiskWorkerTest, TakesNoMoreThanItsBound) {
   gate.set_value();
   loop_->Run();
   EXPECT_THAT(noted_, ElementsAre("1", "2", "last"));
+}
+
+TEST_F(DiskWorkerTest, AStartWaitsForWhatItReads) {
+  EXPECT_EQ(worker_->Await<std::string>([] { return std::string("read"); }), "read");
+}
+
+TEST_F(DiskWorkerTest, AStartDoesNotWaitForADiskThatHangs) {
+  worker_ = std::make_unique<DiskWorker>(
+      *loop_, DiskWorkerOptions{.start_patience = std::chrono::milliseconds(1),
+                                .stop_limit = std::chrono::minutes(1)});
+  std::promise<void> gate;
+  Post([&]() -> DiskWorker::Done {
+    gate.get_future().wait();
+    return {};
+  });
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(worker_->Await<int>([] { return 1; }), std::nullopt);
+  }
+  gate.set_value();
+  worker_.reset();  // the job looks at what is ours
 }
 
 TEST_F(DiskWorkerTest, DoesWhatWaitsBeforeItEndsAndTellsNobody) {

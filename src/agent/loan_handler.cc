@@ -5,7 +5,6 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <chrono>
-#include <future>
 #include <string_view>
 #include <utility>
 
@@ -24,8 +23,6 @@ namespace json = boost::json;
 
 constexpr std::string_view kPath = "/v1/loans";
 constexpr std::string_view kBelow = "/v1/loans/";
-// A disk that hangs does not keep the agent from starting.
-constexpr std::chrono::seconds kLedgerPatience{2};
 constexpr std::chrono::seconds kReloadEvery{10};
 constexpr std::chrono::seconds kEndAgain{10};
 
@@ -44,20 +41,9 @@ http::Response LoanRefused(const Status& status) {
 
 StatusOr<loans::Ledger> LoadSoon(DiskWorker& disk, const std::string& path) {
   using Result = StatusOr<loans::Ledger>;
-  const auto answer = std::make_shared<std::promise<Result>>();
-  std::future<Result> future = answer->get_future();
-  const bool is_taken = disk.Post(
-      [answer, path] {
-        answer->set_value(loans::LoadLedger(path));
-        return DiskWorker::Done();
-      },
-      [](const Status&) {});
-  const bool is_there = is_taken && future.wait_for(kLedgerPatience) == std::future_status::ready;
-  return is_there ? future.get()
-                  : Result(DeadlineExceeded(
-                        "{}: it is not known which GPUs are lent: the disk does not respond: check "
-                        "dmesg",
-                        path));
+  return disk.Await<Result>([path] { return loans::LoadLedger(path); })
+      .value_or(DeadlineExceeded(
+          "{}: it is not known which GPUs are lent: the disk does not respond: check dmesg", path));
 }
 
 loans::LenderDisk LenderDiskOn(DiskWorker& disk, const std::string& path) {

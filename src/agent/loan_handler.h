@@ -26,7 +26,7 @@ struct LoanHandlerPeers {
 // Lives on the loop's thread.
 class LoanHandler {
  public:
-  // Keeps the ledger at `path`, and waits at most two seconds for its first reading: nothing may be
+  // Keeps the ledger at `path`, and waits for its first reading (DiskWorker::Await): nothing may be
   // shown to the kubelet before. `offered` is what the kubelet was shown before a restart: surely
   // not lent, even if the ledger is not readable. `files` are those of lent slices. `loop` and
   // `disk` must outlive the handler.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <future>
 #include <memory>
 #include <ranges>
 #include <utility>
@@ -59,9 +58,6 @@ namespace {
 // daemons nor their programs share the host's.
 constexpr std::string_view kMpsSharedMemory = "/dev/shm/kgpu-mps";
 
-// A disk that hangs does not keep the agent from starting.
-constexpr std::chrono::seconds kJournalPatience{2};
-
 struct KeptMemory {
   Remembered remembered;
   WallTime written{};  // the epoch: nothing of this boot is there
@@ -107,21 +103,16 @@ std::vector<health::JournalEntry> ReadJournal(const AgentOptions& options,
                                               const std::string& boot_id, WallTime since,
                                               DiskWorker& disk) {
   using Entries = StatusOr<std::vector<health::JournalEntry>>;
-  const auto answer = std::make_shared<std::promise<Entries>>();
-  std::future<Entries> future = answer->get_future();
-  const bool is_taken = disk.Post(
-      [answer, boot_id, since, journal = health::Journal(options.state_dir, {})] {
-        answer->set_value(ReadIfNewer(journal, boot_id, since));
-        return DiskWorker::Done();
-      },
-      [](const Status&) {});
-  const bool is_there = is_taken && future.wait_for(kJournalPatience) == std::future_status::ready;
-  Entries entries = is_there ? future.get() : Entries(Unavailable("the disk does not respond"));
+  const Entries entries =
+      disk.Await<Entries>([journal = health::Journal(options.state_dir, {}), boot_id, since] {
+            return ReadIfNewer(journal, boot_id, since);
+          })
+          .value_or(Unavailable("the disk does not respond"));
   if (!entries.ok()) {
     KGPU_LOG(kWarning, "previous faults unknown", {"reason", Message(entries.status())},
              {"folder", options.state_dir});
   }
-  return std::move(entries).value_or(std::vector<health::JournalEntry>());
+  return entries.value_or(std::vector<health::JournalEntry>());
 }
 
 // The list that is shown until the driver is heard may be older than the faults.

@@ -39,7 +39,7 @@ inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options, cons
 MemoryKey KeyOf(const AgentOptions& options, const ConfigPtr& config);
 // The state saved earlier in this boot, or nothing; with no valid configuration, or a different
 // one, only the faults. If the saved state is missing, or older than the health journal, the
-// journal's faults are added: `disk` reads it, for at most two seconds.
+// journal's faults are added, if `disk` reads it in time.
 Remembered Recall(const AgentOptions& options, const ConfigPtr& config, DiskWorker& disk);
 // Possible sockets of a container runtime, most likely first.
 std::vector<std::string> RuntimeSockets(const AgentOptions& options, const sys::Root& host);
