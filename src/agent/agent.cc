@@ -374,7 +374,9 @@ StatusOr<std::unique_ptr<Agent>> Agent::Start(EventLoop& loop, const host::Drive
                                               const AgentOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Injector> injector,
                    Injector::Create(root, loop.clock(), options.cdi_folder));
-  auto agent = std::make_unique<AgentImpl>(loop, root, options, std::move(injector));
+  ASSIGN_OR_RETURN(sys::Root own_root, sys::Root::Open("/"));
+  auto agent =
+      std::make_unique<AgentImpl>(loop, root, options, std::move(own_root), std::move(injector));
   RETURN_IF_ERROR(ExplainByPrivileges(agent->Run(), root.host, options));
   return agent;
 }

@@ -42,9 +42,10 @@ namespace kgpu::agent {
 
 class AgentImpl final : public Agent {
  public:
-  AgentImpl(EventLoop& loop, const host::DriverRoot& root, AgentOptions options,
+  AgentImpl(EventLoop& loop, const host::DriverRoot& root, AgentOptions options, sys::Root own_root,
             std::unique_ptr<Injector> injector)
       : loop_(loop),
+        own_root_(std::move(own_root)),
         options_(std::move(options)),
         started_(loop.clock().WallNow()),
         front_(loop, {.state = [this] { return state(); },
@@ -67,7 +68,8 @@ class AgentImpl final : public Agent {
         injector_(std::move(injector)),
         config_(loop, ConfigSourceOptionsOf(options_), [this] { OnConfig(); }),
         disk_(loop),
-        sharing_(loop, root.host, BackgroundOn(disk_), SliceFilesOptionsOf(options_, root),
+        sharing_(loop, root.host, BackgroundOn(disk_),
+                 SliceFilesOptionsOf(options_, root, own_root_),
                  {.pods = [this] { return measurements_.pods(); },
                   .pod_list = [this] { return measurements_.pod_list(); },
                   .look_at_pods = [this] { measurements_.LookAtPods(); },
@@ -76,7 +78,7 @@ class AgentImpl final : public Agent {
                   .again = [this] { Assign(); },
                   .changed = [this] { Show(); },
                   .paced = [this] { SetSampling(); }}),
-        mps_(loop, root, MpsSharingOptionsOf(options_, root),
+        mps_(loop, root, MpsSharingOptionsOf(options_, root, own_root_),
              {.pods = [this] { return measurements_.pods(); },
               .pod_list = [this] { return measurements_.pod_list(); },
               .look_at_pods = [this] { measurements_.LookAtPods(); },
@@ -84,7 +86,7 @@ class AgentImpl final : public Agent {
               .again = [this] { Assign(); }}),
         remembered_(Recall(options_, config_.config(), disk_)),
         loans_(loop, disk_, fmt::format("{}/{}", options_.state_dir, kLoansFile),
-               LentFilesOptionsOf(options_, root), remembered_.assignment,
+               LentFilesOptionsOf(options_, root, own_root_), remembered_.assignment,
                {.stock = [this] { return Stock(); },
                 .changed = [this] { Assign(); },
                 .refused = [this] { measurements_.LookAtPods(); }}),
@@ -114,12 +116,11 @@ class AgentImpl final : public Agent {
                       BackgroundOn(disk_),
                       {.own_series =
                            [this](metrics::Exposition& page) {
-                             WriteOwnMetrics(state(), OwnUse(), options_.version, page);
+                             WriteOwnMetrics(state(), OwnUse(own_root_), options_.version, page);
                            },
                        .health = [this] { return inventory_.health(); }}),
-        cluster_(loop, root.host, ClusterNodeOptionsOf(options_, root.host),
+        cluster_(loop, root.host, own_root_, ClusterNodeOptionsOf(options_, root.host),
                  [this] { OnCluster(); }),
-        own_root_(*sys::Root::Open("/")),
         endpoints_(
             loop, own_root_,
             {.other =
@@ -201,6 +202,7 @@ class AgentImpl final : public Agent {
   void Notify();
 
   EventLoop& loop_;
+  const sys::Root own_root_;  // "/" of this process, not of the host
   const AgentOptions options_;
   const WallTime started_;
   Front front_;
@@ -233,8 +235,7 @@ class AgentImpl final : public Agent {
   RuntimeWatch runtime_;      // below what its first answer, which comes at once, changes
   Measurements measurements_;
   ClusterNode cluster_;
-  const sys::Root own_root_;  // of this process, not of the host
-  MetricsFront endpoints_;    // below the cluster, which it asks about tokens
+  MetricsFront endpoints_;  // below the cluster, which it asks about tokens
   MemoryWriter memory_;
   KernelWatch kernels_;
   PrivilegeWatch privileges_;

@@ -74,14 +74,14 @@ std::vector<device::PciBusId> CardsOf(const device::Snapshot& snapshot) {
 
 }  // namespace
 
-ClusterNode::ClusterNode(EventLoop& loop, const sys::Root& host, ClusterNodeOptions options,
-                         std::function<void()> changed)
+ClusterNode::ClusterNode(EventLoop& loop, const sys::Root& host, const sys::Root& own,
+                         ClusterNodeOptions options, std::function<void()> changed)
     : loop_(loop),
       host_(host),
       options_(std::move(options)),
       changed_(std::move(changed)),
       random_(Random::SeedFromKernel()),
-      own_root_(*sys::Root::Open("/")),
+      own_root_(own),
       worker_(loop, host, {.node_name = options_.node_name},
               [this](const labels::LabelLook& look) { OnLook(look); }) {
   sockets_ = node::ForeignPluginSockets(options_.device_plugins);
@@ -91,14 +91,7 @@ ClusterNode::ClusterNode(EventLoop& loop, const sys::Root& host, ClusterNodeOpti
   }
 }
 
-ClusterNode::~ClusterNode() {
-  for (const TimerId timer : {cluster_timer_, look_timer_, every_timer_, hold_timer_}) {
-    loop_.CancelTimer(timer);
-  }
-}
-
 void ClusterNode::OpenCluster() {
-  cluster_timer_ = TimerId::kNone;
   auto cluster = options_.node_name.empty()
                      ? InvalidArgument("cannot determine this host's name: set NODE_NAME")
                      : kube::Cluster::Open(loop_, random_, own_root_,
@@ -113,7 +106,7 @@ void ClusterNode::OpenCluster() {
       }
       api_problem_ = std::move(problem);
     }
-    cluster_timer_ = loop_.After(kOpenAgain, [this] { OpenCluster(); });
+    cluster_timer_.Arm(kOpenAgain, [this] { OpenCluster(); });
     return;
   }
   api_problem_.clear();
@@ -330,7 +323,6 @@ node::NodeReport ClusterNode::report() const {
 
 // Finds out whose parts are on this host, and when to look at its features next.
 void ClusterNode::LookAtHost() {
-  loop_.CancelTimer(std::exchange(every_timer_, TimerId::kNone));
   sockets_ = node::ForeignPluginSockets(options_.device_plugins);
   has_gfd_file_ = node::HasGfdFile(host_);
   if (writer_) {
@@ -339,15 +331,14 @@ void ClusterNode::LookAtHost() {
   changed_();
   // Nodes that started together must not look and write at the same time for ever.
   const auto every = config_.labels.every;
-  every_timer_ = loop_.After(every - every / 10 + random_.PartOf(every / 5), [this] {
-    every_timer_ = TimerId::kNone;
+  every_timer_.Arm(every - every / 10 + random_.PartOf(every / 5), [this] {
     LookAtHost();
     LookSoon();
   });
 }
 
 void ClusterNode::UpdateGpus() {
-  loop_.CancelTimer(std::exchange(hold_timer_, TimerId::kNone));
+  hold_timer_.Cancel();
   if (!snapshot_ || !is_configured_) {
     return;
   }
@@ -362,10 +353,7 @@ void ClusterNode::UpdateGpus() {
                         labels::GpuClaims(*snapshot_, config_, gpu_host_), loop_.clock().Now());
     AddMigState(mig_state_, writer_ ? writer_->seen() : nullptr, gpus);
     if (const auto next = hold_.next()) {
-      hold_timer_ = loop_.After(*next - loop_.clock().Now(), [this] {
-        hold_timer_ = TimerId::kNone;
-        UpdateGpus();
-      });
+      hold_timer_.Arm(*next - loop_.clock().Now(), [this] { UpdateGpus(); });
     }
   }
   if (gpus_ != gpus) {
@@ -375,11 +363,8 @@ void ClusterNode::UpdateGpus() {
 }
 
 void ClusterNode::LookSoon() {
-  if (look_timer_ == TimerId::kNone) {
-    look_timer_ = loop_.After(kLookDelay, [this] {
-      look_timer_ = TimerId::kNone;
-      Look();
-    });
+  if (!look_timer_.is_armed()) {
+    look_timer_.Arm(kLookDelay, [this] { Look(); });
   }
 }
 

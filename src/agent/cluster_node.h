@@ -23,6 +23,7 @@
 #include "src/node/object/syncer.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
@@ -42,11 +43,11 @@ struct ClusterNodeOptions {
 // Lives on the loop's thread.
 class ClusterNode {
  public:
-  // Calls `changed` from the loop when report(), labels() or stands_back() may have changed. `loop`
-  // and `host` must outlive it.
-  ClusterNode(EventLoop& loop, const sys::Root& host, ClusterNodeOptions options,
-              std::function<void()> changed);
-  ~ClusterNode();
+  // Calls `changed` from the loop when report(), labels() or stands_back() may have changed. `own`
+  // is the root of this process. `loop` and both roots must outlive it.
+  ClusterNode(EventLoop& loop, const sys::Root& host, const sys::Root& own,
+              ClusterNodeOptions options, std::function<void()> changed);
+  ~ClusterNode() = default;
   ClusterNode(const ClusterNode&) = delete;
   ClusterNode& operator=(const ClusterNode&) = delete;
 
@@ -107,7 +108,7 @@ class ClusterNode {
   const ClusterNodeOptions options_;
   const std::function<void()> changed_;
   Random random_;
-  sys::Root own_root_;  // credentials are files of this process, not of the host
+  const sys::Root& own_root_;  // credentials are files of this process, not of the host
 
   bool is_configured_ = false;  // until then nothing is created, read or written
   bool is_gate_only_ = false;
@@ -143,10 +144,10 @@ class ClusterNode {
   std::string written_file_;  // where our feature file may be
   uint64_t look_tag_ = 0;     // increases with each configuration
 
-  TimerId cluster_timer_ = TimerId::kNone;
-  TimerId look_timer_ = TimerId::kNone;
-  TimerId every_timer_ = TimerId::kNone;
-  TimerId hold_timer_ = TimerId::kNone;
+  Timer cluster_timer_{loop_};
+  Timer look_timer_{loop_};
+  Timer every_timer_{loop_};
+  Timer hold_timer_{loop_};
 };
 
 }  // namespace kgpu::agent

@@ -27,10 +27,9 @@ double Seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
 
-uint64_t ResidentBytes() {
+uint64_t ResidentBytes(const sys::Root& own) {
   // The second number of /proc/self/statm, in pages. Source: proc(5).
-  const auto root = sys::Root::Open("/");
-  const auto text = root.ok() ? root->ReadFile("proc/self/statm") : root.status();
+  const auto text = own.ReadFile("proc/self/statm");
   if (!text.ok()) {
     return 0;
   }
@@ -160,12 +159,12 @@ void AddProcess(const AgentState& state, const ProcessUse& use, Exposition& page
 
 }  // namespace
 
-ProcessUse OwnUse() {
+ProcessUse OwnUse(const sys::Root& own) {
   ProcessUse use;
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
   use.cpu_seconds = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
-  use.resident_bytes = ResidentBytes();
+  use.resident_bytes = ResidentBytes(own);
   rlimit limit = {};
   getrlimit(RLIMIT_NOFILE, &limit);
   use.max_fds = limit.rlim_cur;

@@ -7,6 +7,7 @@
 
 #include "src/agent/state.h"
 #include "src/platform/metrics/exposition.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
 
@@ -18,7 +19,8 @@ struct ProcessUse {
   uint64_t max_fds = 0;
 };
 
-ProcessUse OwnUse();
+// `own` is "/" of this process.
+ProcessUse OwnUse(const sys::Root& own);
 
 // The families of telemetry::kOwnSeries.
 void WriteOwnMetrics(const AgentState& state, const ProcessUse& use, std::string_view version,

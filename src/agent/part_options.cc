@@ -197,34 +197,29 @@ ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::
 
 namespace {
 
-std::string EnginePathOf(const host::DriverRoot& root, const std::string& folder) {
-  const StatusOr<sys::Root> own = sys::Root::Open("/");
-  return own.ok() ? root.EnginePath(*own, folder) : folder;
-}
-
 bool HasSelinux(const host::DriverRoot& root) {
   return root.host.Stat("/sys/fs/selinux/enforce").ok();
 }
 
 share::SliceFilesOptions SliceFilesIn(const char* name, const AgentOptions& options,
-                                      const host::DriverRoot& root) {
+                                      const host::DriverRoot& root, const sys::Root& own) {
   const std::string folder = fmt::format("{}/{}", options.state_dir, name);
   return {.library = options.share_library,
           .folder = folder,
-          .engine_folder = EnginePathOf(root, folder),
+          .engine_folder = root.EnginePath(own, folder),
           .has_selinux = HasSelinux(root)};
 }
 
 }  // namespace
 
 share::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
-                                             const host::DriverRoot& root) {
-  return SliceFilesIn(kShareFolder, options, root);
+                                             const host::DriverRoot& root, const sys::Root& own) {
+  return SliceFilesIn(kShareFolder, options, root, own);
 }
 
 share::SliceFilesOptions LentFilesOptionsOf(const AgentOptions& options,
-                                            const host::DriverRoot& root) {
-  share::SliceFilesOptions files = SliceFilesIn(kLentFolder, options, root);
+                                            const host::DriverRoot& root, const sys::Root& own) {
+  share::SliceFilesOptions files = SliceFilesIn(kLentFolder, options, root, own);
   files.most_kept = 0;
   return files;
 }
@@ -241,16 +236,15 @@ bool OwnsSharedMemory(std::string_view mountinfo) {
   return owns;
 }
 
-MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root) {
+MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root,
+                                      const sys::Root& own) {
   const std::string folder = fmt::format("{}/{}", options.run_dir, kMpsFolder);
   MpsSharingOptions mps{.folder = folder,
-                        .paths = {.folder = EnginePathOf(root, folder)},
+                        .paths = {.folder = root.EnginePath(own, folder)},
                         .has_selinux = HasSelinux(root),
                         .cgroup = {},
                         .node_name = options.node_name};
-  const StatusOr<sys::Root> own = sys::Root::Open("/");
-  const StatusOr<std::string> mounts =
-      own.ok() ? own->ReadFile("/proc/self/mountinfo") : StatusOr<std::string>(own.status());
+  const StatusOr<std::string> mounts = own.ReadFile("/proc/self/mountinfo");
   if (mounts.ok() && OwnsSharedMemory(*mounts)) {
     mps.own_shared_memory = mps::kSharedMemory;
     mps.paths.shared_memory = kMpsSharedMemory;

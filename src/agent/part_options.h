@@ -49,18 +49,20 @@ telemetry::NameSets NameSetsOf(const ConfigPtr& config);
 std::vector<std::string> ResourcesToPrepare(const config::NodeConfig& config);
 inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config);
 ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::Root& host);
+// In the following, `own` is "/" of this process, which is not the host's in a container.
 // The files of memory slices are in the state folder.
 share::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
-                                             const host::DriverRoot& root);
+                                             const host::DriverRoot& root, const sys::Root& own);
 // The same for lent ones, which have a folder of their own.
 share::SliceFilesOptions LentFilesOptionsOf(const AgentOptions& options,
-                                            const host::DriverRoot& root);
+                                            const host::DriverRoot& root, const sys::Root& own);
 // Whether our /dev/shm is the folder in the host's that is for MPS alone: by the last mount there.
 // Source: proc(5), /proc/[pid]/mountinfo.
 bool OwnsSharedMemory(std::string_view mountinfo);
 // The daemons of MPS are in the run folder, which is in memory: neither they nor their sockets
 // outlive a reboot.
-MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root);
+MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root,
+                                      const sys::Root& own);
 // Runs work on the disk's thread; `disk` must outlive it.
 pods::Background BackgroundOn(DiskWorker& disk);
 MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options,

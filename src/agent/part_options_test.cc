@@ -99,9 +99,11 @@ TEST(MpsSharingOptionsTest, DaemonsAreInTheRunFolderByTheEnginesPath) {
   dir.MakeDir("proc");
   const auto root = host::OpenDriverRoot(dir.path(), "", "");
   ASSERT_OK(root);
+  const auto own = sys::Root::Open("/");
+  ASSERT_OK(own);
   AgentOptions options;
   options.run_dir = dir.At("run/kgpu");
-  const MpsSharingOptions mps = MpsSharingOptionsOf(options, *root);
+  const MpsSharingOptions mps = MpsSharingOptionsOf(options, *root, *own);
   EXPECT_EQ(mps.folder, dir.At("run/kgpu/mps"));
   EXPECT_EQ(mps.paths.folder, "/run/kgpu/mps");
   EXPECT_EQ(mps.paths.shared_memory, "/dev/shm") << "the daemons' own";
@@ -115,7 +117,9 @@ TEST(MpsSharingOptionsTest, TheHostsSharedMemoryIsNotForContainers) {
   dir.MakeDir("dev/shm");
   const auto root = host::OpenDriverRoot(dir.path(), "", "");
   ASSERT_OK(root);
-  EXPECT_THAT(MpsSharingOptionsOf(AgentOptions(), *root).shared_memory_problem,
+  const auto own = sys::Root::Open("/");
+  ASSERT_OK(own);
+  EXPECT_THAT(MpsSharingOptionsOf(AgentOptions(), *root, *own).shared_memory_problem,
               ::testing::HasSubstr("/dev/shm/kgpu-mps"));
   const std::string host = "30 23 0:26 / /dev/shm rw,nosuid,nodev shared:4 - tmpfs tmpfs rw\n";
   const std::string ours =
@@ -130,7 +134,9 @@ TEST(MpsSharingOptionsTest, TheHostsSharedMemoryIsNotForContainers) {
 TEST(MpsSharingOptionsTest, DaemonsAreInACgroupOfTheirOwnAsAServiceToo) {
   const auto root = host::OpenDriverRoot("/", "", "");
   ASSERT_OK(root);
-  EXPECT_EQ(MpsSharingOptionsOf(AgentOptions(), *root).cgroup, "/sys/fs/cgroup/kgpu-mps");
+  const auto own = sys::Root::Open("/");
+  ASSERT_OK(own);
+  EXPECT_EQ(MpsSharingOptionsOf(AgentOptions(), *root, *own).cgroup, "/sys/fs/cgroup/kgpu-mps");
 }
 
 }  // namespace

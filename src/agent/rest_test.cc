@@ -2,8 +2,10 @@
 // node may stay in for long has its test: none may keep the daemon busy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <memory>
@@ -17,6 +19,7 @@
 #include "src/platform/base/mutex.h"
 #include "src/platform/base/unique_fd.h"
 #include "testing/fake_loop.h"
+#include "testing/sanitizer.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -27,6 +30,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::Ge;
+using ::testing::HasSubstr;
 using ::testing::Le;
 
 // A loop in simulated time that other threads may post to, and that notes when timers ran.
@@ -122,6 +126,22 @@ TEST_F(RestTest, WithoutConfigurationTheLoopRests) {
   ASSERT_NO_FATAL_FAILURE(Start());
   loop_.Advance(seconds(60));
   EXPECT_THAT(loop_.WakesOfAMinute(), AllOf(Ge(kLeastWakesOfAMinute), Le(kMostWakesOfAMinute)));
+}
+
+// One descriptor is left for the first folder that a start opens.
+TEST_F(RestTest, AStartWithoutDescriptorsIsAnErrorThatNamesTheFolder) {
+  if (kIsSanitized) {
+    GTEST_SKIP() << "UBSan needs descriptors of its own";
+  }
+  const UniqueFd next(dup(STDERR_FILENO));
+  ASSERT_TRUE(next.is_valid());
+  rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit low{.rlim_cur = static_cast<rlim_t>(next.get()) + 2, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  const auto agent = Agent::Start(loop_, *root_, options_);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_THAT(agent.status(), StatusIs(StatusCode::kResourceExhausted, HasSubstr("/: ")));
 }
 
 TEST_F(RestTest, WithoutKubeletTheLoopRests) {
