@@ -23,6 +23,7 @@ namespace json = boost::json;
 
 constexpr std::string_view kPath = "/v1/loans";
 constexpr std::string_view kBelow = "/v1/loans/";
+constexpr std::string_view kCheckPath = "/v1/loans/check";
 constexpr std::chrono::seconds kReloadEvery{10};
 constexpr std::chrono::seconds kEndAgain{10};
 
@@ -134,6 +135,10 @@ bool LoanHandler::Answer(const http::Request& request, const Send& send) {
   if (!request.path.starts_with(kBelow)) {
     return false;
   }
+  if (request.path == kCheckPath && request.method == "POST") {
+    send(Check(request));
+    return true;
+  }
   if (request.method == "DELETE") {
     End(request, send);
   } else {
@@ -162,6 +167,26 @@ void LoanHandler::Lend(const http::Request& request, const Send& send) {
     }
     Give(*lent, send);
   });
+}
+
+http::Response LoanHandler::Check(const http::Request& request) const {
+  const auto parsed = loans::ParseLoanRequest(request.body);
+  if (!parsed.ok()) {
+    return LoanRefused(parsed.status());
+  }
+  const auto choice = lender_.Check(*parsed);
+  if (!choice.ok()) {
+    if (choice.status().code() == StatusCode::kUnavailable) {
+      peers_.refused();
+    }
+    return LoanRefused(choice.status());
+  }
+  if (!choice->slices.empty() && !files_.problem().empty()) {
+    return LoanRefused(FailedPrecondition("memory slices: {}", files_.problem()));
+  }
+  http::Response response;
+  response.code = 204;
+  return response;
 }
 
 // Slices come with files: who has the answer may start a container.

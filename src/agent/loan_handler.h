@@ -52,6 +52,7 @@ class LoanHandler {
 
  private:
   void Lend(const http::Request& request, const Send& send);
+  http::Response Check(const http::Request& request) const;
   void Give(const loans::Lender::Lent& lent, const Send& send);
   void EndUnknown(const std::string& id, const std::function<void()>& tried);
   void End(const http::Request& request, const Send& send);

@@ -134,6 +134,25 @@ TEST_F(LoanHandlerTest, TellsNotNowFromNeverAndFromNonsense) {
   EXPECT_EQ(Ask("GET", "/v1/loans/x").code, 405);
 }
 
+TEST_F(LoanHandlerTest, ACheckLendsNothing) {
+  const auto check = [this](size_t count) {
+    return Ask("POST", "/v1/loans/check",
+               fmt::format(R"({{"holder": "fn/a", "count": {}}})", count));
+  };
+  EXPECT_EQ(check(2).code, 204);
+  EXPECT_EQ(CountLoans(), 0U);
+  EXPECT_EQ(changes_, 0);
+  EXPECT_FALSE(std::filesystem::exists(dir_.At("state/loans.json")));
+  ASSERT_EQ(Lend("fn/a/1", 2).code, 201);
+  const http::Response now = check(1);
+  EXPECT_EQ(now.code, 409);
+  EXPECT_THAT(now.body, HasSubstr("is lent to fn/a/1"));
+  EXPECT_EQ(refusals_, 1);
+  EXPECT_EQ(check(3).code, 422);
+  EXPECT_EQ(Ask("POST", "/v1/loans/check", "{}").code, 400);
+  EXPECT_EQ(Ask("GET", "/v1/loans/check").code, 405);
+}
+
 TEST_F(LoanHandlerTest, ALoanEndsByDelete) {
   const std::string id(Parsed(Lend("fn/a/1", 2)).at("id").as_string());
   EXPECT_EQ(Ask("DELETE", "/v1/loans/" + id).code, 204);

@@ -17,6 +17,7 @@ namespace {
 
 constexpr char kAnswerWhere[] = "the agent's answer";
 constexpr char kLoansPath[] = "/v1/loans";
+constexpr char kCheckPath[] = "/v1/loans/check";
 
 // What podman's --mount takes as it is.
 bool IsMountPath(const std::string& path) {
@@ -87,8 +88,10 @@ Status RefusalOf(const http::Response& response) {
     case 422:
       return FailedPrecondition("{}", reason);
     case 404:
+    case 405:
       return FailedPrecondition(
-          "the agent lends no GPUs: it is older than this program: update and restart it");
+          "the agent does not know this request: it is older than this program: update and restart "
+          "it");
     default:
       return Unavailable("the agent answered {}: {}", response.code, reason);
   }
@@ -99,13 +102,16 @@ Status Unreached(const Status& status, const std::string& socket) {
                      Message(status));
 }
 
-std::string BorrowText(const std::string& holder, const GpuRequest& gpus) {
+http::Request BorrowRequest(const char* path, const std::string& holder, const GpuRequest& gpus) {
   boost::json::object body{{"holder", holder}, {"count", gpus.count}};
   body["models"] = doc::Texts(gpus.models);
   if (gpus.memory) {
     body["memory"] = *gpus.memory;
   }
-  return doc::PrintLine(body);
+  http::Request request{.method = "POST", .target = path};
+  request.headers.Add("Content-Type", "application/json");
+  request.body = doc::PrintLine(body);
+  return request;
 }
 
 }  // namespace
@@ -133,18 +139,27 @@ StatusOr<std::vector<Loan>> ParseLoans(std::string_view json) {
 
 void LoanClient::Borrow(const std::string& holder, const GpuRequest& gpus,
                         std::function<void(StatusOr<Loan>)> done) {
-  http::Request request{.method = "POST", .target = kLoansPath};
-  request.headers.Add("Content-Type", "application/json");
-  request.body = BorrowText(holder, gpus);
-  Send(request, [this, done = std::move(done)](StatusOr<http::Response> response) {
-    if (!response.ok()) {
-      return done(Unreached(response.status(), socket_));
-    }
-    if (response->code != 200 && response->code != 201) {
-      return done(RefusalOf(*response));
-    }
-    done(ParseLoan(response->body));
-  });
+  Send(BorrowRequest(kLoansPath, holder, gpus),
+       [this, done = std::move(done)](StatusOr<http::Response> response) {
+         if (!response.ok()) {
+           return done(Unreached(response.status(), socket_));
+         }
+         if (response->code != 200 && response->code != 201) {
+           return done(RefusalOf(*response));
+         }
+         done(ParseLoan(response->body));
+       });
+}
+
+void LoanClient::Check(const std::string& holder, const GpuRequest& gpus,
+                       std::function<void(Status)> done) {
+  Send(BorrowRequest(kCheckPath, holder, gpus),
+       [this, done = std::move(done)](StatusOr<http::Response> response) {
+         if (!response.ok()) {
+           return done(Unreached(response.status(), socket_));
+         }
+         done(response->code < 300 ? OkStatus() : RefusalOf(*response));
+       });
 }
 
 void LoanClient::Return(const std::string& id, std::function<void(Status)> done) {

@@ -33,6 +33,8 @@ class LoanClient {
   // them: the text says why), Unavailable (no agent answers: try again).
   void Borrow(const std::string& holder, const GpuRequest& gpus,
               std::function<void(StatusOr<Loan>)> done);
+  // Whether Borrow would succeed now; borrows nothing. Errors: those of Borrow.
+  void Check(const std::string& holder, const GpuRequest& gpus, std::function<void(Status)> done);
   // OK if there is no such loan. Errors: Unavailable.
   void Return(const std::string& id, std::function<void(Status)> done);
   // The loans of all functions. Errors: Unavailable.

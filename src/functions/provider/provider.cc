@@ -242,33 +242,24 @@ void Provider::Deploy(const std::string& /*key*/, Function function, DeployMode 
   CheckGpus(deploying);
 }
 
-// Whether this machine can ever lend what the function requests: the agent knows, and says so when
-// it is asked for a loan.
+// Whether this machine can ever lend what the function requests: the agent knows.
 void Provider::CheckGpus(const std::shared_ptr<Deploying>& deploying) {
   if (deploying->function.gpu.count == 0) {
     return FetchImage(deploying);
   }
-  constexpr uint64_t kMask = 0xffffffff;
-  const std::string check = fmt::format("check-{:08x}", random_.Next() & kMask);
-  const std::string holder = fmt::format("{}{}/{}", kHolderPrefix, deploying->function.name, check);
-  checks_.insert(check);
-  loans_.Borrow(holder, deploying->function.gpu, [this, deploying, check](StatusOr<Loan> loan) {
-    if (loan.ok()) {
-      return loans_.Return(loan->id, [this, deploying, check](const Status&) {
-        checks_.erase(check);
+  loans_.Check(
+      fmt::format("{}{}", kHolderPrefix, deploying->function.name), deploying->function.gpu,
+      [this, deploying](const Status& status) {
+        if (!status.ok() && status.code() != StatusCode::kResourceExhausted) {
+          return deploying->done(Annotate(status, "function {}: {} GPU{} cannot be provided",
+                                          deploying->function.name, deploying->function.gpu.count,
+                                          deploying->function.gpu.count == 1 ? "" : "s"));
+        }
+        if (!status.ok()) {
+          deploying->notes.push_back(fmt::format("its GPUs are not free now: {}", Message(status)));
+        }
         FetchImage(deploying);
       });
-    }
-    checks_.erase(check);
-    if (loan.status().code() != StatusCode::kResourceExhausted) {
-      return deploying->done(Annotate(loan.status(), "function {}: {} GPU{} cannot be provided",
-                                      deploying->function.name, deploying->function.gpu.count,
-                                      deploying->function.gpu.count == 1 ? "" : "s"));
-    }
-    deploying->notes.push_back(
-        fmt::format("its GPUs are not free now: {}", Message(loan.status())));
-    FetchImage(deploying);
-  });
 }
 
 StatusOr<std::string> Provider::WriteAuthFile(const Function& function) const {
@@ -384,9 +375,8 @@ void Provider::StopAll(const std::function<void(Status)>& done) {
 }
 
 bool Provider::Owns(const std::string& replica) const {
-  return checks_.contains(replica) || std::ranges::any_of(pools_, [&replica](const auto& named) {
-           return named.second->HasReplica(replica);
-         });
+  return std::ranges::any_of(
+      pools_, [&replica](const auto& named) { return named.second->HasReplica(replica); });
 }
 
 bool Provider::Adopt(const FoundContainer& container, const Loan& loan) {

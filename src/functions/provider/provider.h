@@ -119,7 +119,6 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
   Meter meter_;
   std::map<std::string, std::unique_ptr<Pool>> pools_;
   std::set<std::string> deleting_;
-  std::set<std::string> checks_;  // of loans that test whether GPUs can be lent
   std::unique_ptr<Reconciler> reconciler_;
   bool has_looked_ = false;
   bool is_stopping_ = false;

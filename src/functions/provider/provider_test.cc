@@ -102,6 +102,12 @@ TEST(ProviderTest, WithoutAnAgentAFunctionWithGpusIsRefusedAndNeverRunsWithoutTh
   EXPECT_EQ(machine.Call("hi").code, 200);
 }
 
+TEST(ProviderTest, ADeploymentBorrowsNothing) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  EXPECT_EQ(machine.agent.loans_made(), 0);
+}
+
 TEST(ProviderTest, ACallWithoutAFreeGpuGetsTheReason) {
   TestMachine machine({"GPU-a"});
   ASSERT_OK(machine.Deploy(HelloFunction()));

@@ -113,6 +113,9 @@ http::Response FakeAgent::Borrow(const http::Request& request) {
   if (left.size() < count) {
     return http::JsonResponse(409, R"({"error":"no GPU is free"})");
   }
+  if (request.path == "/v1/loans/check") {
+    return {.code = 204};
+  }
   std::string id = fmt::format("loan-{}", ++last_);
   loans_[id] = {holder, {left.begin(), std::next(left.begin(), static_cast<long>(count))}};
   return http::JsonResponse(201, LoanText(id));

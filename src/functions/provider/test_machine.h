@@ -30,6 +30,7 @@ class FakeAgent {
   void Stop() { server_.reset(); }
   std::set<std::string> Holders() const;
   size_t free() const;
+  int loans_made() const { return last_; }
   std::optional<http::Response> refusal{};  // of the next requests for loans
 
  private:

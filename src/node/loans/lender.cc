@@ -42,6 +42,13 @@ void Lender::Lend(LoanRequest request, const std::function<void(StatusOr<Lent>)>
   }
 }
 
+StatusOr<Choice> Lender::Check(const LoanRequest& request) const {
+  if (!load_status_.ok()) {
+    return LedgerFault(load_status_);
+  }
+  return choose_(request, pending_);
+}
+
 void Lender::End(std::string id, const std::function<void(const Status&)>& done) {
   if (!Enqueue([this, id = std::move(id), done] { RunEnd(id, done); })) {
     done(Busy());
