@@ -52,12 +52,13 @@ Client::Client(EventLoop& loop, ClientOptions options, FindLibrary find_library,
       options_(std::move(options)),
       find_library_(std::move(find_library)),
       listener_(std::move(listener)),
-      backoff_(options_.first_backoff) {
+      backoff_({.first = options_.first_backoff,
+                .longest = options_.last_backoff,
+                .reset_after = SteadyTime::duration::max()}),
+      start_timer_(loop) {
 }
 
-Client::~Client() {
-  loop_.CancelTimer(start_timer_);
-}
+Client::~Client() = default;
 
 bool Client::is_abandoned() const {
   return session_ != nullptr && session_->state() == SessionState::kAbandoned;
@@ -70,11 +71,7 @@ pid_t Client::probe_pid() const {
 // The probe runs in parallel to its owner. A failure is reported from the loop, like later ones.
 void Client::Start() {
   if (std::optional<Down> failure = TrySession()) {
-    loop_.Post([this, alive = std::weak_ptr<bool>(alive_), failure = *std::move(failure)] {
-      if (!alive.expired()) {
-        GoDown(failure);
-      }
-    });
+    loop_.Post(lifetime_.Bind([this, failure = *std::move(failure)] { GoDown(failure); }));
   }
 }
 
@@ -96,7 +93,7 @@ void Client::GiveUp(Down down) {
 }
 
 void Client::RetryNow() {
-  backoff_ = options_.first_backoff;
+  backoff_.Reset();
   next_start_ = loop_.clock().Now();
   if (session_ == nullptr) {
     Schedule(std::chrono::milliseconds(0));
@@ -107,7 +104,7 @@ void Client::Pause(std::function<void()> released) {
   is_paused_ = true;
   is_up_ = false;
   released_ = std::move(released);
-  loop_.CancelTimer(std::exchange(start_timer_, TimerId::kNone));
+  start_timer_.Cancel();
   if (session_ != nullptr) {
     session_->Stop();
   } else {
@@ -116,11 +113,11 @@ void Client::Pause(std::function<void()> released) {
 }
 
 void Client::PostReleased() {
-  loop_.Post([this, alive = std::weak_ptr<bool>(alive_)] {
-    if (!alive.expired() && is_paused_ && session_ == nullptr && released_) {
+  loop_.Post(lifetime_.Bind([this] {
+    if (is_paused_ && session_ == nullptr && released_) {
       std::exchange(released_, nullptr)();
     }
-  });
+  }));
 }
 
 void Client::Resume() {
@@ -133,11 +130,7 @@ void Client::Schedule(std::chrono::milliseconds delay) {
   if (is_paused_) {
     return;
   }
-  loop_.CancelTimer(start_timer_);
-  start_timer_ = loop_.After(delay, [this] {
-    start_timer_ = TimerId::kNone;
-    StartSession();
-  });
+  start_timer_.Arm(delay, [this] { StartSession(); });
 }
 
 void Client::StartSession() {
@@ -212,10 +205,9 @@ void Client::OnEnd(const SessionEnd& end) {
 void Client::GoDown(const Down& down) {
   const SteadyTime now = loop_.clock().Now();
   if (up_since_ && now - *up_since_ >= options_.stable_after) {
-    backoff_ = options_.first_backoff;
+    backoff_.Reset();
   }
-  next_start_ = now + backoff_;
-  backoff_ = std::min(backoff_ * 2, options_.last_backoff);
+  next_start_ = now + backoff_.Next(now);
   if (session_ == nullptr) {
     Schedule(std::chrono::duration_cast<std::chrono::milliseconds>(next_start_ - now));
   }
@@ -224,8 +216,8 @@ void Client::GoDown(const Down& down) {
 
 void Client::OnGone() {
   // The session is calling us: it is destroyed by the loop's next task.
-  loop_.Post([this, alive = std::weak_ptr<bool>(alive_)] {
-    if (alive.expired() || session_ == nullptr || session_->state() != SessionState::kGone) {
+  loop_.Post(lifetime_.Bind([this] {
+    if (session_ == nullptr || session_->state() != SessionState::kGone) {
       return;
     }
     session_.reset();
@@ -235,7 +227,7 @@ void Client::OnGone() {
     const auto pause = std::chrono::ceil<std::chrono::milliseconds>(
         std::max(next_start_ - loop_.clock().Now(), SteadyTime::duration::zero()));
     Schedule(pause);
-  });
+  }));
 }
 
 template <typename T>

@@ -12,8 +12,11 @@
 #include "src/gpu/nvml/abi.h"
 #include "src/gpu/probe/report.h"
 #include "src/gpu/probe/session.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::probe {
 
@@ -141,16 +144,16 @@ class Client {
   Listener listener_;
   std::unique_ptr<Session> session_;
   std::string library_;
-  std::chrono::milliseconds backoff_;
+  Backoff backoff_;
   SteadyTime next_start_{};
   std::optional<SteadyTime> up_since_;
   std::optional<Down> own_reason_;  // reported instead of the end that we caused ourselves
-  TimerId start_timer_ = TimerId::kNone;
+  Timer start_timer_;
   bool is_up_ = false;
   bool is_restart_wanted_ = false;
   bool is_paused_ = false;
   std::function<void()> released_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // posted tasks outlive us
+  Lifetime lifetime_;  // posted tasks outlive us
 };
 
 }  // namespace kgpu::probe

@@ -11,6 +11,7 @@
 
 #include "src/node/mps/daemon_files.h"
 #include "src/node/mps/paths.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/unique_fd.h"
@@ -37,12 +38,6 @@ constexpr std::chrono::seconds kLongestWait{60};
 constexpr std::chrono::minutes kCalm{5};
 constexpr std::string_view kStartingText = "its MPS daemon is starting";
 
-std::chrono::seconds WaitAfter(unsigned failures) {
-  constexpr unsigned kMostDoublings = 6;
-  const unsigned doublings = std::min(failures, kMostDoublings);
-  return std::min(kLongestWait, kFirstWait * (1U << doublings));
-}
-
 StatusOr<ControlState> StateIn(const StatusOr<std::string>& answer) {
   if (!answer.ok()) {
     return answer.status();
@@ -63,13 +58,11 @@ Daemon::Daemon(EventLoop& loop, Options options, const Settings& settings, Actio
   if (!TakeEarlier()) {
     state_ = DaemonState::kStarting;
     problem_ = kStartingText;
-    SetTimer(std::chrono::nanoseconds(0), [this] { Begin(); });
+    timer_.Arm(std::chrono::nanoseconds(0), [this] { Begin(); });
   }
 }
 
 Daemon::~Daemon() {
-  loop_.CancelTimer(timer_);
-  loop_.CancelTimer(report_timer_);
   Unwatch();
 }
 
@@ -116,7 +109,7 @@ void Daemon::Begin() {
   }
   SetState(DaemonState::kStarting, std::string(kStartingText));
   answer_deadline_ = loop_.clock().Now() + kAnswerLimit;
-  SetTimer(kAnswerPoll, [this] { AskUntilItAnswers(); });
+  timer_.Arm(kAnswerPoll, [this] { AskUntilItAnswers(); });
 }
 
 Status Daemon::Spawn() {
@@ -168,7 +161,7 @@ void Daemon::AskUntilItAnswers() {
         if (state.ok() && state->threads <= settings_.threads) {
           Serve(*state);
         } else if (loop_.clock().Now() < answer_deadline_) {
-          SetTimer(kAnswerPoll, [this] { AskUntilItAnswers(); });
+          timer_.Arm(kAnswerPoll, [this] { AskUntilItAnswers(); });
         } else {
           Replace(state.ok() ? "its MPS daemon does not take the limit on threads"
                              : std::string(Message(state.status())));
@@ -205,7 +198,7 @@ void Daemon::CheckServers(const ControlState& state) {
   if (commands.empty()) {
     misses_ = 0;
     SetState(DaemonState::kReady, "");
-    SetTimer(kCheckIdle, [this] { Check(); });
+    timer_.Arm(kCheckIdle, [this] { Check(); });
     return;
   }
   Ask(std::move(commands), [this](const StatusOr<std::string>& answer) {
@@ -224,13 +217,13 @@ void Daemon::CheckServers(const ControlState& state) {
              is_faulted ? "a program's fault blocks its MPS server until all programs that were "
                           "using the device have ended: delete their pods"
                         : "");
-    SetTimer(is_faulted ? kCheckSoon : kCheckInUse, [this] { Check(); });
+    timer_.Arm(is_faulted ? kCheckSoon : kCheckInUse, [this] { Check(); });
   });
 }
 
 void Daemon::OnCheckFailed(const Status& status, void (Daemon::*again)()) {
   if (++misses_ < kMissesBeforeKill) {
-    SetTimer(kCheckSoon, [this, again] { (this->*again)(); });
+    timer_.Arm(kCheckSoon, [this, again] { (this->*again)(); });
     return;
   }
   actions_.happened(DaemonEvent::kHung);
@@ -250,7 +243,7 @@ void Daemon::Stop() {
 }
 
 void Daemon::BeStopped() {
-  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  timer_.Cancel();
   if (AwaitServers(&Daemon::BeStopped)) {
     return;
   }
@@ -263,7 +256,7 @@ void Daemon::Quit() {
     return;
   }
   Ask("quit\n", [this](const StatusOr<std::string>&) {
-    SetTimer(kQuitLimit, [this] { Replace("its MPS daemon does not end"); });
+    timer_.Arm(kQuitLimit, [this] { Replace("its MPS daemon does not end"); });
   });
 }
 
@@ -273,7 +266,7 @@ void Daemon::Replace(std::string problem) {
     SetState(DaemonState::kWaiting, std::move(problem));
   }
   call_.reset();
-  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  timer_.Cancel();
   if (!process_) {
     WaitAgain(problem_);
     return;
@@ -288,7 +281,7 @@ void Daemon::Replace(std::string problem) {
 
 // Its watch may be missing, and the kill may have failed.
 void Daemon::AwaitEnd() {
-  SetTimer(kQuitLimit, [this] {
+  timer_.Arm(kQuitLimit, [this] {
     if (process_ && !process_->HasEnded()) {
       (void)process_->Kill();
       AwaitEnd();
@@ -313,7 +306,7 @@ void Daemon::OnEnded() {
   }
   if (std::exchange(has_other_settings_, false)) {
     SetState(DaemonState::kStarting, std::string(kStartingText));
-    SetTimer(std::chrono::nanoseconds(0), [this] { Begin(); });
+    timer_.Arm(std::chrono::nanoseconds(0), [this] { Begin(); });
     return;
   }
   if (MayBeInUse(state_) && !was_killed) {
@@ -363,8 +356,8 @@ bool Daemon::AwaitServers(void (Daemon::*then)()) {
     }
     SetState(state_ == DaemonState::kStopping ? state_ : DaemonState::kWaiting, std::move(problem));
   }
-  SetTimer(is_soon ? std::chrono::nanoseconds(kAnswerPoll) : std::chrono::nanoseconds(kCheckSoon),
-           [this, then] { (this->*then)(); });
+  timer_.Arm(is_soon ? std::chrono::nanoseconds(kAnswerPoll) : std::chrono::nanoseconds(kCheckSoon),
+             [this, then] { (this->*then)(); });
   return true;
 }
 
@@ -375,27 +368,28 @@ void Daemon::WaitAgain(std::string problem) {
     AwaitEnd();
     return;
   }
-  const std::chrono::seconds wait = WaitAfter(failures_++);
+  const auto wait = DoublingPause(++failures_, kFirstWait, kLongestWait);
   if (problem != logged_) {
     KGPU_LOG(kError, "MPS daemon not running", {"device", options_.device_uuid},
-             {"problem", problem}, {"next", fmt::format("{}s", wait.count())});
+             {"problem", problem},
+             {"next", fmt::format("{}s", std::chrono::floor<std::chrono::seconds>(wait).count())});
     logged_ = problem;
   }
   SetState(DaemonState::kWaiting, std::move(problem));
-  SetTimer(wait, [this] { Begin(); });
+  timer_.Arm(wait, [this] { Begin(); });
 }
 
-// What keeps us from asking (no program while its package changes, no memory) says nothing about
-// the daemon, which programs may be using.
+// An error of our own query (no program while its package changes, no memory) does not mean that
+// the daemon, which programs may be using, is unhealthy.
 void Daemon::Ask(std::string commands, Next next) {
-  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  timer_.Cancel();
   const Status status = TryToAsk(commands, next);
   if (status.ok()) {
     return;
   }
   program_.reset();  // it may be elsewhere by now
   if (!MayBeInUse(state_)) {
-    SetTimer(std::chrono::nanoseconds(0), [next = std::move(next), status] { next(status); });
+    timer_.Arm(std::chrono::nanoseconds(0), [next = std::move(next), status] { next(status); });
     return;
   }
   if (const std::string problem(Message(status)); problem != logged_) {
@@ -403,8 +397,9 @@ void Daemon::Ask(std::string commands, Next next) {
              {"problem", problem});
     logged_ = problem;
   }
-  SetTimer(kCheckSoon,
-           [this, commands = std::move(commands), next = std::move(next)] { Ask(commands, next); });
+  timer_.Arm(kCheckSoon, [this, commands = std::move(commands), next = std::move(next)] {
+    Ask(commands, next);
+  });
 }
 
 Status Daemon::TryToAsk(const std::string& commands, const Next& next) {
@@ -439,25 +434,14 @@ void Daemon::Unwatch() {
   loop_.Unwatch(std::exchange(watch_, WatchId::kNone));
 }
 
-void Daemon::SetTimer(std::chrono::nanoseconds delay, std::function<void()> task) {
-  loop_.CancelTimer(timer_);
-  timer_ = loop_.After(delay, [this, task = std::move(task)] {
-    timer_ = TimerId::kNone;
-    task();
-  });
-}
-
 void Daemon::SetState(DaemonState state, std::string problem) {
   if (state_ == state && problem_ == problem) {
     return;
   }
   state_ = state;
   problem_ = std::move(problem);
-  if (report_timer_ == TimerId::kNone) {
-    report_timer_ = loop_.After(std::chrono::nanoseconds(0), [this] {
-      report_timer_ = TimerId::kNone;
-      actions_.changed();
-    });
+  if (!report_timer_.is_armed()) {
+    report_timer_.Arm(std::chrono::nanoseconds(0), [this] { actions_.changed(); });
   }
 }
 

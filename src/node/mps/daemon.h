@@ -14,6 +14,7 @@
 #include "src/node/mps/text.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::mps {
 
@@ -95,7 +96,6 @@ class Daemon {
   Status TryToAsk(const std::string& commands, const Next& next);
   void WatchProcess();
   void Unwatch();
-  void SetTimer(std::chrono::nanoseconds delay, std::function<void()> task);
   void SetState(DaemonState state, std::string problem);
 
   EventLoop& loop_;
@@ -119,8 +119,8 @@ class Daemon {
   SteadyTime ready_since_{};
   SteadyTime answer_deadline_{};
   WatchId watch_ = WatchId::kNone;
-  TimerId timer_ = TimerId::kNone;
-  TimerId report_timer_ = TimerId::kNone;
+  Timer timer_{loop_};
+  Timer report_timer_{loop_};
 };
 
 }  // namespace kgpu::mps

@@ -103,10 +103,7 @@ Daemons::Daemons(EventLoop& loop, Options options, Actions actions)
     : loop_(loop), options_(std::move(options)), actions_(std::move(actions)) {
 }
 
-Daemons::~Daemons() {
-  loop_.CancelTimer(timer_);
-  loop_.CancelTimer(update_timer_);
-}
+Daemons::~Daemons() = default;
 
 void Daemons::Set(const std::map<std::string, Settings>& wanted) {
   FindLeftovers();
@@ -173,11 +170,8 @@ void Daemons::Start(const std::string& device, Entry& entry, const Settings& set
 
 // Later: a daemon must not be destroyed by its own report.
 void Daemons::UpdateAfter(std::chrono::nanoseconds delay) {
-  if (update_timer_ == TimerId::kNone) {
-    update_timer_ = loop_.After(delay, [this] {
-      update_timer_ = TimerId::kNone;
-      Update();
-    });
+  if (!update_timer_.is_armed()) {
+    update_timer_.Arm(delay, [this] { Update(); });
   }
 }
 
@@ -204,16 +198,15 @@ void Daemons::Update() {
   LookAgain();
 }
 
-// While there are daemons that are to end and may still be in use.
+// While daemons that must end may still be in use.
 void Daemons::LookAgain() {
   std::optional<SteadyTime> last;  // when the newest of those that end was wanted
   for (const auto& [device, entry] : entries_) {
     last = entry.since ? std::max(last, entry.since) : last;
   }
-  if (last && timer_ == TimerId::kNone) {
+  if (last && !timer_.is_armed()) {
     const bool is_new = loop_.clock().Now() - *last < kPatience;
-    timer_ = loop_.After(is_new ? kLookSoon : kLookLater, [this] {
-      timer_ = TimerId::kNone;
+    timer_.Arm(is_new ? kLookSoon : kLookLater, [this] {
       actions_.look_at_pods();
       Update();
     });

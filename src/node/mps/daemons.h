@@ -14,6 +14,7 @@
 #include "src/node/mps/daemon.h"
 #include "src/node/pools/assignment.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::mps {
 
@@ -84,8 +85,8 @@ class Daemons {
   std::map<std::string, Entry> entries_;  // by device
   bool has_tidied_ = false;               // what an earlier agent left
   bool has_looked_ = false;               // for leftovers
-  TimerId timer_ = TimerId::kNone;
-  TimerId update_timer_ = TimerId::kNone;
+  Timer timer_{loop_};
+  Timer update_timer_{loop_};
 };
 
 }  // namespace kgpu::mps
