@@ -34,15 +34,12 @@ AgentImpl::~AgentImpl() {
   const SteadyTime deadline = loop_.clock().Now() + kStopLimit;
   disk_.StopBy(deadline);
   cluster_.StopBy(deadline);
-  // A look at the host that hangs ends the process: what the kubelet sees, and what is to be
-  // kept, goes before.
+  // Joining a worker that hangs ends the process. So the kubelet's view and the saved state are
+  // finished first.
   plugin_.reset();
   memory_.Flush();
   health_.Flush();
   usage_.Flush();
-  for (const TimerId timer : {inject_timer_, expiry_timer_, trust_timer_, notify_timer_}) {
-    loop_.CancelTimer(timer);
-  }
 }
 
 void AgentImpl::MakePlugin() {
@@ -68,8 +65,7 @@ void AgentImpl::ShowRemembered() {
   const auto nothing = std::make_shared<const device::Snapshot>();
   assignment_ = roster_.Update(std::move(remembered_.assignment), true, loop_.clock().Now());
   plugin_->Show(MakeViews(assignment_, nothing, *in_force_, {}));
-  trust_timer_ = loop_.After(kTrust, [this, nothing] {
-    trust_timer_ = TimerId::kNone;
+  trust_timer_.Arm(kTrust, [this, nothing] {
     KGPU_LOG(kWarning, "driver not answering", {"effect", "its devices are marked unhealthy"});
     assignment_ = roster_.Update({}, false, loop_.clock().Now());
     if (plugin_) {
@@ -132,7 +128,7 @@ void AgentImpl::OnConfig() {
 void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
   const device::SnapshotPtr before = std::exchange(snapshot_, snapshot);
   health_.SetSnapshot(snapshot);
-  loop_.CancelTimer(std::exchange(trust_timer_, TimerId::kNone));
+  trust_timer_.Cancel();
   if (before && in_force_ && pools::DifferInHealthAlone(*before, *snapshot)) {
     pools::UpdateHealth(*snapshot, assignment_);
     mig_.Mark(assignment_);
@@ -216,26 +212,21 @@ loans::Stock AgentImpl::Stock() const {
 }
 
 void AgentImpl::ArmExpiry() {
-  loop_.CancelTimer(expiry_timer_);
-  expiry_timer_ = TimerId::kNone;
+  expiry_timer_.Cancel();
   if (const std::optional<SteadyTime> expiry = roster_.next_expiry()) {
-    expiry_timer_ = loop_.After(*expiry - loop_.clock().Now(), [this] {
-      expiry_timer_ = TimerId::kNone;
-      Assign();
-    });
+    expiry_timer_.Arm(*expiry - loop_.clock().Now(), [this] { Assign(); });
   }
 }
 
 void AgentImpl::InjectSoon() {
-  loop_.CancelTimer(inject_timer_);
-  inject_timer_ = loop_.After(kInjectDelay, [this] { Inject(); });
+  inject_timer_.Arm(kInjectDelay, [this] { Inject(); });
 }
 
 void AgentImpl::Inject() {
   injected_ = snapshot_;
   answering_.injection =
       std::make_shared<const Injection>(injector_->Update(*snapshot_, CapabilitiesOf(*in_force_)));
-  inject_timer_ = loop_.After(kPublishAgain, [this] { Inject(); });
+  inject_timer_.Arm(kPublishAgain, [this] { Inject(); });
   Decide();
   Show();
 }
@@ -305,11 +296,8 @@ void AgentImpl::OpenEndpoints() {
 }
 
 void AgentImpl::NotifySoon() {
-  if (notify_timer_ == TimerId::kNone) {
-    notify_timer_ = loop_.After(kNotifyDelay, [this] {
-      notify_timer_ = TimerId::kNone;
-      Notify();
-    });
+  if (!notify_timer_.is_armed()) {
+    notify_timer_.Arm(kNotifyDelay, [this] { Notify(); });
   }
 }
 

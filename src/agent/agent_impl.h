@@ -37,6 +37,7 @@
 #include "src/node/pools/roster.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::agent {
 
@@ -227,10 +228,10 @@ class AgentImpl final : public Agent {
   pools::Assignment assignment_;
   device::SnapshotPtr injected_;  // that answering_.injection was made of
   Answering answering_;
-  TimerId inject_timer_ = TimerId::kNone;
-  TimerId expiry_timer_ = TimerId::kNone;
-  TimerId trust_timer_ = TimerId::kNone;
-  TimerId notify_timer_ = TimerId::kNone;
+  Timer inject_timer_{loop_};
+  Timer expiry_timer_{loop_};
+  Timer trust_timer_{loop_};
+  Timer notify_timer_{loop_};
   bool stands_back_ = false;  // another plugin serves this kubelet's GPUs
   RuntimeWatch runtime_;      // below what its first answer, which comes at once, changes
   Measurements measurements_;

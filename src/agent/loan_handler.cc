@@ -98,11 +98,6 @@ LoanHandler::LoanHandler(EventLoop& loop, DiskWorker& disk, const std::string& p
   ReloadLater();
 }
 
-LoanHandler::~LoanHandler() {
-  loop_.CancelTimer(reload_timer_);
-  loop_.CancelTimer(end_timer_);
-}
-
 // Of a ledger that is not readable, they stay as they are: containers may have them.
 void LoanHandler::KeepFiles() {
   if (lender_.is_known()) {
@@ -114,8 +109,7 @@ void LoanHandler::ReloadLater() {
   if (lender_.is_known()) {
     return;
   }
-  reload_timer_ = loop_.After(kReloadEvery, [this] {
-    reload_timer_ = TimerId::kNone;
+  reload_timer_.Arm(kReloadEvery, [this] {
     lender_.Reload();
     ReloadLater();
   });
@@ -206,7 +200,7 @@ void LoanHandler::Give(const loans::Lender::Lent& lent, const Send& send) {
     } else if (paths.ok()) {
       answer();
     } else {
-      // Whoever may hold it asks again; for a new one, somebody must change this host first.
+      // A holder asks again for an earlier loan; for a new one, an admin must change this host first.
       const std::string reason = fmt::format("memory slices: {}", Message(paths.status()));
       const auto refuse = [send, status = lent.is_new ? FailedPrecondition("{}", reason)
                                                       : Internal("{}", reason)] {
@@ -217,7 +211,7 @@ void LoanHandler::Give(const loans::Lender::Lent& lent, const Send& send) {
   });
 }
 
-// Whoever borrowed it does not know of it, and so will not end it: on a full disk that may take
+// Its holder got an error instead of the loan, and so will not end it. On a full disk that may take
 // more than one try.
 void LoanHandler::EndUnknown(const std::string& id, const std::function<void()>& tried) {
   lender_.End(id, [this, id, tried](const Status& status) {
@@ -226,9 +220,8 @@ void LoanHandler::EndUnknown(const std::string& id, const std::function<void()>&
       return;
     }
     unknown_.insert(id);
-    if (end_timer_ == TimerId::kNone) {
-      end_timer_ = loop_.After(kEndAgain, [this] {
-        end_timer_ = TimerId::kNone;
+    if (!end_timer_.is_armed()) {
+      end_timer_.Arm(kEndAgain, [this] {
         for (const std::string& loan : std::exchange(unknown_, {})) {
           EndUnknown(loan, [] {});
         }

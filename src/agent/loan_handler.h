@@ -13,6 +13,7 @@
 #include "src/node/loans/lender.h"
 #include "src/node/pools/assignment.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/net/http/message.h"
 
 namespace kgpu::agent {
@@ -33,7 +34,7 @@ class LoanHandler {
   LoanHandler(EventLoop& loop, DiskWorker& disk, const std::string& path,
               share::SliceFilesOptions files, const pools::Assignment& offered,
               LoanHandlerPeers peers);
-  ~LoanHandler();
+  ~LoanHandler() = default;
   LoanHandler(const LoanHandler&) = delete;
   LoanHandler& operator=(const LoanHandler&) = delete;
 
@@ -66,8 +67,8 @@ class LoanHandler {
   LoanFiles files_;
   loans::Lender lender_;
   std::set<std::string> unknown_;  // loans that nobody knows of, to be ended
-  TimerId reload_timer_ = TimerId::kNone;
-  TimerId end_timer_ = TimerId::kNone;
+  Timer reload_timer_{loop_};
+  Timer end_timer_{loop_};
 };
 
 }  // namespace kgpu::agent
