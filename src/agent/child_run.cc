@@ -22,9 +22,10 @@ ChildResult ResultOf(sys::ChildEnd end) {
 
 }  // namespace
 
-void ChildRun::Start(std::vector<std::string> argv, std::chrono::seconds deadline, Done done) {
+void ChildRun::Start(std::vector<std::string> argv, std::string_view input,
+                     std::chrono::seconds deadline, Done done) {
   done_ = std::move(done);
-  if (const Status status = TryStart(std::move(argv), deadline); !status.ok()) {
+  if (const Status status = TryStart(std::move(argv), input, deadline); !status.ok()) {
     // From the loop, as always.
     failure_.Arm({}, [this, result = ChildResult{.problem = std::string(Message(status))}] {
       Finish(result);
@@ -32,7 +33,8 @@ void ChildRun::Start(std::vector<std::string> argv, std::chrono::seconds deadlin
   }
 }
 
-Status ChildRun::TryStart(std::vector<std::string> argv, std::chrono::seconds deadline) {
+Status ChildRun::TryStart(std::vector<std::string> argv, std::string_view input,
+                          std::chrono::seconds deadline) {
   if (run_ && run_->has_process()) {
     return Unavailable("process {} of an earlier run is stuck in the kernel", run_->pid());
   }
@@ -40,6 +42,7 @@ Status ChildRun::TryStart(std::vector<std::string> argv, std::chrono::seconds de
       run_, sys::ChildRun::Start(loop_,
                                  {.argv = std::move(argv),
                                   .environment = sys::RunRequest().environment,
+                                  .input = std::string(input),
                                   .deadline = deadline,
                                   .output_limit = kMaxChildOutput,
                                   .kills = sys::KillScope::kLeftovers},

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/platform/base/event_loop.h"
@@ -24,6 +25,7 @@ struct ChildResult {
 };
 
 inline constexpr size_t kMaxChildOutput = size_t{256} << 10;
+inline constexpr size_t kMaxChildInput = sys::kMostInput;
 
 // Lives on the loop's thread. At its deadline, the program and what it started get SIGKILL. One
 // that survives that is stuck in the kernel: it is reported, and no other one starts until it is
@@ -37,12 +39,15 @@ class ChildRun {
   ChildRun(const ChildRun&) = delete;
   ChildRun& operator=(const ChildRun&) = delete;
 
-  // Calls `done` once, later, on the loop. Must not be called while is_running().
-  void Start(std::vector<std::string> argv, std::chrono::seconds deadline, Done done);
+  // The program reads `input` from its standard input, at most kMaxChildInput bytes. Calls `done`
+  // once, later, on the loop. Must not be called while is_running().
+  void Start(std::vector<std::string> argv, std::string_view input, std::chrono::seconds deadline,
+             Done done);
   bool is_running() const { return done_ != nullptr; }
 
  private:
-  Status TryStart(std::vector<std::string> argv, std::chrono::seconds deadline);
+  Status TryStart(std::vector<std::string> argv, std::string_view input,
+                  std::chrono::seconds deadline);
   void Finish(const ChildResult& result);
 
   EventLoop& loop_;

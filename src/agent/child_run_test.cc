@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 class ChildRunTest : public ::testing::Test {
  protected:
   void Start(const std::string& script, seconds deadline = seconds(30)) {
-    run_.Start({"/bin/sh", "-c", script}, deadline,
+    run_.Start({"/bin/sh", "-c", script}, "input\n", deadline,
                [this](const ChildResult& result) { result_ = result; });
   }
   ChildResult Wait() {
@@ -54,6 +54,18 @@ TEST_F(ChildRunTest, TellsHowAProgramEndedAndWhatItPrinted) {
   EXPECT_EQ(loop_.timers(), 0U);
 }
 
+TEST_F(ChildRunTest, GivesTheProgramItsInput) {
+  Start("cat; echo end");
+  EXPECT_EQ(Wait().out, "input\nend\n");
+}
+
+TEST_F(ChildRunTest, InputThatFitsInNoPipeIsRefused) {
+  run_.Start({"/bin/true"}, std::string(kMaxChildInput + 1, 'x'), seconds(30),
+             [this](const ChildResult& result) { result_ = result; });
+  loop_.Advance(seconds(0));
+  EXPECT_THAT(Wait().problem, HasSubstr("at most 65536"));
+}
+
 TEST_F(ChildRunTest, RunsOneAfterTheOther) {
   for (const char* word : {"one", "two"}) {
     result_.reset();
@@ -70,7 +82,7 @@ TEST_F(ChildRunTest, KeepsAPartOfALongOutput) {
 }
 
 TEST_F(ChildRunTest, AProgramThatIsMissingIsAProblem) {
-  run_.Start({"/no/such/program"}, seconds(1),
+  run_.Start({"/no/such/program"}, "", seconds(1),
              [this](const ChildResult& result) { result_ = result; });
   EXPECT_FALSE(result_.has_value()) << "it tells later";
   loop_.Advance(milliseconds(1));

@@ -1,8 +1,9 @@
-// Changes of MIG layouts that were begun and not ended: by an earlier process that was killed, or
-// by a program that was.
+// Changes of MIG layouts that were begun and not ended, since an earlier agent or the helper was
+// killed.
 #include <chrono>
 
 #include "src/agent/mig_changes.h"
+#include "src/platform/base/backoff.h"
 
 namespace kgpu::agent {
 namespace {
@@ -15,7 +16,7 @@ constexpr seconds kLastTry{600};
 
 }  // namespace
 
-// What an earlier process left is part of the plan now, or the plan says that nothing is left.
+// The plan includes what an earlier process left, or shows that nothing is left.
 void MigChanges::SettleLeft() {
   std::erase_if(left_, [this](const std::string& gpu) {
     const GoalState* plan = PlanOf(gpu);
@@ -30,8 +31,8 @@ void MigChanges::SettleLeft() {
   }
 }
 
-// The plan of a goal goes on from whatever the interrupted change has left: only without one does
-// the change itself have to be finished.
+// The plan of a goal continues from the state that the interrupted change has left. Only a change
+// without such a plan is finished itself.
 const MigChanges::Begun* MigChanges::MustFinish() const {
   if (!begun_ || !limits_.may_change) {
     return nullptr;
@@ -41,10 +42,10 @@ const MigChanges::Begun* MigChanges::MustFinish() const {
   return is_planned ? nullptr : &*begun_;
 }
 
-// What a program left that was killed, at its deadline say: half a layout, perhaps.
+// A helper that is killed, at its deadline for example, may leave half a layout.
 void MigChanges::NoteKilled(const Begun& change) {
   if (!begun_) {
-    begun_pause_ = seconds(0);
+    begun_tries_ = 0;
   }
   if (!begun_ || begun_->gpu == change.gpu) {
     begun_ = change;
@@ -62,8 +63,7 @@ void MigChanges::NoteBegun(const std::string& gpu, bool waits, const std::string
     return;
   }
   begun_waits_ = reason;
-  begun_pause_ = Longer(begun_pause_, kFirstTry, kLastTry);
-  begun_due_ = loop_.clock().Now() + begun_pause_;
+  begun_due_ = loop_.clock().Now() + DoublingPause(++begun_tries_, kFirstTry, kLastTry);
 }
 
 }  // namespace kgpu::agent

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <utility>
 
-#include "src/node/mig/apply.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/strings.h"
 
@@ -15,12 +13,6 @@ namespace kgpu::agent {
 namespace {
 
 using std::chrono::seconds;
-
-// Exit codes of kgpu (src/cli/base/exit_code.h).
-constexpr int kDone = 0;
-constexpr int kBusyNow = 4;
-constexpr int kInfeasible = 7;
-constexpr int kWaits = 8;
 
 // A cold driver takes half a minute to start; the list of processes and pods comes after that.
 constexpr seconds kPlanDeadline{90};
@@ -40,47 +32,16 @@ constexpr seconds kLastWait{60};
 constexpr seconds kFirstPause{60};
 constexpr seconds kLastPause{600};
 
-// Why a program did not do what it was started for: its plan says so, or the last line that it
-// printed for people, or how it ended.
-std::string ReasonOf(const ChildResult& result) {
-  if (const auto plan = ParseMigPlan(result.out); plan.ok() && result.code) {
-    if (!plan->is_feasible) {
-      return plan->reason;
-    }
-    if (!plan->waiting.empty()) {
-      return plan->waiting.front().reason;
-    }
-  }
-  const std::string_view text = Trim(result.err);
-  std::string_view last = text.substr(text.rfind('\n') + 1);
-  constexpr std::string_view kMark = "waits: ";
-  if (last.starts_with(kMark)) {
-    last.remove_prefix(kMark.size());
-  }
-  if (!result.code) {
-    return result.problem;
-  }
-  return last.empty() ? fmt::format("exit code {}", *result.code) : Printable(last, 400);
-}
-
-// A change that began and was undone has failed, even where the driver may answer later.
-bool WasUndone(const ChildResult& result) {
-  return result.err.find(mig::kUndoing) != std::string::npos;
-}
-
 }  // namespace
 
 MigChanges::MigChanges(EventLoop& loop, Sources sources, Left left)
     : loop_(loop),
       sources_(std::move(sources)),
       begun_(std::move(left.begun)),
-      left_(std::move(left.withdrawn)) {
+      left_(std::move(left.withdrawn)),
+      timer_(loop),
+      close_timer_(loop) {
   ShowMarks();
-}
-
-MigChanges::~MigChanges() {
-  loop_.CancelTimer(timer_);
-  loop_.CancelTimer(close_timer_);
 }
 
 bool MigChanges::SetGoals(std::vector<MigGoal> goals, Limits limits) {
@@ -126,19 +87,19 @@ void MigChanges::NamesChanged() {
   for (auto& [gpu, card] : cards_) {
     card.changed_at = SteadyTime::min();
   }
-  // That of no goals: what comes of a change that runs says nothing about the new names.
+  // The round of no goals: the result of a change that runs says nothing about the new names.
   changing_round_ = 0;
   PlanAgain();
 }
 
 void MigChanges::Next() {
-  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  timer_.Cancel();
   if (is_busy_) {
     return;
   }
   const SteadyTime now = loop_.clock().Now();
   if (const Begun* begun = MustFinish(); begun != nullptr && begun_due_ <= now) {
-    return StartChange(begun->gpu, begun->flags, true);
+    return StartChange(*begun, true);
   }
   if (must_plan_) {
     must_plan_ = false;
@@ -149,7 +110,8 @@ void MigChanges::Next() {
     return MayChange(entry.second, now) && entry.second.since + kInFlight <= now;
   });
   if (card != cards_.end()) {
-    return StartChange(card->first, goals_[card->second.goal].flags, card->second.changes_mode);
+    return StartChange({.gpu = card->first, .layout = goals_[card->second.goal].layout},
+                       card->second.changes_mode);
   }
   ArmTimer();
 }
@@ -166,31 +128,26 @@ void MigChanges::StartPlan(size_t goal) {
     return FinishPlan();
   }
   is_busy_ = true;
-  std::vector<std::string> args = {"apply", "--dry-run", "--idle-only", "--output=json",
-                                   fmt::format("--gpu={}", Join(goals_[goal].gpus, ","))};
-  args.insert(args.end(), goals_[goal].flags.begin(), goals_[goal].flags.end());
-  sources_.run(std::move(args), kPlanDeadline,
-               [this, goal, round = round_](const ChildResult& result) {
+  sources_.ask({.step = mig::Step::kPlan, .layout = goals_[goal].layout, .gpus = goals_[goal].gpus},
+               kPlanDeadline,
+               [this, goal, round = round_](const StatusOr<mig::HelperReply>& reply) {
                  is_busy_ = false;
                  if (round != round_) {
                    return Next();
                  }
-                 OnPlan(goal, result);
+                 OnPlan(goal, reply);
                });
 }
 
-void MigChanges::OnPlan(size_t goal, const ChildResult& result) {
+void MigChanges::OnPlan(size_t goal, const StatusOr<mig::HelperReply>& reply) {
   GoalState& state = states_[goal];
   state = {.is_planned = true};
-  const bool has_plan = result.code == kDone || result.code == kWaits || result.code == kInfeasible;
-  const auto plan = has_plan ? ParseMigPlan(result.out)
-                             : StatusOr<MigPlan>(FailedPrecondition("{}", ReasonOf(result)));
-  if (!plan.ok()) {
-    (result.code == kBusyNow ? state.pending : state.failed) = Message(plan.status());
-  } else if (!plan->is_feasible) {
-    state.failed = plan->reason;
+  if (!reply.ok()) {
+    state.failed = Message(reply.status());
+  } else if (reply->outcome == mig::Outcome::kDone || reply->outcome == mig::Outcome::kWaits) {
+    state.plan = *reply;
   } else {
-    state.plan = *plan;
+    (reply->outcome == mig::Outcome::kBusy ? state.pending : state.failed) = reply->reason;
   }
   StartPlan(goal + 1);
 }
@@ -227,19 +184,19 @@ void MigChanges::AddCard(const std::string& gpu, Card card, std::map<std::string
 }
 
 void MigChanges::TakePlan(size_t goal, std::map<std::string, Card>& cards) {
-  const MigPlan plan = std::exchange(states_[goal].plan, {});
-  for (const MigPlan::Change& change : plan.changes) {
+  const mig::HelperReply plan = std::exchange(states_[goal].plan, {});
+  for (const mig::HelperReply::Change& change : plan.changes) {
     AddCard(change.gpu,
             {.goal = goal, .goal_name = goals_[goal].name, .changes_mode = change.changes_mode},
             cards);
   }
-  for (const MigPlan::Waiting& waiting : plan.waiting) {
+  for (const mig::HelperReply::Waiting& waiting : plan.waiting) {
     AddCard(waiting.gpu, {.goal = goal, .goal_name = goals_[goal].name, .waits = waiting.reason},
             cards);
   }
 }
 
-// What is known of GPUs whose goal cannot be planned now, and of those that were changed not long
+// Keeps the cards of GPUs whose goal cannot be planned now, and of those that were changed not long
 // ago, even if they are as they should be.
 void MigChanges::KeepPast(std::map<std::string, Card>& cards) {
   const SteadyTime now = loop_.clock().Now();
@@ -305,7 +262,7 @@ bool MigChanges::Waits(const std::map<std::string, Card>& cards) {
   });
 }
 
-// That of the goal that the GPU is in; null: none.
+// The state of the GPU's goal; null if it is in none.
 const MigChanges::GoalState* MigChanges::PlanOf(const std::string& gpu) const {
   for (size_t goal = 0; goal < goals_.size(); ++goal) {
     if (std::ranges::find(goals_[goal].gpus, gpu) != goals_[goal].gpus.end()) {
@@ -315,69 +272,64 @@ const MigChanges::GoalState* MigChanges::PlanOf(const std::string& gpu) const {
   return nullptr;
 }
 
-void MigChanges::StartChange(const std::string& gpu, std::vector<std::string> flags,
-                             bool changes_mode) {
+void MigChanges::StartChange(Begun change, bool changes_mode) {
   is_busy_ = true;
-  changing_ = gpu;
+  changing_ = change.gpu;
   changing_round_ = round_;
-  // One that is still to be finished is in no plan, and needs its note more than this one.
-  sources_.keep(MustFinish() != nullptr ? begun_ : Begun{.gpu = gpu, .flags = flags});
+  // An earlier change that must be finished is in no plan, and needs its note more than this one.
+  sources_.keep(MustFinish() != nullptr ? begun_ : change);
   if (!changes_mode) {
-    return RunChange(gpu, std::move(flags));
+    return RunChange(change);
   }
   is_closed_ = true;
-  close_timer_ = loop_.After(kCloseDeadline, [this, gpu] {
-    close_timer_ = TimerId::kNone;
-    OnChange(gpu,
-             {.problem =
-                  "kgpu-probe keeps the GPU open and does not end: reboot the host if this lasts"});
+  close_timer_.Arm(kCloseDeadline, [this, change] {
+    OnChange(change.gpu, Unavailable("kgpu-probe keeps the GPU open and does not end: reboot the "
+                                     "host if this lasts"));
   });
-  sources_.close([this, gpu, flags = std::move(flags)] {
-    if (close_timer_ != TimerId::kNone) {
-      loop_.CancelTimer(std::exchange(close_timer_, TimerId::kNone));
-      RunChange(gpu, flags);
+  sources_.close([this, change = std::move(change)] {
+    if (close_timer_.is_armed()) {
+      close_timer_.Cancel();
+      RunChange(change);
     }
   });
 }
 
-void MigChanges::RunChange(const std::string& gpu, std::vector<std::string> flags) {
-  std::vector<std::string> args = {"apply", "--yes", "--idle-only", "--output=json",
-                                   fmt::format("--gpu={}", gpu)};
-  std::ranges::copy(flags, std::back_inserter(args));
-  KGPU_LOG(kInfo, "changing MIG layout", {"gpu", gpu}, {"to", args.back()});
-  sources_.run(
-      std::move(args), kChangeDeadline,
-      [this, change = Begun{.gpu = gpu, .flags = std::move(flags)}](const ChildResult& result) {
-        if (!result.code && !WasUndone(result)) {
-          NoteKilled(change);
-        }
-        OnChange(change.gpu, result);
-      });
+void MigChanges::RunChange(const Begun& change) {
+  const mig::LayoutChoice& layout = change.layout;
+  KGPU_LOG(kInfo, "changing MIG layout", {"gpu", change.gpu},
+           {"to", layout.named.empty() ? layout.instances : layout.named});
+  sources_.ask({.step = mig::Step::kChange, .layout = layout, .gpus = {change.gpu}},
+               kChangeDeadline, [this, change](const StatusOr<mig::HelperReply>& reply) {
+                 if (!reply.ok()) {
+                   NoteKilled(change);
+                 }
+                 OnChange(change.gpu, reply);
+               });
 }
 
-void MigChanges::OnChange(const std::string& gpu, const ChildResult& result) {
+void MigChanges::OnChange(const std::string& gpu, const StatusOr<mig::HelperReply>& reply) {
   if (std::exchange(is_closed_, false)) {
     sources_.open();
   }
-  NoteChange(gpu, result);
+  NoteChange(gpu, reply);
   sources_.keep(begun_);
   // A driver that hangs answers nothing below.
   Report();
-  // What the kubelet is shown next must be what the GPU has now.
+  // The next list for the kubelet must show the GPU's present devices.
   sources_.read([this] {
     sources_.forget(changing_);
     EndChange();
   });
 }
 
-void MigChanges::NoteChange(const std::string& gpu, const ChildResult& result) {
+void MigChanges::NoteChange(const std::string& gpu, const StatusOr<mig::HelperReply>& reply) {
   const auto card = cards_.find(gpu);
-  // The goals are others now: what came of the change for earlier ones says nothing about them.
+  // The result of a change for earlier goals says nothing about the present ones.
   const bool counts = card != cards_.end() && changing_round_ == round_;
   if (card != cards_.end() && !counts) {
     cards_.erase(card);
   }
-  if (result.code == kDone) {
+  if (reply.ok() && reply->outcome == mig::Outcome::kDone) {
     KGPU_LOG(kInfo, "MIG layout changed", {"gpu", gpu});
     NoteBegun(gpu, false, "");
     if (counts) {
@@ -388,15 +340,15 @@ void MigChanges::NoteChange(const std::string& gpu, const ChildResult& result) {
     }
     return;
   }
-  const bool was_undone = WasUndone(result);
-  const bool waits = !was_undone && (result.code == kWaits || result.code == kBusyNow);
-  std::string reason = ReasonOf(result);
+  const bool waits = reply.ok() && (reply->outcome == mig::Outcome::kWaits ||
+                                    reply->outcome == mig::Outcome::kBusy);
+  std::string reason = reply.ok() ? reply->reason : std::string(Message(reply.status()));
   if (waits) {
     KGPU_LOG(kInfo, "MIG layout not changed yet", {"gpu", gpu}, {"reason", reason});
   } else {
     KGPU_LOG(kError, "MIG layout not changed", {"gpu", gpu}, {"problem", reason});
   }
-  NoteBegun(gpu, waits || (!was_undone && !result.code), reason);
+  NoteBegun(gpu, waits || !reply.ok(), reason);
   if (!counts) {
     return;
   }
@@ -436,7 +388,7 @@ std::string MigChanges::Holders() const {
   return holders;
 }
 
-// The pause after `pause`; 0: there was none.
+// The pause after `pause`, which is 0 before the first one.
 seconds MigChanges::Longer(seconds pause, seconds first, seconds last) {
   return pause == seconds(0) ? first : std::min(pause * 2, last);
 }
@@ -457,10 +409,7 @@ void MigChanges::ArmTimer() {
     }
   }
   if (due != SteadyTime::max()) {
-    timer_ = loop_.After(std::max(due - now, SteadyTime::duration(0)), [this] {
-      timer_ = TimerId::kNone;
-      OnTimer();
-    });
+    timer_.Arm(std::max(due - now, SteadyTime::duration(0)), [this] { OnTimer(); });
   }
 }
 

@@ -1,6 +1,5 @@
-// Brings GPUs to the MIG layouts that they are to have: plans, withdraws them from the kubelet,
-// waits for their users, and changes one after the other. The programs that plan and change run
-// elsewhere.
+// Brings GPUs to the requested MIG layouts: plans, withdraws them from the kubelet, waits for their
+// users, and changes one after the other. A helper process plans and changes.
 #pragma once
 
 #include <chrono>
@@ -12,11 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "src/agent/child_run.h"
 #include "src/agent/mig_goals.h"
-#include "src/agent/mig_plan.h"
+#include "src/node/mig/helper.h"
 #include "src/node/pools/assignment.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::agent {
 
@@ -38,34 +38,35 @@ struct MigGoalReport {
   bool operator==(const MigGoalReport&) const = default;
 };
 
-// Lives on the loop's thread. What is wrong is tried again, in steps of up to ten minutes; while
+// Lives on the loop's thread. Tries again after a failure, in steps of up to ten minutes; while
 // GPUs wait for their users, it looks as often as DeviceChanges does.
 class MigChanges {
  public:
   // A change that was begun, which a restart finishes.
   struct Begun {
     std::string gpu{};
-    std::vector<std::string> flags{};
+    mig::LayoutChoice layout{};
     bool operator==(const Begun&) const = default;
   };
+  // An error if the helper ended without a reply: it may have been killed in the middle of a
+  // change.
+  using Done = std::function<void(const StatusOr<mig::HelperReply>& reply)>;
   struct Sources {
-    // Runs `kgpu mig` with these arguments.
-    std::function<void(std::vector<std::string> args, std::chrono::seconds deadline,
-                       ChildRun::Done done)>
-        run;
+    // Asks the helper, one request at a time; the host is filled in.
+    std::function<void(mig::HelperRequest request, std::chrono::seconds deadline, Done done)> ask;
     // Closes all GPUs in this process's probe, and calls `closed`; `open` ends that.
     std::function<void(std::function<void()> closed)> close;
     std::function<void()> open;
     // Reads the GPUs, then calls `done`.
     std::function<void(std::function<void()> done)> read;
-    // What the GPU had before need not be shown any longer.
+    // The former devices of the GPU need not be shown any longer.
     std::function<void(const std::string& gpu)> forget;
     // Who has borrowed the GPU from the agent; empty: nobody.
     std::function<std::string(const std::string& gpu)> borrower;
     // The pods on the GPU or its MIG devices, as a text to compare.
     std::function<std::string(const std::string& gpu)> holders;
     std::function<void()> look_at_pods;
-    // Keeps what was begun; nothing: it is done.
+    // Saves the change that was begun; nullopt: none is left.
     std::function<void(const std::optional<Begun>& begun)> keep;
     // The report of a goal has changed.
     std::function<void(const MigGoalReport& before, const MigGoalReport& now)> report;
@@ -76,29 +77,30 @@ class MigChanges {
   // What an earlier process left.
   struct Left {
     std::optional<Begun> begun{};
-    // The GPUs that it had withdrawn: they stay so until a plan tells what is to be done with them.
+    // The GPUs that it had withdrawn: they stay so until a plan covers them.
     std::vector<std::string> withdrawn{};
   };
   struct Limits {
     bool may_change = true;   // false: withdrawing GPUs has no effect now
-    bool is_complete = true;  // no other goals are to be expected
+    bool is_complete = true;  // no other goals will follow
   };
 
   // `loop` must outlive it.
   MigChanges(EventLoop& loop, Sources sources, Left left);
-  ~MigChanges();
+  ~MigChanges() = default;
   MigChanges(const MigChanges&) = delete;
   MigChanges& operator=(const MigChanges&) = delete;
 
-  // What the GPUs are to have. Call it only while the driver answers. True: something is new, and
-  // all goals are planned.
+  // The requested layouts. Call it only while the driver answers. True: something is new, and all
+  // goals are planned.
   bool SetGoals(std::vector<MigGoal> goals, Limits limits);
-  // No other goals are to be expected any longer.
+  // No other goals will follow.
   void SetComplete();
-  // Their layouts have changed, perhaps by another's hand: plans again, once it has done what it is
-  // at. A change of its own ends with a plan anyway.
+  // Layouts have changed, perhaps by another program: plans again after the present step. A change
+  // of its own ends with a plan anyway.
   void PlanAgain();
-  // The named layouts are others now: plans again, and nobody has changed back what differs then.
+  // The named layouts have changed: plans again, and does not take a difference for a layout that
+  // another program has changed back.
   void NamesChanged();
   // Marks the slots of withdrawn GPUs as unhealthy, and says why GPUs are not assigned.
   void Mark(pools::Assignment& assignment) const;
@@ -112,8 +114,8 @@ class MigChanges {
     SteadyTime since{};  // withdrawn
     bool is_withdrawn = false;
     bool changes_mode = false;
-    // Nothing is to be done now: it was changed, or its goal could not be planned. What failed
-    // before counts if a plan lists the GPU again.
+    // Nothing is left to do now: it was changed, or its goal could not be planned. An earlier
+    // failure counts if a plan lists the GPU again.
     bool is_past = false;
     SteadyTime changed_at = SteadyTime::min();
     std::string waits{};            // for what; empty: it may change
@@ -123,14 +125,14 @@ class MigChanges {
   };
   struct GoalState {
     bool is_planned = false;
-    MigPlan plan{};
+    mig::HelperReply plan{};
     std::string pending{};  // why it cannot be planned now
     std::string failed{};   // why it cannot be reached
   };
 
   void Next();
   void StartPlan(size_t goal);
-  void OnPlan(size_t goal, const ChildResult& result);
+  void OnPlan(size_t goal, const StatusOr<mig::HelperReply>& reply);
   void FinishPlan();
   void KeepPast(std::map<std::string, Card>& cards);
   void SettleLeft();
@@ -142,10 +144,10 @@ class MigChanges {
   const Begun* MustFinish() const;
   static std::chrono::seconds Longer(std::chrono::seconds pause, std::chrono::seconds first,
                                      std::chrono::seconds last);
-  void StartChange(const std::string& gpu, std::vector<std::string> flags, bool changes_mode);
-  void RunChange(const std::string& gpu, std::vector<std::string> flags);
-  void OnChange(const std::string& gpu, const ChildResult& result);
-  void NoteChange(const std::string& gpu, const ChildResult& result);
+  void StartChange(Begun change, bool changes_mode);
+  void RunChange(const Begun& change);
+  void OnChange(const std::string& gpu, const StatusOr<mig::HelperReply>& reply);
+  void NoteChange(const std::string& gpu, const StatusOr<mig::HelperReply>& reply);
   void NoteKilled(const Begun& change);
   void NoteBegun(const std::string& gpu, bool waits, const std::string& reason);
   void EndChange();
@@ -170,9 +172,9 @@ class MigChanges {
   std::map<std::string, Card> cards_;
   std::map<std::string, std::string> marks_;  // what Mark() says of each GPU, as shown
   std::vector<MigGoalReport> reports_;
-  std::optional<Begun> begun_;  // and not ended
-  std::string begun_waits_;     // why it cannot be finished now
-  std::chrono::seconds begun_pause_{0};
+  std::optional<Begun> begun_;        // and not ended
+  std::string begun_waits_;           // why it cannot be finished now
+  int64_t begun_tries_ = 0;           // that could not finish it
   SteadyTime begun_due_{};            // of the next try
   std::vector<std::string> left_;     // GPUs that an earlier process had withdrawn
   std::vector<std::string> changed_;  // GPUs, since the last plan
@@ -184,13 +186,13 @@ class MigChanges {
   bool has_goals_ = false;  // SetGoals was called
   bool must_plan_ = false;
   bool plan_again_ = false;  // once the plan that runs has ended
-  bool is_busy_ = false;     // a program runs, or GPUs are being closed or read
+  bool is_busy_ = false;     // the helper runs, or GPUs are being closed or read
   bool is_closed_ = false;
   SteadyTime waiting_since_{};
   SteadyTime plan_due_ = SteadyTime::max();
   std::chrono::seconds plan_pause_{0};
-  TimerId timer_ = TimerId::kNone;
-  TimerId close_timer_ = TimerId::kNone;
+  Timer timer_;
+  Timer close_timer_;
 };
 
 }  // namespace kgpu::agent

@@ -1,4 +1,4 @@
-// The order of steps, in simulated time: the programs are answers of the test.
+// The order of steps, in simulated time; the test replies in place of the helper.
 #include "src/agent/mig_changes.h"
 
 #include <gmock/gmock.h>
@@ -8,14 +8,15 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "src/platform/base/strings.h"
 #include "testing/fake_loop.h"
 
 namespace kgpu::agent {
 namespace {
 
+using mig::Outcome;
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
@@ -24,32 +25,35 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 constexpr const char* kA = "GPU-00000000-0000-0000-0000-000000000000";
 constexpr const char* kB = "GPU-00000001-0000-0000-0000-000000000000";
 constexpr const char* kC = "GPU-00000002-0000-0000-0000-000000000000";
 
-std::string Change(const std::string& gpu, bool changes_mode = false) {
-  return fmt::format(R"({{"uuid":"{}","enablesMig":{},"disablesMig":false}})", gpu, changes_mode);
+mig::HelperReply::Change Change(const std::string& gpu, bool changes_mode = false) {
+  return {.gpu = gpu, .changes_mode = changes_mode};
 }
-std::string Wait(const std::string& gpu, const std::string& reason) {
-  return fmt::format(R"({{"uuid":"{}","reason":"{}"}})", gpu, reason);
+mig::HelperReply Plan(std::vector<mig::HelperReply::Change> changes,
+                      std::vector<mig::HelperReply::Waiting> waiting = {}) {
+  mig::HelperReply reply{
+      .outcome = Outcome::kDone, .changes = std::move(changes), .waiting = std::move(waiting)};
+  if (!reply.waiting.empty()) {
+    reply.outcome = Outcome::kWaits;
+    reply.reason = reply.waiting.front().reason;
+  }
+  return reply;
 }
-ChildResult Plan(const std::vector<std::string>& changes,
-                 const std::vector<std::string>& waiting = {}) {
-  return {.code = waiting.empty() ? 0 : 8,
-          .out = fmt::format(R"({{"feasible":true,"reason":"","changes":[{}],"waitingGpus":[{}]}})",
-                             Join(changes, ","), Join(waiting, ","))};
+mig::HelperReply Reply(Outcome outcome, std::string reason) {
+  return {.outcome = outcome, .reason = std::move(reason)};
 }
-const ChildResult kNothingToDo = Plan({});
-const ChildResult kChanged = {.code = 0, .out = R"({"steps":[]})"};
+const mig::HelperReply kNothingToDo = Plan({});
+const mig::HelperReply kChanged = Plan({});
 
 MigGoal Goal(const std::string& label, std::vector<std::string> gpus = {kA, kB}) {
   return {.name = "nvidia.com/mig.config=" + label,
           .is_label = true,
           .is_new = true,
-          .flags = {"--select=" + label},
+          .layout = {.named = label},
           .gpus = std::move(gpus)};
 }
 
@@ -57,41 +61,41 @@ class MigChangesTest : public ::testing::Test {
  protected:
   void Start(MigChanges::Left left = {}) {
     kept_ = left.begun;
-    changes_.emplace(loop_,
-                     MigChanges::Sources{
-                         .run =
-                             [this](std::vector<std::string> args, seconds, ChildRun::Done done) {
-                               EXPECT_EQ(done_, nullptr) << "two programs at once";
-                               args_ = Join(args, " ");
-                               done_ = std::move(done);
-                             },
-                         .close =
-                             [this](std::function<void()> closed) {
-                               EXPECT_FALSE(is_closed_);
-                               is_closed_ = true;
-                               closed_ = std::move(closed);
-                             },
-                         .open = [this] { is_closed_ = false; },
-                         .read = [this](std::function<void()> done) { read_ = std::move(done); },
-                         .forget = [this](const std::string& gpu) { forgotten_.push_back(gpu); },
-                         .borrower = [this](const std::string& gpu) { return borrowers_[gpu]; },
-                         .holders = [this](const std::string& gpu) { return holders_[gpu]; },
-                         .look_at_pods = [this] { ++looks_; },
-                         .keep = [this](const auto& kept) { kept_ = kept; },
-                         .report =
-                             [this](const MigGoalReport&, const MigGoalReport& now) {
-                               told_.push_back(std::string(ToString(now.state)));
-                             },
-                         .changed = [this] { ++changes_seen_; }},
-                     std::move(left));
+    changes_.emplace(
+        loop_,
+        MigChanges::Sources{.ask =
+                                [this](mig::HelperRequest request, seconds, MigChanges::Done done) {
+                                  EXPECT_EQ(done_, nullptr) << "two requests at once";
+                                  request_ = std::move(request);
+                                  done_ = std::move(done);
+                                },
+                            .close =
+                                [this](std::function<void()> closed) {
+                                  EXPECT_FALSE(is_closed_);
+                                  is_closed_ = true;
+                                  closed_ = std::move(closed);
+                                },
+                            .open = [this] { is_closed_ = false; },
+                            .read = [this](std::function<void()> done) { read_ = std::move(done); },
+                            .forget = [this](const std::string& gpu) { forgotten_.push_back(gpu); },
+                            .borrower = [this](const std::string& gpu) { return borrowers_[gpu]; },
+                            .holders = [this](const std::string& gpu) { return holders_[gpu]; },
+                            .look_at_pods = [this] { ++looks_; },
+                            .keep = [this](const auto& kept) { kept_ = kept; },
+                            .report =
+                                [this](const MigGoalReport&, const MigGoalReport& now) {
+                                  told_.push_back(std::string(ToString(now.state)));
+                                },
+                            .changed = [this] { ++changes_seen_; }},
+        std::move(left));
   }
-  bool is_planning() const { return done_ != nullptr && args_.find("--dry-run") != args_.npos; }
-  bool is_changing() const { return done_ != nullptr && args_.find("--yes") != args_.npos; }
-  // The program ends.
-  void End(const ChildResult& result) {
+  bool is_planning() const { return done_ != nullptr && request_.step == mig::Step::kPlan; }
+  bool is_changing() const { return done_ != nullptr && request_.step == mig::Step::kChange; }
+  // The helper ends.
+  void End(const StatusOr<mig::HelperReply>& reply) {
     ASSERT_NE(done_, nullptr);
-    const ChildRun::Done done = std::exchange(done_, nullptr);
-    done(result);
+    const MigChanges::Done done = std::exchange(done_, nullptr);
+    done(reply);
   }
   void Read() {
     ASSERT_NE(read_, nullptr);
@@ -101,7 +105,7 @@ class MigChangesTest : public ::testing::Test {
   void LetChange(const std::string& gpu) {
     loop_.Advance(seconds(2));
     ASSERT_TRUE(is_changing());
-    EXPECT_THAT(args_, HasSubstr("--gpu=" + gpu));
+    EXPECT_THAT(request_.gpus, ElementsAre(gpu));
     End(kChanged);
     Read();
   }
@@ -129,8 +133,8 @@ class MigChangesTest : public ::testing::Test {
 
   FakeLoop loop_;
   std::optional<MigChanges> changes_;
-  std::string args_;
-  ChildRun::Done done_;
+  mig::HelperRequest request_;
+  MigChanges::Done done_;
   std::function<void()> closed_;
   std::function<void()> read_;
   bool is_closed_ = false;
@@ -147,7 +151,8 @@ TEST_F(MigChangesTest, AGpuIsWithdrawnBeforeItChangesAndShownAfterIt) {
   Start();
   changes_->SetGoals({Goal("half")}, {});
   ASSERT_TRUE(is_planning());
-  EXPECT_THAT(args_, HasSubstr(fmt::format("--gpu={},{} --select=half", kA, kB)));
+  EXPECT_THAT(request_.gpus, ElementsAre(kA, kB));
+  EXPECT_EQ(request_.layout.named, "half");
   EXPECT_EQ(state(), MigState::kPending);
   EXPECT_THAT(Withdrawn(), IsEmpty());
   End(Plan({Change(kA)}));
@@ -206,10 +211,10 @@ TEST_F(MigChangesTest, AGpuInUseWaitsAndChangesWhenItsPodEnds) {
   Start();
   holders_[kA] = "shop/train";
   changes_->SetGoals({Goal("half")}, {});
-  End(Plan({Change(kB)}, {Wait(kA, "GPU 0: in use by pod shop/train")}));
+  End(Plan({Change(kB)}, {{kA, "GPU 0: in use by pod shop/train"}}));
   EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB)) << "nobody else gets it";
   LetChange(kB);
-  End(Plan({}, {Wait(kA, "GPU 0: in use by pod shop/train")}));
+  End(Plan({}, {{kA, "GPU 0: in use by pod shop/train"}}));
   EXPECT_EQ(state(), MigState::kPending);
   EXPECT_EQ(text(), "GPU 0: in use by pod shop/train");
   EXPECT_THAT(Withdrawn(), ElementsAre(kA));
@@ -233,7 +238,7 @@ TEST_F(MigChangesTest, LongWaitsCostLittle) {
   for (int second = 0; second < 3'600; ++second) {
     if (is_planning()) {
       ++plans;
-      End(Plan({}, {Wait(kA, "GPU 0: in use by process 17")}));
+      End(Plan({}, {{kA, "GPU 0: in use by process 17"}}));
     }
     ASSERT_FALSE(is_changing());
     loop_.Advance(seconds(1));
@@ -280,7 +285,7 @@ TEST_F(MigChangesTest, AFailureIsShownAndTriedAgainLater) {
   changes_->SetGoals({Goal("half")}, {});
   End(Plan({Change(kA), Change(kB)}));
   loop_.Advance(seconds(2));
-  End({.code = 6, .err = "GPU 0: no\nerror: stop DCGM; the former layouts are back\n"});
+  End(Reply(Outcome::kUndone, "stop DCGM; the former layouts are back"));
   Read();
   EXPECT_EQ(state(), MigState::kFailed);
   EXPECT_THAT(Withdrawn(), ElementsAre(kB)) << "its former layout works";
@@ -310,7 +315,7 @@ TEST_F(MigChangesTest, WhatFailsForHoursIsTriedSixTimesAnHour) {
       End(Plan({Change(kA)}));
     } else if (is_changing()) {
       ++tries;
-      End({.code = 6, .err = "no"});
+      End(Reply(Outcome::kFailed, "no"));
       Read();
     } else {
       loop_.Advance(seconds(1));
@@ -323,7 +328,7 @@ TEST_F(MigChangesTest, WhatFailsForHoursIsTriedSixTimesAnHour) {
 TEST_F(MigChangesTest, AnUnknownNameFailsUntilItIsKnown) {
   Start();
   changes_->SetGoals({Goal("haf")}, {});
-  End({.code = 3, .err = "kgpu mig: no MIG configuration \"haf\": did you mean half?\n"});
+  End(Reply(Outcome::kFailed, "no MIG configuration \"haf\": did you mean half?"));
   EXPECT_EQ(state(), MigState::kFailed);
   EXPECT_THAT(text(), HasSubstr("did you mean half?"));
   EXPECT_THAT(Withdrawn(), IsEmpty());
@@ -336,8 +341,7 @@ TEST_F(MigChangesTest, AnUnknownNameFailsUntilItIsKnown) {
 TEST_F(MigChangesTest, AnInfeasibleLayoutFailsWithItsReason) {
   Start();
   changes_->SetGoals({Goal("half")}, {});
-  End({.code = 7,
-       .out = R"({"feasible":false,"reason":"GPU 0: too much","changes":[],"waitingGpus":[]})"});
+  End(Reply(Outcome::kInfeasible, "GPU 0: too much"));
   EXPECT_EQ(state(), MigState::kFailed);
   EXPECT_EQ(text(), "GPU 0: too much");
 }
@@ -345,7 +349,7 @@ TEST_F(MigChangesTest, AnInfeasibleLayoutFailsWithItsReason) {
 TEST_F(MigChangesTest, AHungDriverIsNoFailureOfTheLayout) {
   Start();
   changes_->SetGoals({Goal("half")}, {});
-  End({.code = 4, .err = "the driver does not answer\n"});
+  End(Reply(Outcome::kBusy, "the driver does not answer"));
   EXPECT_EQ(state(), MigState::kPending);
   EXPECT_EQ(text(), "the driver does not answer");
   loop_.Advance(seconds(11));
@@ -359,7 +363,7 @@ TEST_F(MigChangesTest, ANewLabelWhilePlanningReplacesTheOld) {
   End(Plan({Change(kA)}));  // for "one"
   EXPECT_THAT(Withdrawn(), IsEmpty());
   ASSERT_TRUE(is_planning());
-  EXPECT_THAT(args_, HasSubstr("--select=two"));
+  EXPECT_EQ(request_.layout.named, "two");
 }
 
 TEST_F(MigChangesTest, ANewLabelWhileChangingFollowsTheOld) {
@@ -375,7 +379,7 @@ TEST_F(MigChangesTest, ANewLabelWhileChangingFollowsTheOld) {
   End(kChanged);
   Read();
   ASSERT_TRUE(is_planning());
-  EXPECT_THAT(args_, HasSubstr("--select=two"));
+  EXPECT_EQ(request_.layout.named, "two");
   End(Plan({Change(kA)}));
   EXPECT_EQ(state(), MigState::kPending) << "a change for another label proves nothing";
   LetChange(kA);
@@ -390,7 +394,7 @@ TEST_F(MigChangesTest, WhatFailsForAnEarlierLabelSaysNothingAboutTheNew) {
   loop_.Advance(seconds(2));
   ASSERT_TRUE(is_changing());
   changes_->SetGoals({Goal("two")}, {});
-  End({.code = 6, .err = "no room for one"});
+  End(Reply(Outcome::kFailed, "no room for one"));
   EXPECT_EQ(state(), MigState::kPending);
   Read();
   EXPECT_EQ(state(), MigState::kPending);
@@ -403,7 +407,7 @@ TEST_F(MigChangesTest, WhatFailsForAnEarlierLabelSaysNothingAboutTheNew) {
 TEST_F(MigChangesTest, ALabelThatIsRemovedLeavesTheLayout) {
   Start();
   changes_->SetGoals({Goal("half")}, {});
-  End(Plan({}, {Wait(kA, "GPU 0: busy")}));
+  End(Plan({}, {{kA, "GPU 0: busy"}}));
   EXPECT_THAT(Withdrawn(), ElementsAre(kA));
   changes_->SetGoals({}, {});
   EXPECT_THAT(Withdrawn(), IsEmpty());
@@ -436,7 +440,7 @@ TEST_F(MigChangesTest, AnotherProgramThatChangesTheHostIsWaitedFor) {
       End(Plan({Change(kA)}));
     } else if (is_changing()) {
       ++tries;
-      End({.code = 4, .err = "another kgpu is running on this host"});
+      End(Reply(Outcome::kBusy, "another kgpu is running on this host"));
       Read();
     } else {
       loop_.Advance(seconds(1));
@@ -453,7 +457,7 @@ TEST_F(MigChangesTest, ADriverThatHangsInTheMiddleIsAFailure) {
   changes_->SetGoals({Goal("half")}, {});
   End(Plan({Change(kA)}));
   loop_.Advance(seconds(2));
-  End({.code = 4, .err = "undoing the changes\nkgpu: the driver does not answer\n"});
+  End(Reply(Outcome::kUndone, "the driver does not answer"));
   Read();
   EXPECT_EQ(state(), MigState::kFailed);
   EXPECT_THAT(Withdrawn(), IsEmpty());
@@ -546,7 +550,7 @@ TEST_F(MigChangesTest, WhatChangesDuringAPlanIsPlannedAgain) {
   changes_->PlanAgain();
   End(kNothingToDo);
   ASSERT_TRUE(is_planning());
-  EXPECT_THAT(args_, HasSubstr("--select=half"));
+  EXPECT_EQ(request_.layout.named, "half");
   End(Plan({Change(kA)}));
   End(kNothingToDo);
   loop_.Advance(seconds(2));
@@ -564,9 +568,9 @@ TEST_F(MigChangesTest, WhatChangesDuringAPlanIsPlannedAgain) {
 TEST_F(MigChangesTest, WhatCannotBePlannedNowStaysWithdrawn) {
   Start();
   changes_->SetGoals({Goal("half")}, {});
-  End(Plan({}, {Wait(kA, "GPU 0: busy")}));
+  End(Plan({}, {{kA, "GPU 0: busy"}}));
   loop_.Advance(seconds(11));
-  End({.code = 4, .err = "the driver does not answer\n"});
+  End(Reply(Outcome::kBusy, "the driver does not answer"));
   EXPECT_THAT(Withdrawn(), ElementsAre(kA));
   EXPECT_EQ(state(), MigState::kPending);
   loop_.Advance(seconds(21));
@@ -579,13 +583,13 @@ TEST_F(MigChangesTest, WhatCannotBePlannedNowStaysWithdrawn) {
 TEST_F(MigChangesTest, AGpuThatHasWaitedDoesNotWaitForOthers) {
   Start();
   changes_->SetGoals({Goal("half", {kA, kB, kC})}, {});
-  End(Plan({}, {Wait(kB, "GPU 1: busy"), Wait(kC, "GPU 2: busy")}));
+  End(Plan({}, {{kB, "GPU 1: busy"}, {kC, "GPU 2: busy"}}));
   loop_.Advance(seconds(11));
   ASSERT_TRUE(is_planning());
   looks_ = 0;
-  End(Plan({Change(kA), Change(kB)}, {Wait(kC, "GPU 2: busy")}));
+  End(Plan({Change(kA), Change(kB)}, {{kC, "GPU 2: busy"}}));
   ASSERT_TRUE(is_changing());
-  EXPECT_THAT(args_, HasSubstr(std::string("--gpu=") + kB));
+  EXPECT_THAT(request_.gpus, ElementsAre(kB));
   End(kChanged);
   Read();
   EXPECT_EQ(done_, nullptr) << "the other one may be given out still";
@@ -594,13 +598,14 @@ TEST_F(MigChangesTest, AGpuThatHasWaitedDoesNotWaitForOthers) {
 }
 
 TEST_F(MigChangesTest, AnInterruptedChangeIsFinishedFirst) {
-  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=gone"}}});
+  Start({.begun = MigChanges::Begun{.gpu = kA, .layout = {.named = "gone"}}});
   EXPECT_THAT(Withdrawn(), ElementsAre(kA)) << "from the start";
   changes_->SetGoals({}, {});  // the label was removed meanwhile
   EXPECT_TRUE(is_closed_);
   closed_();
   ASSERT_TRUE(is_changing());
-  EXPECT_THAT(args_, HasSubstr(fmt::format("--gpu={} --select=gone", kA)));
+  EXPECT_THAT(request_.gpus, ElementsAre(kA));
+  EXPECT_EQ(request_.layout.named, "gone");
   End(kChanged);
   Read();
   EXPECT_FALSE(kept_.has_value());
@@ -610,19 +615,19 @@ TEST_F(MigChangesTest, AnInterruptedChangeIsFinishedFirst) {
 
 // A kgpu that the killed agent started may still be at work.
 TEST_F(MigChangesTest, AnInterruptedChangeIsTriedUntilItCanBeFinished) {
-  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=gone"}}});
+  Start({.begun = MigChanges::Begun{.gpu = kA, .layout = {.named = "gone"}}});
   changes_->SetGoals({}, {});
   int tries = 0;
-  const auto end_with = [&](const ChildResult& result, int seconds_long) {
+  const auto end_with = [&](const StatusOr<mig::HelperReply>& reply, int seconds_long) {
     for (int second = 0; second < seconds_long; ++second) {
       if (is_closed_ && closed_) {
         std::exchange(closed_, nullptr)();
       }
       if (is_changing()) {
         ++tries;
-        End(result);
+        End(reply);
         Read();
-        if (result.code == 0) {
+        if (reply.ok() && reply->outcome == Outcome::kDone) {
           return;
         }
         EXPECT_TRUE(kept_.has_value()) << "for the next start";
@@ -631,10 +636,10 @@ TEST_F(MigChangesTest, AnInterruptedChangeIsTriedUntilItCanBeFinished) {
       loop_.Advance(seconds(1));
     }
   };
-  end_with({.code = 4, .err = "another kgpu that changes this host"}, 60);
+  end_with(Reply(Outcome::kBusy, "another kgpu that changes this host"), 60);
   EXPECT_GE(tries, 2);
   EXPECT_LE(tries, 6);
-  end_with({.problem = "ended by signal 9"}, 3'600);
+  end_with(Unavailable("ended by signal 9"), 3'600);
   EXPECT_LE(tries, 20);
   end_with(kChanged, 601);
   EXPECT_FALSE(kept_.has_value());
@@ -642,16 +647,16 @@ TEST_F(MigChangesTest, AnInterruptedChangeIsTriedUntilItCanBeFinished) {
 }
 
 TEST_F(MigChangesTest, AnInterruptedChangeThatWaitsHoldsUpNoOtherGpu) {
-  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=gone"}}});
+  Start({.begun = MigChanges::Begun{.gpu = kA, .layout = {.named = "gone"}}});
   changes_->SetGoals({Goal("half", {kB})}, {});
   std::exchange(closed_, nullptr)();
-  End({.code = 8, .err = "waits: GPU 0: in use by process 17\n"});
+  End(Plan({}, {{kA, "GPU 0: in use by process 17"}}));
   Read();
   ASSERT_TRUE(is_planning()) << "the others";
   End(Plan({Change(kB)}));
   loop_.Advance(seconds(2));
   ASSERT_TRUE(is_changing());
-  EXPECT_THAT(args_, HasSubstr(std::string("--gpu=") + kB));
+  EXPECT_THAT(request_.gpus, ElementsAre(kB));
   EXPECT_EQ(kept_->gpu, kA) << "no plan knows it";
   End(kChanged);
   Read();
@@ -661,7 +666,8 @@ TEST_F(MigChangesTest, AnInterruptedChangeThatWaitsHoldsUpNoOtherGpu) {
   loop_.Advance(seconds(10));
   std::exchange(closed_, nullptr)();
   ASSERT_TRUE(is_changing());
-  EXPECT_THAT(args_, HasSubstr(fmt::format("--gpu={} --select=gone", kA)));
+  EXPECT_THAT(request_.gpus, ElementsAre(kA));
+  EXPECT_EQ(request_.layout.named, "gone");
   End(kChanged);
   Read();
   EXPECT_FALSE(kept_.has_value());
@@ -673,7 +679,7 @@ TEST_F(MigChangesTest, AChangeWhoseProgramIsKilledIsFinishedWithoutItsLabel) {
   changes_->SetGoals({Goal("half")}, {});
   End(Plan({Change(kA)}));
   loop_.Advance(seconds(2));
-  End({.problem = "did not end in time and was killed"});
+  End(Unavailable("did not end in time and was killed"));
   ASSERT_TRUE(kept_.has_value());
   Read();
   EXPECT_EQ(state(), MigState::kFailed);
@@ -685,7 +691,8 @@ TEST_F(MigChangesTest, AChangeWhoseProgramIsKilledIsFinishedWithoutItsLabel) {
   ASSERT_NE(closed_, nullptr);
   closed_();
   ASSERT_TRUE(is_changing());
-  EXPECT_THAT(args_, HasSubstr(fmt::format("--gpu={} --select=half", kA)));
+  EXPECT_THAT(request_.gpus, ElementsAre(kA));
+  EXPECT_EQ(request_.layout.named, "half");
   End(kChanged);
   Read();
   EXPECT_FALSE(kept_.has_value());
@@ -693,10 +700,10 @@ TEST_F(MigChangesTest, AChangeWhoseProgramIsKilledIsFinishedWithoutItsLabel) {
 }
 
 TEST_F(MigChangesTest, AnInterruptedChangeThatFailsIsOver) {
-  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=gone"}}});
+  Start({.begun = MigChanges::Begun{.gpu = kA, .layout = {.named = "gone"}}});
   changes_->SetGoals({}, {});
   closed_();
-  End({.code = 6, .err = "no"});
+  End(Reply(Outcome::kFailed, "no"));
   Read();
   EXPECT_FALSE(kept_.has_value());
   EXPECT_THAT(Withdrawn(), IsEmpty());
@@ -705,19 +712,19 @@ TEST_F(MigChangesTest, AnInterruptedChangeThatFailsIsOver) {
 
 // The goal of its GPU cannot be planned: the half of a layout is not left behind.
 TEST_F(MigChangesTest, AnInterruptedChangeIsFinishedIfItsGoalFails) {
-  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=one"}}});
+  Start({.begun = MigChanges::Begun{.gpu = kA, .layout = {.named = "one"}}});
   changes_->SetGoals({Goal("tow")}, {});
-  End({.code = 3, .err = "no MIG configuration \"tow\""});
+  End(Reply(Outcome::kFailed, "no MIG configuration \"tow\""));
   closed_();
   ASSERT_TRUE(is_changing());
-  EXPECT_THAT(args_, HasSubstr("--select=one"));
+  EXPECT_EQ(request_.layout.named, "one");
   End(kChanged);
   Read();
   EXPECT_FALSE(kept_.has_value());
 }
 
 TEST_F(MigChangesTest, NothingIsFinishedWhereAnotherPluginServesTheGpus) {
-  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=one"}}});
+  Start({.begun = MigChanges::Begun{.gpu = kA, .layout = {.named = "one"}}});
   changes_->SetGoals({}, {.may_change = false});
   EXPECT_FALSE(is_closed_);
   EXPECT_EQ(done_, nullptr);
@@ -733,7 +740,7 @@ TEST_F(MigChangesTest, WhatAnEarlierAgentWithdrewStaysSoUntilItIsPlanned) {
   EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB));
   changes_->SetGoals({Goal("half")}, {});
   EXPECT_THAT(Withdrawn(), ElementsAre(kA, kB));
-  End(Plan({}, {Wait(kA, "GPU 0: busy")}));
+  End(Plan({}, {{kA, "GPU 0: busy"}}));
   EXPECT_THAT(Withdrawn(), ElementsAre(kA));
 }
 
@@ -746,7 +753,7 @@ TEST_F(MigChangesTest, WithoutALabelNothingStaysWithdrawn) {
 }
 
 TEST_F(MigChangesTest, AnInterruptedChangeIsPartOfThePlanOfItsGoal) {
-  Start({.begun = MigChanges::Begun{.gpu = kA, .flags = {"--select=one"}}});
+  Start({.begun = MigChanges::Begun{.gpu = kA, .layout = {.named = "one"}}});
   changes_->SetGoals({Goal("two")}, {});
   ASSERT_TRUE(is_planning());
   EXPECT_THAT(Withdrawn(), ElementsAre(kA));
@@ -770,7 +777,7 @@ TEST_F(MigChangesTest, ALabelWithoutGpusFails) {
 TEST_F(MigChangesTest, UnassignedGpusSayWhy) {
   Start();
   changes_->SetGoals({Goal("half")}, {});
-  End(Plan({}, {Wait(kA, "GPU 0: busy")}));
+  End(Plan({}, {{kA, "GPU 0: busy"}}));
   pools::Assignment assignment;
   assignment.unassigned.push_back({kA, "no layout yet", *device::GpuUuid::Parse(kA)});
   changes_->Mark(assignment);

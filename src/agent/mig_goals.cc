@@ -41,14 +41,11 @@ std::optional<size_t> PoolOfGpu(const config::NodeConfig& config, const device::
 }
 
 MigGoal LabelGoal(const MigGoalInput& input) {
-  MigGoal goal{.name = fmt::format("{}={}", kMigConfigLabel, input.label),
-               .is_label = true,
-               .is_new = input.is_label_new};
-  goal.flags.push_back(fmt::format("--select={}", input.label));
-  if (!input.configs_file.empty()) {
-    goal.flags.push_back(fmt::format("--config={}", input.configs_file));
-  }
-  return goal;
+  return {.name = fmt::format("{}={}", kMigConfigLabel, input.label),
+          .is_label = true,
+          .is_new = input.is_label_new,
+          .layout = {.named = std::string(input.label),
+                     .configs_file = std::string(input.configs_file)}};
 }
 
 }  // namespace
@@ -75,8 +72,7 @@ std::vector<MigGoal> MigGoalsOf(const MigGoalInput& input) {
   std::vector<MigGoal> goals;
   for (auto& [pool, goal] : by_pool) {
     goal.name = pools::PoolName(input.config, pool);
-    goal.flags = {
-        fmt::format("--layout={}", config::MigLayoutText(input.config.pools[pool].share))};
+    goal.layout.instances = config::MigLayoutText(input.config.pools[pool].share);
     goals.push_back(std::move(goal));
   }
   if (!input.label.empty()) {

@@ -1,5 +1,5 @@
-// Which MIG layouts the GPUs of a node are to have: by the pools with share.by: mig, and by the
-// label nvidia.com/mig.config. Pure functions.
+// The MIG layouts that are requested for the GPUs of a node: by the pools with share.by: mig, and
+// by the label nvidia.com/mig.config. Pure functions.
 #pragma once
 
 #include <map>
@@ -9,6 +9,7 @@
 
 #include "src/gpu/device/snapshot.h"
 #include "src/node/config/node_config.h"
+#include "src/node/mig/helper.h"
 
 namespace kgpu::agent {
 
@@ -18,17 +19,17 @@ inline constexpr char kMigStateLabel[] = "nvidia.com/mig.config.state";
 // "true" on nodes where NVIDIA's GPU operator runs its MIG manager.
 inline constexpr char kMigManagerLabel[] = "nvidia.com/gpu.deploy.mig-manager";
 
-// What some GPUs are to have.
+// The layout that is requested for some GPUs.
 struct MigGoal {
   std::string name{};  // for people: "nvidia.com/mig.config=all-balanced", "pools[0] (all)"
   bool is_label = false;
-  bool is_new = false;               // requested while the agent runs
-  std::vector<std::string> flags{};  // of `kgpu mig apply`: "--layout=3g.40gb,2g.20gb"
-  std::vector<std::string>
-      gpus{};  // their UUIDs, in the snapshot's order; may be empty for a label
+  bool is_new = false;  // requested while the agent runs
+  mig::LayoutChoice layout{};
+  // Their UUIDs, in the snapshot's order; may be empty for a label.
+  std::vector<std::string> gpus{};
   // The same goal, whether it is still new or not.
   bool operator==(const MigGoal& other) const {
-    return name == other.name && is_label == other.is_label && flags == other.flags &&
+    return name == other.name && is_label == other.is_label && layout == other.layout &&
            gpus == other.gpus;
   }
 };

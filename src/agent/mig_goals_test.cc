@@ -31,11 +31,11 @@ TEST(MigGoalsTest, PoolsComeBeforeTheLabel) {
       {.snapshot = node, .config = config, .label = "half", .configs_file = "/etc/mig.yaml"});
   ASSERT_THAT(goals, SizeIs(2));
   EXPECT_EQ(goals[0].name, "pools[0] (index=0)");
-  EXPECT_THAT(goals[0].flags, ElementsAre("--layout=3g.40gb,3g.40gb"));
+  EXPECT_EQ(goals[0].layout, mig::LayoutChoice{.instances = "3g.40gb,3g.40gb"});
   EXPECT_THAT(goals[0].gpus, ElementsAre(TestGpuName(0)));
   EXPECT_EQ(goals[1].name, "nvidia.com/mig.config=half");
   EXPECT_TRUE(goals[1].is_label);
-  EXPECT_THAT(goals[1].flags, ElementsAre("--select=half", "--config=/etc/mig.yaml"));
+  EXPECT_EQ(goals[1].layout, (mig::LayoutChoice{.named = "half", .configs_file = "/etc/mig.yaml"}));
   // Neither the excluded one, nor that of the local pool, nor the one without MIG.
   EXPECT_THAT(goals[1].gpus, ElementsAre(TestGpuName(1), TestGpuName(2)));
 }

@@ -3,19 +3,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
-#include <boost/json/value.hpp>
-
 #include <set>
 #include <utility>
 
 #include "src/agent/mig_goals.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
-#include "src/platform/doc/doc.h"
-#include "src/platform/doc/fields.h"
-#include "src/platform/doc/json_texts.h"
+#include "src/platform/base/strings.h"
 #include "src/platform/sys/atomic_file.h"
 #include "src/platform/sys/root.h"
 
@@ -41,6 +35,18 @@ std::optional<MigChanges::Begun> ReadBegun(const std::string& run_dir) {
   return *std::move(begun);
 }
 
+// An error, if the helper did not reply, says how it ended.
+StatusOr<mig::HelperReply> ReplyIn(const ChildResult& result) {
+  auto reply = mig::ParseReply(result.out);
+  if (reply.ok() || !result.problem.empty()) {
+    return reply.ok() ? reply : Unavailable("{}", result.problem);
+  }
+  const std::string_view text = Trim(result.err);
+  const std::string_view last = text.substr(text.rfind('\n') + 1);
+  return Internal("kgpu {} ended with exit code {} and no reply{}{}", mig::kHelperCommand,
+                  result.code.value_or(0), last.empty() ? "" : ": ", Printable(last, 400));
+}
+
 std::string LabelIn(const std::map<std::string, std::string>& labels) {
   const auto found = labels.find(kMigConfigLabel);
   return found == labels.end() ? "" : found->second;
@@ -63,39 +69,28 @@ std::vector<std::string> WithdrawnIn(const pools::Assignment& assignment) {
 }
 
 std::string PrintBegun(const MigChanges::Begun& begun) {
-  return boost::json::serialize(
-      boost::json::object{{"gpu", begun.gpu}, {"flags", doc::Texts(begun.flags)}});
+  return mig::PrintRequest(
+      {.step = mig::Step::kChange, .layout = begun.layout, .gpus = {begun.gpu}});
 }
 
 StatusOr<MigChanges::Begun> ParseBegun(std::string_view text) {
-  ASSIGN_OR_RETURN(const boost::json::value tree,
-                   doc::Parse(text, doc::Format::kJson, kMigBegunFile));
-  doc::Fields fields(tree, kMigBegunFile);
-  MigChanges::Begun begun{.gpu = fields.Text("gpu"), .flags = fields.Texts("flags")};
-  RETURN_IF_ERROR(fields.status());
-  RETURN_IF_ERROR(device::GpuUuid::Parse(begun.gpu).status());
-  for (const std::string& flag : begun.flags) {
-    if (!flag.starts_with("--layout=") && !flag.starts_with("--select=") &&
-        !flag.starts_with("--config=")) {
-      return InvalidArgument("{}: flags: must be those of a MIG layout", kMigBegunFile);
-    }
+  const auto request = mig::ParseRequest(text);
+  RETURN_IF_ERROR(Annotate(request.status(), "{}", kMigBegunFile));
+  if (request->gpus.size() != 1) {
+    return InvalidArgument("{}: gpus: must be one GPU", kMigBegunFile);
   }
-  return begun;
+  return MigChanges::Begun{.gpu = request->gpus.front(), .layout = request->layout};
 }
 
 MigLayouts::MigLayouts(EventLoop& loop, MigLayoutsOptions options, Sources sources)
-    : loop_(loop),
-      options_(std::move(options)),
+    : options_(std::move(options)),
       sources_(std::move(sources)),
       child_(loop),
       changes_(loop,
-               {.run =
-                    [this](std::vector<std::string> args, std::chrono::seconds deadline,
-                           ChildRun::Done done) {
-                      std::vector<std::string> argv = {options_.program.front(), "mig"};
-                      argv.insert(argv.end(), args.begin(), args.end());
-                      argv.insert(argv.end(), options_.program.begin() + 1, options_.program.end());
-                      child_.Start(std::move(argv), deadline, std::move(done));
+               {.ask =
+                    [this](mig::HelperRequest request, std::chrono::seconds deadline,
+                           MigChanges::Done done) {
+                      Ask(std::move(request), deadline, std::move(done));
                     },
                 .close = sources_.close,
                 .open = sources_.open,
@@ -108,12 +103,10 @@ MigLayouts::MigLayouts(EventLoop& loop, MigLayoutsOptions options, Sources sourc
                 .report = [this](const MigGoalReport& before,
                                  const MigGoalReport& now) { Report(before, now); },
                 .changed = sources_.changed},
-               {.begun = ReadBegun(options_.run_dir), .withdrawn = options_.withdrawn}) {
+               {.begun = ReadBegun(options_.run_dir), .withdrawn = options_.withdrawn}),
+      label_timer_(loop) {
   if (!options_.withdrawn.empty()) {
-    label_timer_ = loop_.After(kLabelPatience, [this] {
-      label_timer_ = TimerId::kNone;
-      changes_.SetComplete();
-    });
+    label_timer_.Arm(kLabelPatience, [this] { changes_.SetComplete(); });
   }
 }
 
@@ -152,7 +145,7 @@ void MigLayouts::SetInput(const Input& input) {
   }
   const bool is_planned = changes_.SetGoals(
       std::move(goals), {.may_change = !input.stands_back,
-                         .is_complete = is_label_known_ || label_timer_ == TimerId::kNone});
+                         .is_complete = is_label_known_ || !label_timer_.is_armed()});
   const bool has_other_names = std::exchange(file_marks_, file) != file;
   const std::string marks = MigMarksOf(*input.snapshot);
   const bool has_other_layouts = std::exchange(marks_, marks) != marks;
@@ -225,6 +218,14 @@ void MigLayouts::Report(const MigGoalReport& before, const MigGoalReport& now) {
                    .note = note,
                    .regarding = {.api_version = "v1", .kind = "Node", .name = options_.node_name},
                    .subject = now.goal});
+}
+
+void MigLayouts::Ask(mig::HelperRequest request, std::chrono::seconds deadline,
+                     MigChanges::Done done) {
+  request.host = options_.host;
+  child_.Start({options_.program, std::string(mig::kHelperCommand)}, mig::PrintRequest(request),
+               deadline,
+               [done = std::move(done)](const ChildResult& result) { done(ReplyIn(result)); });
 }
 
 void MigLayouts::Keep(const std::optional<MigChanges::Begun>& begun) {

@@ -1,6 +1,7 @@
 // The MIG layouts of this node's GPUs: connects MigChanges with the agent's parts.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -15,19 +16,21 @@
 #include "src/node/pods/pod_map.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::agent {
 
 // In the run folder: the change that runs. A reboot ends it.
 inline constexpr char kMigBegunFile[] = "mig-change.json";
 
-// JSON, and back. Errors: InvalidArgument.
+// As the request to the helper that finishes it, and back. Errors: InvalidArgument.
 std::string PrintBegun(const MigChanges::Begun& begun);
 StatusOr<MigChanges::Begun> ParseBegun(std::string_view text);
 
 struct MigLayoutsOptions {
-  std::vector<std::string> program;  // kgpu and the flags of its host; empty: nothing is changed
-  std::string configs_file;          // of mig-parted; used if it exists
+  std::string program;       // kgpu, which is the helper, too; empty: nothing is changed
+  mig::HelperHost host{};    // as the helper sees it
+  std::string configs_file;  // of mig-parted; used if it exists
   std::string run_dir;
   std::string node_name;
   // GPUs that an earlier process had withdrawn for their layout.
@@ -61,7 +64,7 @@ class MigLayouts {
 
   // `loop` must outlive it.
   MigLayouts(EventLoop& loop, MigLayoutsOptions options, Sources sources);
-  ~MigLayouts() { loop_.CancelTimer(label_timer_); }
+  ~MigLayouts() = default;
   MigLayouts(const MigLayouts&) = delete;
   MigLayouts& operator=(const MigLayouts&) = delete;
 
@@ -80,9 +83,9 @@ class MigLayouts {
   std::string FileMarks() const;
   std::string Holders(const std::string& gpu) const;
   void Report(const MigGoalReport& before, const MigGoalReport& now);
+  void Ask(mig::HelperRequest request, std::chrono::seconds deadline, MigChanges::Done done);
   void Keep(const std::optional<MigChanges::Begun>& begun);
 
-  EventLoop& loop_;
   const MigLayoutsOptions options_;
   const Sources sources_;
   ChildRun child_;
@@ -92,8 +95,8 @@ class MigLayouts {
   std::string file_marks_;  // of the file with named layouts
   std::string label_;       // as last seen
   bool is_label_known_ = false;
-  bool is_label_new_ = false;             // until it is followed or has failed
-  TimerId label_timer_ = TimerId::kNone;  // until when the label is waited for
+  bool is_label_new_ = false;  // until it is followed or has failed
+  Timer label_timer_;          // until when the label is waited for
   std::string problem_;
 };
 

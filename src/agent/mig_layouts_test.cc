@@ -27,17 +27,18 @@ using ::testing::SizeIs;
 
 TEST(MigBegunTest, IsReadBack) {
   const MigChanges::Begun begun{.gpu = pools::TestGpuName(1),
-                                .flags = {"--select=half", "--config=/etc/kgpu/mig.yaml"}};
-  const auto again = ParseBegun(PrintBegun(begun));
-  ASSERT_OK(again);
-  EXPECT_EQ(*again, begun);
+                                .layout = {.named = "half", .configs_file = "/etc/kgpu/mig.yaml"}};
+  EXPECT_THAT(ParseBegun(PrintBegun(begun)), IsOkAndHolds(begun));
 }
 
-TEST(MigBegunTest, NothingElseBecomesAnArgument) {
-  for (const char* text :
-       {"", "{}", "[]", R"({"gpu":"GPU-1","flags":[]})",
-        R"({"gpu":"GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b0000","flags":["--evict"]})"}) {
-    EXPECT_THAT(ParseBegun(text), StatusIs(StatusCode::kInvalidArgument)) << text;
+TEST(MigBegunTest, IsTheRequestForOneGpu) {
+  const std::string two =
+      mig::PrintRequest({.step = mig::Step::kChange,
+                         .layout = {.named = "half"},
+                         .gpus = {pools::TestGpuName(0), pools::TestGpuName(1)}});
+  for (const std::string& text : {std::string(), std::string("{}"), two}) {
+    EXPECT_THAT(ParseBegun(text), StatusIs(StatusCode::kInvalidArgument, HasSubstr(kMigBegunFile)))
+        << text;
   }
 }
 
@@ -71,33 +72,40 @@ TEST(MigWithdrawnTest, IsWhatWasMarked) {
   EXPECT_THAT(WithdrawnIn(assignment), ElementsAre(pools::TestGpuName(1)));
 }
 
-// The program is a script of the test.
+// The helper is a script that keeps its requests and always replies the same.
 class MigLayoutsTest : public ::testing::Test {
  protected:
   MigLayoutsTest() {
     snapshot_ = std::make_shared<const device::Snapshot>(pools::TestNode(1));
-    dir_.WriteFile("kgpu", "#!/bin/sh\necho \"$@\" >> " + dir_.At("calls") +
-                               "\necho '{\"feasible\":true,\"reason\":\"\",\"changes\":[],"
-                               "\"waitingGpus\":[]}'\n");
+    dir_.WriteFile("kgpu", fmt::format("#!/bin/sh\n[ \"$*\" = {} ] && cat >> {}\ncat {}\n",
+                                       mig::kHelperCommand, dir_.At("requests"), dir_.At("reply")));
+    dir_.WriteFile("reply", mig::PrintReply({.outcome = mig::Outcome::kDone}));
     EXPECT_EQ(chmod(dir_.At("kgpu").c_str(), 0755), 0);
     layouts_ = std::make_unique<MigLayouts>(
         loop_,
-        MigLayoutsOptions{.program = {dir_.At("kgpu"), "--host-root=/host"},
+        MigLayoutsOptions{.program = dir_.At("kgpu"),
+                          .host = {.host_root = "/host"},
                           .configs_file = dir_.At("mig.yaml"),
                           .run_dir = dir_.path(),
                           .node_name = "n1"},
-        MigLayouts::Sources{.close = [](auto closed) { closed(); },
-                            .open = [] {},
-                            .read = [](auto done) { done(); },
-                            .forget = [](const std::string&) {},
-                            .borrower = [](const std::string&) { return std::string(); },
-                            .pods = [] { return std::make_shared<const pods::PodMap>(); },
-                            .look_at_pods = [] {},
-                            .notify = [this](kube::Event event) { events_.push_back(event); },
-                            .changed = [] {}});
+        MigLayouts::Sources{
+            .close = [](auto closed) { closed(); },
+            .open = [] {},
+            .read = [](auto done) { done(); },
+            .forget = [](const std::string&) {},
+            .borrower = [](const std::string&) { return std::string(); },
+            .pods = [] { return std::make_shared<const pods::PodMap>(); },
+            .look_at_pods = [] {},
+            .notify = [this](kube::Event event) { events_.push_back(event); },
+            .changed = [] {},
+            .background = [this](const auto& job, const auto&) { return Look(job); },
+            .again = [this] { SetInput(); }});
   }
   void SetLabels(std::map<std::string, std::string> labels) {
     labels_ = std::move(labels);
+    SetInput();
+  }
+  void SetInput() {
     layouts_->SetInput({.snapshot = snapshot_, .config = &config_, .labels = &labels_});
   }
   bool WaitForState(const std::string& state) {
@@ -115,7 +123,7 @@ class MigLayoutsTest : public ::testing::Test {
   std::unique_ptr<MigLayouts> layouts_;
 };
 
-TEST_F(MigLayoutsTest, RunsTheProgramForTheLabel) {
+TEST_F(MigLayoutsTest, AsksTheHelperForTheLabel) {
   EXPECT_EQ(layouts_->label_state(), "") << "nothing is known yet";
   SetLabels({});
   EXPECT_EQ(layouts_->label_state(), std::nullopt);
@@ -123,10 +131,10 @@ TEST_F(MigLayoutsTest, RunsTheProgramForTheLabel) {
   EXPECT_EQ(layouts_->label_state(), "pending")
       << "at once: who waits for it must not see an old state";
   ASSERT_TRUE(WaitForState("success"));
-  EXPECT_EQ(dir_.ReadFile("calls"),
-            fmt::format("mig apply --dry-run --idle-only --output=json --gpu={} --select=half "
-                        "--host-root=/host\n",
-                        pools::TestGpuName(0)));
+  EXPECT_EQ(dir_.ReadFile("requests"), mig::PrintRequest({.step = mig::Step::kPlan,
+                                                          .layout = {.named = "half"},
+                                                          .gpus = {pools::TestGpuName(0)},
+                                                          .host = {.host_root = "/host"}}));
   ASSERT_THAT(events_, SizeIs(2));
   EXPECT_EQ(events_[0].reason, "MIGConfigPending");
   EXPECT_EQ(events_[1].reason, "MIGConfigApplied");
@@ -157,25 +165,35 @@ TEST_F(MigLayoutsTest, OtherGpusAreNoNewLabel) {
   EXPECT_THAT(events_, IsEmpty());
 }
 
+// The reason shows how it ended: what it prints is not for programs.
+TEST_F(MigLayoutsTest, AHelperWithoutAReplyIsAFailure) {
+  dir_.WriteFile("reply", "no JSON\n");
+  SetLabels({{kMigConfigLabel, "half"}});
+  ASSERT_TRUE(WaitForState("failed"));
+  EXPECT_THAT(layouts_->reports().at(0).text, HasSubstr("kgpu __mig ended with exit code 0"));
+}
+
 TEST_F(MigLayoutsTest, AnAdminsFileHasTheNames) {
   dir_.WriteFile("mig.yaml", "version: v1\n");
   SetLabels({{kMigConfigLabel, "half"}});
   ASSERT_TRUE(WaitForState("success"));
-  EXPECT_THAT(dir_.ReadFile("calls"), HasSubstr("--config=" + dir_.At("mig.yaml")));
+  const auto request = mig::ParseRequest(dir_.ReadFile("requests"));
+  ASSERT_OK(request);
+  EXPECT_EQ(request->layout.configs_file, dir_.At("mig.yaml"));
 }
 
 TEST_F(MigLayoutsTest, AnotherFileIsPlannedAtOnce) {
   dir_.WriteFile("mig.yaml", "version: v1\n");
   SetLabels({{kMigConfigLabel, "half"}});
   ASSERT_TRUE(WaitForState("success"));
-  const std::string once = dir_.ReadFile("calls");
+  const std::string once = dir_.ReadFile("requests");
   SetLabels(labels_);
   EXPECT_FALSE(loop_.WaitForDescriptor(seconds(0))) << "nothing is new";
   dir_.WriteFile("mig.yaml", "version: v1\n\n");
   SetLabels(labels_);
-  while (dir_.ReadFile("calls") != once + once && loop_.WaitForDescriptor(seconds(30))) {
+  while (dir_.ReadFile("requests") != once + once && loop_.WaitForDescriptor(seconds(30))) {
   }
-  EXPECT_EQ(dir_.ReadFile("calls"), once + once);
+  EXPECT_EQ(dir_.ReadFile("requests"), once + once);
 }
 
 TEST_F(MigLayoutsTest, NvidiasMigManagerIsLeftAlone) {

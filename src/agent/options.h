@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/node/mig/helper.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
 
@@ -13,8 +14,9 @@ namespace kgpu::agent {
 
 struct AgentOptions {
   std::string probe_path;
-  std::string share_library;               // libkgpu-share.so; empty: not installed
-  std::vector<std::string> mig_program{};  // kgpu and its host's flags; empty: no MIG changes
+  std::string share_library;  // libkgpu-share.so; empty: not installed
+  std::string mig_program{};  // kgpu, which is the helper, too; empty: no MIG changes
+  mig::HelperHost mig_host{};
   std::string mig_configs = "/etc/kgpu/mig.yaml";  // mig-parted's; used if it exists
   std::string nvml_library;                        // empty: searched below the driver root
   std::string kubelet_dir = "/var/lib/kubelet";    // by this process's path

@@ -271,6 +271,7 @@ pods::Background BackgroundOn(DiskWorker& disk) {
 MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options,
                                       const pools::Assignment& remembered) {
   return {.program = options.mig_program,
+          .host = options.mig_host,
           .configs_file = options.mig_configs,
           .run_dir = options.run_dir,
           .node_name = options.node_name,

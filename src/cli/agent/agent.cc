@@ -55,22 +55,14 @@ Status CheckFlags(const AgentCommandOptions& options) {
   return OkStatus();
 }
 
-// This program, on the same host, with the same driver.
-StatusOr<std::vector<std::string>> MigProgram(const AgentCommandOptions& options) {
-  ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
-  std::vector<std::string> program = {folder + "/kgpu"};
-  const auto add = [&program](std::string_view flag, const std::string& value) {
-    if (!value.empty()) {
-      program.push_back(fmt::format("{}={}", flag, value));
-    }
-  };
-  add("--host-root", options.host.host_root);
-  add("--driver-root", options.host.driver_root);
-  add("--engine-root", options.host.engine_root);
-  add("--nvml-library", options.host.nvml_library);
-  add("--probe", options.agent.probe_path);
-  add("--kubelet-path", options.agent.kubelet_dir);
-  return program;
+// The same host, with the same driver.
+mig::HelperHost MigHostOf(const AgentCommandOptions& options) {
+  return {.host_root = options.host.host_root,
+          .driver_root = options.host.driver_root,
+          .engine_root = options.host.engine_root,
+          .nvml_library = options.host.nvml_library,
+          .probe = options.agent.probe_path,
+          .kubelet_dir = options.agent.kubelet_dir};
 }
 
 StatusOr<ExitCode> RunAgent(const AgentCommandOptions& given) {
@@ -90,7 +82,9 @@ StatusOr<ExitCode> RunAgent(const AgentCommandOptions& given) {
   ASSIGN_OR_RETURN(options.agent.probe_path, FindProbe(options.host));
   ASSIGN_OR_RETURN(options.agent.share_library, FindShareLibrary(options.agent.share_library));
   options.agent.nvml_library = options.host.nvml_library;
-  ASSIGN_OR_RETURN(options.agent.mig_program, MigProgram(options));
+  ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
+  options.agent.mig_program = folder + "/kgpu";
+  options.agent.mig_host = MigHostOf(options);
   options.agent.version = VersionNumber();
   options.agent.node_name = NodeName(options.agent.node_name);
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());

@@ -4,10 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <csignal>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,89 +12,27 @@
 #include "src/cli/base/confirm.h"
 #include "src/cli/base/options.h"
 #include "src/cli/base/output.h"
-#include "src/cli/mig/mig_evict.h"
+#include "src/cli/mig/mig_deps.h"
 #include "src/cli/mig/mig_request.h"
 #include "src/cli/mig/mig_view.h"
-#include "src/host/change/disk.h"
-#include "src/host/change/lock.h"
-#include "src/node/mig/apply.h"
+#include "src/node/mig/change.h"
 #include "src/node/mig/record.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/doc/json_texts.h"
-#include "src/platform/sys/find_program.h"
-#include "src/platform/sys/run.h"
 
 namespace kgpu::cli {
 namespace {
 
-constexpr std::chrono::seconds kResetDeadline{120};
-constexpr std::chrono::seconds kEvictGrace{10};
-
-// Source: nvidia-smi(1), --gpu-reset.
-Status ResetGpu(const host::DriverRoot& root, const mig::HostGpu& gpu) {
-  const std::string program = sys::FindProgram(root.driver, "nvidia-smi");
-  if (program.empty()) {
-    return FailedPrecondition("nvidia-smi: not found below {}: reboot the host instead",
-                              root.driver.path());
-  }
-  sys::RealRunner runner;
-  ASSIGN_OR_RETURN(
-      const sys::RunResult result,
-      runner.Run(sys::RequestOf(root.driver, {program, "--gpu-reset", "-i", gpu.uuid.str()},
-                                kResetDeadline)));
-  return result.IsSuccess()
-             ? OkStatus()
-             : FailedPrecondition(
-                   "nvidia-smi --gpu-reset: {}: stop what has the GPU open (the kgpu agent, DCGM, "
-                   "nvidia-persistenced), or reboot the host",
-                   sys::Describe(result));
-}
-
-mig::ApplyDeps DepsOf(const MigOptions& options, const host::DriverRoot& root,
-                      std::vector<std::string>& lines) {
-  mig::ApplyDeps deps;
-  deps.open = [&] { return OpenMigSession(options.host, root); };
-  deps.reset = [&](const mig::HostGpu& gpu) { return ResetGpu(root, gpu); };
-  if (options.may_evict) {
-    deps.evict = [&](const mig::HostGpu&, const std::vector<const mig::User*>& users) {
-      return EvictMigUsers(root.host, users, kEvictGrace);
-    };
-  }
+// Adds each change to `lines`.
+Status Carry(const MigOptions& options, const host::DriverRoot& root,
+             const std::vector<mig::Target>& before, const std::vector<mig::Target>& targets,
+             std::vector<std::string>& lines) {
+  mig::ApplyDeps deps = MigDepsOf(options, root);
   deps.note = [&](std::string_view line) {
     lines.emplace_back(line);
     PrintNote(line);
   };
-  return deps;
-}
-
-// Whoever reads what we print may end first, such as an agent that is killed: a change that has
-// begun is finished, or undone, all the same. The record is written before the first change, and
-// only then replaces an older one.
-Status Carry(const MigOptions& options, const host::DriverRoot& root,
-             const std::vector<mig::Target>& before, const std::vector<mig::Target>& targets,
-             std::vector<std::string>& lines) {
-  change::HostDisk disk(root.host);
-  if (signal(SIGPIPE, SIG_IGN) == SIG_ERR) {
-    return ErrnoStatus(errno, "ignore SIGPIPE");
-  }
-  ASSIGN_OR_RETURN(const UniqueFd lock, change::LockFolder(root.host, disk, change::kStateFolder,
-                                                           "another kgpu that changes this host"));
-  RETURN_IF_ERROR(mig::kRecordFile.Write(mig::PrintRecord(before), disk));
-  return mig::Applier(DepsOf(options, root, lines)).Apply(targets);
-}
-
-StatusOr<std::vector<mig::Target>> PresentOf(const std::vector<mig::Target>& targets,
-                                             const std::vector<mig::HostGpu>& gpus) {
-  std::vector<mig::Target> before;
-  for (const mig::Target& target : targets) {
-    const auto gpu = std::ranges::find(gpus, target.uuid, &mig::HostGpu::uuid);
-    if (gpu == gpus.end()) {
-      return NotFound("{}: the driver does not list this GPU", target.uuid.str());
-    }
-    ASSIGN_OR_RETURN(mig::Target present, mig::TargetOf(*gpu));
-    before.push_back(std::move(present));
-  }
-  return before;
+  return mig::CarryOut(root.host, before, targets, std::move(deps));
 }
 
 StatusOr<ExitCode> PrintDone(OutputFormat format, const std::vector<std::string>& lines,
@@ -123,7 +57,7 @@ StatusOr<ExitCode> RunMigApply(const MigOptions& options) {
     RETURN_IF_ERROR(Confirm("Change the MIG layout?"));
   }
   const std::vector<mig::Target> targets = mig::TargetsOf(plan, gpus);
-  ASSIGN_OR_RETURN(const auto before, PresentOf(targets, gpus));
+  ASSIGN_OR_RETURN(const auto before, mig::PresentOf(targets, gpus));
   std::vector<std::string> lines;
   RETURN_IF_ERROR(Carry(options, root, before, targets, lines));
   for (const std::string& reason : plan.waiting) {
@@ -169,7 +103,7 @@ StatusOr<ExitCode> RunMigRollback(const MigOptions& options) {
   }
   ASSIGN_OR_RETURN(const auto gpus, ReadMigGpus(options, root));
   RETURN_IF_ERROR(CheckRollback(options, *record, gpus));
-  ASSIGN_OR_RETURN(const auto present, PresentOf(*record, gpus));
+  ASSIGN_OR_RETURN(const auto present, mig::PresentOf(*record, gpus));
   const std::string text = MigTargetsText(*record);
   if (options.is_dry_run) {
     return OkOr(PrintAs(format, text, MigTargetsJson(*record)));

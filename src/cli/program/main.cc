@@ -9,9 +9,11 @@
 
 #include "src/cli/base/color.h"
 #include "src/cli/base/output.h"
+#include "src/cli/mig/mig_helper.h"
 #include "src/cli/program/completion.h"
 #include "src/cli/program/kubectl_plugin.h"
 #include "src/cli/program/program.h"
+#include "src/node/mig/helper.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/log_format.h"
 #include "src/platform/commands/usage_error.h"
@@ -49,6 +51,9 @@ int Run(std::vector<std::string> words) {
   if (!words.empty() && words.front() == "__complete") {
     words.erase(words.begin());
     return Report(PrintCandidates(std::move(words)));
+  }
+  if (words == std::vector<std::string>{std::string(mig::kHelperCommand)}) {
+    return Report(RunMigHelper());
   }
   Program program(words.empty() ? "" : words.front());
   CLI::App& app = program.app();

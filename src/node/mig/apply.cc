@@ -101,7 +101,7 @@ Status Applier::Change(const Target& target, std::vector<Target>& before) {
 }
 
 Status Applier::UndoAll(const std::vector<Target>& before, const Status& error) {
-  deps_.note(kUndoing);
+  deps_.undoing(error);
   std::string left;
   for (size_t i = before.size(); i > 0; --i) {
     if (const Status status = FindAndApply(before[i - 1]); !status.ok()) {

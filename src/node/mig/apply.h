@@ -17,7 +17,7 @@
 
 namespace kgpu::mig {
 
-// What a GPU is to have.
+// The requested state of a GPU.
 struct Target {
   device::GpuUuid uuid;
   bool is_mig_enabled = true;
@@ -30,9 +30,6 @@ StatusOr<Target> TargetOf(const HostGpu& gpu);
 // For each change of a plan the target that it leads to. `gpus` are those of the plan's states.
 std::vector<Target> TargetsOf(const Plan& plan, std::span<const HostGpu> gpus);
 
-// The line that is noted before a change that failed is undone.
-inline constexpr char kUndoing[] = "undoing the changes";
-
 struct ApplyDeps {
   // Opens a session: at the beginning, and after a reset, for which there must be none.
   std::function<StatusOr<std::unique_ptr<DriverSession>>()> open;
@@ -43,6 +40,8 @@ struct ApplyDeps {
   std::function<Status(const HostGpu& gpu, const std::vector<const User*>& users)> evict;
   // One line for each change that was made.
   std::function<void(std::string_view line)> note;
+  // A change has failed with this error, and is undone now.
+  std::function<void(const Status& error)> undoing;
 };
 
 class Applier {
@@ -55,9 +54,9 @@ class Applier {
 
  private:
   Status EnsureSession();
+  StatusOr<HostGpu> Find(const device::GpuUuid& uuid);
   // Adds the GPU's present layout to `before` ahead of the first change.
   Status Change(const Target& target, std::vector<Target>& before);
-  StatusOr<HostGpu> Find(const device::GpuUuid& uuid);
   // `gpu` as it is now.
   Status ApplyOne(HostGpu gpu, const Target& target);
   Status FindAndApply(const Target& target);

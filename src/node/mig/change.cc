@@ -1,0 +1,41 @@
+#include "src/node/mig/change.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "src/host/change/disk.h"
+#include "src/host/change/lock.h"
+#include "src/node/mig/record.h"
+#include "src/platform/base/status_macros.h"
+
+namespace kgpu::mig {
+
+StatusOr<std::vector<Target>> PresentOf(const std::vector<Target>& targets,
+                                        const std::vector<HostGpu>& gpus) {
+  std::vector<Target> before;
+  for (const Target& target : targets) {
+    const auto gpu = std::ranges::find(gpus, target.uuid, &HostGpu::uuid);
+    if (gpu == gpus.end()) {
+      return NotFound("{}: the driver does not list this GPU", target.uuid.str());
+    }
+    ASSIGN_OR_RETURN(Target present, TargetOf(*gpu));
+    before.push_back(std::move(present));
+  }
+  return before;
+}
+
+Status CarryOut(const sys::Root& host, const std::vector<Target>& before,
+                const std::vector<Target>& targets, ApplyDeps deps) {
+  change::HostDisk disk(host);
+  if (signal(SIGPIPE, SIG_IGN) == SIG_ERR) {
+    return ErrnoStatus(errno, "ignore SIGPIPE");
+  }
+  ASSIGN_OR_RETURN(const UniqueFd lock, change::LockFolder(host, disk, change::kStateFolder,
+                                                           "another kgpu that changes this host"));
+  RETURN_IF_ERROR(kRecordFile.Write(PrintRecord(before), disk));
+  return Applier(std::move(deps)).Apply(targets);
+}
+
+}  // namespace kgpu::mig
