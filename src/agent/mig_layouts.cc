@@ -47,6 +47,14 @@ StatusOr<mig::HelperReply> ReplyIn(const ChildResult& result) {
                   result.code.value_or(0), last.empty() ? "" : ": ", Printable(last, 400));
 }
 
+// Changes whenever the file does; empty: there is none.
+std::string MarksOf(const sys::Root& own, const std::string& file) {
+  const auto status = own.Stat(file);
+  return status.ok() ? fmt::format("{} {} {}.{}", status->st_ino, status->st_size,
+                                   status->st_mtim.tv_sec, status->st_mtim.tv_nsec)
+                     : "";
+}
+
 std::string LabelIn(const std::map<std::string, std::string>& labels) {
   const auto found = labels.find(kMigConfigLabel);
   return found == labels.end() ? "" : found->second;
@@ -82,8 +90,10 @@ StatusOr<MigChanges::Begun> ParseBegun(std::string_view text) {
   return MigChanges::Begun{.gpu = request->gpus.front(), .layout = request->layout};
 }
 
-MigLayouts::MigLayouts(EventLoop& loop, MigLayoutsOptions options, Sources sources)
-    : options_(std::move(options)),
+MigLayouts::MigLayouts(EventLoop& loop, const sys::Root& own, MigLayoutsOptions options,
+                       Sources sources)
+    : own_(own),
+      options_(std::move(options)),
       sources_(std::move(sources)),
       child_(loop),
       changes_(loop,
@@ -133,20 +143,24 @@ void MigLayouts::SetInput(const Input& input) {
   if (!is_ready || options_.program.empty()) {
     return;
   }
+  LookAtFile();
+  if (!file_marks_) {
+    return;
+  }
   snapshot_ = input.snapshot;
-  const std::string file = FileMarks();
   std::vector<MigGoal> goals;
   if (!input.stands_back) {
-    goals = MigGoalsOf({.snapshot = *input.snapshot,
-                        .config = *input.config,
-                        .label = label_,
-                        .configs_file = file.empty() ? std::string() : options_.configs_file,
-                        .is_label_new = is_label_new_});
+    goals =
+        MigGoalsOf({.snapshot = *input.snapshot,
+                    .config = *input.config,
+                    .label = label_,
+                    .configs_file = file_marks_->empty() ? std::string() : options_.configs_file,
+                    .is_label_new = is_label_new_});
   }
   const bool is_planned = changes_.SetGoals(
       std::move(goals), {.may_change = !input.stands_back,
                          .is_complete = is_label_known_ || !label_timer_.is_armed()});
-  const bool has_other_names = std::exchange(file_marks_, file) != file;
+  const bool has_other_names = std::exchange(has_other_names_, false);
   const std::string marks = MigMarksOf(*input.snapshot);
   const bool has_other_layouts = std::exchange(marks_, marks) != marks;
   if (is_planned) {
@@ -159,13 +173,35 @@ void MigLayouts::SetInput(const Input& input) {
   }
 }
 
-// Changes whenever the file does; empty: there is none.
-std::string MigLayouts::FileMarks() const {
-  struct stat status = {};
-  return !options_.configs_file.empty() && stat(options_.configs_file.c_str(), &status) == 0
-             ? fmt::format("{} {} {}.{}", status.st_ino, status.st_size, status.st_mtim.tv_sec,
-                           status.st_mtim.tv_nsec)
-             : "";
+void MigLayouts::LookAtFile() {
+  if (options_.configs_file.empty()) {
+    file_marks_ = "";
+    return;
+  }
+  if (is_looking_) {
+    return;
+  }
+  const std::function<void(std::string)> take =
+      lifetime_.Bind([this](std::string marks) { TakeFileMarks(std::move(marks)); });
+  const auto give_up = lifetime_.Bind([this](const Status&) { is_looking_ = false; });
+  is_looking_ = true;
+  if (!sources_.background(
+          [take, &own = own_, file = options_.configs_file]() -> std::function<void()> {
+            return [take, marks = MarksOf(own, file)]() mutable { take(std::move(marks)); };
+          },
+          give_up)) {
+    is_looking_ = false;  // the next input is another try
+  }
+}
+
+void MigLayouts::TakeFileMarks(std::string marks) {
+  is_looking_ = false;
+  if (file_marks_ == marks) {
+    return;
+  }
+  has_other_names_ = file_marks_.has_value();
+  file_marks_ = std::move(marks);
+  sources_.again();
 }
 
 std::optional<std::string> MigLayouts::label_state() const {

@@ -14,9 +14,12 @@
 #include "src/kube/api/event_recorder.h"
 #include "src/node/config/node_config.h"
 #include "src/node/pods/pod_map.h"
+#include "src/node/pods/watch.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
 #include "src/platform/base/status.h"
 #include "src/platform/base/timer.h"
+#include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
 
@@ -53,6 +56,10 @@ class MigLayouts {
     std::function<void()> look_at_pods;
     std::function<void(kube::Event)> notify;
     std::function<void()> changed;
+    // Looks at files off the loop.
+    pods::Background background;
+    // SetInput must be called again: the file with named layouts has changed.
+    std::function<void()> again;
   };
   struct Input {
     device::SnapshotPtr snapshot{};
@@ -62,8 +69,9 @@ class MigLayouts {
     bool stands_back = false;  // another plugin serves the GPUs
   };
 
-  // `loop` must outlive it.
-  MigLayouts(EventLoop& loop, MigLayoutsOptions options, Sources sources);
+  // `own` is "/" of this process, in which configs_file is. `loop` and `own` must outlive it, and
+  // what `background` runs, too.
+  MigLayouts(EventLoop& loop, const sys::Root& own, MigLayoutsOptions options, Sources sources);
   ~MigLayouts() = default;
   MigLayouts(const MigLayouts&) = delete;
   MigLayouts& operator=(const MigLayouts&) = delete;
@@ -80,24 +88,31 @@ class MigLayouts {
 
  private:
   void SetLabels(const std::map<std::string, std::string>& labels);
-  std::string FileMarks() const;
+  void LookAtFile();
+  void TakeFileMarks(std::string marks);
   std::string Holders(const std::string& gpu) const;
   void Report(const MigGoalReport& before, const MigGoalReport& now);
   void Ask(mig::HelperRequest request, std::chrono::seconds deadline, MigChanges::Done done);
   void Keep(const std::optional<MigChanges::Begun>& begun);
 
+  const sys::Root& own_;
   const MigLayoutsOptions options_;
   const Sources sources_;
   ChildRun child_;
   MigChanges changes_;
   device::SnapshotPtr snapshot_;
-  std::string marks_;       // of the layouts that were last seen
-  std::string file_marks_;  // of the file with named layouts
-  std::string label_;       // as last seen
+  std::string marks_;  // of the layouts that were last seen
+  // Of the file with named layouts, at the last look; empty: there is none. Nothing: not looked
+  // yet.
+  std::optional<std::string> file_marks_;
+  bool is_looking_ = false;
+  bool has_other_names_ = false;  // since the last plan
+  std::string label_;             // as last seen
   bool is_label_known_ = false;
   bool is_label_new_ = false;  // until it is followed or has failed
   Timer label_timer_;          // until when the label is waited for
   std::string problem_;
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::agent

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -82,7 +83,7 @@ class MigLayoutsTest : public ::testing::Test {
     dir_.WriteFile("reply", mig::PrintReply({.outcome = mig::Outcome::kDone}));
     EXPECT_EQ(chmod(dir_.At("kgpu").c_str(), 0755), 0);
     layouts_ = std::make_unique<MigLayouts>(
-        loop_,
+        loop_, root_,
         MigLayoutsOptions{.program = dir_.At("kgpu"),
                           .host = {.host_root = "/host"},
                           .configs_file = dir_.At("mig.yaml"),
@@ -108,6 +109,15 @@ class MigLayoutsTest : public ::testing::Test {
   void SetInput() {
     layouts_->SetInput({.snapshot = snapshot_, .config = &config_, .labels = &labels_});
   }
+  // As another thread would: what comes of it is told later if the test holds it.
+  bool Look(const std::function<std::function<void()>()>& job) {
+    ++looks_;
+    held_ = job();
+    if (!holds_looks_) {
+      std::exchange(held_, nullptr)();
+    }
+    return true;
+  }
   bool WaitForState(const std::string& state) {
     while (layouts_->label_state() != state && loop_.WaitForDescriptor(seconds(30))) {
     }
@@ -116,6 +126,10 @@ class MigLayoutsTest : public ::testing::Test {
 
   FakeLoop loop_;
   TempDir dir_;
+  sys::Root root_ = *sys::Root::Open("/");
+  bool holds_looks_ = false;
+  int looks_ = 0;
+  std::function<void()> held_;
   config::NodeConfig config_ = config::DefaultNodeConfig();
   device::SnapshotPtr snapshot_;
   std::map<std::string, std::string> labels_;
@@ -180,6 +194,16 @@ TEST_F(MigLayoutsTest, AnAdminsFileHasTheNames) {
   const auto request = mig::ParseRequest(dir_.ReadFile("requests"));
   ASSERT_OK(request);
   EXPECT_EQ(request->layout.configs_file, dir_.At("mig.yaml"));
+}
+
+TEST_F(MigLayoutsTest, ADiskThatHangsHoldsUpPlansAlone) {
+  holds_looks_ = true;
+  SetLabels({{kMigConfigLabel, "half"}});
+  EXPECT_THAT(layouts_->reports(), IsEmpty());
+  SetInput();
+  EXPECT_EQ(looks_, 1) << "one look at a time";
+  std::exchange(held_, nullptr)();
+  ASSERT_TRUE(WaitForState("success"));
 }
 
 TEST_F(MigLayoutsTest, AnotherFileIsPlannedAtOnce) {
