@@ -186,6 +186,7 @@ void MeasureChanges(int changes, std::vector<Row>& rows) {
   mig::ApplyDeps deps;
   deps.open = open;
   deps.note = [](std::string_view) {};
+  deps.undoing = [](const Status&) {};
   mig::Applier applier(deps);
   const std::vector<mig::Layout> layouts = gpus->front().geometry->MaximalLayouts();
   RandomHost random(1);
