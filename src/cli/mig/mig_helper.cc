@@ -62,7 +62,7 @@ StatusOr<mig::HelperReply> Answer(const mig::HelperRequest& request) {
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(const auto gpus, ReadMigGpus(options, root));
   ASSIGN_OR_RETURN(const mig::Plan plan, MakeMigPlan(options, gpus));
-  const mig::HelperReply reply = PlanReply(plan, gpus);
+  mig::HelperReply reply = PlanReply(plan, gpus);
   if (request.step == mig::Step::kPlan || reply.changes.empty()) {
     return reply;
   }
