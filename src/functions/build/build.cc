@@ -1,14 +1,12 @@
 #include "src/functions/build/build.h"
 
-#include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
-
 #include <filesystem>
 #include <memory>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "src/functions/spec/auth_file.h"
 #include "src/functions/spec/image_name.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/sys/atomic_file.h"
@@ -99,17 +97,6 @@ Status BuildNow(const BuildPlan& plan, const BuiltImage& image,
   return deps.builder.Build({.what = fmt::format("function {}", plan.function.name),
                              .folder = folder->path(),
                              .names = {image.content_name, image.name}});
-}
-
-// containers-auth.json(5) with the one entry of config.yaml, which is "user:password" in base64.
-std::string AuthFileText(const Function& function) {
-  boost::json::object entry;
-  entry["auth"] = function.registry_auth;
-  boost::json::object registries;
-  registries[RegistryOf(ImageNameOf(function))] = std::move(entry);
-  boost::json::object file;
-  file["auths"] = std::move(registries);
-  return boost::json::serialize(file);
 }
 
 }  // namespace

@@ -206,7 +206,7 @@ TEST(FunctionObjectsTest, WhatAClusterCannotRunIsRefusedWithTheFix) {
       {"constraints: [a=b, a=c]", StatusCode::kInvalidArgument, "no node also has a=b"},
       {"secrets: [token]", StatusCode::kFailedPrecondition,
        "namespace fn has no Secret token: kubectl -n fn create secret generic token"},
-      {"registry_auth: eA==", StatusCode::kFailedPrecondition, "create secret docker-registry"},
+      {"registry_auth: eDp5", StatusCode::kFailedPrecondition, "create secret docker-registry"},
       {"limits: {gpu: {memory: 8Gi}}", StatusCode::kFailedPrecondition,
        "limits.gpu.memory: 8Gi: no pool of this cluster divides GPUs by memory"},
       {"scaling: {by: keda}", StatusCode::kFailedPrecondition, "no address of Prometheus"}};

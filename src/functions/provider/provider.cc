@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "src/functions/provider/logs.h"
 #include "src/functions/provider/views.h"
 #include "src/functions/service/folders.h"
+#include "src/functions/spec/auth_file.h"
 #include "src/functions/spec/image_name.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
@@ -21,6 +24,7 @@ namespace {
 
 constexpr std::chrono::minutes kUsageEvery{1};
 constexpr mode_t kSecretMode = 0600;
+constexpr std::string_view kAuthFilePrefix = "auth-";
 
 std::string FunctionsFolder(const ProviderOptions& options) {
   return options.state_dir + "/functions";
@@ -66,6 +70,7 @@ Status Provider::Start() {
   for (const std::string& folder : {folders_.run, folders_.secrets, folders_.logs}) {
     RETURN_IF_ERROR(MakeFolder(folder, kOursAlone));
   }
+  RemoveOldAuthFiles();
   ASSIGN_OR_RETURN(Store::Found found, store_.Open());
   for (const std::string& problem : found.problems) {
     KGPU_LOG(kError, "function not read", {"problem", problem});
@@ -221,8 +226,11 @@ Status Provider::CheckConstraints(const Function& function, Notes& notes) const 
 
 void Provider::Deploy(const std::string& /*key*/, Function function, DeployMode mode,
                       std::function<void(StatusOr<Notes>)> done) {
-  auto deploying = std::make_shared<Deploying>(Deploying{
-      .function = std::move(function), .mode = mode, .notes = {}, .done = std::move(done)});
+  auto deploying = std::make_shared<Deploying>(Deploying{.function = std::move(function),
+                                                         .mode = mode,
+                                                         .notes = {},
+                                                         .done = std::move(done),
+                                                         .auth_file = {}});
   const Function& asked = deploying->function;
   Status status = CheckMode(asked.name, mode);
   if (status.ok()) {
@@ -262,27 +270,44 @@ void Provider::CheckGpus(const std::shared_ptr<Deploying>& deploying) {
       });
 }
 
-StatusOr<std::string> Provider::WriteAuthFile(const Function& function) const {
-  if (function.registry_auth.empty()) {
-    return std::string();
+Provider::Deploying::~Deploying() {
+  RemoveAuthFile();
+}
+
+void Provider::Deploying::RemoveAuthFile() {
+  if (!auth_file.empty()) {
+    (void)std::remove(std::exchange(auth_file, {}).c_str());
   }
-  const std::string path = fmt::format("{}/auth-{}.json", FunctionsFolder(options_), function.name);
-  const std::string text = fmt::format(R"({{"auths":{{"{}":{{"auth":"{}"}}}}}})",
-                                       RegistryOf(ImageNameOf(function)), function.registry_auth);
-  RETURN_IF_ERROR(sys::WriteFileAtomically(path, text, kSecretMode, sys::Durability::kMemory));
-  return path;
+}
+
+// A file of this deployment alone: another one of the same function may be under way.
+Status Provider::WriteAuthFile(Deploying& deploying) {
+  if (deploying.function.registry_auth.empty()) {
+    return OkStatus();
+  }
+  deploying.auth_file =
+      fmt::format("{}/{}{:016x}.json", FunctionsFolder(options_), kAuthFilePrefix, random_.Next());
+  return sys::WriteFileAtomically(deploying.auth_file, AuthFileText(deploying.function),
+                                  kSecretMode, sys::Durability::kMemory);
+}
+
+// Left by a provider that was killed while it fetched an image.
+void Provider::RemoveOldAuthFiles() const {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(FunctionsFolder(options_), error)) {
+    if (entry.path().filename().native().starts_with(kAuthFilePrefix)) {
+      std::filesystem::remove(entry.path(), error);
+    }
+  }
 }
 
 void Provider::FetchImage(const std::shared_ptr<Deploying>& deploying) {
-  const StatusOr<std::string> auth_file = WriteAuthFile(deploying->function);
-  if (!auth_file.ok()) {
-    return deploying->done(auth_file.status());
+  if (const Status written = WriteAuthFile(*deploying); !written.ok()) {
+    return deploying->done(written);
   }
-  podman_.FetchImage(ImageNameOf(deploying->function), *auth_file,
-                     [this, deploying, auth_file = *auth_file](const StatusOr<std::string>& id) {
-                       if (!auth_file.empty()) {
-                         (void)std::remove(auth_file.c_str());
-                       }
+  podman_.FetchImage(ImageNameOf(deploying->function), deploying->auth_file,
+                     [this, deploying](const StatusOr<std::string>& id) {
+                       deploying->RemoveAuthFile();
                        if (!id.ok()) {
                          return deploying->done(id.status().code() == StatusCode::kNotFound
                                                     ? FailedPrecondition("{}", Message(id.status()))

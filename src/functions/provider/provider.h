@@ -83,10 +83,14 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
 
  private:
   struct Deploying {
+    ~Deploying();
+    void RemoveAuthFile();
+
     Function function;
     DeployMode mode;
     Notes notes;
     std::function<void(StatusOr<Notes>)> done;
+    std::string auth_file;  // while its image is fetched; empty: there is none
   };
 
   Provider(EventLoop& loop, Programs& programs, ProviderOptions options, uint64_t seed);
@@ -101,7 +105,8 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
   Status CheckConstraints(const Function& function, Notes& notes) const;
   void CheckGpus(const std::shared_ptr<Deploying>& deploying);
   void FetchImage(const std::shared_ptr<Deploying>& deploying);
-  StatusOr<std::string> WriteAuthFile(const Function& function) const;
+  Status WriteAuthFile(Deploying& deploying);
+  void RemoveOldAuthFiles() const;
   void Commit(const std::shared_ptr<Deploying>& deploying, const std::string& image_id);
 
   bool Owns(const std::string& replica) const override;

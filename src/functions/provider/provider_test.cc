@@ -4,9 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/json/parse.hpp>
+
+#include <array>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "src/functions/provider/test_machine.h"
 #include "src/platform/base/random.h"
@@ -229,6 +237,48 @@ TEST(ProviderTest, AMissingSecretOrImageRefusesTheDeployment) {
   other.image = "localhost/none";
   EXPECT_THAT(machine.Deploy(other),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kgpu fn build")));
+}
+
+TEST(ProviderTest, EachDeploymentHasItsOwnFileOfCredentials) {
+  TestMachine machine;
+  std::map<std::string, std::string> files;
+  machine.podman.on_start = [&files](const std::vector<std::string>& argv) {
+    for (const std::string& word : argv) {
+      if (word.starts_with("--authfile=")) {
+        const std::string path = word.substr(word.find('=') + 1);
+        std::ifstream file(path);
+        files[path].assign(std::istreambuf_iterator<char>(file), {});
+        EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0600));
+      }
+    }
+  };
+  Function function = HelloFunction();
+  function.image = "registry:5000/hello";
+  function.registry_auth = R"(x"},"credHelpers":{"a":"b)";
+  int ended = 0;
+  for (int i = 0; i < 2; ++i) {
+    machine.provider->Deploy(function.name, function, DeployMode::kCreate,
+                             [&](const StatusOr<Provider::Notes>& notes) {
+                               EXPECT_FALSE(notes.ok()) << "there is no such image";
+                               ++ended;
+                             });
+  }
+  ASSERT_TRUE(machine.Until([&] { return ended == 2; }));
+  ASSERT_THAT(files, SizeIs(2));
+  for (const auto& [path, text] : files) {
+    EXPECT_EQ(
+        boost::json::parse(text),
+        boost::json::value({{"auths", {{"registry:5000", {{"auth", function.registry_auth}}}}}}));
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+}
+
+TEST(ProviderTest, CredentialsThatAKilledProviderLeftAreRemoved) {
+  TestMachine machine;
+  machine.KillProvider();
+  machine.dir.WriteFile("state/functions/auth-1.json", "{}");
+  machine.StartProvider();
+  EXPECT_FALSE(std::filesystem::exists(machine.dir.At("state/functions/auth-1.json")));
 }
 
 TEST(ProviderTest, ConstraintsAreComparedWithTheMachine) {

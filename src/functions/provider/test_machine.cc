@@ -122,7 +122,10 @@ http::Response FakeAgent::Borrow(const http::Request& request) {
 }
 
 void FakePodman::Start(ProgramRequest request, Done done) {
-  // The program runs whatever becomes of who started it.
+  if (on_start) {
+    on_start(request.argv);
+  }
+  // The program runs even if the provider that started it has gone.
   const bool is_held = holds_runs && request.argv.at(1) == "run";
   std::function<void()> program = [this, request = std::move(request), done = std::move(done),
                                    generation = generation_] {

@@ -58,6 +58,8 @@ class FakePodman final : public Programs {
   explicit FakePodman(EventLoop& loop) : loop_(loop) {}
 
   void Start(ProgramRequest request, Done done) override;
+  // Called with the command line of each program that starts.
+  std::function<void(const std::vector<std::string>& argv)> on_start{};
 
   size_t containers() const { return containers_.size(); }
   // The devices that containers have, of all: a device in two containers is there twice.

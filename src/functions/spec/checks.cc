@@ -10,6 +10,7 @@
 #include "src/host/features/label_text.h"
 #include "src/node/config/selector_text.h"
 #include "src/platform/base/ascii.h"
+#include "src/platform/base/base64.h"
 #include "src/platform/base/bytes.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -30,6 +31,11 @@ constexpr std::string_view kReservedPrefix = "KGPU_FN_";
 
 bool IsLowerOrDigit(char c) {
   return IsLower(c) || IsDigit(c);
+}
+
+bool IsControl(char c) {
+  constexpr unsigned char kDelete = 0x7f;
+  return static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) == kDelete;
 }
 
 bool HasOnly(std::string_view text, std::string_view others) {
@@ -256,6 +262,18 @@ Status CheckText(std::string_view text) {
   return text.find('\0') == std::string_view::npos
              ? OkStatus()
              : InvalidArgument("contains a byte 0: remove it");
+}
+
+Status CheckRegistryAuth(std::string_view auth) {
+  const StatusOr<std::string> decoded = DecodeBase64(auth);
+  const bool is_pair = decoded.ok() && auth.size() <= kMaxTextBytes &&
+                       EncodeBase64(*decoded) == auth && !decoded->starts_with(':') &&
+                       decoded->find(':') != std::string::npos &&
+                       std::ranges::none_of(*decoded, IsControl);
+  return is_pair ? OkStatus()
+                 : InvalidArgument(
+                       "must be \"user:password\" in base64, on one line: "
+                       "printf %s user:password | base64 -w0");
 }
 
 StatusOr<int64_t> ParseCpuMillis(std::string_view text) {

@@ -63,6 +63,8 @@ Status CheckModel(std::string_view model);
 Status CheckPath(std::string_view path);
 // Any text without NUL, up to kMaxTextBytes.
 Status CheckText(std::string_view text);
+// "user:password" in base64. The error never quotes it.
+Status CheckRegistryAuth(std::string_view auth);
 
 // "50m", "0.5", "2" cores, in thousandths. Errors: InvalidArgument.
 StatusOr<int64_t> ParseCpuMillis(std::string_view text);

@@ -78,7 +78,7 @@ class FunctionChecker {
     Optional("docker_registry", function.docker_registry, &CheckRegistry);
     Optional("image", function.image, &CheckImage);
     Optional("baseImage", function.base_image, &CheckImage);
-    Optional("registry_auth", function.registry_auth, &CheckText);
+    Optional("registry_auth", function.registry_auth, &CheckRegistryAuth);
   }
   void CheckLists(const Function& function) {
     Each("environment_file", function.environment_files, &CheckPath);

@@ -105,7 +105,7 @@ constexpr std::array<FileField, 19> kFileFields = {{
      }},
     {"registry_auth",
      [](const Node& node, Draft& draft) {
-       ReadText(node, &CheckText, draft.function.registry_auth);
+       ReadText(node, &CheckRegistryAuth, draft.function.registry_auth);
      }},
     {"labels",
      [](const Node& node, Draft& draft) {

@@ -109,7 +109,7 @@ constexpr std::array<RequestField, 13> kRequestFields = {{
      }},
     {"RegistryAuth",
      [](const Node& node, Request& request) {
-       ReadText(node, &CheckText, request.function.registry_auth);
+       ReadText(node, &CheckRegistryAuth, request.function.registry_auth);
      }},
     {"Limits",
      [](const Node& node, Request& request) {

@@ -25,7 +25,7 @@ using ::testing::Pair;
 Function Everything() {
   const auto file = ParseFunctionsFile(
       "functions: {hello: {runtime: cpp, desc: says hello, maintainer: me, image: 'reg:5000/hello',"
-      "environment: {A: '1'}, secrets: [token], constraints: [a=b], registry_auth: eA==,"
+      "environment: {A: '1'}, secrets: [token], constraints: [a=b], registry_auth: eDp5,"
       "labels: {team: x}, annotations: {a.b/c: d}, limits: {memory: 1Gi, cpu: 1500m},"
       "requests: {memory: 50Mi, cpu: 50m, gpu: {count: 2, model: [T4, L4], memory: 8Gi}},"
       "replicas: {min: 0, max: 3}, concurrency: 8, processes: 2, timeout: 30s, idle: 2m,"
