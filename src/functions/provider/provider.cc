@@ -396,7 +396,7 @@ void Provider::StopAll(const std::function<void(Status)>& done) {
   for (const auto& [name, pool] : pools_) {
     pool->Stop(one_less, false);
   }
-  loop_.Post(one_less);
+  loop_.Post(lifetime_.Bind(one_less));
 }
 
 bool Provider::Owns(const std::string& replica) const {

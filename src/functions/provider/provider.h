@@ -23,6 +23,7 @@
 #include "src/functions/service/usage_file.h"
 #include "src/functions/service/usage_hours.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
 #include "src/platform/base/random.h"
 
 namespace kgpu::functions {
@@ -128,6 +129,7 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
   bool has_looked_ = false;
   bool is_stopping_ = false;
   TimerId usage_timer_ = TimerId::kNone;
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::functions

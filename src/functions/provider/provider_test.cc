@@ -224,6 +224,15 @@ TEST(ProviderTest, DeletingLeavesNothing) {
   EXPECT_EQ(machine.Call("hi").code, 404);
 }
 
+TEST(ProviderTest, MayGoInTheTurnInWhichItIsAskedToStop) {
+  TestMachine machine;
+  bool is_done = false;
+  machine.provider->StopAll([&is_done](const Status&) { is_done = true; });
+  machine.KillProvider();
+  machine.loop.RunUntilIdle();
+  EXPECT_FALSE(is_done);
+}
+
 TEST(ProviderTest, AMissingSecretOrImageRefusesTheDeployment) {
   TestMachine machine;
   Function function = HelloFunction();
