@@ -32,7 +32,6 @@ namespace {
 constexpr std::chrono::seconds kQueuedAge{1};
 constexpr std::string_view kModelFlag = "--model-resource";
 constexpr std::string_view kMemoryFlag = "--memory-resource";
-constexpr size_t kMeshBodies = size_t{64} << 20;  // incomplete requests, together
 constexpr size_t kAnswerBuffer = size_t{512} << 10;
 
 std::string EnvironmentText(const char* name) {
@@ -220,7 +219,7 @@ StatusOr<std::unique_ptr<ClusterFunctions>> ClusterFunctions::Start(
     http::ServerOptions server;
     server.limits = {.header = size_t{64} << 10, .body = size_t{16} << 20};
     server.max_connections = 1'024;
-    server.bodies = std::make_shared<http::BodyBudget>(kMeshBodies);
+    server.bodies = std::make_shared<http::BodyBudget>(functions::kMaxMeshBodies);
     impl->mesh = std::make_unique<http::Server>(
         loop,
         [of_functions = impl->service.get()](const http::Request& request,

@@ -3,6 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "src/functions/service/service.h"
+
 namespace kgpu::gateway {
 namespace {
 
@@ -10,14 +12,11 @@ namespace {
 constexpr size_t kMaxHandshakes = 128;
 constexpr size_t kMaxNewHandshakes = 400;  // a second: a third of a core
 
-// Of requests that are still being received.
-constexpr size_t kMaxBodies = size_t{256} << 20;
-
 port::PortOptions OptionsOfPort() {
   port::PortOptions options{.http = Http1Options(), .h2 = Http2Options()};
   options.http.max_handshakes = kMaxHandshakes;
   options.http.max_new_handshakes = kMaxNewHandshakes;
-  options.http.bodies = std::make_shared<http::BodyBudget>(kMaxBodies);
+  options.http.bodies = std::make_shared<http::BodyBudget>(functions::kMaxBodies);
   options.h2.limits.all_bodies = options.http.bodies;
   return options;
 }

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/socket.h>
+
 #include <boost/json/value.hpp>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -419,6 +422,43 @@ TEST(ServiceTest, UsageSurvivesARestart) {
   EXPECT_THAT(machine.Ask({.target = "/v1/usage?since=1h"}).body,
               HasSubstr(R"("function":"hello","calls":1,"errors":0,"coldStarts":1)"));
   EXPECT_EQ(machine.Ask({.target = "/v1/usage?since=x"}).code, 400);
+}
+
+TEST(ServiceTest, FunctionsCannotFillTheMemoryWithIncompleteRequests) {
+  TestMachine machine;
+  ASSERT_OK(machine.service->ListenForFunctions());
+  const std::string socket = MeshSocket(MeshFolder(machine.provider->folders()));
+  constexpr size_t kBody = size_t{15} << 20;
+  struct Peer {
+    UniqueFd socket;
+    size_t sent = 0;
+    std::string answer{};
+  };
+  const std::string text =
+      fmt::format("POST /function/hello HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{}",
+                  size_t{16} << 20, std::string(kBody, 'x'));
+  std::vector<Peer> peers;
+  for (size_t i = 0; i <= kMaxMeshBodies / kBody; ++i) {
+    auto connected = sys::ConnectUnix(socket);
+    ASSERT_OK(connected);
+    peers.push_back({.socket = *std::move(connected)});
+  }
+  size_t refused = 0;
+  ASSERT_TRUE(machine.Until([&] {
+    size_t finished = 0;
+    for (Peer& peer : peers) {
+      const ssize_t sent = send(peer.socket.get(), text.data() + peer.sent, text.size() - peer.sent,
+                                MSG_DONTWAIT | MSG_NOSIGNAL);
+      peer.sent += sent > 0 ? static_cast<size_t>(sent) : 0;
+      std::array<char, 64> bytes{};
+      const ssize_t got = recv(peer.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+      peer.answer.append(bytes.data(), got > 0 ? static_cast<size_t>(got) : 0);
+      refused += got > 0 && peer.answer.starts_with("HTTP/1.1 503") ? 1 : 0;
+      finished += peer.sent == text.size() || !peer.answer.empty() ? 1 : 0;
+    }
+    return refused > 0 || finished == peers.size();
+  }));
+  EXPECT_GE(refused, 1U);
 }
 
 TEST(ServiceTest, LogsCanBeFollowed) {

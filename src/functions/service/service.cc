@@ -18,6 +18,7 @@
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/json_texts.h"
+#include "src/platform/net/http/body_budget.h"
 #include "src/platform/net/http/status_code.h"
 
 namespace kgpu::functions {
@@ -34,10 +35,11 @@ constexpr int kUnknownYet = 503;
 constexpr mode_t kReadableByAll = 0755;
 constexpr mode_t kWritableByAll = 0666;
 
-http::ServerOptions OptionsOfServer() {
+http::ServerOptions OptionsOfServer(size_t max_bodies) {
   http::ServerOptions options;
   options.limits = {.header = size_t{64} << 10, .body = size_t{16} << 20};
   options.max_connections = 1'024;
+  options.bodies = std::make_shared<http::BodyBudget>(max_bodies);
   // The watchdog bounds an answer; a slow caller may be all of it behind.
   options.stream_buffer = size_t{80} << 20;
   return options;
@@ -55,7 +57,7 @@ Service::Service(EventLoop& loop, FunctionProvider& provider, uint64_t seed, Ser
           [this](const http::Request& request, const http::Responder& responder) {
             Handle(request, responder);
           },
-          OptionsOfServer())),
+          OptionsOfServer(kMaxBodies))),
       is_alive_(std::make_shared<bool>(true)) {
 }
 
@@ -100,7 +102,7 @@ Status Service::ListenForFunctions() {
       [this](const http::Request& request, const http::Responder& responder) {
         HandleMesh(request, responder);
       },
-      OptionsOfServer());
+      OptionsOfServer(kMaxMeshBodies));
   return mesh_->Listen(folder + "/fn.sock", kWritableByAll).status();
 }
 

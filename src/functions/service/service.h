@@ -19,6 +19,11 @@
 
 namespace kgpu::functions {
 
+// Bytes of the incomplete requests of all connections together: of an address for people and
+// programs of the host, and of one that every function may call.
+inline constexpr size_t kMaxBodies = size_t{256} << 20;
+inline constexpr size_t kMaxMeshBodies = size_t{64} << 20;
+
 struct ServiceOptions {
   std::string version{};
   // Of asynchronous calls; empty: a DiskQueue with the options below.
