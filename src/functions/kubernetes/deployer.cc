@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -128,7 +129,34 @@ class Deployer::Job {
     manifest_.model_resources = owner_.options_.model_resources;
     manifest_.memory_resources = owner_.options_.memory_resources;
     manifest_.series_name = order_.key;
+  }
+
+  void Begin() {
+    if (!order_.edit) {
+      return ReadFirstSecret();
+    }
+    ReadDeployment([this](json::value existing) {
+      StatusOr<Function> function = FunctionOf(existing.as_object());
+      if (!function.ok()) {
+        return Fail(function.status());
+      }
+      order_.function = *std::move(function);
+      if (const Status status = order_.edit(order_.function); !status.ok()) {
+        return Fail(status);
+      }
+      existing_ = std::move(existing);
+      ReadFirstSecret();
+    });
+  }
+
+ private:
+  using Next = std::function<void(StatusOr<json::value>)>;
+
+  void ReadFirstSecret() {
+    manifest_.pull_secrets.clear();
+    manifest_.mounted_secrets.clear();
     unread_.assign(order_.function.secrets.begin(), order_.function.secrets.end());
+    ReadSecrets();
   }
 
   // Which of the secrets are for pulling the image, only their types say.
@@ -155,9 +183,6 @@ class Deployer::Job {
            ReadSecrets();
          });
   }
-
- private:
-  using Next = std::function<void(StatusOr<json::value>)>;
 
   void Send(kube::ApiRequest request, Next next) {
     call_ = owner_.client_.Send(std::move(request), std::move(next));
@@ -189,14 +214,22 @@ class Deployer::Job {
     if (order_.mode == DeployMode::kCreate) {
       return Create();
     }
-    Send({.path = DeploymentPath()}, [this](StatusOr<json::value> existing) {
-      if (!existing.ok()) {
-        return Fail(existing.status().code() == StatusCode::kNotFound
-                        ? NotFound("function {}: is not deployed", order_.key)
-                        : existing.status());
-      }
-      Update(*existing);
-    });
+    if (existing_) {
+      return Update(*existing_);
+    }
+    ReadDeployment([this](const json::value& existing) { Update(existing); });
+  }
+
+  void ReadDeployment(std::function<void(json::value)> next) {
+    Send({.path = DeploymentPath()},
+         [this, next = std::move(next)](StatusOr<json::value> existing) {
+           if (!existing.ok()) {
+             return Fail(existing.status().code() == StatusCode::kNotFound
+                             ? NotFound("function {}: is not deployed", order_.key)
+                             : existing.status());
+           }
+           next(*std::move(existing));
+         });
   }
 
   std::string DeploymentPath() const {
@@ -245,7 +278,7 @@ class Deployer::Job {
     }
     Send(*std::move(request), [this](StatusOr<json::value> updated) {
       if (updated.status().code() == StatusCode::kAborted && ++conflicts_ < kMaxConflicts) {
-        return ReadExisting();
+        return order_.edit ? Begin() : ReadExisting();
       }
       updated.ok() ? OnDeployment(*std::move(updated)) : Fail(updated.status());
     });
@@ -348,10 +381,11 @@ class Deployer::Job {
 
   Deployer& owner_;
   const uint64_t number_;
-  const DeployOrder order_;
+  DeployOrder order_;
   std::function<void(StatusOr<Deployed>)> done_;
   ManifestOptions manifest_;
-  std::deque<std::string> unread_;  // secrets
+  std::deque<std::string> unread_;       // secrets
+  std::optional<json::value> existing_;  // which `edit` has seen
   FunctionObjects objects_;
   json::value deployment_;
   FunctionProvider::Notes notes_;
@@ -377,7 +411,7 @@ void Deployer::Deploy(DeployOrder order, std::function<void(StatusOr<Deployed>)>
   // It may end at once, and `done` comes from the loop.
   loop_.Post([this, number, begun, is_alive = std::weak_ptr<bool>(is_alive_)] {
     if (!is_alive.expired() && jobs_.contains(number)) {
-      begun->ReadSecrets();
+      begun->Begin();
     }
   });
 }

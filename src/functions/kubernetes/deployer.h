@@ -30,6 +30,9 @@ struct DeployerOptions {
 
 struct DeployOrder {
   Function function{};
+  // Changes the function as the server has it, in place of `function`, of which only the name
+  // counts. Called again if somebody else has updated it meanwhile. Errors end the deployment.
+  std::function<Status(Function& deployed)> edit{};
   std::string space{};  // namespace
   std::string key{};
   DeployMode mode = DeployMode::kCreate;

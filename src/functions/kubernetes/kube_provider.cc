@@ -317,8 +317,11 @@ void KubeProvider::SetAddress(const json::value& pod, const std::string& ip) {
 
 void KubeProvider::Deploy(const std::string& key, Function function, DeployMode mode,
                           std::function<void(StatusOr<Notes>)> done) {
-  DeployOrder order{
-      .function = std::move(function), .space = PartsOf(key).space, .key = key, .mode = mode};
+  Submit({.function = std::move(function), .space = PartsOf(key).space, .key = key, .mode = mode},
+         std::move(done));
+}
+
+void KubeProvider::Submit(DeployOrder order, std::function<void(StatusOr<Notes>)> done) {
   deployer_.Deploy(std::move(order),
                    [this, done = std::move(done)](StatusOr<Deployer::Deployed> deployed) {
                      if (!deployed.ok()) {
@@ -346,15 +349,22 @@ void KubeProvider::SetReplicas(const std::string& key, int64_t replicas,
   if (found == entries_.end()) {
     return done(NotFound("function {}: is not deployed", key));
   }
-  Function function = found->second.facts.function;
-  const int64_t most = function.scaling.max_replicas;
-  if (replicas < 0 || replicas > most) {
-    return done(InvalidArgument(
-        "function {}: replicas: {} must be at most its maximum, {}: deploy it with a higher one",
-        key, replicas, most));
-  }
-  function.scaling.min_replicas = replicas;
-  Deploy(key, std::move(function), DeployMode::kUpdate,
+  // Another gateway may have deployed the function in a way that is not known here yet.
+  auto edit = [key, replicas](Function& deployed) -> Status {
+    const int64_t most = deployed.scaling.max_replicas;
+    if (replicas < 0 || replicas > most) {
+      return InvalidArgument(
+          "function {}: replicas: {} must be at most its maximum, {}: deploy it with a higher one",
+          key, replicas, most);
+    }
+    deployed.scaling.min_replicas = replicas;
+    return OkStatus();
+  };
+  Submit({.function = found->second.facts.function,
+          .edit = std::move(edit),
+          .space = found->second.space,
+          .key = key,
+          .mode = DeployMode::kUpdate},
          [done = std::move(done)](const StatusOr<Notes>& notes) { done(notes.status()); });
 }
 

@@ -132,6 +132,7 @@ class KubeProvider final : public FunctionProvider {
 
   KubeProvider(EventLoop& loop, KubeClients clients, Random& random, KubeProviderOptions options,
                ExplainPod explain);
+  void Submit(DeployOrder order, std::function<void(StatusOr<Notes>)> done);
   Status RunForLease();
   void OnElected();
   void OnLost(const Status& why);

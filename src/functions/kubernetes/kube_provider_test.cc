@@ -270,6 +270,28 @@ TEST_F(KubeProviderTest, AChangeOfScalingAloneRestartsNothing) {
   EXPECT_EQ(world_.Ask(scale).code, 400) << "rights are checked by the query's namespace";
 }
 
+TEST_F(KubeProviderTest, ScalingUndoesNoDeploymentOfTheSameMoment) {
+  KubeProvider& provider = world_.Start().provider();
+  ASSERT_EQ(world_.Deploy(SmallFunction()).code, 200);
+  Function next = SmallFunction();
+  next.environment["VERSION"] = "2";
+  int ended = 0;
+  provider.Deploy("hello", next, DeployMode::kUpdate,
+                  [&ended](const StatusOr<KubeProvider::Notes>& notes) {
+                    EXPECT_OK(notes);
+                    ++ended;
+                  });
+  provider.SetReplicas("hello", 2, [&ended](const Status& status) {
+    EXPECT_OK(status);
+    ++ended;
+  });
+  ASSERT_TRUE(world_.Until([&] { return ended == 2; }));
+  const Function* deployed = provider.Find("hello");
+  ASSERT_NE(deployed, nullptr);
+  EXPECT_EQ(deployed->environment, next.environment);
+  EXPECT_EQ(deployed->scaling.min_replicas, 2);
+}
+
 TEST_F(KubeProviderTest, AnotherScalerTakesThePlaceOfTheFirst) {
   ASSERT_OK(world_.api.Do("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
                           boost::json::parse(R"({
