@@ -67,17 +67,19 @@ void CallIndex::Remove(int64_t number) {
   }
 }
 
-std::vector<int64_t> CallIndex::RemoveFunction(const std::string& function) {
+std::vector<int64_t> CallIndex::RemoveFunction(const std::string& function, WallTime arrived_by) {
   std::vector<int64_t> removed;
   for (const auto& [number, call] : calls_) {
-    if (call.function == function) {
+    if (call.function == function && call.arrived <= arrived_by) {
       removed.push_back(number);
     }
   }
   for (const int64_t number : removed) {
     Remove(number);
   }
-  lanes_.erase(function);
+  if (arrived_by == WallTime::max()) {
+    lanes_.erase(function);
+  }
   return removed;
 }
 

@@ -49,7 +49,9 @@ class CallIndex {
   const IndexedCall* Find(int64_t number) const;
   // Does nothing for a number that is not there.
   void Remove(int64_t number);
-  std::vector<int64_t> RemoveFunction(const std::string& function);
+  // Its calls that have arrived by then.
+  std::vector<int64_t> RemoveFunction(const std::string& function,
+                                      WallTime arrived_by = WallTime::max());
 
   // The next call to make, now running; nothing if none is due or a limit is reached. Functions
   // take turns.

@@ -47,7 +47,8 @@ class CallQueue {
   // names it), ResourceExhausted (the storage is full), Unavailable (the storage does not work),
   // InvalidArgument (body over the limit, header with a line break).
   virtual void Put(CallRecord call, Accepted accepted) = 0;
-  // The function was deleted: its calls go, also those that are dead.
+  // The function was deleted: its calls go, also those that are dead. Repeated until the storage
+  // has done it, but then without calls that arrive from now on.
   virtual void RemoveFunction(const std::string& function) = 0;
 
   // {"functions": […], "calls": […], "left"}: counts of all functions, and up to 1,000 of the calls

@@ -276,11 +276,11 @@ Status CallTable::Remove(int64_t number) {
   return remove.Bind(number).Run();
 }
 
-Status CallTable::RemoveFunction(const std::string& function) {
-  for (const char* sql :
-       {"DELETE FROM calls WHERE function=?", "DELETE FROM keys WHERE function=?"}) {
+Status CallTable::RemoveFunction(const std::string& function, WallTime arrived_by) {
+  for (const char* sql : {"DELETE FROM calls WHERE function=? AND arrived<=?",
+                          "DELETE FROM keys WHERE function=? AND arrived<=?"}) {
     ASSIGN_OR_RETURN(Statement remove, database_.Prepare(sql));
-    RETURN_IF_ERROR(remove.Bind(function).Run());
+    RETURN_IF_ERROR(remove.Bind(function).Bind(Milliseconds(arrived_by)).Run());
   }
   return OkStatus();
 }

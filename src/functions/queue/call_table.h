@@ -53,8 +53,8 @@ class CallTable {
   // Writes arrived, attempts, retries_left, not_before, is_dead, code and problem.
   Status Update(const CallRecord& call);
   Status Remove(int64_t number);
-  // With its keys.
-  Status RemoveFunction(const std::string& function);
+  // Its calls and keys that have arrived by then.
+  Status RemoveFunction(const std::string& function, WallTime arrived_by = WallTime::max());
   // Calls, without headers and body, in the order of arrival; `running` are those whose attempt is
   // under way. Ends when `visit` returns false.
   Status Visit(const CallSelection& selection, const std::set<int64_t>& running,

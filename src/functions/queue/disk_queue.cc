@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/functions/queue/queue_metrics.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -17,6 +18,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds kDiskRetry{10};
+constexpr seconds kFirstRemovalPause{1};
 constexpr std::chrono::minutes kCleanUpEvery{10};
 constexpr size_t kPutsBeforeCleanUp = 10'000;
 
@@ -42,28 +44,25 @@ DiskQueue::DiskQueue(EventLoop& loop, QueueOptions options, Attempt attempt)
       attempt_(std::move(attempt)),
       index_(options_.index),
       callbacks_(loop),
-      is_alive_(std::make_shared<bool>(true)) {
+      start_timer_(loop),
+      open_timer_(loop),
+      clean_timer_(loop) {
 }
 
-DiskQueue::~DiskQueue() {
-  for (const TimerId timer : {timer_, open_timer_, clean_timer_}) {
-    loop_.CancelTimer(timer);
-  }
-}
+DiskQueue::~DiskQueue() = default;
 
 void DiskQueue::Open() {
-  open_timer_ = TimerId::kNone;
   worker_->Post([](CallTable&) { return OkStatus(); },
                 [this](const Status& status) {
                   NoteDisk(status);
                   if (!status.ok()) {
-                    open_timer_ = loop_.After(kDiskRetry, [this] { Open(); });
+                    open_timer_.Arm(kDiskRetry, [this] { Open(); });
                   }
                 });
 }
 
-// One line when it stops working, and one when it works again: not more of them than somebody reads
-// on a disk where large calls fail and small ones do not.
+// One line when it stops working, and one when it works again: on a disk where large calls fail and
+// small ones do not, a line for each change would flood the log.
 void DiskQueue::NoteDisk(const Status& status) {
   const std::string problem(Message(status));
   const SteadyTime now = loop_.clock().Now();
@@ -165,36 +164,48 @@ void DiskQueue::OnStored(const CallRecord& call) {
   // Once for all calls of a transaction.
   if (!is_start_posted_) {
     is_start_posted_ = true;
-    loop_.Post([this, is_alive = std::weak_ptr<bool>(is_alive_)] {
-      if (!is_alive.expired()) {
-        is_start_posted_ = false;
-        StartDue();
-      }
-    });
+    loop_.Post(lifetime_.Bind([this] {
+      is_start_posted_ = false;
+      StartDue();
+    }));
   }
 }
 
 void DiskQueue::RemoveFunction(const std::string& function) {
   index_.RemoveFunction(function);
-  worker_->Post([function](CallTable& table) { return table.RemoveFunction(function); },
-                [this, function](const Status& status) {
-                  // Also what was on its way to the disk.
-                  index_.RemoveFunction(function);
-                  if (!status.ok()) {
-                    KGPU_LOG(kError, "calls of a deleted function not removed",
+  RemoveCalls(function, loop_.clock().WallNow(), 0);
+}
+
+// A function of the same name may have calls by the time of a repetition: these stay.
+void DiskQueue::RemoveCalls(const std::string& function, WallTime removed, int64_t failures) {
+  const WallTime arrived_by = failures == 0 ? WallTime::max() : removed;
+  worker_->Post([function, arrived_by](
+                    CallTable& table) { return table.RemoveFunction(function, arrived_by); },
+                [this, function, arrived_by, removed, failures](const Status& status) {
+                  // Including calls that were on their way to the disk.
+                  index_.RemoveFunction(function, arrived_by);
+                  if (status.ok()) {
+                    return;
+                  }
+                  if (failures == 0) {
+                    KGPU_LOG(kError, "calls of a deleted function not removed yet",
                              {"function", function}, {"reason", Message(status)});
                   }
+                  loop_.After(DoublingPause(failures + 1, kFirstRemovalPause, kLongestPause),
+                              lifetime_.Bind([this, function, removed, failures] {
+                                RemoveCalls(function, removed, failures + 1);
+                              }));
                 });
 }
 
 void DiskQueue::StartDue() {
-  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  start_timer_.Cancel();
   const SteadyTime now = loop_.clock().Now();
   while (const std::optional<int64_t> number = index_.StartNext(now)) {
     Read(*number);
   }
   if (const std::optional<SteadyTime> next = index_.NextDue()) {
-    timer_ = loop_.After(*next - now, [this] { StartDue(); });
+    start_timer_.Arm(*next - now, [this] { StartDue(); });
   }
 }
 
@@ -223,12 +234,9 @@ void DiskQueue::Begin(CallRecord call) {
   CallRecord known = call;
   known.body = {};
   known.headers = {};
-  attempt_(std::move(call), [this, known = std::move(known),
-                             is_alive = std::weak_ptr<bool>(is_alive_)](CallOutcome outcome) {
-    if (!is_alive.expired()) {
-      OnEnded(known, std::move(outcome));
-    }
-  });
+  attempt_(std::move(call), lifetime_.Bind([this, known = std::move(known)](CallOutcome outcome) {
+    OnEnded(known, std::move(outcome));
+  }));
 }
 
 void DiskQueue::OnEnded(CallRecord call, CallOutcome outcome) {
@@ -280,22 +288,16 @@ void DiskQueue::RemoveFromDisk(int64_t number) {
   worker_->Post([number](CallTable& table) { return table.Remove(number); },
                 [this, number](const Status& status) {
                   NoteDisk(status);
-                  if (status.ok()) {
-                    return;
+                  if (!status.ok()) {
+                    loop_.After(kDiskRetry,
+                                lifetime_.Bind([this, number] { RemoveFromDisk(number); }));
                   }
-                  loop_.After(kDiskRetry,
-                              [this, number, is_alive = std::weak_ptr<bool>(is_alive_)] {
-                                if (!is_alive.expired()) {
-                                  RemoveFromDisk(number);
-                                }
-                              });
                 });
 }
 
 void DiskQueue::ArmCleanUp() {
-  if (clean_timer_ == TimerId::kNone) {
-    clean_timer_ = loop_.After(kCleanUpEvery, [this] {
-      clean_timer_ = TimerId::kNone;
+  if (!clean_timer_.is_armed()) {
+    clean_timer_.Arm(kCleanUpEvery, [this] {
       CleanUp();
       if (index_.live() > 0) {
         ArmCleanUp();

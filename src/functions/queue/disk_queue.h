@@ -19,6 +19,8 @@
 #include "src/functions/queue/queue_request.h"
 #include "src/functions/queue/table_worker.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/metrics/exposition.h"
 
 namespace kgpu::functions {
@@ -54,6 +56,7 @@ class DiskQueue final : public CallQueue {
   void OnOpened(const std::vector<CallRecord>& calls, const std::string& note);
   Status CheckBounds(const CallRecord& call) const;
   void OnStored(const CallRecord& call);
+  void RemoveCalls(const std::string& function, WallTime removed, int64_t failures);
   void StartDue();
   void Read(int64_t number);
   void Begin(CallRecord call);
@@ -80,10 +83,10 @@ class DiskQueue final : public CallQueue {
   size_t puts_ = 0;  // since the last clean-up
   bool is_start_posted_ = false;
   std::optional<SteadyTime> logged_;  // that the disk fails, or works again
-  TimerId timer_ = TimerId::kNone;
-  TimerId open_timer_ = TimerId::kNone;
-  TimerId clean_timer_ = TimerId::kNone;
-  std::shared_ptr<bool> is_alive_;
+  Timer start_timer_;
+  Timer open_timer_;
+  Timer clean_timer_;
+  Lifetime lifetime_;
 };
 
 // Makes DiskQueues. `loop` must outlive them.

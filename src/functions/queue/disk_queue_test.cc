@@ -68,5 +68,27 @@ TEST(DiskQueueTest, AFolderThatCannotBeMadeRefusesUntilItCan) {
   EXPECT_TRUE(run.Until([&] { return run.attempts.size() == 1; }));
 }
 
+TEST(DiskQueueTest, CallsOfADeletedFunctionGoOnceTheDiskWorksAgain) {
+  DiskStorage storage;
+  QueueRun run(storage);
+  run.answer = [](const CallRecord&) { return CallOutcome{.code = kHeldAttempt}; };
+  run.Start();
+  EXPECT_OK(run.Put(HelloCall("old")));
+  ASSERT_TRUE(run.Until([&] { return run.held.size() == 1; }));
+  run.queue.reset();
+  const std::string aside = storage.dir.At("aside");
+  ASSERT_EQ(std::rename(storage.dir.At("queue").c_str(), aside.c_str()), 0);
+  storage.dir.WriteFile("queue", "a file in the way");
+  run.Start();
+  run.queue->RemoveFunction("hello");
+  EXPECT_FALSE(run.Put(HelloCall("refused")).ok());
+  ASSERT_EQ(std::remove(storage.dir.At("queue").c_str()), 0);
+  ASSERT_EQ(std::rename(aside.c_str(), storage.dir.At("queue").c_str()), 0);
+  run.loop.Advance(std::chrono::milliseconds(10));
+  // Of a new function of the same name.
+  EXPECT_OK(run.Put(HelloCall("new")));
+  EXPECT_TRUE(run.Until([&] { return run.States() == "new:running"; })) << run.States();
+}
+
 }  // namespace
 }  // namespace kgpu::functions

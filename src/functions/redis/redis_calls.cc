@@ -335,8 +335,10 @@ void RedisCalls::End(const CallRecord& call, NextStep step, const IndexLimits& l
   Run(scripts_.end, Views(arguments), Reading(done, &ReadNumber));
 }
 
-void RedisCalls::RemoveFunction(const std::string& function, const Done<int64_t>& done) {
-  Run(scripts_.remove_function, {function, std::to_string(kRemovedAtOnce)},
+void RedisCalls::RemoveFunction(const std::string& function, std::optional<WallTime> arrived_by,
+                                const Done<int64_t>& done) {
+  const std::string last = arrived_by ? Milliseconds(*arrived_by) : "+inf";
+  Run(scripts_.remove_function, {function, std::to_string(kRemovedAtOnce), last},
       Reading(done, &ReadNumber));
 }
 

@@ -92,8 +92,10 @@ class RedisCalls {
   // Stores what follows an attempt. A call that has succeeded goes, whoever owns it.
   void End(const CallRecord& call, NextStep step, const IndexLimits& limits,
            const Done<int64_t>& done);
-  // Removes a part of a function's calls and keys. 0: none was left.
-  void RemoveFunction(const std::string& function, const Done<int64_t>& done);
+  // Removes a part of a function's calls and keys that have arrived by then; without a time, of
+  // all. 0: none was left.
+  void RemoveFunction(const std::string& function, std::optional<WallTime> arrived_by,
+                      const Done<int64_t>& done);
   // Calls with a number over `after`, without headers and body, up to `shown`, from a bounded part.
   void Page(const CallSelection& selection, int64_t after, size_t shown,
             const Done<CallPage>& done);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/functions/queue/queue_metrics.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -21,6 +22,7 @@ constexpr size_t kClaimedBytesAtOnce = size_t{24} << 20;
 constexpr seconds kServerRetry{10};
 constexpr seconds kLeastPause{1};
 constexpr seconds kCountEvery{1};
+constexpr seconds kFirstRemovalPause{1};
 constexpr int kRenewalsOfClaim = 3;
 constexpr std::string_view kQueueNameLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
@@ -52,6 +54,11 @@ RedisQueue::RedisQueue(EventLoop& loop, RedisQueueOptions options, Attempt attem
       options_(std::move(options)),
       attempt_(std::move(attempt)),
       callbacks_(loop),
+      claim_timer_(loop),
+      look_timer_(loop),
+      renew_timer_(loop),
+      count_timer_(loop),
+      end_timer_(loop),
       link_(loop, WithChannel(options_.link, options_.name), options_.seed,
             {.on_ready = [this] { OnReady(); }, .on_message = [this] { Claim(); }}),
       calls_(link_, options_.name, fmt::format("{:016x}", options_.seed)) {
@@ -59,10 +66,7 @@ RedisQueue::RedisQueue(EventLoop& loop, RedisQueueOptions options, Attempt attem
 }
 
 RedisQueue::~RedisQueue() {
-  for (const TimerId timer : {claim_timer_, look_timer_, renew_timer_, count_timer_, end_timer_}) {
-    loop_.CancelTimer(timer);
-  }
-  is_alive_.reset();
+  lifetime_.End();
   if (const std::vector<int64_t> numbers = RunningNumbers(); link_.is_ready() && !numbers.empty()) {
     calls_.Release(numbers, loop_.clock().WallNow());
   }
@@ -103,12 +107,8 @@ void RedisQueue::OnReady() {
 
 // At rest, this is all that happens.
 void RedisQueue::Look() {
-  look_timer_ = After(options_.look_every, &RedisQueue::Look);
+  look_timer_.Arm(options_.look_every, [this] { Look(); });
   Claim();
-}
-
-TimerId RedisQueue::After(nanoseconds delay, void (RedisQueue::*task)()) {
-  return loop_.After(delay, [this, task] { (this->*task)(); });
 }
 
 ClaimRequest RedisQueue::Capacity() const {
@@ -133,22 +133,18 @@ void RedisQueue::Claim() {
     return;
   }
   if (!link_.is_ready()) {
-    return;  // OnReady comes back to it
+    return;  // OnReady claims, once there is a connection
   }
   RefreshCounts();
   const ClaimRequest request = Capacity();
   if (request.calls == 0) {
-    return;  // the end of a call comes back to it
+    return;  // the end of a call claims again
   }
   is_claiming_ = true;
   must_claim_ = false;
   calls_.Claim(
       request, loop_.clock().WallNow(),
-      [this, is_alive = std::weak_ptr<bool>(is_alive_)](const StatusOr<ClaimedCalls>& claimed) {
-        if (!is_alive.expired()) {
-          OnClaimed(claimed);
-        }
-      });
+      lifetime_.Bind([this](const StatusOr<ClaimedCalls>& claimed) { OnClaimed(claimed); }));
 }
 
 void RedisQueue::OnClaimed(const StatusOr<ClaimedCalls>& claimed) {
@@ -162,7 +158,6 @@ void RedisQueue::OnClaimed(const StatusOr<ClaimedCalls>& claimed) {
              {"effect", "they stay there, and are not made"});
   }
   const WallTime now = loop_.clock().WallNow();
-  const std::weak_ptr<bool> is_alive = is_alive_;
   std::vector<CallRecord> begun;
   for (const CallRecord& call : claimed->calls) {
     // One whose claim ended during an outage, and came back, is being made already.
@@ -173,36 +168,34 @@ void RedisQueue::OnClaimed(const StatusOr<ClaimedCalls>& claimed) {
       begun.push_back(call);
     }
   }
+  auto begin = lifetime_.Bind([this](CallRecord call) { Begin(std::move(call)); });
+  auto go_on =
+      lifetime_.Bind([this, now, found_some = !claimed->calls.empty(), next = claimed->next] {
+        ArmRenewal();
+        if (must_claim_ || found_some) {
+          return Claim();
+        }
+        if (next) {
+          ArmClaim(std::max<nanoseconds>(*next - now, kLeastPause));
+        }
+      });
   for (CallRecord& call : begun) {
-    Begin(std::move(call));
-    if (is_alive.expired()) {
-      return;
-    }
+    begin(std::move(call));  // may destroy this
   }
-  ArmRenewal();
-  if (must_claim_ || !claimed->calls.empty()) {
-    return Claim();
-  }
-  if (const std::optional<WallTime> next = claimed->next) {
-    ArmClaim(std::max<nanoseconds>(*next - now, kLeastPause));
-  }
+  go_on();
 }
 
 void RedisQueue::ArmClaim(nanoseconds pause) {
-  loop_.CancelTimer(claim_timer_);
-  claim_timer_ = After(pause, &RedisQueue::Claim);
+  claim_timer_.Arm(pause, [this] { Claim(); });
 }
 
 void RedisQueue::Begin(CallRecord call) {
   CallRecord known = call;
   known.body = {};
   known.headers = {};
-  attempt_(std::move(call), [this, known = std::move(known),
-                             is_alive = std::weak_ptr<bool>(is_alive_)](CallOutcome outcome) {
-    if (!is_alive.expired()) {
-      OnEnded(known, std::move(outcome));
-    }
-  });
+  attempt_(std::move(call), lifetime_.Bind([this, known = std::move(known)](CallOutcome outcome) {
+    OnEnded(known, std::move(outcome));
+  }));
 }
 
 void RedisQueue::OnEnded(CallRecord call, CallOutcome outcome) {
@@ -238,16 +231,13 @@ void RedisQueue::Settle(CallRecord call, NextStep step) {
 // many there can be.
 void RedisQueue::SendEnd(int64_t number) {
   if (!link_.is_ready()) {
-    return;  // OnReady comes back to it
+    return;  // OnReady sends it
   }
   const EndedCall& ended = ended_.at(number);
-  calls_.End(
-      ended.call, ended.step, options_.index,
-      [this, number, is_alive = std::weak_ptr<bool>(is_alive_)](const StatusOr<int64_t>& stored) {
-        if (!is_alive.expired()) {
-          OnEndStored(number, stored.status());
-        }
-      });
+  calls_.End(ended.call, ended.step, options_.index,
+             lifetime_.Bind([this, number](const StatusOr<int64_t>& stored) {
+               OnEndStored(number, stored.status());
+             }));
 }
 
 void RedisQueue::OnEndStored(int64_t number, const Status& status) {
@@ -258,9 +248,8 @@ void RedisQueue::OnEndStored(int64_t number, const Status& status) {
   }
   if (!status.ok()) {
     // A lost connection is left to OnReady.
-    if (link_.is_ready() && end_timer_ == TimerId::kNone) {
-      end_timer_ = loop_.After(kServerRetry, [this] {
-        end_timer_ = TimerId::kNone;
+    if (link_.is_ready() && !end_timer_.is_armed()) {
+      end_timer_.Arm(kServerRetry, [this] {
         for (const auto& [unsent, call] : ended_) {
           SendEnd(unsent);
         }
@@ -277,13 +266,13 @@ void RedisQueue::OnEndStored(int64_t number, const Status& status) {
 }
 
 void RedisQueue::ArmRenewal() {
-  if (renew_timer_ == TimerId::kNone && !running_.empty()) {
-    renew_timer_ = After(options_.claim / kRenewalsOfClaim, &RedisQueue::Renew);
+  if (!renew_timer_.is_armed() && !running_.empty()) {
+    renew_timer_.Arm(options_.claim / kRenewalsOfClaim, [this] { Renew(); });
   }
 }
 
 void RedisQueue::Renew() {
-  loop_.CancelTimer(std::exchange(renew_timer_, TimerId::kNone));
+  renew_timer_.Cancel();
   if (running_.empty()) {
     return;
   }
@@ -294,11 +283,9 @@ void RedisQueue::Renew() {
       numbers.push_back(number);
     }
     calls_.Renew(numbers, loop_.clock().WallNow() + options_.claim,
-                 [this, is_alive = std::weak_ptr<bool>(is_alive_)](const StatusOr<int64_t>& done) {
-                   if (!is_alive.expired()) {
-                     NoteProblem("renewal", done.status());
-                   }
-                 });
+                 lifetime_.Bind([this](const StatusOr<int64_t>& done) {
+                   NoteProblem("renewal", done.status());
+                 }));
   }
   ArmRenewal();
 }
@@ -313,11 +300,8 @@ void RedisQueue::Put(CallRecord call, Accepted accepted) {
   ++arriving_;
   arriving_bytes_ += call.bytes;
   calls_.Put(call, now, options_.limits, options_.keys,
-             [this, bytes = call.bytes, was_sent = link_.is_ready(), accepted = std::move(accepted),
-              is_alive = std::weak_ptr<bool>(is_alive_)](const StatusOr<StoredCall>& stored) {
-               if (is_alive.expired()) {
-                 return;
-               }
+             lifetime_.Bind([this, bytes = call.bytes, was_sent = link_.is_ready(),
+                             accepted = std::move(accepted)](const StatusOr<StoredCall>& stored) {
                --arriving_;
                arriving_bytes_ -= bytes;
                if (!stored.ok()) {
@@ -337,7 +321,7 @@ void RedisQueue::Put(CallRecord call, Accepted accepted) {
                  case StoredCall::Kind::kKnown:
                    return accepted(stored->call_id);
                }
-             });
+             }));
 }
 
 void RedisQueue::RemoveFunction(const std::string& function) {
@@ -352,53 +336,51 @@ void RedisQueue::RemoveFunction(const std::string& function) {
   }
   counts_.erase(function);
   retries_.erase(function);
-  RemovePart(function);
+  RemovePart(function, loop_.clock().WallNow(), 0);
 }
 
-void RedisQueue::RemovePart(const std::string& function) {
-  calls_.RemoveFunction(function, [this, function, is_alive = std::weak_ptr<bool>(is_alive_)](
-                                      const StatusOr<int64_t>& removed) {
-    if (is_alive.expired()) {
-      return;
-    }
-    if (!removed.ok()) {
-      KGPU_LOG(kError, "calls of a deleted function not removed", {"function", function},
-               {"reason", Message(removed.status())});
-    } else if (*removed != 0) {
-      RemovePart(function);
-    }
-  });
+// A function of the same name may have calls by the time of a repetition: these stay.
+void RedisQueue::RemovePart(const std::string& function, WallTime removed, int64_t failures) {
+  const std::optional<WallTime> arrived_by = failures == 0 ? std::nullopt : std::optional(removed);
+  calls_.RemoveFunction(
+      function, arrived_by,
+      lifetime_.Bind([this, function, removed, failures](const StatusOr<int64_t>& part) {
+        if (part.ok()) {
+          return *part == 0 ? void() : RemovePart(function, removed, failures);
+        }
+        if (failures == 0) {
+          KGPU_LOG(kError, "calls of a deleted function not removed yet", {"function", function},
+                   {"reason", Message(part.status())});
+        }
+        loop_.After(DoublingPause(failures + 1, kFirstRemovalPause, kLongestPause),
+                    lifetime_.Bind([this, function, removed, failures] {
+                      RemovePart(function, removed, failures + 1);
+                    }));
+      }));
 }
 
 // Once a second while something changes.
 void RedisQueue::RefreshCounts() {
   const SteadyTime now = loop_.clock().Now();
-  if (is_counting_ || count_timer_ != TimerId::kNone) {
+  if (is_counting_ || count_timer_.is_armed()) {
     return;
   }
   if (counted_ && now - *counted_ < kCountEvery) {
-    count_timer_ = loop_.After(*counted_ + kCountEvery - now, [this] {
-      count_timer_ = TimerId::kNone;
-      RefreshCounts();
-    });
-    return;
+    return count_timer_.Arm(*counted_ + kCountEvery - now, [this] { RefreshCounts(); });
   }
   if (!link_.is_ready()) {
     return;
   }
   is_counting_ = true;
   counted_ = now;
-  calls_.Counts([this, is_alive = std::weak_ptr<bool>(is_alive_)](
-                    const StatusOr<std::map<std::string, FunctionCounts>>& counts) {
-    if (is_alive.expired()) {
-      return;
-    }
-    is_counting_ = false;
-    NoteProblem("counts", counts.status());
-    if (counts.ok()) {
-      counts_ = *counts;
-    }
-  });
+  calls_.Counts(
+      lifetime_.Bind([this](const StatusOr<std::map<std::string, FunctionCounts>>& counts) {
+        is_counting_ = false;
+        NoteProblem("counts", counts.status());
+        if (counts.ok()) {
+          counts_ = *counts;
+        }
+      }));
 }
 
 std::map<std::string, FunctionCounts> RedisQueue::Counts() const {

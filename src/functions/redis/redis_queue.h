@@ -25,6 +25,8 @@
 #include "src/functions/redis/redis_link.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/metrics/exposition.h"
 
 namespace kgpu::functions {
@@ -90,13 +92,12 @@ class RedisQueue final : public CallQueue {
   void ArmRenewal();
   void Renew();
   void RefreshCounts();
-  void RemovePart(const std::string& function);
+  void RemovePart(const std::string& function, WallTime removed, int64_t failures);
   void ListPart(const std::shared_ptr<Listing>& listing);
+  void EndList(const std::shared_ptr<Listing>& listing);
   void ChangePart(const std::shared_ptr<Changing>& changing);
   void Change(const ChangeRequest& request, bool is_retry,
               std::function<void(StatusOr<size_t>)> done);
-  // Runs `task` later, unless the queue has gone.
-  TimerId After(std::chrono::nanoseconds delay, void (RedisQueue::*task)());
   void NoteProblem(std::string_view what, const Status& status);
   std::vector<int64_t> RunningNumbers() const;
 
@@ -117,12 +118,12 @@ class RedisQueue final : public CallQueue {
   std::optional<SteadyTime> counted_;
   std::string problem_;  // as it was logged
   std::optional<SteadyTime> noted_;
-  TimerId claim_timer_ = TimerId::kNone;
-  TimerId look_timer_ = TimerId::kNone;
-  TimerId renew_timer_ = TimerId::kNone;
-  TimerId count_timer_ = TimerId::kNone;
-  TimerId end_timer_ = TimerId::kNone;
-  std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
+  Timer claim_timer_;
+  Timer look_timer_;
+  Timer renew_timer_;
+  Timer count_timer_;
+  Timer end_timer_;
+  Lifetime lifetime_;
   // The last one: its end calls nothing, but its replies use the above.
   RedisLink link_;
   RedisCalls calls_;

@@ -1,4 +1,4 @@
-// What people ask of the queue: lists and changes, a part at a time.
+// Lists and changes of the queue that people request, a part at a time.
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
@@ -22,38 +22,34 @@ void RedisQueue::List(const CallSelection& selection,
 }
 
 void RedisQueue::ListPart(const std::shared_ptr<Listing>& listing) {
-  const auto on_page = [this, listing,
-                        is_alive = std::weak_ptr<bool>(is_alive_)](const StatusOr<CallPage>& page) {
-    if (is_alive.expired()) {
-      return;
+  calls_.Page(listing->selection, listing->after, kMaxListedCalls - listing->calls.size(),
+              lifetime_.Bind([this, listing](const StatusOr<CallPage>& page) {
+                if (!page.ok()) {
+                  return listing->done(page.status());
+                }
+                for (const auto& [call, state] : page->calls) {
+                  listing->calls.push_back(CallView(call, state));
+                }
+                listing->left += page->left;
+                if (page->next) {
+                  listing->after = *page->next;
+                  return ListPart(listing);
+                }
+                EndList(listing);
+              }));
+}
+
+void RedisQueue::EndList(const std::shared_ptr<Listing>& listing) {
+  calls_.Counts(lifetime_.Bind([this, listing](
+                                   const StatusOr<std::map<std::string, FunctionCounts>>& counts) {
+    if (!counts.ok()) {
+      return listing->done(counts.status());
     }
-    if (!page.ok()) {
-      return listing->done(page.status());
-    }
-    for (const auto& [call, state] : page->calls) {
-      listing->calls.push_back(CallView(call, state));
-    }
-    listing->left += page->left;
-    if (page->next) {
-      listing->after = *page->next;
-      return ListPart(listing);
-    }
-    calls_.Counts(
-        [this, listing, is_alive](const StatusOr<std::map<std::string, FunctionCounts>>& counts) {
-          if (is_alive.expired()) {
-            return;
-          }
-          if (!counts.ok()) {
-            return listing->done(counts.status());
-          }
-          counts_ = *counts;
-          listing->done(
-              boost::json::object{{"functions", CountsView(Counts(), loop_.clock().WallNow())},
-                                  {"calls", std::move(listing->calls)},
-                                  {"left", listing->left}});
-        });
-  };
-  calls_.Page(listing->selection, listing->after, kMaxListedCalls - listing->calls.size(), on_page);
+    counts_ = *counts;
+    listing->done(boost::json::object{{"functions", CountsView(Counts(), loop_.clock().WallNow())},
+                                      {"calls", std::move(listing->calls)},
+                                      {"left", listing->left}});
+  }));
 }
 
 struct RedisQueue::Changing {
@@ -83,11 +79,7 @@ void RedisQueue::Change(const ChangeRequest& request, bool is_retry,
 
 void RedisQueue::ChangePart(const std::shared_ptr<Changing>& changing) {
   calls_.Change(changing->request, changing->is_retry, changing->after, changing->now,
-                [this, changing,
-                 is_alive = std::weak_ptr<bool>(is_alive_)](const StatusOr<ChangedPart>& part) {
-                  if (is_alive.expired()) {
-                    return;
-                  }
+                lifetime_.Bind([this, changing](const StatusOr<ChangedPart>& part) {
                   if (!part.ok()) {
                     return changing->done(part.status());
                   }
@@ -97,7 +89,7 @@ void RedisQueue::ChangePart(const std::shared_ptr<Changing>& changing) {
                     return ChangePart(changing);
                   }
                   changing->done(changing->changed);
-                });
+                }));
 }
 
 }  // namespace kgpu::functions

@@ -406,6 +406,35 @@ TEST_F(RedisQueueTest, DeletingAFunctionGoesThroughAllItsCallsAndKeys) {
   EXPECT_EQ(run.Put(again).value(), "again") << "its keys are gone, too";
 }
 
+TEST_F(RedisQueueTest, CallsOfADeletedFunctionGoOnceTheServerIsBack) {
+  QueueRun run(*storage);
+  run.answer = [](const CallRecord& call) {
+    return CallOutcome{.code = call.call_id == "dead" ? 500 : kHeldAttempt};
+  };
+  run.Start();
+  for (const char* id : {"dead", "old"}) {
+    CallRecord call = HelloCall(id);
+    call.idempotency_key = id;
+    EXPECT_OK(run.Put(call));
+  }
+  ASSERT_TRUE(run.Until([&] { return run.States() == "dead:dead old:running"; }));
+  storage->server.Kill();
+  ASSERT_TRUE(run.loop.WaitForDescriptor(seconds(10)));  // the connection has ended
+  EXPECT_FALSE(run.Put(HelloCall("refused")).ok());
+  run.queue->RemoveFunction("hello");
+  ASSERT_OK(storage->server.Start());
+  // Of a new function of the same name.
+  bool is_accepted = false;
+  ASSERT_TRUE(run.Until([&] {
+    is_accepted = is_accepted || run.Put(HelloCall("new")).ok();
+    return is_accepted;
+  }));
+  EXPECT_TRUE(run.Until([&] { return run.States() == "new:running"; })) << run.States();
+  CallRecord again = HelloCall("again");
+  again.idempotency_key = "old";
+  EXPECT_EQ(run.Put(again).value(), "again");
+}
+
 TEST_F(RedisQueueTest, TheOldestKeysGo) {
   storage->keys.keys = 2;
   QueueRun run(*storage);

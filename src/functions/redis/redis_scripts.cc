@@ -225,26 +225,32 @@ return 1
 
 // A part at a time: the server does nothing else meanwhile.
 constexpr std::string_view kRemoveFunctionPart = R"lua(
-local fn, most = ARGV[1], tonumber(ARGV[2])
+local fn, most, by = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local last = by == '+inf' and math.huge or tonumber(by)
 local left = most
-for _, n in ipairs(call('ZRANGE', of(fn, 'live'), 0, most - 1)) do
+for _, n in ipairs(call('ZRANGEBYSCORE', of(fn, 'live'), '-inf', by, 'LIMIT', 0, most)) do
   remove(n)
   left = left - 1
 end
-if left > 0 then
-  for _, n in ipairs(call('SRANDMEMBER', of(fn, 'dead'), left)) do
+for _, n in ipairs(left > 0 and call('SMEMBERS', of(fn, 'dead')) or {}) do
+  local arrived = call('HGET', P .. 'call:' .. n, 'arrived') or '0'
+  if left > 0 and tonumber(arrived) <= last then
     remove(n)
     left = left - 1
   end
 end
-if left > 0 then
-  local found = call('HSCAN', of(fn, 'keys'), 0, 'COUNT', left)[2]
-  for i = 1, #found, 2 do
-    call('ZREM', P .. 'keys', fn .. '\0' .. found[i])
-    call('HDEL', of(fn, 'keys'), found[i])
-    left = left - 1
+local cursor = '0'
+repeat
+  local page = call('HSCAN', of(fn, 'keys'), cursor, 'COUNT', most)
+  cursor = page[1]
+  for i = 1, #page[2], 2 do
+    if left > 0 and tonumber(string.match(page[2][i + 1], '^%d+')) <= last then
+      call('ZREM', P .. 'keys', fn .. '\0' .. page[2][i])
+      call('HDEL', of(fn, 'keys'), page[2][i])
+      left = left - 1
+    end
   end
-end
+until left == 0 or cursor == '0'
 if left == most then return 0 end
 wake()
 return 1
