@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "src/agent/worker_thread.h"
 #include "src/platform/base/status.h"
+#include "src/platform/sys/worker_thread.h"
 
 namespace kgpu::agent {
 namespace {
@@ -122,7 +122,7 @@ class LabelWorker::Impl : public std::enable_shared_from_this<LabelWorker::Impl>
   std::optional<Job> next_;                // the newest of those that wait for it
   std::atomic<bool> is_open_ = true;
   Looker looker_;  // worker's thread only
-  WorkerThread thread_;
+  sys::WorkerThread thread_;
 };
 
 LabelWorker::LabelWorker(EventLoop& loop, const sys::Root& host, LabelWorkerOptions options,

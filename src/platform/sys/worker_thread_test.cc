@@ -1,4 +1,4 @@
-#include "src/agent/worker_thread.h"
+#include "src/platform/sys/worker_thread.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,18 +10,18 @@
 
 #include "src/platform/base/log.h"
 
-namespace kgpu::agent {
+namespace kgpu::sys {
 namespace {
 
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 
-constexpr std::chrono::minutes kLong{1};
+constexpr std::chrono::minutes kLongStop{1};
 
 TEST(WorkerThreadTest, DoesEverythingInOrderBeforeItEnds) {
   const RealClock clock;
   std::vector<int> done;
-  WorkerThread worker(clock, {.name = "kgpu-test", .stop_limit = kLong});
+  WorkerThread worker(clock, {.name = "kgpu-test", .stop_limit = kLongStop});
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(worker.Post([&done, i] { done.push_back(i); }));
   }
@@ -34,7 +34,7 @@ TEST(WorkerThreadTest, TheTimeThatIsSaidIsTheLimit) {
   const RealClock clock;
   bool is_done = false;
   WorkerThread worker(clock, {.name = "kgpu-test", .stop_limit = milliseconds(0)});
-  worker.StopBy(clock.Now() + kLong);
+  worker.StopBy(clock.Now() + kLongStop);
   worker.Post([&is_done] { is_done = true; });
   worker.Stop();
   EXPECT_TRUE(is_done);
@@ -44,7 +44,7 @@ TEST(WorkerThreadTest, SaysSinceWhenItIsBusy) {
   const RealClock clock;
   std::promise<void> begun;
   std::promise<void> gate;
-  WorkerThread worker(clock, {.name = "kgpu-test", .max_tasks = 1, .stop_limit = kLong});
+  WorkerThread worker(clock, {.name = "kgpu-test", .max_tasks = 1, .stop_limit = kLongStop});
   EXPECT_EQ(worker.busy_since(), std::nullopt);
   const SteadyTime before = clock.Now();
   worker.Post([&] {
@@ -75,4 +75,4 @@ TEST(WorkerThreadDeathTest, TheProcessEndsWhenATaskDoesNot) {
 }
 
 }  // namespace
-}  // namespace kgpu::agent
+}  // namespace kgpu::sys

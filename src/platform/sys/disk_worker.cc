@@ -1,14 +1,14 @@
-#include "src/agent/disk_worker.h"
+#include "src/platform/sys/disk_worker.h"
 
 #include <fmt/format.h>
 
 #include <exception>
 #include <utility>
 
-#include "src/agent/worker_thread.h"
 #include "src/platform/base/log.h"
+#include "src/platform/sys/worker_thread.h"
 
-namespace kgpu::agent {
+namespace kgpu::sys {
 namespace {
 
 // A job, and who is notified when it throws.
@@ -102,4 +102,4 @@ std::string DiskWorker::problem() const {
   return impl_->problem();
 }
 
-}  // namespace kgpu::agent
+}  // namespace kgpu::sys

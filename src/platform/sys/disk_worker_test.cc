@@ -1,4 +1,4 @@
-#include "src/agent/disk_worker.h"
+#include "src/platform/sys/disk_worker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include "src/platform/base/log.h"
 #include "testing/status_matchers.h"
 
-namespace kgpu::agent {
+namespace kgpu::sys {
 namespace {
 
 using ::testing::ElementsAre;
@@ -147,4 +147,4 @@ TEST_F(DiskWorkerTest, ADiskThatDoesNotAnswerIsReported) {
 }
 
 }  // namespace
-}  // namespace kgpu::agent
+}  // namespace kgpu::sys

@@ -1,4 +1,4 @@
-#include "src/agent/worker_thread.h"
+#include "src/platform/sys/worker_thread.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 #include "src/platform/base/log.h"
 
-namespace kgpu::agent {
+namespace kgpu::sys {
 namespace {
 
 constexpr int kStuckExitCode = 1;
@@ -83,4 +83,4 @@ void WorkerThread::Work() {
   ended_.NotifyAll();
 }
 
-}  // namespace kgpu::agent
+}  // namespace kgpu::sys

@@ -13,7 +13,7 @@
 #include "src/platform/base/clock.h"
 #include "src/platform/base/mutex.h"
 
-namespace kgpu::agent {
+namespace kgpu::sys {
 
 struct WorkerThreadOptions {
   const char* name = "";   // of the thread, at most 15 letters
@@ -61,4 +61,4 @@ class WorkerThread {
   std::jthread thread_;
 };
 
-}  // namespace kgpu::agent
+}  // namespace kgpu::sys
