@@ -373,6 +373,11 @@ const Function* KubeProvider::Find(const std::string& key) const {
   return found == entries_.end() ? nullptr : &found->second.facts.function;
 }
 
+std::string KubeProvider::IdentityOf(const std::string& key) const {
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? "" : found->second.facts.uid;
+}
+
 bool KubeProvider::Take(const std::string& key, FunctionCall& call) {
   const auto found = entries_.find(key);
   if (found == entries_.end()) {

@@ -94,6 +94,8 @@ class KubeProvider final : public FunctionProvider {
   void SetReplicas(const std::string& key, int64_t replicas,
                    std::function<void(Status)> done) override;
   const Function* Find(const std::string& key) const override;
+  // The Deployment's UID.
+  std::string IdentityOf(const std::string& key) const override;
   bool Take(const std::string& key, FunctionCall& call) override;
   boost::json::object View(const std::string& key) const override;
   boost::json::array Views(std::string_view space) const override;

@@ -38,6 +38,7 @@ std::string PrintDeployment(const Deployment& deployment) {
       std::chrono::floor<std::chrono::seconds>(deployment.deployed).time_since_epoch();
   // The function as a text: its reader is strict, and wants to see what it reads.
   const boost::json::object file{{"function", doc::PrintLine(ToWire(deployment.function))},
+                                 {"identity", deployment.identity},
                                  {"imageId", deployment.image_id},
                                  {"deployed", deployed.count()}};
   return doc::Print(file, doc::Format::kJson);
@@ -48,6 +49,7 @@ StatusOr<Deployment> ParseDeployment(std::string_view text, std::string_view whe
                    doc::ParseJson(text, where, {.bytes = kMaxDeploymentBytes}));
   doc::Fields fields(root, std::string(where));
   const std::string function_text = fields.Text("function");
+  const std::string identity = fields.Has("identity") ? fields.Text("identity") : "";
   const std::string image_id = fields.Text("imageId");
   const int64_t deployed = fields.Number("deployed");
   RETURN_IF_ERROR(fields.status());
@@ -55,7 +57,10 @@ StatusOr<Deployment> ParseDeployment(std::string_view text, std::string_view whe
     return InvalidArgument("{}: deployed: must be seconds since 1970", where);
   }
   ASSIGN_OR_RETURN(Function function, ParseWire(function_text, where));
-  return MakeDeployment(std::move(function), image_id, WallTime(std::chrono::seconds(deployed)));
+  Deployment deployment =
+      MakeDeployment(std::move(function), image_id, WallTime(std::chrono::seconds(deployed)));
+  deployment.identity = identity;
+  return deployment;
 }
 
 }  // namespace kgpu::functions

@@ -13,6 +13,7 @@ namespace kgpu::functions {
 
 struct Deployment {
   Function function{};
+  std::string identity{};  // stays the same until it is deleted; empty: an older kgpu created it
   std::string image_id{};  // the image's content when it was deployed
   WallTime deployed{};     // in whole seconds
   // Of all that a replica cannot change while it runs: replicas with another hash are replaced.

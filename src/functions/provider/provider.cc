@@ -138,6 +138,11 @@ const Function* Provider::Find(const std::string& key) const {
   return pool == nullptr ? nullptr : &pool->deployment().function;
 }
 
+std::string Provider::IdentityOf(const std::string& key) const {
+  const Pool* pool = FindPool(key);
+  return pool == nullptr ? "" : pool->deployment().identity;
+}
+
 // A machine has one namespace, without a name.
 StatusOr<std::string> Provider::KeyOf(std::string_view name, std::string_view space) const {
   if (!space.empty()) {
@@ -325,10 +330,13 @@ void Provider::Commit(const std::shared_ptr<Deploying>& deploying, const std::st
   }
   Deployment deployment =
       MakeDeployment(std::move(deploying->function), image_id, loop_.clock().WallNow());
+  const auto found = pools_.find(name);
+  deployment.identity = found != pools_.end() ? found->second->deployment().identity
+                                              : fmt::format("{:016x}", random_.Next());
   if (const Status status = store_.Save(deployment); !status.ok()) {
     return deploying->done(status);
   }
-  if (const auto found = pools_.find(name); found != pools_.end()) {
+  if (found != pools_.end()) {
     found->second->Deploy(std::move(deployment), deploying->mode == DeployMode::kReplace);
   } else {
     auto pool = std::make_unique<Pool>(PoolDeps(), random_, std::move(deployment));

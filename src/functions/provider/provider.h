@@ -62,6 +62,7 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
   void SetReplicas(const std::string& key, int64_t replicas,
                    std::function<void(Status)> done) override;
   const Function* Find(const std::string& key) const override;
+  std::string IdentityOf(const std::string& key) const override;
   bool Take(const std::string& key, FunctionCall& call) override;
   boost::json::object View(const std::string& key) const override;
   boost::json::array Views(std::string_view space) const override;

@@ -461,6 +461,39 @@ TEST(ServiceTest, FunctionsCannotFillTheMemoryWithIncompleteRequests) {
   EXPECT_GE(refused, 1U);
 }
 
+// Removing the calls of a deleted function may fail, or the process may end before.
+TEST(ServiceTest, AFunctionGetsNoCallsOfADeletedOneWithItsName) {
+  TestMachine machine;
+  const fs::path queue = machine.provider->folders().queue;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  machine.agent.refusal = http::JsonResponse(409, R"({"error":"no GPU is free"})");
+  http::Request request{.method = "POST", .target = "/async-function/hello"};
+  request.headers.Add("Kgpu-Function-Identity", "forged");
+  ASSERT_EQ(machine.Ask(request).code, 202);
+  machine.KillProvider();
+  fs::copy(queue, machine.dir.At("saved"), fs::copy_options::recursive);
+  machine.StartProvider();
+  ASSERT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 200);
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  machine.KillProvider();
+  fs::remove_all(queue);
+  fs::copy(machine.dir.At("saved"), queue, fs::copy_options::recursive);
+  machine.agent.refusal.reset();
+  std::vector<http::Request> calls;
+  machine.podman.handler = [&](const http::Request& call, const http::Responder& responder) {
+    calls.push_back(call);
+    responder.Send(http::TextResponse(200, "done"));
+  };
+  machine.StartProvider();
+  const auto list = [&machine] { return machine.Ask({.target = "/v1/queue"}).body; };
+  EXPECT_TRUE(machine.Until([&] { return list().find(R"("state":"dead")") != std::string::npos; }));
+  EXPECT_THAT(list(), HasSubstr("another one has its name"));
+  EXPECT_TRUE(calls.empty());
+  ASSERT_EQ(machine.Ask(request).code, 202);
+  ASSERT_TRUE(machine.Until([&] { return !calls.empty(); }));
+  EXPECT_EQ(calls[0].headers.Find("Kgpu-Function-Identity"), std::nullopt);
+}
+
 TEST(ServiceTest, LogsCanBeFollowed) {
   TestMachine machine;
   ASSERT_OK(machine.Deploy(HelloFunction()));

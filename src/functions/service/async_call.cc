@@ -26,6 +26,10 @@ bool WasRefusedUntaken(std::string_view fault) {
   return std::ranges::find(kUntaken, fault) != kUntaken.end();
 }
 
+bool IsIdentityHeader(std::string_view name) {
+  return http::EqualsIgnoringCase(name, kIdentityHeader);
+}
+
 Status CheckKey(std::string_view key) {
   const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
   if (key.empty() || key.size() > kMaxKey || !std::ranges::all_of(key, is_printable)) {
@@ -95,13 +99,17 @@ class AsyncCalls::Sink final : public CallSink {
   bool is_too_large_ = false;
 };
 
-AsyncCalls::AsyncCalls(EventLoop& loop, Take take)
-    : loop_(loop), take_(std::move(take)), answer_bytes_(std::make_shared<size_t>(0)) {
+AsyncCalls::AsyncCalls(EventLoop& loop, Take take, Identity identity)
+    : loop_(loop),
+      take_(std::move(take)),
+      identity_(std::move(identity)),
+      answer_bytes_(std::make_shared<size_t>(0)) {
 }
 
 StatusOr<std::unique_ptr<AsyncCalls>> AsyncCalls::Start(EventLoop& loop,
-                                                        const QueueMaker& make_queue, Take take) {
-  std::unique_ptr<AsyncCalls> calls(new AsyncCalls(loop, std::move(take)));
+                                                        const QueueMaker& make_queue, Take take,
+                                                        Identity identity) {
+  std::unique_ptr<AsyncCalls> calls(new AsyncCalls(loop, std::move(take), std::move(identity)));
   AsyncCalls* self = calls.get();
   ASSIGN_OR_RETURN(calls->queue_,
                    make_queue([self](CallRecord call, const CallQueue::Ended& ended) {
@@ -128,8 +136,20 @@ void AsyncCalls::Start(const std::string& function, http::Request request,
   call.method = std::move(request.method);
   call.target = std::move(request.target);
   call.headers = std::move(request.headers);
+  call.headers.EraseIf(IsIdentityHeader);
+  if (const std::string identity = identity_(function); !identity.empty()) {
+    call.headers.Add(kIdentityHeader, identity);
+  }
   call.body = std::move(request.body);
   queue_->Put(std::move(call), std::move(accepted));
+}
+
+// The calls of a function that was deleted are removed, but perhaps later: the storage may not have
+// worked then.
+bool AsyncCalls::IsOfDeleted(const CallRecord& call) const {
+  const auto meant = call.headers.Find(kIdentityHeader);
+  const std::string deployed = identity_(call.function);
+  return meant && !deployed.empty() && *meant != deployed;
 }
 
 void AsyncCalls::Try(CallRecord call, const CallQueue::Ended& ended) {
@@ -138,14 +158,20 @@ void AsyncCalls::Try(CallRecord call, const CallQueue::Ended& ended) {
     loop.Post([ended, outcome = std::move(outcome)] { ended(outcome); });
   };
   http::Request request{.method = std::move(call.method), .target = std::move(call.target)};
+  const bool is_of_deleted = IsOfDeleted(call);
   request.headers = std::move(call.headers);
+  request.headers.EraseIf(IsIdentityHeader);
   request.body = std::move(call.body);
   FunctionCall made{
       .request = std::move(request),
       .call_id = call.call_id,
       .sink = std::make_unique<Sink>(!call.callback.empty(), answer_bytes_, std::move(report)),
       .arrived = loop_.clock().Now()};
-  if (!take_(call.function, made)) {
+  if (is_of_deleted) {
+    made.sink->Refuse({kNoFunction, "input",
+                       "the function that was called has been deleted, and another one has its "
+                       "name: purge the call"});
+  } else if (!take_(call.function, made)) {
     made.sink->Refuse({kNoFunction, "input", "the function is not deployed"});
   }
 }

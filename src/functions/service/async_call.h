@@ -16,6 +16,8 @@ namespace kgpu::functions {
 
 inline constexpr char kCallbackHeader[] = "X-Callback-Url";
 inline constexpr char kIdempotencyHeader[] = "Idempotency-Key";
+// FunctionProvider::IdentityOf the function that a queued call is for. Only in the queue.
+inline constexpr char kIdentityHeader[] = "Kgpu-Function-Identity";
 
 // Lives on the loop's thread.
 class AsyncCalls {
@@ -23,9 +25,12 @@ class AsyncCalls {
   // Gives a call to its function; false if there is none.
   using Take = std::function<bool(const std::string& function, FunctionCall& call)>;
 
+  // As FunctionProvider::IdentityOf.
+  using Identity = std::function<std::string(const std::string& function)>;
+
   // `loop` must outlive this. Errors: those of the maker.
   static StatusOr<std::unique_ptr<AsyncCalls>> Start(EventLoop& loop, const QueueMaker& make_queue,
-                                                     Take take);
+                                                     Take take, Identity identity);
   AsyncCalls(const AsyncCalls&) = delete;
   AsyncCalls& operator=(const AsyncCalls&) = delete;
 
@@ -38,11 +43,13 @@ class AsyncCalls {
 
  private:
   class Sink;
-  AsyncCalls(EventLoop& loop, Take take);
+  AsyncCalls(EventLoop& loop, Take take, Identity identity);
+  bool IsOfDeleted(const CallRecord& call) const;
   void Try(CallRecord call, const CallQueue::Ended& ended);
 
   EventLoop& loop_;
   const Take take_;
+  const Identity identity_;
   std::shared_ptr<size_t> answer_bytes_;  // that callbacks will get, of all calls
   std::unique_ptr<CallQueue> queue_;
 };

@@ -71,6 +71,9 @@ class FunctionProvider {
                            std::function<void(Status)> done) = 0;
   // Null: it is not deployed. Valid until the loop's next turn.
   virtual const Function* Find(const std::string& key) const = 0;
+  // Of a function from its creation to its deletion: one of the same name that is created later has
+  // another one. Empty if it is not deployed, or unknown.
+  virtual std::string IdentityOf(const std::string& key) const = 0;
   // False if there is no such function; `call` is then as before.
   virtual bool Take(const std::string& key, FunctionCall& call) = 0;
 

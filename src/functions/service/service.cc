@@ -77,7 +77,10 @@ StatusOr<std::unique_ptr<Service>> Service::Start(EventLoop& loop, FunctionProvi
     }
     return is_taken;
   };
-  ASSIGN_OR_RETURN(service->async_calls_, AsyncCalls::Start(loop, make_queue, std::move(take)));
+  ASSIGN_OR_RETURN(service->async_calls_, AsyncCalls::Start(loop, make_queue, std::move(take),
+                                                            [&provider](const std::string& key) {
+                                                              return provider.IdentityOf(key);
+                                                            }));
   return service;
 }
 
