@@ -56,7 +56,8 @@ Provider::Provider(EventLoop& loop, Programs& programs, ProviderOptions options,
       loans_(loop, options_.run_dir + "/agent.sock"),
       store_(FunctionsFolder(options_) + "/deployed"),
       usage_file_(FunctionsFolder(options_) + "/usage.jsonl"),
-      meter_(usage_, kMachinePhases) {
+      meter_(usage_, kMachinePhases),
+      disk_(loop) {
 }
 
 Provider::~Provider() {
@@ -166,7 +167,10 @@ boost::json::array Provider::Views(std::string_view /*space*/) const {
 
 void Provider::ReadLogs(const std::string& key, const LogRequest& request,
                         std::function<void(StatusOr<std::string>)> done) {
-  done(functions::ReadLogs(folders_, key, request));
+  // May be many megabytes: a thread of its own reads, parses and sorts them.
+  OnDisk<StatusOr<std::string>>(
+      [folders = folders_, key, request] { return functions::ReadLogs(folders, key, request); },
+      std::move(done));
 }
 
 StatusOr<std::unique_ptr<LogReader>> Provider::FollowLogs(
@@ -191,14 +195,32 @@ std::string Provider::MetricsPage(metrics::Format format) {
   return meter_.Page(format);
 }
 
-Status Provider::CheckMode(const std::string& name, DeployMode mode) const {
+template <typename Result>
+void Provider::OnDisk(std::function<Result()> work, std::function<void(Result)> done) {
+  auto shared_done = std::make_shared<std::function<void(Result)>>(std::move(done));
+  const bool is_taken = disk_.Post(
+      [work = std::move(work), shared_done]() -> sys::DiskWorker::Done {
+        return [shared_done, result = work()] { (*shared_done)(result); };
+      },
+      [shared_done](const Status& status) { (*shared_done)(status); });
+  if (!is_taken) {
+    (*shared_done)(ResourceExhausted("too many requests wait for the disk: try again"));
+  }
+}
+
+Status Provider::CheckOpen(const std::string& name) const {
   if (is_stopping_) {
     return Unavailable("function {}: the service is stopping", name);
   }
   if (deleting_.contains(name)) {
     return FailedPrecondition("function {}: is being removed: try again when that is done", name);
   }
-  const bool exists = pools_.contains(name);
+  return OkStatus();
+}
+
+Status Provider::CheckMode(const std::string& name, DeployMode mode) const {
+  RETURN_IF_ERROR(CheckOpen(name));
+  const bool exists = pools_.contains(name) || saving_.contains(name);
   if (exists && mode == DeployMode::kCreate) {
     return AlreadyExists("function {}: is deployed already: update it", name);
   }
@@ -330,14 +352,35 @@ void Provider::Commit(const std::shared_ptr<Deploying>& deploying, const std::st
   }
   Deployment deployment =
       MakeDeployment(std::move(deploying->function), image_id, loop_.clock().WallNow());
+  const Pool* pool = FindPool(name);
+  deployment.identity =
+      pool != nullptr ? pool->deployment().identity : fmt::format("{:016x}", random_.Next());
+  Save(deployment, [this, deploying, deployment](const Status& saved) {
+    const Status status = saved.ok() ? Apply(deployment, deploying->mode) : saved;
+    if (!status.ok()) {
+      return deploying->done(status);
+    }
+    deploying->done(std::move(deploying->notes));
+  });
+}
+
+// Files are written in the order of the requests, and their deployments take effect in it.
+void Provider::Save(const Deployment& deployment, std::function<void(const Status&)> saved) {
+  saving_.insert(deployment.function.name);
+  OnDisk<Status>(
+      [store = &store_, deployment] { return store->Save(deployment); },
+      [this, name = deployment.function.name, saved = std::move(saved)](const Status& status) {
+        saving_.erase(saving_.find(name));
+        saved(status);
+      });
+}
+
+Status Provider::Apply(Deployment deployment, DeployMode mode) {
+  const std::string name = deployment.function.name;
+  RETURN_IF_ERROR(CheckOpen(name));
   const auto found = pools_.find(name);
-  deployment.identity = found != pools_.end() ? found->second->deployment().identity
-                                              : fmt::format("{:016x}", random_.Next());
-  if (const Status status = store_.Save(deployment); !status.ok()) {
-    return deploying->done(status);
-  }
   if (found != pools_.end()) {
-    found->second->Deploy(std::move(deployment), deploying->mode == DeployMode::kReplace);
+    found->second->Deploy(std::move(deployment), mode == DeployMode::kReplace);
   } else {
     auto pool = std::make_unique<Pool>(PoolDeps(), random_, std::move(deployment));
     if (has_looked_) {
@@ -348,49 +391,56 @@ void Provider::Commit(const std::shared_ptr<Deploying>& deploying, const std::st
   if (usage_timer_ == TimerId::kNone) {
     ArmUsageTimer();
   }
-  deploying->done(std::move(deploying->notes));
+  return OkStatus();
 }
 
 void Provider::Delete(const std::string& name, std::function<void(Status)> done) {
-  const auto found = pools_.find(name);
-  if (found == pools_.end() || deleting_.contains(name)) {
+  if (!pools_.contains(name) || deleting_.contains(name)) {
     return done(NotFound("function {}: is not deployed", name));
   }
-  // First of all: what is not deployed is not started again, whatever happens from here on.
-  if (const Status status = store_.Remove(name); !status.ok()) {
-    return done(status);
-  }
+  // Its file first: without one, the function is not started again, whatever happens from here on.
   deleting_.insert(name);
-  found->second->Stop([this, name, done = std::move(done)] {
-    RemoveLogs(folders_, name);
-    deleting_.erase(name);
-    pools_.erase(name);
-    done(OkStatus());
-  });
+  OnDisk<Status>([store = &store_, name] { return store->Remove(name); },
+                 [this, name, done = std::move(done)](const Status& status) {
+                   if (!status.ok()) {
+                     deleting_.erase(name);
+                     return done(status);
+                   }
+                   pools_.at(name)->Stop([this, name, done] {
+                     RemoveLogs(folders_, name);
+                     deleting_.erase(name);
+                     pools_.erase(name);
+                     done(OkStatus());
+                   });
+                 });
 }
 
 void Provider::SetReplicas(const std::string& key, int64_t replicas,
                            std::function<void(Status)> done) {
-  done(Rescale(key, replicas));
-}
-
-Status Provider::Rescale(const std::string& name, int64_t replicas) {
-  const auto found = pools_.find(name);
-  if (found == pools_.end() || deleting_.contains(name)) {
-    return NotFound("function {}: is not deployed", name);
+  const Pool* pool = FindPool(key);
+  if (pool == nullptr || deleting_.contains(key)) {
+    return done(NotFound("function {}: is not deployed", key));
   }
-  Deployment deployment = found->second->deployment();
+  if (saving_.contains(key)) {
+    return done(Unavailable("function {}: is being deployed: try again when that is done", key));
+  }
+  Deployment deployment = pool->deployment();
   const int64_t most = deployment.function.scaling.max_replicas;
   if (replicas < 0 || replicas > most) {
-    return InvalidArgument(
-        "function {}: replicas: {} must be at most its maximum, {}: deploy it "
-        "with a higher one",
-        name, replicas, most);
+    return done(
+        InvalidArgument("function {}: replicas: {} must be at most its maximum, {}: deploy it "
+                        "with a higher one",
+                        key, replicas, most));
   }
   deployment.function.scaling.min_replicas = replicas;
-  RETURN_IF_ERROR(store_.Save(deployment));
-  found->second->Rescale(std::move(deployment));
-  return OkStatus();
+  Save(deployment, [this, key, deployment, done = std::move(done)](const Status& saved) {
+    const auto found = pools_.find(key);
+    if (!saved.ok() || found == pools_.end() || deleting_.contains(key)) {
+      return done(saved.ok() ? NotFound("function {}: is not deployed", key) : saved);
+    }
+    found->second->Rescale(deployment);
+    done(OkStatus());
+  });
 }
 
 void Provider::StopAll(const std::function<void(Status)>& done) {

@@ -25,6 +25,7 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/lifetime.h"
 #include "src/platform/base/random.h"
+#include "src/platform/sys/disk_worker.h"
 
 namespace kgpu::functions {
 
@@ -102,7 +103,13 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
   void ArmUsageTimer();
   ReplicaDeps PoolDeps();
 
-  Status Rescale(const std::string& name, int64_t replicas);
+  // Runs `work` on the disk's thread, then `done` on the loop: with its result, or an error.
+  template <typename Result>
+  void OnDisk(std::function<Result()> work, std::function<void(Result)> done);
+  // Writes the file of a deployment, then calls `saved` from the loop.
+  void Save(const Deployment& deployment, std::function<void(const Status&)> saved);
+  // Whether it may be deployed at all now.
+  Status CheckOpen(const std::string& name) const;
   Status CheckMode(const std::string& name, DeployMode mode) const;
   Status CheckConstraints(const Function& function, Notes& notes) const;
   void CheckGpus(const std::shared_ptr<Deploying>& deploying);
@@ -110,6 +117,7 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
   Status WriteAuthFile(Deploying& deploying);
   void RemoveOldAuthFiles() const;
   void Commit(const std::shared_ptr<Deploying>& deploying, const std::string& image_id);
+  Status Apply(Deployment deployment, DeployMode mode);
 
   bool Owns(const std::string& replica) const override;
   bool Adopt(const FoundContainer& container, const Loan& loan) override;
@@ -120,17 +128,19 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
   Random random_;
   Podman podman_;
   LoanClient loans_;
-  Store store_;
+  const Store store_;
   const UsageFile usage_file_;
   UsageHours usage_;
   Meter meter_;
   std::map<std::string, std::unique_ptr<Pool>> pools_;
   std::set<std::string> deleting_;
+  std::multiset<std::string> saving_;  // their files are being written
   std::unique_ptr<Reconciler> reconciler_;
   bool has_looked_ = false;
   bool is_stopping_ = false;
   TimerId usage_timer_ = TimerId::kNone;
   Lifetime lifetime_;
+  sys::DiskWorker disk_;
 };
 
 }  // namespace kgpu::functions

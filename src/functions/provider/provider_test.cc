@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <boost/json/parse.hpp>
 
@@ -13,6 +14,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -222,6 +224,22 @@ TEST(ProviderTest, DeletingLeavesNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(machine.dir.At("state/functions/deployed")));
   EXPECT_FALSE(std::filesystem::exists(machine.dir.At("state/functions/logs/hello")));
   EXPECT_EQ(machine.Call("hi").code, 404);
+}
+
+TEST(ProviderTest, ReadsLogsWithoutHoldingUpTheLoop) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  machine.dir.MakeDir("state/functions/logs/hello");
+  // A log that gives nothing yet, as one on a disk that hangs.
+  const std::string path = machine.dir.At("state/functions/logs/hello/a.log");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::optional<StatusOr<std::string>> logs;
+  machine.provider->ReadLogs("hello", {},
+                             [&logs](const StatusOr<std::string>& text) { logs = text; });
+  EXPECT_EQ(machine.Call("meanwhile").code, 200);
+  EXPECT_FALSE(logs.has_value());
+  const std::ofstream writer(path);  // ends the reader's wait
+  EXPECT_TRUE(machine.Until([&logs] { return logs.has_value(); }));
 }
 
 TEST(ProviderTest, MayGoInTheTurnInWhichItIsAskedToStop) {

@@ -30,7 +30,7 @@ StatusOr<std::optional<Deployment>> ReadDeployment(const sys::StateFile& file,
 
 }  // namespace
 
-StatusOr<Store::Found> Store::Open() {
+StatusOr<Store::Found> Store::Open() const {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error) {
@@ -55,11 +55,11 @@ StatusOr<Store::Found> Store::Open() {
   return found;
 }
 
-Status Store::Save(const Deployment& deployment) {
+Status Store::Save(const Deployment& deployment) const {
   return FileOf(deployment.function.name).Write(PrintDeployment(deployment));
 }
 
-Status Store::Remove(const std::string& name) {
+Status Store::Remove(const std::string& name) const {
   return FileOf(name).Remove();
 }
 

@@ -1,5 +1,5 @@
 // The functions that are deployed here, a file each: written and fsynced before a deployment is
-// acknowledged.
+// acknowledged. May be used on any thread, but by one at a time.
 #pragma once
 
 #include <string>
@@ -22,10 +22,10 @@ class Store {
     std::vector<std::string> problems{};
   };
   // Errors: those of making and listing the folder.
-  StatusOr<Found> Open();
+  StatusOr<Found> Open() const;
   // Errors: those of StateFile.
-  Status Save(const Deployment& deployment);
-  Status Remove(const std::string& name);
+  Status Save(const Deployment& deployment) const;
+  Status Remove(const std::string& name) const;
 
  private:
   sys::StateFile FileOf(const std::string& name) const;
