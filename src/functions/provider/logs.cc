@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxText = size_t{16} << 20;
 constexpr size_t kKeptLogs = 8;
+// Longer than any line of conmon, which divides what a program prints.
+constexpr size_t kLongestLine = size_t{64} << 10;
 constexpr uint32_t kChanges = IN_CREATE | IN_MODIFY | IN_MOVED_TO;
 
 std::string FolderOf(const ProviderFolders& folders, const std::string& function) {
@@ -160,8 +162,19 @@ LogFollower::LogFollower(std::string folder, std::function<bool(std::string_view
     : folder_(std::move(folder)), write_(std::move(write)), ended_(std::move(ended)) {
 }
 
+// Behind the last whole line, without reading what is before it.
 void LogFollower::GoToEnd() {
-  (void)TakeNew();
+  for (const fs::path& path : LogFilesIn(folder_)) {
+    struct stat info{};
+    if (stat(path.c_str(), &info) != 0) {
+      continue;
+    }
+    const auto size = static_cast<size_t>(info.st_size);
+    const std::string end = ReadRange(path, size - std::min(size, kLongestLine), size);
+    const size_t newline = end.rfind('\n');
+    const size_t open = newline == std::string::npos ? 0 : end.size() - newline - 1;
+    positions_[path.string()] = {.inode = info.st_ino, .offset = size - open};
+  }
 }
 
 void LogFollower::OnChange() {
@@ -176,7 +189,11 @@ void LogFollower::OnChange() {
 // Whole lines only: what follows the last newline is read next time.
 std::string LogFollower::TakeNew() {
   std::vector<LogLine> lines;
-  for (const fs::path& path : LogFilesIn(folder_)) {
+  const std::vector<fs::path> files = LogFilesIn(folder_);
+  std::erase_if(positions_, [&files](const auto& position) {
+    return !std::ranges::binary_search(files, fs::path(position.first));
+  });
+  for (const fs::path& path : files) {
     struct stat info{};
     if (stat(path.c_str(), &info) != 0) {
       continue;

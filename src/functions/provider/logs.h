@@ -38,7 +38,8 @@ std::string ReadLogs(const ProviderFolders& folders, const std::string& function
 void PruneLogs(const ProviderFolders& folders, const std::string& function);
 void RemoveLogs(const ProviderFolders& folders, const std::string& function);
 
-// Gives on what is written from now on. Lives on the loop's thread; destroying it ends it.
+// Passes on the lines that are written from now on. Lives on the loop's thread; destroying it ends
+// it.
 class LogFollower final : public LogReader {
  public:
   // `write` gives false when nobody reads any more; then `ended` is called, once, and may destroy
@@ -47,6 +48,9 @@ class LogFollower final : public LogReader {
                                                     const std::string& function,
                                                     std::function<bool(std::string_view)> write,
                                                     std::function<void()> ended);
+
+  // Of how many logs it remembers the position.
+  size_t positions() const { return positions_.size(); }
 
  private:
   struct Position {

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "src/functions/provider/deployment.h"
 #include "src/functions/provider/loan_client.h"
@@ -12,6 +15,7 @@
 #include "src/functions/provider/store.h"
 #include "src/functions/service/ready_probe.h"
 #include "src/functions/service/usage_hours.h"
+#include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -134,6 +138,36 @@ TEST(ReadingTest, LinesOfALog) {
   EXPECT_EQ(lines[0].text, "one\n");
   EXPECT_EQ(lines[1].text, "two, ");
   EXPECT_EQ(lines[2].text, "continued\n");
+}
+
+TEST(ReadingTest, AFollowerForgetsLogsThatWereRemoved) {
+  FakeLoop loop;
+  const TempDir dir;
+  const ProviderFolders folders{.run = "", .secrets = "", .logs = dir.path()};
+  dir.WriteFile("hello/a.log",
+                "2026-01-31T12:00:00Z stdout F before\n2026-01-31T12:00:01Z stdout ");
+  std::string text;
+  const auto reader = LogFollower::Start(
+      loop, folders, "hello",
+      [&text](std::string_view more) {
+        text += more;
+        return true;
+      },
+      [] {});
+  ASSERT_OK(reader);
+  const auto& follower = static_cast<const LogFollower&>(**reader);
+  std::ofstream(dir.At("hello/a.log"), std::ios::app) << "F after\n";
+  ASSERT_TRUE(loop.WaitForDescriptor(std::chrono::seconds(10)));
+  loop.RunUntilIdle();
+  EXPECT_EQ(text, "after\n");
+  ASSERT_EQ(std::remove(dir.At("hello/a.log").c_str()), 0);
+  dir.WriteFile("hello/b.log", "2026-01-31T12:00:02Z stdout F of b\n");
+  for (int i = 0; i < 100 && text != "after\nof b\n"; ++i) {
+    (void)loop.WaitForDescriptor(std::chrono::milliseconds(100));
+    loop.RunUntilIdle();
+  }
+  EXPECT_EQ(text, "after\nof b\n");
+  EXPECT_EQ(follower.positions(), 1U);
 }
 
 TEST(ReadingTest, LogsOfAllReplicasInTheOrderOfTime) {
