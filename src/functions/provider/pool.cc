@@ -37,11 +37,10 @@ Pool::Pool(const ReplicaDeps& deps, Random& random, Deployment deployment)
                  has_lost_caller_ = true;
                  ScheduleSettle();
                }),
-      is_alive_(std::make_shared<bool>(true)) {
+      timer_(deps.loop) {
 }
 
 Pool::~Pool() {
-  deps_.loop.CancelTimer(timer_);
   waiting_.RefuseAll({kUnavailable, "stopping", "the service is stopping"});
   in_flight_.clear();
 }
@@ -133,12 +132,10 @@ void Pool::ScheduleSettle() {
   if (std::exchange(is_settling_, true)) {
     return;
   }
-  deps_.loop.Post([this, is_alive = std::weak_ptr<bool>(is_alive_)] {
-    if (!is_alive.expired()) {
-      is_settling_ = false;
-      Settle();
-    }
-  });
+  deps_.loop.Post(lifetime_.Bind([this] {
+    is_settling_ = false;
+    Settle();
+  }));
 }
 
 void Pool::Settle() {
@@ -342,12 +339,12 @@ void Pool::Refuse(FunctionCall& call, const CallFault& fault) {
 }
 
 void Pool::ArmTimer(std::optional<SteadyTime> next) {
-  deps_.loop.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  timer_.Cancel();
   if (const auto expires = waiting_.next_deadline()) {
     next = std::min(next.value_or(*expires), *expires);
   }
   if (next) {
-    timer_ = deps_.loop.After(*next - deps_.loop.clock().Now(), [this] { ScheduleSettle(); });
+    timer_.Arm(*next - deps_.loop.clock().Now(), [this] { ScheduleSettle(); });
   }
 }
 

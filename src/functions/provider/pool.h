@@ -18,7 +18,9 @@
 #include "src/functions/service/proxied_call.h"
 #include "src/functions/service/waiting_calls.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
 #include "src/platform/base/random.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::functions {
 
@@ -116,8 +118,8 @@ class Pool {
   bool is_begun_ = false;
   bool is_settling_ = false;
   bool has_lost_caller_ = false;  // of a call that waits
-  TimerId timer_ = TimerId::kNone;
-  std::shared_ptr<bool> is_alive_;
+  Timer timer_;
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::functions

@@ -57,11 +57,11 @@ Provider::Provider(EventLoop& loop, Programs& programs, ProviderOptions options,
       store_(FunctionsFolder(options_) + "/deployed"),
       usage_file_(FunctionsFolder(options_) + "/usage.jsonl"),
       meter_(usage_, kMachinePhases),
+      usage_timer_(loop),
       disk_(loop) {
 }
 
 Provider::~Provider() {
-  loop_.CancelTimer(usage_timer_);
   reconciler_.reset();
   CountGpuTime();
   usage_file_.Write(usage_);
@@ -105,10 +105,9 @@ ReplicaDeps Provider::PoolDeps() {
 
 // Only while something can change.
 void Provider::ArmUsageTimer() {
-  usage_timer_ = loop_.After(kUsageEvery, [this] {
+  usage_timer_.Arm(kUsageEvery, [this] {
     CountGpuTime();
     usage_file_.Write(usage_);
-    usage_timer_ = TimerId::kNone;
     const bool has_replicas = std::ranges::any_of(
         pools_, [](const auto& named) { return !named.second->replicas().empty(); });
     if (has_replicas) {
@@ -122,7 +121,7 @@ bool Provider::Take(const std::string& name, FunctionCall& call) {
   if (found == pools_.end()) {
     return false;
   }
-  if (usage_timer_ == TimerId::kNone) {
+  if (!usage_timer_.is_armed()) {
     ArmUsageTimer();
   }
   found->second->Take(std::move(call));
@@ -388,7 +387,7 @@ Status Provider::Apply(Deployment deployment, DeployMode mode) {
     }
     pools_[name] = std::move(pool);
   }
-  if (usage_timer_ == TimerId::kNone) {
+  if (!usage_timer_.is_armed()) {
     ArmUsageTimer();
   }
   return OkStatus();

@@ -25,6 +25,7 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/lifetime.h"
 #include "src/platform/base/random.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/sys/disk_worker.h"
 
 namespace kgpu::functions {
@@ -138,7 +139,7 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
   std::unique_ptr<Reconciler> reconciler_;
   bool has_looked_ = false;
   bool is_stopping_ = false;
-  TimerId usage_timer_ = TimerId::kNone;
+  Timer usage_timer_;
   Lifetime lifetime_;
   sys::DiskWorker disk_;
 };

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/strings.h"
 
@@ -62,12 +63,7 @@ Reconciler::Reconciler(EventLoop& loop, Podman& podman, LoanClient& loans, Provi
       loans_(loans),
       folders_(std::move(folders)),
       owner_(owner),
-      pause_(kFirstRound),
-      is_alive_(std::make_shared<bool>(true)) {
-}
-
-Reconciler::~Reconciler() {
-  loop_.CancelTimer(timer_);
+      timer_(loop) {
 }
 
 void Reconciler::Start(std::function<void()> looked) {
@@ -88,26 +84,18 @@ void Reconciler::Finish(std::function<void(Status)> done) {
 // container are removed, without which no container starts; only then are containers listed, so
 // that one that did get its folder is in the list, and is removed before its loan is returned.
 void Reconciler::Round() {
-  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  timer_.Cancel();
   has_failed_ = false;
   is_in_round_ = true;
   finished_ = std::exchange(finishing_, {});
-  loans_.List([this, is_alive = std::weak_ptr<bool>(is_alive_)](auto loans) {
-    if (!is_alive.expired()) {
-      OnLoans(loans);
-    }
-  });
+  loans_.List(lifetime_.Bind([this](const auto& loans) { OnLoans(loans); }));
 }
 
 void Reconciler::OnLoans(const StatusOr<std::vector<Loan>>& loans) {
   // An agent that lends nothing has no loans either.
   has_ledger_ = loans.ok() || loans.status().code() == StatusCode::kFailedPrecondition;
   found_loans_ = loans.ok() ? *loans : std::vector<Loan>();
-  const auto is_alive = std::weak_ptr<bool>(is_alive_);
-  podman_.List([this, is_alive](const StatusOr<std::vector<FoundContainer>>& first) {
-    if (is_alive.expired()) {
-      return;
-    }
+  podman_.List(lifetime_.Bind([this](const StatusOr<std::vector<FoundContainer>>& first) {
     if (!first.ok()) {
       return TryAgain(first.status());
     }
@@ -118,12 +106,9 @@ void Reconciler::OnLoans(const StatusOr<std::vector<Loan>>& loans) {
     if (!RemoveStaleFolders(replicas)) {
       return OnContainers(first);
     }
-    podman_.List([this, is_alive](const StatusOr<std::vector<FoundContainer>>& second) {
-      if (!is_alive.expired()) {
-        OnContainers(second);
-      }
-    });
-  });
+    podman_.List(lifetime_.Bind(
+        [this](const StatusOr<std::vector<FoundContainer>>& second) { OnContainers(second); }));
+  }));
 }
 
 // Whether there were any.
@@ -179,19 +164,14 @@ void Reconciler::Act(const std::vector<FoundContainer>& containers) {
 
 void Reconciler::RemoveContainer(const FoundContainer& container) {
   ++pending_;
-  podman_.Remove(
-      container.name, kNoGrace,
-      [this, is_alive = std::weak_ptr<bool>(is_alive_), container](const Status& status) {
-        if (is_alive.expired()) {
-          return;
-        }
-        std::error_code ignored;
-        if (status.ok() && !container.replica.empty()) {
-          fs::remove_all(fs::path(folders_.run) / container.replica, ignored);
-        }
-        has_failed_ = has_failed_ || !status.ok();
-        Finished();
-      });
+  podman_.Remove(container.name, kNoGrace, lifetime_.Bind([this, container](const Status& status) {
+    std::error_code ignored;
+    if (status.ok() && !container.replica.empty()) {
+      fs::remove_all(fs::path(folders_.run) / container.replica, ignored);
+    }
+    has_failed_ = has_failed_ || !status.ok();
+    Finished();
+  }));
 }
 
 // One container or loan less; after the last container, the loans follow.
@@ -206,12 +186,12 @@ void Reconciler::Finished() {
     return ReturnLoans();
   }
   if (!has_ledger_) {
-    // What it has lent waits for it, and for the next provider.
+    // The loans wait for the agent, and for the next provider.
     ScheduleAgain(Unavailable("no agent answers"));
     return EndRound(OkStatus());
   }
   if (!std::exchange(has_looked_again_, true)) {
-    timer_ = loop_.After(kLastLook, [this] { Round(); });
+    timer_.Arm(kLastLook, [this] { Round(); });
   }
   EndRound(OkStatus());
 }
@@ -230,12 +210,10 @@ void Reconciler::ReturnLoans() {
 void Reconciler::Return(const Loan& loan) {
   KGPU_LOG(kInfo, "loan returned", {"holder", loan.holder});
   ++pending_;
-  loans_.Return(loan.id, [this, is_alive = std::weak_ptr<bool>(is_alive_)](const Status& status) {
-    if (!is_alive.expired()) {
-      has_failed_ = has_failed_ || !status.ok();
-      Finished();
-    }
-  });
+  loans_.Return(loan.id, lifetime_.Bind([this](const Status& status) {
+    has_failed_ = has_failed_ || !status.ok();
+    Finished();
+  }));
 }
 
 void Reconciler::TryAgain(const Status& status) {
@@ -246,8 +224,7 @@ void Reconciler::TryAgain(const Status& status) {
 void Reconciler::ScheduleAgain(const Status& status) {
   KGPU_LOG(kWarning, "earlier replicas not looked at", {"reason", Message(status)});
   TellLooked();
-  timer_ = loop_.After(pause_, [this] { Round(); });
-  pause_ = std::min(pause_ * 2, kLongestRound);
+  timer_.Arm(DoublingPause(++retries_, kFirstRound, kLongestRound), [this] { Round(); });
 }
 
 void Reconciler::EndRound(const Status& status) {

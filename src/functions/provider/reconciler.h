@@ -15,6 +15,8 @@
 #include "src/functions/provider/loan_client.h"
 #include "src/functions/provider/podman.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::functions {
 
@@ -48,7 +50,6 @@ class Reconciler {
   // What is passed must outlive this.
   Reconciler(EventLoop& loop, Podman& podman, LoanClient& loans, ProviderFolders folders,
              ReplicaOwner& owner);
-  ~Reconciler();
   Reconciler(const Reconciler&) = delete;
   Reconciler& operator=(const Reconciler&) = delete;
 
@@ -90,9 +91,9 @@ class Reconciler {
   bool is_in_round_ = false;
   std::vector<std::function<void(Status)>> finishing_;  // wait for the round after this one
   std::vector<std::function<void(Status)>> finished_;   // wait for this one
-  std::chrono::milliseconds pause_;
-  TimerId timer_ = TimerId::kNone;
-  std::shared_ptr<bool> is_alive_;
+  int64_t retries_ = 0;
+  Timer timer_;
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::functions

@@ -11,6 +11,7 @@
 
 #include "src/functions/provider/logs.h"
 #include "src/functions/service/folders.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -44,16 +45,6 @@ StatusOr<int64_t> ReadPid(const std::string& path) {
 
 }  // namespace
 
-template <typename Function>
-auto ReplicaRunner::Guarded(Function function) {
-  return
-      [is_alive = std::weak_ptr<bool>(is_alive_), function = std::move(function)](auto&&... args) {
-        if (!is_alive.expired()) {
-          function(std::forward<decltype(args)>(args)...);
-        }
-      };
-}
-
 ReplicaRunner::ReplicaRunner(const ReplicaDeps& deps, std::shared_ptr<const Deployment> deployment,
                              std::string id, std::function<void()> changed)
     : deps_(deps),
@@ -62,13 +53,13 @@ ReplicaRunner::ReplicaRunner(const ReplicaDeps& deps, std::shared_ptr<const Depl
       changed_(std::move(changed)),
       connections_(deps.loop, {}),
       since_(deps.loop.clock().WallNow()),
-      is_alive_(std::make_shared<bool>(true)) {
+      limit_(deps.loop),
+      retry_(deps.loop) {
 }
 
 ReplicaRunner::~ReplicaRunner() {
   CountGpuTime();
   StopWatching();
-  deps_.loop.CancelTimer(retry_);
 }
 
 void ReplicaRunner::Start() {
@@ -110,7 +101,7 @@ void ReplicaRunner::On(ReplicaEvent event) {
     Do(action);
   }
   if (is_new) {
-    deps_.loop.Post(Guarded([this] { changed_(); }));
+    deps_.loop.Post(lifetime_.Bind([this] { changed_(); }));
   }
 }
 
@@ -131,7 +122,7 @@ void ReplicaRunner::Do(ReplicaAction action) {
     case ReplicaAction::kRemoveContainer:
       return RemoveContainer();
     case ReplicaAction::kReturnLoan:
-      pause_ = kFirstPause;
+      retries_ = 0;
       return ReturnLoan();
     case ReplicaAction::kForget:
       StopWatching();
@@ -145,7 +136,7 @@ void ReplicaRunner::Borrow() {
   }
   deps_.loans.Borrow(fmt::format("{}{}/{}", kHolderPrefix, deployment_->function.name, id_),
                      deployment_->function.gpu,
-                     Guarded([this](StatusOr<Loan> loan) { OnLoan(std::move(loan)); }));
+                     lifetime_.Bind([this](StatusOr<Loan> loan) { OnLoan(std::move(loan)); }));
 }
 
 void ReplicaRunner::OnLoan(StatusOr<Loan> loan) {
@@ -163,7 +154,7 @@ void ReplicaRunner::OnLoan(StatusOr<Loan> loan) {
   const SteadyTime give_up = is_lost ? started_ + kAgentPatience : give_up_;
   const bool may_be_lent = is_lost && life_.state == ReplicaState::kDraining && !leaves_loan_;
   if ((is_lost || is_busy) && (now < give_up || may_be_lent) && !leaves_loan_) {
-    retry_ = deps_.loop.After(kLoanPause, [this] { Borrow(); });
+    retry_.Arm(kLoanPause, [this] { Borrow(); });
     return;
   }
   if (life_.state != ReplicaState::kDraining) {
@@ -172,7 +163,7 @@ void ReplicaRunner::OnLoan(StatusOr<Loan> loan) {
   if (is_lost && !leaves_loan_) {
     // Nobody waits for it any longer, but it must be returned if it was lent.
     On(ReplicaEvent::kStopAsked);
-    retry_ = deps_.loop.After(kLoanPause, [this] { Borrow(); });
+    retry_.Arm(kLoanPause, [this] { Borrow(); });
     return;
   }
   On(ReplicaEvent::kLoanRefused);
@@ -200,7 +191,7 @@ void ReplicaRunner::StartContainer() {
                     .replica = id_,
                     .loan = loan_,
                     .hash = deployment_->hash},
-                   Guarded([this](const Status& status) { OnContainerStarted(status); }));
+                   lifetime_.Bind([this](const Status& status) { OnContainerStarted(status); }));
 }
 
 void ReplicaRunner::OnContainerStarted(const Status& status) {
@@ -238,7 +229,7 @@ Status ReplicaRunner::WatchPid(int64_t pid) {
 }
 
 void ReplicaRunner::AwaitReady() {
-  limit_ = deps_.loop.After(deps_.start_limit, [this] {
+  limit_.Arm(deps_.start_limit, [this] {
     Fail(StartFailure::kStart,
          DeadlineExceeded("not ready after {} ms{}{}", deps_.start_limit.count(),
                           probe_->problem().empty() ? "" : ": ", probe_->problem()));
@@ -250,7 +241,7 @@ void ReplicaRunner::AwaitReady() {
 
 void ReplicaRunner::OnReady(const ReadyProbe::Ready& ready) {
   probe_.reset();
-  deps_.loop.CancelTimer(std::exchange(limit_, TimerId::kNone));
+  limit_.Cancel();
   if (!was_adopted_) {
     const auto& status = ready.status;
     phases_[1] = ready.answered - started_;
@@ -287,7 +278,7 @@ void ReplicaRunner::AwaitCalls() {
 
 void ReplicaRunner::RemoveContainer() {
   StopWatching();
-  pause_ = kFirstPause;
+  retries_ = 0;
   if (has_ended_ && !problem_.ok()) {
     return ExplainThenRemove();
   }
@@ -295,18 +286,19 @@ void ReplicaRunner::RemoveContainer() {
 }
 
 void ReplicaRunner::ExplainThenRemove() {
-  deps_.podman.Explain(
-      ContainerName(deployment_->function.name, id_), Guarded([this](const std::string& reason) {
-        if (!reason.empty()) {
-          problem_ = MakeStatus(problem_.code(), fmt::format("{}: {}", Message(problem_), reason));
-        }
-        RemoveNow();
-      }));
+  deps_.podman.Explain(ContainerName(deployment_->function.name, id_),
+                       lifetime_.Bind([this](const std::string& reason) {
+                         if (!reason.empty()) {
+                           problem_ = MakeStatus(problem_.code(),
+                                                 fmt::format("{}: {}", Message(problem_), reason));
+                         }
+                         RemoveNow();
+                       }));
 }
 
 void ReplicaRunner::RemoveNow() {
   deps_.podman.Remove(ContainerName(deployment_->function.name, id_), deps_.grace,
-                      Guarded([this](const Status& status) {
+                      lifetime_.Bind([this](const Status& status) {
                         if (!status.ok()) {
                           KGPU_LOG(kWarning, "container not removed",
                                    {"function", deployment_->function.name}, {"replica", id_},
@@ -324,20 +316,20 @@ void ReplicaRunner::ReturnLoan() {
   if (loan_.id.empty()) {
     return On(ReplicaEvent::kLoanReturned);
   }
-  deps_.loans.Return(loan_.id, Guarded([this](const Status& status) {
-                       if (!status.ok() && !leaves_loan_) {
-                         return Retry(&ReplicaRunner::ReturnLoan);
-                       }
-                       CountGpuTime();
-                       counted_.reset();
-                       loan_ = {};
-                       On(ReplicaEvent::kLoanReturned);
-                     }));
+  deps_.loans.Return(loan_.id, lifetime_.Bind([this](const Status& status) {
+    if (!status.ok() && !leaves_loan_) {
+      return Retry(&ReplicaRunner::ReturnLoan);
+    }
+    CountGpuTime();
+    counted_.reset();
+    loan_ = {};
+    On(ReplicaEvent::kLoanReturned);
+  }));
 }
 
 void ReplicaRunner::Retry(void (ReplicaRunner::*again)()) {
-  retry_ = deps_.loop.After(pause_, [this, again] { (this->*again)(); });
-  pause_ = std::min(pause_ * 2, kLongestPause);
+  retry_.Arm(DoublingPause(++retries_, kFirstPause, kLongestPause),
+             [this, again] { (this->*again)(); });
 }
 
 void ReplicaRunner::Fail(StartFailure failure, Status problem) {
@@ -369,7 +361,7 @@ void ReplicaRunner::StopWatching() {
   deps_.loop.Unwatch(std::exchange(pid_watch_, WatchId::kNone));
   pidfd_.Reset();
   probe_.reset();
-  deps_.loop.CancelTimer(std::exchange(limit_, TimerId::kNone));
+  limit_.Cancel();
 }
 
 }  // namespace kgpu::functions

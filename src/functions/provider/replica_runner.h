@@ -19,6 +19,8 @@
 #include "src/functions/service/meter.h"
 #include "src/functions/service/ready_probe.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/net/http/idle_connections.h"
 
@@ -103,9 +105,6 @@ class ReplicaRunner {
   void Retry(void (ReplicaRunner::*again)());
   void Fail(StartFailure failure, Status problem);
   void StopWatching();
-  // A callback that does nothing once this is destroyed.
-  template <typename Function>
-  auto Guarded(Function function);
 
   const ReplicaDeps deps_;
   const std::shared_ptr<const Deployment> deployment_;
@@ -134,10 +133,10 @@ class ReplicaRunner {
   UniqueFd pidfd_;
   WatchId pid_watch_ = WatchId::kNone;
   std::unique_ptr<ReadyProbe> probe_;
-  TimerId limit_ = TimerId::kNone;
-  TimerId retry_ = TimerId::kNone;
-  std::chrono::milliseconds pause_{};
-  std::shared_ptr<bool> is_alive_;
+  Timer limit_;
+  Timer retry_;
+  int64_t retries_ = 0;  // of the action in progress
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::functions

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/platform/base/backoff.h"
+
 namespace kgpu::functions {
 namespace {
 
@@ -54,14 +56,8 @@ ScaleDecision Scale(const ScaleInput& input, SteadyTime now) {
   return decision;
 }
 
-std::chrono::milliseconds RestartDelay(int64_t failures) {
-  constexpr std::chrono::milliseconds kLongest = std::chrono::minutes(5);
-  constexpr std::chrono::milliseconds kFirst = std::chrono::seconds(1);
-  if (failures <= 1) {
-    return {};
-  }
-  constexpr int64_t kMostDoublings = 10;
-  return std::min(kFirst * (int64_t{1} << std::min(failures - 2, kMostDoublings)), kLongest);
+std::chrono::nanoseconds RestartDelay(int64_t failures) {
+  return DoublingPause(failures - 1, std::chrono::seconds(1), std::chrono::minutes(5));
 }
 
 }  // namespace kgpu::functions

@@ -38,6 +38,6 @@ ScaleDecision Scale(const ScaleInput& input, SteadyTime now);
 
 // How long to wait before the next replica starts, after so many in a row have failed: 0 for the
 // first one, then 1 s, doubled each time up to 5 minutes.
-std::chrono::milliseconds RestartDelay(int64_t failures);
+std::chrono::nanoseconds RestartDelay(int64_t failures);
 
 }  // namespace kgpu::functions
