@@ -202,7 +202,8 @@ TEST_F(DriverTest, WhatIsInstalledStaysWhereAnotherFails) {
   const Result other = Install({"--yes", "--branch", "580"});
 
   EXPECT_EQ(other.code, 6);
-  EXPECT_THAT(other.err, AllOf(HasSubstr("apt-get"), HasSubstr("all steps were undone")));
+  EXPECT_THAT(other.err, AllOf(HasSubstr("apt-get"), HasSubstr("all steps were undone"),
+                               HasSubstr("driver 535 is installed again")));
   EXPECT_EQ(Kgpu("status", {"--output", "json"}).out, status);
   EXPECT_EQ(dir_.ReadFile("etc/one"), "ours\n");
 }
@@ -221,30 +222,31 @@ TEST_F(DriverTest, WhatIsBegunDoesNotGiveWay) {
   }
 }
 
-// 580 that replaced 535, both of one file.
-TEST_F(DriverTest, RollbackEndsAtTheDriverBeforeAndRemoveAtNone) {
+// 580 that replaced 535, each of one file.
+TEST_F(DriverTest, RollbackInstallsTheDriverBeforeAgainAndRemoveNone) {
   const auto before = Tree();
   WriteJournal("installed", "done", kNothingBefore);
-  const std::string below = dir_.ReadFile("var/lib/kgpu/driver.json");
-  std::string above = Replaced(below, R"("535")", R"("580")");
-  above = Replaced(std::move(above), "/etc/one", "/etc/two");
-  above.insert(1, fmt::format(R"("below": [{}], )", below));
+  const std::string old = dir_.ReadFile("var/lib/kgpu/driver.json");
+  const std::string plan = old.substr(old.find(R"("plan":)"));
+  std::string text = Replaced(Replaced(old, R"("535")", R"("580")"), "/etc/one", "/etc/two");
+  text.insert(
+      1, fmt::format(R"("former": {{"began": 1600000000, {}}}, )", plan.substr(0, plan.size() - 1)));
   const auto install = [&] {
-    dir_.WriteFile("etc/one", "ours\n");
     dir_.WriteFile("etc/two", "ours\n");
-    dir_.WriteFile("var/lib/kgpu/driver.json", above);
+    dir_.WriteFile("var/lib/kgpu/driver.json", text);
   };
 
   install();
-  EXPECT_THAT(Kgpu("rollback").err, HasSubstr("Driver 535, which it replaced, is restored."));
+  EXPECT_THAT(Kgpu("rollback").err, HasSubstr("Then driver 535 is installed again."));
   const Result back = Kgpu("rollback", {"--yes"});
   EXPECT_EQ(back.code, 0) << back.err;
   EXPECT_EQ(back.out,
             "the installation of driver 580 was undone: the host is as it was before, with driver "
             "535, installed by kgpu\n");
-  EXPECT_TRUE(fs::exists(dir_.At("etc/one")));
+  EXPECT_EQ(dir_.ReadFile("etc/one"), "ours\n");
   EXPECT_FALSE(fs::exists(dir_.At("etc/two")));
-  EXPECT_EQ(Kgpu("rollback", {"--yes"}).code, 6) << "nothing is below it";
+  EXPECT_EQ(Kgpu("rollback", {"--yes"}).code, 6) << "it replaced no driver";
+  EXPECT_EQ(Kgpu("remove", {"--yes"}).code, 0);
 
   install();
   const Result removed = Kgpu("remove", {"--yes"});
@@ -252,6 +254,34 @@ TEST_F(DriverTest, RollbackEndsAtTheDriverBeforeAndRemoveAtNone) {
   EXPECT_EQ(removed.out,
             "the installation of driver 580 was undone: the host is as it was before\n");
   EXPECT_EQ(Tree(), before);
+}
+
+// As a kill between the removal of a driver and the installation of another one leaves it.
+TEST_F(DriverTest, ADriverThatGaveWayIsInstalledAgainUnlessAnotherIsRequested) {
+  const auto before = Tree();
+  for (const char* verb : {"install", "rollback"}) {
+    SCOPED_TRACE(verb);
+    WriteJournal("removed", "pending", "null");
+    EXPECT_EQ(Kgpu("status").code, 7);
+    EXPECT_EQ(Kgpu(verb, {"--yes"}).code, 0);
+    EXPECT_EQ(dir_.ReadFile("etc/one"), "ours\n");
+    EXPECT_EQ(Kgpu("remove", {"--yes"}).code, 0);
+  }
+  WriteJournal("removed", "pending", "null");
+  EXPECT_THAT(Install({"--branch", "580"}).err, HasSubstr("Install driver 580?"));
+  EXPECT_EQ(Kgpu("install", {"--resume", "--yes"}).code, 0);
+  EXPECT_EQ(Kgpu("remove", {"--yes"}).code, 0);
+  EXPECT_EQ(Tree(), before);
+}
+
+TEST_F(DriverTest, SeveralDriversOfAnOlderKgpuAreNotTouched) {
+  WriteJournal("installed", "done", kNothingBefore);
+  std::string text = dir_.ReadFile("var/lib/kgpu/driver.json");
+  text.insert(1, R"("below": [], )");
+  dir_.WriteFile("var/lib/kgpu/driver.json", text);
+  const Result removed = Kgpu("remove", {"--yes"});
+  EXPECT_EQ(removed.code, 6);
+  EXPECT_THAT(removed.err, HasSubstr("run kgpu driver remove with that kgpu"));
 }
 
 // As a kernel update leaves it: the plan's kernel has the module, the one that is to run has none.
@@ -278,63 +308,19 @@ TEST_F(DriverTest, InstallVerifiesWhatIsInstalledAsVerifyDoes) {
   }
 }
 
-// As a kernel update without headers leaves it.
-TEST_F(DriverTest, AnotherKernelOfTheHostGetsTheDriverThatIsHere) {
+// As a kernel update without headers leaves it: the running kernel would lose its driver.
+TEST_F(DriverTest, AKernelThatDoesNotRunGetsAdviceOnly) {
   WriteJournal("installed", "done", kNothingBefore);
   dir_.WriteFile("lib/modules/6.1.0-57-amd64/modules.builtin", "");
   dir_.WriteFile("lib/modules/6.1.0-57-amd64/modules.dep", "kernel/fs/ext4/ext4.ko:\n");
   const auto before = Tree();
-  const std::string status = Kgpu("status", {"--output", "json"}).out;
-
-  const Result dry = Install({"--kernel", "6.1.0-57-amd64", "--dry-run"});
-  const Result unasked = Install({"--kernel", "6.1.0-57-amd64"});
-  const Result failed = Install({"--kernel", "6.1.0-57-amd64", "--yes"});
-
-  EXPECT_EQ(dry.code, 0) << dry.err;
-  EXPECT_THAT(dry.out, AllOf(HasSubstr("# install packages: linux-headers-6.1.0-57-amd64"),
-                             HasSubstr("dkms autoinstall -k 6.1.0-57-amd64"),
-                             Not(HasSubstr("nvidia-kernel")), Not(HasSubstr("nouveau-off"))));
-  EXPECT_EQ(unasked.code, 2);
-  EXPECT_THAT(unasked.err, HasSubstr("Install driver 535 for kernel 6.1.0-57-amd64?"));
-  EXPECT_EQ(failed.code, 6);
-  EXPECT_THAT(failed.err, AllOf(HasSubstr("package-lists: /usr/bin/apt-get"),
-                                HasSubstr("all steps were undone")));
-  EXPECT_EQ(Kgpu("status", {"--output", "json"}).out, status);
-  auto after = Tree();
-  const auto journal = after.extract("var/lib/kgpu/driver.json");
-  ASSERT_FALSE(journal.empty());
-  EXPECT_THAT(journal.mapped(), Not(HasSubstr("6.1.0-57-amd64")));
-  after["var/lib/kgpu/driver.json"] = before.at("var/lib/kgpu/driver.json");
-  EXPECT_EQ(after, before);
-}
-
-TEST_F(DriverTest, AKernelThatIsBeingAddedIsFinishedOrTakenBack) {
-  WriteJournal("installed", "done", kNothingBefore);
-  dir_.WriteFile("etc/one", "ours\n");
-  const std::string below = dir_.ReadFile("var/lib/kgpu/driver.json");
-  WriteJournal("installing", "doing", kNothingBefore);
-  std::string above = dir_.ReadFile("var/lib/kgpu/driver.json");
-  above = Replaced(Replaced(std::move(above), "/etc/one", "/etc/two"), "-56-", "-57-");
-  above.insert(1, fmt::format(R"("addsKernel": true, "below": [{}], )", below));
-  const auto put = [&] { dir_.WriteFile("var/lib/kgpu/driver.json", above); };
-
-  put();
-  EXPECT_THAT(
-      Kgpu("rollback").err,
-      HasSubstr("Undo the installation of driver 535 for kernel 6.1.0-57-amd64? Driver 535 stays"));
-  const Result back = Kgpu("rollback", {"--yes"});
-  EXPECT_EQ(back.out,
-            "the installation of driver 535 for kernel 6.1.0-57-amd64 was undone: the host is as "
-            "it was before, with driver 535, installed by kgpu\n")
-      << back.err;
-  EXPECT_FALSE(fs::exists(dir_.At("etc/two")));
-  EXPECT_EQ(Kgpu("rollback", {"--yes"}).code, 6) << "the installation of driver";
-
-  put();
-  const Result on = Kgpu("install", {"--yes"});
-  EXPECT_EQ(on.out, "driver 535 for kernel 6.1.0-57-amd64 is installed\n") << on.err;
-  const Result status = Kgpu("status", {"--output", "json"});
-  EXPECT_THAT(status.out, AllOf(HasSubstr("6.1.0-56-amd64"), Not(HasSubstr("6.1.0-57-amd64"))));
+  for (const char* how : {"--dry-run", "--yes"}) {
+    const Result result = Install({"--kernel", "6.1.0-57-amd64", how});
+    EXPECT_EQ(result.code, 6);
+    EXPECT_THAT(result.err, AllOf(HasSubstr("driver 535 is installed for kernel 6.1.0-56-amd64"),
+                                  HasSubstr("dkms autoinstall -k 6.1.0-57-amd64")));
+  }
+  EXPECT_EQ(Tree(), before);
 }
 
 TEST_F(DriverTest, VerifyIsAskedForWhatInstallIs) {
@@ -469,31 +455,18 @@ TEST_F(DriverTest, StatusWantsNoKernel) {
 // What was looked at before the question is another by the time of the answer.
 TEST_F(DriverTest, WhatIsFinishedWhileAPersonIsAskedIsNotTakenBack) {
   dir_.WriteFile("etc/one", "ours\n");
-  for (const bool has_below : {false, true}) {
-    SCOPED_TRACE(has_below);
-    WriteJournal("installed", "done", kNothingBefore);
-    const std::string below = dir_.ReadFile("var/lib/kgpu/driver.json");
-    const auto put = [&](std::string_view phase, std::string_view state) {
-      WriteJournal(phase, state, kNothingBefore);
-      std::string text = dir_.ReadFile("var/lib/kgpu/driver.json");
-      if (has_below) {
-        text.insert(1, fmt::format(R"("below": [{}], )", below));
-        dir_.WriteFile("var/lib/kgpu/driver.json", text);
-      }
-    };
-    put("installing", "doing");
-    AtTerminal person({"kgpu", "driver", "rollback", "--host-root", dir_.path()});
-    if (!person.has_terminal()) {
-      GTEST_SKIP() << "no terminal can be had here";
-    }
-    ASSERT_TRUE(person.WaitFor("[y/N]")) << person.shown();
-    put("installed", "done");
-    person.Type("y\n");
-
-    EXPECT_EQ(person.End(), 6) << person.shown();
-    EXPECT_THAT(person.shown(), HasSubstr("complete"));
-    EXPECT_EQ(dir_.ReadFile("etc/one"), "ours\n");
+  WriteJournal("installing", "doing", kNothingBefore);
+  AtTerminal person({"kgpu", "driver", "rollback", "--host-root", dir_.path()});
+  if (!person.has_terminal()) {
+    GTEST_SKIP() << "no terminal can be had here";
   }
+  ASSERT_TRUE(person.WaitFor("[y/N]")) << person.shown();
+  WriteJournal("installed", "done", kNothingBefore);
+  person.Type("y\n");
+
+  EXPECT_EQ(person.End(), 6) << person.shown();
+  EXPECT_THAT(person.shown(), HasSubstr("complete"));
+  EXPECT_EQ(dir_.ReadFile("etc/one"), "ours\n");
 }
 
 TEST_F(DriverTest, HasNothingToTakeBackOnAFreshHost) {

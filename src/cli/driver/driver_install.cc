@@ -20,6 +20,7 @@
 #include "src/cli/driver/driver_view.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/report/print.h"
 #include "src/platform/sys/systemctl.h"
 #include "src/setup/driver/view.h"
 
@@ -67,23 +68,13 @@ StatusOr<driver_install::Options> WorkOptions(const InstallOptions& options,
   return work;
 }
 
-// The name of a run: "535", and for people also "535 for kernel 6.1.0-57-amd64".
-struct Named {
-  std::string version;
-  std::string title;
-};
-
-Named NameOf(const Journal& journal) {
-  return {.version = journal.plan.version, .title = driver_install::TitleOf(journal)};
-}
-
 // Prints the result of the run, for people and scripts.
-StatusOr<ExitCode> Report(const Outcome& outcome, const Named& name, OutputFormat format) {
+StatusOr<ExitCode> Report(const Outcome& outcome, const std::string& version, OutputFormat format) {
   if (format == OutputFormat::kTable) {
     PrintNotes(outcome.notes, "note: ");
-    RETURN_IF_ERROR(PrintOut(OutcomeText(outcome, name.title)));
+    RETURN_IF_ERROR(PrintOut(OutcomeText(outcome, version)));
   } else {
-    RETURN_IF_ERROR(PrintOut(Render(OutcomeJson(outcome, name.version), format)));
+    RETURN_IF_ERROR(PrintOut(Render(OutcomeJson(outcome, version), format)));
   }
   const bool waits =
       outcome.result == Result::kNeedsReboot || outcome.result == Result::kNeedsPerson;
@@ -99,95 +90,125 @@ Status Restart(DriverHost& host) {
                             : FailedPrecondition("systemctl reboot: {}", sys::Describe(result));
 }
 
-StatusOr<ExitCode> End(const StatusOr<Outcome>& outcome, const Named& name, OutputFormat format,
-                       DriverHost& host) {
+StatusOr<ExitCode> End(const StatusOr<Outcome>& outcome, const std::string& version,
+                       OutputFormat format, DriverHost& host) {
   host.progress().Clear();
   RETURN_IF_ERROR(outcome.status());
-  ASSIGN_OR_RETURN(const ExitCode code, Report(*outcome, name, format));
+  ASSIGN_OR_RETURN(const ExitCode code, Report(*outcome, version, format));
   if (outcome->is_to_restart) {
     RETURN_IF_ERROR(Restart(host));
   }
   return code;
 }
 
-// Whether another driver is wanted than the one that kgpu has installed, and so replaces it.
+// Whether the installed driver gives way: to another one, or to itself for another kernel.
 StatusOr<bool> IsToReplace(const Journal& journal, const DriverOptions& options, DriverHost& host) {
-  ASSIGN_OR_RETURN(const std::string other, OtherRequest(options, journal, host));
-  if (other.empty()) {
+  ASSIGN_OR_RETURN(std::string why, OtherRequest(options, journal, host));
+  if (why.empty() && LacksKernel(options, host)) {
+    RETURN_IF_ERROR(CheckRunningKernel(options, journal, host));
+    why = fmt::format("kernel {} has none of its modules", options.kernel);
+  }
+  if (why.empty()) {
     return false;
   }
   if (!options.toolkit_image.empty()) {
     return FailedPrecondition(
         "kgpu installed driver {}, and {}: there can be only one driver built in a Driver Toolkit "
         "image: run kgpu driver remove, then kgpu driver install",
-        journal.plan.version, other);
+        journal.plan.version, why);
   }
   PrintNote(
-      fmt::format("driver {}, installed by kgpu, is replaced: {}", journal.plan.version, other));
+      fmt::format("driver {}, installed by kgpu, is replaced: {}", journal.plan.version, why));
   return true;
 }
 
 StatusOr<ExitCode> GoOn(const Journal& journal, const InstallOptions& options, OutputFormat format,
                         DriverHost& host) {
   ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
+  const std::string& version = journal.plan.version;
   if (journal.phase == Phase::kInstalled) {
-    return End(LookAgain(options.driver, journal, work, host), NameOf(journal), format, host);
+    return End(LookAgain(options.driver, journal, work, host), version, format, host);
   }
   RETURN_IF_ERROR(CheckSameRequest(options.driver, journal, host));
   PrintNote(JournalText(journal));
   RETURN_IF_ERROR(Agree(options, "Resume it?"));
-  const StatusOr<Outcome> outcome = driver_install::Resume(work, host.deps());
-  return End(outcome, NameOf(journal), format, host);
+  return End(driver_install::Resume(work, host.deps()), version, format, host);
 }
 
-// Begins what `made` plans: a driver, or one more kernel for the installed one.
-StatusOr<ExitCode> Begin(const DriverPlan& made, const InstallOptions& options, bool adds_kernel,
-                         OutputFormat format, DriverHost& host) {
-  Journal begun;
-  begun.plan = made.plan;
-  begun.adds_kernel = adds_kernel;
-  const Named name = NameOf(begun);
+// Shows the plan and its findings, and asks. False: a finding blocks it.
+StatusOr<bool> IsAgreed(const DriverPlan& made, const InstallOptions& options) {
   NoteFindings(made.findings);
   if (report::HasError(made.findings)) {
-    return ExitCode::kUnhealthy;
+    return false;
   }
   if (!options.is_yes) {
     PrintNote(driver::PlanText(made.plan));
   }
-  RETURN_IF_ERROR(Agree(options, fmt::format("Install driver {}?", name.title)));
-  ASSIGN_OR_RETURN(driver_install::Options work, WorkOptions(options, host));
-  work.replaces = !adds_kernel;
-  work.adds_kernel = adds_kernel;
-  const StatusOr<Outcome> outcome = driver_install::CarryOut(made.plan, work, host.deps());
-  return End(outcome, name, format, host);
+  RETURN_IF_ERROR(Agree(options, fmt::format("Install driver {}?", made.plan.version)));
+  return true;
 }
 
-StatusOr<ExitCode> BeginDriver(const InstallOptions& options, OutputFormat format,
-                               DriverHost& host) {
+StatusOr<ExitCode> Begin(const InstallOptions& options, OutputFormat format, DriverHost& host) {
   ASSIGN_OR_RETURN(const DriverPlan made,
                    MakeDriverPlan(options.driver, host.root(), host.runner()));
-  return Begin(made, options, false, format, host);
+  ASSIGN_OR_RETURN(const bool is_agreed, IsAgreed(made, options));
+  if (!is_agreed) {
+    return ExitCode::kUnhealthy;
+  }
+  ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
+  return End(driver_install::CarryOut(made.plan, work, host.deps()), made.plan.version, format,
+             host);
 }
 
-StatusOr<ExitCode> BeginKernel(const Journal& journal, const InstallOptions& options,
-                               OutputFormat format, DriverHost& host) {
+// The plan on the host without the former driver, which is installed again if there is none.
+StatusOr<driver::Plan> PlanInPlaceOf(const std::string& former, const InstallOptions& options,
+                                     const driver_install::Options& work, DriverHost& host) {
+  const StatusOr<DriverPlan> made = MakeDriverPlan(options.driver, host.root(), host.runner());
+  if (made.ok() && !report::HasError(made->findings)) {
+    return made->plan;
+  }
+  const std::string why = made.ok() ? std::string(Trim(report::FindingsText(made->findings)))
+                                    : std::string(Message(made.status()));
+  const StatusOr<Outcome> again = driver_install::Resume(work, host.deps());
+  return FailedPrecondition(
+      "{}\ndriver {} {}", why, former,
+      again.ok() ? "is installed again"
+                 : fmt::format("could not be installed again: {}", Message(again.status())));
+}
+
+// Removes the driver of the journal, and installs the requested one. Everything that can be checked
+// while the old one is there is checked before.
+StatusOr<ExitCode> Replace(const Journal& journal, const InstallOptions& options,
+                           OutputFormat format, DriverHost& host) {
   ASSIGN_OR_RETURN(const DriverPlan made,
-                   MakeKernelPlan(options.driver, journal.plan, host.root(), host.runner()));
-  return Begin(made, options, true, format, host);
+                   MakeDriverPlan(options.driver, host.root(), host.runner()));
+  ASSIGN_OR_RETURN(const bool is_agreed, IsAgreed(made, options));
+  if (!is_agreed) {
+    return ExitCode::kUnhealthy;
+  }
+  ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
+  const StatusOr<Outcome> gone = driver_install::GiveWay(work, host.deps());
+  if (!gone.ok()) {
+    return FailedPrecondition(
+        "driver {} could not be removed: {}\nto try again: kgpu driver install; to keep it: kgpu "
+        "driver rollback",
+        journal.plan.version, Message(gone.status()));
+  }
+  PrintNotes(gone->notes, "note: ");
+  ASSIGN_OR_RETURN(const driver::Plan plan,
+                   PlanInPlaceOf(journal.plan.version, options, work, host));
+  return End(driver_install::CarryOut(plan, work, host.deps()), plan.version, format, host);
 }
 
 StatusOr<ExitCode> DryRunDriver(const InstallOptions& options, OutputFormat format,
                                 DriverHost& host) {
   ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(host.root().host));
-  const bool is_installed = journal && journal->phase == Phase::kInstalled;
   bool gives_way = false;
-  if (is_installed) {
+  if (journal && journal->phase == Phase::kInstalled) {
     ASSIGN_OR_RETURN(gives_way, IsToReplace(*journal, options.driver, host));
-  }
-  if (is_installed && !gives_way && LacksKernel(options.driver, host)) {
-    ASSIGN_OR_RETURN(const DriverPlan made,
-                     MakeKernelPlan(options.driver, journal->plan, host.root(), host.runner()));
-    return PrintDriverPlan(made, format);
+  } else if (journal && journal->phase == Phase::kRemoved) {
+    ASSIGN_OR_RETURN(const std::string other, OtherRequest(options.driver, *journal, host));
+    gives_way = !other.empty();
   }
   if (journal && !gives_way) {
     RETURN_IF_ERROR(CheckSameRequest(options.driver, *journal, host));
@@ -210,6 +231,38 @@ Status EndGoingBack(const Journal& journal, const InstallOptions& options, Drive
   return OkStatus();
 }
 
+StatusOr<ExitCode> InstallLocked(const InstallOptions& options, OutputFormat format,
+                                 DriverHost& host) {
+  ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(host.root().host));
+  if (journal && journal->phase == Phase::kGoingBack) {
+    RETURN_IF_ERROR(EndGoingBack(*journal, options, host));
+    // The driver that gave way to the other one may be noted here.
+    ASSIGN_OR_RETURN(journal, driver_install::ReadJournal(host.root().host));
+  }
+  if (options.only_resumes && (!journal || journal->phase == Phase::kRemoved)) {
+    return ExitCode::kOk;  // removed or finished meanwhile
+  }
+  if (!journal) {
+    return Begin(options, format, host);
+  }
+  if (journal->phase == Phase::kRemoved) {
+    ASSIGN_OR_RETURN(const std::string other, OtherRequest(options.driver, *journal, host));
+    return other.empty() ? GoOn(*journal, options, format, host) : Begin(options, format, host);
+  }
+  bool gives_way = false;
+  if (journal->phase == Phase::kInstalled) {
+    ASSIGN_OR_RETURN(gives_way, IsToReplace(*journal, options.driver, host));
+  }
+  if (gives_way && options.only_resumes) {
+    PrintNote(
+        "no unfinished installation matches the request, and --resume only continues one: nothing "
+        "was changed");
+    return ExitCode::kOk;
+  }
+  return gives_way ? Replace(*journal, options, format, host)
+                   : GoOn(*journal, options, format, host);
+}
+
 StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   if (options.container.is_container) {
@@ -229,35 +282,7 @@ StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
     return DryRunDriver(options, format, *host);
   }
   ASSIGN_OR_RETURN(const UniqueFd lock, host->Lock());
-  ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(host->root().host));
-  const bool was_going_back = journal && journal->phase == Phase::kGoingBack;
-  if (was_going_back) {
-    RETURN_IF_ERROR(EndGoingBack(*journal, options, *host));
-    // The driver that the other one was to replace may be here again.
-    ASSIGN_OR_RETURN(journal, driver_install::ReadJournal(host->root().host));
-  }
-  if (options.only_resumes && (was_going_back || !journal)) {
-    return ExitCode::kOk;  // removed or finished meanwhile
-  }
-  if (!journal) {
-    return BeginDriver(options, format, *host);
-  }
-  bool gives_way = false;
-  if (journal->phase == Phase::kInstalled) {
-    ASSIGN_OR_RETURN(gives_way, IsToReplace(*journal, options.driver, *host));
-  }
-  if (gives_way && options.only_resumes) {
-    PrintNote(
-        "no unfinished installation matches the request, and --resume only continues one: nothing "
-        "was changed");
-    return ExitCode::kOk;
-  }
-  if (gives_way) {
-    return BeginDriver(options, format, *host);
-  }
-  return journal->phase == Phase::kInstalled && LacksKernel(options.driver, *host)
-             ? BeginKernel(*journal, options, format, *host)
-             : GoOn(*journal, options, format, *host);
+  return InstallLocked(options, format, *host);
 }
 
 // What can be removed. Called before the lock, to ask no needless question, and again under it.
@@ -267,7 +292,7 @@ StatusOr<Journal> ToTakeBack(const sys::Root& root, bool only_last) {
     return NotFound("{}: not found: kgpu has installed no driver here, so there is none to remove",
                     root.At(driver_install::kJournalFile));
   }
-  if (only_last && journal->phase == Phase::kInstalled && journal->below.empty()) {
+  if (only_last && journal->phase == Phase::kInstalled && !journal->former) {
     return FailedPrecondition(
         "the installation of driver {} is complete: run kgpu driver remove to remove it",
         journal->plan.version);
@@ -275,27 +300,19 @@ StatusOr<Journal> ToTakeBack(const sys::Root& root, bool only_last) {
   return *std::move(journal);
 }
 
-// What is restored when the driver on top is removed, for the question and the dry run.
-std::string WhatComesBack(const Journal& journal, bool only_last) {
-  if (journal.below.empty()) {
-    return "";
+// The question before the way back, and the note of the dry run.
+std::string WayBackText(const Journal& journal, bool only_last, bool is_question) {
+  const std::string& version = journal.plan.version;
+  if (only_last && journal.phase == Phase::kRemoved) {
+    return is_question ? fmt::format("Install driver {} again?", version)
+                       : fmt::format("driver {} is installed again by these steps:", version);
   }
-  if (only_last && !journal.takes_all && journal.adds_kernel) {
-    return fmt::format(" Driver {} stays as it was before.", journal.below.back().plan.version);
-  }
-  if (only_last && !journal.takes_all) {
-    return fmt::format(" Driver {}, which it replaced, is restored.",
-                       journal.below.back().plan.version);
-  }
-  std::vector<std::string> versions;
-  for (auto one = journal.below.rbegin(); one != journal.below.rend(); ++one) {
-    versions.push_back(one->plan.version);
-  }
-  return journal.adds_kernel
-             ? fmt::format(" What was installed before it is undone as well: {}.",
-                           Join(versions, ", then "))
-             : fmt::format(" What it replaced is restored and then undone as well: {}.",
-                           Join(versions, ", then "));
+  const std::string besides =
+      only_last && journal.former
+          ? fmt::format(" Then driver {} is installed again.", journal.former->plan.version)
+          : "";
+  return is_question ? fmt::format("Undo the installation of driver {}?{}", version, besides)
+                     : fmt::format("these steps are undone, the last one first:{}", besides);
 }
 
 StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_last) {
@@ -303,14 +320,12 @@ StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_last) {
   ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(options.driver));
   const sys::Root& root = host->root().host;
   ASSIGN_OR_RETURN(const Journal asked, ToTakeBack(root, only_last));
-  const std::string besides = WhatComesBack(asked, only_last);
   if (options.is_dry_run) {
     PrintNote(JournalText(asked));
-    PrintNote(fmt::format("these steps are undone, the last one first:{}", besides));
+    PrintNote(WayBackText(asked, only_last, false));
     return PrintDriverPlan({.facts = {}, .plan = asked.plan, .findings = {}}, format);
   }
-  RETURN_IF_ERROR(Agree(
-      options, fmt::format("Undo the installation of driver {}?{}", NameOf(asked).title, besides)));
+  RETURN_IF_ERROR(Agree(options, WayBackText(asked, only_last, true)));
   const driver_install::Dependencies deps = host->deps();
   ASSIGN_OR_RETURN(const UniqueFd lock, host->Lock());
   ASSIGN_OR_RETURN(const Journal journal, ToTakeBack(root, only_last));
@@ -327,9 +342,9 @@ StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_last) {
         journal.plan.version);
   }
   ASSIGN_OR_RETURN(driver_install::Options work, WorkOptions(options, *host));
-  work.takes_all = !only_last;
+  work.restores = only_last;
   const StatusOr<Outcome> outcome = driver_install::TakeBack(work, deps);
-  return End(outcome, NameOf(journal), format, *host);
+  return End(outcome, journal.plan.version, format, *host);
 }
 
 void AddRunFlags(CLI::App& command, InstallOptions& options) {
@@ -384,9 +399,7 @@ void AddRemoveCommand(CLI::App& group, CommandRegistrar& registrar) {
       [](const InstallOptions& given) { return ForRoot(RunTakeBack(given, false)); });
   command.footer(
       "Removes exactly the packages that the installation added, and restores the files that it\n"
-      "replaced. Later changes by others are kept. Drivers that kgpu installed earlier are "
-      "removed\n"
-      "as well. Exits 3 when kgpu installed no driver.\n"
+      "replaced. Later changes by others are kept. Exits 3 when kgpu installed no driver.\n"
       "\n"
       "  kgpu driver remove --dry-run\n"
       "  kgpu driver remove --yes");
@@ -400,8 +413,9 @@ void AddRollbackCommand(CLI::App& group, CommandRegistrar& registrar) {
       group, "rollback", "Undo an unfinished installation, or go back to the previous driver",
       [](const InstallOptions& given) { return ForRoot(RunTakeBack(given, true)); });
   command.footer(
-      "Undoes an installation that failed, was killed or waits. Replaces a complete one with the\n"
-      "driver that kgpu had installed before. Exits 3 when there is none, 6 when a complete one\n"
+      "Undoes an installation that failed, was killed or waits, or a complete one that replaced a\n"
+      "driver by kgpu; that driver is installed again. Exits 3 when there is none, 6 when a "
+      "complete one\n"
       "replaced no driver (use kgpu driver remove) or when a step cannot be undone now.\n"
       "\n"
       "  kgpu driver rollback --yes");

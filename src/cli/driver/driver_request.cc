@@ -15,9 +15,9 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/report/print.h"
-#include "src/setup/driver/another_kernel.h"
 #include "src/setup/driver/other_request.h"
 #include "src/setup/driver/view.h"
+#include "src/setup/driver_install/former.h"
 #include "src/setup/driver_install/journal.h"
 #include "src/setup/driver_install/replacing.h"
 
@@ -27,14 +27,13 @@ namespace {
 constexpr char kWanted[] = "Requested driver";
 
 // Where kgpu has installed a driver, options that are not given keep its values, if those fit.
-StatusOr<driver::Plan> PlanBesideOurs(const driver::HostFacts& facts,
-                                      const driver::Request& request) {
-  if (facts.ours) {
-    auto kept = driver::PlanDriver(facts, driver::KeepRequest(request, *facts.ours));
+StatusOr<driver::Plan> PlanInsteadOf(const driver::Plan* ours, const driver::HostFacts& facts,
+                                     const driver::Request& request) {
+  if (ours != nullptr) {
+    auto kept = driver::PlanDriver(facts, driver::KeepRequest(request, *ours));
     if (kept.ok()) {
-      kept->why.push_back(
-          fmt::format("options not given keep the values of driver {}, which kgpu installed",
-                      facts.ours->version));
+      kept->why.push_back(fmt::format(
+          "options not given keep the values of driver {}, which kgpu installed", ours->version));
       return kept;
     }
   }
@@ -151,34 +150,27 @@ StatusOr<DriverPlan> MakeDriverPlan(const DriverOptions& options, const host::Dr
                                     sys::ProgramRunner& runner) {
   const Progress progress("planning the driver");
   ASSIGN_OR_RETURN(driver::HostFacts facts, DriverFactsOf(options, root, runner));
-  ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(root.host));
-  if (journal && journal->phase == driver_install::Phase::kInstalled) {
-    facts.ours = std::move(journal->plan);
+  ASSIGN_OR_RETURN(const auto journal, driver_install::ReadJournal(root.host));
+  using driver_install::Phase;
+  if (journal && journal->phase == Phase::kInstalled) {
+    driver_install::ForgetDriver(*journal, facts);
   }
-  return PlanFor(std::move(facts), options, root, runner);
+  if (options.gives_up) {
+    facts.former.clear();  // need not be available any more
+  }
+  const bool keeps =
+      journal && (journal->phase == Phase::kInstalled || journal->phase == Phase::kRemoved);
+  return PlanFor(std::move(facts), options, root, runner, keeps ? &journal->plan : nullptr);
 }
 
 StatusOr<DriverPlan> PlanFor(driver::HostFacts facts, const DriverOptions& options,
-                             const host::DriverRoot& root, sys::ProgramRunner& runner) {
+                             const host::DriverRoot& root, sys::ProgramRunner& runner,
+                             const driver::Plan* ours) {
   ASSIGN_OR_RETURN(const driver::Request request, DriverRequestOf(options));
   DriverPlan made;
   made.facts = std::move(facts);
-  ASSIGN_OR_RETURN(made.plan, PlanBesideOurs(made.facts, request));
+  ASSIGN_OR_RETURN(made.plan, PlanInsteadOf(ours, made.facts, request));
   made.findings = driver::CheckFacts(made.facts, made.plan, request.gives_up);
-  AddPackageFindings(options, root, runner, made);
-  return made;
-}
-
-StatusOr<DriverPlan> MakeKernelPlan(const DriverOptions& options, driver::Plan ours,
-                                    const host::DriverRoot& root, sys::ProgramRunner& runner) {
-  DriverPlan made;
-  ASSIGN_OR_RETURN(made.facts, DriverFactsOf(options, root, runner));
-  ASSIGN_OR_RETURN(made.plan, driver::PlanAnotherKernel(made.facts, ours));
-  made.facts.ours = std::move(ours);
-  made.findings = driver::CheckFacts(made.facts, made.plan);
-  // The driver's packages stay as they are, so they may be held; what is missing beside them the
-  // package manager says.
-  std::erase_if(made.findings, [](const report::Finding& one) { return one.id == "held"; });
   AddPackageFindings(options, root, runner, made);
   return made;
 }

@@ -56,17 +56,15 @@ struct DriverPlan {
   driver::Findings findings{};  // errors first; one prevents the plan from being carried out
 };
 
-// Facts, choice, plan and the preflight checks. Errors: as above, and those of
-// driver::PlanDriver.
+// Facts, choice, plan and the preflight checks. A driver by kgpu counts as removed. Errors: as
+// above, and those of driver::PlanDriver.
 StatusOr<DriverPlan> MakeDriverPlan(const DriverOptions& options, const host::DriverRoot& root,
                                     sys::ProgramRunner& runner);
-// Brings the modules of the driver that kgpu installed to the kernel of --kernel. Errors: as above,
-// and those of driver::PlanAnotherKernel.
-StatusOr<DriverPlan> MakeKernelPlan(const DriverOptions& options, driver::Plan ours,
-                                    const host::DriverRoot& root, sys::ProgramRunner& runner);
-// As MakeDriverPlan, from facts that the caller has gathered.
+// As MakeDriverPlan, from facts that the caller has gathered. Options that are not given keep the
+// values of `ours` (null: none), the plan of a driver by kgpu that this one replaces.
 StatusOr<DriverPlan> PlanFor(driver::HostFacts facts, const DriverOptions& options,
-                             const host::DriverRoot& root, sys::ProgramRunner& runner);
+                             const host::DriverRoot& root, sys::ProgramRunner& runner,
+                             const driver::Plan* ours = nullptr);
 
 // Prints a plan's findings on standard error.
 void NoteFindings(const driver::Findings& findings);

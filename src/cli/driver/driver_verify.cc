@@ -72,7 +72,8 @@ std::string FixOf(const Journal& journal, const Asked& asked, const DriverHost& 
     return fmt::format("to reinstall driver {}: {}", journal.plan.version, kReinstall);
   }
   const auto there = FindKernel(host.root().host, kernel);
-  std::string how = fmt::format("kgpu driver install --kernel {} installs its modules", kernel);
+  std::string how = fmt::format(
+      "when it runs, kgpu driver install --kernel {} reinstalls the driver for it", kernel);
   if (!there) {
     how = fmt::format(
         "that kernel is not installed: install it, then run kgpu driver install --kernel {}",
@@ -132,6 +133,20 @@ StatusOr<std::string> OtherRequest(const DriverOptions& options, const Journal& 
 bool LacksKernel(const DriverOptions& options, const DriverHost& host) {
   const auto kernel = FindKernel(host.root().host, options.kernel);
   return kernel && kernel->nvidia_file.empty();
+}
+
+Status CheckRunningKernel(const DriverOptions& options, const Journal& journal,
+                          const DriverHost& host) {
+  if (options.kernel == host::RunningKernel(host.root().host)) {
+    return OkStatus();
+  }
+  return FailedPrecondition(
+      "--kernel: {}: driver {} is installed for kernel {}, and replacing it would leave that "
+      "kernel "
+      "without a driver: install the headers of {} and run dkms autoinstall -k {}, or reboot into "
+      "it and run kgpu driver install --kernel {}",
+      options.kernel, journal.plan.version, journal.plan.kernel, options.kernel, options.kernel,
+      options.kernel);
 }
 
 Status CheckSameRequest(const DriverOptions& options, const Journal& journal, DriverHost& host) {

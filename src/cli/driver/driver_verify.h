@@ -20,8 +20,12 @@ StatusOr<std::string> OtherRequest(const DriverOptions& options,
 Status CheckSameRequest(const DriverOptions& options, const driver_install::Journal& journal,
                         DriverHost& host);
 
-// Whether --kernel names a kernel of the host that lacks the driver's module: it can be added.
+// Whether --kernel names a kernel of the host that lacks the driver's module.
 bool LacksKernel(const DriverOptions& options, const DriverHost& host);
+// Refuses to reinstall the driver for a kernel that does not run: the running one would lose its
+// driver. Errors: FailedPrecondition (with the fix).
+Status CheckRunningKernel(const DriverOptions& options, const driver_install::Journal& journal,
+                          const DriverHost& host);
 
 // Verifies the installed driver like `kgpu driver verify`. Errors: FailedPrecondition (what is
 // wrong, with the fix).

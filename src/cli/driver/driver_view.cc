@@ -130,38 +130,39 @@ std::string JournalText(const Journal& journal) {
     case Phase::kInstalled:
       return fmt::format("driver {}, installed by kgpu{}{}; {}", journal.plan.version,
                          journal.failure.empty() ? "" : ", but ", journal.failure,
-                         journal.below.empty()
-                             ? "kgpu driver remove undoes it"
-                             : fmt::format("kgpu driver rollback restores driver {}, which it "
-                                           "replaced; kgpu driver remove removes both",
-                                           journal.below.back().plan.version));
+                         journal.former
+                             ? fmt::format("kgpu driver rollback installs driver {} again, which "
+                                           "it replaced; kgpu driver remove removes it",
+                                           journal.former->plan.version)
+                             : "kgpu driver remove undoes it");
     case Phase::kInstalling:
       return fmt::format(
           "driver {} is unfinished: {}; kgpu driver install resumes it, kgpu driver rollback "
           "undoes it{}",
-          driver_install::TitleOf(journal), WhereItIs(journal), FailureText(journal));
+          journal.plan.version, WhereItIs(journal), FailureText(journal));
     case Phase::kGoingBack:
       return fmt::format(
           "the removal of driver {} is unfinished: {}; kgpu driver rollback resumes it{}",
-          driver_install::TitleOf(journal), WhereItIs(journal), FailureText(journal));
+          journal.plan.version, WhereItIs(journal), FailureText(journal));
+    case Phase::kRemoved:
+      return fmt::format(
+          "driver {} was removed for another one, which is not installed; kgpu driver rollback "
+          "installs it again, kgpu driver remove forgets it",
+          journal.plan.version);
   }
   return "";
 }
 
 json::object JournalJson(const Journal& journal) {
   const size_t step = OpenStep(journal);
-  // A run that adds a kernel to a driver replaces nothing; that driver's own run may have.
-  const size_t stays = journal.adds_kernel ? 1 : 0;
-  const bool has_replaced = journal.below.size() > stays;
+  const bool has_replaced = journal.former && journal.phase != Phase::kGoingBack;
   json::object object = {
       {"phase", View(driver_install::ToString(journal.phase))},
       {"version", View(journal.plan.version)},
       {"kernel", View(journal.plan.kernel)},
       {"began", journal.began},
       {"failure", View(journal.failure)},
-      {"replaced", has_replaced ? json::value(View(
-                                      journal.below[journal.below.size() - 1 - stays].plan.version))
-                                : json::value()},
+      {"replaced", has_replaced ? json::value(View(journal.former->plan.version)) : json::value()},
       {"steps", journal.steps.size()},
       {"step", nullptr}};
   if (step < journal.steps.size()) {

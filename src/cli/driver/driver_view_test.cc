@@ -59,28 +59,21 @@ TEST(DriverViewTest, TellsOfAnInstalledDriver) {
 
 TEST(DriverViewTest, TellsWhatAnInstalledDriverReplaced) {
   Journal journal = JournalOf(Phase::kInstalled, {StepState::kDone});
-  journal.below.push_back(journal);
+  journal.former = {.plan = journal.plan, .began = 1};
   journal.plan.version = "580";
 
-  EXPECT_THAT(JournalText(journal), HasSubstr("kgpu driver rollback restores driver 535"));
+  EXPECT_THAT(JournalText(journal), HasSubstr("kgpu driver rollback installs driver 535 again"));
   EXPECT_EQ(JournalJson(journal)["replaced"], "535");
   journal.failure = "not all is here again";
   EXPECT_THAT(JournalText(journal),
               HasSubstr("driver 580, installed by kgpu, but not all is here again; "));
 }
 
-TEST(DriverViewTest, TellsForWhichKernelADriverIsUnfinished) {
-  Journal journal = JournalOf(Phase::kInstalling, {StepState::kDoing});
-  journal.adds_kernel = true;
-  journal.plan.kernel = "6.1.0-57-amd64";
-  journal.below.push_back(JournalOf(Phase::kInstalled, {StepState::kDone}));
+TEST(DriverViewTest, TellsOfADriverThatGaveWay) {
+  const Journal journal = JournalOf(Phase::kRemoved, {StepState::kPending});
 
-  EXPECT_THAT(JournalText(journal),
-              HasSubstr("driver 535 for kernel 6.1.0-57-amd64 is unfinished: "));
-  EXPECT_EQ(JournalJson(journal)["replaced"], nullptr);
-  journal.below.insert(journal.below.begin(), journal.below[0]);
-  journal.below[0].plan.version = "470";
-  EXPECT_EQ(JournalJson(journal)["replaced"], "470") << "by the driver that stays";
+  EXPECT_THAT(JournalText(journal), HasSubstr("driver 535 was removed for another one"));
+  EXPECT_EQ(JournalJson(journal)["phase"], "removed");
 }
 
 TEST(DriverViewTest, SaysWhatIsToBeDoneBeforeItGoesOn) {

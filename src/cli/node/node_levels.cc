@@ -12,9 +12,6 @@ StatusOr<bringup::Levels> DriverLevels(const sys::Root& host, const std::string&
     return bringup::Levels{};
   }
   bringup::Levels levels;
-  for (const driver_install::Journal& one : journal->below) {
-    levels.names.push_back(fmt::format("{}", one.began));
-  }
   levels.names.push_back(fmt::format("{}", journal->began));
   levels.top = fmt::format("driver {} with the {} modules", Printable(journal->plan.version, 40),
                            driver::ToString(journal->plan.kind));
@@ -22,7 +19,6 @@ StatusOr<bringup::Levels> DriverLevels(const sys::Root& host, const std::string&
   levels.by_hand = fmt::format(
       "run {} to install the requested driver or to see how to fix it, then run kgpu node up",
       Printable(install));
-  levels.take_off = "kgpu driver rollback";
   return levels;
 }
 

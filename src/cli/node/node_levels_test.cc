@@ -38,13 +38,13 @@ TEST_F(NodeLevelsTest, AHostWithoutADriverByKgpuHasNone) {
   EXPECT_THAT(levels->names, IsEmpty());
 }
 
-TEST_F(NodeLevelsTest, TheDriverThatIsHereIsOnTop) {
+TEST_F(NodeLevelsTest, TheDriverThatIsHereCounts) {
   driver_install::Journal journal = LevelJournal("580", 1700000002);
-  journal.below.push_back(LevelJournal("535", 1700000001));
+  journal.former = {.plan = LevelJournal("535", 1700000001).plan, .began = 1700000001};
   Write(PrintJournal(journal));
   const auto levels = DriverLevels(host_, "kgpu driver install --branch 535");
   ASSERT_OK(levels);
-  EXPECT_THAT(levels->names, ElementsAre("1700000001", "1700000002"));
+  EXPECT_THAT(levels->names, ElementsAre("1700000002"));
   EXPECT_THAT(levels->top, HasSubstr("driver 580 with the"));
   EXPECT_TRUE(levels->is_whole);
   EXPECT_THAT(levels->by_hand,

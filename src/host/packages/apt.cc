@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "src/host/packages/changes.h"
-#include "src/host/packages/kept_files.h"
 #include "src/host/packages/service_policy.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -22,8 +21,6 @@ std::vector<std::string> Environment() {
   return {"DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical",
           "APT_LISTCHANGES_FRONTEND=none", "UCF_FORCE_CONFFOLD=1", "NEEDRESTART_SUSPEND=1"};
 }
-
-constexpr std::string_view kDpkgDeb = "/usr/bin/dpkg-deb";
 
 std::string OrUsual(const std::string& found, std::string_view usual) {
   return found.empty() ? std::string(usual) : found;
@@ -189,44 +186,6 @@ Status AptManager::Install(const std::vector<std::string>& names) {
   };
   return EndFailed(calls_, apt_get_, names, result, before, foreseen,
                    {[this] { return List(); }, take_off});
-}
-
-Status AptManager::Keep(const std::vector<std::string>& names, const std::string& folder) {
-  RETURN_IF_ERROR(CheckNames(names));
-  ASSIGN_OR_RETURN(const PackageList list, List());
-  // apt-get leaves them where it is run; its own user need not be able to write there.
-  std::vector<std::string> argv = {
-      "/bin/sh", "-c", "cd \"$1\" && shift && exec \"$@\"", "sh",      folder, apt_get_,
-      "-q",      "-o", "APT::Sandbox::User=root",           "download"};
-  for (const std::string& name : names) {
-    if (!IsPresent(list, name)) {
-      return FailedPrecondition("{}: not installed, so it cannot be kept", name);
-    }
-    argv.push_back(fmt::format("{}={}", name, list.at(name).version));
-  }
-  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
-  if (!result.IsSuccess()) {
-    return FailureOf(apt_get_, "download the installed packages", result);
-  }
-  RETURN_IF_ERROR(CheckKept(calls_.host(), folder, ".deb", names.size()));
-  // --info would do with a file that is cut off.
-  const std::string dpkg_deb = OrUsual(sys::FindProgram(calls_.host(), "dpkg-deb"), kDpkgDeb);
-  return LookInto(calls_, {dpkg_deb, "--contents"}, FilesBelow(calls_.host(), folder, ".deb"));
-}
-
-Status AptManager::PutBack(const std::string& folder) {
-  RETURN_IF_ERROR(calls_.CheckRoot());
-  ASSIGN_OR_RETURN(const auto quiet, QuietServices(calls_.host()));
-  ASSIGN_OR_RETURN(const PackageList before, List());
-  if (WasInterrupted() || HasUnfinished(before)) {
-    RETURN_IF_ERROR(Configure());
-  }
-  ASSIGN_OR_RETURN(const sys::RunResult result,
-                   AptGet(Concat({"--no-remove", "--fix-broken", "--allow-downgrades", "install"},
-                                 FilesBelow(calls_.host(), folder, ".deb")),
-                          kChangeDeadline));
-  return result.IsSuccess() ? OkStatus()
-                            : InstallFailure(calls_.host(), apt_get_, {folder}, result);
 }
 
 }  // namespace kgpu::packages

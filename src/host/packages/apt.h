@@ -27,8 +27,6 @@ class AptManager final : public PackageManager {
   StatusOr<std::vector<std::string>> GoWith(const std::vector<std::string>& names) override;
   StatusOr<std::vector<std::string>> ChangedConfigs(const std::vector<std::string>& names) override;
   Status TakeOff(const std::vector<std::string>& names) override;
-  Status Keep(const std::vector<std::string>& names, const std::string& folder) override;
-  Status PutBack(const std::string& folder) override;
 
  private:
   StatusOr<PackageList> List() const;

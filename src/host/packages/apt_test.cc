@@ -310,46 +310,5 @@ TEST_F(AptTest, TakingOffLeavesTheConfiguration) {
               IsOkAndHolds(UnorderedElementsAre(Pair("dkms", "3"), Pair("alternative", "1.2"))));
 }
 
-TEST_F(AptTest, WhatIsKeptComesBackWhenTheArchiveHasReplacedIt) {
-  ASSERT_OK(apt_->Install({"driver"}));
-  const auto before = debian_.installed;
-  dir_.MakeDir("var/kept");
-  ASSERT_OK(apt_->Keep({"driver", "library"}, "/var/kept"));
-  ASSERT_OK(apt_->TakeOff({"driver", "library"}));
-  debian_.archive["driver"].version = "580.1";
-  debian_.archive["library"].version = "580.1";
-  ASSERT_OK(apt_->Install({"library"}));
-
-  ASSERT_OK(apt_->PutBack("/var/kept"));
-
-  EXPECT_EQ(debian_.installed, before);
-  EXPECT_THAT(debian_.Changes().back(),
-              AllOf(Contains("--allow-downgrades"), Contains("/var/kept/driver_535.1.deb"),
-                    Contains("/var/kept/library_535.1.deb")))
-      << "in one call";
-}
-
-TEST_F(AptTest, ADamagedFileIsNoPackageThatIsKept) {
-  ASSERT_OK(apt_->Install({"driver"}));
-  dir_.MakeDir("var/kept");
-  debian_.is_damaged = true;
-
-  EXPECT_THAT(apt_->Keep({"driver"}, "/var/kept"),
-              StatusIs(StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("driver_535.1.deb: downloaded, but corrupt"),
-                             HasSubstr("unexpected end of file"))));
-}
-
-TEST_F(AptTest, KeepsNothingThatTheArchiveHasReplaced) {
-  ASSERT_OK(apt_->Install({"driver"}));
-  debian_.archive["library"].version = "535.2";
-  dir_.MakeDir("var/kept");
-
-  EXPECT_THAT(apt_->Keep({"driver", "library"}, "/var/kept"),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("library=535.1")));
-  EXPECT_THAT(apt_->Keep({"absent"}, "/var/kept"),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("absent: not installed")));
-}
-
 }  // namespace
 }  // namespace kgpu::packages

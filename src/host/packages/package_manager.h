@@ -73,13 +73,6 @@ class PackageManager {
       const std::vector<std::string>& names) = 0;
   // As Remove, but keeps their configuration for a later reinstallation.
   virtual Status TakeOff(const std::vector<std::string>& names) = 0;
-  // Downloads the packages that these were installed from, in the installed versions, into
-  // `folder`, which must exist and be empty. Errors: FailedPrecondition (one is not installed, or
-  // its version is no longer available), as Install.
-  virtual Status Keep(const std::vector<std::string>& names, const std::string& folder) = 0;
-  // Installs what Keep downloaded into `folder`, in one call, replacing newer versions too. Errors:
-  // as Install; after a failure, what was installed stays.
-  virtual Status PutBack(const std::string& folder) = 0;
 };
 
 // The package manager of the host below `host`: apt, dnf, yum or zypper. Errors: NotFound (it has

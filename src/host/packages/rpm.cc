@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "src/host/packages/changes.h"
-#include "src/host/packages/kept_files.h"
 #include "src/host/packages/rpm_front.h"
 #include "src/host/packages/rpm_specs.h"
 #include "src/platform/base/status_macros.h"
@@ -93,41 +92,6 @@ Status RpmManager::Install(const std::vector<std::string>& names) {
   };
   return EndFailed(calls_, program_, names, result, before, foreseen,
                    {[this] { return List(); }, take_off});
-}
-
-Status RpmManager::Keep(const std::vector<std::string>& names, const std::string& folder) {
-  RETURN_IF_ERROR(CheckNames(names));
-  ASSIGN_OR_RETURN(const PackageList list, List());
-  std::vector<std::string> argv = {program_, "-y", "download", "--setopt=*.module_hotfixes=1",
-                                   fmt::format("--destdir={}", folder)};
-  if (front_ == Front::kZypper) {
-    argv = {program_, "--non-interactive", fmt::format("--pkg-cache-dir={}", folder), "download"};
-  }
-  for (const std::string& name : names) {
-    const auto found = list.find(name);
-    if (found == list.end()) {
-      return FailedPrecondition("{}: not installed, so it cannot be kept", name);
-    }
-    argv.push_back(WholeSpecOf(front_, name, found->second.version));
-  }
-  ASSIGN_OR_RETURN(const sys::RunResult result, calls_.Run(std::move(argv), kChangeDeadline));
-  if (!IsHealthy(front_, result)) {
-    return FailureOf(program_, "download the installed packages", result);
-  }
-  RETURN_IF_ERROR(CheckKept(calls_.host(), folder, ".rpm", names.size()));
-  return LookInto(calls_, {rpm_, "--checksig", "--nosignature"},
-                  FilesBelow(calls_.host(), folder, ".rpm"));
-}
-
-// With rpm itself: the front ends hide packages of streams that are not chosen. Their dependencies
-// are installed, since only these packages were removed.
-Status RpmManager::PutBack(const std::string& folder) {
-  RETURN_IF_ERROR(calls_.CheckRoot());
-  ASSIGN_OR_RETURN(const sys::RunResult result,
-                   calls_.Run(Concat({rpm_, "--upgrade", "--oldpackage", "--replacepkgs"},
-                                     FilesBelow(calls_.host(), folder, ".rpm")),
-                              kChangeDeadline));
-  return result.IsSuccess() ? OkStatus() : InstallFailure(calls_.host(), rpm_, {folder}, result);
 }
 
 }  // namespace kgpu::packages

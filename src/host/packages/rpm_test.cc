@@ -15,7 +15,6 @@
 namespace kgpu::packages {
 namespace {
 
-using ::testing::_;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -37,7 +36,6 @@ class FakeRpmHost final : public sys::ProgramRunner {
   std::set<std::string> front_takes;  // lines of what the front removes besides, and rpm would not
   std::set<std::string> meanwhile;    // lines of what another installs during our installation
   std::string verified;               // what rpm --verify prints
-  int digest_code = 0;                // of a look at files of packages
   std::vector<std::vector<std::string>> looks;
   std::vector<std::vector<std::string>> argvs;
   std::vector<std::vector<std::string>> trials;
@@ -59,10 +57,10 @@ class FakeRpmHost final : public sys::ProgramRunner {
       trials.push_back(argv);
       return Trial(argv);
     }
-    if (has("--verify") || has("--checksig")) {
+    if (has("--verify")) {
       looks.push_back(argv);
-      result.out = has("--verify") ? verified : "digests";
-      result.exit.code = has("--verify") ? 1 : digest_code;
+      result.out = verified;
+      result.exit.code = 1;
       return result;
     }
     argvs.push_back(argv);
@@ -376,41 +374,6 @@ TEST_F(RpmTest, TellsWhatWouldGoWithARemovalAsItsOwnListNamesIt) {
   EXPECT_EQ(host_.installed.size(), 4U);
 }
 
-TEST_F(RpmTest, KeepsPackagesInTheirVersions) {
-  dir_.WriteFile("kept/cache/a.rpm", "package");
-  host_.installed.insert("driver\t3:580-1\tx86_64");
-  host_.installed.insert("driver\t3:580-1\ti686");
-  ASSERT_OK(Manager().Keep({"driver"}, "/kept"));
-  EXPECT_THAT(host_.argvs.back(), ElementsAre("/usr/bin/dnf", "-y", "download", _,
-                                              "--destdir=/kept", "driver-3:580-1"));
-  EXPECT_THAT(Manager().Keep({"driver", "driver:i686"}, "/kept"),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("only 1 of 2")));
-  EXPECT_THAT(host_.argvs.back(), Contains("driver-3:580-1.i686"));
-  ASSERT_OK(Manager(Front::kZypper, "/usr/bin/zypper").Keep({"driver"}, "/kept"));
-  EXPECT_THAT(host_.argvs.back(),
-              ElementsAre("/usr/bin/zypper", "--non-interactive", "--pkg-cache-dir=/kept",
-                          "download", "driver=3:580-1"));
-}
-
-// As a full disk leaves it.
-TEST_F(RpmTest, AnEmptyFileIsNoPackageThatIsKept) {
-  dir_.WriteFile("kept/a.rpm", "");
-  host_.installed.insert("driver\t3:580-1\tx86_64");
-  EXPECT_THAT(
-      Manager().Keep({"driver"}, "/kept"),
-      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kept/a.rpm: downloaded, but empty")));
-}
-
-TEST_F(RpmTest, ADamagedFileIsNoPackageThatIsKept) {
-  dir_.WriteFile("kept/cache/a.rpm", "half a package");
-  host_.installed.insert("driver\t3:580-1\tx86_64");
-  host_.digest_code = 1;
-  EXPECT_THAT(Manager().Keep({"driver"}, "/kept"),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("downloaded, but corrupt")));
-  EXPECT_THAT(host_.looks, ElementsAre(ElementsAre("/usr/bin/rpm", "--checksig", "--nosignature",
-                                                   "/kept/cache/a.rpm")));
-}
-
 TEST_F(RpmTest, TellsWhatConfigurationWasChanged) {
   host_.verified = "S.5....T.  c /etc/dkms/framework.conf\n";
   EXPECT_THAT(Manager().ChangedConfigs({"dkms", "absent"}),
@@ -418,16 +381,6 @@ TEST_F(RpmTest, TellsWhatConfigurationWasChanged) {
   EXPECT_THAT(host_.looks, ElementsAre(ElementsAre("/usr/bin/rpm", "--verify", "--nodeps",
                                                    "--noscripts", "dkms")));
   EXPECT_THAT(Manager().ChangedConfigs({"absent"}), IsOkAndHolds(IsEmpty()));
-}
-
-TEST_F(RpmTest, PutsBackAllThatIsKeptInOneCall) {
-  dir_.WriteFile("kept/repository/x86_64/b.rpm", "");
-  dir_.WriteFile("kept/a.rpm", "");
-  dir_.WriteFile("kept/a.txt", "");
-  ASSERT_OK(Manager().PutBack("/kept"));
-  EXPECT_THAT(host_.argvs.back(),
-              ElementsAre("/usr/bin/rpm", "--upgrade", "--oldpackage", "--replacepkgs",
-                          "/kept/a.rpm", "/kept/repository/x86_64/b.rpm"));
 }
 
 }  // namespace

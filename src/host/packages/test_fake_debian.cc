@@ -1,7 +1,6 @@
 #include "src/host/packages/test_fake_debian.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include <fmt/format.h>
 
@@ -43,12 +42,6 @@ StatusOr<sys::RunResult> FakeDebian::Run(const sys::RunRequest& request) {
       text += fmt::format("i{} \t{}\tamd64\t{}\n", entry.state, name, entry.version);
     }
     return Ended(0, text);
-  }
-  if (request.argv[0] == "/usr/bin/dpkg-deb") {
-    return is_damaged ? Ended(2, "", "dpkg-deb: error: unexpected end of file\n") : Ended(0, "");
-  }
-  if (request.argv[0] == "/bin/sh") {
-    return Download(request);
   }
   return request.argv[0] == "/usr/bin/dpkg" ? Dpkg(request.argv) : AptGet(request.argv);
 }
@@ -97,27 +90,6 @@ sys::RunResult FakeDebian::SimulateInstall(const std::vector<std::string>& names
   return Ended(error.empty() ? 0 : 100, text, error);
 }
 
-sys::RunResult FakeDebian::Download(const sys::RunRequest& request) {
-  for (const std::string& name : NamesAfter(request.argv, "download")) {
-    const size_t equals = name.find('=');
-    const auto offer = archive.find(name.substr(0, equals));
-    if (offer == archive.end() || offer->second.version != name.substr(equals + 1)) {
-      return Ended(100, "", fmt::format("E: Version of '{}' was not found\n", name));
-    }
-    std::ofstream(fmt::format("{}{}/{}_{}.deb", request.root, request.argv[4], offer->first,
-                              offer->second.version))
-        << "a package";
-  }
-  return Ended(0, "");
-}
-
-bool FakeDebian::UnpackFile(const std::string& path) {
-  const std::string name = path.substr(path.rfind('/') + 1);
-  const size_t line = name.find('_');
-  installed[name.substr(0, line)] = {'U', name.substr(line + 1, name.rfind('.') - line - 1)};
-  return true;
-}
-
 bool FakeDebian::Unpack(const std::string& name) {
   const auto offer = archive.find(name.substr(0, name.find('=')));
   if (offer == archive.end() || (name.find('=') != std::string::npos &&
@@ -134,7 +106,7 @@ bool FakeDebian::Unpack(const std::string& name) {
 StatusOr<sys::RunResult> FakeDebian::Install(const std::vector<std::string>& names) {
   const auto before = installed;
   for (const std::string& name : names) {
-    if (!(name.starts_with('/') ? UnpackFile(name) : Unpack(name))) {
+    if (!Unpack(name)) {
       installed = before;
       return Ended(100, "Reading package lists...\n",
                    fmt::format("E: Unable to locate package {}\n", name));

@@ -28,8 +28,7 @@ class FakeDebian final : public sys::ProgramRunner {
   std::set<std::string> stubborn;          // packages that apt-get cannot remove
   std::map<std::string, Entry> meanwhile;  // what another installs before our next installation
   bool is_locked = false;
-  bool is_damaged = false;  // downloads are unreadable
-  bool is_killed = false;   // the next change ends at its deadline, packages unpacked
+  bool is_killed = false;  // the next change ends at its deadline, packages unpacked
   std::vector<std::vector<std::string>> argvs;
   std::vector<sys::RunRequest> requests;
 
@@ -43,12 +42,9 @@ class FakeDebian final : public sys::ProgramRunner {
   sys::RunResult SimulateInstall(const std::vector<std::string>& names);
   sys::RunResult Remove(const std::vector<std::string>& names, bool is_purge, bool is_simulated);
   void TakeOff(const std::string& name, bool is_purge);
-  // "name=version" becomes a file "name_version.deb" in the folder that the shell gets.
-  sys::RunResult Download(const sys::RunRequest& request);
   sys::RunResult Dpkg(const std::vector<std::string>& argv);
   sys::RunResult Configure();
   bool Unpack(const std::string& name);
-  bool UnpackFile(const std::string& path);
 };
 
 }  // namespace kgpu::packages

@@ -146,26 +146,12 @@ void RaiseStage(Stage& stage, const Host& host, const Options& options, StageRep
   DoStage(stage, host, *found, report);
 }
 
-// What was installed over ours, or instead of it, is not removed. True: ours is gone.
-bool LeavesTheirs(const Stage& stage, const Found& found, StageReport& report) {
-  const std::vector<std::string>* own = OwnOf(found.record, stage);
-  const bool is_over =
-      own != nullptr && std::ranges::any_of(*own, [&](const std::string& name) {
-        return std::ranges::find(found.levels.names, name) != found.levels.names.end();
-      });
-  if (is_over) {
-    report.step = Step::kFailed;
-    report.text = fmt::format(
-        "{} was installed manually over the one that node up installed: run {}, then kgpu node "
-        "down",
-        found.levels.top, found.levels.take_off);
-    return false;
-  }
+// What a person installed in the place of ours is not removed.
+void LeaveTheirs(const Found& found, StageReport& report) {
   report.step = Step::kReady;
   report.text = fmt::format(
       "what node up installed is already removed; {} was installed manually and is kept",
       found.levels.top);
-  return true;
 }
 
 void TakeDown(Stage& stage, const Host& host, const Options& options, StageReport& report) {
@@ -175,7 +161,8 @@ void TakeDown(Stage& stage, const Host& host, const Options& options, StageRepor
     report.step = Step::kFailed;
     report.text = Message(found.status());
   } else if (found->owner == Owner::kPerson) {
-    is_gone = LeavesTheirs(stage, *found, report);
+    LeaveTheirs(*found, report);
+    is_gone = true;
   } else if (options.is_dry_run) {
     TakePreview(stage.PreviewUndo(), report);
   } else {

@@ -33,15 +33,12 @@ struct Outcome {
   std::string text;
 };
 
-// A stack of things that replace each other, for stages that have one: drivers, each on top of the
-// one that it replaced.
+// What a stage finds on the host if somebody else may have installed it: a driver.
 struct Levels {
-  std::vector<std::string> names{};  // unique names, the top one last
-  std::string top{};                 // the top one, for people
-  bool is_whole = false;             // it is completely installed: Do would put another one on top
-  // What a person can do instead, and what removes the top one: the ends of full sentences.
-  std::string by_hand{};
-  std::string take_off{};
+  std::vector<std::string> names{};  // unique, at most one; empty: nothing is installed
+  std::string top{};                 // for people
+  bool is_whole = false;             // completely installed: Do would replace it
+  std::string by_hand{};             // what a person can do instead: the end of a sentence
 };
 
 class Stage {
@@ -53,7 +50,7 @@ class Stage {
   virtual bool LeavesTraces() const = 0;
   // Whether anything that Undo reverts is present, whoever put it there.
   virtual bool HasTraces() const = 0;
-  // Empty for a stage without a stack. Errors: those of reading what it consists of.
+  // Empty for a stage without such things. Errors: those of reading what it consists of.
   virtual StatusOr<Levels> LevelsThere() const { return Levels{}; }
   // Called on all stages, before the first one starts and when all are done: they keep state in
   // between. Errors: those of the record.

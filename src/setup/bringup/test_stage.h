@@ -59,12 +59,10 @@ class FakeStage final : public Stage {
   // Like Do, or a person.
   void Put(const std::string& name) {
     has_traces = true;
-    std::erase(levels.names, name);
-    levels.names.push_back(name);
+    levels.names = {name};
     levels.top = "driver " + name;
     levels.is_whole = true;
     levels.by_hand = "kgpu driver install";
-    levels.take_off = "kgpu driver rollback";
   }
 
  private:

@@ -98,11 +98,6 @@ void AddRemoval(Planning& planning, std::string_view id, std::string_view page,
 // For apt and dnf: removes packages of another driver version, or of the other kind of
 // modules.
 void AddMigration(Planning& planning);
-// For a driver that kgpu itself installed: removes what holds its branch. dnf 5's lock file also
-// has others' entries; it is rewritten with the new branch instead.
-void AddRelease(Planning& planning);
-// Drops that step if the same branch is held again.
-void DropIdleRelease(Planning& planning);
 // SUSE's headers for exactly the plan's kernel version, together with `more`.
 void AddSuseHeaders(Planning& planning, std::vector<std::string> more);
 // The headers of the plan's kernel from the family's packages, and what compiles modules.

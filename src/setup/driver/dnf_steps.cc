@@ -88,11 +88,11 @@ bool HasStreams(const HostFacts& facts) {
          (distribution.family == host::Family::kRhel && distribution.major < 10);
 }
 
-void AddRepositoryTool(Planning& planning, std::string_view page, std::string_view title) {
+void AddRepositoryTool(Planning& planning, std::string_view page) {
   constexpr std::string_view kId = "repository-tool";
   const std::vector<Step>& steps = planning.plan.steps;
   if (std::ranges::find(steps, kId, &Step::id) == steps.end()) {
-    AddStep(planning.plan, kId, title, page,
+    AddStep(planning.plan, kId, "install the tools that add repositories", page,
             InstallPackages{{HasDnf5(planning.facts) ? "dnf5-plugins" : "dnf-plugins-core"}});
   }
 }

@@ -16,8 +16,7 @@ bool HasDnf5(const HostFacts& facts);
 bool HasStreams(const HostFacts& facts);
 
 // The plugins of dnf, added once, by the first step that needs them.
-void AddRepositoryTool(Planning& planning, std::string_view page,
-                       std::string_view title = "install the tools that add repositories");
+void AddRepositoryTool(Planning& planning, std::string_view page);
 void AddDnfRepository(Planning& planning, std::string_view page);
 // DKMS is not part of Red Hat: it comes from EPEL, which itself needs a repository that is off by
 // default. Adds nothing on other families, or if DKMS is available.

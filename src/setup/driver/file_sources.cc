@@ -122,9 +122,7 @@ void AddInstaller(Planning& planning, const DriverFile& file) {
       is_cuda ? CudaArguments(planning, file.path) : DriverArguments(planning, file.path);
   run.command.deadline = std::chrono::minutes{30};
   const bool has_other = planning.facts.existing == Existing::kRunFile;
-  const std::optional<Plan>& ours = planning.facts.ours;
-  const bool is_same = has_other && planning.facts.existing_version == file.version &&
-                       (!ours || ours->kind == planning.choice.kind);
+  const bool is_same = has_other && planning.facts.existing_version == file.version;
   if (!is_same) {  // else it was here before
     run.undo.argv = UninstallCommand(file.version);
     run.undo.deadline = run.command.deadline;
@@ -168,12 +166,12 @@ void AddLocalRpm(Planning& planning, const DriverFile& file) {
   }
   AddDkmsSources(planning);
   AddDnfHeaders(planning, pages::kLocalRepo);
+  AddMigration(planning);
   if (HasStreams(planning.facts)) {
     AddModuleStream(planning,
                     planning.choice.kind == ModuleKind::kOpen ? "open-dkms" : "latest-dkms",
                     pages::kLocalRepo);
   }
-  AddMigration(planning);
   AddStep(planning.plan, "packages", "install the driver", pages::kLocalRepo,
           InstallPackages{DnfPackages(planning)});
 }

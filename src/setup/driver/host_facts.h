@@ -64,8 +64,11 @@ struct HostFacts {
   std::string version_locks;                 // /etc/dnf/versionlock.toml, of dnf 5
   Existing existing = Existing::kNone;
   std::string existing_version;  // from its packages, if it has any; else the loaded version
-  std::optional<Plan> ours;      // with which kgpu installed the current driver
-  bool has_systemd = false;      // systemd runs this host, so units can be stopped and started
+  // With which kgpu installed the driver that is removed before the plan is carried out, and the
+  // driver's packages, which are no longer in `packages`.
+  std::optional<Plan> ours;
+  host::Packages former;
+  bool has_systemd = false;  // systemd runs this host, so units can be stopped and started
   // Running units that use the GPUs: "display-manager.service".
   std::vector<std::string> users;
   std::vector<GpuHolder> holders;

@@ -99,56 +99,12 @@ std::vector<std::string> OldPackages(const Planning& planning) {
   return names;
 }
 
-// `dnf download`, which keeps packages, needs a plugin; dnf 5 has it built in.
-bool IsFetchedByPlugin(const Planning& planning) {
-  return host::UsesDnf(planning.facts.distribution.family) && !HasDnf5(planning.facts) &&
-         !planning.gives_up;
-}
-
 }  // namespace
-
-void AddRelease(Planning& planning) {
-  if (!planning.facts.ours) {
-    return;
-  }
-  constexpr std::string_view kTitle = "unpin the previous branch";
-  for (const Step& step : planning.facts.ours->steps) {
-    if (step.id != "branch") {
-      continue;
-    }
-    const auto* run = std::get_if<RunCommand>(&step.action);
-    const auto* file = std::get_if<WriteFile>(&step.action);
-    if (run != nullptr && !run->undo.argv.empty()) {
-      AddCommand(planning.plan, "branch-free", kTitle, step.source, run->undo.argv,
-                 run->command.argv);
-    } else if (file != nullptr && file->path.starts_with("/etc/apt/")) {
-      AddStep(planning.plan, "branch-free", kTitle, step.source, RemoveFile{file->path});
-    }
-  }
-}
-
-void DropIdleRelease(Planning& planning) {
-  const auto is_branch = [](const Step& step) { return step.id == "branch"; };
-  std::vector<Step>& steps = planning.plan.steps;
-  const auto next = std::ranges::find_if(steps, is_branch);
-  if (!planning.facts.ours || next == steps.end()) {
-    return;
-  }
-  const auto before = std::ranges::find_if(planning.facts.ours->steps, is_branch);
-  // A command is done again, as what undoes it is: else nothing would be held on the way back.
-  const bool is_file = std::holds_alternative<WriteFile>(next->action);
-  if (is_file && before != planning.facts.ours->steps.end() && before->action == next->action) {
-    std::erase_if(steps, [](const Step& step) { return step.id == "branch-free"; });
-  }
-}
 
 void AddMigration(Planning& planning) {
   const std::vector<std::string> names = OldPackages(planning);
   if (names.empty() || planning.facts.existing != Existing::kPackages) {
     return;
-  }
-  if (IsFetchedByPlugin(planning)) {
-    AddRepositoryTool(planning, planning.traits.page, "install the download tools");
   }
   AddRemoval(planning, "other-version", planning.traits.page, names);
 }
@@ -157,7 +113,7 @@ void AddRemoval(Planning& planning, std::string_view id, std::string_view page,
                 std::vector<std::string> names) {
   AskForKeyFirst(planning);
   AddStep(planning.plan, id, "remove the packages of the other version or kind", page,
-          RemovePackages{.names = std::move(names), .is_kept = !planning.gives_up});
+          RemovePackages{.names = std::move(names), .must_return = !planning.gives_up});
   if (planning.gives_up) {
     planning.plan.steps.back().loses = fmt::format(
         "driver {}, whose packages are no longer available", planning.facts.existing_version);

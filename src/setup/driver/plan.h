@@ -50,12 +50,11 @@ struct InstallPackages {
 };
 
 // Packages that are removed: exactly these; their configuration stays, and nothing happens if
-// others would be removed with them. The packages themselves are kept beside the journal, so that
-// reverting does not depend on their archive.
+// others would be removed with them. Reverting installs them again, in their versions.
 struct RemovePackages {
   std::vector<std::string> names;
-  // False: they are not kept, and reverting downloads them from their archive.
-  bool is_kept = true;
+  // Reverting stops if they cannot be installed again; false: it reports them and continues.
+  bool must_return = true;
   bool operator==(const RemovePackages&) const = default;
 };
 

@@ -132,9 +132,7 @@ StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
                     .traits = traits,
                     .has_display = request.has_display,
                     .gives_up = request.gives_up};
-  AddRelease(planning);
   RETURN_IF_ERROR(AddFamilySteps(planning));
-  DropIdleRelease(planning);
   AddUninstaller(planning);
   if (request.has_display) {
     AddDisplaySteps(planning);

@@ -215,7 +215,7 @@ TEST(PlannerTest, KeepsNoPackagesOfADriverThatIsGivenUp) {
   ASSERT_OK(plan);
   const Step* step = Find(*plan, "other-version");
   ASSERT_NE(step, nullptr);
-  EXPECT_EQ(step->action, Action(RemovePackages{.names = {"cuda-drivers"}, .is_kept = false}));
+  EXPECT_EQ(step->action, Action(RemovePackages{.names = {"cuda-drivers"}, .must_return = false}));
   EXPECT_THAT(step->loses, HasSubstr("driver 570.195.03"));
 }
 

@@ -36,9 +36,6 @@ void CheckSpace(const HostFacts& facts, Findings& findings) {
   }
 }
 
-// For a driver by kgpu: any other removal leaves a journal that is wrong.
-constexpr const char* kTakeOurs = "kgpu driver remove   # undo it first";
-
 void CheckExisting(const HostFacts& facts, const Plan& plan, Findings& findings) {
   const bool is_file = plan.source == SourceKind::kRunFile;
   if (facts.existing == Existing::kPackages && is_file) {
@@ -47,7 +44,7 @@ void CheckExisting(const HostFacts& facts, const Plan& plan, Findings& findings)
          .message = fmt::format(
              "packages of driver {} are installed, whose files the installer would overwrite",
              facts.existing_version),
-         .fix = {.commands = {facts.ours ? kTakeOurs : "# remove the packages",
+         .fix = {.commands = {"# remove the packages",
                               "# or plan with --source distribution or nvidia"}}});
   }
 }
@@ -75,12 +72,12 @@ bool HasOtherModules(const HostFacts& facts, const Plan& plan) {
   });
 }
 
-// Another driver gives way only where it comes back when the plan fails: its packages do, which are
-// kept. Of all else nothing is left.
+// Another driver is removed only if it can be restored when the plan fails: packages can be
+// installed again, anything else cannot.
 void CheckWayBack(const HostFacts& facts, const Plan& plan, Findings& findings) {
-  const bool is_kept = std::ranges::any_of(plan.steps, [](const Step& step) {
+  const bool returns = std::ranges::any_of(plan.steps, [](const Step& step) {
     const auto* packages = std::get_if<RemovePackages>(&step.action);
-    return packages != nullptr && packages->is_kept;
+    return packages != nullptr && packages->must_return;
   });
   const bool is_installers = facts.existing == Existing::kRunFile;
   const bool is_over_installer = is_installers && plan.source != SourceKind::kRunFile;
@@ -91,7 +88,7 @@ void CheckWayBack(const HostFacts& facts, const Plan& plan, Findings& findings) 
   if (facts.existing == Existing::kPackages && !HasOtherModules(facts, plan)) {
     return;
   }
-  if (is_kept || (old.empty() && !is_over_installer)) {
+  if (returns || (old.empty() && !is_over_installer)) {
     return;
   }
   findings.push_back(
@@ -99,18 +96,18 @@ void CheckWayBack(const HostFacts& facts, const Plan& plan, Findings& findings) 
        .message =
            fmt::format("{} is installed, and cannot be restored after a failure or a removal",
                        is_installers ? InstallersDriver(facts) : fmt::format("driver {}", old)),
-       .fix = {.commands = {facts.ours ? kTakeOurs
-                            : is_installers
-                                ? "/usr/bin/nvidia-uninstall   # first, and keep its .run"
-                                : "# remove it first, the way it was installed",
+       .fix = {.commands = {is_installers ? "/usr/bin/nvidia-uninstall   # first, and keep its .run"
+                                          : "# remove it first, the way it was installed",
                             "# or continue without a way back: --no-way-back"}}});
 }
 
 void CheckHeld(const HostFacts& facts, Findings& findings) {
   std::vector<std::string> held;
-  for (const auto& [name, package] : facts.packages) {
-    if (package.is_held && host::IsDriverPackage(name)) {
-      held.push_back(name);
+  for (const host::Packages* packages : {&facts.packages, &facts.former}) {
+    for (const auto& [name, package] : *packages) {
+      if (package.is_held && host::IsDriverPackage(name)) {
+        held.push_back(name);
+      }
     }
   }
   if (!held.empty()) {
@@ -125,7 +122,7 @@ void CheckUnfinished(const HostFacts& facts, const Plan& plan, Findings& finding
   std::vector<std::string> names;
   for (const Step& step : plan.steps) {
     const auto* removal = std::get_if<RemovePackages>(&step.action);
-    if (removal == nullptr || !removal->is_kept) {
+    if (removal == nullptr || !removal->must_return) {
       continue;
     }
     std::ranges::copy_if(removal->names, std::back_inserter(names), [&](const std::string& name) {

@@ -61,30 +61,36 @@ std::string SourcesText(const HostFacts& facts, const Plan& plan) {
   return text;
 }
 
-// Whether the plan removes this file of apt's preferences: by itself, or with its package.
-bool GivesWay(const Plan& plan, const std::string& name, const std::string& path) {
-  return std::ranges::any_of(plan.steps, [&](const Step& step) {
-    const auto* file = std::get_if<RemoveFile>(&step.action);
+// Whether this file of apt's preferences is removed with its package, or with the driver that gives
+// way to the plan's.
+bool GivesWay(const Asking& asking, const std::string& name, const std::string& path) {
+  const auto is_written = [&path](const Step& step) {
+    const auto* file = std::get_if<WriteFile>(&step.action);
+    return file != nullptr && file->path == path;
+  };
+  const auto is_removed = [&name](const Step& step) {
     const auto* packages = std::get_if<RemovePackages>(&step.action);
-    return (file != nullptr && file->path == path) ||
-           (packages != nullptr &&
-            std::ranges::find(packages->names, name) != packages->names.end());
-  });
+    return packages != nullptr && std::ranges::find(packages->names, name) != packages->names.end();
+  };
+  const HostFacts& facts = asking.facts;
+  return facts.former.contains(name) || std::ranges::any_of(asking.plan.steps, is_removed) ||
+         (facts.ours && std::ranges::any_of(facts.ours->steps, is_written));
 }
 
 // The host's preferences without those that the plan removes and with those that it writes: as they
 // will be when the packages are installed.
-Status WritePreferences(const Plan& plan, const sys::Root& host, const std::string& folder) {
+Status WritePreferences(const Asking& asking, const std::string& folder) {
+  const sys::Root& host = asking.host;
   const std::string from = "/etc/apt/preferences.d/";
   std::map<std::string, std::string> texts;
   const auto names = host.ListDir(from);
   for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
     const auto text = host.ReadFile(from + name, kPreferencesLimit);
-    if (text.ok() && !GivesWay(plan, name, from + name)) {
+    if (text.ok() && !GivesWay(asking, name, from + name)) {
       texts[name] = *text;
     }
   }
-  for (const Step& step : plan.steps) {
+  for (const Step& step : asking.plan.steps) {
     const auto* file = std::get_if<WriteFile>(&step.action);
     if (file != nullptr && file->path.starts_with(from)) {
       texts[file->path.substr(from.size())] = file->text;
@@ -155,7 +161,7 @@ void CheckApt(Asking& asking) {
     Status status = sys::WriteFileAtomically((*scratch)->path() + "/sources.list",
                                              SourcesText(asking.facts, asking.plan));
     if (status.ok()) {
-      status = WritePreferences(asking.plan, asking.host, (*scratch)->path() + "/preferences.d");
+      status = WritePreferences(asking, (*scratch)->path() + "/preferences.d");
     }
     written = status.ok() ? "" : std::string(Message(status));
   }

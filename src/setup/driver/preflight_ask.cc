@@ -65,9 +65,12 @@ std::string Try(const std::vector<std::string>& argv, Asking& asking, std::strin
 
 std::vector<std::string> KeptPackages(const HostFacts& facts, const Plan& plan, char between) {
   std::vector<std::string> specs;
+  for (const auto& [name, package] : facts.former) {
+    specs.push_back(SpecOf(name, package.version, between));
+  }
   for (const Step& step : plan.steps) {
     const auto* removal = std::get_if<RemovePackages>(&step.action);
-    if (removal == nullptr || !removal->is_kept) {
+    if (removal == nullptr || !removal->must_return) {
       continue;
     }
     for (const std::string& name : removal->names) {

@@ -60,8 +60,8 @@ Asked PackagesToAsk(const HostFacts& facts, const Plan& plan) {
   return asked;
 }
 
-// Asks dnf itself: `dnf download` is of a plugin that may be yet to come. It is content with what
-// it does not find, too, so what it lists is looked at.
+// `dnf repoquery` needs no plugin. It also succeeds for packages that it does not find, so its list
+// is compared.
 void CheckKeptByDnf(const std::string& dnf, Asking& asking) {
   const std::vector<std::string> specs = KeptPackages(asking.facts, asking.plan, '-');
   if (specs.empty()) {

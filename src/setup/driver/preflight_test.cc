@@ -407,6 +407,30 @@ TEST(CheckPackagesTest, RefusesToTakeOffWhatItsArchiveHasNoMore) {
   EXPECT_THAT(runner.argvs[1], AllOf(Contains("--print-uris"), Contains("libcuda1=535.183.01-1")));
 }
 
+// A driver by kgpu is removed before the plan: with its files, and only if it could come again.
+TEST(CheckPackagesTest, CountsOnADriverThatGivesWay) {
+  const MountedDir dir;
+  dir.MakeDir("var/cache");
+  dir.WriteFile("etc/apt/preferences.d/kgpu-nvidia", "565\n");
+  const auto host = sys::Root::Open(dir.path());
+  ASSERT_OK(host);
+  HostFacts facts = Debian();
+  facts.former = {{"libcuda1", {"535.183.01-1", true}}};
+  facts.ours.emplace().steps.push_back(
+      {.id = "branch",
+       .title = "",
+       .source = "",
+       .action = WriteFile{"/etc/apt/preferences.d/kgpu-nvidia", "565\n", 0644}});
+  PreferencesRunner runner(*host);
+  CheckPackages(facts, InstallOf("x"), *host, runner);
+  EXPECT_THAT(runner.seen, IsEmpty());
+  ScriptedRunner gone;
+  gone.Add(0, "");
+  gone.Add(100, "E: Version '535.183.01-1' for 'libcuda1' was not found\n");
+  EXPECT_THAT(CheckPackages(facts, {}, *host, gone), ElementsAre(Field(&Finding::id, "way-back")));
+  EXPECT_THAT(CheckFacts(facts, {}), ElementsAre(Field(&Finding::id, "held")));
+}
+
 // A host with dnf that takes these off.
 Findings FindingsOfDnf(host::Packages packages, ScriptedRunner& runner) {
   const MountedDir dir;

@@ -103,20 +103,6 @@ TEST(RepositoryPlanTest, TakesAMirrorOfNvidiasNameForIt) {
 }
 
 // `dnf download` is of a plugin, and without it nothing could be kept.
-TEST(RepositoryPlanTest, BringsWhatFetchesPackagesBeforeAnyAreTakenOff) {
-  HostFacts facts = HostOf(kRocky9Release);
-  facts.repositories = {
-      {"cuda-rhel9-x86_64", "http://mirror", "/etc/yum.repos.d/cuda-rhel9.repo", true},
-      {"epel", "http://mirror/epel", "/etc/yum.repos.d/mirror.repo", true}};
-  EXPECT_EQ(FindStep(PlanOf(facts), "repository-tool"), nullptr);
-  facts.existing = Existing::kPackages;
-  facts.existing_version = "570.195.03";
-  facts.packages = {{"kmod-nvidia-open-dkms", {"570.195.03-1.el9", false}}};
-  const Plan plan = PlanOf(facts);
-  EXPECT_THAT(NamesOf(plan, "repository-tool"), ElementsAre("dnf-plugins-core"));
-  EXPECT_LT(FindStep(plan, "repository-tool"), FindStep(plan, "other-version"));
-}
-
 TEST(RepositoryPlanTest, TurnsNvidiasRepositoryOnAndOffAgain) {
   HostFacts facts = HostOf(kRocky9Release);
   facts.repositories = {
@@ -162,49 +148,6 @@ TEST(RepositoryPlanTest, HidesTheModuleAgainThatWasHidden) {
   EXPECT_THAT(CommandOf(PlanOf(facts), "stream-reset").undo.argv, Contains("disable"));
 }
 
-// A host whose driver of another branch kgpu installed by `ours`.
-HostFacts WithOurs(HostFacts facts, Plan ours) {
-  facts.existing = Existing::kPackages;
-  facts.existing_version = "570.195.03";
-  facts.ours = std::move(ours);
-  return facts;
-}
-
-TEST(OwnDriverPlanTest, FreesTheBranchThatDnfHolds) {
-  const HostFacts facts = HostOf(kRocky10Release);
-  const Plan ours = PlanOf(facts, "575");
-  const Plan plan = PlanOf(WithOurs(facts, ours));
-  const RunCommand free = CommandOf(plan, "branch-free");
-  EXPECT_THAT(free.command.argv, AllOf(Contains("delete"), Contains("*nvidia*575*")));
-  EXPECT_EQ(free.undo, CommandOf(ours, "branch").command);
-  EXPECT_LT(FindStep(plan, "branch-free"), FindStep(plan, "branch"));
-}
-
-TEST(OwnDriverPlanTest, FreesTheBranchThatAptHolds) {
-  const HostFacts facts = HostOf(kDebian12Release);
-  Plan ours;
-  ours.steps.push_back({.id = "branch",
-                        .title = "",
-                        .source = "",
-                        .action = WriteFile{"/etc/apt/preferences.d/kgpu-nvidia", "565", 0644}});
-  const Plan plan = PlanOf(WithOurs(facts, ours));
-  const Step* step = FindStep(plan, "branch-free");
-  ASSERT_NE(step, nullptr);
-  EXPECT_EQ(step->action, Action(RemoveFile{"/etc/apt/preferences.d/kgpu-nvidia"}));
-}
-
-TEST(OwnDriverPlanTest, LeavesNothingOfTheOtherBranchInTheFileOfLocks) {
-  HostFacts facts = HostOf(kFedora42Release);
-  const std::string theirs = "version = \"1.0\"\n\n[[packages]]\nname = \"bash\"\n";
-  facts.version_locks = theirs;
-  const Plan ours = PlanOf(facts, "570");
-  facts.version_locks = std::get<WriteFile>(FindStep(ours, "branch")->action).text;
-  const Plan plan = PlanOf(WithOurs(facts, ours));
-  facts.version_locks = theirs;
-  EXPECT_EQ(FindStep(plan, "branch")->action, FindStep(PlanOf(facts), "branch")->action);
-  EXPECT_EQ(FindStep(plan, "branch-free"), nullptr);
-}
-
 // dnf 4 adds nothing for a pattern that something matches, and deletes whatever matches it.
 TEST(VersionLockPlanTest, LeavesAnAdminsOwnLocks) {
   HostFacts facts = HostOf(kRocky10Release);
@@ -217,40 +160,20 @@ TEST(VersionLockPlanTest, LeavesAnAdminsOwnLocks) {
   EXPECT_THAT(CommandOf(PlanOf(facts), "branch").undo.argv, Contains("*nvidia*580*"));
 }
 
-TEST(VersionLockPlanTest, LocksAgainWhatItLockedItself) {
-  HostFacts facts = HostOf(kRocky10Release);
-  const Plan ours = PlanOf(facts);
-  facts.locked_versions = {"nvidia-driver-cuda-3:580.95.05-1.el10.*"};
-  const Plan plan = PlanOf(WithOurs(facts, ours));
-  EXPECT_NE(FindStep(plan, "branch-free"), nullptr);
-  EXPECT_EQ(CommandOf(plan, "branch").undo, CommandOf(ours, "branch").undo);
-}
-
-TEST(OwnDriverPlanTest, LeavesTheBranchHeldThatStays) {
-  HostFacts facts = HostOf(kDebian12Release);
-  facts.packages = {{"cuda-keyring", {"1.1-1", false}}};
-  Request request;
-  request.version = "535";
-  const auto ours = PlanDriver(facts, request);
-  ASSERT_OK(ours);
-  const auto plan = PlanDriver(WithOurs(facts, *ours), request);
-  ASSERT_OK(plan);
-  EXPECT_EQ(FindStep(*plan, "branch-free"), nullptr);
-  EXPECT_NE(FindStep(*plan, "branch"), nullptr);
-}
-
-// What is locked out cannot be fetched to be kept, either.
-TEST(OwnDriverPlanTest, LocksTheNewBranchWhenTheOldPackagesAreGone) {
+// What is locked out is not installed again, either.
+TEST(OtherDriverPlanTest, LocksTheNewBranchWhenTheOldPackagesAreGone) {
   for (const std::string_view os_release : {kRocky10Release, kFedora42Release}) {
     HostFacts facts = HostOf(os_release);
     facts.packages = {{"nvidia-driver-cuda", {"570.195.03-1", false}}};
-    const Plan plan = PlanOf(WithOurs(facts, {}));
+    facts.existing = Existing::kPackages;
+    facts.existing_version = "570.195.03";
+    const Plan plan = PlanOf(facts);
     ASSERT_NE(FindStep(plan, "other-version"), nullptr);
     EXPECT_LT(FindStep(plan, "other-version"), FindStep(plan, "branch"));
   }
 }
 
-TEST(OwnDriverPlanTest, TakesOffModulesOfTheOtherForm) {
+TEST(OtherDriverPlanTest, TakesOffModulesOfTheOtherForm) {
   HostFacts facts = HostOf(kRocky9Release);
   facts.existing = Existing::kPackages;
   facts.existing_version = "580.95.05";

@@ -49,11 +49,11 @@ Status AddPrecompiled(Planning& planning) {
         choice.branch());
   }
   planning.traits.is_dkms = false;
+  AddRhelSigningKey(planning);
+  AddMigration(planning);
   AddModuleStream(planning, fmt::format("{}", choice.branch()), pages::kPrecompiled);
   std::vector<std::string> names = {PrecompiledPackage(planning)};
   AddDnfUserSpace(planning, names);
-  AddRhelSigningKey(planning);
-  AddMigration(planning);
   AddStep(planning.plan, "packages", "install the driver and the modules built for this kernel",
           pages::kPrecompiled, InstallPackages{std::move(names)});
   planning.plan.notes.push_back(
@@ -63,8 +63,8 @@ Status AddPrecompiled(Planning& planning) {
   // Its package of modules recommends the plugin; hosts without weak dependencies lack it.
   planning.plan.notes.emplace_back(
       "a later kernel has no driver until NVIDIA has built modules for it: dnf-plugin-nvidia holds "
-      "back kernels without modules (dnf nvidia-plugin lists them); for an installed kernel "
-      "without modules: kgpu driver install --kernel RELEASE");
+      "back kernels without modules (dnf nvidia-plugin lists them); once another "
+      "kernel without modules runs: kgpu driver install --kernel RELEASE");
   return OkStatus();
 }
 
@@ -109,13 +109,12 @@ Status AddRhelSteps(Planning& planning) {
   }
   AddDkmsSources(planning);
   AddDnfHeaders(planning, page);
-  const bool has_streams = HasStreams(planning.facts);
-  if (has_streams) {
+  // Before streams and locks: on the way back the old packages are available again.
+  AddMigration(planning);
+  if (HasStreams(planning.facts)) {
     const std::string_view end = choice.kind == ModuleKind::kOpen ? "open" : "dkms";
     AddModuleStream(planning, fmt::format("{}-{}", choice.branch(), end), page);
-  }
-  AddMigration(planning);
-  if (!has_streams) {  // after it: what is locked out cannot be fetched to be kept, either
+  } else {
     AddVersionLock(planning);
   }
   AddStep(planning.plan, "packages", "install the driver", page,

@@ -31,21 +31,6 @@ std::string LockEntry(std::string_view name, const std::string& least, const std
   return text;
 }
 
-// Without what holds another branch, for a driver that kgpu itself installed before.
-std::string WithoutOurLocks(std::string_view locks) {
-  constexpr std::string_view kBegin = "\n[[packages]]\n";
-  std::string others(locks.substr(0, locks.find(kBegin)));
-  for (size_t at = locks.find(kBegin); at < locks.size();) {
-    const size_t end = std::min(locks.find(kBegin, at + 1), locks.size());
-    const std::string_view entry = locks.substr(at, end - at);
-    if (entry.find("\ncomment = \"by kgpu\"\n") == std::string_view::npos) {
-      others += entry;
-    }
-    at = end;
-  }
-  return others;
-}
-
 // As a file, whose text the undo restores: dnf 5 itself resolves patterns to the present packages,
 // and removes none of these when it gets the pattern again. The driver's packages have the epoch 3;
 // packages that only have NVIDIA's name have none and stay free. Source: dnf5-versionlock(8),
@@ -60,12 +45,9 @@ void AddLockFile(Planning& planning) {
     locks += LockEntry("libnvsdm*", fmt::format("3:{}", choice.version),
                        fmt::format("3:{}", choice.end()));
   }
-  std::string here = planning.facts.version_locks;
+  const std::string& here = planning.facts.version_locks;
   if (here.find(locks) != std::string::npos) {
     return;
-  }
-  if (planning.facts.ours) {
-    here = WithoutOurLocks(here);
   }
   AddStep(planning.plan, "branch", "pin this branch", pages::kVersionLock,
           WriteFile{"/etc/dnf/versionlock.toml",
@@ -76,27 +58,12 @@ bool Matches(const std::string& entry, const std::string& pattern) {
   return fnmatch(pattern.c_str(), entry.c_str(), 0) == 0;
 }
 
-// Whether step "branch" of our previous installation added the entry to dnf 4's list: the plan
-// removes those first.
-bool IsOurs(const HostFacts& facts, const std::string& entry) {
-  if (!facts.ours) {
-    return false;
-  }
-  return std::ranges::any_of(facts.ours->steps, [&entry](const Step& step) {
-    const auto* run = step.id == "branch" ? std::get_if<RunCommand>(&step.action) : nullptr;
-    return run != nullptr &&
-           std::ranges::any_of(run->undo.argv, [&entry](const std::string& pattern) {
-             return Matches(entry, pattern);
-           });
-  });
-}
-
 // dnf 4 adds nothing for a pattern that an entry of its list already matches, and its delete
 // removes that entry, whoever added it.
 void LeaveTheirs(Planning& planning, std::vector<std::string>& patterns) {
   for (const std::string& entry : planning.facts.locked_versions) {
     const auto is_held = [&entry](const std::string& pattern) { return Matches(entry, pattern); };
-    if (!IsOurs(planning.facts, entry) && std::erase_if(patterns, is_held) > 0) {
+    if (std::erase_if(patterns, is_held) > 0) {
       planning.plan.notes.push_back(fmt::format(
           "already locked versions stay locked: {} (dnf versionlock list)", Printable(entry)));
     }

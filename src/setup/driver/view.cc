@@ -80,7 +80,8 @@ Lines LinesOf(const InstallPackages& packages) {
   return {fmt::format("# install packages: {}", Join(packages.names, " "))};
 }
 Lines LinesOf(const RemovePackages& packages) {
-  return {fmt::format("# remove packages{}: {}", packages.is_kept ? ", kept to restore them" : "",
+  return {fmt::format("# remove packages{}: {}",
+                      packages.must_return ? ", installed again when it is undone" : "",
                       Join(packages.names, " "))};
 }
 Lines LinesOf(const StopUnits& stop) {

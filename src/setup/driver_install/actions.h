@@ -51,8 +51,6 @@ Status UndoPackages(Work& work);
 Status LookBeforeRemoval(Work& work, const driver::RemovePackages& packages);
 Status DoRemoval(Work& work);
 Status UndoRemoval(Work& work, const driver::RemovePackages& packages);
-// Where the packages that the step removed stay after all else is reverted; empty: none are kept.
-StatusOr<std::string> KeepPackages(Work& work);
 
 Status LookBeforeStop(Work& work, const driver::StopUnits& stop);
 Status DoStop(Work& work);

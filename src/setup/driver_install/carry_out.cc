@@ -9,6 +9,7 @@
 #include "src/host/packages/service_policy.h"
 #include "src/platform/base/status_macros.h"
 #include "src/setup/driver_install/actions.h"
+#include "src/setup/driver_install/former.h"
 #include "src/setup/driver_install/running_program.h"
 #include "src/setup/driver_install/work.h"
 
@@ -22,7 +23,7 @@ class Run {
       : journal_(std::move(journal)), options_(options), deps_(deps) {}
 
   StatusOr<Outcome> Forwards();
-  StatusOr<Outcome> Back();
+  StatusOr<Outcome> Back(bool restores);
   StatusOr<Outcome> VerifyAgain();
   Status Save();
 
@@ -39,7 +40,7 @@ class Run {
   Status UndoSteps(bool is_last);
   Status UndoStep(size_t index);
   Status Forget();
-  Status GoBackAll();
+  StatusOr<Outcome> Advance();
   std::string NameOf(size_t index) const;
 
   Journal journal_;
@@ -128,9 +129,6 @@ StatusOr<Next> Run::DoSteps() {
 Status Run::Finish() {
   RETURN_IF_ERROR(RemoveResumeUnit(deps_));
   journal_.phase = Phase::kInstalled;
-  if (journal_.adds_kernel) {
-    journal_ = WithKernel(std::move(journal_));
-  }
   return Save();
 }
 
@@ -184,8 +182,11 @@ Status Run::Fail(const Status& cause) {
                             NotesText());
 }
 
-StatusOr<Outcome> Run::Forwards() {
+// Until the end of the plan, or of the way back.
+StatusOr<Outcome> Run::Advance() {
+  journal_.phase = Phase::kInstalling;
   journal_.failure.clear();
+  RETURN_IF_ERROR(Save());
   const StatusOr<Next> next = DoSteps();
   if (!next.ok()) {
     return Fail(next.status());
@@ -199,9 +200,27 @@ StatusOr<Outcome> Run::Forwards() {
   return outcome_;
 }
 
+StatusOr<Outcome> Run::Forwards() {
+  StatusOr<Outcome> outcome = Advance();
+  if (outcome.ok() || journal_.phase != Phase::kRemoved) {
+    return outcome;
+  }
+  const std::string version = journal_.plan.version;
+  const StatusOr<Outcome> again = Advance();
+  if (!again.ok()) {
+    return FailedPrecondition("{}\ndriver {} could not be installed again: {}",
+                              Message(outcome.status()), version, Message(again.status()));
+  }
+  return FailedPrecondition("{}\ndriver {} {}", Message(outcome.status()), version,
+                            again->text.empty()
+                                ? "is installed again"
+                                : fmt::format("is being installed again: {}; kgpu driver install "
+                                              "continues after that",
+                                              again->text));
+}
+
 Status Run::GiveUp(Work& work, std::string_view why) {
-  const bool is_removal = std::holds_alternative<driver::RemovePackages>(work.step().action);
-  ASSIGN_OR_RETURN(const std::string kept, is_removal ? KeepPackages(work) : KeepFirstText(work));
+  ASSIGN_OR_RETURN(const std::string kept, KeepFirstText(work));
   work.NoteLost(fmt::format("not undone: {}: {}{}{}", NameOf(work.index()), why,
                             kept.empty() ? "" : "; the original is in ", kept));
   return OkStatus();
@@ -268,44 +287,36 @@ Status Run::GoBack() {
   return undone;
 }
 
-// Called when all is as before this driver: the previous driver's journal takes the place of this
-// one. Without a previous driver the journal is removed.
+// Called when all is as before this driver. The journal is removed, unless it has a former driver.
 Status Run::Forget() {
   change::Disk& disk = deps_.disk;
-  RETURN_IF_ERROR(change::RemoveTree(deps_.host, disk, BackupFolder(journal_)));
+  RETURN_IF_ERROR(change::RemoveTree(deps_.host, disk, std::string(kBackupFolder)));
   RETURN_IF_ERROR(disk.Tidy(std::string(kJournalFile)));
-  if (journal_.below.empty()) {
+  if (!journal_.former) {
     return disk.Remove(std::string(kJournalFile));  // the folder stays: the lock is held on it
   }
-  Journal next = std::move(journal_.below.back());
-  next.below = std::move(journal_.below);
-  next.below.pop_back();
-  next.takes_all = journal_.takes_all;
-  next.phase = next.takes_all ? Phase::kGoingBack : next.phase;
-  if (outcome_.lacks) {
-    next.failure = fmt::format("driver {} {} and is undone, but not everything could be restored",
-                               TitleOf(journal_), journal_.adds_kernel ? "came" : "replaced it");
-  }
-  journal_ = std::move(next);
+  Journal former;
+  former.phase = Phase::kRemoved;
+  former.began = journal_.former->began;
+  former.restarts = journal_.restarts;
+  former.plan = std::move(journal_.former->plan);
+  former.steps.resize(former.plan.steps.size());
+  journal_ = std::move(former);
   return Save();
 }
 
-Status Run::GoBackAll() {
-  size_t left = journal_.takes_all ? journal_.below.size() : 0;
-  RETURN_IF_ERROR(GoBack());
-  for (; left > 0; --left) {
-    RETURN_IF_ERROR(GoBack());
-  }
-  return OkStatus();
-}
-
-StatusOr<Outcome> Run::Back() {
-  const bool has_more = !journal_.below.empty() && !journal_.takes_all;
-  if (const Status back = GoBackAll(); !back.ok()) {
+StatusOr<Outcome> Run::Back(bool restores) {
+  if (const Status back = GoBack(); !back.ok()) {
     return FailedPrecondition("{}", Message(back));
   }
+  if (restores && journal_.phase == Phase::kRemoved) {
+    outcome_.back_to = journal_.plan.version;
+    ASSIGN_OR_RETURN(Outcome outcome, Advance());
+    if (outcome.result != Result::kDone) {
+      return outcome;
+    }
+  }
   outcome_.result = Result::kTakenBack;
-  outcome_.back_to = has_more && !outcome_.lacks ? journal_.plan.version : "";
   return outcome_;
 }
 
@@ -350,35 +361,20 @@ StatusOr<UniqueFd> LockHost(const Dependencies& deps) {
 StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options,
                            const Dependencies& deps) {
   ASSIGN_OR_RETURN(std::optional<Journal> there, ReadJournal(deps.host));
-  const bool adds = options.adds_kernel;
-  if (adds && !there) {
-    return NotFound("{}: not found: kgpu has installed no driver to add a kernel to",
-                    deps.host.At(kJournalFile));
-  }
-  if (there && (!(options.replaces || adds) || there->phase != Phase::kInstalled)) {
+  if (there && there->phase != Phase::kRemoved) {
     return AlreadyExists("{}: driver {} is {}: undo it first: kgpu driver remove",
                          deps.host.At(kJournalFile), there->plan.version, ToString(there->phase));
   }
-  if (there && !adds && there->below.size() == kMostBelow) {
-    return OutOfRange(
-        "{}: {} drivers below driver {} is the limit: run kgpu driver remove, then kgpu driver "
-        "install",
-        deps.host.At(kJournalFile), kMostBelow, there->plan.version);
-  }
   Journal journal;
   if (there) {
-    journal.below = std::exchange(there->below, {});
-    journal.below.push_back(*std::move(there));
+    journal.former = Former{.plan = std::move(there->plan), .began = there->began};
   }
   journal.began = Seconds(deps.clock);
   journal.keeps = options.keeps;
   journal.restarts = options.restarts;
-  journal.adds_kernel = adds;
   journal.plan = plan;
   journal.steps.resize(plan.steps.size());
-  Run run(std::move(journal), options, deps);
-  RETURN_IF_ERROR(run.Save());
-  return run.Forwards();
+  return Run(std::move(journal), options, deps).Forwards();
 }
 
 StatusOr<Outcome> Resume(const Options& options, const Dependencies& deps) {
@@ -391,21 +387,35 @@ StatusOr<Outcome> Resume(const Options& options, const Dependencies& deps) {
   Run run(std::move(journal), options, deps);
   switch (phase) {
     case Phase::kInstalling:
-      RETURN_IF_ERROR(run.Save());
+    case Phase::kRemoved:
       return run.Forwards();
     case Phase::kInstalled:
       return run.VerifyAgain();
     case Phase::kGoingBack:
-      return run.Back();
+      return run.Back(false);
   }
   return Internal("a journal in no phase");
 }
 
 StatusOr<Outcome> TakeBack(const Options& options, const Dependencies& deps) {
   ASSIGN_OR_RETURN(Journal journal, Opened(deps));
-  journal.takes_all |= options.takes_all;
-  Run run(std::move(journal), options, deps);
-  return run.Back();
+  if (!options.restores) {
+    journal.former.reset();
+  } else if (journal.phase == Phase::kRemoved) {
+    return Resume(options, deps);
+  }
+  return Run(std::move(journal), options, deps).Back(options.restores);
+}
+
+StatusOr<Outcome> GiveWay(const Options& options, const Dependencies& deps) {
+  ASSIGN_OR_RETURN(Journal journal, Opened(deps));
+  if (journal.phase != Phase::kInstalled) {
+    return FailedPrecondition("{}: driver {} is {}: undo it first: kgpu driver remove",
+                              deps.host.At(kJournalFile), journal.plan.version,
+                              ToString(journal.phase));
+  }
+  journal.former = Former{.plan = PlanToReinstall(journal), .began = journal.began};
+  return Run(std::move(journal), options, deps).Back(false);
 }
 
 }  // namespace kgpu::driver_install

@@ -58,14 +58,8 @@ struct Options {
   // A person says that the kernel trusts the modules' key, whatever the firmware's lists show: if
   // not, loading them will fail.
   bool trusts_key = false;
-  // CarryOut: replaces a driver that kgpu installed completely. Its journal is kept below this one,
-  // and becomes the host's again when this one is reverted.
-  bool replaces = false;
-  // CarryOut: the plan adds modules for one more kernel to the driver that kgpu installed
-  // completely, which stays. Reverting that driver also removes what this plan added.
-  bool adds_kernel = false;
-  // TakeBack: also those below, back to the host before kgpu.
-  bool takes_all = false;
+  // TakeBack: the driver that this one replaced is installed again; false: it is forgotten.
+  bool restores = true;
 };
 
 enum class Result : uint8_t { kDone, kNeedsReboot, kNeedsPerson, kTakenBack };
@@ -79,7 +73,7 @@ struct Outcome {
   std::vector<std::string> passed;  // results of the verification
   std::vector<std::string> notes;   // what was skipped or left alone
   bool lacks = false;               // reverted, except for something that was here before
-  std::string back_to;              // reverted: version of the earlier kgpu driver that is back
+  std::string back_to;              // reverted: version of the former driver, installed again
 };
 
 // Only one process at a time may change a host; waits for programs that an earlier killed run left.
@@ -89,18 +83,24 @@ StatusOr<UniqueFd> LockHost(const Dependencies& deps);
 
 // Starts a plan and continues until its end, a restart, or something that a person must do. If a
 // step fails, reverts all from the last to the first unless they are to be kept; the error says
-// which. Errors: AlreadyExists (there is a journal: Resume or TakeBack it), OutOfRange (too many
-// drivers below), FailedPrecondition (a step failed), and those of writing the journal.
+// which. A driver that gave way becomes the former one, and is installed again after all steps were
+// reverted. Errors: AlreadyExists (there is a journal: Resume, TakeBack or GiveWay), those of
+// writing the journal, FailedPrecondition (a step failed).
 StatusOr<Outcome> CarryOut(const driver::Plan& plan, const Options& options,
                            const Dependencies& deps);
-// Continues with the host's journal, also while it is being reverted. Verifies a finished one
-// again. Errors: NotFound (there is none), else as CarryOut.
+// Continues with the host's journal, also while it is being reverted: then no former driver is
+// installed. Verifies a finished one again; installs a driver again that gave way. Errors: NotFound
+// (there is none), else as CarryOut.
 StatusOr<Outcome> Resume(const Options& options, const Dependencies& deps);
 // Reverts the journal's steps, from the last to the first; stopped units and unloaded modules come
-// back after everything else; afterwards there is no journal, or that of the earlier kgpu driver
-// that this one replaced. Stops at a step that cannot be undone, since undoing it may need the
-// steps before it; the next call tries again. Errors: NotFound (there is no journal),
+// come back after everything else; afterwards there is no journal, or that of the former driver.
+// Stops at a step that cannot be undone, since undoing it may need the steps before it; the next
+// call tries again. Errors: NotFound (there is no journal),
 // FailedPrecondition (the step that could not be undone).
 StatusOr<Outcome> TakeBack(const Options& options, const Dependencies& deps);
+// Reverts the steps of an installed driver, so that CarryOut can install another one; its journal
+// stays in the phase kRemoved. Errors: as TakeBack; FailedPrecondition also if the driver is not
+// completely installed.
+StatusOr<Outcome> GiveWay(const Options& options, const Dependencies& deps);
 
 }  // namespace kgpu::driver_install

@@ -1,8 +1,9 @@
-// A driver that kgpu installed gives way to another by kgpu: what tells of the first is kept below,
-// and each way back ends where it is to.
+// A driver that kgpu installed gives way to another by kgpu: it is removed first, and installed
+// again where the other one fails.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/platform/base/status_macros.h"
 #include "src/setup/driver_install/carry_out.h"
 #include "src/setup/driver_install/test_plans.h"
 #include "src/setup/driver_install/test_run.h"
@@ -13,13 +14,14 @@
 namespace kgpu::driver_install {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 using Tree = std::map<std::string, std::string>;
 
-constexpr int kMostActions = 800;
+constexpr int kMostActions = 1600;
 constexpr const char* kFile = "/etc/modprobe.d/old.conf";
 
 driver::Plan WithFile(driver::Plan plan, const std::string& text) {
@@ -32,14 +34,12 @@ driver::Plan FirstPlan() {
   return WithFile(UpgradePlan(), "535\n");
 }
 
-// 580 in the place of that.
+// 580 in the place of the admin's.
 driver::Plan SecondPlan() {
   driver::Plan plan = UpgradePlan();
   plan.version = "580";
   for (driver::Step& step : plan.steps) {
-    if (step.id == "other-version") {
-      step.action = driver::RemovePackages{.names = {"nvidia-driver"}};
-    } else if (step.id == "packages") {
+    if (step.id == "packages") {
       step.action = driver::InstallPackages{{"nvidia-driver=580"}};
     }
   }
@@ -50,18 +50,34 @@ class AgainTest : public ::testing::Test {
  protected:
   AgainTest() : before_(Beginning(world_)), first_(First(world_)) {}
 
+  // The journal names the versions of packages once they are installed again.
+  static Tree TreeOf(const World& world) {
+    Tree tree = world.Tree();
+    tree.erase("host/var/lib/kgpu/driver.json");
+    tree.erase("host/var/lib/kgpu");
+    return tree;
+  }
   static Tree Beginning(const World& world) {
     world.RunOldDriver();
-    return world.Tree();
+    return TreeOf(world);
   }
   static Tree First(const World& world) {
     OneRun run(world);
     EXPECT_OK(run.Begin(FirstPlan()));
     EXPECT_EQ(world.LoadedVersion(), "535");
-    return world.Tree();
+    return TreeOf(world);
   }
-  static StatusOr<Outcome> BeginSecond(OneRun& run) {
-    run.options().replaces = true;
+  // As `kgpu driver install --branch 580` does, wherever an earlier one was ended.
+  static StatusOr<Outcome> Replace(const World& world, OneRun& run) {
+    const Journal journal = WholeJournal(world);
+    if (journal.plan.version == "580") {
+      return run.GoOn();
+    }
+    if (journal.phase == Phase::kInstalled) {
+      RETURN_IF_ERROR(run.GiveWay().status());
+    } else if (journal.phase == Phase::kGoingBack) {
+      RETURN_IF_ERROR(run.GoOn().status());
+    }
     return run.Begin(SecondPlan());
   }
   // The second, in a world of its own that has the first, ended at its action `lives`. True: it
@@ -70,13 +86,17 @@ class AgainTest : public ::testing::Test {
     Beginning(world);
     First(world);
     OneRun run(world, change::Fate(change::Fate::End::kDead, lives));
-    const auto outcome = BeginSecond(run);
+    const auto outcome = Replace(world, run);
     EXPECT_TRUE(run.fate().is_dead() || outcome.ok()) << outcome.status();
     return run.fate().is_dead();
   }
   static void ExpectRuns(const World& world, const Tree& tree, const std::string& version) {
-    ASSERT_EQ(world.Tree(), tree);
+    ASSERT_EQ(TreeOf(world), tree);
     ASSERT_EQ(world.LoadedVersion(), version);
+  }
+  static bool HasFirst(const World& world) {
+    const Journal journal = WholeJournal(world);
+    return journal.plan.version == "535" && journal.phase == Phase::kInstalled;
   }
 
   World world_;
@@ -84,22 +104,22 @@ class AgainTest : public ::testing::Test {
   Tree first_;
 };
 
-TEST_F(AgainTest, TheNewDriverKeepsWhatTellsOfTheOneBefore) {
+TEST_F(AgainTest, TheNewDriverHasThePlanOfTheOneBefore) {
   OneRun run(world_);
 
-  const auto outcome = BeginSecond(run);
+  const auto outcome = Replace(world_, run);
 
   ASSERT_OK(outcome);
   EXPECT_EQ(outcome->result, Result::kDone);
   EXPECT_EQ(world_.LoadedVersion(), "580");
   const Journal journal = WholeJournal(world_);
   EXPECT_EQ(journal.plan.version, "580");
-  ASSERT_THAT(journal.below, SizeIs(1));
-  EXPECT_EQ(journal.below[0].plan, FirstPlan());
-  EXPECT_EQ(journal.below[0].phase, Phase::kInstalled);
+  ASSERT_TRUE(journal.former);
+  EXPECT_EQ(journal.former->plan.version, "535");
+  EXPECT_EQ(world_.dir().ReadFile(std::string("host") + kFile), "580\n");
 }
 
-TEST_F(AgainTest, WithoutBeingAskedToTheFirstIsNotReplaced) {
+TEST_F(AgainTest, OneThatDoesNotGiveWayIsNotReplaced) {
   OneRun run(world_);
 
   EXPECT_THAT(run.Begin(SecondPlan()),
@@ -108,61 +128,64 @@ TEST_F(AgainTest, WithoutBeingAskedToTheFirstIsNotReplaced) {
   ExpectRuns(world_, first_, "535");
 }
 
-TEST_F(AgainTest, OneThatIsNotFinishedIsNotReplaced) {
+TEST_F(AgainTest, OneThatIsNotFinishedDoesNotGiveWay) {
   OneRun back(world_);
-  back.packages().FailPutBack(FailedPrecondition("a file is damaged"));
-  back.packages().FailInstall(FailedPrecondition("no such version"));
+  back.packages().FailRemove(FailedPrecondition("others need it"));
   ASSERT_THAT(back.Undo(), StatusIs(StatusCode::kFailedPrecondition));
   OneRun run(world_);
 
-  EXPECT_THAT(BeginSecond(run),
-              StatusIs(StatusCode::kAlreadyExists, HasSubstr("driver 535 is going-back")));
+  EXPECT_THAT(run.GiveWay(),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("driver 535 is going-back")));
 }
 
-TEST_F(AgainTest, AFailureLeavesTheFirstAsItWas) {
+TEST_F(AgainTest, AFailureInstallsTheFirstAgainInItsVersion) {
   OneRun run(world_);
   run.runner().RefuseModule("580");
 
-  EXPECT_THAT(BeginSecond(run),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("all steps were undone")));
+  EXPECT_THAT(Replace(world_, run), StatusIs(StatusCode::kFailedPrecondition,
+                                             AllOf(HasSubstr("all steps were undone"),
+                                                   HasSubstr("driver 535 is installed again"))));
 
   ExpectRuns(world_, first_, "535");
+  const Journal journal = WholeJournal(world_);
+  EXPECT_EQ(journal.phase, Phase::kInstalled);
+  EXPECT_FALSE(journal.former);
+  EXPECT_THAT(std::get<driver::InstallPackages>(journal.plan.steps[2].action).names,
+              Contains("nvidia-driver=535"));
 }
 
-TEST_F(AgainTest, RollbackEndsAtTheFirst) {
+TEST_F(AgainTest, AFirstThatIsNotInstalledAgainIsReported) {
   OneRun run(world_);
-  ASSERT_OK(BeginSecond(run));
+  run.runner().RefuseModule("580");
+  run.See({.passed = {}, .failed = {"no library"}, .skipped = {}});
+
+  EXPECT_THAT(Replace(world_, run),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("driver 535 could not be installed again: step 9 of 9"),
+                             HasSubstr("no library"))));
+
+  EXPECT_EQ(TreeOf(world_), before_);
+}
+
+TEST_F(AgainTest, RollbackInstallsTheFirstAgain) {
+  OneRun run(world_);
+  ASSERT_OK(Replace(world_, run));
   OneRun back(world_);
 
   const auto outcome = back.Undo();
 
   ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->result, Result::kTakenBack);
   EXPECT_EQ(outcome->back_to, "535");
   EXPECT_THAT(outcome->notes, IsEmpty());
   ExpectRuns(world_, first_, "535");
 }
 
-TEST_F(AgainTest, AFirstThatDoesNotComeBackIsNotReportedToBeHere) {
-  OneRun run(world_);
-  ASSERT_OK(BeginSecond(run));
-  OneRun back(world_);
-  back.packages().FailPutBack(FailedPrecondition("a file is damaged"));
-  back.packages().FailInstall(FailedPrecondition("no such version"));
-  back.options().forces = true;
-
-  const auto outcome = back.Undo();
-
-  ASSERT_OK(outcome);
-  EXPECT_TRUE(outcome->lacks);
-  EXPECT_EQ(outcome->back_to, "");
-  EXPECT_THAT(WholeJournal(world_).failure, HasSubstr("not everything could be restored"));
-}
-
 TEST_F(AgainTest, RemoveEndsAtTheHostThatWasHereBeforeKgpu) {
   OneRun run(world_);
-  ASSERT_OK(BeginSecond(run));
+  ASSERT_OK(Replace(world_, run));
   OneRun back(world_);
-  back.options().takes_all = true;
+  back.options().restores = false;
 
   const auto outcome = back.Undo();
 
@@ -170,42 +193,43 @@ TEST_F(AgainTest, RemoveEndsAtTheHostThatWasHereBeforeKgpu) {
   EXPECT_EQ(outcome->back_to, "");
   EXPECT_THAT(outcome->notes, IsEmpty());
   ExpectRuns(world_, before_, "470");
+  EXPECT_FALSE(world_.host().Exists(kJournalFile));
 }
 
-TEST_F(AgainTest, TooManyAreRefusedBeforeAnythingIsTouched) {
-  Journal journal = WholeJournal(world_);
-  journal.below.resize(kMostBelow, journal);
-  OneRun run(world_);
-  ASSERT_OK(WriteJournal(journal, run.deps().disk));
-  const Tree tree = world_.Tree();
-
-  EXPECT_THAT(BeginSecond(run), StatusIs(StatusCode::kOutOfRange, HasSubstr("kgpu driver remove")));
-
-  EXPECT_EQ(world_.Tree(), tree);
+TEST_F(AgainTest, OneThatGaveWayIsInstalledAgainOrForgotten) {
+  for (const bool restores : {true, false}) {
+    OneRun run(world_);
+    ASSERT_OK(run.GiveWay());
+    EXPECT_EQ(WholeJournal(world_).phase, Phase::kRemoved);
+    ExpectRuns(world_, before_, "470");
+    run.options().restores = restores;
+    ASSERT_OK(run.Undo());
+    ExpectRuns(world_, restores ? first_ : before_, restores ? "535" : "470");
+  }
+  EXPECT_FALSE(world_.host().Exists(kJournalFile));
 }
 
 TEST_F(AgainTest, GoesOnAfterAKillAtEachAction) {
   OneRun whole(world_);
-  ASSERT_OK(BeginSecond(whole));
-  const Tree wanted = world_.Tree();
+  ASSERT_OK(Replace(world_, whole));
+  const Tree wanted = TreeOf(world_);
   bool is_killed = true;
   for (int lives = 0; is_killed && lives < kMostActions; lives += kMomentStep) {
     const World world;
     is_killed = IsKilled(world, lives);
     OneRun again(world);
-    const bool has_begun = !WholeJournal(world).below.empty();
-    ASSERT_OK(has_begun ? again.GoOn() : BeginSecond(again)) << lives;
+    ASSERT_OK(Replace(world, again)) << lives;
     ASSERT_NO_FATAL_FAILURE(ExpectRuns(world, wanted, "580")) << lives;
   }
   EXPECT_FALSE(is_killed);
 }
 
-TEST_F(AgainTest, IsTakenBackToTheFirstAfterAKillAtEachAction) {
+TEST_F(AgainTest, RollbackInstallsTheFirstAgainAfterAKillAtEachAction) {
   bool is_killed = true;
   for (int lives = 0; is_killed && lives < kMostActions; lives += kMomentStep) {
     const World world;
     is_killed = IsKilled(world, lives);
-    if (!WholeJournal(world).below.empty()) {
+    if (!HasFirst(world)) {
       OneRun back(world);
       ASSERT_OK(back.Undo()) << lives;
     }
@@ -214,25 +238,39 @@ TEST_F(AgainTest, IsTakenBackToTheFirstAfterAKillAtEachAction) {
   EXPECT_FALSE(is_killed);
 }
 
-// The journal remembers that all is to go: the second call does not say so.
+// Ended itself: on the way back, or while it installs the first again.
+TEST_F(AgainTest, RollbackGoesOnAfterAKillAtEachAction) {
+  bool is_killed = true;
+  for (int lives = 0; is_killed && lives < kMostActions; lives += kMomentStep) {
+    const World world;
+    IsKilled(world, kMostActions);
+    OneRun back(world, change::Fate(change::Fate::End::kDead, lives));
+    const auto outcome = back.Undo();
+    is_killed = back.fate().is_dead();
+    ASSERT_TRUE(is_killed || outcome.ok()) << outcome.status();
+    if (!HasFirst(world)) {
+      OneRun again(world);
+      const bool is_of_first = WholeJournal(world).plan.version == "535";
+      ASSERT_OK(is_of_first ? again.GoOn() : again.Undo()) << lives;
+    }
+    ASSERT_NO_FATAL_FAILURE(ExpectRuns(world, first_, "535")) << lives;
+  }
+  EXPECT_FALSE(is_killed);
+}
+
 TEST_F(AgainTest, RemoveGoesOnAfterAKillAtEachAction) {
   bool is_killed = true;
   for (int lives = 0; is_killed && lives < kMostActions; lives += kMomentStep) {
     const World world;
-    Beginning(world);
-    First(world);
-    OneRun run(world);
-    ASSERT_OK(BeginSecond(run));
+    IsKilled(world, kMostActions);
     OneRun back(world, change::Fate(change::Fate::End::kDead, lives));
-    back.options().takes_all = true;
+    back.options().restores = false;
     const auto outcome = back.Undo();
     is_killed = back.fate().is_dead();
     ASSERT_TRUE(is_killed || outcome.ok()) << outcome.status();
-    const auto left = ReadJournal(world.host());
-    ASSERT_OK(left);
-    if (const std::optional<Journal>& there = *left; there) {
+    if (world.host().Exists(kJournalFile)) {
       OneRun again(world);
-      again.options().takes_all = there->phase == Phase::kInstalled;
+      again.options().restores = false;
       ASSERT_OK(again.Undo()) << lives;
     }
     ASSERT_NO_FATAL_FAILURE(ExpectRuns(world, before_, "470")) << lives;

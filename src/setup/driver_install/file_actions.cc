@@ -123,10 +123,9 @@ Status LookBeforeFile(Work& work, const std::string& path, bool follows) {
   FileBefore before{now.kind, "", now.target, now.attributes};
   if (now.kind == FileKind::kFile) {
     change::Disk& disk = work.deps().disk;
-    const std::string folder = BackupFolder(work.journal());
-    before.backup = fmt::format("{}/{}-{}", folder, work.index(),
+    before.backup = fmt::format("{}/{}-{}", kBackupFolder, work.index(),
                                 std::filesystem::path(path).filename().string());
-    RETURN_IF_ERROR(disk.MakeFolder(folder));
+    RETURN_IF_ERROR(disk.MakeFolder(std::string(kBackupFolder)));
     RETURN_IF_ERROR(disk.Write(before.backup, now.bytes, change::kRootOnly));
   }
   record.file = std::move(before);

@@ -20,7 +20,8 @@ constexpr change::JournalFile kFile(kJournalFile, size_t{16} << 20, kBackupFolde
 
 constexpr std::array<std::string_view, 6> kStates = {"pending",     "doing",   "done",
                                                      "passed-over", "undoing", "undone"};
-constexpr std::array<std::string_view, 3> kPhases = {"installing", "installed", "going-back"};
+constexpr std::array<std::string_view, 4> kPhases = {"installing", "installed", "going-back",
+                                                     "removed"};
 constexpr std::array<std::string_view, 3> kFileKinds = {"absent", "file", "link"};
 
 json::object FileJson(const FileBefore& file) {
@@ -75,9 +76,7 @@ StatusOr<FileBefore> ReadFileBefore(const json::value& value, const std::string&
   file.attributes.mode = ReadNumber(fields, "mode", 07777);
   file.attributes.uid = ReadNumber(fields, "uid", UINT32_MAX);
   file.attributes.gid = ReadNumber(fields, "gid", UINT32_MAX);
-  // "driver-backup/0-name", or "driver-backup-2/0-name" of what replaced the first.
-  const bool is_ours = file.backup.starts_with(kBackupFolder) &&
-                       file.backup.find('/', kBackupFolder.size()) != std::string::npos &&
+  const bool is_ours = file.backup.starts_with(fmt::format("{}/", kBackupFolder)) &&
                        file.backup.find("/..") == std::string::npos;
   if (file.kind == FileKind::kFile && !is_ours) {
     fields.Fail("backup", fmt::format("must be a file in {}", kBackupFolder));
@@ -132,31 +131,45 @@ json::object JournalJson(const Journal& journal) {
                          {"failure", doc::View(journal.failure)},
                          {"keeps", journal.keeps},
                          {"restarts", journal.restarts},
-                         {"takesAll", journal.takes_all},
-                         {"addsKernel", journal.adds_kernel},
                          {"steps", std::move(steps)},
                          {"plan", PlanToJson(journal.plan)}};
-  json::array below;
-  for (const Journal& one : journal.below) {
-    below.push_back(JournalJson(one));
-  }
-  if (!below.empty()) {
-    object["below"] = std::move(below);
+  if (journal.former) {
+    object["former"] =
+        json::object{{"plan", PlanToJson(journal.former->plan)}, {"began", journal.former->began}};
   }
   return object;
 }
 
-// Without the journals below it.
-StatusOr<Journal> ReadOne(const json::value& tree, const std::string& where) {
+StatusOr<Former> ReadFormer(const json::value& value, const std::string& where) {
+  doc::Fields fields(value, where);
+  Former former;
+  former.began = fields.Number("began");
+  const json::value& plan = fields.Get("plan");
+  RETURN_IF_ERROR(fields.status());
+  ASSIGN_OR_RETURN(former.plan, PlanFromJson(plan, where + ".plan"));
+  return former;
+}
+
+// Earlier versions stacked drivers: each journal had those of the replaced drivers below it.
+Status CheckOneDriver(doc::Fields& fields) {
+  if (!fields.Has("below") && !(fields.Has("addsKernel") && fields.Bool("addsKernel"))) {
+    return OkStatus();
+  }
+  return FailedPrecondition(
+      "{}: below: an older kgpu installed several drivers over each other: run kgpu driver remove "
+      "with that kgpu, then kgpu driver install with this one",
+      fields.where());
+}
+
+StatusOr<Journal> ReadTree(const json::value& tree, const std::string& where) {
   doc::Fields fields(tree, where);
+  RETURN_IF_ERROR(CheckOneDriver(fields));
   Journal journal;
   journal.phase = static_cast<Phase>(fields.Word("phase", kPhases));
   journal.began = fields.Number("began");
   journal.failure = fields.Text("failure");
   journal.keeps = fields.Has("keeps") && fields.Bool("keeps");
   journal.restarts = fields.Has("restarts") && fields.Bool("restarts");
-  journal.takes_all = fields.Has("takesAll") && fields.Bool("takesAll");
-  journal.adds_kernel = fields.Has("addsKernel") && fields.Bool("addsKernel");
   const json::value& steps = fields.Get("steps");
   const json::value& plan = fields.Get("plan");
   if (!steps.is_array()) {
@@ -173,6 +186,9 @@ StatusOr<Journal> ReadOne(const json::value& tree, const std::string& where) {
                      ReadRecord(steps.get_array()[i], fmt::format("{}: steps[{}]", where, i)));
     journal.steps.push_back(std::move(record));
   }
+  if (fields.Has("former")) {
+    ASSIGN_OR_RETURN(journal.former, ReadFormer(fields.Get("former"), where + ": former"));
+  }
   return journal;
 }
 
@@ -186,37 +202,13 @@ std::string_view ToString(Phase phase) {
   return kPhases[static_cast<size_t>(phase)];
 }
 
-std::string BackupFolder(const Journal& journal) {
-  return journal.below.empty() ? std::string(kBackupFolder)
-                               : fmt::format("{}-{}", kBackupFolder, journal.below.size() + 1);
-}
-
 std::string PrintJournal(const Journal& journal) {
   return change::JournalFile::Print(JournalJson(journal));
 }
 
 StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file) {
   ASSIGN_OR_RETURN(const json::value tree, kFile.Parse(text, file));
-  const std::string name(file);
-  doc::Fields fields(tree, name);
-  const json::value below =
-      fields.Has("below") ? fields.Get("below") : json::value(json::array_kind);
-  const bool adds_kernel = fields.Has("addsKernel") && fields.Bool("addsKernel");
-  // A journal that adds a kernel has no driver of its own, and is on top of one.
-  const size_t most = kMostBelow + (adds_kernel ? 1 : 0);
-  if (!below.is_array() || below.get_array().size() > most) {
-    fields.Fail("below", fmt::format("must be a list of at most {}", most));
-  } else if (adds_kernel && below.get_array().empty()) {
-    fields.Fail("below", "must contain the driver that a kernel is added to");
-  }
-  RETURN_IF_ERROR(fields.status());
-  ASSIGN_OR_RETURN(Journal journal, ReadOne(tree, name));
-  for (size_t i = 0; i < below.get_array().size(); ++i) {
-    ASSIGN_OR_RETURN(Journal one,
-                     ReadOne(below.get_array()[i], fmt::format("{}: below[{}]", file, i)));
-    journal.below.push_back(std::move(one));
-  }
-  return journal;
+  return ReadTree(tree, std::string(file));
 }
 
 StatusOr<std::optional<Journal>> ReadJournal(const sys::Root& host) {

@@ -19,9 +19,7 @@
 namespace kgpu::driver_install {
 
 inline constexpr std::string_view kJournalFile = host::kDriverJournal;
-inline constexpr std::string_view kBackupFolder = "/var/lib/kgpu/driver-backup";  // the first one's
-// Limit for drivers that are kept below the installed one.
-inline constexpr size_t kMostBelow = 8;
+inline constexpr std::string_view kBackupFolder = "/var/lib/kgpu/driver-backup";
 // Original texts of files that could not be restored: they outlive the journal.
 inline constexpr std::string_view kKeptFolder = "/var/lib/kgpu/driver-kept";
 
@@ -66,8 +64,16 @@ struct StepRecord {
   bool operator==(const StepRecord&) const = default;
 };
 
-enum class Phase : uint8_t { kInstalling, kInstalled, kGoingBack };
-std::string_view ToString(Phase phase);  // "installing", "installed", "going-back"
+// kRemoved: every step is undone, and the plan can be carried out again.
+enum class Phase : uint8_t { kInstalling, kInstalled, kGoingBack, kRemoved };
+std::string_view ToString(Phase phase);  // "installing", "installed", "going-back", "removed"
+
+// The driver by kgpu that another one replaced: the plan that installs it again.
+struct Former {
+  driver::Plan plan;
+  int64_t began = 0;
+  bool operator==(const Former&) const = default;
+};
 
 struct Journal {
   Phase phase = Phase::kInstalling;
@@ -76,32 +82,17 @@ struct Journal {
   // As the last call by a person requested, and as the unit continues after a restart:
   bool keeps = false;     // what was done stays if a step fails
   bool restarts = false;  // the host is restarted if a step needs it
-  // Reverting continues with those below, back to the host before kgpu.
-  bool takes_all = false;
-  // It adds the modules for one more kernel to the driver that is the last of `below`, which stays:
-  // when it is done, that driver's journal takes over what it added.
-  bool adds_kernel = false;
   driver::Plan plan;
   std::vector<StepRecord> steps;  // one per step of the plan
-  // Journals of earlier kgpu drivers that this one replaced: oldest first, each with nothing below
-  // it. When this one is reverted, the last of them becomes the host's again.
-  std::vector<Journal> below;
+  // Installed again once all steps are undone. While a driver gives way to another one, it is its
+  // own former driver.
+  std::optional<Former> former;
   bool operator==(const Journal&) const = default;
 };
 
-// "535", or for modules of another kernel: "535 for kernel 6.1.0-57-amd64".
-std::string TitleOf(const Journal& journal);
-
-// The driver below a journal that adds a kernel, merged with what that added: its packages join the
-// first of the driver's own, which are removed last, when nothing needs them any more. Other steps
-// are taken over if the driver has none of that name.
-Journal WithKernel(Journal added);
-
-// Where the original content is kept: each journal below has a folder of its own.
-std::string BackupFolder(const Journal& journal);
-
 std::string PrintJournal(const Journal& journal);
-// Errors: InvalidArgument naming `file` and the field.
+// Errors: InvalidArgument naming `file` and the field; FailedPrecondition (an older kgpu wrote the
+// journals of several drivers into it).
 StatusOr<Journal> ParseJournal(std::string_view text, std::string_view file);
 
 // Nothing if there is none. Errors: as ParseJournal, and those of reading.

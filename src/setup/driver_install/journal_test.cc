@@ -61,14 +61,9 @@ TEST(DriverJournalTest, IsReadAsItWasWritten) {
   EXPECT_EQ(*read, FullJournal());
 }
 
-TEST(DriverJournalTest, IsReadWithThoseBelowIt) {
+TEST(DriverJournalTest, IsReadWithTheFormerDriver) {
   Journal journal = FullJournal();
-  journal.takes_all = true;
-  journal.below = {FullJournal(), FullJournal()};
-  journal.below[1].plan.version = "580";
-  FileBefore file = journal.steps[1].file.value_or(FileBefore());
-  file.backup = BackupFolder(journal) + "/1-old.conf";
-  journal.steps[1].file = file;
+  journal.former = {.plan = PlanOfAllActions(), .began = 1'600'000'000};
 
   const auto read = ParseJournal(PrintJournal(journal), "driver.json");
 
@@ -76,35 +71,13 @@ TEST(DriverJournalTest, IsReadWithThoseBelowIt) {
   EXPECT_EQ(*read, journal);
 }
 
-TEST(DriverJournalTest, EachKeepsItsBackupInAFolderOfItsOwn) {
-  Journal journal;
-  EXPECT_EQ(BackupFolder(journal), kBackupFolder);
-  journal.below.resize(2);
-  EXPECT_EQ(BackupFolder(journal), "/var/lib/kgpu/driver-backup-3");
-}
-
-TEST(DriverJournalTest, NamesTheOneBelowThatIsWrong) {
-  Journal journal;
-  journal.below = {Journal(), FullJournal()};
-  EXPECT_THAT(
-      ParseJournal(Without(PrintJournal(journal), "\"undoing\"", "\"sleeping\""), "driver.json"),
-      StatusIs(StatusCode::kInvalidArgument, HasSubstr("driver.json: below[1]: steps[1].state")));
-  journal.below.resize(kMostBelow + 1);
-  EXPECT_THAT(ParseJournal(PrintJournal(journal), "driver.json"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("below")));
-}
-
-TEST(DriverJournalTest, WhatAddsAKernelHasADriverBelow) {
-  Journal journal = FullJournal();
-  journal.adds_kernel = true;
-  EXPECT_THAT(ParseJournal(PrintJournal(journal), "driver.json"),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("that a kernel is added to")));
-  journal.below.resize(kMostBelow + 1, FullJournal());
-
-  const auto read = ParseJournal(PrintJournal(journal), "driver.json");
-
-  ASSERT_OK(read);
-  EXPECT_EQ(*read, journal);
+TEST(DriverJournalTest, SeveralDriversOfAnOlderVersionAreLeftToIt) {
+  for (const char* field : {R"({"below": [], )", R"({"addsKernel": true, )"}) {
+    EXPECT_THAT(ParseJournal(Without(PrintJournal(FullJournal()), "{", field), "driver.json"),
+                StatusIs(StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr("driver.json: below: an older kgpu"),
+                               HasSubstr("run kgpu driver remove with that kgpu"))));
+  }
 }
 
 TEST(DriverJournalTest, KeepsCommandsWhole) {

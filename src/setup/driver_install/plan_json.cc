@@ -70,7 +70,7 @@ struct ToJson {
     return {{"names", doc::Texts(packages.names)}, {"versionOf", doc::View(packages.version_of)}};
   }
   json::object operator()(const RemovePackages& packages) const {
-    return {{"names", doc::Texts(packages.names)}, {"isKept", packages.is_kept}};
+    return {{"names", doc::Texts(packages.names)}, {"isKept", packages.must_return}};
   }
   json::object operator()(const StopUnits& stop) const {
     return {{"units", doc::Texts(stop.units)}};
@@ -135,7 +135,7 @@ Action ReadAsk(doc::Fields& fields) {
                    .key = fields.Has("key") ? fields.Text("key") : std::string()};
 }
 Action ReadRemovePackages(doc::Fields& fields) {
-  return RemovePackages{.names = fields.Texts("names"), .is_kept = fields.Bool("isKept")};
+  return RemovePackages{.names = fields.Texts("names"), .must_return = fields.Bool("isKept")};
 }
 Action ReadVerify(doc::Fields& fields) {
   return Verify{.version = fields.Text("version"), .kernel = fields.Text("kernel")};

@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include "src/host/change/test_mortal_disk.h"
-#include "src/host/packages/kept_files.h"
 #include "src/host/packages/package_manager.h"
 #include "src/platform/base/status_macros.h"
 #include "src/setup/driver_install/journal.h"
@@ -27,11 +26,13 @@ class WorldPackages final : public packages::PackageManager {
  public:
   WorldPackages(const World& world, change::Fate& fate) : world_(world), fate_(fate) {}
 
-  void FailInstall(Status status) { failure_ = std::move(status); }
+  // `of`: the beginning of the names for which it fails.
+  void FailInstall(Status status, std::string of = "") {
+    failure_ = std::move(status);
+    fails_of_ = std::move(of);
+  }
   void FailRemove(Status status) { remove_failure_ = std::move(status); }
-  void FailKeep(Status status) { keep_failure_ = std::move(status); }
-  void FailPutBack(Status status) { put_back_failure_ = std::move(status); }
-  // Packages that are put back are installed, but their module is not built.
+  // Drivers are installed, but their module is not built.
   void FailConfigure(Status status) { configure_failure_ = std::move(status); }
   // Removed with the next packages that are removed, though no dry run listed it.
   void TakeToo(std::string name) { went_too_ = std::move(name); }
@@ -66,7 +67,7 @@ class WorldPackages final : public packages::PackageManager {
     packages::Foreseen foreseen;
     for (const std::string& name : names) {
       foreseen.names.insert(name.substr(0, name.find('=')));
-      if (name == "nvidia-driver") {
+      if (name.substr(0, name.find('=')) == "nvidia-driver") {
         foreseen.names.insert("libnvidia");
       }
     }
@@ -86,12 +87,15 @@ class WorldPackages final : public packages::PackageManager {
       if (world_.Get("packages").contains(name)) {
         continue;  // also an unfinished one: rpm has no such state
       }
-      if (name == "nvidia-driver") {
+      if (name.substr(0, name.find('=')) == "nvidia-driver" && !IsThere("libnvidia")) {
         world_.Add("packages", "libnvidia=535");
         RETURN_IF_ERROR(fate_.Live());
       }
-      RETURN_IF_ERROR(failure_);
+      if (name.starts_with(fails_of_)) {
+        RETURN_IF_ERROR(failure_);
+      }
       Put(name);
+      RETURN_IF_ERROR(Configure(name.substr(0, name.find('='))));
     }
     return fate_.Live();
   }
@@ -154,33 +158,20 @@ class WorldPackages final : public packages::PackageManager {
     Take(std::exchange(went_too_, ""));
     return FailedPrecondition("with them went others");
   }
-  Status Keep(const std::vector<std::string>& names, const std::string& folder) override {
-    RETURN_IF_ERROR(keep_failure_);
-    for (const std::string& line : world_.Get("packages")) {
-      if (std::ranges::find(names, line.substr(0, line.find('='))) != names.end()) {
-        RETURN_IF_ERROR(fate_.Live());
-        world_.dir().WriteFile(fmt::format("host{}/x86_64/{}.rpm", folder, line), line);
-      }
-    }
-    return fate_.Live();
-  }
-  Status PutBack(const std::string& folder) override {
-    RETURN_IF_ERROR(put_back_failure_);
-    for (const std::string& path : packages::FilesBelow(world_.host(), folder, ".rpm")) {
-      const std::string line = world_.dir().ReadFile("host" + path);
-      const std::string name = line.substr(0, line.find('='));
-      RETURN_IF_ERROR(fate_.Live());
-      Put(line);
-      BringConfig(name);
-      world_.Add("unfinished", name);
-      RETURN_IF_ERROR(fate_.Live());
-      RETURN_IF_ERROR(configure_failure_);
-      world_.Drop("unfinished", name);
-    }
-    return fate_.Live();
-  }
 
  private:
+  // A kill or a failed build leaves it unfinished.
+  Status Configure(const std::string& name) {
+    if (name != "old-driver") {
+      return OkStatus();
+    }
+    BringConfig(name);
+    world_.Add("unfinished", name);
+    RETURN_IF_ERROR(fate_.Live());
+    RETURN_IF_ERROR(configure_failure_);
+    world_.Drop("unfinished", name);
+    return OkStatus();
+  }
   bool IsThere(const std::string& name) const {
     return std::ranges::any_of(world_.Get("packages"), [&name](const std::string& line) {
       return line.starts_with(name + "=");
@@ -229,8 +220,7 @@ class WorldPackages final : public packages::PackageManager {
   change::Fate& fate_;
   Status failure_;
   Status remove_failure_;
-  Status keep_failure_;
-  Status put_back_failure_;
+  std::string fails_of_;
   Status configure_failure_;
   bool reports_unfinished_ = false;
   std::string meanwhile_;

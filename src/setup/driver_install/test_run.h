@@ -69,6 +69,11 @@ class OneRun {
     return Locked([&](const Dependencies& with) { return TakeBack(options_, with); });
   }
 
+  StatusOr<Outcome> GiveWay() {
+    return Locked(
+        [&](const Dependencies& with) { return driver_install::GiveWay(options_, with); });
+  }
+
   change::Fate& fate() { return fate_; }
   WorldRunner& runner() { return runner_; }
   WorldPackages& packages() { return packages_; }
