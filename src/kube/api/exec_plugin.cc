@@ -31,7 +31,7 @@ StatusOr<std::string> FindProgram(const ExecRequest& request) {
   }
   for (const std::string_view folder : Split(Lookup(request.environment, "PATH"), ':')) {
     // An empty entry would be the current folder, which is anybody's.
-    const std::string path = fmt::format("{}/{}", folder, command);
+    std::string path = fmt::format("{}/{}", folder, command);
     if (!folder.empty() && access(path.c_str(), X_OK) == 0) {
       return path;
     }

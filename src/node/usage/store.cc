@@ -59,25 +59,26 @@ StatusOr<Kept> LoadLedger(const std::string& folder) {
       return Annotate(status, "read {}", folder);
     }
   }
+  std::optional<LedgerFile> whole = std::move(all->file);
+  std::optional<LedgerFile> later = std::move(recent->file);
   Kept kept;
   kept.problem = all->damage;
-  const bool has_all = all->file.has_value();
-  if (has_all) {
-    kept.generation = all->file->generation;
-    kept.ledger = std::move(all->file->ledger);
+  if (whole) {
+    kept.generation = whole->generation;
+    kept.ledger = std::move(whole->ledger);
   } else if (!all->damage.ok()) {
     kept.problem = all_file.SetAside(all->damage);
   }
   kept.problem.Update(recent->damage);
-  if (!recent->file) {
+  if (!later) {
     return kept;
   }
-  if (!has_all || recent->file->generation == kept.generation) {
-    kept.recent = std::move(recent->file->ledger);
+  if (!whole || later->generation == kept.generation) {
+    kept.recent = std::move(later->ledger);
     kept.ledger.Add(kept.recent);
   }
-  if (!has_all) {
-    kept.generation = recent->file->generation;
+  if (!whole) {
+    kept.generation = later->generation;
   }
   return kept;
 }

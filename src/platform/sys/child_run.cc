@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "src/platform/base/status_macros.h"
@@ -90,7 +91,7 @@ ChildRun::~ChildRun() {
   loop_.Unwatch(end_watch_);
   if (child_) {
     Kill();
-    ReapLater(loop_, *std::move(child_));
+    ReapLater(loop_, std::move(*child_));
   }
 }
 
@@ -133,7 +134,7 @@ Status ChildRun::TryStart() {
   outputs_[0] = std::make_unique<Output>(*this, std::move(out.read), end_.result.out);
   ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Spawn(options));
   pid_ = child.pid();
-  child_.emplace(std::move(child));
+  child_ = std::make_unique<ChildProcess>(std::move(child));
   return Watch();
 }
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,7 +66,7 @@ class ChildRun {
   ChildRun& operator=(const ChildRun&) = delete;
 
   // Whether the process still exists: after `done`, only one that is stuck in the kernel.
-  bool has_process() const { return child_.has_value(); }
+  bool has_process() const { return child_ != nullptr; }
   pid_t pid() const { return pid_; }
 
  private:
@@ -85,7 +84,7 @@ class ChildRun {
   EventLoop& loop_;
   const ChildRunRequest request_;
   Done done_;
-  std::optional<ChildProcess> child_;
+  std::unique_ptr<ChildProcess> child_;  // until it is reaped
   pid_t pid_ = -1;
   WatchId end_watch_ = WatchId::kNone;
   ChildEnd end_;

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "src/platform/base/status_macros.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/read_fd.h"
 

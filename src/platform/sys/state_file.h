@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "src/platform/base/status.h"
+#include "src/platform/base/status_macros.h"
 #include "src/platform/sys/atomic_file.h"
 
 namespace kgpu::sys {
@@ -44,14 +45,11 @@ class StateFile {
   // Errors: those of ReadText and of `parse`. The file stays as it is.
   template <typename Parse>
   auto Read(Parse parse) const -> StatusOr<std::optional<StateOf<Parse>>> {
-    StatusOr<std::optional<std::string>> text = ReadText();
-    if (!text.ok()) {
-      return text.status();
-    }
-    if (!text->has_value()) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadText());
+    if (!text) {
       return std::optional<StateOf<Parse>>();
     }
-    auto state = parse(std::string_view(**text));
+    auto state = parse(std::string_view(*text));
     if (!state.ok()) {
       return state.status();
     }

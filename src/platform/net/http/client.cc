@@ -55,15 +55,16 @@ Route Route::To(const std::string& address) {
             .host = "localhost",
             .where = address + ": "};
   }
-  return {.connect = [address](EventLoop& loop, Connected connected) -> std::shared_ptr<void> {
-            auto attempt = std::make_shared<TcpConnect>(loop, connected);
-            if (const Status status = attempt->Start(address); !status.ok()) {
-              connected(status);
-            }
-            return attempt;
-          },
-          .host = address,
-          .where = address};
+  return {
+      .connect = [address](EventLoop& loop, const Connected& connected) -> std::shared_ptr<void> {
+        auto attempt = std::make_shared<TcpConnect>(loop, connected);
+        if (const Status status = attempt->Start(address); !status.ok()) {
+          connected(status);
+        }
+        return attempt;
+      },
+      .host = address,
+      .where = address};
 }
 
 class Call::Impl : public std::enable_shared_from_this<Call::Impl> {
