@@ -114,8 +114,7 @@ Gateway::Gateway(EventLoop& loop, std::unique_ptr<Tokens> tokens, GatewayOptions
       service_(std::move(options.service)),
       spaces_(std::move(options.spaces)),
       document_(doc::PrintLine(OpenApiDocument(options.version, tokens_ != nullptr))),
-      upstream_(loop, std::move(options.upstream)),
-      is_alive_(std::make_shared<bool>(true)) {
+      upstream_(loop, std::move(options.upstream)) {
 }
 
 void Gateway::HandleHttp1(const http::Request& request, const http::Responder& responder) {
@@ -296,15 +295,12 @@ void Gateway::AnswerHere(const Arrival& arrival, http::Request request,
   }
   ++local_;
   local_bytes_ += bytes;
-  auto done = [this, bytes, route = arrival.route, is_grpc = arrival.is_grpc,
-               arrived = arrival.time,
-               is_alive = std::weak_ptr<bool>(is_alive_)](const RelayResult& result) {
-    if (!is_alive.expired()) {
-      --local_;
-      local_bytes_ -= bytes;
-      meter_.OnEnded(route->id, is_grpc, result, loop_.clock().Now() - arrived);
-    }
-  };
+  auto done = lifetime_.Bind([this, bytes, route = arrival.route, is_grpc = arrival.is_grpc,
+                              arrived = arrival.time](const RelayResult& result) {
+    --local_;
+    local_bytes_ -= bytes;
+    meter_.OnEnded(route->id, is_grpc, result, loop_.clock().Now() - arrived);
+  });
   request.path = arrival.request.path;
   request.query = arrival.request.query;
   service_(request,
@@ -312,7 +308,7 @@ void Gateway::AnswerHere(const Arrival& arrival, http::Request request,
 }
 
 // The request as the service gets it: without the fields that concern one connection only, and
-// without the caller's token, which is none of a function's business.
+// without the caller's token, which functions must not see.
 http::Request Gateway::Passed(const http::Request& request) const {
   http::Request passed{.method = request.method, .target = request.target};
   passed.headers = functions::EndToEnd(request.headers);

@@ -17,6 +17,7 @@
 #include "src/functions/gateway/tokens.h"
 #include "src/functions/gateway/upstream.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
 #include "src/platform/net/h2/peer.h"
 #include "src/platform/net/http/server.h"
 
@@ -99,7 +100,7 @@ class Gateway {
   std::map<uint64_t, Running> relays_;
   size_t local_ = 0;        // requests that service_ answers
   size_t local_bytes_ = 0;  // of their bodies
-  std::shared_ptr<bool> is_alive_;
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::gateway

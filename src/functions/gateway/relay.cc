@@ -46,9 +46,9 @@ int CodeOfFailure(const Status& status) {
 
 Relay::Relay(EventLoop& loop, Upstream& upstream, const http::Request& request,
              std::unique_ptr<Caller> caller, std::optional<SteadyTime> deadline, Done done)
-    : loop_(loop), caller_(std::move(caller)), done_(std::move(done)) {
+    : loop_(loop), caller_(std::move(caller)), done_(std::move(done)), deadline_(loop) {
   if (deadline) {
-    deadline_ = loop_.After(*deadline - loop_.clock().Now(), [this] {
+    deadline_.Arm(*deadline - loop_.clock().Now(), [this] {
       Fail(kTimedOut, "the caller's deadline passed before the answer was complete",
            UpstreamFault::kDeadline);
     });
@@ -61,9 +61,7 @@ Relay::Relay(EventLoop& loop, Upstream& upstream, const http::Request& request,
        .on_end = [this](const Status& status) { OnEnd(status); }});
 }
 
-Relay::~Relay() {
-  loop_.CancelTimer(deadline_);
-}
+Relay::~Relay() = default;
 
 void Relay::OnHead(int code, const http::Headers& headers) {
   code_ = code;

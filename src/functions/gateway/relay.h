@@ -13,6 +13,7 @@
 #include "src/functions/gateway/upstream.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/net/http/message.h"
 
 namespace kgpu::gateway {
@@ -57,7 +58,7 @@ class Relay {
   bool is_whole_ = false;    // the answer is small: it is sent in one piece
   http::Response answer_{};  // if is_whole_
   bool is_paused_ = false;
-  TimerId deadline_ = TimerId::kNone;
+  Timer deadline_;
   std::unique_ptr<Upstream::Exchange> exchange_;
 };
 

@@ -78,7 +78,9 @@ DemandBoard::DemandBoard(EventLoop& loop, kube::Client& client, Random& random,
       client_(client),
       options_(std::move(options)),
       changed_(std::move(changed)),
-      last_write_(loop.clock().Now() - kWriteEvery) {
+      last_write_(loop.clock().Now() - kWriteEvery),
+      write_timer_(loop),
+      drop_timer_(loop) {
   kube::ReflectorOptions follow;
   follow.selection = {.path = kube::kLeases.Collection(options_.space),
                       .label_selector = fmt::format("{}=calls", kBoardLabel)};
@@ -91,10 +93,7 @@ DemandBoard::DemandBoard(EventLoop& loop, kube::Client& client, Random& random,
           .on_synced = [this] { changed_(); }});
 }
 
-DemandBoard::~DemandBoard() {
-  loop_.CancelTimer(write_timer_);
-  loop_.CancelTimer(drop_timer_);
-}
+DemandBoard::~DemandBoard() = default;
 
 void DemandBoard::OnLease(const kube::ObjectPtr& lease) {
   const std::string name(kube::NameOf(*lease));
@@ -109,8 +108,8 @@ void DemandBoard::OnLease(const kube::ObjectPtr& lease) {
     return;
   }
   others_[name] = {std::string(kube::VersionOf(*lease)), loop_.clock().Now(), *std::move(demand)};
-  if (drop_timer_ == TimerId::kNone) {
-    drop_timer_ = loop_.After(kDeadAfter, [this] { DropDead(); });
+  if (!drop_timer_.is_armed()) {
+    drop_timer_.Arm(kDeadAfter, [this] { DropDead(); });
   }
   changed_();
 }
@@ -123,7 +122,6 @@ void DemandBoard::OnLeaseGone(const kube::ObjectPtr& lease) {
 
 // One that has no calls need not show that it lives. The Leases of those that ended go, too.
 void DemandBoard::DropDead() {
-  drop_timer_ = TimerId::kNone;
   const SteadyTime oldest = loop_.clock().Now() - kDeadAfter;
   std::optional<SteadyTime> next;
   bool has_changed = false;
@@ -145,7 +143,7 @@ void DemandBoard::DropDead() {
     at = others_.erase(at);
   }
   if (next) {
-    drop_timer_ = loop_.After(*next - oldest, [this] { DropDead(); });
+    drop_timer_.Arm(*next - oldest, [this] { DropDead(); });
   }
   if (has_changed) {
     changed_();
@@ -189,17 +187,15 @@ void DemandBoard::ArmWrite() {
     return;
   }
   const SteadyTime due = last_write_ + (is_changed ? kWriteEvery : kRenewEvery);
-  if (write_timer_ != TimerId::kNone && write_due_ <= due) {
+  if (write_timer_.is_armed() && write_due_ <= due) {
     return;
   }
   write_due_ = due;
   const auto delay = std::max(due - loop_.clock().Now(), std::chrono::nanoseconds(0));
-  loop_.CancelTimer(write_timer_);
-  write_timer_ = loop_.After(delay, [this] { Write(); });
+  write_timer_.Arm(delay, [this] { Write(); });
 }
 
 void DemandBoard::Write() {
-  write_timer_ = TimerId::kNone;
   last_write_ = loop_.clock().Now();
   const Demand demand = is_scaling_ ? Demand() : shown_;
   has_changed_ = false;

@@ -16,6 +16,7 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::functions {
 
@@ -73,8 +74,8 @@ class DemandBoard {
   bool is_scaling_ = false;
   SteadyTime last_write_;
   SteadyTime write_due_;  // while write_timer_ is set
-  TimerId write_timer_ = TimerId::kNone;
-  TimerId drop_timer_ = TimerId::kNone;
+  Timer write_timer_;
+  Timer drop_timer_;
   std::unique_ptr<kube::Call> call_;
   std::map<std::string, std::unique_ptr<kube::Call>> removals_;  // of Leases of the dead
   std::map<std::string, Other> others_;

@@ -395,10 +395,7 @@ class Deployer::Job {
 };
 
 Deployer::Deployer(EventLoop& loop, kube::Client& client, DeployerOptions options)
-    : loop_(loop),
-      client_(client),
-      options_(std::move(options)),
-      is_alive_(std::make_shared<bool>(true)) {
+    : loop_(loop), client_(client), options_(std::move(options)) {
 }
 
 Deployer::~Deployer() = default;
@@ -409,11 +406,11 @@ void Deployer::Deploy(DeployOrder order, std::function<void(StatusOr<Deployed>)>
   Job* begun = job.get();
   jobs_.emplace(number, std::move(job));
   // It may end at once, and `done` comes from the loop.
-  loop_.Post([this, number, begun, is_alive = std::weak_ptr<bool>(is_alive_)] {
-    if (!is_alive.expired() && jobs_.contains(number)) {
+  loop_.Post(lifetime_.Bind([this, number, begun] {
+    if (jobs_.contains(number)) {
       begun->Begin();
     }
-  });
+  }));
 }
 
 void Deployer::End(uint64_t number) {

@@ -15,6 +15,7 @@
 #include "src/functions/spec/function.h"
 #include "src/kube/api/client.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
 #include "src/platform/base/status.h"
 
 namespace kgpu::functions {
@@ -70,7 +71,7 @@ class Deployer {
   uint64_t last_job_ = 0;
   std::map<uint64_t, std::unique_ptr<Job>> jobs_;
   std::map<uint64_t, std::unique_ptr<kube::Call>> deletions_;
-  std::shared_ptr<bool> is_alive_;
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::functions

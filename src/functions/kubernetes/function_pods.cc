@@ -37,11 +37,10 @@ FunctionPods::FunctionPods(PodsDeps deps, std::string key, std::function<void()>
                  ScheduleSettle();
                }),
       counted_(deps_.loop.clock().Now()),
-      is_alive_(std::make_shared<bool>(true)) {
+      timer_(deps_.loop) {
 }
 
 FunctionPods::~FunctionPods() {
-  deps_.loop.CancelTimer(timer_);
   waiting_.RefuseAll({kServiceUnavailable, "stopping", "the gateway is stopping"});
 }
 
@@ -177,12 +176,10 @@ void FunctionPods::ScheduleSettle() {
   if (std::exchange(is_settling_, true)) {
     return;
   }
-  deps_.loop.Post([this, is_alive = std::weak_ptr<bool>(is_alive_)] {
-    if (!is_alive.expired()) {
-      is_settling_ = false;
-      Settle();
-    }
-  });
+  deps_.loop.Post(lifetime_.Bind([this] {
+    is_settling_ = false;
+    Settle();
+  }));
 }
 
 void FunctionPods::Settle() {
@@ -299,7 +296,7 @@ void FunctionPods::EndWithout(FunctionCall& call, const CallFault& fault) {
 }
 
 void FunctionPods::ArmTimer() {
-  deps_.loop.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  timer_.Cancel();
   if (waiting_.empty()) {
     return;
   }
@@ -310,8 +307,7 @@ void FunctionPods::ArmTimer() {
       next = std::min(next, pod.shunned_until);
     }
   }
-  timer_ = deps_.loop.After(std::max(next - now, std::chrono::nanoseconds(0)),
-                            [this] { ScheduleSettle(); });
+  timer_.Arm(std::max(next - now, std::chrono::nanoseconds(0)), [this] { ScheduleSettle(); });
 }
 
 const PodFacts* FunctionPods::Unschedulable() const {

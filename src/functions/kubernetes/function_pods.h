@@ -22,6 +22,8 @@
 #include "src/functions/service/waiting_calls.h"
 #include "src/functions/spec/function.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/net/http/idle_connections.h"
 
 namespace kgpu::functions {
@@ -147,8 +149,8 @@ class FunctionPods {
   bool is_stopped_ = false;
   bool is_settling_ = false;
   bool has_lost_caller_ = false;  // of a call that waits
-  TimerId timer_ = TimerId::kNone;
-  std::shared_ptr<bool> is_alive_;
+  Timer timer_;
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::functions

@@ -105,7 +105,11 @@ DailyUse ParseUse(const json::value& config_map) {
 
 GpuTimeRecord::GpuTimeRecord(EventLoop& loop, kube::Client& client, Random& random,
                              std::string space, std::function<void()> changed)
-    : loop_(loop), client_(client), space_(std::move(space)), changed_(std::move(changed)) {
+    : loop_(loop),
+      client_(client),
+      space_(std::move(space)),
+      changed_(std::move(changed)),
+      timer_(loop) {
   kube::ReflectorOptions follow;
   follow.selection = {.path = kConfigMaps.Collection(space_),
                       .field_selector = std::string("metadata.name=") + kUsageConfigMap};
@@ -122,9 +126,7 @@ GpuTimeRecord::GpuTimeRecord(EventLoop& loop, kube::Client& client, Random& rand
           .on_synced = [this] { changed_(); }});
 }
 
-GpuTimeRecord::~GpuTimeRecord() {
-  loop_.CancelTimer(timer_);
-}
+GpuTimeRecord::~GpuTimeRecord() = default;
 
 void GpuTimeRecord::OnConfigMap(const kube::ObjectPtr& object) {
   if (call_ != nullptr) {
@@ -140,8 +142,12 @@ void GpuTimeRecord::Add(const std::string& space, double gpu_seconds) {
     return;
   }
   added_[DayOf(loop_.clock().WallNow())][space] += gpu_seconds;
-  if (timer_ == TimerId::kNone) {
-    timer_ = loop_.After(kWriteUseEvery, [this] { Write(); });
+  ArmWrite();
+}
+
+void GpuTimeRecord::ArmWrite() {
+  if (!timer_.is_armed()) {
+    timer_.Arm(kWriteUseEvery, [this] { Write(); });
   }
 }
 
@@ -151,10 +157,8 @@ double GpuTimeRecord::Today(const std::string& space) const {
 }
 
 void GpuTimeRecord::Write() {
-  timer_ = TimerId::kNone;
   if (call_ != nullptr || !reflector_->is_synced()) {
-    timer_ = loop_.After(kWriteUseEvery, [this] { Write(); });
-    return;
+    return ArmWrite();
   }
   DailyUse sum = read_;
   AddUse(sum, added_);
@@ -191,7 +195,7 @@ void GpuTimeRecord::Write() {
     if (!reflector_->objects().empty()) {
       OnConfigMap(reflector_->objects().begin()->second);
     }
-    timer_ = timer_ == TimerId::kNone ? loop_.After(kWriteUseEvery, [this] { Write(); }) : timer_;
+    ArmWrite();
   });
 }
 

@@ -17,6 +17,7 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::functions {
 
@@ -50,6 +51,7 @@ class GpuTimeRecord {
 
  private:
   void OnConfigMap(const kube::ObjectPtr& object);
+  void ArmWrite();
   void Write();
 
   EventLoop& loop_;
@@ -60,7 +62,7 @@ class GpuTimeRecord {
   DailyUse added_;       // not yet written
   DailyUse writing_;     // part of the request in progress
   std::string version_;  // of the ConfigMap; empty: there is none
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_;
   std::unique_ptr<kube::Call> call_;
   std::unique_ptr<kube::Reflector> reflector_;
 };

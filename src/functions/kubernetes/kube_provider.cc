@@ -47,8 +47,8 @@ KubeProvider::KubeProvider(EventLoop& loop, KubeClients clients, Random& random,
       explain_(std::move(explain)),
       usage_file_(options_.usage_file),
       meter_(usage_, kPodPhases),
-      deployer_(loop, clients.main, options_.deployer),
-      is_alive_(std::make_shared<bool>(true)) {
+      tick_(loop),
+      deployer_(loop, clients.main, options_.deployer) {
   usage_file_.Read(usage_);
   board_ = std::make_unique<DemandBoard>(
       loop_, clients_.lease, random_,
@@ -72,9 +72,7 @@ KubeProvider::KubeProvider(EventLoop& loop, KubeClients clients, Random& random,
 }
 
 KubeProvider::~KubeProvider() {
-  loop_.CancelTimer(tick_);
   for (auto& [key, entry] : entries_) {
-    loop_.CancelTimer(entry.timer);
     entry.pods->CountGpuTime();
   }
   usage_file_.Write(usage_);
@@ -110,15 +108,12 @@ void KubeProvider::OnElected() {
 void KubeProvider::OnLost(const Status& why) {
   KGPU_LOG(kWarning, "this gateway scales functions no longer", {"reason", Message(why)});
   board_->SetScaling(false);
-  loop_.Post([this, is_alive = std::weak_ptr<bool>(is_alive_)] {
-    if (is_alive.expired()) {
-      return;
-    }
+  loop_.Post(lifetime_.Bind([this] {
     election_.reset();
     if (const Status status = RunForLease(); !status.ok()) {
       KGPU_LOG(kError, "lease not asked for", {"reason", Message(status)});
     }
-  });
+  }));
 }
 
 bool KubeProvider::is_scaling() const {
@@ -129,7 +124,7 @@ void KubeProvider::Release(std::function<void()> done) {
   if (election_ == nullptr) {
     return done();
   }
-  // What drains here, the next one must know.
+  // The next gateway must know the calls that still run here.
   board_->SetScaling(false);
   election_->Release([done = std::move(done)](const Status&) { done(); });
 }
@@ -215,6 +210,7 @@ void KubeProvider::OnDeployment(const json::value& deployment) {
   if (is_new) {
     entry.space = space;
     entry.pods = NewPods(key, space);
+    entry.timer = std::make_unique<Timer>(loop_);
   }
   const bool is_changed = is_new || entry.facts.function_text != facts->function_text ||
                           entry.facts.template_hash != facts->template_hash;
@@ -247,7 +243,7 @@ void KubeProvider::RemoveEntry(const std::string& key) {
     return;
   }
   Entry& entry = removed.mapped();
-  loop_.CancelTimer(entry.timer);
+  entry.timer.reset();
   board_->Show(key, 0);
   entry.pods->CountGpuTime();
   for (const auto& [name, pod] : entry.pods->pods()) {

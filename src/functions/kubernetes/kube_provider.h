@@ -28,7 +28,9 @@
 #include "src/kube/api/client.h"
 #include "src/kube/api/leader_election.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
 #include "src/platform/base/random.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::functions {
 
@@ -119,9 +121,9 @@ class KubeProvider final : public FunctionProvider {
     ScaleWindow window{};
     bool is_seeded = false;  // the window knows how many replicas there were
     std::unique_ptr<kube::Call> scaling{};
-    std::chrono::nanoseconds pause{};  // after scaling has failed
-    SteadyTime retry_at{};             // not before this
-    TimerId timer = TimerId::kNone;
+    int64_t failures = 0;   // of scaling, in a row
+    SteadyTime retry_at{};  // not before this
+    std::unique_ptr<Timer> timer{};
     bool is_asking = false;  // why a pod has no node
     std::optional<SteadyTime> asked{};
   };
@@ -188,7 +190,7 @@ class KubeProvider final : public FunctionProvider {
   std::multimap<std::string, std::unique_ptr<FunctionPods>> ending_;
   std::set<std::string> dirty_;
   bool is_settle_posted_ = false;
-  TimerId tick_ = TimerId::kNone;
+  Timer tick_;
   Deployer deployer_;
   std::unique_ptr<DemandBoard> board_;
   std::unique_ptr<GpuTimeRecord> gpu_time_;
@@ -196,7 +198,7 @@ class KubeProvider final : public FunctionProvider {
   std::unique_ptr<kube::LeaderElection> election_;
   uint64_t last_read_ = 0;
   std::map<uint64_t, std::unique_ptr<LogReader>> log_reads_;
-  std::shared_ptr<bool> is_alive_;
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::functions

@@ -10,6 +10,7 @@
 #include "src/functions/kubernetes/resources.h"
 #include "src/functions/manifests/objects.h"
 #include "src/kube/api/writes.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 
 namespace kgpu::functions {
@@ -38,12 +39,10 @@ void KubeProvider::Settle(const std::string& key) {
   if (std::exchange(is_settle_posted_, true)) {
     return;
   }
-  loop_.Post([this, is_alive = std::weak_ptr<bool>(is_alive_)] {
-    if (!is_alive.expired()) {
-      is_settle_posted_ = false;
-      SettleDirty();
-    }
-  });
+  loop_.Post(lifetime_.Bind([this] {
+    is_settle_posted_ = false;
+    SettleDirty();
+  }));
 }
 
 void KubeProvider::SettleDirty() {
@@ -124,15 +123,8 @@ void KubeProvider::SettleOne(const std::string& key, Entry& entry) {
 }
 
 void KubeProvider::ArmEntry(const std::string& key, Entry& entry, SteadyTime due) {
-  loop_.CancelTimer(entry.timer);
   const auto delay = std::max(due - loop_.clock().Now(), std::chrono::nanoseconds(0));
-  entry.timer = loop_.After(delay, [this, key] {
-    const auto found = entries_.find(key);
-    if (found != entries_.end()) {
-      found->second.timer = TimerId::kNone;
-      Settle(key);
-    }
-  });
+  entry.timer->Arm(delay, [this, key] { Settle(key); });
 }
 
 // Calls do not wait for pods that are known not to become ready soon.
@@ -165,13 +157,11 @@ void KubeProvider::AskWhy(const std::string& key, Entry& entry, const PodFacts& 
   entry.is_asking = true;
   entry.asked = now;
   entry.pods->SetNote(pod.problem);
-  explain_(entry.space, pod.name,
-           [this, key, name = pod.name, is_alive = std::weak_ptr<bool>(is_alive_)](
-               const StatusOr<PodExplanation>& explanation) {
-             if (!is_alive.expired()) {
-               OnExplained(key, name, explanation);
-             }
-           });
+  explain_(
+      entry.space, pod.name,
+      lifetime_.Bind([this, key, name = pod.name](const StatusOr<PodExplanation>& explanation) {
+        OnExplained(key, name, explanation);
+      }));
 }
 
 void KubeProvider::OnExplained(const std::string& key, const std::string& pod,
@@ -225,7 +215,7 @@ void KubeProvider::OnScaled(const std::string& key, int64_t replicas, const Stat
   const auto ended = std::move(entry.scaling);
   if (status.ok()) {
     entry.facts.replicas = replicas;
-    entry.pause = std::chrono::nanoseconds(0);
+    entry.failures = 0;
     return Settle(key);
   }
   if (status.code() == StatusCode::kNotFound) {
@@ -233,8 +223,8 @@ void KubeProvider::OnScaled(const std::string& key, int64_t replicas, const Stat
   }
   KGPU_LOG(kWarning, "function not scaled", {"function", key}, {"reason", Message(status)});
   entry.pods->SetNote(fmt::format("its Deployment cannot be scaled: {}", Message(status)));
-  entry.pause = std::clamp(entry.pause * 2, kFirstScalePause, kLongestScalePause);
-  entry.retry_at = loop_.clock().Now() + entry.pause;
+  entry.retry_at =
+      loop_.clock().Now() + DoublingPause(++entry.failures, kFirstScalePause, kLongestScalePause);
   ArmEntry(key, entry, entry.retry_at);
 }
 
@@ -246,13 +236,12 @@ std::chrono::seconds KubeProvider::UntilMidnight() const {
 
 // Only while GPU time passes.
 void KubeProvider::ArmTick() {
-  if (tick_ == TimerId::kNone) {
-    tick_ = loop_.After(kTickEvery, [this] { Tick(); });
+  if (!tick_.is_armed()) {
+    tick_.Arm(kTickEvery, [this] { Tick(); });
   }
 }
 
 void KubeProvider::Tick() {
-  tick_ = TimerId::kNone;
   bool has_pods = false;
   for (const auto& [key, entry] : entries_) {
     entry.pods->CountGpuTime();

@@ -40,22 +40,17 @@ StatusOr<std::unique_ptr<ProxiedCall>> ProxiedCall::Start(
   std::unique_ptr<ProxiedCall> proxied(new ProxiedCall(loop, std::move(connection), std::move(call),
                                                        options.gives_back, std::move(done)));
   ProxiedCall* self = proxied.get();
-  self->deadline_ = loop.After(limit, [self] { self->Finish(kTimedOut, true); });
+  self->deadline_.Arm(limit, [self] { self->Finish(kTimedOut, true); });
   if (options.gives_back) {
     // A node that is lost does not refuse connections.
-    self->connecting_ = loop.After(kConnectLimit, [self] {
-      self->connecting_ = TimerId::kNone;
+    self->connecting_.Arm(kConnectLimit, [self] {
       if (self->code_ == 0 && !self->connection_->has_sent()) {
         self->Finish(kNotTaken, false);
       }
     });
   }
-  self->call_.sink->OnGone([self, is_alive = std::weak_ptr<bool>(self->is_alive_)] {
-    if (!is_alive.expired()) {
-      // Closing the connection tells the watchdog that nobody waits.
-      self->Finish(kCallerLeft, false);
-    }
-  });
+  // Closing the connection tells the watchdog that nobody waits.
+  self->call_.sink->OnGone(self->lifetime_.Bind([self] { self->Finish(kCallerLeft, false); }));
   self->connection_->Send(
       std::move(text), is_head,
       {.on_head = [self](int code, const http::Headers& headers) { self->OnHead(code, headers); },
@@ -66,17 +61,15 @@ StatusOr<std::unique_ptr<ProxiedCall>> ProxiedCall::Start(
 
 ProxiedCall::ProxiedCall(EventLoop& loop, std::shared_ptr<http::ClientConnection> connection,
                          FunctionCall call, bool gives_back, Done done)
-    : loop_(loop),
-      connection_(std::move(connection)),
+    : connection_(std::move(connection)),
       call_(std::move(call)),
       gives_back_(gives_back),
       done_(std::move(done)),
-      is_alive_(std::make_shared<bool>(true)) {
+      deadline_(loop),
+      connecting_(loop) {
 }
 
 ProxiedCall::~ProxiedCall() {
-  loop_.CancelTimer(deadline_);
-  loop_.CancelTimer(connecting_);
   if (connection_ != nullptr) {
     connection_->Close();
   }
@@ -108,15 +101,15 @@ void ProxiedCall::OnData(std::string_view bytes) {
     return;
   }
   connection_->Pause();
-  call_.sink->OnDrained([this, is_alive = std::weak_ptr<bool>(is_alive_)] {
-    if (is_alive.expired() || connection_ == nullptr) {
+  call_.sink->OnDrained(lifetime_.Bind([this] {
+    if (connection_ == nullptr) {
       return;
     }
     if (const Status status = connection_->Resume(); !status.ok()) {
       KGPU_LOG(kWarning, "call cut off", {"call", call_.call_id}, {"reason", Message(status)});
       Finish(kBadGateway, true);
     }
-  });
+  }));
 }
 
 void ProxiedCall::OnEnd(const Status& status) {
@@ -132,8 +125,8 @@ void ProxiedCall::OnEnd(const Status& status) {
 }
 
 void ProxiedCall::Finish(int code, bool is_lost) {
-  loop_.CancelTimer(std::exchange(deadline_, TimerId::kNone));
-  loop_.CancelTimer(std::exchange(connecting_, TimerId::kNone));
+  deadline_.Cancel();
+  connecting_.Cancel();
   if (is_lost && code_ == 0) {
     call_.sink->Refuse(code == kTimedOut
                            ? CallFault{code, "timeout", "the function did not answer in time"}

@@ -11,7 +11,9 @@
 
 #include "src/functions/service/function_call.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/net/http/client_connection.h"
 #include "src/platform/net/http/parser.h"
 
@@ -59,17 +61,16 @@ class ProxiedCall {
   void OnEnd(const Status& status);
   void Finish(int code, bool is_lost);
 
-  EventLoop& loop_;
   std::shared_ptr<http::ClientConnection> connection_;
   FunctionCall call_;
   const bool gives_back_;
   Done done_;
-  TimerId deadline_ = TimerId::kNone;
-  TimerId connecting_ = TimerId::kNone;  // until it must have a connection, to be given back
-  int code_ = 0;                         // of the answer; 0: its head has not come
-  bool is_refused_ = false;              // the watchdog has not shown it to a handler
-  bool has_ended_ = false;               // properly
-  std::shared_ptr<bool> is_alive_;
+  Timer deadline_;
+  Timer connecting_;         // until it must have a connection; else it is given back
+  int code_ = 0;             // of the answer; 0: its head has not come
+  bool is_refused_ = false;  // the watchdog has not shown it to a handler
+  bool has_ended_ = false;   // properly
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::functions

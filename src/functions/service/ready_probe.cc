@@ -53,12 +53,9 @@ ReadyProbe::ReadyProbe(EventLoop& loop, std::string address,
       address_(std::move(address)),
       longest_pause_(longest_pause),
       ready_(std::move(ready)),
-      pause_(kFirstQuestion) {
+      pause_(kFirstQuestion),
+      timer_(loop) {
   Ask();
-}
-
-ReadyProbe::~ReadyProbe() {
-  loop_.CancelTimer(timer_);
 }
 
 void ReadyProbe::Ask() {
@@ -81,7 +78,7 @@ void ReadyProbe::OnAnswer(const StatusOr<http::Response>& response) {
     }
     problem_ = status.ok() ? status->problem : std::string(Message(status.status()));
   }
-  timer_ = loop_.After(pause_, [this] { Ask(); });
+  timer_.Arm(pause_, [this] { Ask(); });
   pause_ = std::min(pause_ * 3 / 2, longest_pause_);
 }
 

@@ -10,6 +10,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/net/http/client.h"
 
 namespace kgpu::functions {
@@ -39,7 +40,6 @@ class ReadyProbe {
   // `address`: as of http::Call. Calls `ready` once, from the loop; it may destroy this.
   ReadyProbe(EventLoop& loop, std::string address, std::function<void(const Ready&)> ready,
              std::chrono::milliseconds longest_pause = kOften);
-  ~ReadyProbe();
   ReadyProbe(const ReadyProbe&) = delete;
   ReadyProbe& operator=(const ReadyProbe&) = delete;
 
@@ -58,7 +58,7 @@ class ReadyProbe {
   std::string problem_;
   std::chrono::milliseconds pause_;
   std::unique_ptr<http::Call> call_;
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_;
 };
 
 }  // namespace kgpu::functions

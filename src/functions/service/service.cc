@@ -57,8 +57,7 @@ Service::Service(EventLoop& loop, FunctionProvider& provider, uint64_t seed, Ser
           [this](const http::Request& request, const http::Responder& responder) {
             Handle(request, responder);
           },
-          OptionsOfServer(kMaxBodies))),
-      is_alive_(std::make_shared<bool>(true)) {
+          OptionsOfServer(kMaxBodies))) {
 }
 
 StatusOr<std::unique_ptr<Service>> Service::Start(EventLoop& loop, FunctionProvider& provider,
@@ -252,17 +251,17 @@ void Service::Deploy(const http::Request& request, const http::Responder& respon
 }
 
 void Service::Delete(const std::string& key, const http::Responder& responder) {
-  provider_.Delete(
-      key, [this, key, responder, is_alive = std::weak_ptr<bool>(is_alive_)](const Status& status) {
-        if (!status.ok()) {
-          return SendError(responder, status);
-        }
-        if (!is_alive.expired()) {
-          EndFollowers(key);
-          async_calls_->queue().RemoveFunction(key);
-        }
-        SendJson(responder, 200, MessageView("OK"));
-      });
+  auto forget = lifetime_.Bind([this, key] {
+    EndFollowers(key);
+    async_calls_->queue().RemoveFunction(key);
+  });
+  provider_.Delete(key, [responder, forget](const Status& status) mutable {
+    if (!status.ok()) {
+      return SendError(responder, status);
+    }
+    forget();
+    SendJson(responder, 200, MessageView("OK"));
+  });
 }
 
 void Service::Scale(const http::Request& request, const http::Responder& responder) {
@@ -287,16 +286,12 @@ void Service::Logs(const http::Request& request, const http::Responder& responde
   if (!log.ok()) {
     return SendError(responder, log.status());
   }
-  provider_.ReadLogs(*key, *log,
-                     [this, request, responder, key = *key,
-                      is_alive = std::weak_ptr<bool>(is_alive_)](StatusOr<std::string> text) {
-                       if (!text.ok()) {
-                         return SendError(responder, text.status());
-                       }
-                       if (!is_alive.expired()) {
-                         SendLogs(request, responder, key, *std::move(text));
-                       }
-                     });
+  provider_.ReadLogs(
+      *key, *log,
+      lifetime_.Bind([this, request, responder, key = *key](StatusOr<std::string> text) {
+        text.ok() ? SendLogs(request, responder, key, *std::move(text))
+                  : SendError(responder, text.status());
+      }));
 }
 
 void Service::SendLogs(const http::Request& request, const http::Responder& responder,
@@ -315,7 +310,7 @@ void Service::SendLogs(const http::Request& request, const http::Responder& resp
 }
 
 void Service::Follow(const http::Responder& responder, const std::string& key, std::string first) {
-  // Who has left is noticed when something is written, which may be never.
+  // A caller that has left is only noticed when something is written, which may be never.
   std::erase_if(followers_, [](const auto& numbered) { return !numbered.second.stream.is_open(); });
   if (followers_.size() >= kMaxFollowers) {
     return SendError(responder, ResourceExhausted("logs: {} are followed already: end one first",
@@ -327,17 +322,13 @@ void Service::Follow(const http::Responder& responder, const std::string& key, s
   const uint64_t number = ++last_follower_;
   auto stream = std::make_shared<std::optional<http::Stream>>();
   // Its end comes from within itself.
-  auto ended = [this, number, is_alive = std::weak_ptr<bool>(is_alive_)] {
-    loop_.Post([this, number, is_alive] {
-      if (is_alive.expired()) {
-        return;
-      }
-      if (const auto found = followers_.find(number); found != followers_.end()) {
-        found->second.stream.End();
-        followers_.erase(found);
-      }
-    });
-  };
+  auto end_follower = lifetime_.Bind([this, number] {
+    if (const auto found = followers_.find(number); found != followers_.end()) {
+      found->second.stream.End();
+      followers_.erase(found);
+    }
+  });
+  auto ended = [&loop = loop_, end_follower] { loop.Post(end_follower); };
   StatusOr<std::unique_ptr<LogReader>> reader = provider_.FollowLogs(
       key, [stream](std::string_view text) { return (*stream)->Write(text); }, std::move(ended));
   if (!reader.ok()) {
@@ -382,16 +373,18 @@ void Service::Metrics(const http::Request& request, const http::Responder& respo
 }
 
 void Service::Stop(const http::Responder& responder) {
-  provider_.StopAll(
-      [this, responder, is_alive = std::weak_ptr<bool>(is_alive_)](const Status& status) {
-        if (!status.ok()) {
-          return SendError(responder, status);
-        }
-        SendJson(responder, 200, MessageView("OK"));
-        if (!is_alive.expired() && options_.stopped) {
-          options_.stopped();
-        }
-      });
+  auto stopped = lifetime_.Bind([this] {
+    if (options_.stopped) {
+      options_.stopped();
+    }
+  });
+  provider_.StopAll([responder, stopped](const Status& status) mutable {
+    if (!status.ok()) {
+      return SendError(responder, status);
+    }
+    SendJson(responder, 200, MessageView("OK"));
+    stopped();
+  });
 }
 
 std::string Service::NewCallId() {

@@ -14,6 +14,7 @@
 #include "src/functions/service/async_call.h"
 #include "src/functions/service/function_provider.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
 #include "src/platform/base/random.h"
 #include "src/platform/net/http/server.h"
 
@@ -106,7 +107,7 @@ class Service {
   std::map<uint64_t, Follower> followers_;
   std::unique_ptr<http::Server> server_;
   std::unique_ptr<http::Server> mesh_;  // for functions that call others
-  std::shared_ptr<bool> is_alive_;
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::functions
