@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kListedAtOnce = 250;
 constexpr size_t kScannedAtOnce = 2'000;
 constexpr size_t kRemovedAtOnce = 500;
+constexpr size_t kMostCopied = size_t{64} << 10;  // bytes of a step's arguments
 
 std::string Milliseconds(WallTime time) {
   return std::to_string(
@@ -259,9 +260,32 @@ std::string RedisCalls::Channel(std::string_view name) {
   return KeyPrefix(name) + "wake";
 }
 
-void RedisCalls::Run(const std::string& script, const std::vector<std::string_view>& arguments,
+// By the script's digest: the text is many times longer than the arguments of most steps. A server
+// that was restarted, or has forgotten its scripts, gets the text. So does one that gets a large
+// call, of which no copy is kept until the reply.
+void RedisCalls::Run(const RedisScript& script, const std::vector<std::string_view>& arguments,
                      RedisConnection::Done done) {
-  std::vector<std::string_view> words = {"EVAL", script, "1", prefix_};
+  size_t bytes = 0;
+  for (const std::string_view argument : arguments) {
+    bytes += argument.size();
+  }
+  if (bytes > kMostCopied) {
+    return Send("EVAL", script.text, arguments, std::move(done));
+  }
+  std::vector<std::string> copies(arguments.begin(), arguments.end());
+  auto send_text = lifetime_.Bind(
+      [this, &script, copies = std::move(copies), done](const StatusOr<RedisReply>& reply) {
+        if (reply.status().code() == StatusCode::kNotFound) {
+          return Send("EVAL", script.text, Views(copies), done);
+        }
+        done(reply);
+      });
+  Send("EVALSHA", script.sha1, arguments, std::move(send_text));
+}
+
+void RedisCalls::Send(std::string_view command, std::string_view script,
+                      const std::vector<std::string_view>& arguments, RedisConnection::Done done) {
+  std::vector<std::string_view> words = {command, script, "1", prefix_};
   words.insert(words.end(), arguments.begin(), arguments.end());
   link_.Send(words, std::move(done));
 }
@@ -316,7 +340,8 @@ void RedisCalls::Release(const std::vector<int64_t>& numbers, WallTime now) {
   for (const int64_t number : numbers) {
     arguments.push_back(std::to_string(number));
   }
-  Run(scripts_.release, Views(arguments), [](const StatusOr<RedisReply>&) {});
+  // The text: nothing can follow a reply that the server does not have the script.
+  Send("EVAL", scripts_.release.text, Views(arguments), [](const StatusOr<RedisReply>&) {});
 }
 
 void RedisCalls::End(const CallRecord& call, NextStep step, const IndexLimits& limits,

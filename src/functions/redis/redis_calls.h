@@ -21,6 +21,7 @@
 #include "src/functions/redis/redis_reply.h"
 #include "src/functions/redis/redis_scripts.h"
 #include "src/platform/base/clock.h"
+#include "src/platform/base/lifetime.h"
 #include "src/platform/base/status.h"
 
 namespace kgpu::functions {
@@ -104,13 +105,16 @@ class RedisCalls {
   void Counts(const Done<std::map<std::string, FunctionCounts>>& done);
 
  private:
-  void Run(const std::string& script, const std::vector<std::string_view>& arguments,
+  void Run(const RedisScript& script, const std::vector<std::string_view>& arguments,
            RedisConnection::Done done);
+  void Send(std::string_view command, std::string_view script,
+            const std::vector<std::string_view>& arguments, RedisConnection::Done done);
 
   RedisLink& link_;
   const std::string prefix_;
   const std::string owner_;
   const RedisScripts scripts_;
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::functions

@@ -435,6 +435,39 @@ TEST_F(RedisQueueTest, CallsOfADeletedFunctionGoOnceTheServerIsBack) {
   EXPECT_EQ(run.Put(again).value(), "again");
 }
 
+TEST_F(RedisQueueTest, SendsTheTextOfAScriptOnlyToAServerWithoutIt) {
+  QueueRun run(*storage);
+  run.Start();
+  RedisLinkOptions options = storage->Options({}, {}).link;
+  options.channel = "other";
+  RedisLink link(run.loop, options, 99, {});
+  const auto ask = [&](const std::vector<std::string_view>& words) {
+    std::optional<std::string> text;
+    link.Send(words, [&](const StatusOr<RedisReply>& reply) {
+      text = reply.ok() ? reply->text : std::string(Message(reply.status()));
+    });
+    EXPECT_TRUE(run.Until([&] { return text.has_value(); }));
+    return text.value_or("");
+  };
+  const auto calls_of = [&](std::string_view command) {
+    const std::string key = fmt::format("cmdstat_{}:calls=", command);
+    const std::string stats = ask({"INFO", "commandstats"});
+    const size_t at = stats.find(key);
+    return at == std::string::npos ? 0 : std::stoi(stats.substr(at + key.size()));
+  };
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_OK(run.Put(HelloCall(std::to_string(i))));
+  }
+  ASSERT_TRUE(run.Until([&] { return run.States().empty(); }));
+  const int texts = calls_of("eval");
+  EXPECT_LE(texts, 9) << "one for each script";
+  EXPECT_GE(calls_of("evalsha"), 40);
+  EXPECT_EQ(ask({"SCRIPT", "FLUSH"}), "OK");
+  EXPECT_OK(run.Put(HelloCall("after")));
+  EXPECT_TRUE(run.Until([&] { return run.States().empty(); }));
+  EXPECT_GT(calls_of("eval"), texts);
+}
+
 TEST_F(RedisQueueTest, TheOldestKeysGo) {
   storage->keys.keys = 2;
   QueueRun run(*storage);
@@ -457,6 +490,11 @@ TEST_F(RedisQueueTest, TheOldestKeysGo) {
 TEST_F(RedisQueueTest, AtRestItLooksOnceInHalfAMinute) {
   QueueRun run(*storage);
   run.Start();
+  // From then on the server has the scripts.
+  EXPECT_OK(run.Put(HelloCall("first")));
+  ASSERT_TRUE(run.Until([&] { return run.States().empty(); }));
+  run.loop.Advance(minutes(11));
+  (void)run.States();
   EXPECT_OK(run.Put(HelloCall("a")));
   ASSERT_TRUE(run.Until([&] { return run.States().empty(); }));
   run.loop.Advance(minutes(1));

@@ -41,6 +41,9 @@ Status StatusOfRedisError(std::string_view text) {
     return ResourceExhausted(
         "{}: give the server more room, or purge calls with kgpu fn queue purge", shown);
   }
+  if (HasWord(text, "NOSCRIPT")) {
+    return NotFound("{}", shown);
+  }
   for (const std::string_view word : {"NOPERM", "NOAUTH", "WRONGPASS"}) {
     if (HasWord(text, word)) {
       return PermissionDenied("{}: check --redis-credentials and the server's ACL", shown);

@@ -32,7 +32,8 @@ struct RedisReply {
 };
 
 // "OOM command not allowed …" as a status. Codes: ResourceExhausted (memory or disk full),
-// PermissionDenied, Unavailable (try again), Internal (our command is wrong).
+// PermissionDenied, Unavailable (try again), NotFound (a script that the server does not have),
+// Internal (our command is wrong).
 Status StatusOfRedisError(std::string_view text);
 
 // A command and its arguments as the server reads them.

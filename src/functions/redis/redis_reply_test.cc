@@ -108,6 +108,7 @@ TEST(RedisReplyTest, ErrorsSayWhatToDo) {
            {"MISCONF Errors writing to the AOF file: No space left on device",
             StatusCode::kResourceExhausted},
            {"MISCONF Errors writing to the AOF file: Input/output error", StatusCode::kUnavailable},
+           {"NOSCRIPT No matching script. Please use EVAL.", StatusCode::kNotFound},
            {"NOAUTH HELLO must be called", StatusCode::kPermissionDenied},
            {"WRONGPASS invalid username-password pair", StatusCode::kPermissionDenied},
            {"NOPERM this user has no permissions", StatusCode::kPermissionDenied},

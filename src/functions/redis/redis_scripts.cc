@@ -1,5 +1,10 @@
 #include "src/functions/redis/redis_scripts.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <openssl/evp.h>
+
+#include <array>
 #include <initializer_list>
 #include <string_view>
 
@@ -326,11 +331,20 @@ end
 return all
 )lua";
 
-std::string Script(std::initializer_list<std::string_view> parts) {
-  std::string script(kCommonPart);
+std::string Sha1(std::string_view text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  // Cannot fail: the algorithm is built in.
+  (void)EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr);
+  return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + size, ""));
+}
+
+RedisScript Script(std::initializer_list<std::string_view> parts) {
+  RedisScript script{.text = std::string(kCommonPart)};
   for (const std::string_view part : parts) {
-    script += part;
+    script.text += part;
   }
+  script.sha1 = Sha1(script.text);
   return script;
 }
 

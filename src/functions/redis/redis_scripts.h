@@ -6,19 +6,24 @@
 
 namespace kgpu::functions {
 
+struct RedisScript {
+  std::string text{};
+  std::string sha1{};  // by which a server that has run it knows it
+};
+
 // KEYS[1] is the prefix of all keys. The arguments and results are those of RedisCalls.
 struct RedisScripts {
   RedisScripts();
 
-  const std::string put;
-  const std::string claim;
-  const std::string renew;
-  const std::string release;
-  const std::string end;
-  const std::string remove_function;
-  const std::string page;
-  const std::string change;
-  const std::string counts;
+  const RedisScript put;
+  const RedisScript claim;
+  const RedisScript renew;
+  const RedisScript release;
+  const RedisScript end;
+  const RedisScript remove_function;
+  const RedisScript page;
+  const RedisScript change;
+  const RedisScript counts;
 };
 
 }  // namespace kgpu::functions
