@@ -1,5 +1,7 @@
 #include "src/agent/web.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/json/value.hpp>
@@ -10,13 +12,10 @@
 #include "src/agent/status_view.h"
 #include "src/node/report/devices_view.h"
 #include "src/node/report/format.h"
+#include "src/platform/commands/exit_code.h"
 
 namespace kgpu::agent {
 namespace {
-
-// Exit codes of the commands; docs/reference/cli.md.
-constexpr char kHealthy[] = "0";
-constexpr char kUnwell[] = "7";
 
 bool IsRead(const http::Request& request) {
   return request.method == "GET" || request.method == "HEAD";
@@ -51,7 +50,8 @@ http::Response Shown(report::OutputFormat format, const std::function<boost::jso
       response = http::TextResponse(200, report::Render(json(), format));
       break;
   }
-  response.headers.Add(kExitCodeHeader, is_healthy ? kHealthy : kUnwell);
+  const auto code = is_healthy ? commands::ExitCode::kOk : commands::ExitCode::kUnhealthy;
+  response.headers.Add(kExitCodeHeader, fmt::format("{}", static_cast<int>(code)));
   return response;
 }
 

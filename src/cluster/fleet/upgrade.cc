@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/platform/base/strings.h"
+#include "src/platform/commands/exit_code.h"
 
 namespace kgpu::fleet {
 namespace {
@@ -15,8 +16,8 @@ using std::chrono::seconds;
 
 // Pods named in a message; the others are counted.
 constexpr size_t kMaxNamed = 3;
-// Exit code of `kgpu driver install` that waits for a reboot or for a person.
-constexpr int kWaitsExit = 8;
+// Of `kgpu driver install` that waits for a reboot or for a person.
+constexpr int kWaitsExit = static_cast<int>(commands::ExitCode::kWaits);
 
 std::string Named(const std::vector<PodFacts>& pods) {
   std::vector<std::string> names;

@@ -10,6 +10,7 @@
 #include "src/host/change/fingerprint.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/commands/exit_code.h"
 #include "src/platform/sys/systemctl.h"
 #include "src/setup/bringup/record.h"
 
@@ -153,7 +154,7 @@ bool AgentStage::IsAnswering() const {
     words.insert(words.end(), {"--run-dir", in_.host.At("/run/kgpu")});
   }
   const auto reported = in_.commands.Run(words, false);
-  constexpr int kFailures = 7;
+  constexpr int kFailures = static_cast<int>(commands::ExitCode::kUnhealthy);
   return reported.ok() && (reported->IsSuccess() || reported->exit.code == kFailures);
 }
 

@@ -7,16 +7,15 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/commands/exit_code.h"
 
 namespace kgpu::bringup {
 namespace {
 
 // Modules are compiled and packages fetched within.
 constexpr std::chrono::hours kDeadline{3};
-// As cli::ExitCode::kUnhealthy: the answer itself is a failure.
-constexpr int kFailures = 7;
-// As cli::ExitCode::kWarned: it works.
-constexpr int kWarned = 9;
+constexpr int kFailures = static_cast<int>(commands::ExitCode::kUnhealthy);
+constexpr int kWarned = static_cast<int>(commands::ExitCode::kWarned);
 
 // Before what a command waits for, as cli::OutcomeText prints it.
 constexpr std::string_view kWaitsMark = "not complete yet:";
