@@ -3,15 +3,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include "src/cli/base/find_pods.h"
 #include "src/cli/base/output.h"
 #include "src/gpu/device/mig.h"
 #include "src/host/inspect/driver_files.h"
+#include "src/node/mig/model_plan.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/root.h"
@@ -129,58 +128,16 @@ StatusOr<std::vector<mig::GpuState>> StatesOf(const MigOptions& options,
   return states;
 }
 
-// Whether a layout has exactly the entries, those with a start at their place.
-bool IsLayoutOf(const mig::Geometry& geometry, const mig::Layout& layout,
-                const std::vector<mig::Entry>& entries, std::vector<mig::Instance>* instances) {
-  std::vector<mig::Placement> left = layout;
-  instances->clear();
-  const auto take = [&](const mig::Entry& entry) {
-    const auto place = std::ranges::find_if(left, [&](const mig::Placement& placement) {
-      return geometry.profile(placement).name == entry.profile &&
-             (!entry.start || *entry.start == placement.start);
-    });
-    if (place == left.end()) {
-      return false;
-    }
-    instances->push_back(
-        {.kind = {.profile = entry.profile}, .start = place->start, .use = entry.use});
-    left.erase(place);
-    return true;
-  };
-  for (const bool is_placed : {true, false}) {
-    for (const mig::Entry& entry : entries) {
-      for (unsigned i = 0; i < entry.count && entry.start.has_value() == is_placed; ++i) {
-        if (!take(entry)) {
-          return false;
-        }
-      }
-    }
-  }
-  return left.empty();
-}
-
-// Every way in which a GPU can have the instances of --have.
-StatusOr<std::vector<std::vector<mig::Instance>>> PresentLayouts(const mig::Geometry& geometry,
-                                                                 const std::string& have) {
+// Errors: InvalidArgument (--have).
+StatusOr<std::vector<std::vector<mig::Instance>>> WaysOf(const mig::Geometry& geometry,
+                                                         const std::string& have) {
   const auto entries = mig::ParseEntries(have);
   RETURN_IF_ERROR(Annotate(entries.status(), "--have"));
-  std::vector<std::vector<mig::Instance>> layouts;
-  std::vector<mig::Instance> instances;
-  for (const mig::Layout& layout : geometry.AllLayouts()) {
-    if (IsLayoutOf(geometry, layout, *entries, &instances)) {
-      layouts.push_back(instances);
-    }
-  }
-  std::ranges::reverse(layouts);  // the last memory slices first, as the driver does
-  if (layouts.empty()) {
+  auto ways = mig::WaysToHave(geometry, *entries);
+  if (ways.empty()) {
     return InvalidArgument("--have: no GPU of this model can have {}", Printable(have, 200));
   }
-  return layouts;
-}
-
-bool IsBetter(const mig::Plan& plan, const mig::Plan& other) {
-  return std::tuple(!plan.is_feasible, plan.evicted, plan.destroyed, plan.changes.size()) <
-         std::tuple(!other.is_feasible, other.evicted, other.destroyed, other.changes.size());
+  return ways;
 }
 
 // Whom the GPUs wait for.
@@ -363,23 +320,10 @@ StatusOr<ModelPlan> MakeModelPlan(const MigOptions& options) {
                              wanted.kind.profile, Join(names, ", "));
     }
   }
-  ASSIGN_OR_RETURN(const auto layouts, PresentLayouts(*geometry, options.have));
-  ModelPlan best;
-  for (const std::vector<mig::Instance>& instances : layouts) {
-    ModelPlan made_plan{.model = model->name, .gpus = {}, .plan = {}};
-    for (uint64_t i = 0; i < *count; ++i) {
-      made_plan.gpus.push_back({.id = fmt::format("{}", i), .geometry = geometry});
-    }
-    made_plan.gpus.front().instances = instances;
-    ASSIGN_OR_RETURN(made_plan.plan, mig::PlanDemand(made_plan.gpus, demand));
-    if (best.gpus.empty() || IsBetter(made_plan.plan, best.plan)) {
-      best = std::move(made_plan);
-    }
-    if (best.plan.is_feasible && best.plan.destroyed == 0) {
-      break;
-    }
-  }
-  return best;
+  ASSIGN_OR_RETURN(const auto ways, WaysOf(*geometry, options.have));
+  ASSIGN_OR_RETURN(mig::PlannedGpus best, mig::PlanBestOf(geometry, *count, ways, demand));
+  return ModelPlan{
+      .model = model->name, .gpus = std::move(best.gpus), .plan = std::move(best.plan)};
 }
 
 }  // namespace kgpu::cli

@@ -54,7 +54,7 @@ class AgentStage final : public Stage {
  private:
   // Files that the service needs, by their path on the host.
   StatusOr<std::map<std::string, std::string>> Wanted() const;
-  // Those of them that are not there as they should be. Errors: AlreadyExists (not ours).
+  // The wanted files that are missing or differ. Errors: AlreadyExists (not ours).
   StatusOr<std::vector<std::string>> Missing(const std::map<std::string, std::string>& wanted,
                                              const Record& record) const;
   StatusOr<std::string> TextAt(const std::string& path) const;
