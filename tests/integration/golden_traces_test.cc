@@ -328,28 +328,34 @@ class Trace {
     }
     std::string text;
     for (const json::value& resource : ListOf(status, "resources")) {
-      const std::string name = TextOf(resource, "name");
-      text += fmt::format("{}: {}, kubelet has {}/{}\n", name, TextOf(resource, "state"),
-                          kubelet_.Allocatable(name), kubelet_.Capacity(name));
-      std::string healthy;  // the first one
-      std::string last;     // slots of a device mostly share its health
-      for (const json::value& device : ListOf(resource, "devices")) {
-        const std::string health = HealthOf(device);
-        healthy = health.empty() && healthy.empty() ? TextOf(device, "id") : healthy;
-        const std::string before = std::exchange(last, TextOf(device, "device") + health);
-        text += before == last ? " " : fmt::format("{}  ", before.empty() ? "" : "\n");
-        text += before == last ? TextOf(device, "id") : health + TextOf(device, "id");
-      }
-      text += last.empty() ? "" : "\n";
-      if (!healthy.empty()) {
-        std::string answer = names_.Shorten(Answer(TextOf(resource, "socket"), healthy));
-        const bool is_same = std::exchange(answers[name], answer) == answer;
-        text += fmt::format("  allocate {}:{}\n", healthy, is_same ? " as before" : "");
-        text += is_same ? "" : answer;
-      }
+      text += ShowResource(resource, answers);
     }
     text += ShowRest(status);
     return names_.Shorten(std::move(text));
+  }
+  std::string ShowResource(const json::value& resource,
+                           std::map<std::string, std::string>& answers) const {
+    std::string text;
+    const std::string name = TextOf(resource, "name");
+    text += fmt::format("{}: {}, kubelet has {}/{}\n", name, TextOf(resource, "state"),
+                        kubelet_.Allocatable(name), kubelet_.Capacity(name));
+    std::string healthy;  // the first one
+    std::string last;     // slots of a device mostly share its health
+    for (const json::value& device : ListOf(resource, "devices")) {
+      const std::string health = HealthOf(device);
+      healthy = health.empty() && healthy.empty() ? TextOf(device, "id") : healthy;
+      const std::string before = std::exchange(last, TextOf(device, "device") + health);
+      text += before == last ? " " : fmt::format("{}  ", before.empty() ? "" : "\n");
+      text += before == last ? TextOf(device, "id") : health + TextOf(device, "id");
+    }
+    text += last.empty() ? "" : "\n";
+    if (!healthy.empty()) {
+      std::string answer = names_.Shorten(Answer(TextOf(resource, "socket"), healthy));
+      const bool is_same = std::exchange(answers[name], answer) == answer;
+      text += fmt::format("  allocate {}:{}\n", healthy, is_same ? " as before" : "");
+      text += is_same ? "" : answer;
+    }
+    return text;
   }
   static std::string ShowRest(const json::value& status) {
     std::string text;
@@ -410,6 +416,7 @@ TEST_P(GoldenTraces, DecisionsOfTheAgentAreAsRecorded) {
 
 std::vector<std::string> Kinds() {
   std::vector<std::string> kinds;
+  kinds.reserve(kPools.size());
   for (const auto& [kind, pools] : kPools) {
     kinds.push_back(kind);
   }
