@@ -257,7 +257,7 @@ class Trace {
       if (!ListOf(resource, "devices").empty()) {
         ASSERT_OK(kubelet_.AddPod(kubelet::SimplePod("pod", TextOf(resource, "name"), 1)));
         ASSERT_TRUE(kubelet_.WaitForPhase("pod", PodPhase::kRunning, kAgentPatience))
-            << kubelet_.FindPod("pod")->status.message;
+            << "the pod does not run";
         return;
       }
     }
