@@ -63,7 +63,7 @@ TEST_F(ChildRunTest, InputThatFitsInNoPipeIsRefused) {
   run_.Start({"/bin/true"}, std::string(kMaxChildInput + 1, 'x'), seconds(30),
              [this](const ChildResult& result) { result_ = result; });
   loop_.Advance(seconds(0));
-  EXPECT_THAT(Wait().problem, HasSubstr("at most 65536"));
+  EXPECT_THAT(Wait().problem, HasSubstr("65536 fit into a pipe"));
 }
 
 TEST_F(ChildRunTest, RunsOneAfterTheOther) {

@@ -266,8 +266,11 @@ TEST_F(MpsDaemonTest, AnAnswerThatCannotBeWatchedIsAskedForAgain) {
   loop_.Advance(std::chrono::seconds(5));
   loop_.Advance(std::chrono::seconds(5));
   EXPECT_EQ(loop_.watches(), 1U) << "no call runs";
+  // The call runs until the daemon may answer.
+  ASSERT_EQ(kill(first, SIGSTOP), 0);
   loop_.Advance(std::chrono::seconds(5));
   EXPECT_EQ(loop_.watches(), 3U) << "asked again: the end and the output of the call";
+  ASSERT_EQ(kill(first, SIGCONT), 0);
   ASSERT_TRUE(WaitForAnswer());
   EXPECT_EQ(daemon_->state(), DaemonState::kReady);
   EXPECT_EQ(Pid(), first);
