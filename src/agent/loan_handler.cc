@@ -200,7 +200,8 @@ void LoanHandler::Give(const loans::Lender::Lent& lent, const Send& send) {
     } else if (paths.ok()) {
       answer();
     } else {
-      // A holder asks again for an earlier loan; for a new one, an admin must change this host first.
+      // A holder asks again for an earlier loan; for a new one, an admin must change this host
+      // first.
       const std::string reason = fmt::format("memory slices: {}", Message(paths.status()));
       const auto refuse = [send, status = lent.is_new ? FailedPrecondition("{}", reason)
                                                       : Internal("{}", reason)] {

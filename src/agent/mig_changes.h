@@ -114,7 +114,7 @@ class MigChanges {
     SteadyTime since{};  // withdrawn
     bool is_withdrawn = false;
     bool changes_mode = false;
-    // Nothing is left to do now: it was changed, or its goal could not be planned. An earlier
+    // No action is left for now: it was changed, or its goal could not be planned. An earlier
     // failure counts if a plan lists the GPU again.
     bool is_past = false;
     SteadyTime changed_at = SteadyTime::min();

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "src/platform/base/backoff.h"
 #include "src/kube/api/client.h"
 #include "src/kube/api/reflector.h"
 #include "src/node/labels/label_source.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 

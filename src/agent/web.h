@@ -19,7 +19,7 @@ inline constexpr std::string_view kExitCodeHeader = "Kgpu-Exit-Code";
 
 // The format in ?output=, else JSON. Errors: InvalidArgument.
 StatusOr<report::OutputFormat> FormatOf(const http::Request& request);
-// What `json` or `table` returns, by the format: only one of them is called. The command that
+// The result of `json` or `table`, by the format: only one of them is called. The command that
 // prints it exits with 0 or 7.
 http::Response Shown(report::OutputFormat format, const std::function<boost::json::value()>& json,
                      const std::function<std::string()>& table, bool is_healthy);

@@ -229,8 +229,8 @@ TEST_F(DriverTest, RollbackInstallsTheDriverBeforeAgainAndRemoveNone) {
   const std::string old = dir_.ReadFile("var/lib/kgpu/driver.json");
   const std::string plan = old.substr(old.find(R"("plan":)"));
   std::string text = Replaced(Replaced(old, R"("535")", R"("580")"), "/etc/one", "/etc/two");
-  text.insert(
-      1, fmt::format(R"("former": {{"began": 1600000000, {}}}, )", plan.substr(0, plan.size() - 1)));
+  text.insert(1, fmt::format(R"("former": {{"began": 1600000000, {}}}, )",
+                             plan.substr(0, plan.size() - 1)));
   const auto install = [&] {
     dir_.WriteFile("etc/two", "ours\n");
     dir_.WriteFile("var/lib/kgpu/driver.json", text);

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "src/platform/base/backoff.h"
 #include "src/kube/api/exec_plugin.h"
 #include "src/kube/api/query.h"
 #include "src/kube/api/reread_file.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/base64.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"

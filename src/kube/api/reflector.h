@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "src/platform/base/backoff.h"
 #include "src/kube/api/client.h"
 #include "src/kube/api/lister.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 

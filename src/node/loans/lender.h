@@ -40,7 +40,7 @@ class Lender {
   // A holder that has a loan gets the same one again. Errors: those of `choose`, ResourceExhausted
   // (too many loans or requests), DataLoss (the ledger is not readable or writable, with the fix).
   void Lend(LoanRequest request, const std::function<void(StatusOr<Lent>)>& done);
-  // What Lend would lend now, or the error it would have; changes nothing. A holder that has a loan
+  // The loan that Lend would make now, or its error; changes nothing. A holder that has a loan
   // is not considered.
   StatusOr<Choice> Check(const LoanRequest& request) const;
   // An unknown loan has ended. Errors: ResourceExhausted, DataLoss.

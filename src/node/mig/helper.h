@@ -1,5 +1,5 @@
-// What a program that must not wait for the driver asks of the helper process that changes MIG
-// layouts, and what the helper replies. Each message is one line of JSON.
+// Requests to the helper process that changes MIG layouts, for programs that must not wait for the
+// driver, and its replies. Each message is one line of JSON.
 #pragma once
 
 #include <cstdint>

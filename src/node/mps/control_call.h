@@ -27,7 +27,7 @@ inline constexpr size_t kMostCommands = sys::kMostInput;
 // Lives on the loop's thread. Destroyed before its end, it kills the program, which the loop reaps.
 class ControlCall {
  public:
-  // What the program printed on both streams. Errors: Unavailable (it failed, with its output),
+  // The output of the program, both streams. Errors: Unavailable (it failed, with its output),
   // DeadlineExceeded (it was killed).
   using Done = std::function<void(StatusOr<std::string>)>;
 

@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "src/platform/base/backoff.h"
 #include "src/kube/api/client.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 
@@ -23,8 +23,8 @@ struct ObjectWriterOptions {
   std::chrono::milliseconds coalesce{100};
   std::chrono::milliseconds look_every{3'600'000};
   BackoffOptions retry{.first = std::chrono::seconds(1),
-                             .longest = std::chrono::minutes(5),
-                             .reset_after = std::chrono::minutes(10)};
+                       .longest = std::chrono::minutes(5),
+                       .reset_after = std::chrono::minutes(10)};
 };
 
 struct ObjectWriterState {

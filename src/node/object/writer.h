@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "src/platform/base/backoff.h"
 #include "src/kube/api/client.h"
 #include "src/node/object/node_plan.h"
 #include "src/node/object/owners.h"
 #include "src/node/object/seen_node.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 
@@ -27,8 +27,8 @@ struct WriterOptions {
   std::chrono::milliseconds coalesce{100};
   // After a failed write of one kind; other kinds continue.
   BackoffOptions retry{.first = std::chrono::seconds(1),
-                             .longest = std::chrono::minutes(5),
-                             .reset_after = std::chrono::minutes(10)};
+                       .longest = std::chrono::minutes(5),
+                       .reset_after = std::chrono::minutes(10)};
   // How long the watch may lag behind the response to a write.
   std::chrono::milliseconds watch_lag{60'000};
   // Somebody reverts our writes: the same change is repeated this often immediately, then after a
@@ -73,8 +73,7 @@ class Writer {
 
  private:
   struct Retry {
-    explicit Retry(Random& random, const BackoffOptions& options)
-        : backoff(random, options) {}
+    explicit Retry(Random& random, const BackoffOptions& options) : backoff(random, options) {}
     Backoff backoff;
     SteadyTime until{};     // no retry before
     std::string problem{};  // of the last attempt

@@ -17,8 +17,8 @@ struct BackoffOptions {
   std::chrono::nanoseconds reset_after = std::chrono::minutes(2);
 };
 
-// The wait after `failures` failures in a row without jitter: `first`, doubled with each further one
-// up to `longest`; 0 for no failure.
+// The wait after `failures` failures in a row without jitter: `first`, doubled with each further
+// one up to `longest`; 0 for no failure.
 inline std::chrono::nanoseconds DoublingPause(int64_t failures, std::chrono::nanoseconds first,
                                               std::chrono::nanoseconds longest) {
   if (failures <= 0) {

@@ -96,8 +96,7 @@ TEST_F(StateFileTest, RefusesMoreThanItWouldRead) {
                        AllOf(HasSubstr(file_.path()), HasSubstr("21 bytes, limit 20"))));
   EXPECT_EQ(dir_.ReadFile("s"), "1 old");
   dir_.WriteFile("s", std::string(21, 'x'));
-  EXPECT_THAT(file_.Read(ParseFirst),
-              StatusIs(StatusCode::kOutOfRange, HasSubstr(file_.path())));
+  EXPECT_THAT(file_.Read(ParseFirst), StatusIs(StatusCode::kOutOfRange, HasSubstr(file_.path())));
 }
 
 TEST_F(StateFileTest, ReadLeavesADamagedFileAlone) {

@@ -146,7 +146,7 @@ void RaiseStage(Stage& stage, const Host& host, const Options& options, StageRep
   DoStage(stage, host, *found, report);
 }
 
-// What a person installed in the place of ours is not removed.
+// A driver that a person installed in the place of ours is not removed.
 void LeaveTheirs(const Found& found, StageReport& report) {
   report.step = Step::kReady;
   report.text = fmt::format(

@@ -33,7 +33,7 @@ struct Outcome {
   std::string text;
 };
 
-// What a stage finds on the host if somebody else may have installed it: a driver.
+// The thing on the host that somebody else than kgpu may have installed: a driver.
 struct Levels {
   std::vector<std::string> names{};  // unique, at most one; empty: nothing is installed
   std::string top{};                 // for people

@@ -160,7 +160,7 @@ TEST(VersionLockPlanTest, LeavesAnAdminsOwnLocks) {
   EXPECT_THAT(CommandOf(PlanOf(facts), "branch").undo.argv, Contains("*nvidia*580*"));
 }
 
-// What is locked out is not installed again, either.
+// Packages that are locked out are not installed again, either.
 TEST(OtherDriverPlanTest, LocksTheNewBranchWhenTheOldPackagesAreGone) {
   for (const std::string_view os_release : {kRocky10Release, kFedora42Release}) {
     HostFacts facts = HostOf(os_release);

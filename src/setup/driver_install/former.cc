@@ -49,7 +49,7 @@ void ForgetDriver(const Journal& journal, driver::HostFacts& facts) {
       }
     }
   }
-  // What the driver removed or replaced is installed again when it goes.
+  // Packages that the driver removed or replaced are installed again when it goes.
   for (const StepRecord& record : journal.steps) {
     for (const auto& [name, version] : record.replaced) {
       facts.packages[name] = {.version = version};
