@@ -109,7 +109,7 @@ class MigLayoutsTest : public ::testing::Test {
   void SetInput() {
     layouts_->SetInput({.snapshot = snapshot_, .config = &config_, .labels = &labels_});
   }
-  // As another thread would: what comes of it is told later if the test holds it.
+  // As another thread would: its result arrives later if the test holds it.
   bool Look(const std::function<std::function<void()>()>& job) {
     ++looks_;
     held_ = job();
