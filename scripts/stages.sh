@@ -14,9 +14,13 @@ stage() (
   step "stage: $title"
   "$@" || status=$?
   minutes=$(awk -v s="$((SECONDS - started))" 'BEGIN { printf "%.1f", s / 60 }')
-  # Of what this subshell has waited for: the second line of `times`.
-  cpu=$(times | awk 'NR == 2 { split($1, user, /[ms]/); split($2, kernel, /[ms]/)
-    printf "%.1f", user[1] + kernel[1] + (user[2] + kernel[2]) / 60 }')
+  # Of what this subshell has waited for: the second line of `times`, which would be another one's in a
+  # pipe.
+  taken=$kgpu_stages.$BASHPID
+  times >"$taken"
+  cpu=$(awk 'NR == 2 { split($1, user, /[ms]/); split($2, kernel, /[ms]/)
+    printf "%.1f", user[1] + kernel[1] + (user[2] + kernel[2]) / 60 }' "$taken")
+  rm -f "$taken"
   printf '%s\t%s\t%s\t%s\t%s\n' "$title" "$minutes" "$cpu" "$budget" "$status" >>"$kgpu_stages"
   if awk -v a="$minutes" -v b="$budget" 'BEGIN { exit !(a > b * 1.2) }'; then
     step "WARNING: '$title' took $minutes minutes, its budget is $budget"
