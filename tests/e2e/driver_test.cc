@@ -354,7 +354,7 @@ TEST_F(DriverTest, BeginsAgainWhenItHasTakenBackWhatWasBegun) {
                             HasSubstr("step 3 of 7, package-lists: /usr/bin/apt-get")));
 }
 
-TEST_F(DriverTest, PackagesOfAnotherVersionGiveWayAndAreKept) {
+TEST_F(DriverTest, PackagesOfAnotherVersionGiveWayAndComeBack) {
   dir_.WriteFile("var/lib/dpkg/status",
                  "Package: nvidia-tesla-470-kernel-dkms\nStatus: install ok installed\n"
                  "Version: 470.256.02-1\n\nPackage: libnvidia-tesla-470-cuda1\n"
@@ -364,7 +364,7 @@ TEST_F(DriverTest, PackagesOfAnotherVersionGiveWayAndAreKept) {
   const Result dry = Install({"--dry-run"});
 
   EXPECT_EQ(dry.code, 0) << dry.err;
-  EXPECT_THAT(dry.out, HasSubstr("# remove packages, kept to restore them: "
+  EXPECT_THAT(dry.out, HasSubstr("# remove packages, installed again when it is undone: "
                                  "libnvidia-tesla-470-cuda1 nvidia-tesla-470-kernel-dkms\n"));
   EXPECT_THAT(Install({"--yes"}).err, HasSubstr("all steps were undone"));
   EXPECT_EQ(Tree(), before);
