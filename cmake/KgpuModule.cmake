@@ -156,7 +156,7 @@ function(kgpu_test name)
   endif()
   if(M_LABELS)
     # An empty value would be dropped, and the next property taken for it.
-    list(APPEND properties LABELS "${M_LABELS}")
+    list(APPEND properties LABELS ${M_LABELS})
   endif()
   include(GoogleTest)
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 300

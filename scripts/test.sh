@@ -22,7 +22,7 @@ tests/engines/fetch_suites.sh ||
 if [ "${1:-}" = --programs ]; then
   shift
   scripts/build.sh release programs end-to-end-tests hot-tests
-  exec scripts/run_tests.sh release -L 'e2e|hot' -LE traces "$@"
+  exec scripts/run_tests.sh release -L 'e2e|hot' -E GoldenTraces "$@"
 fi
 scripts/build.sh release programs unit-tests end-to-end-tests
 exec scripts/run_tests.sh release "$@"
