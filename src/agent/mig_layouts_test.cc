@@ -90,14 +90,14 @@ class MigLayoutsTest : public ::testing::Test {
                           .run_dir = dir_.path(),
                           .node_name = "n1"},
         MigLayouts::Sources{
-            .close = [](auto closed) { closed(); },
+            .close = [](const auto& closed) { closed(); },
             .open = [] {},
-            .read = [](auto done) { done(); },
+            .read = [](const auto& done) { done(); },
             .forget = [](const std::string&) {},
             .borrower = [](const std::string&) { return std::string(); },
             .pods = [] { return std::make_shared<const pods::PodMap>(); },
             .look_at_pods = [] {},
-            .notify = [this](kube::Event event) { events_.push_back(event); },
+            .notify = [this](const kube::Event& event) { events_.push_back(event); },
             .changed = [] {},
             .background = [this](const auto& job, const auto&) { return Look(job); },
             .again = [this] { SetInput(); }});

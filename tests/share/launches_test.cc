@@ -144,7 +144,7 @@ TEST_F(ShareLaunchesTest, WorkThatGoesOnIsWaitedForAndPaid) {
 TEST_F(ShareLaunchesTest, TimeInTheDriverIsNoWork) {
   Gate({.open = 400});
   EXPECT_EQ(Launch("threads", 2, "slow"), "32 32\n");
-  EXPECT_LT(Waited(), 16 * 9 * preload::kGatePeriod);
+  EXPECT_LT(Waited(), uint64_t{16} * 9 * preload::kGatePeriod);
 }
 
 // It would take minutes otherwise.
