@@ -22,7 +22,9 @@ scripts/build.sh "$preset" fuzzers
 targets=("$@")
 if [ ${#targets[@]} = 0 ]; then
   for program in build/"$preset"/fuzz/*_fuzzer; do
-    targets+=("$(basename "$program" _fuzzer)")
+    target=$(basename "$program" _fuzzer)
+    # One without seeds is left from a build of older sources.
+    [ ! -d "fuzz/corpus/$target" ] || targets+=("$target")
   done
 fi
 # Freed memory that ASan keeps back would count as ours.
