@@ -2,7 +2,7 @@
 # Builds the release programs into build/release/bin/ (and the simulated driver beside them).
 #   scripts/build.sh            the programs
 #   scripts/build.sh --all      tests and benchmarks too
-#   scripts/build.sh PRESET [--all | TARGET …]   another preset: debug, asan, tsan, tidy; aarch64
+#   scripts/build.sh PRESET [--all | TARGET …]   another preset: debug, asan, fuzz, tsan, tidy; aarch64
 #                               with what scripts/fetch_cross.sh has unpacked
 set -euo pipefail
 # shellcheck source=scripts/common.sh
