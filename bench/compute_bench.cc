@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "bench/timed_gpu.h"
-#include "src/node/share/compute_control.h"
-#include "src/node/share/ledger_figures.h"
+#include "src/node/slices/compute_control.h"
+#include "src/node/slices/ledger_figures.h"
 #include "src/platform/base/strings.h"
 #include "src/preload/gate.h"
 #include "src/preload/ledger.h"
@@ -144,10 +144,10 @@ class Run {
     }
   }
   void Control(const std::vector<double>& used, double took) {
-    std::vector<share::ComputeUse> uses;
+    std::vector<slices::ComputeUse> uses;
     waited_.resize(tenants_.size());
     for (size_t i = 0; i < tenants_.size(); ++i) {
-      const auto figures = share::ReadLedgerFigures(folder_.At(SlotOf(i) + "/ledger"));
+      const auto figures = slices::ReadLedgerFigures(folder_.At(SlotOf(i) + "/ledger"));
       const double waited = figures.ok() ? static_cast<double>(figures->waited_ns) : 0;
       uses.push_back({.id = std::to_string(i),
                       .share = tenants_[i].share,
@@ -156,7 +156,7 @@ class Run {
                       .waited = (waited - waited_[i]) / took * 100});
       waited_[i] = waited;
     }
-    const std::vector<share::ComputeTurn> turns = controller_.Update(uses);
+    const std::vector<slices::ComputeTurn> turns = controller_.Update(uses);
     for (size_t i = 0; i < tenants_.size(); ++i) {
       const uint64_t word = preload::PackTurn(turns[i].turn);
       const int file = open(folder_.At(SlotOf(i) + "/gate").c_str(), O_WRONLY | O_CLOEXEC);
@@ -172,7 +172,7 @@ class Run {
   size_t current_ = 0;
   uint64_t in_slice_ = 0;
   std::vector<double> waited_;
-  share::ComputeController controller_;
+  slices::ComputeController controller_;
 };
 
 void Print(const std::string& what, const std::vector<Tenant>& tenants, unsigned seconds) {

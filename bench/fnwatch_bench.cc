@@ -37,7 +37,7 @@ int Echo(const std::string& address) {
                                         .headers = {{"Content-Type", "application/octet-stream"}},
                                         .body = request.body});
                       },
-                      {.limits = {.body = size_t{16} << 20}, .max_connections = 512});
+                      {.limits = {.body = size_t{16} << 20}, .max_connections = 2048});
   if (const auto bound = server.Listen(address); !bound.ok()) {
     fmt::print(stderr, "{}\n", Message(bound.status()));
     return 1;

@@ -2,12 +2,12 @@
 # Installs what is missing to build, demonstrate and test kgpu on Debian 12.
 #   scripts/setup.sh            to build, and for the demo
 #   scripts/setup.sh --test     and the programs that tests run: container engines, kubectl, shells,
-#                               curl, jq, rpm, Go, Node.js; on a host with systemd the engines' packages
+#                               curl, jq, rpm, Go, Node.js, Ruby; on a host with systemd the engines' packages
 #                               start their services. Prometheus and docker-registry are only unpacked,
 #                               into build: nobody wants their services
 #   scripts/setup.sh --slow     what builds kgpu, and debootstrap for the tests of scripts/test.sh --slow
 #   scripts/setup.sh --ci       with --test's, and what .ci/run needs besides: clang 19, git, shellcheck,
-#                               and the languages of the other runtimes: Ruby, Java
+#                               and the language of the last runtime: Java
 # Idempotent and quick when nothing is missing. Never changes apt's sources.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -28,9 +28,9 @@ packages=(
 )
 # Completion scripts are tested in the shells they are for; the documentation runs curl and jq; rpm
 # builds and installs the .rpm; jsonschema checks GpuPolicies against their definition; functions are
-# written in Go and Node.js; redis-tools has the Redis server, without a service, for the queue of calls.
+# written in Go, Node.js and Ruby; redis-tools has the Redis server, without a service, for the queue of calls.
 tests=(containerd crun docker.io iproute2 uidmap fish zsh curl jq rpm python3-jsonschema
-  golang-go nodejs redis-tools)
+  golang-go nodejs ruby redis-tools)
 # A kubectl of another origin would be in the package's way, and does as well.
 [ -x /usr/bin/kubectl ] || tests+=(kubernetes-client)
 case ${1:-} in
@@ -39,7 +39,7 @@ case ${1:-} in
   --test) packages+=("${tests[@]}") ;;
   --ci)
     packages+=("${tests[@]}" clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev git shellcheck
-      ruby default-jdk-headless libprotobuf-java)
+      default-jdk-headless libprotobuf-java)
     ;;
   *) die "usage: scripts/setup.sh [--test | --slow | --ci]" ;;
 esac

@@ -8,7 +8,13 @@
 namespace kgpu {
 
 void FakeLoop::Post(Task task) {
+  const MutexLock lock(mutex_);
   posted_.push_back(std::move(task));
+}
+
+std::vector<EventLoop::Task> FakeLoop::TakePosted() {
+  const MutexLock lock(mutex_);
+  return std::exchange(posted_, {});
 }
 
 TimerId FakeLoop::After(std::chrono::nanoseconds delay, Task task) {
@@ -79,11 +85,10 @@ bool FakeLoop::RunReady(int timeout_ms) {
 
 void FakeLoop::RunUntilIdle() {
   do {
-    while (!posted_.empty()) {
-      const std::vector<Task> tasks = std::exchange(posted_, {});
+    for (std::vector<Task> tasks = TakePosted(); !tasks.empty(); tasks = TakePosted()) {
       std::ranges::for_each(tasks, [](const Task& task) { task(); });
     }
-  } while (RunReady(0) || !posted_.empty());
+  } while (RunReady(0));
 }
 
 void FakeLoop::Advance(std::chrono::nanoseconds by) {

@@ -1,4 +1,5 @@
-// An event loop whose time the test controls: timers only run in Advance, descriptors are real.
+// An event loop whose time the test controls: timers only run in Advance, descriptors are real. As
+// with the real one, any thread may call Post.
 #pragma once
 
 #include <map>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/mutex.h"
 #include "testing/fake_clock.h"
 
 namespace kgpu {
@@ -45,9 +47,11 @@ class FakeLoop final : public EventLoop {
 
   StatusOr<WatchId> Add(int fd, short events, Task task);
   bool RunReady(int timeout_ms);
+  std::vector<Task> TakePosted();
 
   FakeClock clock_;
-  std::vector<Task> posted_;
+  Mutex mutex_;
+  std::vector<Task> posted_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<SteadyTime, uint64_t>, Task> timers_;
   std::unordered_map<uint64_t, SteadyTime> due_;  // of each timer: thousands are cancelled
   std::map<uint64_t, Watch> watches_;

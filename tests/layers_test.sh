@@ -53,8 +53,23 @@ file src/gpu/device/a.h testing/golden.h
 expect "a product with the simulated world" "a product includes testing/golden.h"
 file src/gpu/device/a_test.cc testing/golden.h src/gpu/nvml/c.h
 expect "a test with the simulated world" ""
+file src/node/loans/a.h src/agent/options.h
+expect "a part that knows the agent" "node (row 4) includes agent (row 5): arrows point down only"
 file src/agent/a.h src/cmd/kgpu/main.h
 expect "a program" "agent (row 5) includes cmd (row 7)"
+file src/node/pools/a.cc src/node/sharing/kind.h
+file src/node/mps/a.cc src/node/sharing/mps/mps.h
+expect "the interface of kinds, and a kind's worker" ""
+file src/node/pools/a.cc src/node/sharing/mps/mps.h
+expect "a kind" "src/node/pools/a.cc:1: names the kind mps of src/node/sharing"
+for branch in 'share.by == &sharing::kMps' 'share.by->traits().name == "mps"' 'FindKind("mps") != by' \
+  'dynamic_cast<const sharing::MpsKind*>(share.by)'; do
+  file src/node/plugin/a.cc
+  echo "if ($branch) {" >>"$folder/src/node/plugin/a.cc"
+  expect "a branch on the kind: $branch" "src/node/plugin/a.cc:1: branches on the kind"
+done
+file src/node/loans/a.cc src/agent/agent.h
+expect "a part that knows the agent" "node (row 4) includes agent (row 5): arrows point down only"
 for layer in a b c d e f g h i j k l m n o; do mkdir -p "$folder/src/$layer"; done
 expect "too many layers" "src: 15 folders, 14 are allowed"
 exit "$failed"

@@ -13,20 +13,14 @@ namespace {
 constexpr std::chrono::seconds kTrust{5};
 
 // Specs are made once the kubelet has had a moment to ask for the new list: making them keeps the
-// loop busy for some milliseconds, and the list is the more urgent of the two.
+// loop busy for some milliseconds, and the list is more urgent.
 constexpr std::chrono::milliseconds kInjectDelay{4};
-// All that is waited for at the end together: systemd and the kubelet give us 5 s.
+// The agent waits this long at its end: systemd and the kubelet give us 5 s.
 constexpr std::chrono::seconds kStopLimit{4};
 // The cluster learns of a change after the kubelet.
 constexpr std::chrono::milliseconds kNotifyDelay{20};
 // CDI names that are kept for a while run out, and somebody else may touch the folder.
 constexpr std::chrono::seconds kPublishAgain{60};
-
-// How long a round is for what counts rounds, however often shares of a GPU's time make us measure.
-std::chrono::milliseconds RoundOf(const ConfigPtr& config) {
-  return config && config->metrics.every.count() > 0 ? config->metrics.every
-                                                     : config::MetricsConfig::kUsualEvery;
-}
 
 }  // namespace
 
@@ -34,12 +28,60 @@ AgentImpl::~AgentImpl() {
   const SteadyTime deadline = loop_.clock().Now() + kStopLimit;
   disk_.StopBy(deadline);
   cluster_.StopBy(deadline);
+  // First what the kernel and the disk do while we go on.
+  config_.StopWatching();
+  inventory_.StopWatching();
+  if (plugin_) {
+    plugin_->StopWatching();
+  }
+  for (node::Part* part : parts_) {
+    part->Flush();
+  }
   // Joining a worker that hangs ends the process. So the kubelet's view and the saved state are
-  // finished first.
-  plugin_.reset();
+  // finished before that.
   memory_.Flush();
-  health_.Flush();
-  usage_.Flush();
+  plugin_.reset();
+}
+
+node::NodeState AgentImpl::now() const {
+  return {.snapshot = snapshot_,
+          .config = in_force_,
+          .assignment = assignment_,
+          .injection = answering_.injection,
+          .pods = measurements_.pods(),
+          .pod_list = measurements_.pod_list(),
+          .labels = labels_,
+          .plugin_owner = std::string(stands_back_ ? node::TitleOf(node::Owner::kPlugin) : "")};
+}
+
+node::StatusPage AgentImpl::ShowParts() const {
+  const node::NodeState state = now();
+  node::StatusPage page;
+  for (const node::Part* part : parts_) {
+    part->ShowStatus(state, page);
+  }
+  return page;
+}
+
+void AgentImpl::WriteOwnSeries(metrics::Exposition& page) const {
+  WriteOwnMetrics(state(), OwnUse(own_root_), options_.version, page);
+  const node::NodeState state = now();
+  for (const node::Part* part : parts_) {
+    part->WriteSeries(state, page);
+  }
+}
+
+std::string AgentImpl::PrintState() const {
+  boost::json::object parts;
+  for (const node::Part* part : parts_) {
+    part->Save(parts);
+  }
+  return PrintMemory(KeyOf(options_, in_force_), *assignment_, std::move(parts));
+}
+
+bool AgentImpl::AnswerByPart(const http::Request& request, const http::Responder& responder) {
+  const auto send = [responder](http::Response response) { responder.Send(std::move(response)); };
+  return std::ranges::any_of(parts_, [&](node::Part* part) { return part->Answer(request, send); });
 }
 
 void AgentImpl::MakePlugin() {
@@ -53,29 +95,32 @@ void AgentImpl::MakePlugin() {
   }
 }
 
-// A restart of the agent is not a change of the GPUs: their list is shown before the driver is
-// heard, and corrected by what it says.
+// A restart of the agent is not a change of the GPUs: their list is shown before the driver has
+// answered, and corrected by its answer.
 void AgentImpl::ShowRemembered() {
-  lend_rules_.SetLocal(remembered_.assignment, SteadyTime());
-  sharing_.Recall(std::move(remembered_.shapes), std::move(remembered_.held));
-  if (!plugin_ || remembered_.assignment.resources.empty()) {
+  const node::SavedState saved = std::exchange(remembered_, {}).state;
+  for (node::Part* part : parts_) {
+    part->Recall(saved);
+  }
+  pools::Assignment shown = saved.assignment;
+  if (!plugin_ || shown.resources.empty()) {
     return;
   }
-  loans_.Withhold(remembered_.assignment);
+  loans_.Withhold(shown);
   const auto nothing = std::make_shared<const device::Snapshot>();
-  assignment_ = roster_.Update(std::move(remembered_.assignment), true, loop_.clock().Now());
-  plugin_->Show(MakeViews(assignment_, nothing, *in_force_, {}));
+  SetAssignment(roster_.Update(std::move(shown), true, loop_.clock().Now()));
+  plugin_->Show(MakeViews(*assignment_, nothing, *in_force_, {}));
   trust_timer_.Arm(kTrust, [this, nothing] {
     KGPU_LOG(kWarning, "driver not answering", {"effect", "its devices are marked unhealthy"});
-    assignment_ = roster_.Update({}, false, loop_.clock().Now());
+    SetAssignment(roster_.Update({}, false, loop_.clock().Now()));
     if (plugin_) {
-      plugin_->Show(MakeViews(assignment_, nothing, *in_force_, {}));
+      plugin_->Show(MakeViews(*assignment_, nothing, *in_force_, {}));
     }
   });
 }
 
 void AgentImpl::Prepare() {
-  if (!plugin_ || !assignment_.resources.empty()) {
+  if (!plugin_ || !assignment_->resources.empty()) {
     return;
   }
   for (const std::string& resource : ResourcesToPrepare(*in_force_)) {
@@ -122,23 +167,20 @@ void AgentImpl::OnConfig() {
   }
   Decide();
   Assign();
-  UpdateMig();
+  UpdateParts();
 }
 
 void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
   const device::SnapshotPtr before = std::exchange(snapshot_, snapshot);
-  health_.SetSnapshot(snapshot);
   trust_timer_.Cancel();
   if (before && in_force_ && pools::DifferInHealthAlone(*before, *snapshot)) {
-    pools::UpdateHealth(*snapshot, assignment_);
-    mig_.Mark(assignment_);
-    mps_.UpdateHealth(assignment_);
+    MarkHealth();
     Show();
   } else {
     privileges_.Look();
     Assign();
   }
-  UpdateMig();
+  UpdateParts();
   measurements_.SetSnapshot(snapshot);
   NotifySoon();
 }
@@ -146,29 +188,33 @@ void AgentImpl::OnSnapshot(const device::SnapshotPtr& snapshot) {
 void AgentImpl::OnSamples(const device::SampleSetPtr& samples) {
   measurements_.SetSamples(samples, [this, samples, is_there = snapshot_ != nullptr] {
     if (is_there) {
-      usage_.OnSample(samples, Holdings());
-      measurements_.SetUsage(usage_.pods());
-      const std::chrono::milliseconds every = RoundOf(in_force_);
-      sharing_.OnSample(assignment_, *snapshot_, *samples, every);
-      measurements_.SetSlices(sharing_.figures());
-      lent_.OnSample(loans_.ledger(), *samples, loop_.clock().Now(), every);
+      const node::NodeState state = now();
+      for (node::Part* part : parts_) {
+        part->OnSample(state, samples);
+      }
+      FiguresChanged();
     }
   });
 }
 
-UsageHandler::Holdings AgentImpl::Holdings() const {
-  return {.snapshot = snapshot_, .pods = measurements_.pods(), .assignment = assignment_};
+void AgentImpl::FiguresChanged() {
+  measurements_.SetUsage(usage_.pods());
+  measurements_.SetSlices(sharing_.figures());
 }
 
 void AgentImpl::OnHealthEvent(const health::HealthEvent& health_event) {
   health_.OnHealthEvent(health_event);
   measurements_.OnHealth();
-  // Whether there is a plugin or not: a restart heals nothing, and tells nothing twice.
+  // Also without a plugin: a restart heals no fault and reports none twice.
   memory_.Note();
 }
 
 void AgentImpl::OnRuntime() {
+  if (!is_running_) {
+    return;  // the first answer comes at once
+  }
   Decide();
+  NoteObstacle();
   Show();
   NotifySoon();
 }
@@ -178,37 +224,42 @@ void AgentImpl::Assign() {
   if (!snapshot_ || !in_force_) {
     return;
   }
-  pools::Assignment fresh = pools::AssignDevices(*snapshot_, *in_force_);
-  loans_.Withhold(fresh);
-  sharing_.Apply(fresh, assignment_);
-  // After Mark: a GPU whose MIG layout changes needs no daemon, which would count as a user.
-  mig_.Mark(fresh);
-  mps_.Apply(fresh, sharing_.held(), snapshot_->driver);
-  assignment_ =
-      roster_.Update(std::move(fresh), snapshot_->driver.state == device::DriverState::kReady,
+  const node::NodeState state = now();
+  node::Draft draft{.fresh = pools::AssignDevices(*snapshot_, *in_force_)};
+  for (node::Part* part : parts_) {
+    part->Assign(state, draft);
+  }
+  pools::Assignment listed =
+      roster_.Update(std::move(draft.fresh), snapshot_->driver.state == device::DriverState::kReady,
                      loop_.clock().Now());
+  MarkObstacle(obstacle_, listed);
+  SetAssignment(std::move(listed));
   ArmExpiry();
-  if (!injected_ || !InjectsAlike(*injected_, *snapshot_)) {
+  if (!injected_ || !injection::InjectsAlike(*injected_, *snapshot_)) {
     answering_.injection.reset();
     InjectSoon();
   }
   Show();
-  // After the kubelet has been shown its list: what it was given until then may be a pod's.
-  if (lend_rules_.SetLocal(assignment_, loop_.clock().Now())) {
-    measurements_.LookAtPods();
+  const node::NodeState shown = now();
+  for (node::Part* part : parts_) {
+    part->OnShown(shown);
   }
 }
 
-loans::Stock AgentImpl::Stock() const {
-  return {.config = in_force_.get(),
-          .snapshot = snapshot_.get(),
-          .assignment = assignment_,
-          .obstacle = [this](const device::GpuUuid& gpu) {
-            return lend_rules_.ObstacleTo(gpu, {.pods = *measurements_.pods(),
-                                                .list = measurements_.pod_list(),
-                                                .injection = answering_.injection.get(),
-                                                .plugin_owner = PluginOwner()});
-          }};
+// The state of the label first: it counts as soon as the list does.
+void AgentImpl::AssignAgain() {
+  cluster_.SetMigState(mig_.label_state());
+  Assign();
+}
+
+void AgentImpl::MarkHealth() {
+  pools::Assignment marked = *assignment_;
+  pools::UpdateHealth(*snapshot_, marked);
+  for (const node::Part* part : parts_) {
+    part->MarkHealth(marked);
+  }
+  MarkObstacle(obstacle_, marked);
+  SetAssignment(std::move(marked));
 }
 
 void AgentImpl::ArmExpiry() {
@@ -224,11 +275,21 @@ void AgentImpl::InjectSoon() {
 
 void AgentImpl::Inject() {
   injected_ = snapshot_;
-  answering_.injection =
-      std::make_shared<const Injection>(injector_->Update(*snapshot_, CapabilitiesOf(*in_force_)));
+  answering_.injection = std::make_shared<const injection::Injection>(
+      injector_->Update(*snapshot_, CapabilitiesOf(*in_force_)));
   inject_timer_.Arm(kPublishAgain, [this] { Inject(); });
   Decide();
+  NoteObstacle();
   Show();
+}
+
+// While the specs are made again, what was known last counts.
+void AgentImpl::NoteObstacle() {
+  Status obstacle = answering_.injection ? answering_.Obstacle() : obstacle_;
+  if (obstacle != obstacle_ && snapshot_) {
+    obstacle_ = std::move(obstacle);
+    MarkHealth();
+  }
 }
 
 void AgentImpl::Decide() {
@@ -241,9 +302,10 @@ void AgentImpl::Decide() {
 
 void AgentImpl::Show() {
   answering_.slices = sharing_.paths();
+  answering_.renew_slices = sharing_.renewal();
   answering_.mps = mps_.paths();
   if (plugin_ && snapshot_ && in_force_) {
-    plugin_->Show(MakeViews(assignment_, snapshot_, *in_force_, answering_));
+    plugin_->Show(MakeViews(*assignment_, snapshot_, *in_force_, answering_));
     memory_.Note();
   }
   NotifySoon();
@@ -254,28 +316,28 @@ void AgentImpl::OnCluster() {
     config_.SetLabels(*labels);
   }
   if (stands_back_ == cluster_.stands_back()) {
-    return UpdateMig();
+    return UpdateParts();
   }
   stands_back_ = cluster_.stands_back();
   KGPU_LOG(kWarning, stands_back_ ? "GPUs left to another device plugin" : "GPUs taken over",
            {"fix", stands_back_ ? "to take over: kgpu node adopt --from plugin" : "none"});
   MakePlugin();
-  mps_.SetStandsBack(stands_back_);
   Show();
-  UpdateMig();
+  UpdateParts();
 }
 
-void AgentImpl::UpdateMig() {
-  mig_.SetInput({.snapshot = snapshot_,
-                 .config = in_force_.get(),
-                 .labels = cluster_.labels(),
-                 .stands_back = stands_back_});
+void AgentImpl::UpdateParts() {
+  const auto* labels = cluster_.labels();
+  if (labels == nullptr) {
+    labels_.reset();
+  } else if (!labels_ || *labels_ != *labels) {
+    labels_ = std::make_shared<const std::map<std::string, std::string>>(*labels);
+  }
+  const node::NodeState state = now();
+  for (node::Part* part : parts_) {
+    part->Update(state);
+  }
   cluster_.SetMigState(mig_.label_state());
-}
-
-void AgentImpl::OnMig() {
-  cluster_.SetMigState(mig_.label_state());
-  Assign();
 }
 
 void AgentImpl::ForgetDevicesOf(const std::string& gpu) {
@@ -297,11 +359,11 @@ void AgentImpl::OpenEndpoints() {
 
 void AgentImpl::NotifySoon() {
   if (!notify_timer_.is_armed()) {
-    notify_timer_.Arm(kNotifyDelay, [this] { Notify(); });
+    notify_timer_.Arm(kNotifyDelay, [this] { NotifyCluster(); });
   }
 }
 
-void AgentImpl::Notify() {
+void AgentImpl::NotifyCluster() {
   cluster_.SetFacts(ChainFactsOf(state()));
   cluster_.SetHealthNote(memory_.problem());
   if (config_.has_labels()) {
@@ -321,12 +383,7 @@ AgentState AgentImpl::state() const {
   state.config = in_force_;
   state.config_report = config_.report();
   state.snapshot = snapshot_ ? snapshot_ : inventory_.current();
-  state.assignment = assignment_;
-  state.loans = loans_.ledger().loans();
-  state.loan_problem = loans_.problem();
-  state.slice_problems = {loans_.slice_problem(), lent_.problem()};
-  std::erase(state.slice_problems, "");
-  state.slices = sharing_.figures();
+  state.assignment = *assignment_;
   if (plugin_) {
     state.endpoints = plugin_->status();
   }
@@ -338,30 +395,22 @@ AgentState AgentImpl::state() const {
   state.metrics_endpoints = endpoints_.endpoints();
   state.node = cluster_.report();
   state.label_problems = cluster_.label_problems();
-  state.journal_problem = health_.journal_problem();
   state.memory_problem = memory_.problem();
-  state.kernel_problem = kernels_.problem();
   state.missing_privileges = privileges_.missing();
   for (const MissingPrivilege& missing : state.missing_privileges) {
     state.node.remarks.push_back(ToString(missing));
   }
-  if (const std::string problem = sharing_.problem(); !problem.empty()) {
-    state.node.remarks.push_back(fmt::format("memory slices: {}", problem));
+  for (const node::Part* part : parts_) {
+    part->Remark(state.node.remarks);
   }
-  state.mig = mig_.reports();
-  state.mig_problem = mig_.problem();
-  for (const std::string& problem : mps_.problems()) {
-    state.node.remarks.push_back(fmt::format("MPS: {}", problem));
-  }
-  state.usage_problem = usage_.problem().empty() ? disk_.problem() : usage_.problem();
-  state.plugin_owner = PluginOwner();
+  state.plugin_owner = now().plugin_owner;
   return state;
 }
 
 StatusOr<std::unique_ptr<Agent>> Agent::Start(EventLoop& loop, const host::DriverRoot& root,
                                               const AgentOptions& options) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Injector> injector,
-                   Injector::Create(root, loop.clock(), options.cdi_folder));
+  ASSIGN_OR_RETURN(std::unique_ptr<injection::Injector> injector,
+                   injection::Injector::Create(root, loop.clock(), options.cdi_folder));
   ASSIGN_OR_RETURN(sys::Root own_root, sys::Root::Open("/"));
   auto agent =
       std::make_unique<AgentImpl>(loop, root, options, std::move(own_root), std::move(injector));

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "src/agent/loan_view.h"
+#include "src/node/loans/loan_view.h"
 #include "src/node/plugin/delivery.h"
 
 namespace kgpu::agent {
@@ -40,18 +40,13 @@ void AddDriver(const AgentState& state, node::ChainFacts& facts) {
   }
 }
 
-bool UsesCdi(const plugin::Delivery& delivery) {
-  return delivery.strategies.contains(config::DeviceListStrategy::kCdiCri) ||
-         delivery.strategies.contains(config::DeviceListStrategy::kCdiAnnotations);
-}
-
 void AddDelivery(const AgentState& state, node::ChainFacts& facts) {
   facts.is_runtime_known = state.delivery.has_value();
   facts.runtime_problem = state.injection_problem;
   if (state.delivery) {
     facts.runtime_way =
         fmt::format("containers get GPUs through {}", plugin::ToString(state.delivery->strategies));
-    facts.is_cdi_used = UsesCdi(*state.delivery);
+    facts.is_cdi_used = state.delivery->NeedsSpecs();
     // It is decided only once the specs of this driver have been tried.
     facts.is_cdi_written = state.cdi_problem.empty();
   }
@@ -64,12 +59,18 @@ void AddResources(const AgentState& state, node::ChainFacts& facts) {
   facts.has_resources =
       state.has_config && facts.driver == device::DriverState::kReady && state.snapshot;
   for (const pools::Resource& pool : state.assignment.local) {
-    facts.local_gpus += CountGpus(pool);
+    facts.local_gpus += loans::CountGpus(pool);
   }
+  facts.changing = static_cast<size_t>(
+      std::ranges::count(state.assignment.unassigned, true,
+                         [](const pools::Unassigned& one) { return one.is_changing; }));
   for (const pools::Resource& resource : state.assignment.resources) {
-    node::ResourceFact fact{.name = resource.name};
+    node::ResourceFact fact{.name = resource.name, .devices = resource.slots.size()};
     fact.allocatable = static_cast<uint64_t>(std::ranges::count_if(
         resource.slots, [](const pools::Slot& slot) { return slot.health.is_healthy; }));
+    facts.changing += static_cast<size_t>(std::ranges::count(
+        resource.slots, pools::kMigChangeReason,
+        [](const pools::Slot& slot) { return std::string_view(slot.health.reason); }));
     const auto endpoint =
         std::ranges::find(state.endpoints, resource.name, &plugin::EndpointStatus::resource);
     if (endpoint != state.endpoints.end()) {
@@ -78,6 +79,9 @@ void AddResources(const AgentState& state, node::ChainFacts& facts) {
                          ? ""
                          : Blame(state.missing_privileges, Purpose::kKubelet, endpoint->reason);
     }
+    const auto fault = std::ranges::find_if(
+        resource.slots, [](const pools::Slot& slot) { return !slot.health.is_healthy; });
+    fact.fault = fault == resource.slots.end() ? "" : fault->health.message;
     facts.resources.push_back(std::move(fact));
   }
 }

@@ -81,6 +81,31 @@ TEST(ChainFactsTest, APrivilegeThatIsNotUsedIsNoProblem) {
   EXPECT_TRUE(IsReady(state, &why)) << why;
 }
 
+// One configuration for nodes with different GPUs.
+TEST(ChainFactsTest, APoolThatSelectsNothingLeavesTheNodeReady) {
+  AgentState state = TestState();
+  state.assignment.resources.push_back({.name = "nvidia.com/t4", .slots = {}, .share = {}});
+  const node::ChainFacts facts = ChainFactsOf(state);
+  ASSERT_EQ(facts.resources.size(), 2U);
+  EXPECT_EQ(facts.resources[0].devices, 2U);
+  EXPECT_EQ(facts.resources[1].devices, 0U);
+  EXPECT_TRUE(node::ConditionOf(node::CheckChain(facts)).is_true);
+}
+
+TEST(ChainFactsTest, DevicesThatWaitForTheirUsersAreCounted) {
+  AgentState state = TestState();
+  state.assignment.resources[0].slots[0].health = {
+      .is_healthy = false, .reason = std::string(pools::kMigChangeReason), .message = "waits"};
+  EXPECT_EQ(ChainFactsOf(state).changing, 1U);
+  state.assignment.resources[0].slots.clear();
+  state.endpoints.clear();
+  state.assignment.unassigned.push_back(
+      {.device_uuid = "GPU-1", .reason = "a pod has it", .gpu = {}, .is_changing = true});
+  const node::ChainFacts facts = ChainFactsOf(state);
+  EXPECT_EQ(facts.changing, 1U);
+  EXPECT_TRUE(node::ConditionOf(node::CheckChain(facts)).is_true);
+}
+
 TEST(ChainFactsTest, NobodyKnowsHowManyGpusThereAreAtTheStart) {
   const node::ChainFacts facts = ChainFactsOf(With(
       [](device::Snapshot& snapshot) { snapshot.driver.state = device::DriverState::kStarting; }));

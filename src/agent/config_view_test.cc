@@ -49,16 +49,16 @@ TEST(ConfigViewTest, ANodeMayRunNothing) {
 
 TEST(ConfigViewTest, TheStatusSaysWhichOneRuns) {
   AgentState state = StateWithChoice();
-  EXPECT_THAT(StatusTable(state, "1"), HasSubstr("config    /etc/kgpu/configs/mig.yaml\n"));
+  EXPECT_THAT(StatusTable(state, {}, "1"), HasSubstr("config    /etc/kgpu/configs/mig.yaml\n"));
   state.config_report.is_chosen_by_node = true;
-  EXPECT_THAT(StatusTable(state, "1"),
+  EXPECT_THAT(StatusTable(state, {}, "1"),
               HasSubstr("config    mig from kgpu-configs (label kgpu.dev/config=mig)\n"));
   state.config_problem = state.config_report.problem = "mig.yaml:1: fix it";
-  EXPECT_THAT(StatusTable(state, "1"),
+  EXPECT_THAT(StatusTable(state, {}, "1"),
               HasSubstr("config    rejected: mig.yaml:1: fix it\n"
                         "config    mig from kgpu-configs (label kgpu.dev/config=mig)\n"));
   state.config_report.state = choice::State::kWaiting;
-  EXPECT_THAT(StatusTable(state, "1"), HasSubstr("config    waiting: mig.yaml:1: fix it\n"));
+  EXPECT_THAT(StatusTable(state, {}, "1"), HasSubstr("config    waiting: mig.yaml:1: fix it\n"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/agent/web.h"
+#include "src/node/part/answer.h"
 
 namespace kgpu::agent {
 namespace {
@@ -24,8 +25,9 @@ Front::Front(EventLoop& loop, FrontHandlers handler)
 }
 
 http::Response Front::Answer(const http::Request& request) const {
-  return IsMetricsRead(request) ? handler_.metrics(request)
-                                : AnswerLocal(request, handler_.state(), handler_.version);
+  return node::IsMetricsRead(request)
+             ? handler_.metrics(request)
+             : AnswerLocal(request, handler_.state(), handler_.parts, handler_.version);
 }
 
 Status Front::OpenLocal(const std::string& run_dir) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "src/agent/state.h"
+#include "src/node/part/status_page.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
 #include "src/platform/net/http/server.h"
@@ -16,6 +17,7 @@ inline constexpr char kSocketFile[] = "agent.sock";  // in the run folder
 // Functions that answer requests, called for each.
 struct FrontHandlers {
   std::function<AgentState()> state;
+  std::function<node::StatusPage()> parts;  // what they add to pages
   // Handles other paths on agent.sock, now or later; false: it is one of our paths.
   std::function<bool(const http::Request&, const http::Responder&)> others;
   // A page of series; the path has been checked.

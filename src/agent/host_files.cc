@@ -5,20 +5,25 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "src/agent/cluster_node.h"
 #include "src/agent/front.h"
-#include "src/agent/mig_layouts.h"
 #include "src/agent/part_options.h"
 #include "src/container/inject/index.h"
 #include "src/gpu/health/journal.h"
+#include "src/node/cluster/cluster_node.h"
+#include "src/node/layouts/mig_layouts.h"
 #include "src/node/loans/ledger.h"
+#include "src/node/loans/ledger_file.h"
+#include "src/node/mig/record.h"
 #include "src/node/mps/daemon_files.h"
+#include "src/node/mps/paths.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::agent {
@@ -50,7 +55,7 @@ std::vector<OwnFolder> KubeletFolders(const std::string& kubelet) {
 // A ledger with loans stays, and so do the files of lent slices: containers may have those GPUs,
 // which the next agent must not lend.
 bool LendsNothing(const sys::Root& host) {
-  const std::string file = fmt::format("/var/lib/kgpu/{}", kLoansFile);
+  const std::string file = fmt::format("/var/lib/kgpu/{}", loans::kLedgerFile);
   const StatusOr<std::string> text = host.ReadFile(file);
   const StatusOr<loans::Ledger> ledger =
       text.ok() ? loans::ParseLedger(*text, file) : text.status();
@@ -59,16 +64,17 @@ bool LendsNothing(const sys::Root& host) {
 
 // Folders within others come first.
 std::vector<OwnFolder> OwnFolders(const sys::Root& host) {
-  std::vector<std::string> state = {fmt::format("{}*", health::kJournalFile)};
+  std::vector<std::string> state = {fmt::format("{}*", health::kJournalFile),
+                                    std::string(FileOf(mig::kRecordFile.path()))};
   std::vector<OwnFolder> folders;
   if (LendsNothing(host)) {
-    state.emplace_back(kLoansFile);
+    state.emplace_back(loans::kLedgerFile);
     folders.push_back(
         {fmt::format("/var/lib/kgpu/{}", kLentFolder), {std::string(kAnyName)}, true, true});
   }
   const std::vector<OwnFolder> always = {
       {"/run/kgpu",
-       {kSocketFile, kMemoryFile, kChoiceFile, kDecisionFile, kMigBegunFile,
+       {kSocketFile, kMemoryFile, kChoiceFile, cluster::kDecisionFile, layouts::kMigBegunFile,
         std::string(FileOf(inject::kInjectionIndexPath))},
        true,
        true},
@@ -77,6 +83,8 @@ std::vector<OwnFolder> OwnFolders(const sys::Root& host) {
       {fmt::format("/var/lib/kgpu/{}", kShareFolder), {std::string(kAnyName)}, true, true},
       {"/var/lib/kgpu/usage", {std::string(kAnyName)}, true, true},
       {"/var/lib/kgpu", std::move(state), true, true},
+      // Programs of a daemon that still runs have files there.
+      {"/dev/shm/kgpu-mps", {}, true, true},
   };
   folders.insert(folders.end(), always.begin(), always.end());
   for (OwnFolder& folder : KubeletFolders(std::string(kUsualKubelet))) {
@@ -155,6 +163,46 @@ class Remover {
   HostFiles& files_;
 };
 
+// proc(5), PROC_PID_INIT_INO: the namespace in which every process of the host is seen.
+bool SeesAllProcesses() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/ns/pid", error) == "pid:[4026531836]";
+}
+
+// Whether a daemon of MPS, or a server that it has left, may still run in this folder.
+bool MayBeUsed(const std::string& folder) {
+  std::error_code error;
+  const bool has_record =
+      std::filesystem::exists(fmt::format("{}/{}", folder, mps::kRecordName), error);
+  return mps::FindByRecord(folder).has_value() || (has_record && !SeesAllProcesses()) ||
+         !mps::FindLeft(folder).empty();
+}
+
+// Pipes and logs of daemons that have ended. Containers could write there: no link is followed.
+Status RemoveMpsFolders(const sys::Root& host, bool is_dry_run, HostFiles& files) {
+  const std::string folder = fmt::format("/run/kgpu/{}", kMpsFolder);
+  const StatusOr<std::vector<std::string>> devices = host.ListDir(folder);
+  if (devices.status().code() == StatusCode::kNotFound) {
+    return OkStatus();
+  }
+  RETURN_IF_ERROR(devices.status());
+  ASSIGN_OR_RETURN(const std::string real, host.FollowLinks(folder));
+  const auto is_kept = [&](const std::string& device) {
+    return !device::GpuUuid::Parse(device).ok() || MayBeUsed(fmt::format("{}/{}", real, device));
+  };
+  if (std::ranges::any_of(*devices, is_kept)) {
+    return OkStatus();
+  }
+  if (!is_dry_run) {
+    RETURN_IF_ERROR(mps::EmptyFolder(real));
+    if (rmdir(real.c_str()) != 0 && errno != ENOENT) {
+      return ErrnoStatus(errno, fmt::format("remove {}", real));
+    }
+  }
+  files.removed.push_back(folder);
+  return OkStatus();
+}
+
 }  // namespace
 
 std::vector<std::string> RunningMpsDaemons(const sys::Root& host) {
@@ -182,7 +230,7 @@ Status RemoveHostFiles(const sys::Root& host, const std::string& kubelet_dir, bo
                        HostFiles& files) {
   files.running = RunningMpsDaemons(host);
   Remover remover(host, is_dry_run, files);
-  Status first;
+  Status first = RemoveMpsFolders(host, is_dry_run, files);
   for (const OwnFolder& folder : OwnFolders(host)) {
     first.Update(remover.Folder(folder));
   }

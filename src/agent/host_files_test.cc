@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
 
 #include "src/node/loans/ledger.h"
 #include "src/node/mps/daemon_files.h"
@@ -15,6 +16,7 @@
 namespace kgpu::agent {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -84,6 +86,32 @@ TEST_F(HostFilesTest, DaemonsOfMpsThatRunAreNamed) {
                   "PID {}; to end it: echo quit | CUDA_MPS_PIPE_DIRECTORY=/{}/pipe nvidia-cuda",
                   getpid(), folder))));
   EXPECT_THAT(files.stays, ElementsAre("/run/kgpu/mps"));
+}
+
+TEST_F(HostFilesTest, FoldersOfDaemonsThatHaveEndedGo) {
+  const std::string folder = "run/kgpu/mps/GPU-00000000-0000-0000-0000-00000000000a";
+  dir_.WriteFile(folder + "/pipe/control", "");
+  dir_.WriteFile(folder + "/log/server.log", "x");
+  dir_.WriteFile("outside/file", "x");
+  std::filesystem::create_directory_symlink(dir_.At("outside"), dir_.At(folder + "/pipe/link"));
+  dir_.MakeDir("dev/shm/kgpu-mps");
+  const HostFiles dry = Remove(true);
+  EXPECT_TRUE(Exists(folder + "/log/server.log"));
+  const HostFiles files = Remove();
+  EXPECT_EQ(dry.removed, files.removed);
+  EXPECT_THAT(files.removed, AllOf(Contains("/run/kgpu/mps"), Contains("/dev/shm/kgpu-mps")));
+  EXPECT_THAT(files.stays, IsEmpty());
+  EXPECT_FALSE(Exists("run/kgpu"));
+  EXPECT_FALSE(Exists("dev/shm/kgpu-mps"));
+  EXPECT_TRUE(Exists("dev/shm"));
+  EXPECT_TRUE(Exists("outside/file"));
+}
+
+TEST_F(HostFilesTest, TheRecordOfMigLayoutsGoes) {
+  dir_.WriteFile("var/lib/kgpu/mig.json", "{}");
+  const HostFiles files = Remove();
+  EXPECT_THAT(files.removed, Contains("/var/lib/kgpu/mig.json"));
+  EXPECT_FALSE(Exists("var/lib/kgpu"));
 }
 
 TEST_F(HostFilesTest, ALedgerStaysWhileSomethingIsLent) {

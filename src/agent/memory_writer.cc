@@ -28,20 +28,15 @@ MemoryWriter::MemoryWriter(EventLoop& loop, std::string path, std::function<std:
       looked_at_(loop.clock().Now()) {
 }
 
-MemoryWriter::~MemoryWriter() {
-  loop_.CancelTimer(timer_);
-}
-
 void MemoryWriter::Note() {
-  if (timer_ == TimerId::kNone) {
+  if (!timer_.is_armed()) {
     Arm(kPause);
   }
 }
 
 void MemoryWriter::Arm(std::chrono::nanoseconds pause) {
   const std::chrono::nanoseconds rest = looked_at_ + pause - loop_.clock().Now();
-  timer_ = loop_.After(std::max<std::chrono::nanoseconds>(rest, {}), [this] {
-    timer_ = TimerId::kNone;
+  timer_.Arm(std::max<std::chrono::nanoseconds>(rest, {}), [this] {
     switch (Write()) {
       case Outcome::kNothingNew:
         break;
@@ -55,8 +50,8 @@ void MemoryWriter::Arm(std::chrono::nanoseconds pause) {
 }
 
 void MemoryWriter::Flush() {
-  if (timer_ != TimerId::kNone) {
-    loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  if (timer_.is_armed()) {
+    timer_.Cancel();
     Write();
   }
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::agent {
 
@@ -18,7 +19,6 @@ class MemoryWriter {
   // changes. `loop` must outlive the writer.
   MemoryWriter(EventLoop& loop, std::string path, std::function<std::string()> print,
                std::function<void()> problem_changed);
-  ~MemoryWriter();
   MemoryWriter(const MemoryWriter&) = delete;
   MemoryWriter& operator=(const MemoryWriter&) = delete;
 
@@ -42,7 +42,7 @@ class MemoryWriter {
   std::string text_;  // as last written
   std::string problem_;
   SteadyTime looked_at_;
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{loop_};
 };
 
 }  // namespace kgpu::agent

@@ -25,7 +25,10 @@ StatusOr<AgentOptions> BelowHostRoot(AgentOptions options, const sys::Root& host
   const AgentOptions usual;
   for (std::string AgentOptions::* folder :
        {&AgentOptions::kubelet_dir, &AgentOptions::run_dir, &AgentOptions::state_dir}) {
-    if (options.*folder == usual.*folder && host.path() != "/") {
+    const bool is_named =
+        options.*folder != usual.*folder ||
+        std::ranges::find(options.named_folders, folder) != options.named_folders.end();
+    if (!is_named && host.path() != "/") {
       ASSIGN_OR_RETURN(options.*folder, host.FollowLinks(usual.*folder));
     }
   }

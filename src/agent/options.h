@@ -34,6 +34,8 @@ struct AgentOptions {
   std::string context;
   std::vector<std::string> environment;
   std::string node_name;  // empty: do not use the cluster
+  // The folders that flags or variables name: BelowHostRoot leaves them as they are.
+  std::vector<std::string AgentOptions::*> named_folders;
   // Overrides the configuration's health.holdDown, for tests and demonstrations.
   std::optional<std::chrono::milliseconds> hold_down;
 };

@@ -57,6 +57,16 @@ TEST(AgentOptionsTest, FoldersThatAreNamedStay) {
   EXPECT_EQ(options.kubelet_dir, named.kubelet_dir);
 }
 
+// In a container that has the host at /host, and the kubelet's folder where the host has it.
+TEST(AgentOptionsTest, AUsualFolderThatAFlagNamesStays) {
+  const TempDir dir;
+  AgentOptions given;
+  given.named_folders = {&AgentOptions::kubelet_dir};
+  const AgentOptions options = BelowHostRoot(given, sys::Root::Open(dir.path()).value()).value();
+  EXPECT_EQ(options.kubelet_dir, "/var/lib/kubelet");
+  EXPECT_EQ(options.run_dir, dir.At("run/kgpu"));
+}
+
 TEST(AgentOptionsTest, OnTheHostItselfTheyAreWhatTheyAreCalled) {
   const AgentOptions options = BelowHostRoot({}, sys::Root::Open("/").value()).value();
   EXPECT_EQ(options.run_dir, AgentOptions{}.run_dir);

@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <system_error>
 
-#include "src/agent/loan_view.h"
 #include "src/node/telemetry/own_series.h"
 #include "src/platform/sys/root.h"
 
@@ -18,10 +16,9 @@ namespace kgpu::agent {
 namespace {
 
 using metrics::Exposition;
-
-void Begin(const telemetry::Series& series, Exposition& page) {
-  page.Family(series.name, series.type, series.help, series.unit);
-}
+using telemetry::Begin;
+using telemetry::Own;
+using telemetry::Write;
 
 double Seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
@@ -40,22 +37,21 @@ uint64_t ResidentBytes(const sys::Root& own) {
 }
 
 void AddAgent(const AgentState& state, std::string_view version, Exposition& page) {
-  Begin(telemetry::Own("kgpu_build_info"), page);
+  Begin(Own("kgpu_build_info"), page);
   page.Sample({{"version", version}}, 1);
-  Begin(telemetry::Own("kgpu_start_time_seconds"), page);
-  page.Sample(std::chrono::duration<double>(state.started.time_since_epoch()).count());
+  Write(Own("kgpu_start_time_seconds"),
+        std::chrono::duration<double>(state.started.time_since_epoch()).count(), page);
   std::string why;
-  Begin(telemetry::Own("kgpu_ready"), page);
-  page.Sample(IsReady(state, &why) ? 1 : 0);
-  Begin(telemetry::Own("kgpu_config_ok"), page);
-  page.Sample(state.has_config && state.config_problem.empty() ? 1 : 0);
-  Begin(telemetry::Own("kgpu_driver_ready"), page);
-  page.Sample(state.snapshot && state.snapshot->driver.state == device::DriverState::kReady ? 1
-                                                                                            : 0);
+  Write(Own("kgpu_ready"), IsReady(state, &why) ? 1 : 0, page);
+  Write(Own("kgpu_config_ok"), state.has_config && state.config_problem.empty() ? 1 : 0, page);
+  Write(Own("kgpu_driver_ready"),
+        state.snapshot && state.snapshot->driver.state == device::DriverState::kReady ? 1 : 0,
+        page);
+  Write(Own("kgpu_agent_memory_ok"), state.memory_problem.empty() ? 1 : 0, page);
 }
 
 void AddResources(const AgentState& state, Exposition& page) {
-  Begin(telemetry::Own("kgpu_resource_devices"), page);
+  Begin(Own("kgpu_resource_devices"), page);
   for (const pools::Resource& resource : state.assignment.resources) {
     const auto healthy = std::ranges::count_if(
         resource.slots, [](const pools::Slot& slot) { return slot.health.is_healthy; });
@@ -63,30 +59,8 @@ void AddResources(const AgentState& state, Exposition& page) {
     page.Sample({{"resource", resource.name}, {"health", "unhealthy"}},
                 static_cast<double>(resource.slots.size()) - static_cast<double>(healthy));
   }
-  Begin(telemetry::Own("kgpu_unassigned_devices"), page);
-  page.Sample(static_cast<double>(state.assignment.unassigned.size()));
-}
-
-void AddLocal(const AgentState& state, Exposition& page) {
-  const std::map<std::string, std::string> holders = SlotHoldersOf(state.loans);
-  Begin(telemetry::Own("kgpu_local_devices"), page);
-  for (const pools::Resource& pool : state.assignment.local) {
-    std::map<std::string_view, double> counts = {{"free", 0}, {"lent", 0}, {"unhealthy", 0}};
-    for (const pools::Slot& slot : pool.slots) {
-      ++counts[holders.contains(slot.id) ? "lent" : slot.health.is_healthy ? "free" : "unhealthy"];
-    }
-    for (const auto& [state_of_gpu, count] : counts) {
-      page.Sample({{"resource", pool.name}, {"state", state_of_gpu}}, count);
-    }
-  }
-  Begin(telemetry::Own("kgpu_loans"), page);
-  page.Sample(static_cast<double>(state.loans.size()));
-  Begin(telemetry::Own("kgpu_gpu_lent"), page);
-  for (const loans::Loan& loan : state.loans) {
-    for (const device::GpuUuid& gpu : loan.gpus) {
-      page.Sample({{"uuid", gpu.str()}, {"holder", loan.holder}}, 1);
-    }
-  }
+  Write(Own("kgpu_unassigned_devices"), static_cast<double>(state.assignment.unassigned.size()),
+        page);
 }
 
 metrics::Histogram HistogramOf(const plugin::LatencyCounts& counts) {
@@ -94,30 +68,30 @@ metrics::Histogram HistogramOf(const plugin::LatencyCounts& counts) {
 }
 
 void AddLatency(const AgentState& state, Exposition& page) {
-  Begin(telemetry::Own("kgpu_allocation_duration_seconds"), page);
+  Begin(Own("kgpu_allocation_duration_seconds"), page);
   for (const plugin::EndpointStatus& endpoint : state.endpoints) {
     page.Sample({{"resource", endpoint.resource}}, HistogramOf(endpoint.counts.allocation_latency));
   }
-  Begin(telemetry::Own("kgpu_preferred_allocation_duration_seconds"), page);
+  Begin(Own("kgpu_preferred_allocation_duration_seconds"), page);
   for (const plugin::EndpointStatus& endpoint : state.endpoints) {
     page.Sample({{"resource", endpoint.resource}}, HistogramOf(endpoint.counts.preference_latency));
   }
 }
 
 void AddEndpoints(const AgentState& state, Exposition& page) {
-  Begin(telemetry::Own("kgpu_resource_registered"), page);
+  Begin(Own("kgpu_resource_registered"), page);
   for (const plugin::EndpointStatus& endpoint : state.endpoints) {
     page.Sample({{"resource", endpoint.resource}},
                 endpoint.state == plugin::EndpointState::kRegistered ? 1 : 0);
   }
-  Begin(telemetry::Own("kgpu_registrations_total"), page);
+  Begin(Own("kgpu_registrations_total"), page);
   for (const plugin::EndpointStatus& endpoint : state.endpoints) {
     page.Sample({{"resource", endpoint.resource}, {"result", "ok"}},
                 static_cast<double>(endpoint.registrations));
     page.Sample({{"resource", endpoint.resource}, {"result", "failed"}},
                 static_cast<double>(endpoint.failed_registrations));
   }
-  Begin(telemetry::Own("kgpu_allocations_total"), page);
+  Begin(Own("kgpu_allocations_total"), page);
   for (const plugin::EndpointStatus& endpoint : state.endpoints) {
     page.Sample({{"resource", endpoint.resource}, {"result", "ok"}},
                 static_cast<double>(endpoint.counts.allocations));
@@ -125,36 +99,19 @@ void AddEndpoints(const AgentState& state, Exposition& page) {
                 static_cast<double>(endpoint.counts.failed_allocations));
   }
   AddLatency(state, page);
-  Begin(telemetry::Own("kgpu_lists_sent_total"), page);
+  Begin(Own("kgpu_lists_sent_total"), page);
   for (const plugin::EndpointStatus& endpoint : state.endpoints) {
     page.Sample({{"resource", endpoint.resource}}, static_cast<double>(endpoint.counts.lists_sent));
   }
 }
 
-void AddKept(const AgentState& state, Exposition& page) {
-  Begin(telemetry::Own("kgpu_health_journal_ok"), page);
-  page.Sample(state.journal_problem.empty() ? 1 : 0);
-  Begin(telemetry::Own("kgpu_usage_ledger_ok"), page);
-  page.Sample(state.usage_problem.empty() ? 1 : 0);
-  Begin(telemetry::Own("kgpu_loan_ledger_ok"), page);
-  page.Sample(state.loan_problem.empty() ? 1 : 0);
-  Begin(telemetry::Own("kgpu_agent_memory_ok"), page);
-  page.Sample(state.memory_problem.empty() ? 1 : 0);
-  Begin(telemetry::Own("kgpu_next_kernel_ok"), page);
-  page.Sample(state.kernel_problem.empty() ? 1 : 0);
-}
-
 void AddProcess(const AgentState& state, const ProcessUse& use, Exposition& page) {
-  Begin(telemetry::Own("process_cpu_seconds_total"), page);
-  page.Sample(use.cpu_seconds);
-  Begin(telemetry::Own("process_resident_memory_bytes"), page);
-  page.Sample(static_cast<double>(use.resident_bytes));
-  Begin(telemetry::Own("process_open_fds"), page);
-  page.Sample(static_cast<double>(use.open_fds));
-  Begin(telemetry::Own("process_max_fds"), page);
-  page.Sample(static_cast<double>(use.max_fds));
-  Begin(telemetry::Own("process_start_time_seconds"), page);
-  page.Sample(std::chrono::duration<double>(state.started.time_since_epoch()).count());
+  Write(Own("process_cpu_seconds_total"), use.cpu_seconds, page);
+  Write(Own("process_resident_memory_bytes"), static_cast<double>(use.resident_bytes), page);
+  Write(Own("process_open_fds"), static_cast<double>(use.open_fds), page);
+  Write(Own("process_max_fds"), static_cast<double>(use.max_fds), page);
+  Write(Own("process_start_time_seconds"),
+        std::chrono::duration<double>(state.started.time_since_epoch()).count(), page);
 }
 
 }  // namespace
@@ -180,16 +137,8 @@ void WriteOwnMetrics(const AgentState& state, const ProcessUse& use, std::string
                      metrics::Exposition& page) {
   AddAgent(state, version, page);
   AddResources(state, page);
-  AddLocal(state, page);
   AddEndpoints(state, page);
-  AddKept(state, page);
   AddProcess(state, use, page);
-}
-
-std::string OwnMetrics(const AgentState& state, const ProcessUse& use, std::string_view version) {
-  Exposition page;
-  WriteOwnMetrics(state, use, version, page);
-  return page.Take();
 }
 
 }  // namespace kgpu::agent

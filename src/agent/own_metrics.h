@@ -1,8 +1,7 @@
-// The agent's series about itself: pure functions.
+// The agent's series about itself, but those of its parts: pure functions.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "src/agent/state.h"
@@ -22,10 +21,8 @@ struct ProcessUse {
 // `own` is "/" of this process.
 ProcessUse OwnUse(const sys::Root& own);
 
-// The families of telemetry::kOwnSeries.
+// The families of telemetry::kOwnSeries that no part writes (node::Part::WriteSeries).
 void WriteOwnMetrics(const AgentState& state, const ProcessUse& use, std::string_view version,
                      metrics::Exposition& page);
-// The same as a page of text.
-std::string OwnMetrics(const AgentState& state, const ProcessUse& use, std::string_view version);
 
 }  // namespace kgpu::agent

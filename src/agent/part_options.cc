@@ -21,7 +21,7 @@
 
 namespace kgpu::agent {
 
-ConfigSourceOptions ConfigSourceOptionsOf(const AgentOptions& options) {
+choice::ConfigSourceOptions ConfigSourceOptionsOf(const AgentOptions& options) {
   const bool is_named = !options.config_file.empty();
   return {.file = is_named ? options.config_file : kDefaultConfigFile,
           .must_exist = is_named,
@@ -36,18 +36,19 @@ health::Settings HealthOf(const AgentOptions& options, health::Settings settings
   return settings;
 }
 
-inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options, const ConfigPtr& config,
+inventory::InventoryOptions InventoryOptionsOf(const AgentOptions& options,
+                                               const choice::ConfigPtr& config,
                                                const Remembered& remembered) {
   inventory::InventoryOptions inventory;
   inventory.probe_path = options.probe_path;
   inventory.nvml_library = options.nvml_library;
   inventory.health = HealthOf(options, config ? config->health : config::HealthConfig());
-  inventory.known_faults = remembered.faults;
-  inventory.kernel_log_position = remembered.kernel_log_position;
+  inventory.known_faults = remembered.faults.open;
+  inventory.kernel_log_position = remembered.faults.kernel_log_position;
   return inventory;
 }
 
-MemoryKey KeyOf(const AgentOptions& options, const ConfigPtr& config) {
+MemoryKey KeyOf(const AgentOptions& options, const choice::ConfigPtr& config) {
   return {.boot_id = ReadBootId(options.boot_id_file),
           .config = config ? config::PrintNodeConfig(*config) : std::string()};
 }
@@ -72,15 +73,16 @@ WallTime WrittenAt(const struct stat& status) {
 KeptMemory ReadMemory(const AgentOptions& options, const MemoryKey& key) {
   const auto folder = sys::Root::Open(options.run_dir);
   const auto status = folder.ok() ? folder->Stat(kMemoryFile) : folder.status();
-  const auto text = folder.ok() ? folder->ReadFile(kMemoryFile) : folder.status();
+  const auto text = folder.ok() ? folder->ReadFile(kMemoryFile, kMaxMemoryBytes) : folder.status();
   if (!status.ok() || !text.ok()) {
     return {};
   }
-  StatusOr<Remembered> remembered = ParseMemory(*text, key);
-  if (!remembered.ok()) {
+  StatusOr<node::SavedState> state = ParseMemory(*text, key);
+  if (!state.ok()) {
     return {};
   }
-  return {*std::move(remembered), WrittenAt(*status)};
+  faults::SavedFaults faults = faults::ReadFaults(state->fields);
+  return {{*std::move(state), std::move(faults)}, WrittenAt(*status)};
 }
 
 // Nothing if no entry of this boot can be newer than `since`: usual, and costs no memory.
@@ -101,7 +103,7 @@ StatusOr<std::vector<health::JournalEntry>> ReadIfNewer(const health::Journal& j
 // Nothing if the disk does not answer in time or the journal cannot be read.
 std::vector<health::JournalEntry> ReadJournal(const AgentOptions& options,
                                               const std::string& boot_id, WallTime since,
-                                              DiskWorker& disk) {
+                                              sys::DiskWorker& disk) {
   using Entries = StatusOr<std::vector<health::JournalEntry>>;
   const Entries entries =
       disk.Await<Entries>([journal = health::Journal(options.state_dir, {}), boot_id, since] {
@@ -117,15 +119,15 @@ std::vector<health::JournalEntry> ReadJournal(const AgentOptions& options,
 
 // The list that is shown until the driver is heard may be older than the faults.
 void MarkFaulty(Remembered& remembered) {
-  pools::Assignment& assignment = remembered.assignment;
+  pools::Assignment& assignment = remembered.state.assignment;
   for (std::vector<pools::Resource>* resources : {&assignment.resources, &assignment.local}) {
     for (pools::Slot& slot :
          *resources | std::views::transform(&pools::Resource::slots) | std::views::join) {
       const auto fault =
-          std::ranges::find_if(remembered.faults, [&](const health::OpenFault& open) {
+          std::ranges::find_if(remembered.faults.open, [&](const health::OpenFault& open) {
             return open.scope.gpu == slot.gpu && !open.scope.gpu_instance;
           });
-      if (fault != remembered.faults.end() && slot.health.is_healthy) {
+      if (fault != remembered.faults.open.end() && slot.health.is_healthy) {
         slot.health = {.is_healthy = false, .reason = fault->rule, .message = fault->message};
       }
     }
@@ -134,13 +136,14 @@ void MarkFaulty(Remembered& remembered) {
 
 }  // namespace
 
-Remembered Recall(const AgentOptions& options, const ConfigPtr& config, DiskWorker& disk) {
+Remembered Recall(const AgentOptions& options, const choice::ConfigPtr& config,
+                  sys::DiskWorker& disk) {
   const MemoryKey key = KeyOf(options, config);
   KeptMemory kept = ReadMemory(options, key);
   if (!key.boot_id.empty()) {
     const auto entries = ReadJournal(options, key.boot_id, kept.written, disk);
-    kept.remembered.faults =
-        health::FaultsAfter(std::move(kept.remembered.faults), entries, key.boot_id, kept.written);
+    std::vector<health::OpenFault>& open = kept.remembered.faults.open;
+    open = health::FaultsAfter(std::move(open), entries, key.boot_id, kept.written);
     MarkFaulty(kept.remembered);
   }
   return std::move(kept.remembered);
@@ -158,7 +161,7 @@ std::vector<std::string> RuntimeSockets(const AgentOptions& options, const sys::
   return sockets;
 }
 
-telemetry::NameSets NameSetsOf(const ConfigPtr& config) {
+telemetry::NameSets NameSetsOf(const choice::ConfigPtr& config) {
   telemetry::NameSets names;
   for (const config::NameSet name :
        config ? config->metrics.names : config::MetricsConfig().names) {
@@ -183,7 +186,8 @@ inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config) {
       .value_or(inject::kDefaultCapabilities);
 }
 
-ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options, const sys::Root& host) {
+cluster::ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options,
+                                                 const sys::Root& host) {
   return {.sources = {.kubeconfig = options.kubeconfig,
                       .context = options.context,
                       .environment = options.environment,
@@ -201,8 +205,8 @@ bool HasSelinux(const host::DriverRoot& root) {
   return root.host.Stat("/sys/fs/selinux/enforce").ok();
 }
 
-share::SliceFilesOptions SliceFilesIn(const char* name, const AgentOptions& options,
-                                      const host::DriverRoot& root, const sys::Root& own) {
+slices::SliceFilesOptions SliceFilesIn(const char* name, const AgentOptions& options,
+                                       const host::DriverRoot& root, const sys::Root& own) {
   const std::string folder = fmt::format("{}/{}", options.state_dir, name);
   return {.library = options.share_library,
           .folder = folder,
@@ -212,14 +216,14 @@ share::SliceFilesOptions SliceFilesIn(const char* name, const AgentOptions& opti
 
 }  // namespace
 
-share::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
-                                             const host::DriverRoot& root, const sys::Root& own) {
+slices::SliceFilesOptions SliceFilesOptionsOf(const AgentOptions& options,
+                                              const host::DriverRoot& root, const sys::Root& own) {
   return SliceFilesIn(kShareFolder, options, root, own);
 }
 
-share::SliceFilesOptions LentFilesOptionsOf(const AgentOptions& options,
-                                            const host::DriverRoot& root, const sys::Root& own) {
-  share::SliceFilesOptions files = SliceFilesIn(kLentFolder, options, root, own);
+slices::SliceFilesOptions LentFilesOptionsOf(const AgentOptions& options,
+                                             const host::DriverRoot& root, const sys::Root& own) {
+  slices::SliceFilesOptions files = SliceFilesIn(kLentFolder, options, root, own);
   files.most_kept = 0;
   return files;
 }
@@ -236,14 +240,14 @@ bool OwnsSharedMemory(std::string_view mountinfo) {
   return owns;
 }
 
-MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::DriverRoot& root,
-                                      const sys::Root& own) {
+mps::MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options,
+                                           const host::DriverRoot& root, const sys::Root& own) {
   const std::string folder = fmt::format("{}/{}", options.run_dir, kMpsFolder);
-  MpsSharingOptions mps{.folder = folder,
-                        .paths = {.folder = root.EnginePath(own, folder)},
-                        .has_selinux = HasSelinux(root),
-                        .cgroup = {},
-                        .node_name = options.node_name};
+  mps::MpsSharingOptions mps{.folder = folder,
+                             .paths = {.folder = root.EnginePath(own, folder)},
+                             .has_selinux = HasSelinux(root),
+                             .cgroup = {},
+                             .node_name = options.node_name};
   const StatusOr<std::string> mounts = own.ReadFile("/proc/self/mountinfo");
   if (mounts.ok() && OwnsSharedMemory(*mounts)) {
     mps.own_shared_memory = mps::kSharedMemory;
@@ -262,30 +266,26 @@ MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options, const host::D
   return mps;
 }
 
-pods::Background BackgroundOn(DiskWorker& disk) {
-  return [&disk](DiskWorker::Job job, DiskWorker::Failed failed) {
-    return disk.Post(std::move(job), std::move(failed));
-  };
-}
-
-MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options,
-                                      const pools::Assignment& remembered) {
+layouts::MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options,
+                                               const Remembered& remembered) {
   return {.program = options.mig_program,
           .host = options.mig_host,
           .configs_file = options.mig_configs,
           .run_dir = options.run_dir,
           .node_name = options.node_name,
-          .withdrawn =
-              options.mig_program.empty() ? std::vector<std::string>() : WithdrawnIn(remembered)};
+          .withdrawn = options.mig_program.empty()
+                           ? std::vector<std::string>()
+                           : layouts::WithdrawnIn(remembered.state.assignment)};
 }
 
-MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options, const sys::Root& host) {
+telemetry::MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options,
+                                                     const sys::Root& host) {
   return {.kubelet_dir = options.kubelet_dir,
           .runtime_sockets = RuntimeSockets(options, host),
           .hostname = options.node_name};
 }
 
-HealthHandlerOptions HealthHandlerOptionsOf(const AgentOptions& options) {
+faults::HealthHandlerOptions HealthHandlerOptionsOf(const AgentOptions& options) {
   return {.journal = {.folder = options.state_dir, .boot_id = ReadBootId(options.boot_id_file)},
           .node = options.node_name};
 }

@@ -46,23 +46,37 @@ class RecallTest : public ::testing::Test {
   TempDir dir_;
   AgentOptions options_;
   std::unique_ptr<EpollLoop> loop_ = *EpollLoop::Create();
-  std::unique_ptr<DiskWorker> disk_ = std::make_unique<DiskWorker>(*loop_);
+  std::unique_ptr<sys::DiskWorker> disk_ = std::make_unique<sys::DiskWorker>(*loop_);
   const WallTime later_ = std::chrono::system_clock::now() + std::chrono::hours(1);
 };
 
 TEST_F(RecallTest, NothingIsKnownOfAFirstStart) {
   const Remembered remembered = Recalled();
-  EXPECT_THAT(remembered.faults, IsEmpty());
-  EXPECT_THAT(remembered.assignment.resources, IsEmpty());
+  EXPECT_THAT(remembered.faults.open, IsEmpty());
+  EXPECT_THAT(remembered.state.assignment.resources, IsEmpty());
+}
+
+// Two GPUs in 16,384 time slices each, say.
+TEST_F(RecallTest, AsManySlotsAsTheKubeletTakesAreRemembered) {
+  pools::Assignment assignment = TestState().assignment;
+  std::vector<pools::Slot>& slots = assignment.resources.at(0).slots;
+  slots.resize(pools::kMaxSlots, slots.at(0));
+  for (size_t i = 0; i < slots.size(); ++i) {
+    slots[i].id = fmt::format("{}::{}", slots[i].device_uuid, i);
+  }
+  dir_.WriteFile("run/agent-memory.json", PrintMemory(KeyOf(options_, nullptr), assignment, {}));
+  const Remembered remembered = Recalled();
+  ASSERT_THAT(remembered.state.assignment.resources, SizeIs(assignment.resources.size()));
+  EXPECT_THAT(remembered.state.assignment.resources[0].slots, SizeIs(pools::kMaxSlots));
 }
 
 TEST_F(RecallTest, WithoutAMemoryTheJournalTellsTheFaults) {
   JournalBoot();
   Journal(health::HealthEventKind::kRaised, later_);
   const Remembered remembered = Recalled();
-  ASSERT_THAT(remembered.faults, SizeIs(1));
-  EXPECT_EQ(remembered.faults[0].rule, "Xid79");
-  EXPECT_EQ(remembered.faults[0].scope.gpu, gpu());
+  ASSERT_THAT(remembered.faults.open, SizeIs(1));
+  EXPECT_EQ(remembered.faults.open[0].rule, "Xid79");
+  EXPECT_EQ(remembered.faults.open[0].scope.gpu, gpu());
 }
 
 TEST_F(RecallTest, AFaultThatTheMemoryHasNoRoomForIsNotForgotten) {
@@ -70,28 +84,59 @@ TEST_F(RecallTest, AFaultThatTheMemoryHasNoRoomForIsNotForgotten) {
   JournalBoot();
   Journal(health::HealthEventKind::kRaised, later_);
   const Remembered remembered = Recalled();
-  ASSERT_THAT(remembered.faults, SizeIs(1));
-  EXPECT_EQ(remembered.faults[0].rule, "Xid79");
+  ASSERT_THAT(remembered.faults.open, SizeIs(1));
+  EXPECT_EQ(remembered.faults.open[0].rule, "Xid79");
 }
 
 TEST_F(RecallTest, WhatTheMemoryWasWrittenAfterIsInIt) {
   JournalBoot();
   Journal(health::HealthEventKind::kRaised, WallTime{} + std::chrono::hours(1));
   KeepMemory();
-  EXPECT_THAT(Recalled().faults, IsEmpty());
+  EXPECT_THAT(Recalled().faults.open, IsEmpty());
 }
 
 TEST_F(RecallTest, AFaultThatWasClearedIsOver) {
   JournalBoot();
   Journal(health::HealthEventKind::kRaised, later_);
   Journal(health::HealthEventKind::kCleared, later_ + std::chrono::minutes(1));
-  EXPECT_THAT(Recalled().faults, IsEmpty());
+  EXPECT_THAT(Recalled().faults.open, IsEmpty());
+}
+
+// As an earlier version wrote it: an upgrade forgets neither devices nor faults.
+TEST_F(RecallTest, ReadsTheFileOfAnEarlierVersion) {
+  dir_.WriteFile("run/agent-memory.json", R"({"version":2,"bootId":"b-1","config":"","resources":[
+    {"resource":"nvidia.com/gpu","slots":[
+      {"id":"GPU-00000000-0000-0000-0000-000000000000::1",
+       "device":"GPU-00000000-0000-0000-0000-000000000000",
+       "gpu":"GPU-00000000-0000-0000-0000-000000000000",
+       "replica":1,"healthy":true,"numa":0,"memoryMiB":20480},
+      {"id":"GPU-00000001-0000-0000-0000-000000000000",
+       "device":"GPU-00000001-0000-0000-0000-000000000000",
+       "gpu":"GPU-00000001-0000-0000-0000-000000000000",
+       "replica":0,"healthy":false,"reason":"Xid79","message":"Reset it."}],
+     "onExcess":"kill","refusesSeveral":true}],
+    "local":[{"resource":"kgpu.dev/local","slots":[]}],"shapes":[],"held":[],
+    "faults":[{"gpu":"GPU-00000001-0000-0000-0000-000000000000","rule":"Xid79","message":"Reset it.",
+               "detail":"","first":1700000000123,"last":1700000100456,"count":7,"held":true}],
+    "kernelLogPosition":4711})");
+  const Remembered remembered = Recalled();
+  const pools::Assignment& assignment = remembered.state.assignment;
+  ASSERT_THAT(assignment.resources, SizeIs(1));
+  ASSERT_THAT(assignment.resources[0].slots, SizeIs(2));
+  EXPECT_EQ(assignment.resources[0].slots[0].memory, GibiBytes(20));
+  EXPECT_TRUE(assignment.resources[0].slots[0].health.is_healthy);
+  EXPECT_EQ(assignment.resources[0].slots[1].health.reason, "Xid79");
+  EXPECT_EQ(assignment.resources[0].share.on_excess, sharing::OnExcess::kKill);
+  EXPECT_EQ(assignment.local.at(0).name, "kgpu.dev/local");
+  ASSERT_THAT(remembered.faults.open, SizeIs(1));
+  EXPECT_TRUE(remembered.faults.open[0].is_held);
+  EXPECT_EQ(remembered.faults.kernel_log_position, 4711U);
 }
 
 TEST_F(RecallTest, AJournalThatCannotBeReadKeepsNobodyFromStarting) {
   dir_.MakeDir("state/health.journal");
   KeepMemory();
-  EXPECT_THAT(Recalled().faults, IsEmpty());
+  EXPECT_THAT(Recalled().faults.open, IsEmpty());
 }
 
 TEST(MpsSharingOptionsTest, DaemonsAreInTheRunFolderByTheEnginesPath) {
@@ -103,7 +148,7 @@ TEST(MpsSharingOptionsTest, DaemonsAreInTheRunFolderByTheEnginesPath) {
   ASSERT_OK(own);
   AgentOptions options;
   options.run_dir = dir.At("run/kgpu");
-  const MpsSharingOptions mps = MpsSharingOptionsOf(options, *root, *own);
+  const mps::MpsSharingOptions mps = MpsSharingOptionsOf(options, *root, *own);
   EXPECT_EQ(mps.folder, dir.At("run/kgpu/mps"));
   EXPECT_EQ(mps.paths.folder, "/run/kgpu/mps");
   EXPECT_EQ(mps.paths.shared_memory, "/dev/shm") << "the daemons' own";

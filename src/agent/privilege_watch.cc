@@ -19,28 +19,19 @@ PrivilegeWatch::PrivilegeWatch(EventLoop& loop, const sys::Root& host, const Age
       host_(host),
       options_(options),
       post_(std::move(post)),
-      changed_(std::move(changed)),
-      self_(std::make_shared<PrivilegeWatch*>(this)) {
+      changed_(std::move(changed)) {
   Look();
 }
 
-PrivilegeWatch::~PrivilegeWatch() {
-  loop_.CancelTimer(timer_);
-  *self_ = nullptr;
-}
-
 void PrivilegeWatch::Look() {
-  loop_.CancelTimer(timer_);
-  timer_ = loop_.After(kLookEvery, [this] { Look(); });
+  timer_.Arm(kLookEvery, [this] { Look(); });
+  const std::function<void(MissingPrivileges)> take =
+      lifetime_.Bind([this](MissingPrivileges missing) { Take(std::move(missing)); });
   // A disk that is behind is asked again next time.
   (void)post_(
-      [self = self_, &host = host_, &options = options_]() -> DiskWorker::Done {
+      [take, &host = host_, &options = options_]() -> sys::DiskWorker::Done {
         auto missing = FindMissingPrivileges(ReadPrivilegeFacts(host, options));
-        return [self, missing = std::move(missing)] {
-          if (*self != nullptr) {
-            (*self)->Take(missing);
-          }
-        };
+        return [take, missing = std::move(missing)] { take(missing); };
       },
       [](const Status&) {});
 }

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 
-#include "src/agent/disk_worker.h"
 #include "src/agent/privileges.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
+#include "src/platform/base/timer.h"
+#include "src/platform/sys/disk_worker.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
@@ -14,14 +15,13 @@ namespace kgpu::agent {
 // Lives on the loop's thread; asks the kernel on the disk thread.
 class PrivilegeWatch {
  public:
-  using Post = std::function<bool(DiskWorker::Job, DiskWorker::Failed)>;
+  using Post = std::function<bool(sys::DiskWorker::Job, sys::DiskWorker::Failed)>;
 
   // Looks now, and every five minutes: device nodes come later than the agent. Calls `changed`
   // when missing() changes. All arguments must outlive the watch, and `host` and `options` also the
   // jobs that `post` takes.
   PrivilegeWatch(EventLoop& loop, const sys::Root& host, const AgentOptions& options, Post post,
                  std::function<void()> changed);
-  ~PrivilegeWatch();
   PrivilegeWatch(const PrivilegeWatch&) = delete;
   PrivilegeWatch& operator=(const PrivilegeWatch&) = delete;
 
@@ -38,9 +38,8 @@ class PrivilegeWatch {
   const Post post_;
   const std::function<void()> changed_;
   MissingPrivileges missing_;
-  TimerId timer_ = TimerId::kNone;
-  // Destroyed with the watch: a later answer is ignored.
-  std::shared_ptr<PrivilegeWatch*> self_;
+  Timer timer_{loop_};
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::agent

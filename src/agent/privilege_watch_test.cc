@@ -30,7 +30,7 @@ class PrivilegeWatchTest : public ::testing::Test {
   void Start() {
     watch_.emplace(
         loop_, *root_, options_,
-        [this](const DiskWorker::Job& job, const DiskWorker::Failed&) {
+        [this](const sys::DiskWorker::Job& job, const sys::DiskWorker::Failed&) {
           late_ = job();
           if (!is_slow_) {
             late_();
@@ -45,7 +45,7 @@ class PrivilegeWatchTest : public ::testing::Test {
   std::optional<sys::Root> root_;
   FakeLoop loop_;
   bool is_slow_ = false;
-  DiskWorker::Done late_;
+  sys::DiskWorker::Done late_;
   int changes_ = 0;
   std::optional<PrivilegeWatch> watch_;
 };

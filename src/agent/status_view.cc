@@ -8,12 +8,13 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <chrono>
+#include <set>
+#include <utility>
 
-#include "src/agent/loan_view.h"
-#include "src/agent/slice_view.h"
 #include "src/node/plugin/delivery.h"
 #include "src/node/report/causes.h"
 #include "src/node/report/table.h"
+#include "src/platform/base/strings.h"
 #include "src/platform/base/time_text.h"
 #include "src/platform/doc/json_texts.h"
 
@@ -66,118 +67,94 @@ json::object ResourceJson(const AgentState& state, const pools::Resource& resour
   return object;
 }
 
-void AddEndpoints(const AgentState& state, std::string& text) {
-  for (const MetricsEndpoint& endpoint : state.metrics_endpoints) {
-    text += fmt::format("metrics   {}://{} (names: {}){}{}\n", endpoint.has_tls ? "https" : "http",
-                        endpoint.address, NamesOf(endpoint.names),
-                        endpoint.problem.empty() ? "" : " failed: ", endpoint.problem);
+void AddEndpoints(const AgentState& state, node::StatusPage& page) {
+  for (const telemetry::MetricsEndpoint& endpoint : state.metrics_endpoints) {
+    page.AddLine("metrics",
+                 fmt::format("{}://{} (names: {}){}{}", endpoint.has_tls ? "https" : "http",
+                             endpoint.address, telemetry::NamesOf(endpoint.names),
+                             endpoint.problem.empty() ? "" : " failed: ", endpoint.problem));
   }
 }
 
-// What the cluster knows about this node; `kgpu node status` has all of it.
-void AddNode(const AgentState& state, std::string& text) {
+// The view of the cluster in short; `kgpu node status` has all of it.
+void AddNode(const AgentState& state, node::StatusPage& page) {
   if (!state.node.node.empty()) {
     const std::string obstacle = node::Obstacle(state.node);
-    text +=
-        fmt::format("node      {}: {}\n", state.node.node, obstacle.empty() ? "healthy" : obstacle);
+    page.AddLine("node",
+                 fmt::format("{}: {}", state.node.node, obstacle.empty() ? "healthy" : obstacle));
   }
   if (!state.plugin_owner.empty()) {
-    text += fmt::format("GPUs      left to {}; to take over: kgpu node adopt --from plugin\n",
-                        state.plugin_owner);
+    page.AddLine("GPUs", fmt::format("left to {}; to take over: kgpu node adopt --from plugin",
+                                     state.plugin_owner));
   }
   for (const std::string& problem : state.label_problems) {
-    text += fmt::format("labels    {}\n", problem);
+    page.AddLine("labels", problem);
   }
 }
 
 // Readiness is about pods that get GPUs; metrics that nobody can read do not keep them from that.
-std::string Readiness(const AgentState& state) {
+std::string Readiness(const AgentState& state, const node::StatusPage& parts) {
   std::string why;
   if (!IsReady(state, &why)) {
     return "not ready: " + why;
   }
   const bool has_metrics = std::ranges::all_of(
-      state.metrics_endpoints, [](const MetricsEndpoint& one) { return one.problem.empty(); });
-  return has_metrics ? "ready" : "ready, except for metrics";
+      state.metrics_endpoints,
+      [](const telemetry::MetricsEndpoint& one) { return one.problem.empty(); });
+  std::set<std::string> exceptions = parts.exceptions;
+  if (!has_metrics) {
+    exceptions.insert("metrics");
+  }
+  return exceptions.empty() ? "ready"
+                            : fmt::format("ready, except for {}",
+                                          Join({exceptions.begin(), exceptions.end()}, " and "));
 }
 
-void AddConfig(const AgentState& state, std::string& text) {
+void AddConfig(const AgentState& state, node::StatusPage& page) {
   const choice::Report& report = state.config_report;
   if (report.state == choice::State::kWaiting) {
-    text += fmt::format("config    waiting: {}\n", report.problem);
+    page.AddLine("config", fmt::format("waiting: {}", report.problem));
     return;
   }
   if (!state.config_problem.empty()) {
-    text += fmt::format("config    rejected: {}\n", state.config_problem);
+    page.AddLine("config", fmt::format("rejected: {}", state.config_problem));
   }
   if (report.is_chosen_by_node) {
-    text += fmt::format("config    {} ({})\n", choice::RunningText(report), report.why);
+    page.AddLine("config", fmt::format("{} ({})", choice::RunningText(report), report.why));
   } else if (state.config_problem.empty()) {
-    text +=
-        fmt::format("config    {}\n", state.config_file.empty() ? "built in" : state.config_file);
+    page.AddLine("config", state.config_file.empty() ? "built in" : state.config_file);
   }
 }
 
-void AddMig(const AgentState& state, std::string& text) {
-  for (const MigGoalReport& report : state.mig) {
-    text += fmt::format("MIG       {}: {}{}{}\n", report.goal,
-                        report.state == MigState::kUnknown ? "planning" : ToString(report.state),
-                        report.text.empty() ? "" : ": ", report.text);
-  }
-  if (!state.mig_problem.empty()) {
-    text += fmt::format("MIG       {}\n", state.mig_problem);
-  }
-}
-
-json::object MigJson(const AgentState& state) {
-  json::array goals;
-  for (const MigGoalReport& report : state.mig) {
-    goals.push_back(json::object{{"goal", report.goal},
-                                 {"state", std::string(ToString(report.state))},
-                                 {"text", report.text}});
-  }
-  return {{"goals", std::move(goals)}, {"problem", state.mig_problem}};
-}
-
-void AddHead(const AgentState& state, std::string_view version, std::string& text) {
-  text += fmt::format("kgpu {}: {}\n", version, Readiness(state));
+std::string HeadOf(const AgentState& state, const node::StatusPage& parts,
+                   std::string_view version) {
+  node::StatusPage page{.head = fmt::format("kgpu {}: {}\n", version, Readiness(state, parts))};
   if (state.snapshot) {
     const device::Driver& driver = state.snapshot->driver;
-    text +=
-        fmt::format("driver    {}{}{}, {} GPUs\n", device::ToString(driver.state),
-                    driver.version.empty() ? "" : " ", driver.version, state.snapshot->gpus.size());
+    page.AddLine("driver", fmt::format("{}{}{}, {} GPUs", device::ToString(driver.state),
+                                       driver.version.empty() ? "" : " ", driver.version,
+                                       state.snapshot->gpus.size()));
   }
-  AddConfig(state, text);
+  AddConfig(state, page);
   if (state.delivery) {
-    text += fmt::format("injection {}: {}\n", plugin::ToString(state.delivery->strategies),
-                        state.delivery->reason);
+    page.AddLine("injection", fmt::format("{}: {}", plugin::ToString(state.delivery->strategies),
+                                          state.delivery->reason));
   }
-  if (!state.cdi_problem.empty()) {
-    text += fmt::format("CDI       {}\n", state.cdi_problem);
-  }
-  if (!state.kernel_problem.empty()) {
-    text += fmt::format("kernel    {}\n", state.kernel_problem);
-  }
-  if (!state.loan_problem.empty()) {
-    text += fmt::format("loans     {}\n", state.loan_problem);
-  }
-  for (const std::string& problem : state.slice_problems) {
-    text += fmt::format("slices    {}\n", problem);
-  }
-  if (!state.memory_problem.empty()) {
-    text += fmt::format("state     {}\n", state.memory_problem);
-  }
-  AddMig(state, text);
+  page.AddLine("CDI", state.cdi_problem);
+  page.AddLine("state", state.memory_problem);
+  page.head += parts.head;
   for (const MissingPrivilege& missing : state.missing_privileges) {
-    text += fmt::format("privilege {}\n", ToString(missing));
+    page.AddLine("privilege", ToString(missing));
   }
-  AddEndpoints(state, text);
-  AddNode(state, text);
+  AddEndpoints(state, page);
+  AddNode(state, page);
+  return std::move(page.head);
 }
 
 }  // namespace
 
-json::value StatusJson(const AgentState& state, std::string_view version) {
+json::value StatusJson(const AgentState& state, const node::StatusPage& parts,
+                       std::string_view version) {
   std::string why;
   json::object object;
   object["ready"] = IsReady(state, &why);
@@ -197,8 +174,6 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
   }
   object["cdiProblem"] = state.cdi_problem;
   object["memoryProblem"] = state.memory_problem;
-  object["kernelProblem"] = state.kernel_problem;
-  object["mig"] = MigJson(state);
   json::array privileges;
   for (const MissingPrivilege& missing : state.missing_privileges) {
     privileges.push_back(
@@ -206,9 +181,9 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
   }
   object["missingPrivileges"] = std::move(privileges);
   json::array endpoints;
-  for (const MetricsEndpoint& endpoint : state.metrics_endpoints) {
+  for (const telemetry::MetricsEndpoint& endpoint : state.metrics_endpoints) {
     endpoints.push_back(json::object{{"address", endpoint.address},
-                                     {"names", NamesOf(endpoint.names)},
+                                     {"names", telemetry::NamesOf(endpoint.names)},
                                      {"tls", endpoint.has_tls},
                                      {"problem", endpoint.problem}});
   }
@@ -222,23 +197,19 @@ json::value StatusJson(const AgentState& state, std::string_view version) {
     resources.push_back(ResourceJson(state, resource));
   }
   object["resources"] = std::move(resources);
-  object["local"] = LocalPoolsJson(state);
-  object["loans"] = LoansJson(state.loans, state.snapshot.get());
-  object["loanProblem"] = state.loan_problem;
-  object["sliceProblems"] = doc::Texts(state.slice_problems);
-  object["slices"] = state.slices ? SliceFiguresJson(*state.slices) : json::array();
   json::array unassigned;
   for (const pools::Unassigned& device : state.assignment.unassigned) {
     unassigned.push_back(json::object{{"device", device.device_uuid}, {"reason", device.reason}});
   }
   object["unassigned"] = std::move(unassigned);
   object["notes"] = doc::Texts(state.assignment.notes);
+  object.insert(parts.fields.begin(), parts.fields.end());
   return object;
 }
 
-std::string StatusTable(const AgentState& state, std::string_view version) {
-  std::string text;
-  AddHead(state, version, text);
+std::string StatusTable(const AgentState& state, const node::StatusPage& parts,
+                        std::string_view version) {
+  std::string text = HeadOf(state, parts, version);
   report::Table resources({"RESOURCE", "CAPACITY", "ALLOCATABLE", "KUBELET", "ALLOCATIONS"});
   std::string reasons;
   report::Causes causes{device::Driver()};
@@ -266,10 +237,7 @@ std::string StatusTable(const AgentState& state, std::string_view version) {
   if (!state.assignment.resources.empty()) {
     text += "\n" + resources.Render();
   }
-  text += LocalTable(state);
-  if (state.slices) {
-    text += SliceTable(*state.slices);
-  }
+  text += parts.tables;
   for (const pools::Unassigned& device : state.assignment.unassigned) {
     reasons += fmt::format("{} unassigned: {}\n", device.device_uuid, device.reason);
   }

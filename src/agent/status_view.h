@@ -7,11 +7,15 @@
 #include <string_view>
 
 #include "src/agent/state.h"
+#include "src/node/part/status_page.h"
 
 namespace kgpu::agent {
 
-// Field names are part of the interface: docs/reference/agent.md.
-boost::json::value StatusJson(const AgentState& state, std::string_view version);
-std::string StatusTable(const AgentState& state, std::string_view version);
+// `parts` is what the parts have added. Field names are part of the interface:
+// docs/reference/agent.md.
+boost::json::value StatusJson(const AgentState& state, const node::StatusPage& parts,
+                              std::string_view version);
+std::string StatusTable(const AgentState& state, const node::StatusPage& parts,
+                        std::string_view version);
 
 }  // namespace kgpu::agent

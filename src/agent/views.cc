@@ -30,7 +30,7 @@ plugin::Preference PreferenceOf(const pools::Resource& resource, const device::S
 // A container without its limit would be one without any: it gets nothing then.
 void AddAnswers(const pools::Resource& resource, const device::Snapshot& snapshot,
                 const Answering& answering, plugin::ResourceView& view) {
-  const bool has_slices = config::LimitsMemory(resource.share);
+  const bool has_slices = sharing::LimitsMemory(resource.share);
   if (const Status obstacle = answering.Obstacle(); !obstacle.ok()) {
     view.obstacle = obstacle;
   } else if (has_slices && answering.slices && !answering.slices->ok()) {
@@ -38,7 +38,10 @@ void AddAnswers(const pools::Resource& resource, const device::Snapshot& snapsho
   } else if (answering.injection && answering.delivery && (!has_slices || answering.slices)) {
     view.answers = std::make_shared<const plugin::AnswerCache>(
         resource, snapshot, answering.injection->plan, *answering.delivery,
-        has_slices ? **answering.slices : share::SlicePaths(), answering.mps);
+        sharing::Places{.slices = has_slices ? (*answering.slices)->folder : "",
+                        .mps = answering.mps.folder,
+                        .shared_memory = answering.mps.shared_memory});
+    view.prepare = has_slices ? answering.renew_slices : nullptr;
   }
 }
 
@@ -46,7 +49,22 @@ void AddAnswers(const pools::Resource& resource, const device::Snapshot& snapsho
 
 Status Answering::Obstacle() const {
   const bool needs_files = !delivery || delivery->NeedsDriverFiles();
-  return injection && needs_files ? injection->plan_status : OkStatus();
+  if (injection && needs_files && !injection->plan_status.ok()) {
+    return injection->plan_status;
+  }
+  return injection && delivery && delivery->NeedsSpecs() ? injection->cdi : OkStatus();
+}
+
+void MarkObstacle(const Status& obstacle, pools::Assignment& shown) {
+  for (pools::Resource& resource : shown.resources) {
+    for (pools::Slot& slot : resource.slots) {
+      if (!obstacle.ok() && slot.health.is_healthy) {
+        slot.health = {.is_healthy = false,
+                       .reason = kInjectionReason,
+                       .message = std::string(Message(obstacle))};
+      }
+    }
+  }
 }
 
 void UpdateDelivery(const config::PluginConfig& config, const StatusOr<cri::RuntimeFacts>& runtime,

@@ -19,7 +19,7 @@ std::vector<plugin::ResourceViewPtr> Views(const AgentState& state, const Answer
 }
 
 Answering Decided() {
-  auto injection = std::make_shared<Injection>();
+  auto injection = std::make_shared<injection::Injection>();
   injection->plan = std::make_shared<const inject::InjectionPlan>();
   plugin::Delivery delivery;
   delivery.strategies = {config::DeviceListStrategy::kEnvvar};
@@ -51,7 +51,7 @@ TEST(ViewsTest, HaveNoAnswersBeforeTheyAreDecided) {
 
 TEST(ViewsTest, SayWhyThereAreNoAnswers) {
   Answering answering = Decided();
-  auto injection = std::make_shared<Injection>();
+  auto injection = std::make_shared<injection::Injection>();
   injection->plan_status = FailedPrecondition("no driver libraries");
   answering.injection = std::move(injection);
   answering.delivery->strategies = {config::DeviceListStrategy::kEnvvar,
@@ -65,7 +65,7 @@ TEST(ViewsTest, SayWhyThereAreNoAnswers) {
 
 TEST(ViewsTest, NamesAloneNeedNoFilesOfTheDriver) {
   Answering answering = Decided();
-  auto injection = std::make_shared<Injection>();
+  auto injection = std::make_shared<injection::Injection>();
   injection->plan_status = NotFound("no driver libraries");
   answering.injection = std::move(injection);
   for (const auto strategy :
@@ -78,6 +78,43 @@ TEST(ViewsTest, NamesAloneNeedNoFilesOfTheDriver) {
     const std::vector<std::string> ids = {views[0]->devices[0].id};
     EXPECT_OK(views[0]->answers->For(ids).status());
   }
+}
+
+TEST(ViewsTest, SpecsThatAreMissingAreAnObstacleToTheirNames) {
+  Answering answering = Decided();
+  auto injection = std::make_shared<injection::Injection>(*answering.injection);
+  injection->cdi = PermissionDenied("/var/run/cdi: read-only");
+  answering.injection = std::move(injection);
+  EXPECT_OK(answering.Obstacle()) << "variables need none";
+  for (const auto strategy :
+       {config::DeviceListStrategy::kCdiCri, config::DeviceListStrategy::kCdiAnnotations}) {
+    answering.delivery->strategies = {strategy};
+    EXPECT_THAT(answering.Obstacle(),
+                StatusIs(StatusCode::kPermissionDenied, HasSubstr("/var/run/cdi")));
+  }
+}
+
+// A pod must not be admitted and then refused.
+TEST(ViewsTest, NothingIsHealthyBehindAnObstacle) {
+  AgentState state = TestState();
+  MarkObstacle(OkStatus(), state.assignment);
+  EXPECT_TRUE(state.assignment.resources[0].slots[0].health.is_healthy);
+  const device::Health broken = state.assignment.resources[0].slots[1].health;
+  MarkObstacle(NotFound("no driver libraries"), state.assignment);
+  EXPECT_FALSE(state.assignment.resources[0].slots[0].health.is_healthy);
+  EXPECT_EQ(state.assignment.resources[0].slots[0].health.reason, "InjectionNotReady");
+  EXPECT_EQ(state.assignment.resources[0].slots[0].health.message, "no driver libraries");
+  EXPECT_EQ(state.assignment.resources[0].slots[1].health, broken) << "its own fault comes first";
+}
+
+TEST(ViewsTest, OnlyMemorySlicesArePrepared) {
+  Answering answering = Decided();
+  answering.slices = sharing::SlicePaths{.folder = "/s"};
+  answering.renew_slices = [](std::span<const std::string>) { return OkStatus(); };
+  AgentState state = TestState();
+  EXPECT_FALSE(Views(state, answering)[0]->prepare);
+  state.assignment.resources[0].share.by = sharing::FindKind("memory");
+  EXPECT_TRUE(Views(state, answering)[0]->prepare);
 }
 
 TEST(ViewsTest, AnswerAndPrefer) {

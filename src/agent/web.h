@@ -1,39 +1,22 @@
 // The agent's HTTP responses: pure functions of its state.
 #pragma once
 
-#include <boost/json/fwd.hpp>
-
 #include <functional>
-#include <string>
 #include <string_view>
 
 #include "src/agent/state.h"
-#include "src/node/report/format.h"
-#include "src/platform/base/status.h"
+#include "src/node/part/status_page.h"
 #include "src/platform/net/http/message.h"
 
 namespace kgpu::agent {
 
-// Header of responses that a command prints: the command's exit code.
-inline constexpr std::string_view kExitCodeHeader = "Kgpu-Exit-Code";
-
-// The format in ?output=, else JSON. Errors: InvalidArgument.
-StatusOr<report::OutputFormat> FormatOf(const http::Request& request);
-// The result of `json` or `table`, by the format: only one of them is called. The command that
-// prints it exits with 0 or 7.
-http::Response Shown(report::OutputFormat format, const std::function<boost::json::value()>& json,
-                     const std::function<std::string()>& table, bool is_healthy);
-
-// GET or HEAD of /metrics: answered elsewhere, from the page cache.
-bool IsMetricsRead(const http::Request& request);
-// GET or HEAD of /healthz, /health or /readyz: they reveal no more than whether everything is ok.
-bool IsProbe(const http::Request& request);
 // On the network: /healthz (also /health, like DCGM's exporter), /readyz; 405 for the rest of
 // /metrics.
 http::Response AnswerPublic(const http::Request& request, const AgentState& state);
 // On agent.sock: those, and /v1/status, /v1/devices, /v1/node and /v1/config with ?output=table,
-// json or yaml.
+// json or yaml. `parts` returns what the parts add to a page, if it is asked for.
 http::Response AnswerLocal(const http::Request& request, const AgentState& state,
+                           const std::function<node::StatusPage()>& parts,
                            std::string_view version);
 
 }  // namespace kgpu::agent

@@ -1,4 +1,5 @@
 #include "src/agent/web.h"
+#include "src/node/part/answer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,6 +26,14 @@ http::Request Get(std::string target) {
   return request;
 }
 
+const auto kNoParts = [] { return node::StatusPage(); };
+
+std::string OwnMetrics(const AgentState& state, const ProcessUse& use) {
+  metrics::Exposition page;
+  WriteOwnMetrics(state, use, "0.1.0", page);
+  return page.Take();
+}
+
 TEST(WebTest, IsHealthyWhileTheLoopTurns) {
   EXPECT_EQ(AnswerPublic(Get("/healthz"), AgentState()).code, 200);
   EXPECT_EQ(AnswerPublic(Get("/health"), AgentState()).code, 200);
@@ -40,7 +49,7 @@ TEST(WebTest, TheTableSaysOnceWhatIsWrongWithTheDriver) {
   }
   const std::string reason = snapshot->driver.reason;
   state.snapshot = std::move(snapshot);
-  const std::string table = StatusTable(state, "0.1.0");
+  const std::string table = StatusTable(state, {}, "0.1.0");
   EXPECT_THAT(table, HasSubstr("kgpu 0.1.0: not ready: " + reason + "\n"));
   EXPECT_EQ(table.find(reason), table.rfind(reason)) << table;
   EXPECT_THAT(table, HasSubstr("DriverNotReady: as above"));
@@ -59,7 +68,7 @@ TEST(WebTest, RendersOnlyTheRequestedFormat) {
       ++tables;
       return std::string("table");
     };
-    const http::Response response = Shown(format, json, table, true);
+    const http::Response response = node::Shown(format, json, table, true);
     EXPECT_THAT(response.body,
                 HasSubstr(format == report::OutputFormat::kTable ? "table" : "tree"));
   }
@@ -123,39 +132,47 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(WebTest, ShowsMetrics) {
   const ProcessUse use{
       .cpu_seconds = 1.5, .resident_bytes = 1 << 20, .open_fds = 12, .max_fds = 1024};
-  ExpectGolden("src/agent/testdata/metrics.txt", OwnMetrics(TestState(), use, "0.1.0"));
+  ExpectGolden("src/agent/testdata/metrics.txt", OwnMetrics(TestState(), use));
 }
 
-TEST(WebTest, MetricsSayThatTheDiskTakesNothing) {
-  AgentState state = TestState();
-  state.journal_problem = "no room";
-  const std::string page = OwnMetrics(state, {}, "0.1.0");
-  EXPECT_THAT(page, HasSubstr("\nkgpu_health_journal_ok 0\n"));
-  EXPECT_THAT(page, HasSubstr("\nkgpu_usage_ledger_ok 1\n"));
-}
-
-TEST(WebTest, SaysWhatIsNotKeptAndWhatTheNextStartLoses) {
+TEST(WebTest, SaysThatARestartLosesItsState) {
   AgentState state = TestState();
   state.memory_problem = "no room";
-  EXPECT_THAT(OwnMetrics(state, {}, "0.1.0"), HasSubstr("\nkgpu_agent_memory_ok 0\n"));
-  state.kernel_problem = "no module";
-  EXPECT_THAT(OwnMetrics(state, {}, "0.1.0"), HasSubstr("\nkgpu_next_kernel_ok 0\n"));
-  EXPECT_THAT(StatusTable(state, "0.1.0"), HasSubstr("\nkernel    no module\nstate     no room\n"));
+  EXPECT_THAT(OwnMetrics(state, {}), HasSubstr("\nkgpu_agent_memory_ok 0\n"));
+  EXPECT_THAT(StatusTable(state, {}, "0.1.0"), HasSubstr("\nstate     no room\n"));
+}
+
+TEST(WebTest, ShowsWhatThePartsAdd) {
+  node::StatusPage parts;
+  parts.AddLine("kernel", "no module");
+  parts.AddLine("loans", "");
+  parts.tables = "\nPARTS\n";
+  parts.fields["kernelProblem"] = "no module";
+  parts.holders[TestState().snapshot->gpus[0].uuid.str()] = "fn/hello/1";
+  const std::string table = StatusTable(TestState(), parts, "0.1.0");
+  EXPECT_THAT(table, HasSubstr("enabled by default\nkernel    no module\nmetrics "));
+  EXPECT_THAT(table, HasSubstr("Registered  5\n\nPARTS\n\nGPU-"));
+  EXPECT_EQ(StatusJson(TestState(), parts, "1").at("kernelProblem").as_string(), "no module");
+  EXPECT_THAT(AnswerLocal(
+                  Get("/v1/devices?output=table"), TestState(), [&] { return parts; }, "1")
+                  .body,
+              HasSubstr("fn/hello/1"));
 }
 
 TEST(WebTest, ShowsTheStatusInEveryForm) {
-  ExpectGolden("src/agent/testdata/status.txt", StatusTable(TestState(), "0.1.0"));
+  ExpectGolden("src/agent/testdata/status.txt", StatusTable(TestState(), {}, "0.1.0"));
   ExpectGolden("src/agent/testdata/status.json",
-               doc::Print(StatusJson(TestState(), "0.1.0"), doc::Format::kJson));
-  const http::Response table = AnswerLocal(Get("/v1/status?output=table"), TestState(), "0.1.0");
-  EXPECT_EQ(table.body, StatusTable(TestState(), "0.1.0"));
-  EXPECT_THAT(table.headers.Find(kExitCodeHeader), Optional(std::string_view("0")));
+               doc::Print(StatusJson(TestState(), {}, "0.1.0"), doc::Format::kJson));
+  const http::Response table =
+      AnswerLocal(Get("/v1/status?output=table"), TestState(), kNoParts, "0.1.0");
+  EXPECT_EQ(table.body, StatusTable(TestState(), {}, "0.1.0"));
+  EXPECT_THAT(table.headers.Find(node::kExitCodeHeader), Optional(std::string_view("0")));
 }
 
 TEST(WebTest, TellsCommandsOfUnhealthyDevices) {
-  const http::Response response = AnswerLocal(Get("/v1/devices"), TestState(), "1");
+  const http::Response response = AnswerLocal(Get("/v1/devices"), TestState(), kNoParts, "1");
   EXPECT_EQ(response.code, 200);
-  EXPECT_THAT(response.headers.Find(kExitCodeHeader), Optional(std::string_view("7")));
+  EXPECT_THAT(response.headers.Find(node::kExitCodeHeader), Optional(std::string_view("7")));
 }
 
 TEST(WebTest, TellsOfTheNode) {
@@ -165,16 +182,16 @@ TEST(WebTest, TellsOfTheNode) {
                                             .state = node::LinkState::kBad,
                                             .reason = "DriverMissing",
                                             .message = "install it"}}};
-  const http::Response response = AnswerLocal(Get("/v1/node?output=table"), state, "1");
+  const http::Response response = AnswerLocal(Get("/v1/node?output=table"), state, kNoParts, "1");
   EXPECT_EQ(response.code, 200);
   EXPECT_EQ(response.body, node::NodeTable(state.node));
-  EXPECT_THAT(response.headers.Find(kExitCodeHeader), Optional(std::string_view("7")));
+  EXPECT_THAT(response.headers.Find(node::kExitCodeHeader), Optional(std::string_view("7")));
 }
 
 TEST(WebTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(AnswerPublic(Get("/v1/status"), TestState()).code, 404);
-  EXPECT_EQ(AnswerLocal(Get("/v2"), TestState(), "1").code, 404);
-  EXPECT_EQ(AnswerLocal(Get("/v1/status?output=xml"), TestState(), "1").code, 400);
+  EXPECT_EQ(AnswerLocal(Get("/v2"), TestState(), kNoParts, "1").code, 404);
+  EXPECT_EQ(AnswerLocal(Get("/v1/status?output=xml"), TestState(), kNoParts, "1").code, 400);
   http::Request post = Get("/metrics");
   post.method = "POST";
   EXPECT_EQ(AnswerPublic(post, TestState()).code, 405);

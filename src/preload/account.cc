@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kPatience = 10000;  // milliseconds
 constexpr uint32_t kFirstWait = 1;     // milliseconds, before the holder's life is looked at
 constexpr uint32_t kNextWait = 10;     // milliseconds
+constexpr uint32_t kFormerVersion = 1;
 
 void ClearBytes(void* memory, size_t size) {
   auto* bytes = static_cast<volatile unsigned char*>(memory);
@@ -53,7 +54,7 @@ bool Account::IsHolderDead(uint32_t holder) const {
 // The word names the holder, so that whoever waits can see that it has died, be it in another
 // namespace or before the machine last started. A robust mutex of glibc would not tell either, and
 // would need libpthread.so.0 in every process of releases before 2.34.
-bool Account::Lock() {
+bool Account::TakeLock() {
   const uint32_t me = entry_ + 1;
   uint32_t* word = &ledger_->header.lock;
   uint32_t seen = 0;
@@ -86,6 +87,43 @@ bool Account::Lock() {
       .Add(": end that process")
       .Say();
   return false;
+}
+
+bool Account::Lock() {
+  if (IsCut() || !TakeLock()) {
+    return false;
+  }
+  if (__atomic_load_n(&late_, __ATOMIC_RELAXED) != 0) {
+    SettleLate();
+  }
+  return true;
+}
+
+// The program may have closed our descriptor, and opened another file by its number. Who cuts the
+// file between this look and the next harms only its own container: each has a file of its own.
+bool Account::IsCut() {
+  const KeepErrno keep;
+  FileFacts facts{};
+  const bool is_ours = StatFile(descriptor_, &facts) && facts.inode == inode_;
+  if (is_ours ? facts.size >= kLedgerSize : MayRead(ledger_, kLedgerSize)) {
+    return false;
+  }
+  SayOnce(&is_cut_reported_,
+          Line().Add("the ledger was cut short; no GPU memory is allocated until the agent has "
+                     "made it whole again, within a minute"));
+  return true;
+}
+
+void Account::AddLate(int64_t bytes) {
+  __atomic_fetch_add(&late_, bytes, __ATOMIC_RELAXED);
+}
+
+void Account::SettleLate() {
+  const int64_t late = __atomic_exchange_n(&late_, 0, __ATOMIC_RELAXED);
+  const uint64_t less = late < 0 ? static_cast<uint64_t>(-late) : 0;
+  mine_ += late > 0 ? static_cast<uint64_t>(late) : 0;
+  mine_ -= less < mine_ ? less : mine_;
+  Check();
 }
 
 void Account::Unlock() {
@@ -124,13 +162,16 @@ void Account::Check() {
   LedgerHeader& header = ledger_->header;
   uint64_t repairs = 0;
   const bool is_new = header.magic == 0 && header.version == 0 && header.total == 0;
+  // Of the library before an upgrade: its container was started again with this one.
+  const bool is_former = header.magic == kLedgerMagic && header.version == kFormerVersion;
   if (header.magic != kLedgerMagic || header.version != kLedgerVersion ||
-      header.scanned > kLedgerEntries) {
-    ClearBytes(&ledger_->entries, sizeof(ledger_->entries) + sizeof(ledger_->exports));
+      header.scanned > kLedgerEntries || header.shares > kLedgerShares) {
+    ClearBytes(&ledger_->entries, sizeof(ledger_->entries) + sizeof(ledger_->shares));
     header.magic = kLedgerMagic;
     header.version = kLedgerVersion;
     header.scanned = 0;
-    repairs += is_new ? 0 : 1;
+    header.shares = 0;
+    repairs += is_new || is_former ? 0 : 1;
   }
   WriteEntry();
   uint64_t sum = 0;
@@ -143,7 +184,8 @@ void Account::Check() {
     }
     sum += entry.used;
   }
-  header.total = sum;
+  repairs += CheckShares();
+  header.total = sum + SumUnoffered();
   header.limit = limit_;
   if (repairs > 0) {
     header.repaired += repairs;
@@ -153,8 +195,8 @@ void Account::Check() {
 
 void Account::Clear(uint32_t entry) {
   ledger_->entries[entry] = LedgerEntry{};
-  for (LedgerExport& offer : ledger_->exports) {
-    offer = offer.name != 0 && offer.entry == entry ? LedgerExport{} : offer;
+  for (LedgerShare& share : ledger_->shares) {
+    share = share.name != 0 && share.entry == entry ? LedgerShare{} : share;
   }
 }
 
@@ -197,38 +239,38 @@ const char* Account::TakeEntry() {
   return "has an entry for each of 1,024 processes already: end some";
 }
 
-bool Account::Prepare(const char* path) {
+// Returns what is wrong, with errno, or null.
+const char* Account::Prepare(const char* path) {
   descriptor_ = OpenFile(path, O_RDWR | O_NOFOLLOW);
   FileFacts facts{};
   if (descriptor_ < 0 || !StatFile(descriptor_, &facts)) {
-    return false;
+    return "cannot be opened";
   }
   // Only ever longer: a shorter one would end those who have it mapped.
   if (facts.size < kLedgerSize && ftruncate(descriptor_, static_cast<off_t>(kLedgerSize)) != 0) {
-    return false;
+    return "cannot be made longer";
   }
   inode_ = facts.inode;
   void* memory = mmap(nullptr, kLedgerSize, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
   if (memory == MAP_FAILED) {
-    return false;
+    return "cannot be mapped";
   }
   ledger_ = static_cast<Ledger*>(memory);
-  return true;
+  return nullptr;
 }
 
-const char* Account::Open(const char* path, uint64_t limit) {
+const char* Account::Open(const char* path, uint64_t limit, int* error) {
   Account made{};
   made.descriptor_ = -1;
   made.limit_ = limit;
   made.pid_ = static_cast<int32_t>(getpid());
   made.start_time_ = StartTime(0);
   made.pid_namespace_ = PidNamespace();
-  if (!made.Prepare(path)) {
-    made.Close();
-    return "cannot be opened, made 71808 bytes long or mapped: the agent mounts it, writable by "
-           "all";
+  const char* problem = made.Prepare(path);
+  if (error != nullptr) {
+    *error = problem == nullptr ? 0 : errno;
   }
-  const char* problem = made.TakeEntry();
+  problem = problem != nullptr ? problem : made.TakeEntry();
   if (problem != nullptr) {
     made.Close();
     return problem;
@@ -253,6 +295,11 @@ void Account::Close() {
   if (ledger_ != nullptr) {
     (void)munmap(ledger_, kLedgerSize);
     ledger_ = nullptr;
+  }
+  if (claims_ != nullptr) {
+    UnmapMemory(claims_, kLedgerShares * sizeof(OwnClaim));
+    claims_ = nullptr;
+    claim_count_ = 0;
   }
   CloseFile(descriptor_);
   descriptor_ = -1;
@@ -293,18 +340,22 @@ Account::Outcome Account::Charge(uint64_t bytes) {
 }
 
 void Account::ChargeAnyway(uint64_t bytes) {
+  const uint64_t most = bytes < kMaxLedgerBytes ? bytes : kMaxLedgerBytes;
   if (!Lock()) {
-    return;
+    return AddLate(static_cast<int64_t>(most));
   }
   (void)Fits(0);
-  mine_ += bytes <= kMaxLedgerBytes - mine_ ? bytes : kMaxLedgerBytes - mine_;
+  mine_ += most <= kMaxLedgerBytes - mine_ ? most : kMaxLedgerBytes - mine_;
   Check();
   Unlock();
 }
 
 void Account::GiveBack(uint64_t bytes) {
-  if (bytes == 0 || !Lock()) {
+  if (bytes == 0) {
     return;
+  }
+  if (!Lock()) {
+    return AddLate(-static_cast<int64_t>(bytes < kMaxLedgerBytes ? bytes : kMaxLedgerBytes));
   }
   (void)Fits(0);
   const uint64_t given = bytes < mine_ ? bytes : mine_;
@@ -316,7 +367,9 @@ void Account::GiveBack(uint64_t bytes) {
 }
 
 void Account::NoteWait(uint64_t nanoseconds) {
-  __atomic_fetch_add(&ledger_->header.waited, nanoseconds, __ATOMIC_RELAXED);
+  if (!IsCut()) {
+    __atomic_fetch_add(&ledger_->header.waited, nanoseconds, __ATOMIC_RELAXED);
+  }
 }
 
 uint64_t Account::Used() {
@@ -327,55 +380,6 @@ uint64_t Account::Used() {
   const uint64_t used = ledger_->header.total;
   Unlock();
   return used;
-}
-
-void Account::Offer(uint64_t name, uint64_t size) {
-  if (!Lock()) {
-    return;
-  }
-  LedgerExport* place = nullptr;
-  for (LedgerExport& offer : ledger_->exports) {
-    if (offer.name == name && offer.entry == entry_) {
-      place = &offer;
-      break;
-    }
-    place = place == nullptr && offer.name == 0 ? &offer : place;
-  }
-  if (place != nullptr) {
-    const uint32_t more = place->name == 0 ? 0 : place->more + 1;
-    *place = {.name = name, .size = size, .entry = entry_, .more = more};
-  }
-  Unlock();
-}
-
-void Account::Withdraw(uint64_t name) {
-  if (!Lock()) {
-    return;
-  }
-  for (LedgerExport& offer : ledger_->exports) {
-    if (offer.name == name && offer.entry == entry_) {
-      if (offer.more > 0) {
-        --offer.more;
-      } else {
-        offer = LedgerExport{};
-      }
-      break;
-    }
-  }
-  Unlock();
-}
-
-bool Account::IsOffered(uint64_t name) {
-  if (!Lock()) {
-    return false;
-  }
-  bool is_offered = false;
-  for (const LedgerExport& offer : ledger_->exports) {
-    is_offered = is_offered || (offer.name == name && offer.entry < kLedgerEntries &&
-                                offer.entry != entry_ && IsAlive(offer.entry));
-  }
-  Unlock();
-  return is_offered;
 }
 
 }  // namespace kgpu::preload

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <random>
@@ -238,18 +240,152 @@ TEST_F(AccountTest, ForgetsAProcessThatCalledExec) {
   EXPECT_EQ(Wait(child), 0);
 }
 
-TEST_F(AccountTest, OffersLastAsLongAsTheirProcess) {
-  mine_.Offer(77, 10);
-  EXPECT_FALSE(mine_.IsOffered(77));  // ours are not others'
-  const pid_t child = Start([](Account& account) {
-    const bool has_mine = account.IsOffered(77);
-    account.Offer(78, 10);
-    _exit(has_mine ? 0 : 2);
+// A child that has charged and offered 10 bytes under the name 78, until `end` is called.
+class Maker {
+ public:
+  explicit Maker(const std::function<pid_t(const std::function<void(Account&)>&)>& start) {
+    EXPECT_EQ(pipe2(ready_, O_CLOEXEC), 0);
+    EXPECT_EQ(pipe2(go_on_, O_CLOEXEC), 0);
+    child_ = start([this](Account& account) {
+      (void)account.Charge(10);
+      account.Offer(78, 10);
+      for (char letter = 'x';
+           write(ready_[1], &letter, 1) == 1 && read(go_on_[0], &letter, 1) == 1;) {
+        account.Withdraw(78);
+        account.GiveBack(10);
+      }
+    });
+    Await();
+  }
+  void Release() {
+    EXPECT_EQ(write(go_on_[1], "x", 1), 1);
+    Await();
+  }
+  void Kill() {
+    (void)kill(child_, SIGKILL);
+    EXPECT_EQ(waitpid(child_, nullptr, 0), child_);
+  }
+
+ private:
+  void Await() {
+    char letter = 0;
+    EXPECT_EQ(read(ready_[0], &letter, 1), 1);
+  }
+
+  int ready_[2] = {};
+  int go_on_[2] = {};
+  pid_t child_ = 0;
+};
+
+class AccountShareTest : public AccountTest {
+ protected:
+  Maker Make() {
+    return Maker([this](const std::function<void(Account&)>& work) { return Start(work); });
+  }
+};
+
+TEST_F(AccountShareTest, WhatALiveProcessOffersCostsNothing) {
+  Maker maker = Make();
+  EXPECT_FALSE(mine_.Claim(77)) << "nobody offers it";
+  EXPECT_TRUE(mine_.Claim(78));
+  EXPECT_TRUE(mine_.Claim(78));
+  EXPECT_EQ(mine_.Used(), 10U);
+  mine_.Unclaim(78);
+  mine_.Unclaim(78);
+  EXPECT_EQ(mine_.Used(), 10U) << "its maker has it still";
+  maker.Kill();
+  EXPECT_EQ(mine_.Used(), 0U);
+  EXPECT_FALSE(mine_.Claim(78));
+  EXPECT_EQ(ledger().header.repaired, 0U);
+}
+
+TEST_F(AccountShareTest, WhoHasItPaysWhenItsMakerIsKilled) {
+  Maker maker = Make();
+  ASSERT_TRUE(mine_.Claim(78));
+  maker.Kill();
+  EXPECT_EQ(mine_.Charge(kLimit - 9), Account::kOverLimit);
+  EXPECT_EQ(mine_.Charge(kLimit - 10), Account::kCharged);
+  EXPECT_EQ(mine_.Used(), kLimit);
+  mine_.Unclaim(78);
+  EXPECT_EQ(ledger().header.total, kLimit - 10);
+  EXPECT_EQ(mine_.Used(), kLimit - 10);
+}
+
+TEST_F(AccountShareTest, WhoHasItPaysWhenItsMakerReleasesIt) {
+  Maker maker = Make();
+  ASSERT_TRUE(mine_.Claim(78));
+  maker.Release();
+  EXPECT_EQ(ledger().header.total, 10U) << "at once";
+  EXPECT_EQ(mine_.Used(), 10U);
+  EXPECT_FALSE(mine_.Claim(78)) << "who opens it now pays for itself";
+  mine_.Unclaim(78);
+  EXPECT_EQ(ledger().header.total, 0U);
+  maker.Kill();
+}
+
+// Two have it: it counts once, until both are gone.
+TEST_F(AccountShareTest, TheLastOneInheritsIt) {
+  Maker maker = Make();
+  ASSERT_TRUE(mine_.Claim(78));
+  int ready[2];
+  ASSERT_EQ(pipe2(ready, O_CLOEXEC), 0);
+  const pid_t other = Start([&](Account& account) {
+    (void)!write(ready[1], account.Claim(78) ? "y" : "n", 1);
+    pause();
   });
-  EXPECT_EQ(Wait(child), 0);
-  EXPECT_FALSE(mine_.IsOffered(78));
-  mine_.Withdraw(77);
-  EXPECT_EQ(ledger().exports[0].name, 0U);
+  char letter = 0;
+  ASSERT_EQ(read(ready[0], &letter, 1), 1);
+  ASSERT_EQ(letter, 'y');
+  maker.Kill();
+  EXPECT_EQ(mine_.Used(), 10U);
+  mine_.Unclaim(78);
+  EXPECT_EQ(mine_.Used(), 10U) << "the other one has it";
+  (void)kill(other, SIGKILL);
+  (void)Wait(other);
+  EXPECT_EQ(mine_.Used(), 0U);
+}
+
+// A driver may use a handle again.
+TEST_F(AccountShareTest, ANameOfMemoryThatLivesOnIsNotOfferedAgain) {
+  Maker maker = Make();
+  ASSERT_TRUE(mine_.Claim(78));
+  maker.Kill();
+  Maker next = Make();
+  EXPECT_FALSE(mine_.Claim(78)) << "it is other memory";
+  EXPECT_EQ(mine_.Used(), 20U);
+  next.Kill();
+  mine_.Unclaim(78);
+}
+
+TEST_F(AccountShareTest, ALedgerThatWasOverwrittenGetsClaimsAgain) {
+  Maker maker = Make();
+  ASSERT_TRUE(mine_.Claim(78));
+  maker.Kill();
+  EXPECT_EQ(mine_.Used(), 10U);
+  testing::internal::CaptureStderr();
+  for (size_t at = 0; at < sizeof(Ledger); ++at) {
+    reinterpret_cast<volatile unsigned char*>(&ledger())[at] = 0xa5;
+  }
+  ledger().header.lock = 0;
+  EXPECT_EQ(mine_.Charge(kLimit - 9), Account::kOverLimit);
+  EXPECT_EQ(mine_.Used(), 10U);
+  // A claim of ours that is none.
+  ledger().shares[5] = {.name = 5, .size = 500, .entry = 0, .is_claim = 1, .uses = 1};
+  ledger().header.shares = 6;
+  EXPECT_EQ(mine_.Used(), 10U);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("put in order"));
+}
+
+TEST_F(AccountShareTest, WithoutRoomWhoOpensItPays) {
+  for (uint32_t name = 1; name <= kLedgerShares; ++name) {
+    mine_.Offer(name, 1);
+  }
+  EXPECT_FALSE(mine_.Claim(1)) << "no room for the claim";
+  mine_.Offer(kLedgerShares + 1, 1);
+  EXPECT_FALSE(mine_.Claim(kLedgerShares + 1)) << "there was none for the offer";
+  mine_.Withdraw(5);
+  EXPECT_TRUE(mine_.Claim(1));
+  EXPECT_EQ(mine_.Used(), 0U) << "who offers has charged it";
 }
 
 TEST_F(AccountTest, CountsEqualOffers) {
@@ -257,11 +393,11 @@ TEST_F(AccountTest, CountsEqualOffers) {
   mine_.Offer(77, 10);
   mine_.Withdraw(76);
   mine_.Offer(77, 10);  // not in the place that is free
-  EXPECT_EQ(ledger().exports[0].name, 0U);
+  EXPECT_EQ(ledger().shares[0].name, 0U);
   mine_.Withdraw(77);
-  EXPECT_EQ(ledger().exports[1].name, 77U);
+  EXPECT_EQ(ledger().shares[1].name, 77U);
   mine_.Withdraw(77);
-  EXPECT_EQ(ledger().exports[1].name, 0U);
+  EXPECT_EQ(ledger().shares[1].name, 0U);
 }
 
 TEST_F(AccountTest, DropsOffersOfWhoeverHadItsEntry) {
@@ -271,8 +407,51 @@ TEST_F(AccountTest, DropsOffersOfWhoeverHadItsEntry) {
   Account other{};
   ASSERT_EQ(other.Open(path_.c_str(), kLimit), nullptr);
   EXPECT_EQ(other.entry(), 1U);
-  EXPECT_FALSE(mine_.IsOffered(78));
+  EXPECT_FALSE(mine_.Claim(78));
   other.Close();
+}
+
+// It would end by SIGBUS otherwise.
+TEST_F(AccountTest, ALedgerThatWasCutShortIsBroken) {
+  ASSERT_EQ(mine_.Charge(100), Account::kCharged);
+  ASSERT_EQ(mine_.Charge(50), Account::kCharged);
+  testing::internal::CaptureStderr();
+  for (const off_t size : {0, 4096, static_cast<int>(kLedgerSize) - 1}) {
+    ASSERT_EQ(truncate(path_.c_str(), size), 0);
+    EXPECT_EQ(mine_.Charge(1), Account::kBroken);
+    EXPECT_EQ(mine_.Used(), kLimit);
+    mine_.Offer(1, 1);
+    mine_.Withdraw(1);
+    EXPECT_FALSE(mine_.Claim(1));
+    mine_.NoteWait(1);
+  }
+  mine_.GiveBack(50);
+  mine_.ChargeAnyway(7);
+  // The agent makes it whole again.
+  ASSERT_EQ(truncate(path_.c_str(), kLedgerSize), 0);
+  EXPECT_EQ(mine_.Used(), 107U) << "what was given back meanwhile, too";
+  EXPECT_EQ(mine_.Charge(kLimit - 107), Account::kCharged);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(text.find("cut short"), text.rfind("cut short")) << text;
+  EXPECT_THAT(text, testing::HasSubstr("the ledger was cut short"));
+}
+
+// The program has closed our descriptor, and has a file of its own by that number.
+TEST_F(AccountTest, AnotherFileByItsDescriptorsNumberIsNotTheLedger) {
+  const pid_t child = Start([&](Account& account) {
+    for (int descriptor = 3; descriptor < 100; ++descriptor) {
+      (void)close(descriptor);
+    }
+    while (open("/dev/null", O_RDWR) < 20) {  // NOLINT(android-cloexec-open): for this process
+    }
+    const bool works = account.Charge(1) == Account::kCharged;
+    (void)truncate(path_.c_str(), 0);
+    _exit(works && account.Charge(1) == Account::kBroken ? 0 : 2);
+  });
+  const int status = Wait(child);
+  EXPECT_TRUE(WIFEXITED(status));  // Linux before 5.14 cannot tell
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  (void)truncate(path_.c_str(), kLedgerSize);
 }
 
 TEST_F(AccountTest, HasRoomForAThousandProcessesOneAfterTheOther) {
@@ -317,8 +496,34 @@ TEST(AccountFileTest, OpensALedgerThatWasLockedByAnEntryWithoutAMark) {
 TEST(AccountFileTest, FailsWithoutAFile) {
   const TempDir folder;
   Account account{};
-  EXPECT_NE(account.Open(folder.At("missing").c_str(), kLimit), nullptr);
+  int error = 0;
+  EXPECT_STREQ(account.Open(folder.At("missing").c_str(), kLimit, &error), "cannot be opened");
+  EXPECT_EQ(error, ENOENT);
   EXPECT_FALSE(account.is_open());
+}
+
+// Of the library before an upgrade: 71,808 bytes, with entries of processes that are gone.
+TEST(AccountFileTest, TakesALedgerOfTheFormerVersion) {
+  const TempDir folder;
+  Ledger ledger{};
+  ledger.header.magic = kLedgerMagic;
+  ledger.header.version = 1;
+  ledger.header.scanned = 3;
+  ledger.header.total = 900;
+  ledger.header.refused = 4;
+  ledger.entries[2] = {
+      .is_used = 1, .pid = 1, .pid_namespace = 4, .start_time = 9, .used = 900, .spare = {}};
+  memset(static_cast<void*>(&ledger.shares), 0x5a, sizeof(ledger.shares));  // offers, once
+  folder.WriteFile("ledger", std::string(reinterpret_cast<const char*>(&ledger), 71808));
+  testing::internal::CaptureStderr();
+  Account account{};
+  EXPECT_EQ(account.Open(folder.At("ledger").c_str(), kLimit), nullptr);
+  EXPECT_EQ(account.Charge(kLimit), Account::kCharged);
+  EXPECT_EQ(account.ledger_for_test()->header.version, kLedgerVersion);
+  EXPECT_EQ(account.ledger_for_test()->header.refused, 4U) << "figures of the container stay";
+  EXPECT_EQ(account.ledger_for_test()->header.repaired, 0U);
+  account.Close();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 }  // namespace

@@ -47,6 +47,13 @@ void PutBack(const Record& record) {
   (void)Remember(record);
 }
 
+bool HasRecord(Kind kind, uint64_t key, uint64_t name, uint64_t Record::* place) {
+  Process* process = CurrentProcess();
+  const Guard guard(process->lock);
+  const Record* found = process->records.Find(kind, key);
+  return found != nullptr && found->*place == name;
+}
+
 void OfferMemory(Kind kind, uint64_t pointer, uint64_t name) {
   Process* process = CurrentProcess();
   if (process == nullptr) {
@@ -68,19 +75,58 @@ void OfferMemory(Kind kind, uint64_t pointer, uint64_t name) {
   Account* ledger = LedgerOf(account);
   if (ledger != nullptr) {
     ledger->Offer(name, size);
+    if (!HasRecord(kind, pointer, name, &Record::extent)) {
+      ledger->Withdraw(name);  // another thread has freed it meanwhile
+    }
     if (before != 0) {
       ledger->Withdraw(before);
     }
   }
 }
 
-void Settle(const Record& record) {
-  const bool has_name = record.kind == Kind::kLinear || record.kind == Kind::kPooled;
-  if (has_name && record.extent != 0) {  // offered under that name
-    Account* ledger = LedgerOf(static_cast<int>(record.device));
-    if (ledger != nullptr) {
-      ledger->Withdraw(record.extent);
+Result AddOpened(int account, uint64_t pointer, uint64_t name) {
+  if (account == kUnlimited) {
+    return cu::kSuccess;
+  }
+  Account* ledger = LedgerOf(account);
+  const bool is_claimed = ledger != nullptr && ledger->Claim(name);
+  const uint64_t bytes = is_claimed ? 0 : SizeAt(pointer);
+  const Result begun = Begin(account, bytes);
+  if (begun != cu::kSuccess) {
+    if (is_claimed) {
+      ledger->Unclaim(name);
     }
+    return begun;
+  }
+  End({.kind = Kind::kOpened,
+       .device = static_cast<uint32_t>(account),
+       .key = pointer,
+       .size = bytes,
+       .owner = CurrentContext(),
+       .extent = is_claimed ? name : 0,
+       .uses = 1,
+       .is_mine = 1},
+      cu::kSuccess);
+  return cu::kSuccess;
+}
+
+namespace {
+
+// Whether `extent` of the record is the name of what others were offered, or what we claim.
+bool HasName(const Record& record) {
+  const bool may_have =
+      record.kind == Kind::kLinear || record.kind == Kind::kPooled || record.kind == Kind::kOpened;
+  return may_have && record.extent != 0;
+}
+
+}  // namespace
+
+void Settle(const Record& record) {
+  Account* ledger = HasName(record) ? LedgerOf(static_cast<int>(record.device)) : nullptr;
+  if (ledger != nullptr && record.kind == Kind::kOpened) {
+    ledger->Unclaim(record.extent);
+  } else if (ledger != nullptr) {
+    ledger->Withdraw(record.extent);
   }
   GiveBack(static_cast<int>(record.device), record.size);
 }
@@ -108,26 +154,25 @@ bool BelongsTo(const Record& record, uint64_t context) {
   }
 }
 
-// Settles memory of the context that other processes were offered.
-void SettleOffered(Process* process, uint64_t context) {
+// Settles memory of the context that other processes were offered, or have offered.
+void SettleNamed(Process* process, uint64_t context) {
   constexpr uint32_t kBatch = 32;
-  Record offered[kBatch];
+  Record named[kBatch];
   uint32_t count = 0;
   do {
     count = 0;
     {
       const Guard guard(process->lock);
       process->records.RemoveIf([&](const Record& record) {
-        const bool is_meant = count < kBatch && record.kind == Kind::kLinear &&
-                              record.extent != 0 && BelongsTo(record, context);
+        const bool is_meant = count < kBatch && HasName(record) && BelongsTo(record, context);
         if (is_meant) {
-          offered[count++] = record;
+          named[count++] = record;
         }
         return is_meant;
       });
     }
     for (uint32_t at = 0; at < count; ++at) {
-      Settle(offered[at]);
+      Settle(named[at]);
     }
   } while (count == kBatch);
 }
@@ -139,7 +184,7 @@ void ForgetContext(uint64_t context) {
   if (process == nullptr || context == 0) {
     return;
   }
-  SettleOffered(process, context);
+  SettleNamed(process, context);
   uint64_t bytes[kMaxSlots] = {};
   {
     const Guard guard(process->lock);

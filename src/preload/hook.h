@@ -78,8 +78,16 @@ Result Free(Kind kind, uint64_t key, Call&& call) {
 }
 
 // Offers the memory at `pointer`, which has a record of `kind`, to other processes: they do not pay
-// for it, too. Settle withdraws the offer.
+// for it as long as we do. Settle withdraws the offer.
 void OfferMemory(Kind kind, uint64_t pointer, uint64_t name);
+
+// Whether there is a record of that kind whose `place` has the name.
+bool HasRecord(Kind kind, uint64_t key, uint64_t name, uint64_t Record::* place);
+
+// Another process's memory was opened at `pointer`; `name` is what its maker offers it under. It is
+// claimed if a live process of this container offers it, and so pays, else charged. After an error
+// the caller closes it.
+Result AddOpened(int account, uint64_t pointer, uint64_t name);
 
 // Adds a record that is charged already; false without memory for it.
 bool Remember(const Record& record);

@@ -1,5 +1,6 @@
 // Memory of other processes and other APIs. A process pays for what it opens, unless a live process
-// of the same container offers it, and so pays already.
+// of the same container offers it, and so pays already. It then claims it: when the offer ends, the
+// ledger charges the claims.
 #include "src/preload/hook.h"
 
 namespace cu = kgpu::cuda_api;
@@ -31,13 +32,7 @@ Result OpenHandle(HookId id, cu::DevicePointer* pointer, const cu::IpcMemoryHand
   if (result != cu::kSuccess || account == kUnlimited || CountAgain(*pointer)) {
     return result;
   }
-  Account* ledger = LedgerOf(account);
-  const bool is_paid = ledger != nullptr && ledger->IsOffered(NameOf(&handle, sizeof(handle)));
-  const Result charged = Allocate(account, Kind::kOpened, is_paid ? 0 : SizeAt(*pointer),
-                                  CurrentContext(), [&](uint64_t* key) {
-                                    *key = *pointer;
-                                    return cu::kSuccess;
-                                  });
+  const Result charged = AddOpened(account, *pointer, NameOf(&handle, sizeof(handle)));
   if (charged != cu::kSuccess) {
     (void)KGPU_CALL_REAL(IpcCloseMemHandleFn, cuIpcCloseMemHandle, *pointer);
     *pointer = 0;

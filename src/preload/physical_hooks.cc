@@ -1,12 +1,19 @@
 // Memory without an address of its own, and the addresses it is mapped at.
+#include <unistd.h>
+
+#include "src/preload/file_tag.h"
 #include "src/preload/hook.h"
+#include "src/preload/system.h"
 
 namespace cu = kgpu::cuda_api;
 
 // A record of such memory: `uses` counts the handles of this process, `extent` its mappings. The
-// driver frees it when there is neither. `is_mine` is 0 for what another process has made.
+// driver frees it when there is neither. `is_mine` is 0 for what another process has made. `owner`
+// is the name under which it is offered, or claimed.
 namespace kgpu::preload {
 namespace {
+
+constexpr size_t kFabricHandleSize = 64;  // of CUmemFabricHandle
 
 int AccountOfLocation(const cu::Location& location) {
   if (location.type == cu::kLocationDevice) {
@@ -16,16 +23,13 @@ int AccountOfLocation(const cu::Location& location) {
   return account < 0 || IsPinnedCounted(account) ? account : kUnlimited;
 }
 
-uint64_t OfferOf(uint64_t size) {
-  return NameOf(&size, sizeof(size));
-}
-
-void WithdrawOffer(const Record& record) {
-  Account* ledger = record.is_mine == 0 || record.owner == 0
-                        ? nullptr
-                        : LedgerOf(static_cast<int>(record.device));
-  if (ledger != nullptr) {
+// Ends the offer or the claim.
+void EndName(const Record& record) {
+  Account* ledger = record.owner == 0 ? nullptr : LedgerOf(static_cast<int>(record.device));
+  if (ledger != nullptr && record.is_mine != 0) {
     ledger->Withdraw(record.owner);
+  } else if (ledger != nullptr) {
+    ledger->Unclaim(record.owner);
   }
 }
 
@@ -63,7 +67,7 @@ void EndOrphan(Process* process, uint64_t key) {
       return;
     }
   }
-  WithdrawOffer(record);
+  EndName(record);
   GiveBack(static_cast<int>(record.device), record.size);
 }
 
@@ -124,7 +128,7 @@ Result Create(cu::AllocationHandle* handle, size_t size, const cu::AllocationPro
   });
 }
 
-// Of other processes' memory, the size is known when it is mapped.
+// Of memory of other processes that came without a tag, the size is known when it is mapped.
 Result ChargeImported(uint64_t handle, uint64_t end) {
   Process* process = CurrentProcess();
   if (process == nullptr) {
@@ -135,17 +139,13 @@ Result ChargeImported(uint64_t handle, uint64_t end) {
   {
     const Guard guard(process->lock);
     const Record* found = process->records.Find(Kind::kPhysical, handle);
-    if (found != nullptr && found->is_mine == 0 && found->size < end) {
+    if (found != nullptr && found->is_mine == 0 && found->owner == 0 && found->size < end) {
       account = static_cast<int>(found->device);
       missing = end - found->size;
     }
   }
-  Account* ledger = missing == 0 ? nullptr : LedgerOf(account);
-  if (missing == 0 || (ledger != nullptr && ledger->IsOffered(OfferOf(end)))) {
-    return cu::kSuccess;
-  }
   const Result charged = Charge(account, missing);
-  if (charged == cu::kSuccess) {
+  if (charged == cu::kSuccess && missing > 0) {
     const Guard guard(process->lock);
     Record* found = process->records.Find(Kind::kPhysical, handle);
     if (found != nullptr) {
@@ -259,27 +259,82 @@ Result Unmap(cu::DevicePointer pointer, size_t size) {
   return result;
 }
 
-void Export(cu::AllocationHandle handle) {
+// A name that no other memory has.
+uint64_t NewName(Process* process) {
+  const uint64_t parts[] = {process->orphans++, Nanoseconds(), DayNanoseconds(),
+                            static_cast<uint64_t>(getpid()), reinterpret_cast<uint64_t>(process)};
+  return MakeTagName(NameOf(parts, sizeof(parts)));
+}
+
+// Fabric handles are names by themselves; files get one by a tag.
+void Export(cu::AllocationHandle handle, const void* shareable, cu::HandleType type) {
   Process* process = CurrentProcess();
-  if (process == nullptr) {
+  const bool is_file = type == cu::kHandlePosixFileDescriptor;
+  if (process == nullptr || (!is_file && type != cu::kHandleFabric)) {
     return;
   }
-  uint64_t size = 0;
+  FileTag tag{};
+  bool is_new = false;
   int account = kUnlimited;
   {
     const Guard guard(process->lock);
     Record* found = process->records.Find(Kind::kPhysical, handle);
-    if (found == nullptr || found->is_mine == 0 || found->owner != 0) {
-      return;  // not ours, or offered already
+    if (found == nullptr || found->is_mine == 0) {
+      return;  // who imports it is charged
     }
-    size = found->size;
     account = static_cast<int>(found->device);
-    found->owner = OfferOf(size);
+    is_new = found->owner == 0;
+    if (is_new) {
+      found->owner = is_file ? NewName(process) : NameOf(shareable, kFabricHandleSize);
+    }
+    tag = {.name = found->owner, .size = found->size};
   }
-  Account* ledger = LedgerOf(account);
+  Account* ledger = is_new ? LedgerOf(account) : nullptr;
   if (ledger != nullptr) {
-    ledger->Offer(OfferOf(size), size);
+    ledger->Offer(tag.name, tag.size);
+    if (!HasRecord(Kind::kPhysical, handle, tag.name, &Record::owner)) {
+      ledger->Withdraw(tag.name);  // another thread has released it meanwhile
+    }
   }
+  if (is_file) {
+    const KeepErrno keep;
+    (void)TagFile(*static_cast<const int*>(shareable), tag);
+  }
+}
+
+FileTag TagOf(const void* from, cu::HandleType type) {
+  const KeepErrno keep;
+  FileTag tag{};
+  if (type == cu::kHandlePosixFileDescriptor) {
+    const auto descriptor = static_cast<int>(reinterpret_cast<intptr_t>(from));
+    return ReadFileTag(descriptor, &tag) ? tag : FileTag{};
+  }
+  tag.name = type == cu::kHandleFabric ? NameOf(from, kFabricHandleSize) : 0;
+  return tag;
+}
+
+// Charges memory that another process has made, unless a live one of this container offers it.
+Result AddImported(uint64_t handle, int account, const FileTag& tag) {
+  Account* ledger = tag.name == 0 ? nullptr : LedgerOf(account);
+  const bool is_claimed = ledger != nullptr && ledger->Claim(tag.name);
+  const Record record{.kind = Kind::kPhysical,
+                      .device = static_cast<uint32_t>(account),
+                      .key = handle,
+                      .size = is_claimed ? 0 : tag.size,
+                      .owner = is_claimed ? tag.name : 0,
+                      .extent = 0,
+                      .uses = 1,
+                      .is_mine = 0};
+  Result result = Begin(account, record.size);
+  if (result == cu::kSuccess && Remember(record)) {
+    return result;
+  }
+  if (result == cu::kSuccess) {
+    GiveBack(account, record.size);
+    result = cu::kOutOfMemory;
+  }
+  EndName(record);
+  return result;
 }
 
 Result Import(cu::AllocationHandle* handle, void* from, cu::HandleType type) {
@@ -292,11 +347,11 @@ Result Import(cu::AllocationHandle* handle, void* from, cu::HandleType type) {
   cu::AllocationProperties properties{};
   const bool has_place = get != nullptr && get(&properties, *handle) == cu::kSuccess;
   const int account = has_place ? AccountOfLocation(properties.location) : CurrentAccount();
-  if (account < 0) {
+  if (account == kUnlimited) {
     return result;
   }
   Process* process = CurrentProcess();
-  {
+  if (process != nullptr) {
     const Guard guard(process->lock);
     Record* found = process->records.Find(Kind::kPhysical, *handle);
     if (found != nullptr) {  // our own, or imported before
@@ -304,18 +359,13 @@ Result Import(cu::AllocationHandle* handle, void* from, cu::HandleType type) {
       return result;
     }
   }
-  if (!Remember({.kind = Kind::kPhysical,
-                 .device = static_cast<uint32_t>(account),
-                 .key = *handle,
-                 .size = 0,
-                 .owner = 0,
-                 .extent = 0,
-                 .uses = 1,
-                 .is_mine = 0})) {
+  const Result added =
+      account < 0 ? Charge(account, 0) : AddImported(*handle, account, TagOf(from, type));
+  if (added != cu::kSuccess) {
     (void)KGPU_CALL_REAL(MemReleaseFn, cuMemRelease, *handle);
-    return cu::kOutOfMemory;
+    *handle = 0;
   }
-  return result;
+  return added;
 }
 
 // CUarrayMapInfo: an array that is mapped piece by piece.
@@ -379,7 +429,7 @@ KGPU_STAND_IN cuMemExportToShareableHandle(void* shareable, cu::AllocationHandle
   const Result result = KGPU_CALL_REAL(MemExportToShareableHandleFn, cuMemExportToShareableHandle,
                                        shareable, handle, type, flags);
   if (result == cu::kSuccess) {
-    Export(handle);
+    Export(handle, shareable, type);
   }
   return result;
 }

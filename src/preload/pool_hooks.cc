@@ -132,18 +132,15 @@ Result CreatePool(cu::MemoryPool* pool, const PoolFacts& facts, Call&& call) {
 // Memory of a pool of another process. Whoever of this container has exported it pays for it.
 Result ImportPointer(cu::DevicePointer* pointer, cu::MemoryPool pool, cu::PoolPointerExport* data) {
   const int account = CurrentAccount();
+  if (account == kRefused) {
+    return Charge(account, 0);
+  }
   const Result result =
       KGPU_CALL_REAL(MemPoolImportPointerFn, cuMemPoolImportPointer, pointer, pool, data);
-  Account* ledger = result == cu::kSuccess ? LedgerOf(account) : nullptr;
-  if (ledger == nullptr || ledger->IsOffered(NameOf(data, sizeof(*data)))) {
+  if (result != cu::kSuccess) {
     return result;
   }
-  const uint64_t size = SizeAt(*pointer);
-  const Result charged =
-      Allocate(account, Kind::kOpened, size, CurrentContext(), [&](uint64_t* key) {
-        *key = *pointer;
-        return cu::kSuccess;
-      });
+  const Result charged = AddOpened(account, *pointer, NameOf(data, sizeof(*data)));
   if (charged != cu::kSuccess) {
     (void)KGPU_CALL_REAL(MemFreeFn, cuMemFree_v2, *pointer);
     *pointer = 0;

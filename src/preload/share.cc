@@ -51,6 +51,38 @@ Line SlotPath(const char* slot, const char* name) {
   return path;
 }
 
+// Why a ledger is out of reach, with the fix.
+const char* CauseOf(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return "it is missing: the agent mounts it with the slot";
+    case EACCES:
+    case EPERM:
+      return "its mode, owner or label refuses this user: the agent sets them within a minute";
+    case EROFS:
+      return "it is mounted read-only: the agent mounts it writable";
+    case EMFILE:
+      return "this process has no descriptor left: raise ulimit -n";
+    case ENFILE:
+      return "the machine has no descriptor left: raise fs.file-max";
+    case ENOMEM:
+    case EAGAIN:
+      return "this process has no address space left: raise ulimit -v or -l";
+    case ENOSPC:
+    case EDQUOT:
+      return "its disk is full";
+    case EFBIG:
+      return "files of this process may not be that long: raise ulimit -f";
+    case ELOOP:
+    case EISDIR:
+    case ENXIO:
+      return "it is not a file: start the container again, so that the agent's is mounted";
+    default:
+      return "see errno(3)";
+  }
+}
+
 DeviceLimit* FindLimit(Configuration* configuration, const char* device) {
   for (uint32_t at = 0; at < configuration->count; ++at) {
     if (Equal(configuration->devices[at].limits.device, device)) {
@@ -77,9 +109,19 @@ void AddLimits(Configuration* configuration, const Limits& limits, const char* s
   }
 }
 
-void Break(Configuration* configuration, const char* path, const char* problem) {
+// `error`: the errno, 0 if there is none.
+Line Explained(const char* path, const char* problem, int error) {
+  Line line;
+  line.Add(path).Add(": ").Add(problem);
+  if (error != 0) {
+    line.Add(" (errno ").Add(static_cast<uint64_t>(error)).Add("): ").Add(CauseOf(error));
+  }
+  return line.Add("; no GPU memory is allocated");
+}
+
+void Break(Configuration* configuration, const char* path, const char* problem, int error) {
   configuration->is_broken = true;
-  Line().Add(path).Add(": ").Add(problem).Add("; no GPU memory is allocated").Say();
+  Explained(path, problem, error).Say();
 }
 
 void ReadConfiguration(Configuration* configuration) {
@@ -88,18 +130,21 @@ void ReadConfiguration(Configuration* configuration) {
   const int count = ListSlots(KGPU_SHARE_SLOTS, names);
   if (count <= 0 || count > static_cast<int>(kMaxSlots)) {
     Break(configuration, KGPU_SHARE_SLOTS,
-          count > 0 ? "has more than 32 slots"
-                    : "cannot be read: the agent mounts it with the slots");
+          count > 0    ? "has more than 32 slots"
+          : count == 0 ? "has no slot: the agent mounts it with them"
+                       : "cannot be read",
+          count < 0 ? errno : 0);
     return;
   }
   for (int slot = 0; slot < count; ++slot) {
     const Line path = SlotPath(names[slot], "limits");
     const int64_t size = ReadFile(path.text(), text, sizeof(text));
+    const int error = size < 0 ? errno : 0;
     Limits limits;
-    const char* problem = size < 0 ? "cannot be read: the agent mounts it with the slot"
-                                   : ParseLimits(text, static_cast<size_t>(size), &limits);
+    const char* problem =
+        size < 0 ? "cannot be read" : ParseLimits(text, static_cast<size_t>(size), &limits);
     if (problem != nullptr) {
-      Break(configuration, path.text(), problem);
+      Break(configuration, path.text(), problem, error);
       return;
     }
     AddLimits(configuration, limits, names[slot]);
@@ -301,10 +346,10 @@ Account* LedgerOf(int account) {
   }
   DeviceLimit& limit = LimitOf(account);
   const Line path = SlotPath(limit.slot, "ledger");
-  const char* problem = found.Open(path.text(), limit.limits.memory);
+  int error = 0;
+  const char* problem = found.Open(path.text(), limit.limits.memory, &error);
   if (problem != nullptr) {
-    SayOnce(&limit.is_ledger_reported,
-            Line().Add(path.text()).Add(": ").Add(problem).Add("; no GPU memory is allocated"));
+    SayOnce(&limit.is_ledger_reported, Explained(path.text(), problem, error));
     return nullptr;
   }
   return &found;

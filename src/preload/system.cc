@@ -17,6 +17,7 @@ namespace {
 constexpr int kOfdGetLock = 36;
 constexpr int kOfdSetLock = 37;
 constexpr int kWipeOnFork = 18;
+constexpr int kPopulateRead = 22;  // of Linux 5.14
 constexpr size_t kHugePage = 2 << 20;
 constexpr size_t kMaxMapsSize = 16 << 20;  // bytes of /proc/PID/maps that are looked at
 
@@ -28,13 +29,17 @@ uint64_t ReadClock(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * kSecond + static_cast<uint64_t>(now.tv_nsec);
 }
 
-struct flock ByteLock(short type, uint64_t offset) {
+struct flock RangeLock(short type, const FileRange& range) {
   struct flock lock = {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
-  lock.l_start = static_cast<off_t>(offset);
-  lock.l_len = 1;
+  lock.l_start = static_cast<off_t>(range.start);
+  lock.l_len = static_cast<off_t>(range.size);
   return lock;
+}
+
+struct flock ByteLock(short type, uint64_t offset) {
+  return RangeLock(type, {.start = offset, .size = 1});
 }
 
 Line ProcPath(int32_t pid, const char* name) {
@@ -139,6 +144,11 @@ void UnmapMemory(void* memory, size_t size) {
   (void)munmap(memory, size);
 }
 
+bool MayRead(void* memory, size_t size) {
+  const KeepErrno keep;
+  return madvise(memory, size, kPopulateRead) == 0 || errno == EINVAL || errno == ENOMEM;
+}
+
 uint64_t Milliseconds() {
   timespec now{};
   (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -180,6 +190,11 @@ bool LockByte(int descriptor, uint64_t offset) {
 void UnlockByte(int descriptor, uint64_t offset) {
   struct flock lock = ByteLock(F_UNLCK, offset);
   syscall(SYS_fcntl, descriptor, kOfdSetLock, &lock);
+}
+
+bool LockRange(int descriptor, const FileRange& range) {
+  struct flock lock = RangeLock(F_RDLCK, range);
+  return syscall(SYS_fcntl, descriptor, kOfdSetLock, &lock) == 0;
 }
 
 bool IsByteLocked(int descriptor, uint64_t offset) {

@@ -34,6 +34,9 @@ bool StatFile(int descriptor, FileFacts* facts);
 // Zeroed memory of this process, or null; with `is_wiped_by_fork`, zeroed again in a child.
 void* MapMemory(size_t size, bool is_wiped_by_fork);
 void UnmapMemory(void* memory, size_t size);
+// Whether the mapped memory can be read without a signal. True where the kernel cannot tell: before
+// Linux 5.14.
+bool MayRead(void* memory, size_t size);
 // Milliseconds of a clock that only goes forward, exact to a tick of the kernel.
 uint64_t Milliseconds();
 
@@ -50,6 +53,12 @@ const void* MapFile(const char* path, size_t size);
 // An exclusive open-file-description lock on one byte. Returns whether we have it now.
 bool LockByte(int descriptor, uint64_t offset);
 void UnlockByte(int descriptor, uint64_t offset);
+// The same for reading, on a range: others may have such locks, too.
+struct FileRange {
+  uint64_t start;
+  uint64_t size;
+};
+bool LockRange(int descriptor, const FileRange& range);
 // Whether somebody else holds a lock on the byte.
 bool IsByteLocked(int descriptor, uint64_t offset);
 

@@ -21,7 +21,7 @@ struct User {
   std::string uid{};
   std::vector<std::string> groups{};
   std::map<std::string, std::vector<std::string>> extra{};
-  std::vector<std::string> audiences{};  // of its token{}; empty: the API server's
+  std::vector<std::string> audiences{};  // of its token; empty: the API server's
 };
 
 // Loop thread only. `clock` outlives it.

@@ -210,6 +210,71 @@ TEST_F(ApplyTest, EmptyManagedFieldsForgetAllManagers) {
   EXPECT_EQ(FieldAt(Node("n1"), {"metadata", "managedFields"}), nullptr);
 }
 
+// As kubectl moves fields from one manager to another.
+TEST_F(ApplyTest, AClientMayReplaceTheManagers) {
+  AddNode("n1");
+  ApplyLabels("nfd", R"({"a":"1"})");
+  ApplyLabels("kgpu", R"({"b":"1"})");
+  EXPECT_EQ(ApplyLabels("kgpu", R"({"a":"2"})")->code, 409);
+  auto node = Node("n1");
+  boost::json::array others;
+  for (const auto& item : *ListAt(node, {"metadata", "managedFields"})) {
+    if (TextAt(item.as_object(), {"manager"}) != "nfd") {
+      others.push_back(item);
+    }
+  }
+  const boost::json::array patch = {
+      {{"op", "replace"}, {"path", "/metadata/managedFields"}, {"value", others}}};
+  EXPECT_EQ(Patch("/api/v1/nodes/n1", "json-patch+json", boost::json::serialize(patch))->code, 200);
+  EXPECT_THAT(Managers(), ::testing::Not(::testing::Contains("nfd Apply ")));
+  EXPECT_EQ(ApplyLabels("kgpu", R"({"a":"2"})")->code, 200);
+}
+
+// An apply owns an atomic value as a whole, with what the server has filled in.
+TEST_F(ApplyTest, DefaultsCountInAtomicValues) {
+  const std::string space = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/";
+  const std::string policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/";
+  const std::string deployments = "/apis/apps/v1/namespaces/default/deployments/";
+  const auto check = [&](const std::string& path, const std::string& sent,
+                         const std::string& complete, const char* field) {
+    EXPECT_EQ(Apply(path, "first", sent)->code, 201) << path;
+    const auto refused = Apply(path, "second", sent);
+    EXPECT_EQ(refused->code, 409) << path;
+    EXPECT_THAT(refused->body, HasSubstr(field));
+    EXPECT_EQ(Apply(path, "second", complete)->code, 200) << path;
+  };
+  const auto network = [](const char* port) {
+    return fmt::format(R"({{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy",
+        "metadata":{{"name":"n"}},"spec":{{"podSelector":{{}},"ingress":[{{"ports":[{}]}}]}}}})",
+                       port);
+  };
+  check(space + "n", network(R"({"port":80})"), network(R"({"port":80,"protocol":"TCP"})"),
+        ".spec.ingress");
+  const auto admission = [](const char* more, const char* scope) {
+    return fmt::format(R"({{"apiVersion":"admissionregistration.k8s.io/v1",
+        "kind":"ValidatingAdmissionPolicy","metadata":{{"name":"p"}},"spec":{{
+        "matchConstraints":{{{}"resourceRules":[{{"apiGroups":[""],"apiVersions":["v1"],
+        "operations":["*"],"resources":["nodes"]{}}}]}},"validations":[{{"expression":"true"}}]}}}})",
+                       more, scope);
+  };
+  check(policies + "p", admission("", ""),
+        admission(R"("matchPolicy":"Equivalent","namespaceSelector":{},"objectSelector":{},)",
+                  R"(,"scope":"*")"),
+        ".spec.matchConstraints");
+  const auto deployment = [](const char* more) {
+    return fmt::format(R"({{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"name":"d"}},
+        "spec":{{"selector":{{"matchLabels":{{"a":"b"}}}},"template":{{"metadata":{{
+        "labels":{{"a":"b"}}}},"spec":{{"containers":[{{"name":"c","image":"i:1","env":[
+        {{"name":"N","valueFrom":{{"fieldRef":{{{}"fieldPath":"spec.nodeName"}}}}}}]}}]}}}}}}}})",
+                       more);
+  };
+  check(deployments + "d", deployment(""), deployment(R"("apiVersion":"v1",)"), "fieldRef");
+  const auto stored = Get(deployments + "d")->Json();
+  EXPECT_EQ(NumberAt(stored, {"spec", "replicas"}, 0), 1);
+  EXPECT_EQ(TextAt(stored, {"spec", "strategy", "rollingUpdate", "maxSurge"}), "25%");
+  EXPECT_EQ(TextAt(stored, {"spec", "template", "spec", "restartPolicy"}), "Always");
+}
+
 TEST_F(ApplyTest, ManagedFieldsAreWrittenAsRealOnes) {
   AddNode("n1");
   loop_.Advance(std::chrono::seconds(1));

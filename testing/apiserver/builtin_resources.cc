@@ -90,7 +90,7 @@ std::vector<Resource> WorkloadResources() {
   };
 }
 
-// What runs to its end, and what workloads are reached by and write to.
+// Work with an end; how workloads are reached, and where they write.
 std::vector<Resource> RunResources() {
   return {
       {.group = "batch",
@@ -205,13 +205,41 @@ std::vector<Resource> PolicyResources() {
   };
 }
 
+std::vector<Resource> DeviceResources() {
+  const std::string group = "resource.k8s.io";
+  return {
+      {.group = group,
+       .plural = "resourceslices",
+       .singular = "resourceslice",
+       .kind = "ResourceSlice",
+       .is_namespaced = false,
+       .has_generation = true,
+       .selectable = {"spec.nodeName", "spec.driver"}},
+      {.group = group,
+       .plural = "deviceclasses",
+       .singular = "deviceclass",
+       .kind = "DeviceClass",
+       .is_namespaced = false,
+       .has_generation = true},
+      {.group = group,
+       .plural = "resourceclaims",
+       .singular = "resourceclaim",
+       .kind = "ResourceClaim",
+       .has_status = true},
+      {.group = group,
+       .plural = "resourceclaimtemplates",
+       .singular = "resourceclaimtemplate",
+       .kind = "ResourceClaimTemplate"},
+  };
+}
+
 }  // namespace
 
 std::vector<Resource> BuiltinResources() {
   std::vector<Resource> all;
   for (std::vector<Resource>& some :
        std::vector{CoreResources(), WorkloadResources(), RunResources(), AccessResources(),
-                   PolicyResources()}) {
+                   PolicyResources(), DeviceResources()}) {
     all.insert(all.end(), std::make_move_iterator(some.begin()),
                std::make_move_iterator(some.end()));
   }

@@ -22,15 +22,15 @@ namespace kgpu::apiserver {
 namespace {
 
 constexpr const char* kFooter =
-    "Example:\n"
+    "docs/how-it-works/stub-apiserver.md describes what it supports.\n"
+    "\n"
     "  kgpu sim apiserver --listen 127.0.0.1:8001 --kubeconfig-out /tmp/kubeconfig &\n"
     "  until [ -s /tmp/kubeconfig ]; do sleep 0.1; done\n"
     "  KUBECONFIG=/tmp/kubeconfig kubectl get namespaces\n"
     "  curl -d '{\"kind\": \"answer\", \"resource\": \"nodes\", \"code\": 429, \"retryAfter\": 5, "
     "\"seconds\": 60}' \\\n"
     "    http://127.0.0.1:8001/stub/faults\n"
-    "  curl http://127.0.0.1:8001/stub/counters\n"
-    "docs/how-it-works/stub-apiserver.md describes what it supports.";
+    "  curl http://127.0.0.1:8001/stub/counters";
 
 struct ServeFlags {
   std::string listen = "127.0.0.1:0";
@@ -149,28 +149,28 @@ void AddApiserverVerb(CLI::App& app, simhost::CliContext& context) {
   CLI::App* verb =
       app.add_subcommand("apiserver", "Simulate a Kubernetes API server 1.36 in the foreground");
   verb->footer(kFooter);
-  verb->add_option("--listen", flags->listen, "address; port 0 selects a free port")
+  verb->add_option("--listen", flags->listen, "Address; port 0 selects a free port")
       ->capture_default_str();
-  verb->add_option("--kubeconfig-out", flags->kubeconfig, "kubeconfig file to write for clients");
+  verb->add_option("--kubeconfig-out", flags->kubeconfig, "Kubeconfig file to write for clients");
   verb->add_flag("--tls", flags->is_tls,
-                 "serve TLS with a new authority, which the kubeconfig contains");
+                 "Serve TLS with a new authority, which the kubeconfig contains");
   verb->add_flag("--controllers", flags->has_controllers,
-                 "also run controllers, a scheduler and the kubelets of all nodes");
+                 "Also run controllers, a scheduler and the kubelets of all nodes");
   verb->add_option("--control", flags->control,
-                   "unix socket for /stub/ requests that stays while the server is \"away\"");
+                   "Unix socket for /stub/ requests that stays while the server is \"away\"");
   verb->add_option("--token", flags->tokens,
-                   "admin bearer token (repeatable); if set, requests need one")
+                   "Admin bearer token (repeatable); if set, requests need one")
       ->allow_extra_args(false);
   verb->add_flag("--rbac", flags->has_rbac,
-                 "refuse what no stored role allows; admin tokens may do everything");
-  verb->add_option("--bookmarks", flags->bookmark_seconds, "seconds between watch bookmarks")
+                 "Refuse what no stored role allows; admin tokens may do everything");
+  verb->add_option("--bookmarks", flags->bookmark_seconds, "Seconds between watch bookmarks")
       ->check(CLI::Range(0.01, 1e6))
       ->capture_default_str();
   verb->add_option("--pod-stop", flags->pod_stop_seconds,
-                   "seconds from a pod's deletion until it is removed")
+                   "Seconds from a pod's deletion until it is removed")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  verb->add_option("--history", flags->history, "number of changes that watches can start from")
+  verb->add_option("--history", flags->history, "Number of changes that watches can start from")
       ->capture_default_str();
   verb->callback(
       [flags, &context] { context.action = [flags, &context] { return Serve(*flags, context); }; });

@@ -64,8 +64,11 @@ class StructuralSchema {
     schema.allowed = Texts(ItemsAt(from, {"enum"}));
     schema.minimum = Number(from, "minimum");
     schema.maximum = Number(from, "maximum");
+    schema.min_length = Size(from, "minLength");
     schema.max_length = Size(from, "maxLength");
+    schema.min_items = Size(from, "minItems");
     schema.max_items = Size(from, "maxItems");
+    schema.pattern = TextAt(from, {"pattern"});
     if (const json::value* value = FieldAt(from, {"default"}); value != nullptr) {
       schema.default_json = json::serialize(*value);
     }

@@ -180,4 +180,16 @@ Cause DuplicateValue(std::string_view field, std::string_view value) {
           .field = std::string(field)};
 }
 
+Cause TooMany(std::string_view field, size_t count, size_t most) {
+  return {.reason = "FieldValueTooMany",
+          .message = fmt::format("Too many: {}: must have at most {} items", count, most),
+          .field = std::string(field)};
+}
+
+Cause TooLong(std::string_view field, size_t most) {
+  return {.reason = "FieldValueTooLong",
+          .message = fmt::format("Too long: may not be more than {} bytes", most),
+          .field = std::string(field)};
+}
+
 }  // namespace kgpu::apiserver

@@ -51,5 +51,7 @@ Cause ForbiddenChange(std::string_view field, std::string_view why);
 Cause UnsupportedValue(std::string_view field, std::string_view value,
                        const std::vector<std::string>& supported);
 Cause DuplicateValue(std::string_view field, std::string_view value);
+Cause TooMany(std::string_view field, size_t count, size_t most);
+Cause TooLong(std::string_view field, size_t most);  // in bytes
 
 }  // namespace kgpu::apiserver

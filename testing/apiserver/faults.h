@@ -39,7 +39,7 @@ struct Fault {
   std::chrono::milliseconds delay{0};
   size_t bytes = 0;
   int count = -1;                           // requests that it may still hit; -1: all
-  std::chrono::milliseconds lasts_for{-1};  // from now{}; -1: until removed
+  std::chrono::milliseconds lasts_for{-1};  // from now; -1: until removed
 };
 
 // {"kind": "answer", "verb": "watch", "resource": "nodes", "code": 410, "retryAfter": 1,

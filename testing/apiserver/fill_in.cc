@@ -1,5 +1,8 @@
 #include <boost/json.hpp>
 
+#include <cctype>
+#include <string>
+
 #include "src/platform/base/base64.h"
 #include "testing/apiserver/json_fields.h"
 #include "testing/apiserver/quantity.h"
@@ -18,30 +21,37 @@ void Default(json::object& object, std::string_view name, const json::value& val
   }
 }
 
-void FillPodSpec(json::object& spec) {
-  Default(spec, "restartPolicy", "Always");
-  Default(spec, "terminationGracePeriodSeconds", 30);
-  Default(spec, "dnsPolicy", "ClusterFirst");
-  Default(spec, "schedulerName", "default-scheduler");
-  Default(spec, "securityContext", json::object());
-  for (const char* list : {"containers", "initContainers"}) {
-    json::value* containers = spec.if_contains(list);
-    if (containers == nullptr || !containers->is_array()) {
-      continue;
-    }
-    for (json::value& item : containers->get_array()) {
-      if (json::object* container = item.if_object(); container != nullptr) {
-        Default(*container, "resources", json::object());
-        Default(*container, "terminationMessagePath", "/dev/termination-log");
-        Default(*container, "terminationMessagePolicy", "File");
-        Default(*container, "imagePullPolicy", "IfNotPresent");
+// The objects in the list `name`; none if there is no list.
+std::vector<json::object*> Objects(json::object& object, std::string_view name) {
+  std::vector<json::object*> found;
+  json::value* list = object.if_contains(json::string_view(name.data(), name.size()));
+  if (list != nullptr && list->is_array()) {
+    for (json::value& item : list->get_array()) {
+      if (item.is_object()) {
+        found.push_back(&item.get_object());
       }
+    }
+  }
+  return found;
+}
+
+// The deprecated name of the same field.
+void FillPodSpec(json::object& spec) {
+  if (const json::value* account = spec.if_contains("serviceAccountName"); account != nullptr) {
+    spec["serviceAccount"] = json::value(*account);
+  }
+  for (const char* list : {"containers", "initContainers"}) {
+    for (json::object* container : Objects(spec, list)) {
+      const std::string_view image = TextAt(*container, {"image"});
+      const std::string_view name = image.substr(image.rfind('/') + 1);
+      const bool moves = name.find(':') == std::string_view::npos || name.ends_with(":latest");
+      Default(*container, "imagePullPolicy",
+              moves && name.find('@') == std::string_view::npos ? "Always" : "IfNotPresent");
     }
   }
 }
 
 void FillSecret(json::object& secret) {
-  Default(secret, "type", "Opaque");
   if (const json::object* texts = ObjectAt(secret, {"stringData"}); texts != nullptr) {
     const json::object copy = *texts;
     json::object& data = MakeObject(secret, "data");
@@ -58,17 +68,157 @@ void FillJob(json::object& job) {
   json::object& spec = MakeObject(job, "spec");
   json::object& metadata = MakeObject(MakeObject(spec, "template"), "metadata");
   json::object& labels = MakeObject(metadata, "labels");
-  labels["batch.kubernetes.io/controller-uid"] = uid;
-  labels["batch.kubernetes.io/job-name"] = TextAt(job, {"metadata", "name"});
-  spec["selector"] = {{"matchLabels", {{"batch.kubernetes.io/controller-uid", uid}}}};
-  Default(spec, "parallelism", 1);
-  if (!spec.contains("completions")) {
-    spec["completions"] = 1;
+  for (const char* prefix : {"", "batch.kubernetes.io/"}) {
+    labels[fmt::format("{}controller-uid", prefix)] = uid;
+    labels[fmt::format("{}job-name", prefix)] = TextAt(job, {"metadata", "name"});
   }
-  Default(spec, "backoffLimit", 6);
+  spec["selector"] = {{"matchLabels", {{"batch.kubernetes.io/controller-uid", uid}}}};
+  if (!spec.contains("parallelism")) {
+    Default(spec, "completions", 1);
+  }
+}
+
+// The parameters of the kind of update that it has.
+void FillStrategy(json::object& strategy) {
+  const std::string_view type = TextAt(strategy, {"type"});
+  if (type.empty() || type == "RollingUpdate") {
+    MakeObject(strategy, "rollingUpdate");
+  }
+}
+
+void FillNetworkPolicy(json::object& spec) {
+  json::array types = {"Ingress"};
+  if (!ItemsAt(spec, {"egress"}).empty()) {
+    types.emplace_back("Egress");
+  }
+  Default(spec, "policyTypes", types);
+}
+
+void FillSubjects(json::object& binding) {
+  for (json::object* subject : Objects(binding, "subjects")) {
+    if (TextAt(*subject, {"kind"}) != "ServiceAccount") {
+      Default(*subject, "apiGroup", "rbac.authorization.k8s.io");
+    }
+  }
+}
+
+void FillDefinition(json::object& spec) {
+  json::object& names = MakeObject(spec, "names");
+  const std::string kind(TextAt(names, {"kind"}));
+  std::string singular;
+  for (const char c : kind) {
+    singular += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  Default(names, "singular", json::string(singular));
+  Default(names, "listKind", json::string(fmt::format("{}List", kind)));
+}
+
+void FillAutoscaler(json::object& spec) {
+  json::object* behavior = spec.contains("behavior") ? &MakeObject(spec, "behavior") : nullptr;
+  if (behavior == nullptr) {
+    return;
+  }
+  const json::object percent = {{"type", "Percent"}, {"value", 100}, {"periodSeconds", 15}};
+  json::object& up = MakeObject(*behavior, "scaleUp");
+  Default(up, "stabilizationWindowSeconds", 0);
+  Default(up, "policies",
+          json::array{{{"type", "Pods"}, {"value", 4}, {"periodSeconds", 15}}, percent});
+  Default(MakeObject(*behavior, "scaleDown"), "policies", json::array{percent});
+}
+
+void FillServicePorts(json::object& spec) {
+  for (json::object* port : Objects(spec, "ports")) {
+    if (port->contains("port")) {
+      Default(*port, "targetPort", json::value(port->at("port")));
+    }
+  }
+}
+
+void FillNode(json::object& node) {
+  json::object& spec = MakeObject(node, "spec");
+  json::value* taints = spec.if_contains("taints");
+  if (taints != nullptr && taints->is_array() && taints->get_array().empty()) {
+    spec.erase("taints");
+  }
+  if (!FlagAt(node, {"spec", "unschedulable"})) {
+    spec.erase("unschedulable");
+  }
+}
+
+void FillDeviceRequest(json::object& request) {
+  const std::string_view mode = TextAt(request, {"allocationMode"});
+  if (mode.empty() || mode == "ExactCount") {
+    Default(request, "count", 1);
+  }
+}
+
+void FillClaimSpec(json::object& spec) {
+  if (ObjectAt(spec, {"devices"}) == nullptr) {
+    return;
+  }
+  for (json::object* request : Objects(MakeObject(spec, "devices"), "requests")) {
+    if (ObjectAt(*request, {"exactly"}) != nullptr) {
+      FillDeviceRequest(MakeObject(*request, "exactly"));
+    }
+    for (json::object* alternative : Objects(*request, "firstAvailable")) {
+      FillDeviceRequest(*alternative);
+    }
+  }
+}
+
+void FillSlice(json::object& spec, std::string_view now) {
+  for (json::object* device : Objects(spec, "devices")) {
+    for (json::object* taint : Objects(*device, "taints")) {
+      Default(*taint, "timeAdded", json::value(json::string_view(now.data(), now.size())));
+    }
+  }
+}
+
+// Defaults of resource.k8s.io that depend on other fields, or on the time.
+void FillDeviceKind(const std::string& kind, json::object& spec, std::string_view now) {
+  if (kind == "ResourceSlice") {
+    FillSlice(spec, now);
+  } else if (kind == "ResourceClaim") {
+    FillClaimSpec(spec);
+  } else if (kind == "ResourceClaimTemplate" && ObjectAt(spec, {"spec"}) != nullptr) {
+    FillClaimSpec(MakeObject(spec, "spec"));
+  }
+}
+
+// Defaults that depend on other fields, which no schema can express.
+void FillKind(const std::string& kind, json::object& object) {
+  json::object* spec =
+      ObjectAt(object, {"spec"}) != nullptr ? &MakeObject(object, "spec") : nullptr;
+  if (kind == "Node") {
+    FillNode(object);
+  } else if (kind == "Secret") {
+    FillSecret(object);
+  } else if (kind.ends_with("RoleBinding")) {
+    FillSubjects(object);
+  } else if (spec == nullptr) {
+    return;
+  } else if (kind == "Pod") {
+    FillPodSpec(*spec);
+  } else if (kind == "NetworkPolicy") {
+    FillNetworkPolicy(*spec);
+  } else if (kind == "CustomResourceDefinition") {
+    FillDefinition(*spec);
+  } else if (kind == "HorizontalPodAutoscaler") {
+    FillAutoscaler(*spec);
+  } else if (kind == "Service") {
+    FillServicePorts(*spec);
+  } else if (ObjectAt(*spec, {"template", "spec"}) != nullptr) {
+    FillPodSpec(MakeObject(MakeObject(*spec, "template"), "spec"));
+    if (kind != "Job") {
+      FillStrategy(MakeObject(*spec, kind == "DaemonSet" ? "updateStrategy" : "strategy"));
+    }
+  }
 }
 
 void FillNewObject(const Resource& resource, json::object& object) {
+  if (resource.kind == "Pod" || resource.kind == "NetworkPolicy") {
+    MakeObject(object, "spec");
+  }
   const bool keeps_status = resource.kind == "Node" || !resource.has_status;
   if (!keeps_status) {
     object.erase("status");
@@ -149,7 +299,7 @@ void DropEmptyMetadata(json::object& object) {
 
 }  // namespace
 
-void FillIn(const Resource& resource, json::object& object, bool is_new) {
+void FillIn(const Resource& resource, json::object& object, bool is_new, std::string_view now) {
   if (is_new) {
     FillNewObject(resource, object);
   }
@@ -164,19 +314,13 @@ void FillIn(const Resource& resource, json::object& object, bool is_new) {
   DropNulls(whole);
   KeepCanonical(whole, resource.schema);
   object = std::move(whole.get_object());
-  if (resource.kind == "Pod") {
-    FillPodSpec(MakeObject(object, "spec"));
-  } else if (resource.kind == "Secret") {
-    FillSecret(object);
-  } else if (resource.kind == "Node") {
-    MakeObject(object, "spec");
-    json::value* taints = MakeObject(object, "spec").if_contains("taints");
-    if (taints != nullptr && taints->is_array() && taints->get_array().empty()) {
-      MakeObject(object, "spec").erase("taints");
-    }
-    if (!FlagAt(object, {"spec", "unschedulable"})) {
-      MakeObject(object, "spec").erase("unschedulable");
-    }
+  if (resource.group != "resource.k8s.io") {
+    FillKind(resource.kind, object);
+  } else if (ObjectAt(object, {"spec"}) != nullptr) {
+    FillDeviceKind(resource.kind, MakeObject(object, "spec"), now);
+  }
+  if (resource.schema != nullptr) {
+    AddDefaults(object, *resource.schema);
   }
 }
 

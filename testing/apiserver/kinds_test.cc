@@ -60,6 +60,38 @@ TEST_F(KindsTest, QuotasAndAutoscalersAreCheckedAndKept) {
   EXPECT_EQ(Post(scalers, R"({"metadata":{"name":"t"},"spec":{"maxReplicas":"3"}})")->code, 400);
 }
 
+TEST_F(KindsTest, DefaultsThatDependOnOtherFields) {
+  const char* autoscalers = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
+  ASSERT_EQ(Post(autoscalers, R"({"metadata":{"name":"s"},"spec":{"maxReplicas":3,
+                     "behavior":{"scaleDown":{"stabilizationWindowSeconds":9}},
+                     "scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"}}})")
+                ->code,
+            201);
+  const auto scaler = Get(fmt::format("{}/s", autoscalers))->Json();
+  EXPECT_EQ(NumberAt(scaler, {"spec", "minReplicas"}, 0), 1);
+  EXPECT_EQ(ListAt(scaler, {"spec", "behavior", "scaleUp", "policies"})->size(), 2U);
+  EXPECT_EQ(TextAt(scaler, {"spec", "behavior", "scaleDown", "selectPolicy"}), "Max");
+  const char* bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+  ASSERT_EQ(Post(bindings, R"({"metadata":{"name":"b"},"roleRef":{"kind":"ClusterRole","name":"r"},
+                     "subjects":[{"kind":"User","name":"u"},
+                     {"kind":"ServiceAccount","name":"s","namespace":"n"}]})")
+                ->code,
+            201);
+  const auto binding = Get(fmt::format("{}/b", bindings))->Json();
+  EXPECT_EQ(TextAt(binding, {"roleRef", "apiGroup"}), "rbac.authorization.k8s.io");
+  const auto& subjects = *ListAt(binding, {"subjects"});
+  EXPECT_EQ(TextAt(subjects[0].as_object(), {"apiGroup"}), "rbac.authorization.k8s.io");
+  EXPECT_FALSE(subjects[1].as_object().contains("apiGroup"));
+  const char* services = "/api/v1/namespaces/default/services";
+  ASSERT_EQ(Post(services, R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}})")->code,
+            201);
+  const auto service = Get(fmt::format("{}/s", services))->Json();
+  const auto& port = ListAt(service, {"spec", "ports"})->at(0).as_object();
+  EXPECT_EQ(NumberAt(port, {"targetPort"}, 0), 80);
+  EXPECT_EQ(TextAt(port, {"protocol"}), "TCP");
+  EXPECT_EQ(TextAt(service, {"spec", "sessionAffinity"}), "None");
+}
+
 TEST_F(KindsTest, LeaseOfNoDurationIs422) {
   EXPECT_EQ(Post("/apis/coordination.k8s.io/v1/namespaces/default/leases",
                  R"({"metadata":{"name":"l"},"spec":{"leaseDurationSeconds":0}})")

@@ -184,7 +184,10 @@ void TrackUpdate(const json::object& before, json::object& after, const Resource
   const json::array* sent = ListAt(after, {"metadata", "managedFields"});
   const bool resets =
       sent != nullptr && (sent->empty() || (sent->size() == 1 && sent->front() == json::object()));
-  Managers managers = resets ? Managers() : ReadManagers(before);
+  Managers managers = resets ? Managers() : ReadManagers(after);
+  if (managers.empty() && !resets) {
+    managers = ReadManagers(before);
+  }
   Differences found = Compare(OwnableParts(before), OwnableParts(after), resource.schema);
   FieldSet changed = std::move(found.added);
   changed.Add(found.modified);

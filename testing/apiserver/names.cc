@@ -81,6 +81,27 @@ std::optional<std::string> LabelValueProblem(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<std::string> DriverNameProblem(std::string_view text) {
+  return text.size() > 63 ? "must have at most 63 characters" : SubdomainProblem(text);
+}
+
+std::optional<std::string> QualifiedNameProblem(std::string_view text) {
+  const size_t slash = text.find('/');
+  if (slash != std::string_view::npos) {
+    if (auto problem = DriverNameProblem(text.substr(0, slash)); problem) {
+      return problem;
+    }
+  }
+  const std::string_view id = slash == std::string_view::npos ? text : text.substr(slash + 1);
+  const bool is_identifier =
+      !id.empty() && id.size() <= 32 && (id[0] < '0' || id[0] > '9') &&
+      std::ranges::all_of(id, [](char c) { return IsAlphanumeric(c) || c == '_'; });
+  if (!is_identifier) {
+    return "must be a C identifier of 1 to 32 characters, after an optional domain and '/'";
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> RoleNameProblem(std::string_view text) {
   if (text.empty() || text == "." || text == ".." || text.find('/') != std::string_view::npos ||
       text.find('%') != std::string_view::npos) {

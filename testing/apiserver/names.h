@@ -12,6 +12,8 @@ std::optional<std::string> SubdomainProblem(std::string_view text);  // object n
 std::optional<std::string> DnsLabelProblem(std::string_view text);   // namespaces
 std::optional<std::string> LabelKeyProblem(std::string_view text);   // "[prefix/]name"
 std::optional<std::string> LabelValueProblem(std::string_view text);
-std::optional<std::string> RoleNameProblem(std::string_view text);  // a path segment
+std::optional<std::string> DriverNameProblem(std::string_view text);     // of DRA drivers
+std::optional<std::string> QualifiedNameProblem(std::string_view text);  // "[domain/]id"
+std::optional<std::string> RoleNameProblem(std::string_view text);       // a path segment
 
 }  // namespace kgpu::apiserver

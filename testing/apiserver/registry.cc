@@ -215,7 +215,7 @@ StatusOr<Written> Registry::Insert(const Resource& resource, json::object object
   if (resource.has_generation) {
     metadata["generation"] = 1;
   }
-  FillIn(resource, object, true);
+  FillIn(resource, object, true, Now());
   if (resource.kind == "Service" && resource.group.empty()) {
     RETURN_IF_ERROR(PlaceService(store_, object));
   }
@@ -343,7 +343,7 @@ StatusOr<Written> Registry::Replace(const Resource& resource, const ObjectKey& k
     CopyField(*old_metadata, metadata, name);
   }
   SplitSubresource(resource, before, after, options.subresource);
-  FillIn(resource, after, false);
+  FillIn(resource, after, false, Now());
   if (resource.kind == "Service" && resource.group.empty()) {
     RETURN_IF_ERROR(PlaceService(store_, after));
   }

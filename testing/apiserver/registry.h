@@ -99,7 +99,8 @@ class Registry {
 };
 
 // Fills in what a kind gets if the client left it out, and normalises spellings. `is_new`: it is
-// being created.
-void FillIn(const Resource& resource, boost::json::object& object, bool is_new);
+// being created, at the time `now`.
+void FillIn(const Resource& resource, boost::json::object& object, bool is_new,
+            std::string_view now);
 
 }  // namespace kgpu::apiserver

@@ -22,7 +22,7 @@ Status AddBuiltinSchemas(SchemaSet& set) {
   std::string all;
   for (const std::string_view part :
        {kMetaSchemas, kNodeSchemas, kPodSchemas, kVolumeSchemas, kWorkloadSchemas, kRunSchemas,
-        kAccessSchemas, kPolicySchemas}) {
+        kAccessSchemas, kPolicySchemas, kResourceSchemas}) {
     all.append(part);
   }
   return set.AddText(all);

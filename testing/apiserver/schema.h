@@ -31,25 +31,26 @@ enum class ListType : uint8_t { kAtomic, kSet, kMap };
 
 struct Schema {
   SchemaKind kind = SchemaKind::kAny;
-  std::string format{};  // of a string: "quantity", "date-time", "micro-time", "byte"
-  std::string name{};    // of a struct: "io.k8s.api.core.v1.NodeSpec"
+  ListType list_type = ListType::kAtomic;
+  bool is_atomic = false;    // a struct or map that is replaced as a whole
+  bool merges = false;       // under strategic patches a list is merged, by merge_key
+  bool is_open = false;      // a struct that may have other fields
+  bool is_nullable = false;  // of a custom resource
+  std::string format{};      // of a string: "quantity", "date-time", "micro-time", "byte"
+  std::string name{};        // of a struct: "io.k8s.api.core.v1.NodeSpec"
   std::string description{};
   std::vector<std::pair<std::string, const Schema*>> fields{};  // of a struct
   const Schema* element = nullptr;                              // of a map or list; null: anything
-  ListType list_type = ListType::kAtomic;
   // Of a list of type map: fields that identify an item, with the value of an absent one.
   std::vector<std::pair<std::string, std::optional<std::string>>> keys{};
-  bool is_atomic = false;  // a struct or map that is replaced as a whole
-  bool merges = false;     // under strategic patches a list is merged, …
-  std::string merge_key;   // … by this field{}; "" for plain values
-  bool is_open = false;    // a struct that may have other fields
+  std::string merge_key{};     // "": plain values
+  std::string default_json{};  // of a field that is left out; "": none
   // Custom resources only.
   std::vector<std::string> required{};
   std::vector<std::string> allowed{};  // texts; empty: all
-  std::string default_json{};          // "": none
   std::optional<double> minimum, maximum;
-  std::optional<size_t> max_length, max_items;
-  bool is_nullable = false;
+  std::optional<size_t> min_length, max_length, min_items, max_items;
+  std::string pattern{};  // of texts, as Go reads it; "": any
 
   const Schema* Field(std::string_view field) const;
 };

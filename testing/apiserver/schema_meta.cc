@@ -20,14 +20,14 @@ ObjectMeta -- what every stored object has: its names, labels and versions
   resourceVersion string -- the version of this state of the object
   selfLink string
   uid string -- unique over all time
-OwnerReference
+OwnerReference atomic
   apiVersion string
   blockOwnerDeletion bool
   controller bool
   kind string
   name string
   uid string
-LabelSelector -- which objects are meant, by their labels
+LabelSelector atomic -- which objects are meant, by their labels
   matchExpressions []LabelSelectorRequirement
   matchLabels map[string]
 LabelSelectorRequirement

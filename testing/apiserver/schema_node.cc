@@ -84,7 +84,7 @@ NamespaceCondition
   reason string
   status string
   type string
-ObjectReference -- names another object
+ObjectReference atomic -- names another object
   apiVersion string
   fieldPath string
   kind string
@@ -92,7 +92,7 @@ ObjectReference -- names another object
   namespace string
   resourceVersion string
   uid string
-LocalObjectReference
+LocalObjectReference atomic
   name string
 ConfigMap -- texts and bytes for pods
   apiVersion string
@@ -108,7 +108,7 @@ Secret -- texts and bytes that not everybody may read
   kind string
   metadata ObjectMeta
   stringData map[string]
-  type string
+  type string default=Opaque
 ServiceAccount -- who a pod is to the API server
   apiVersion string
   automountServiceAccountToken bool

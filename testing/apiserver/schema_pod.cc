@@ -15,11 +15,11 @@ PodTemplateSpec
   spec PodSpec
 PodSpec -- what should run, and where
   activeDeadlineSeconds int
-  affinity any
+  affinity Affinity
   automountServiceAccountToken bool
   containers []Container map=name merge=name -- what runs in the pod
   dnsConfig any
-  dnsPolicy string
+  dnsPolicy string default=ClusterFirst
   enableServiceLinks bool
   ephemeralContainers []Container map=name merge=name
   hostAliases []HostAlias map=ip merge=ip
@@ -41,17 +41,17 @@ PodSpec -- what should run, and where
   readinessGates []any
   resourceClaims []PodResourceClaim map=name merge=name
   resources ResourceRequirements
-  restartPolicy string
+  restartPolicy string default=Always
   runtimeClassName string
-  schedulerName string
+  schedulerName string default=default-scheduler
   schedulingGates []PodSchedulingGate map=name merge=name
-  securityContext PodSecurityContext
+  securityContext PodSecurityContext default={}
   serviceAccount string
   serviceAccountName string
   setHostnameAsFQDN bool
   shareProcessNamespace bool
   subdomain string
-  terminationGracePeriodSeconds int
+  terminationGracePeriodSeconds int default=30
   tolerations []Toleration -- taints that the pod may live with
   topologySpreadConstraints []TopologySpreadConstraint map=topologyKey,whenUnsatisfiable merge=topologyKey
   volumes []Volume map=name merge=name
@@ -65,8 +65,30 @@ PodResourceClaim
   resourceClaimTemplateName string
 PodSchedulingGate
   name string
+Affinity
+  nodeAffinity NodeAffinity
+  podAffinity PodAffinity
+  podAntiAffinity PodAffinity
+NodeAffinity
+  preferredDuringSchedulingIgnoredDuringExecution []PreferredSchedulingTerm
+  requiredDuringSchedulingIgnoredDuringExecution NodeSelector
+PreferredSchedulingTerm
+  preference NodeSelectorTerm
+  weight int
+NodeSelector atomic
+  nodeSelectorTerms []NodeSelectorTerm
+NodeSelectorTerm atomic
+  matchExpressions []NodeSelectorRequirement
+  matchFields []NodeSelectorRequirement
+NodeSelectorRequirement
+  key string
+  operator string
+  values []string
+PodAffinity
+  preferredDuringSchedulingIgnoredDuringExecution []any
+  requiredDuringSchedulingIgnoredDuringExecution []any
 TopologySpreadConstraint
-  labelSelector any
+  labelSelector LabelSelector
   matchLabelKeys []string
   maxSkew int
   minDomains int
@@ -98,21 +120,21 @@ Container -- one program of a pod
   image string
   imagePullPolicy string
   lifecycle any
-  livenessProbe any
+  livenessProbe Probe
   name string
   ports []ContainerPort map=containerPort,protocol:TCP merge=containerPort
-  readinessProbe any
+  readinessProbe Probe
   resizePolicy []any
-  resources ResourceRequirements
+  resources ResourceRequirements default={}
   restartPolicy string
   restartPolicyRules []any
   securityContext SecurityContext
-  startupProbe any
+  startupProbe Probe
   stdin bool
   stdinOnce bool
   targetContainerName string
-  terminationMessagePath string
-  terminationMessagePolicy string
+  terminationMessagePath string default=/dev/termination-log
+  terminationMessagePolicy string default=File
   tty bool
   volumeDevices []VolumeDevice map=devicePath merge=devicePath
   volumeMounts []VolumeMount map=mountPath merge=mountPath
@@ -120,13 +142,50 @@ Container -- one program of a pod
 EnvVar
   name string
   value string
-  valueFrom any
+  valueFrom EnvVarSource
+EnvVarSource
+  configMapKeyRef KeySelector
+  fieldRef ObjectFieldSelector
+  fileKeyRef any
+  resourceFieldRef ResourceFieldSelector
+  secretKeyRef KeySelector
+KeySelector atomic
+  key string
+  name string
+  optional bool
+ObjectFieldSelector atomic
+  apiVersion string default=v1
+  fieldPath string
+ResourceFieldSelector atomic
+  containerName string
+  divisor quantity default=0
+  resource string
+Probe -- whether a container lives, or is ready
+  exec any
+  failureThreshold int default=3
+  grpc any
+  httpGet HTTPGetAction
+  initialDelaySeconds int
+  periodSeconds int default=10
+  successThreshold int default=1
+  tcpSocket TCPSocketAction
+  terminationGracePeriodSeconds int
+  timeoutSeconds int default=1
+HTTPGetAction
+  host string
+  httpHeaders []any
+  path string default=/
+  port intstr
+  scheme string default=HTTP
+TCPSocketAction
+  host string
+  port intstr
 ContainerPort
   containerPort int
   hostIP string
   hostPort int
   name string
-  protocol string
+  protocol string default=TCP
 ResourceRequirements -- what a container needs and may use
   claims []ResourceClaim map=name
   limits map[quantity]
@@ -199,18 +258,52 @@ ContainerStatus!
 const std::string_view kVolumeSchemas = R"(
 @io.k8s.api.core.v1
 Volume! -- files that containers of a pod can mount
-  configMap any
+  configMap ConfigMapVolumeSource
   csi any
-  downwardAPI any
+  downwardAPI DownwardAPIVolumeSource
   emptyDir any
   hostPath HostPathVolumeSource
   name string
   persistentVolumeClaim any
-  projected any
-  secret any
+  projected ProjectedVolumeSource
+  secret SecretVolumeSource
 HostPathVolumeSource
   path string
-  type string
+  type string default=
+ConfigMapVolumeSource
+  defaultMode int default=420
+  items []KeyToPath
+  name string
+  optional bool
+SecretVolumeSource
+  defaultMode int default=420
+  items []KeyToPath
+  optional bool
+  secretName string
+KeyToPath
+  key string
+  mode int
+  path string
+DownwardAPIVolumeSource
+  defaultMode int default=420
+  items []DownwardAPIVolumeFile
+DownwardAPIVolumeFile
+  fieldRef ObjectFieldSelector
+  mode int
+  path string
+  resourceFieldRef ResourceFieldSelector
+ProjectedVolumeSource
+  defaultMode int default=420
+  sources []VolumeProjection
+VolumeProjection!
+  downwardAPI DownwardAPIProjection
+  serviceAccountToken ServiceAccountTokenProjection
+DownwardAPIProjection
+  items []DownwardAPIVolumeFile
+ServiceAccountTokenProjection
+  audience string
+  expirationSeconds int default=3600
+  path string
 )";
 
 }  // namespace kgpu::apiserver

@@ -12,16 +12,16 @@ ValidatingAdmissionPolicy -- which changes of objects are refused
   status any
 ValidatingAdmissionPolicySpec
   auditAnnotations []any atomic
-  failurePolicy string
+  failurePolicy string default=Fail
   matchConditions []MatchCondition map=name merge=name
   matchConstraints MatchResources
-  paramKind any
+  paramKind any atomic
   validations []Validation atomic
   variables []Variable map=name merge=name
 MatchCondition
   expression string
   name string
-Variable
+Variable atomic
   expression string
   name string
 Validation
@@ -29,19 +29,19 @@ Validation
   message string
   messageExpression string
   reason string
-MatchResources
+MatchResources atomic
   excludeResourceRules []NamedRuleWithOperations atomic
-  matchPolicy string
-  namespaceSelector LabelSelector
-  objectSelector LabelSelector
+  matchPolicy string default=Equivalent
+  namespaceSelector LabelSelector default={}
+  objectSelector LabelSelector default={}
   resourceRules []NamedRuleWithOperations atomic
-NamedRuleWithOperations
+NamedRuleWithOperations atomic
   apiGroups []string atomic
   apiVersions []string atomic
   operations []string atomic
   resourceNames []string atomic
   resources []string atomic
-  scope string
+  scope string default=*
 ValidatingAdmissionPolicyBinding -- where a policy counts
   apiVersion string
   kind string
@@ -49,7 +49,7 @@ ValidatingAdmissionPolicyBinding -- where a policy counts
   spec ValidatingAdmissionPolicyBindingSpec
 ValidatingAdmissionPolicyBindingSpec
   matchResources MatchResources
-  paramRef any
+  paramRef any atomic
   policyName string
   validationActions []string set
 @io.k8s.api.networking.v1
@@ -61,7 +61,7 @@ NetworkPolicy -- who may talk to some pods, and they to whom
 NetworkPolicySpec
   egress []NetworkPolicyEgressRule atomic
   ingress []NetworkPolicyIngressRule atomic
-  podSelector LabelSelector
+  podSelector LabelSelector default={}
   policyTypes []string atomic
 NetworkPolicyEgressRule
   ports []NetworkPolicyPort atomic
@@ -76,7 +76,7 @@ NetworkPolicyPeer
 NetworkPolicyPort
   endPort int
   port intstr
-  protocol string
+  protocol string default=TCP
 @io.k8s.api.core.v1
 ResourceQuota -- how much the objects of a namespace may request together
   apiVersion string
@@ -86,7 +86,7 @@ ResourceQuota -- how much the objects of a namespace may request together
   status ResourceQuotaStatus
 ResourceQuotaSpec
   hard map[quantity]
-  scopeSelector any
+  scopeSelector any atomic
   scopes []string atomic
 ResourceQuotaStatus
   hard map[quantity]
@@ -102,14 +102,14 @@ HorizontalPodAutoscalerSpec
   behavior HorizontalPodAutoscalerBehavior
   maxReplicas int
   metrics []MetricSpec atomic
-  minReplicas int
+  minReplicas int default=1
   scaleTargetRef CrossVersionObjectReference
 HorizontalPodAutoscalerBehavior
   scaleDown HPAScalingRules
   scaleUp HPAScalingRules
 HPAScalingRules
   policies []any atomic
-  selectPolicy string
+  selectPolicy string default=Max
   stabilizationWindowSeconds int
   tolerance quantity
 MetricSpec
@@ -138,7 +138,7 @@ PriorityClass -- which pods come first
   globalDefault bool
   kind string
   metadata ObjectMeta
-  preemptionPolicy string
+  preemptionPolicy string default=PreemptLowerPriority
   value int
 )";
 

@@ -51,20 +51,28 @@ class SchemaTextReader {
   }
 
   static bool IsStruct(std::string_view line) { return !line.starts_with(' '); }
+  static std::string_view NameOf(std::string_view word) { return word.substr(0, word.find('!')); }
+  // A text, or JSON where the type is another one.
+  static std::string DefaultOf(std::string_view text, const Schema& schema) {
+    const bool is_text = schema.kind == SchemaKind::kString ||
+                         (schema.kind == SchemaKind::kIntOrString && !ParseUint(text));
+    return is_text ? fmt::format("\"{}\"", text) : std::string(text);
+  }
 
   Status Declare(std::string_view line) {
     if (!IsStruct(line)) {
       return OkStatus();
     }
-    Line parts = Parse(line);
+    const Line parts = Parse(line);
+    const std::vector<std::string_view> words = Words(parts.code);
     Schema& schema = set_.Make();
     schema.kind = SchemaKind::kStruct;
-    if (parts.code.ends_with('!')) {
-      schema.is_open = true;
-      parts.code.remove_suffix(1);
-    }
-    schema.name = fmt::format("{}.{}", package_, parts.code);
+    schema.is_open = words[0].ends_with('!');
+    schema.name = fmt::format("{}.{}", package_, NameOf(words[0]));
     schema.description = parts.description;
+    for (size_t i = 1; i < words.size(); ++i) {
+      RETURN_IF_ERROR(ReadFlag(words[i], schema));
+    }
     if (!set_.structs_.emplace(schema.name, &schema).second) {
       return Internal("a second struct of that name");
     }
@@ -74,10 +82,7 @@ class SchemaTextReader {
   Status Define(std::string_view line) {
     const Line parts = Parse(line);
     if (IsStruct(line)) {
-      std::string_view name = parts.code;
-      if (name.ends_with('!')) {
-        name.remove_suffix(1);
-      }
+      const std::string_view name = NameOf(Words(parts.code)[0]);
       current_ = set_.structs_.find(fmt::format("{}.{}", package_, name))->second;
       return OkStatus();
     }
@@ -113,6 +118,8 @@ class SchemaTextReader {
     } else if (flag.starts_with("merge=")) {
       schema.merges = true;
       schema.merge_key = flag.substr(6);
+    } else if (flag.starts_with("default=")) {
+      schema.default_json = DefaultOf(flag.substr(8), schema);
     } else if (flag.starts_with("map=")) {
       schema.list_type = ListType::kMap;
       for (const std::string_view key : Split(flag.substr(4), ',')) {

@@ -12,19 +12,19 @@ Job -- pods that run until enough of them have succeeded
   status JobStatus
 JobSpec
   activeDeadlineSeconds int
-  backoffLimit int
+  backoffLimit int default=6
   backoffLimitPerIndex int
-  completionMode string
+  completionMode string default=NonIndexed
   completions int
   managedBy string
-  manualSelector bool
+  manualSelector bool default=false
   maxFailedIndexes int
-  parallelism int
+  parallelism int default=1
   podFailurePolicy any
-  podReplacementPolicy string
-  selector LabelSelector atomic
+  podReplacementPolicy string default=TerminatingOrFailed
+  selector LabelSelector
   successPolicy any
-  suspend bool
+  suspend bool default=false
   template PodTemplateSpec
   ttlSecondsAfterFinished int
 JobStatus
@@ -61,25 +61,25 @@ ServiceSpec
   externalName string
   externalTrafficPolicy string
   healthCheckNodePort int
-  internalTrafficPolicy string
-  ipFamilies []string atomic
-  ipFamilyPolicy string
+  internalTrafficPolicy string default=Cluster
+  ipFamilies []string default=["IPv4"]
+  ipFamilyPolicy string default=SingleStack
   loadBalancerClass string
   loadBalancerIP string
   loadBalancerSourceRanges []string atomic
   ports []ServicePort map=port,protocol:TCP merge=port
   publishNotReadyAddresses bool
   selector map[string] atomic
-  sessionAffinity string
+  sessionAffinity string default=None
   sessionAffinityConfig any
   trafficDistribution string
-  type string
+  type string default=ClusterIP
 ServicePort
   appProtocol string
   name string
   nodePort int
   port int
-  protocol string
+  protocol string default=TCP
   targetPort intstr
 ServiceStatus
   conditions []Condition map=type merge=type
@@ -92,13 +92,13 @@ PersistentVolumeClaim -- a request for a volume that outlives pods
   status PersistentVolumeClaimStatus
 PersistentVolumeClaimSpec
   accessModes []string atomic
-  dataSource any
+  dataSource any atomic
   dataSourceRef any
   resources VolumeResourceRequirements
-  selector LabelSelector atomic
+  selector LabelSelector
   storageClassName string
   volumeAttributesClassName string
-  volumeMode string
+  volumeMode string default=Filesystem
   volumeName string
 VolumeResourceRequirements
   limits map[quantity]

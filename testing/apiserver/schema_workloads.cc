@@ -12,10 +12,16 @@ DaemonSet -- one pod on each of some nodes
   status DaemonSetStatus
 DaemonSetSpec
   minReadySeconds int
-  revisionHistoryLimit int
-  selector LabelSelector atomic
+  revisionHistoryLimit int default=10
+  selector LabelSelector
   template PodTemplateSpec
-  updateStrategy any
+  updateStrategy DaemonSetUpdateStrategy default={}
+DaemonSetUpdateStrategy
+  rollingUpdate RollingUpdateDaemonSet
+  type string default=RollingUpdate
+RollingUpdateDaemonSet
+  maxSurge intstr default=0
+  maxUnavailable intstr default=1
 DaemonSetStatus
   collisionCount int
   conditions []Condition map=type merge=type
@@ -36,12 +42,18 @@ Deployment -- a number of equal pods
 DeploymentSpec
   minReadySeconds int
   paused bool
-  progressDeadlineSeconds int
-  replicas int
-  revisionHistoryLimit int
-  selector LabelSelector atomic
-  strategy any
+  progressDeadlineSeconds int default=600
+  replicas int default=1
+  revisionHistoryLimit int default=10
+  selector LabelSelector
+  strategy DeploymentStrategy default={}
   template PodTemplateSpec
+DeploymentStrategy
+  rollingUpdate RollingUpdateDeployment
+  type string default=RollingUpdate
+RollingUpdateDeployment
+  maxSurge intstr default=25%
+  maxUnavailable intstr default=25%
 DeploymentStatus
   availableReplicas int
   collisionCount int
@@ -69,7 +81,7 @@ PodDisruptionBudget -- how many of some pods may be away at a time
 PodDisruptionBudgetSpec
   maxUnavailable intstr
   minAvailable intstr
-  selector LabelSelector atomic
+  selector LabelSelector
   unhealthyPodEvictionPolicy string
 PodDisruptionBudgetStatus
   conditions []Condition map=type merge=type
@@ -93,7 +105,7 @@ ClusterRoleBinding -- who has a ClusterRole
   apiVersion string
   kind string
   metadata ObjectMeta
-  roleRef RoleRef atomic
+  roleRef RoleRef
   subjects []Subject
 Role -- what may be done in a namespace
   apiVersion string
@@ -104,7 +116,7 @@ RoleBinding -- who has a role in a namespace
   apiVersion string
   kind string
   metadata ObjectMeta
-  roleRef RoleRef atomic
+  roleRef RoleRef
   subjects []Subject
 PolicyRule
   apiGroups []string
@@ -112,11 +124,11 @@ PolicyRule
   resourceNames []string
   resources []string
   verbs []string
-RoleRef
-  apiGroup string
+RoleRef atomic
+  apiGroup string default=rbac.authorization.k8s.io
   kind string
   name string
-Subject
+Subject atomic
   apiGroup string
   kind string
   name string
@@ -149,7 +161,7 @@ CustomResourceDefinition -- a resource that the server is taught
   spec CustomResourceDefinitionSpec
   status CustomResourceDefinitionStatus
 CustomResourceDefinitionSpec
-  conversion any
+  conversion any default={"strategy":"None"}
   group string
   names CustomResourceDefinitionNames
   preserveUnknownFields bool

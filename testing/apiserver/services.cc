@@ -71,16 +71,19 @@ Status PlaceService(const Store& store, json::object& service) {
   const std::string name(TextAt(service, {"metadata", "name"}));
   const ObjectKey own{std::string(TextAt(service, {"metadata", "namespace"})), name};
   json::object& spec = MakeObject(service, "spec");
-  if (!spec.contains("type")) {
-    spec["type"] = "ClusterIP";
-  }
   std::set<int64_t> used = UsedPorts(store, own);
   if (!spec.contains("clusterIP")) {
     const size_t number = store.revision();
     spec["clusterIP"] = fmt::format("10.96.{}.{}", number / 250 % 250, number % 250 + 1);
   }
+  if (!spec.contains("clusterIPs")) {
+    spec["clusterIPs"] = json::array{spec["clusterIP"]};
+  }
   const bool has_node_ports =
       TextAt(spec, {"type"}) == "NodePort" || TextAt(spec, {"type"}) == "LoadBalancer";
+  if (has_node_ports && !spec.contains("externalTrafficPolicy")) {
+    spec["externalTrafficPolicy"] = "Cluster";
+  }
   json::value* ports = spec.if_contains("ports");
   if (ports == nullptr || !ports->is_array()) {
     return OkStatus();
@@ -89,10 +92,6 @@ Status PlaceService(const Store& store, json::object& service) {
     json::object* port = ports->get_array()[i].if_object();
     if (port == nullptr) {
       continue;
-    }
-    port->emplace("protocol", "TCP");
-    if (!port->contains("targetPort") && port->contains("port")) {
-      port->emplace("targetPort", port->at("port"));
     }
     if (has_node_ports) {
       RETURN_IF_ERROR(PlacePort(*port, fmt::format("spec.ports[{}]", i), used, name));

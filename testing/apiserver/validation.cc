@@ -44,10 +44,7 @@ void ValidateAnnotations(const json::object& metadata, std::vector<Cause>& cause
     total += key.size() + PlainText(&value).size();
   }
   if (total > kMaxAnnotations) {
-    causes.push_back(
-        {.reason = "FieldValueTooLong",
-         .message = fmt::format("Too long: may not be more than {} bytes", kMaxAnnotations),
-         .field = "metadata.annotations"});
+    causes.push_back(TooLong("metadata.annotations", kMaxAnnotations));
   }
 }
 
@@ -103,6 +100,19 @@ void ValidateFinalizers(const json::object& metadata, const json::object* before
   }
 }
 
+void ValidateDra(const Resource& resource, const json::object& object, const json::object* before,
+                 std::vector<Cause>& causes) {
+  if (resource.kind == "ResourceSlice") {
+    ValidateResourceSlice(object, before, causes);
+  } else if (resource.kind == "DeviceClass") {
+    ValidateDeviceClass(object, causes);
+  } else if (resource.kind == "ResourceClaim") {
+    ValidateResourceClaim(object, before, causes);
+  } else {
+    ValidateClaimTemplate(object, before, causes);
+  }
+}
+
 void ValidateKind(const Resource& resource, const json::object& object, const json::object* before,
                   std::vector<Cause>& causes) {
   if (resource.is_custom) {
@@ -123,6 +133,8 @@ void ValidateKind(const Resource& resource, const json::object& object, const js
     ValidateNewEvent(object, before, causes);
   } else if (resource.kind == "CustomResourceDefinition") {
     ValidateDefinition(object, causes);
+  } else if (resource.group == "resource.k8s.io") {
+    ValidateDra(resource, object, before, causes);
   }
 }
 

@@ -131,6 +131,15 @@ void ValidateEventChange(const json::object& event, const json::object* before,
 
 }  // namespace
 
+void CheckUnchanged(const json::object& after, const json::object& before, std::string_view path,
+                    std::vector<Cause>& causes) {
+  const json::value* now = FieldAtDots(after, path);
+  const json::value* then = FieldAtDots(before, path);
+  if ((now == nullptr) != (then == nullptr) || (now != nullptr && *now != *then)) {
+    causes.push_back(ForbiddenChange(path, "field is immutable"));
+  }
+}
+
 void ValidateNode(const json::object& node, std::vector<Cause>& causes) {
   std::set<std::pair<std::string, std::string>> seen;
   const json::array& taints = ItemsAt(node, {"spec", "taints"});
@@ -163,12 +172,8 @@ void ValidateJob(const json::object& job, const json::object* before, std::vecto
     causes.push_back(
         UnsupportedValue("spec.template.spec.restartPolicy", policy, {"OnFailure", "Never"}));
   }
-  for (const char* field : {"template", "selector", "completions"}) {
-    const json::value* now = FieldAt(job, {"spec", field});
-    const json::value* then = before == nullptr ? now : FieldAt(*before, {"spec", field});
-    if ((now == nullptr) != (then == nullptr) || (now != nullptr && *now != *then)) {
-      causes.push_back(ForbiddenChange(fmt::format("spec.{}", field), "field is immutable"));
-    }
+  for (const char* field : {"spec.template", "spec.selector", "spec.completions"}) {
+    CheckUnchanged(job, before == nullptr ? job : *before, field, causes);
   }
 }
 

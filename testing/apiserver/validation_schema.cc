@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "src/platform/base/status_macros.h"
+#include "src/platform/pattern/pattern.h"
 #include "testing/apiserver/json_fields.h"
 #include "testing/apiserver/validation.h"
 
@@ -91,6 +92,51 @@ bool Walk(const json::value& value, const Schema& schema, const std::string& pat
   return true;
 }
 
+void CheckNumber(const json::value& value, const Schema& schema, const std::string& path,
+                 std::vector<Cause>& causes) {
+  const double number = value.to_number<double>();
+  const std::string text = PlainText(&value);
+  if (schema.minimum && number < *schema.minimum) {
+    causes.push_back(InvalidValue(
+        path, text, fmt::format("should be greater than or equal to {}", *schema.minimum)));
+  }
+  if (schema.maximum && number > *schema.maximum) {
+    causes.push_back(InvalidValue(
+        path, text, fmt::format("should be less than or equal to {}", *schema.maximum)));
+  }
+}
+
+// Of a text or a list.
+void CheckSize(const json::value& value, const Schema& schema, const std::string& path,
+               std::vector<Cause>& causes) {
+  const bool is_list = value.is_array();
+  const size_t size = is_list ? value.get_array().size() : value.get_string().size();
+  const auto& least = is_list ? schema.min_items : schema.min_length;
+  const auto& most = is_list ? schema.max_items : schema.max_length;
+  if (least && size < *least) {
+    causes.push_back(
+        InvalidValue(path, PlainText(&value), fmt::format("should have at least {}", *least)));
+  }
+  if (most && size > *most) {
+    causes.push_back({.reason = is_list ? "FieldValueTooMany" : "FieldValueTooLong",
+                      .message = fmt::format("Too long: may not be more than {}", *most),
+                      .field = path});
+  }
+}
+
+void CheckPattern(const json::value& value, const Schema& schema, const std::string& path,
+                  std::vector<Cause>& causes) {
+  if (schema.pattern.empty() || !value.is_string()) {
+    return;
+  }
+  const auto pattern = Pattern::Compile(schema.pattern);
+  if (!pattern.ok() || !pattern->Matches(std::string_view(value.get_string()))) {
+    causes.push_back(
+        InvalidValue(path, PlainText(&value),
+                     fmt::format("{} in body should match '{}'", path, schema.pattern)));
+  }
+}
+
 void CheckBounds(const json::value& value, const Schema& schema, const std::string& path,
                  std::vector<Cause>& causes) {
   const std::string text = PlainText(&value);
@@ -98,23 +144,12 @@ void CheckBounds(const json::value& value, const Schema& schema, const std::stri
     causes.push_back(UnsupportedValue(path, text, schema.allowed));
   }
   if (value.is_number()) {
-    const double number = value.to_number<double>();
-    if (schema.minimum && number < *schema.minimum) {
-      causes.push_back(InvalidValue(
-          path, text, fmt::format("should be greater than or equal to {}", *schema.minimum)));
-    }
-    if (schema.maximum && number > *schema.maximum) {
-      causes.push_back(InvalidValue(
-          path, text, fmt::format("should be less than or equal to {}", *schema.maximum)));
-    }
+    CheckNumber(value, schema, path, causes);
   }
-  const size_t size = value.is_array() ? value.get_array().size() : text.size();
-  const auto& limit = value.is_array() ? schema.max_items : schema.max_length;
-  if (limit && size > *limit && (value.is_array() || value.is_string())) {
-    causes.push_back({.reason = value.is_array() ? "FieldValueTooMany" : "FieldValueTooLong",
-                      .message = fmt::format("Too long: may not be more than {}", *limit),
-                      .field = path});
+  if (value.is_array() || value.is_string()) {
+    CheckSize(value, schema, path, causes);
   }
+  CheckPattern(value, schema, path, causes);
   for (const std::string& name : schema.required) {
     if (value.is_object() && !value.get_object().contains(name)) {
       causes.push_back(RequiredValue(Below(path, name), ""));
@@ -127,6 +162,16 @@ void FillDefaults(json::object& object, const Schema& schema) {
     if (!field->default_json.empty() && !object.contains(name)) {
       object[name] = json::parse(field->default_json);
     }
+  }
+}
+
+void AddDefaultsBelow(json::value& value, const Schema& schema) {
+  if (json::array* list = value.if_array(); list != nullptr && schema.element != nullptr) {
+    for (json::value& item : *list) {
+      AddDefaultsBelow(item, *schema.element);
+    }
+  } else if (value.is_object() && schema.kind != SchemaKind::kAny) {
+    AddDefaults(value.get_object(), schema);
   }
 }
 
@@ -182,6 +227,15 @@ std::vector<std::string> UnknownFields(const json::object& object, const Resourc
          return true;
        });
   return unknown;
+}
+
+void AddDefaults(json::object& object, const Schema& schema) {
+  FillDefaults(object, schema);
+  for (auto& field : object) {
+    if (const Schema* child = ChildOf(schema, field.key()); child != nullptr) {
+      AddDefaultsBelow(field.value(), *child);
+    }
+  }
 }
 
 void PruneAndDefault(json::object& object, const Schema& schema) {

@@ -208,6 +208,14 @@ Answer RunSlow(SimState& state, Arguments& args) {
   return Done(Slow(state, slot, milliseconds * kNanosecondsPerMillisecond, function));
 }
 
+Answer RunRefuse(SimState& state, Arguments& args) {
+  ASSIGN_OR_RETURN(const auto slot, args.GpuOrAll());
+  ASSIGN_OR_RETURN(const uint32_t code, args.Number("code"));
+  const std::string_view function = args.OptionalWord();
+  RETURN_IF_ERROR(args.End());
+  return Done(Refuse(state, slot, code, function));
+}
+
 Answer RunUnload(SimState& state, Arguments& args) {
   RETURN_IF_ERROR(args.End());
   return Done(Unload(state));
@@ -425,6 +433,7 @@ constexpr Verb kVerbs[] = {
     {"heal", RunHeal},
     {"hang", RunHang},
     {"slow", RunSlow},
+    {"refuse", RunRefuse},
     {"unload", RunUnload},
     {"load", RunLoad},
     {"add", RunAdd},

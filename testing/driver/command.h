@@ -4,6 +4,7 @@
 //   xid GPU N [GI [CI]] [times K]        lose GPU                     heal GPU|all
 //   ecc GPU corrected|uncorrected N [LOCATION]     LOCATION: a number, "dram", "sram", "l2", …
 //   hang GPU|all [FUNCTION]              slow GPU|all MILLISECONDS [FUNCTION]
+//   refuse GPU|all CODE [FUNCTION]       CODE: nvmlReturn_t
 //   unload                               load [VERSION [CUDA]]        CUDA: "12.2"
 //   add [GPU] (like GPU, or the first)   remove GPU
 //   mig-mode GPU on|off                  mig-create GPU PROFILE [START]   mig-destroy GPU [GI]

@@ -22,6 +22,7 @@ TEST(CommandTest, EveryVerbWorks) {
                            "hang 0",
                            "heal all",
                            "slow all 5 nvmlDeviceGetName",
+                           "refuse 0 3 nvmlDeviceGetMemoryInfo",
                            "unload",
                            "load 550.54.15 12.4",
                            "add",

@@ -30,8 +30,7 @@ SimEvent EventOf(uint32_t slot, uint64_t type, uint64_t data) {
 }
 
 // Sets the knob for `function`: the one that has it already, or a free one.
-Status SetKnob(SimKnob (&knobs)[kMaxKnobs], std::string_view function, uint32_t hang,
-               uint64_t slow_ns) {
+Status SetKnob(SimKnob (&knobs)[kMaxKnobs], std::string_view function, SimKnob next) {
   const bool is_cuda = function.starts_with("cu");
   if (!function.empty() && !is_cuda && !function.starts_with("nvml")) {
     return InvalidArgument(
@@ -50,13 +49,11 @@ Status SetKnob(SimKnob (&knobs)[kMaxKnobs], std::string_view function, uint32_t 
     }
   }
   if (chosen == nullptr) {
-    return ResourceExhausted("{} functions are already slow or hanging: run heal first", kMaxKnobs);
+    return ResourceExhausted("{} functions are already slow, hanging or refused: run heal first",
+                             kMaxKnobs);
   }
-  SimKnob next = {};
   RETURN_IF_ERROR(SetText(next.function, sizeof(next.function), "function", function));
   next.is_set = 1;
-  next.hang = hang;
-  next.slow_ns = slow_ns;
   *chosen = next;
   return OkStatus();
 }
@@ -158,7 +155,9 @@ Status Lose(SimState& state, uint32_t slot) {
 
 Status Hang(SimState& state, std::optional<uint32_t> slot, std::string_view function) {
   ASSIGN_OR_RETURN(auto* knobs, KnobsOf(state, slot));
-  return SetKnob(*knobs, function, 1, 0);
+  SimKnob knob = {};
+  knob.hang = 1;
+  return SetKnob(*knobs, function, knob);
 }
 
 Status Slow(SimState& state, std::optional<uint32_t> slot, uint64_t nanoseconds,
@@ -167,7 +166,20 @@ Status Slow(SimState& state, std::optional<uint32_t> slot, uint64_t nanoseconds,
     return InvalidArgument("delay: {} ns must be at most an hour", nanoseconds);
   }
   ASSIGN_OR_RETURN(auto* knobs, KnobsOf(state, slot));
-  return SetKnob(*knobs, function, 0, nanoseconds);
+  SimKnob knob = {};
+  knob.slow_ns = nanoseconds;
+  return SetKnob(*knobs, function, knob);
+}
+
+Status Refuse(SimState& state, std::optional<uint32_t> slot, uint32_t code,
+              std::string_view function) {
+  if (code < 1 || code > 999) {
+    return InvalidArgument("code: {} must be an nvmlReturn_t of 1 to 999", code);
+  }
+  ASSIGN_OR_RETURN(auto* knobs, KnobsOf(state, slot));
+  SimKnob knob = {};
+  knob.refusal = code;
+  return SetKnob(*knobs, function, knob);
 }
 
 Status Unload(SimState& state) {

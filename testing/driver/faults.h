@@ -40,6 +40,11 @@ Status Hang(SimState& state, std::optional<uint32_t> slot, std::string_view func
 Status Slow(SimState& state, std::optional<uint32_t> slot, uint64_t nanoseconds,
             std::string_view function);
 
+// Calls return `code`, an nvmlReturn_t of 1 to 999, until Heal. A handle that is requested by index
+// or address counts as a call on its GPU: "nvmlDeviceGetHandleByIndex". Errors: InvalidArgument.
+Status Refuse(SimState& state, std::optional<uint32_t> slot, uint32_t code,
+              std::string_view function);
+
 // Unloads the kernel module, and resets what that resets. Errors: FailedPrecondition.
 Status Unload(SimState& state);
 // Loads the module with `version` ("": as before) and `cuda` (0: as before).

@@ -168,6 +168,24 @@ TEST(HotPlugTest, CloneDiffersWhereItMust) {
   EXPECT_OK(ValidateState(*state));
 }
 
+// NVSwitches of a DGX, say.
+TEST(HotPlugTest, CloneLeavesTheBusesOfOtherDevices) {
+  const auto state = SampleState(2);
+  state->driver.highest_bus = 9;
+  ASSERT_THAT(CloneGpu(*state, 0), IsOkAndHolds(2U));
+  EXPECT_EQ(state->gpus[2].pci.bus, 10U);
+}
+
+TEST(KnobTest, RefusesWithACodeOfNvml) {
+  const auto state = SampleState(1);
+  ASSERT_OK(Refuse(*state, 0, 3, "nvmlDeviceGetMemoryInfo"));
+  EXPECT_EQ(state->gpus[0].knobs[0].refusal, 3U);
+  ASSERT_OK(Slow(*state, 0, 5, "nvmlDeviceGetMemoryInfo"));
+  EXPECT_EQ(state->gpus[0].knobs[0].refusal, 0U) << "the newest fault of a function counts";
+  EXPECT_THAT(Refuse(*state, 0, 0, ""), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(Refuse(*state, 0, 3, "memory"), StatusIs(StatusCode::kInvalidArgument));
+}
+
 TEST(HotPlugTest, EndsAtTheLimit) {
   const auto state = SampleState(kMaxGpus);
   EXPECT_THAT(CloneGpu(*state, 0), StatusIs(StatusCode::kResourceExhausted, HasSubstr("64")));

@@ -71,6 +71,8 @@ inline constexpr Field kFields[] = {
     {"recovery-action", 5, KGPU_FIELD(recovery_action)},
     {"reset-required", 1, KGPU_FIELD(reset_required)},
     {"context-mib", 65536, KGPU_FIELD(context_mib)},
+    {"unlisted", 1, KGPU_FIELD(is_unlisted)},
+    {"virtualization", 4, KGPU_FIELD(virtualization)},
     {"energy-mj", ~uint64_t{0}, [](SimGpu& gpu, uint64_t value) { gpu.power.energy_mj = value; }},
     {"power-violation-ns", ~uint64_t{0},
      [](SimGpu& gpu, uint64_t value) { gpu.power_violation_ns = value; }},

@@ -132,7 +132,7 @@ StatusOr<uint32_t> CloneGpu(SimState& state, uint32_t slot) {
   RETURN_IF_ERROR(CheckSlot(state, slot));
   const auto copy = std::make_unique<SimGpu>(state.gpus[slot]);
   SimGpu& gpu = *copy;
-  uint32_t bus = 0;
+  uint32_t bus = state.driver.highest_bus;
   for (const uint32_t other : PresentGpus(state)) {
     gpu.minor = std::max(gpu.minor, state.gpus[other].minor);
     bus = std::max(bus, state.gpus[other].pci.bus);
@@ -145,6 +145,7 @@ StatusOr<uint32_t> CloneGpu(SimState& state, uint32_t slot) {
   ForgetVolatile(gpu);
   gpu.is_lost = 0;
   gpu.reset_required = 0;
+  gpu.is_unlisted = 0;
   std::fill(std::begin(gpu.knobs), std::end(gpu.knobs), SimKnob{});
   for (SimGpuInstance& instance : gpu.mig.instances) {
     instance = SimGpuInstance{};

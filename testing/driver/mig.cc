@@ -233,6 +233,10 @@ Status SetMigMode(SimState& state, uint32_t slot, bool is_enabled) {
 
 Status ActivateMigMode(SimState& state, uint32_t slot) {
   RETURN_IF_ERROR(CheckMig(state, slot));
+  const SimMig& mig = state.gpus[slot].mig;
+  if (mig.mode == mig.pending_mode) {
+    return OkStatus();  // nothing to activate
+  }
   if (HasProcesses(state.gpus[slot], kUnsupported, kUnsupported)) {
     return FailedPrecondition("GPU {} is in use by processes: stop them first",
                               state.gpus[slot].uuid);

@@ -12,7 +12,7 @@
 namespace kgpu::sim {
 
 inline constexpr uint64_t kStateMagic = 0x6174735370676bULL;  // "kgpSsta"
-inline constexpr uint32_t kStateLayout = 3;  // increases with every layout change below
+inline constexpr uint32_t kStateLayout = 4;  // increases with every layout change below
 inline constexpr uint32_t kMaxEvents = 256;
 
 // Where the state server listens below the simulated host's root (nvidia-persistenced's path), and
@@ -43,8 +43,8 @@ struct SimDriver {
   uint32_t caps_major;
   uint32_t nvswitch_major;  // 0: no switches
   uint32_t nvswitch_count;
-  uint32_t imex_major;  // of nvidia-caps-imex-channels; 0: none
-  uint32_t padding;
+  uint32_t imex_major;   // of nvidia-caps-imex-channels; 0: none
+  uint32_t highest_bus;  // of the host's other PCI devices, such as NVSwitches; 0: there are none
 };
 
 struct SimState {

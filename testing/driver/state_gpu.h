@@ -18,13 +18,16 @@ inline constexpr uint32_t kMaxRetiredPages = 64;
 inline constexpr uint32_t kMaxKnobs = 4;
 inline constexpr uint32_t kCpuMaskWords = 16;  // 1,024 CPUs
 
-// Slows calls down or makes them hang. If `function` is set, only the NVML function of that name,
-// without version suffix: "nvmlDeviceGetTemperature" also slows nvmlDeviceGetTemperatureV.
+// Slows calls down, makes them hang or refuses them. If `function` is set, only the NVML function
+// of that name, without version suffix: "nvmlDeviceGetTemperature" also slows
+// nvmlDeviceGetTemperatureV.
 struct SimKnob {
   uint32_t hang;  // 1: calls wait until healed
   uint32_t is_set;
   uint64_t slow_ns;   // added to each call
   char function[64];  // empty: every function
+  uint32_t refusal;   // the Return of each call; 0: it is answered
+  uint32_t padding;
 };
 
 struct SimPci {
@@ -255,6 +258,8 @@ struct SimGpu {
   uint32_t reset_required;   // 1: only a GPU reset (Heal) repairs it
   uint32_t fabric_health;    // nvml::FabricHealth; older libraries do not report it
   uint32_t context_mib;      // of each CUDA context; 0: kDefaultContextMib
+  uint32_t is_unlisted;      // 1: not counted by NVML, while PCI and /proc show it
+  uint32_t virtualization;   // NVML_GPU_VIRTUALIZATION_MODE_*: 0 none, 2 a vGPU of a guest
 };
 
 inline constexpr uint32_t kDefaultContextMib = 308;

@@ -13,7 +13,9 @@ namespace {
 constexpr const char* kFooter =
     "DIR is the kubelet's root folder: plugins use DIR/device-plugins/kubelet.sock and\n"
     "DIR/plugins_registry, monitoring agents DIR/pod-resources/kubelet.sock.\n"
-    "Example:\n"
+    "POD is a name, or namespace/name. Times are in seconds, 0.5 or 30.\n"
+    "Exit codes: 0 ok, 1 failed, 2 usage error.\n"
+    "\n"
     "  kgpu sim kubelet start /tmp/kubelet\n"
     "  (a device plugin registers at /tmp/kubelet/device-plugins/kubelet.sock)\n"
     "  kgpu sim kubelet wait /tmp/kubelet --resource nvidia.com/gpu --allocatable 8\n"
@@ -21,9 +23,7 @@ constexpr const char* kFooter =
     "  kgpu sim kubelet status /tmp/kubelet\n"
     "  kgpu sim kubelet calls /tmp/kubelet\n"
     "  kgpu sim kubelet restart /tmp/kubelet      (check that the plugin registers again)\n"
-    "  kgpu sim kubelet stop /tmp/kubelet\n"
-    "POD is a name, or namespace/name. Times are in seconds, 0.5 or 30.\n"
-    "Exit codes: 0 ok, 1 failed, 2 usage error.";
+    "  kgpu sim kubelet stop /tmp/kubelet";
 
 }  // namespace
 
@@ -32,7 +32,7 @@ CLI::App* AddFolderVerb(CLI::App& parent, simhost::CliContext& context, const ch
                         std::function<Status(const std::string& folder)> run) {
   auto folder = std::make_shared<std::string>();
   CLI::App* verb = parent.add_subcommand(name, description);
-  verb->add_option("DIR", *folder, "kubelet root folder")->required();
+  verb->add_option("DIR", *folder, "Kubelet root folder")->required();
   verb->callback([folder, run = std::move(run), &context] {
     context.action = [folder, run]() -> Status {
       ASSIGN_OR_RETURN(const std::string path, simhost::AbsoluteFolder(*folder));

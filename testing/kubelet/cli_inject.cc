@@ -16,7 +16,7 @@ constexpr const char* kInjectFooter =
     "  register      a plugin's Register: error, hang, delay, skip (answered, but ignored)\n"
     "  watcher       plugins_registry: skip (not scanned)\n"
     "  podresources  the pod resources API: error, hang, delay, skip (an empty answer)\n"
-    "Example:\n"
+    "\n"
     "  kgpu sim kubelet inject fault /tmp/kubelet register error --text \"not today\" --times 3\n"
     "  kgpu sim kubelet inject drop-stream /tmp/kubelet --resource nvidia.com/gpu";
 
@@ -49,9 +49,9 @@ void AddFault(CLI::App& inject, simhost::CliContext& context) {
   verb->add_option("KIND", flags->kind, "error, hang, delay, skip")
       ->required()
       ->check(CLI::IsMember({"error", "hang", "delay", "skip"}));
-  verb->add_option("--text", flags->text, "error text")->capture_default_str();
-  verb->add_option("--delay", flags->delay, "seconds")->capture_default_str();
-  verb->add_option("--times", flags->times, "number of times; 0: until clear")
+  verb->add_option("--text", flags->text, "Error text")->capture_default_str();
+  verb->add_option("--delay", flags->delay, "Seconds")->capture_default_str();
+  verb->add_option("--times", flags->times, "Number of times; 0: until clear")
       ->capture_default_str();
 }
 
@@ -67,7 +67,7 @@ void AddCommand(CLI::App& inject, simhost::CliContext& context, const char* name
         return OkStatus();
       });
   if (has_resource) {
-    verb->add_option("--resource", *resource, "only this resource's plugin");
+    verb->add_option("--resource", *resource, "Only this resource's plugin");
   }
 }
 

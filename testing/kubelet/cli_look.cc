@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "src/platform/base/status_macros.h"
-#include "src/platform/doc/doc.h"
 #include "testing/kubelet/ask.h"
 #include "testing/kubelet/cli.h"
 #include "testing/kubelet/view.h"
+#include "testing/simhost/cli_style.h"
 
 namespace kgpu::kubelet {
 namespace {
@@ -20,21 +20,16 @@ using View = StatusOr<std::string> (*)(const json::value&);
 void AddLook(CLI::App& kubelet, simhost::CliContext& context, const char* name,
              const char* description, View view) {
   auto output = std::make_shared<std::string>("table");
-  CLI::App* verb =
-      AddFolderVerb(kubelet, context, name, description,
-                    [output, name, view, &context](const std::string& folder) -> Status {
-                      ASSIGN_OR_RETURN(const json::value answer, Ask(folder, {{"command", name}}));
-                      std::string text;
-                      if (*output == "json") {
-                        text = doc::Print(answer, doc::Format::kJson);
-                        text.pop_back();
-                      } else {
-                        ASSIGN_OR_RETURN(text, view(answer));
-                      }
-                      context.print(text);
-                      return OkStatus();
-                    });
-  verb->add_option("--output", *output, "table, json")->check(CLI::IsMember({"table", "json"}));
+  CLI::App* verb = AddFolderVerb(
+      kubelet, context, name, description,
+      [output, name, view, &context](const std::string& folder) -> Status {
+        ASSIGN_OR_RETURN(const json::value answer, Ask(folder, {{"command", name}}));
+        ASSIGN_OR_RETURN(const std::string text,
+                         simhost::InFormat(*output, answer, [&] { return view(answer); }));
+        context.print(text);
+        return OkStatus();
+      });
+  simhost::AddOutputOption(*verb, *output);
 }
 
 struct WaitFlags {
@@ -68,12 +63,12 @@ void AddWait(CLI::App& kubelet, simhost::CliContext& context) {
   CLI::App* verb = AddFolderVerb(
       kubelet, context, "wait", "Wait until the node offers devices, or a pod reaches a phase",
       [flags](const std::string& folder) { return Wait(*flags, folder); });
-  verb->add_option("--resource", flags->resource, "resource, e.g. nvidia.com/gpu");
-  verb->add_option("--allocatable", flags->allocatable, "number of healthy devices");
-  verb->add_option("--capacity", flags->capacity, "number of devices");
-  verb->add_option("--pod", flags->pod, "pod name");
+  verb->add_option("--resource", flags->resource, "Resource, e.g. nvidia.com/gpu");
+  verb->add_option("--allocatable", flags->allocatable, "Number of healthy devices");
+  verb->add_option("--capacity", flags->capacity, "Number of devices");
+  verb->add_option("--pod", flags->pod, "Pod name");
   verb->add_option("--phase", flags->phase, "Pending, Running, Succeeded, Failed");
-  verb->add_option("--timeout", flags->timeout, "timeout in seconds")->capture_default_str();
+  verb->add_option("--timeout", flags->timeout, "Timeout in seconds")->capture_default_str();
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/doc/doc.h"
 #include "testing/kubelet/ask.h"
 #include "testing/kubelet/cli.h"
 #include "testing/kubelet/json_fields.h"
@@ -14,6 +13,7 @@
 #include "testing/kubelet/pod_store.h"
 #include "testing/kubelet/runc_runtime.h"
 #include "testing/kubelet/view.h"
+#include "testing/simhost/cli_style.h"
 #include "testing/simhost/settings.h"
 
 namespace kgpu::kubelet {
@@ -106,14 +106,9 @@ Status AddPod(const PodFlags& flags, const std::string& folder,
       const json::value pod,
       Ask(folder, {{"command", "pod"}, {"spec", ToJson(spec)}, {"timeout", flags.timeout}},
           LimitOf(flags.timeout)));
-  if (flags.output == "json") {
-    std::string text = doc::Print(pod, doc::Format::kJson);
-    text.pop_back();
-    context.print(text);
-  } else {
-    ASSIGN_OR_RETURN(const std::string text, PodText(pod));
-    context.print(text);
-  }
+  ASSIGN_OR_RETURN(const std::string text,
+                   simhost::InFormat(flags.output, pod, [&] { return PodText(pod); }));
+  context.print(text);
   ASSIGN_OR_RETURN(const Pod got, PodFromJson(pod, "answer"));
   return got.status.phase == PodPhase::kFailed
              ? FailedPrecondition("pod {}: {}", flags.name,
@@ -126,34 +121,33 @@ void AddPodVerb(CLI::App& kubelet, simhost::CliContext& context) {
   CLI::App* verb = AddFolderVerb(
       kubelet, context, "pod", "Add a pod and print its devices",
       [flags, &context](const std::string& folder) { return AddPod(*flags, folder, context); });
-  verb->add_option("POD", flags->name, "name, or namespace/name")->required();
+  verb->add_option("POD", flags->name, "Name, or namespace/name")->required();
   verb->add_option("--resource", flags->resources,
-                   "resource requests of the main container: nvidia.com/gpu=2 (repeatable)")
+                   "Resource requests of the main container: nvidia.com/gpu=2 (repeatable)")
       ->allow_extra_args(false);
   verb->add_option("--init", flags->init,
-                   "init container with the requests RESOURCE=COUNT (repeatable)")
+                   "Init container with the requests RESOURCE=COUNT (repeatable)")
       ->allow_extra_args(false);
   verb->add_option("--sidecar", flags->sidecars,
-                   "restartable init container, likewise (repeatable)")
+                   "Restartable init container, likewise (repeatable)")
       ->allow_extra_args(false);
-  verb->add_option("--command", flags->command, "shell command of the main container");
-  verb->add_option("--env", flags->env, "environment variable NAME=value of the pod (repeatable)")
+  verb->add_option("--command", flags->command, "Shell command of the main container");
+  verb->add_option("--env", flags->env, "Environment variable NAME=value of the pod (repeatable)")
       ->allow_extra_args(false);
   verb->add_option("--restart", flags->restart, "Always, OnFailure, Never")
       ->check(CLI::IsMember({"Always", "OnFailure", "Never"}))
       ->capture_default_str();
   verb->add_option("--exits-with", flags->exits_with,
-                   "the main container exits immediately with this code (without real containers)");
+                   "The main container exits immediately with this code (without real containers)");
   verb->add_flag(
       "--bind", flags->is_bound,
-      "bind the pod to the node immediately even if it does not fit, as without a scheduler");
+      "Bind the pod to the node immediately even if it does not fit, as without a scheduler");
   verb->add_flag("--image-missing", flags->is_image_missing,
-                 "simulate that the image cannot be pulled");
+                 "Simulate that the image cannot be pulled");
   verb->add_option("--timeout", flags->timeout,
-                   "seconds to wait until the pod runs or fails; 0: do not wait")
+                   "Seconds to wait until the pod runs or fails; 0: do not wait")
       ->capture_default_str();
-  verb->add_option("--output", flags->output, "table, json")
-      ->check(CLI::IsMember({"table", "json"}));
+  simhost::AddOutputOption(*verb, flags->output);
 }
 
 struct DeleteFlags {
@@ -177,10 +171,10 @@ void AddDelete(CLI::App& kubelet, simhost::CliContext& context) {
                       context.print(fmt::format("pod {}: deleted", flags->name));
                       return OkStatus();
                     });
-  verb->add_option("POD", flags->name, "name, or namespace/name")->required();
-  verb->add_flag("--force", flags->is_forced, "remove it immediately, its containers later");
+  verb->add_option("POD", flags->name, "Name, or namespace/name")->required();
+  verb->add_flag("--force", flags->is_forced, "Remove it immediately, its containers later");
   verb->add_option("--timeout", flags->timeout,
-                   "seconds to wait until it is removed; 0: do not wait")
+                   "Seconds to wait until it is removed; 0: do not wait")
       ->capture_default_str();
 }
 
@@ -203,9 +197,9 @@ void AddExit(CLI::App& kubelet, simhost::CliContext& context) {
         context.print(fmt::format("pod {}: container {} stopped", flags->name, flags->container));
         return OkStatus();
       });
-  verb->add_option("POD", flags->name, "name, or namespace/name")->required();
-  verb->add_option("--container", flags->container, "container name")->capture_default_str();
-  verb->add_option("--code", flags->code, "exit code")->capture_default_str();
+  verb->add_option("POD", flags->name, "Name, or namespace/name")->required();
+  verb->add_option("--container", flags->container, "Container name")->capture_default_str();
+  verb->add_option("--code", flags->code, "Exit code")->capture_default_str();
 }
 
 struct LogsFlags {
@@ -244,8 +238,8 @@ void AddLogs(CLI::App& kubelet, simhost::CliContext& context) {
   CLI::App* verb = AddFolderVerb(
       kubelet, context, "logs", "Print the output of a real container's last run",
       [flags, &context](const std::string& folder) { return PrintLog(*flags, folder, context); });
-  verb->add_option("POD", flags->name, "name, or namespace/name")->required();
-  verb->add_option("--container", flags->container, "container name")->capture_default_str();
+  verb->add_option("POD", flags->name, "Name, or namespace/name")->required();
+  verb->add_option("--container", flags->container, "Container name")->capture_default_str();
 }
 
 }  // namespace

@@ -40,11 +40,11 @@ const std::map<std::string, TopologyPolicy>& Policies() {
 
 void AddServeFlags(CLI::App& verb, ServeFlags& flags) {
   verb.add_option("--scale", flags.scale,
-                  "factor for the kubelet's time limits; 0.0167 turns a minute into a second")
+                  "Factor for the kubelet's time limits; 0.0167 turns a minute into a second")
       ->check(CLI::Range(1e-4, 100.0))
       ->capture_default_str();
   verb.add_option("--topology", flags.topology,
-                  "topology manager policy: none, best-effort, restricted, single-numa-node")
+                  "Topology manager policy: none, best-effort, restricted, single-numa-node")
       ->check(CLI::IsMember(Policies()))
       ->capture_default_str();
   verb.add_option("--runtime", flags.runtime,
@@ -52,13 +52,13 @@ void AddServeFlags(CLI::App& verb, ServeFlags& flags) {
       ->check(CLI::IsMember({"none", "runc"}))
       ->capture_default_str();
   verb.add_option("--rootfs", flags.rootfs,
-                  "folder with the root file system of all containers (runc)");
+                  "Folder with the root file system of all containers (runc)");
   verb.add_option("--cdi-dir", flags.cdi_folders,
                   "CDI spec folder (repeatable; later ones take precedence; default: /etc/cdi and "
                   "/var/run/cdi)")
       ->allow_extra_args(false);
   verb.add_option("--host", flags.host,
-                  "simulated host that gets the pods' log folders in var/log/pods");
+                  "Simulated host that gets the pods' log folders in var/log/pods");
 }
 
 StatusOr<ServeOptions> OptionsOf(const ServeFlags& flags, const std::string& folder) {
@@ -126,7 +126,7 @@ void AddServe(CLI::App& kubelet, simhost::CliContext& context) {
                     });
   AddServeFlags(*verb, *flags);
   verb->add_option("--ready-fd", flags->ready_fd,
-                   "descriptor to write a byte to when plugins can connect");
+                   "Descriptor to write a byte to when plugins can connect");
 }
 
 void AddStart(CLI::App& kubelet, simhost::CliContext& context) {
@@ -168,7 +168,7 @@ void AddStop(CLI::App& kubelet, simhost::CliContext& context) {
         context.print(fmt::format("{}: stopped process {}", folder, pid));
         return OkStatus();
       });
-  verb->add_flag("--pods", *is_all, "first delete all pods with their containers");
+  verb->add_flag("--pods", *is_all, "First delete all pods with their containers");
 }
 
 struct RestartFlags {
@@ -195,10 +195,10 @@ void AddRestart(CLI::App& kubelet, simhost::CliContext& context) {
         context.print(fmt::format("{}: kubelet restarted", folder));
         return OkStatus();
       });
-  verb->add_option("--down", flags->down, "seconds between stop and start");
+  verb->add_option("--down", flags->down, "Seconds between stop and start");
   verb->add_option("--listen-delay", flags->listen_delay,
-                   "seconds during which kubelet.sock exists but refuses connections");
-  verb->add_flag("--reboot", flags->is_reboot, "also stop all containers, as in a reboot");
+                   "Seconds during which kubelet.sock exists but refuses connections");
+  verb->add_flag("--reboot", flags->is_reboot, "Also stop all containers, as in a reboot");
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "src/platform/commands/command_tree.h"
 #include "src/platform/commands/usage_error.h"
 #include "testing/driver/control.h"
+#include "testing/simhost/cli_style.h"
 #include "testing/simhost/host_folder.h"
 #include "testing/simhost/host_lock.h"
 #include "testing/simhost/profile.h"
@@ -29,12 +30,12 @@ constexpr int kWrongUse = 2;
 
 constexpr const char* kFooter =
     "DIR is the folder of a simulated host. GPU is an index, a UUID or a PCI address.\n"
-    "Example:\n"
+    "Exit codes: 0 ok, 1 failed, 2 usage error.\n"
+    "\n"
     "  kgpu sim create /tmp/host --profile 8xA100-SXM4-80GB\n"
     "  kgpu devices $(kgpu sim env /tmp/host)\n"
     "  kgpu sim xid /tmp/host 3 79\n"
-    "  kgpu sim delete /tmp/host\n"
-    "Exit codes: 0 ok, 1 failed, 2 usage error.";
+    "  kgpu sim delete /tmp/host";
 
 int Report(const Status& status) {
   if (status.ok()) {
@@ -118,7 +119,7 @@ int RunSim(const std::vector<std::string>& arguments, CliContext& context,
            const std::vector<AddVerbs>& more) {
   CLI::App app{"Simulate GPU hosts: a driver and its files in a folder, with faults on demand",
                "kgpu sim"};
-  app.footer(kFooter);
+  SetStyle(app);
   app.require_subcommand(0, 1);
   AddHostVerbs(app, context);
   AddStatusVerb(app, context);
@@ -127,6 +128,8 @@ int RunSim(const std::vector<std::string>& arguments, CliContext& context,
   for (const AddVerbs add : more) {
     add(app, context);
   }
+  app.footer(kFooter);
+  AddExamples(app);
   if (!arguments.empty() && arguments.front() == "__complete") {
     const std::string offered = Complete(app, {arguments.begin() + 1, arguments.end()});
     if (!offered.empty()) {
@@ -140,13 +143,14 @@ int RunSim(const std::vector<std::string>& arguments, CliContext& context,
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
-      return app.exit(error);
+      context.print(HelpOf(app));
+      return kDone;
     }
     fmt::print(stderr, "{}\n", commands::UsageError(app, error));
     return kWrongUse;
   }
   if (!context.action) {
-    context.print(std::string(Trim(app.help())));
+    context.print(HelpOf(app));
     return kDone;
   }
   return Report(context.action());

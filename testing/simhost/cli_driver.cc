@@ -31,7 +31,7 @@ CLI::App* AddDriverVerb(CLI::App& app, CliContext& context, const char* name,
                         const char* description, const DriverFlagsPtr& flags,
                         Status (*run)(const DriverFlags&, const CliContext&)) {
   CLI::App* verb = app.add_subcommand(name, description);
-  verb->add_option("DIR", flags->folder, "folder of the simulated host")->required();
+  verb->add_option("DIR", flags->folder, "Folder of the simulated host")->required();
   verb->callback([flags, run, &context] {
     context.action = [flags, run, &context] { return run(*flags, context); };
   });
@@ -149,14 +149,14 @@ void AddMig(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<DriverFlags>();
   CLI::App* verb =
       AddDriverVerb(app, context, "mig", "Change the MIG mode or instances of a GPU", flags, Mig);
-  verb->add_option("GPU", flags->gpu, "index, UUID or PCI address")->required();
-  CLI::Option* enable = verb->add_flag("--enable", flags->is_enable, "enable MIG; resets the GPU");
-  verb->add_flag("--disable", flags->is_disable, "disable MIG; resets the GPU")->excludes(enable);
-  verb->add_flag("--pending", flags->is_pending, "leave the reset, which Ampere needs, to `heal`");
-  verb->add_option("--create", flags->create, "profiles: 1g.10gb,3g.40gb")
+  verb->add_option("GPU", flags->gpu, "Index, UUID or PCI address")->required();
+  CLI::Option* enable = verb->add_flag("--enable", flags->is_enable, "Enable MIG; resets the GPU");
+  verb->add_flag("--disable", flags->is_disable, "Disable MIG; resets the GPU")->excludes(enable);
+  verb->add_flag("--pending", flags->is_pending, "Leave the reset, which Ampere needs, to `heal`");
+  verb->add_option("--create", flags->create, "Profiles: 1g.10gb,3g.40gb")
       ->type_name("MIG_PROFILE")
       ->delimiter(',');
-  verb->add_option("--destroy", flags->destroy, "all, or the id of a GPU instance");
+  verb->add_option("--destroy", flags->destroy, "ID of a GPU instance, or all");
 }
 
 }  // namespace
@@ -167,24 +167,23 @@ void AddDriverVerbs(CLI::App& app, CliContext& context) {
   auto load = std::make_shared<DriverFlags>();
   CLI::App* load_verb = AddDriverVerb(app, context, "load", "Load the kernel module", load, Load);
   load_verb->add_option("--driver", load->version,
-                        "install another version of module and libraries");
+                        "Install another version of module and libraries");
   load_verb->add_option("--cuda", load->cuda, "CUDA version of that driver: 12.4");
   load_verb->add_flag("--module-only", load->is_module_only,
-                      "change only the module's version, so that it differs from the libraries");
+                      "Change only the module's version, so that it differs from the libraries");
   auto nouveau = std::make_shared<DriverFlags>();
-  AddDriverVerb(app, context, "nouveau",
-                "nouveau uses the GPUs, no NVIDIA driver is installed (load reverts it)", nouveau,
-                Nouveau);
+  AddDriverVerb(app, context, "nouveau", "Replace NVIDIA's driver with nouveau (undo: load)",
+                nouveau, Nouveau);
   auto add = std::make_shared<DriverFlags>();
   CLI::App* add_verb =
       AddDriverVerb(app, context, "add", "Add a GPU to the running host", add, Add);
   add_verb
-      ->add_option("--model", add->model, "model, see: profiles (default: same as the first GPU)")
+      ->add_option("--model", add->model, "Model, see: profiles (default: same as the first GPU)")
       ->type_name("MODEL");
   auto removed = std::make_shared<DriverFlags>();
   CLI::App* remove_verb =
       AddDriverVerb(app, context, "remove", "Remove a GPU from the running host", removed, Remove);
-  remove_verb->add_option("GPU", removed->gpu, "index, UUID or PCI address")->required();
+  remove_verb->add_option("GPU", removed->gpu, "Index, UUID or PCI address")->required();
   auto with = std::make_shared<DriverFlags>();
   AddDriverVerb(app, context, "with", "Set the companion devices of the running host", with, With)
       ->add_option("WORDS", with->with, "gds,gdrcopy,mofed=CARDS,imex=CHANNELS, or none")

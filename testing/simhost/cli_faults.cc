@@ -33,7 +33,7 @@ struct FaultFlags {
   uint32_t decoder_percent = 0;
   uint32_t celsius = 0;
   uint32_t link = 0;
-  uint64_t errors = 0;
+  std::optional<uint64_t> errors;
   bool is_down = false;
   bool is_up = false;
   std::vector<std::string> reasons;
@@ -56,7 +56,7 @@ using MakeAction = std::function<StatusOr<Action>(const FaultFlags&)>;
 CLI::App* AddFaultVerb(CLI::App& app, CliContext& context, const char* name,
                        const char* description, const FaultFlagsPtr& flags, MakeAction make) {
   CLI::App* verb = app.add_subcommand(name, description);
-  verb->add_option("DIR", flags->folder, "folder of the simulated host")->required();
+  verb->add_option("DIR", flags->folder, "Folder of the simulated host")->required();
   verb->callback([flags, make = std::move(make), &context] {
     context.action = [flags, make, &context]() -> Status {
       ASSIGN_OR_RETURN(const Action action, make(*flags));
@@ -69,7 +69,7 @@ CLI::App* AddFaultVerb(CLI::App& app, CliContext& context, const char* name,
 }
 
 CLI::Option* AddGpu(CLI::App* verb, const FaultFlagsPtr& flags) {
-  return verb->add_option("GPU", flags->gpu, "index, UUID or PCI address");
+  return verb->add_option("GPU", flags->gpu, "Index, UUID or PCI address");
 }
 
 // One command makes at most as many events as the driver keeps; a client may still miss some when
@@ -99,11 +99,11 @@ void AddXid(CLI::App& app, CliContext& context) {
                    flags, [](const FaultFlags& f) -> StatusOr<Action> { return XidAction(f); });
   AddGpu(verb, flags)->required();
   verb->add_option("CODE", flags->xid, "1 to 999")->required()->check(CLI::Range(1, 999));
-  verb->add_option("--times", flags->times, "number of reports, as fast as possible")
+  verb->add_option("--times", flags->times, "Number of reports, as fast as possible")
       ->check(CLI::Range(1, 1'000'000));
-  verb->add_option("--only", flags->only, "report it only by the driver, or only in the kernel log")
+  verb->add_option("--only", flags->only, "Report it only by the driver, or only in the kernel log")
       ->check(CLI::IsMember({"driver", "kernel-log"}));
-  verb->add_option("--gi", flags->gpu_instance, "of this GPU instance");
+  verb->add_option("--gi", flags->gpu_instance, "Of this GPU instance");
 }
 
 void AddEcc(CLI::App& app, CliContext& context) {
@@ -126,9 +126,9 @@ void AddEcc(CLI::App& app, CliContext& context) {
         return action;
       });
   AddGpu(verb, flags)->required();
-  verb->add_option("--single", flags->single, "corrected (single bit) errors to add")
+  verb->add_option("--single", flags->single, "Corrected (single bit) errors to add")
       ->check(CLI::NonNegativeNumber);
-  verb->add_option("--double", flags->dual, "uncorrected (double bit) errors to add")
+  verb->add_option("--double", flags->dual, "Uncorrected (double bit) errors to add")
       ->check(CLI::NonNegativeNumber);
 }
 
@@ -160,7 +160,7 @@ void AddHangAndSlow(CLI::App& app, CliContext& context) {
       });
   AddGpu(hang, hung);
   hang->add_option("--call", hung->call,
-                   "only this function: nvmlDeviceGetTemperature, cuLaunchKernel");
+                   "Only this function: nvmlDeviceGetTemperature, cuLaunchKernel");
   auto slowed = std::make_shared<FaultFlags>();
   CLI::App* slow = AddFaultVerb(
       app, context, "slow", "Make driver calls MS milliseconds slower until heal", slowed,
@@ -169,11 +169,27 @@ void AddHangAndSlow(CLI::App& app, CliContext& context) {
                       fmt::format("GPU {}: {} takes {} ms longer", f.gpu,
                                   f.call.empty() ? "every call" : f.call, f.milliseconds)};
       });
-  slow->add_option("MS", slowed->milliseconds, "milliseconds")
+  slow->add_option("MS", slowed->milliseconds, "Milliseconds")
       ->required()
       ->check(CLI::Range(0, 3'600'000));
-  slow->add_option("--gpu", slowed->gpu, "only calls on this GPU");
-  slow->add_option("--call", slowed->call, "only this NVML function");
+  slow->add_option("--gpu", slowed->gpu, "Only calls on this GPU");
+  slow->add_option("--call", slowed->call, "Only this NVML function");
+}
+
+void AddRefuse(CLI::App& app, CliContext& context) {
+  auto refused = std::make_shared<FaultFlags>();
+  CLI::App* verb =
+      AddFaultVerb(app, context, "refuse", "Make driver calls return CODE until heal", refused,
+                   [](const FaultFlags& f) -> StatusOr<Action> {
+                     return Action{{fmt::format("refuse {} {} {}", f.gpu, f.value, f.call)},
+                                   fmt::format("GPU {}: {} returns {}", f.gpu,
+                                               f.call.empty() ? "every call" : f.call, f.value)};
+                   });
+  verb->add_option("CODE", refused->value, "NvmlReturn_t: 3 not supported, 15 GPU lost, …")
+      ->required()
+      ->check(CLI::Range(1, 999));
+  verb->add_option("--gpu", refused->gpu, "Only calls on this GPU");
+  verb->add_option("--call", refused->call, "Only this NVML function");
 }
 
 StatusOr<Action> ProcessAction(const FaultFlags& f) {
@@ -197,25 +213,25 @@ void AddProcess(CLI::App& app, CliContext& context) {
   CLI::App* verb = AddFaultVerb(app, context, "process", "Start or end a process on a GPU", flags,
                                 &ProcessAction);
   AddGpu(verb, flags)->required();
-  verb->add_option("--pid", flags->pid, "process id")->required()->check(CLI::PositiveNumber);
+  verb->add_option("--pid", flags->pid, "Process id")->required()->check(CLI::PositiveNumber);
   verb->add_option("--memory", flags->memory,
-                   "device memory: 512, 512Mi, 20Gi (MiB without a unit)");
+                   "Device memory: 512, 512Mi, 20Gi (MiB without a unit)");
   verb->add_option("--type", flags->kind, "C compute, G graphics, M MPS client")
       ->check(CLI::IsMember({"C", "G", "M"}));
-  verb->add_option("--name", flags->name, "program name without spaces");
+  verb->add_option("--name", flags->name, "Program name without spaces");
   verb->add_option("--sm", flags->gpu_percent, "GPU utilization in percent")
       ->check(CLI::Range(0, 100));
-  verb->add_option("--mem", flags->memory_percent, "memory bandwidth utilization in percent")
+  verb->add_option("--mem", flags->memory_percent, "Memory bandwidth utilization in percent")
       ->check(CLI::Range(0, 100));
-  verb->add_option("--enc", flags->encoder_percent, "encoder utilization in percent")
+  verb->add_option("--enc", flags->encoder_percent, "Encoder utilization in percent")
       ->check(CLI::Range(0, 100));
-  verb->add_option("--dec", flags->decoder_percent, "decoder utilization in percent")
+  verb->add_option("--dec", flags->decoder_percent, "Decoder utilization in percent")
       ->check(CLI::Range(0, 100));
   CLI::Option* gpu_instance =
       verb->add_option("--gi", flags->gpu_instance, "ID of its GPU instance");
   verb->add_option("--ci", flags->compute_instance, "ID of its compute instance")
       ->needs(gpu_instance);
-  verb->add_flag("--end", flags->is_end, "end the process");
+  verb->add_flag("--end", flags->is_end, "End the process");
 }
 
 void AddSensors(CLI::App& app, CliContext& context) {
@@ -228,8 +244,8 @@ void AddSensors(CLI::App& app, CliContext& context) {
                                   f.memory_percent)};
       });
   AddGpu(util, used)->required();
-  util->add_option("--gpu", used->gpu_percent, "percent")->required()->check(CLI::Range(0, 100));
-  util->add_option("--memory", used->memory_percent, "percent")->check(CLI::Range(0, 100));
+  util->add_option("--gpu", used->gpu_percent, "Percent")->required()->check(CLI::Range(0, 100));
+  util->add_option("--memory", used->memory_percent, "Percent")->check(CLI::Range(0, 100));
   auto heated = std::make_shared<FaultFlags>();
   CLI::App* temp =
       AddFaultVerb(app, context, "temp", "Set the temperature of a GPU in degrees Celsius", heated,
@@ -238,7 +254,7 @@ void AddSensors(CLI::App& app, CliContext& context) {
                                    fmt::format("GPU {}: {} degrees", f.gpu, f.celsius)};
                    });
   AddGpu(temp, heated)->required();
-  temp->add_option("C", heated->celsius, "degrees")->required()->check(CLI::Range(0, 150));
+  temp->add_option("C", heated->celsius, "Degrees")->required()->check(CLI::Range(0, 150));
   auto throttled = std::make_shared<FaultFlags>();
   CLI::App* throttle = AddFaultVerb(
       app, context, "throttle", "Throttle a GPU for REASONs; off ends it", throttled,
@@ -261,6 +277,10 @@ void AddNvLink(CLI::App& app, CliContext& context) {
   CLI::App* verb = AddFaultVerb(
       app, context, "nvlink", "Take an NVLink of a GPU down or up, or add errors", flags,
       [](const FaultFlags& f) -> StatusOr<Action> {
+        const int changes = (f.is_down ? 1 : 0) + (f.is_up ? 1 : 0) + (f.errors ? 1 : 0);
+        if (changes != 1) {
+          return InvalidArgument("nvlink: set one of --down, --up and --errors N");
+        }
         if (f.is_down) {
           return Action{{fmt::format("nvlink {} {}", f.gpu, f.link)},
                         fmt::format("GPU {}: NVLink {} is down", f.gpu, f.link)};
@@ -269,30 +289,29 @@ void AddNvLink(CLI::App& app, CliContext& context) {
           return Action{{fmt::format("nvlink {} {} up", f.gpu, f.link)},
                         fmt::format("GPU {}: NVLink {} is up", f.gpu, f.link)};
         }
-        return Action{{fmt::format("nvlink {} {} errors {}", f.gpu, f.link, f.errors)},
-                      fmt::format("GPU {}: {} errors added on NVLink {}", f.gpu, f.errors, f.link)};
+        return Action{
+            {fmt::format("nvlink {} {} errors {}", f.gpu, f.link, *f.errors)},
+            fmt::format("GPU {}: {} errors added on NVLink {}", f.gpu, *f.errors, f.link)};
       });
   AddGpu(verb, flags)->required();
-  verb->add_option("LINK", flags->link, "link number")->required()->check(CLI::NonNegativeNumber);
-  CLI::Option_group* what = verb->add_option_group("change of the link");
-  what->add_flag("--down", flags->is_down, "take the link down");
-  what->add_flag("--up", flags->is_up, "bring the link up");
-  what->add_option("--errors", flags->errors, "CRC errors to add")->check(CLI::NonNegativeNumber);
-  what->require_option(1);
+  verb->add_option("LINK", flags->link, "Link number")->required()->check(CLI::NonNegativeNumber);
+  verb->add_flag("--down", flags->is_down, "Take the link down");
+  verb->add_flag("--up", flags->is_up, "Bring the link up");
+  verb->add_option("--errors", flags->errors, "CRC errors to add")->check(CLI::NonNegativeNumber);
 }
 
 void AddSet(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<FaultFlags>();
   CLI::App* verb = AddFaultVerb(
-      app, context, "set", "Set any plain value of a GPU: fabric-state, fan, power-limit, …", flags,
+      app, context, "set", "Set any other value of a GPU: fabric-state, fan, power-limit, …", flags,
       [](const FaultFlags& f) -> StatusOr<Action> {
         return Action{{fmt::format("set {} {} {}", f.gpu, f.field, f.value)},
                       fmt::format("GPU {}: {} is {}", f.gpu, f.field, f.value)};
       });
   AddGpu(verb, flags)->required();
-  verb->add_option("FIELD", flags->field, "name of the value; an unknown one prints the list")
+  verb->add_option("FIELD", flags->field, "Name of the value; an unknown one prints the list")
       ->required();
-  verb->add_option("VALUE", flags->value, "an integer")->required()->check(CLI::NonNegativeNumber);
+  verb->add_option("VALUE", flags->value, "An integer")->required()->check(CLI::NonNegativeNumber);
 }
 
 }  // namespace
@@ -302,6 +321,7 @@ void AddFaultVerbs(CLI::App& app, CliContext& context) {
   AddEcc(app, context);
   AddLoseAndHeal(app, context);
   AddHangAndSlow(app, context);
+  AddRefuse(app, context);
   AddProcess(app, context);
   AddSensors(app, context);
   AddNvLink(app, context);

@@ -92,27 +92,27 @@ Status Create(const CreateFlags& flags, const CliContext& context) {
 void AddCreate(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<CreateFlags>();
   CLI::App* verb = app.add_subcommand("create", "Create a simulated host in DIR and serve it");
-  verb->add_option("DIR", flags->options.folder, "an empty or new folder")->required();
-  verb->add_option("--profile", flags->options.profile, "name (see: profiles) or YAML file")
+  verb->add_option("DIR", flags->options.folder, "An empty or new folder")->required();
+  verb->add_option("--profile", flags->options.profile, "Name (see: profiles) or YAML file")
       ->type_name("PROFILE")
       ->required();
-  verb->add_option("--distro", flags->distro, "the distribution")
+  verb->add_option("--distro", flags->distro, "The distribution")
       ->type_name("debian|ubuntu|rhel|suse")
       ->capture_default_str();
-  verb->add_option("--arch", flags->arch, "the machine")
+  verb->add_option("--arch", flags->arch, "The machine")
       ->type_name("x86_64|aarch64")
       ->capture_default_str();
   verb->add_option("--driver", flags->options.driver_version,
-                   "driver version instead of the profile's, e.g. 550.54.15");
-  verb->add_option("--seed", flags->options.seed, "seed for UUIDs and serial numbers")
+                   "Driver version instead of the profile's, e.g. 550.54.15");
+  verb->add_option("--seed", flags->options.seed, "Seed for UUIDs and serial numbers")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--library", flags->options.nvml_library,
-                   "simulated libnvidia-ml.so.1 (default: beside this program or in ../lib)");
+                   "Simulated libnvidia-ml.so.1 (default: beside this program or in ../lib)");
   verb->add_option("--with", flags->with,
-                   "companion devices: gds,gdrcopy,mofed=CARDS,imex=CHANNELS");
-  verb->add_flag("--with-32bit", flags->options.has_32bit, "also create the 32-bit libraries");
-  verb->add_flag("--no-serve", flags->no_serve, "create only the files, start no server");
-  verb->add_flag("--force", flags->options.is_forced, "replace a simulated host in DIR");
+                   "Companion devices: gds,gdrcopy,mofed=CARDS,imex=CHANNELS");
+  verb->add_flag("--with-32bit", flags->options.has_32bit, "Also create the 32-bit libraries");
+  verb->add_flag("--no-serve", flags->no_serve, "Create only the files, start no server");
+  verb->add_flag("--force", flags->options.is_forced, "Replace a simulated host in DIR");
   verb->callback([flags, &context] {
     context.action = [flags, &context] { return Create(*flags, context); };
   });
@@ -123,7 +123,7 @@ void AddFolderVerb(CLI::App& app, CliContext& context, const char* name, const c
                    std::function<Status(const std::string&)> run) {
   auto folder = std::make_shared<std::string>();
   CLI::App* verb = app.add_subcommand(name, description);
-  verb->add_option("DIR", *folder, "folder of the simulated host")->required();
+  verb->add_option("DIR", *folder, "Folder of the simulated host")->required();
   verb->callback([folder, run = std::move(run), &context] {
     context.action = [folder, run]() -> Status {
       ASSIGN_OR_RETURN(const std::string path, AbsoluteFolder(*folder));
@@ -136,9 +136,9 @@ void AddServe(CLI::App& app, CliContext& context) {
   auto folder = std::make_shared<std::string>();
   auto ready_fd = std::make_shared<int>(-1);
   CLI::App* verb = app.add_subcommand("serve", "Run the state server of DIR in the foreground");
-  verb->add_option("DIR", *folder, "folder of the simulated host")->required();
+  verb->add_option("DIR", *folder, "Folder of the simulated host")->required();
   verb->add_option("--ready-fd", *ready_fd,
-                   "descriptor to write a byte to when clients can connect");
+                   "Descriptor to write a byte to when clients can connect");
   verb->callback([folder, ready_fd, &context] {
     context.action = [folder, ready_fd]() -> Status {
       ASSIGN_OR_RETURN(const std::string path, AbsoluteFolder(*folder));

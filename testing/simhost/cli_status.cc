@@ -1,11 +1,13 @@
 #include <CLI/CLI.hpp>
 
+#include <boost/json/value.hpp>
 #include <memory>
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "testing/driver/state_file.h"
 #include "testing/simhost/cli.h"
+#include "testing/simhost/cli_style.h"
 #include "testing/simhost/host_folder.h"
 #include "testing/simhost/host_lock.h"
 #include "testing/simhost/host_status.h"
@@ -40,8 +42,10 @@ Status Show(const std::string& folder, const std::string& output, const CliConte
     state = host.BootState();
   }
   RETURN_IF_ERROR(state.status());
-  std::string text = output == "json" ? StatusJson(status, **state) : StatusTable(status, **state);
-  text.pop_back();
+  ASSIGN_OR_RETURN(const std::string text,
+                   InFormat(output, StatusJson(status, **state), [&]() -> StatusOr<std::string> {
+                     return std::string(Trim(StatusTable(status, **state)));
+                   }));
   context.print(text);
   return OkStatus();
 }
@@ -52,8 +56,8 @@ void AddStatusVerb(CLI::App& app, CliContext& context) {
   auto folder = std::make_shared<std::string>();
   auto output = std::make_shared<std::string>("table");
   CLI::App* verb = app.add_subcommand("status", "Show GPUs, faults and connected clients of DIR");
-  verb->add_option("DIR", *folder, "folder of the simulated host")->required();
-  verb->add_option("--output", *output, "table, json")->check(CLI::IsMember({"table", "json"}));
+  verb->add_option("DIR", *folder, "Folder of the simulated host")->required();
+  AddOutputOption(*verb, *output);
   verb->callback([folder, output, &context] {
     context.action = [folder, output, &context] { return Show(*folder, *output, context); };
   });

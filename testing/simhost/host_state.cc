@@ -129,6 +129,9 @@ void FillDriver(const Profile& profile, const HostSettings& settings, sim::SimDr
   driver.caps_major = settings.majors.caps;
   driver.nvswitch_major = profile.nvswitches.empty() ? 0 : settings.majors.nvswitch;
   driver.nvswitch_count = static_cast<uint32_t>(profile.nvswitches.size());
+  for (const ProfileSwitch& nvswitch : profile.nvswitches) {
+    driver.highest_bus = std::max<uint32_t>(driver.highest_bus, nvswitch.pci.bus);
+  }
 }
 
 std::vector<GpuInstanceView> InstancesOf(const sim::SimMig& mig) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "src/platform/base/strings.h"
-#include "src/platform/doc/doc.h"
 #include "testing/driver/faults.h"
 #include "testing/simhost/columns.h"
 
@@ -193,7 +192,7 @@ std::string StatusTable(const HostStatus& status, const sim::SimState& state) {
   return text + "\n" + Columns(rows) + ProcessTable(state);
 }
 
-std::string StatusJson(const HostStatus& status, const sim::SimState& state) {
+json::value StatusJson(const HostStatus& status, const sim::SimState& state) {
   json::object object;
   object["host"] = Text(status.folder);
   object["profile"] = Text(status.settings.profile);
@@ -215,7 +214,7 @@ std::string StatusJson(const HostStatus& status, const sim::SimState& state) {
     gpus.push_back(GpuJson(state.gpus[slots[i]], i));
   }
   object["gpus"] = std::move(gpus);
-  return doc::Print(object, doc::Format::kJson);
+  return object;
 }
 
 }  // namespace kgpu::simhost

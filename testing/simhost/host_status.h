@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <boost/json/fwd.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +26,6 @@ std::vector<std::string> FaultsOf(const sim::SimGpu& gpu);
 std::vector<std::string> DriverFaults(const HostStatus& status, const sim::SimState& state);
 
 std::string StatusTable(const HostStatus& status, const sim::SimState& state);
-std::string StatusJson(const HostStatus& status, const sim::SimState& state);
+boost::json::value StatusJson(const HostStatus& status, const sim::SimState& state);
 
 }  // namespace kgpu::simhost

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "testing/shell.h"
 #include "testing/temp_dir.h"
@@ -273,6 +276,46 @@ TEST_F(ProgramTest, AGroupWithoutACommandPrintsItsHelp) {
     EXPECT_THAT(bare.text, HasSubstr("Usage: kgpu sim")) << group;
     EXPECT_EQ(bare.text, Sim(group + " --help").text) << group;
   }
+}
+
+// The words of a line that completion offers below `words`.
+std::vector<std::string> CommandsBelow(const std::string& words) {
+  std::vector<std::string> commands;
+  std::istringstream lines(Sim("__complete " + words + " ''").text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string word = line.substr(0, line.find_first_of("\t "));
+    if (!word.empty() && std::isalpha(static_cast<unsigned char>(word.front())) != 0) {
+      commands.push_back(words + (words.empty() ? "" : " ") + word);
+    }
+  }
+  return commands;
+}
+
+TEST_F(ProgramTest, EveryCommandTeachesByAnExampleOfItsOwn) {
+  size_t count = 0;
+  for (const std::string group : {"", "kubelet", "kubelet inject"}) {
+    for (const std::string& command : CommandsBelow(group)) {
+      ++count;
+      const std::string help = Sim(command + " --help").text;
+      EXPECT_THAT(help, HasSubstr("  kgpu sim " + command)) << command;
+      EXPECT_THAT(help, Not(HasSubstr("INT in "))) << command << ": a type of the parser";
+      EXPECT_THAT(help, Not(HasSubstr("TEXT:{"))) << command << ": a type of the parser";
+    }
+  }
+  EXPECT_GT(count, 40U);
+  EXPECT_THAT(Sim("--help").text, AllOf(HasSubstr("Hosts:"), HasSubstr("Faults and load:")));
+}
+
+TEST_F(ProgramTest, TheStatusIsPrintedInThreeFormats) {
+  Create("--profile 2xL40S");
+  EXPECT_THAT(Sim("status " + host_ + " -o yaml").text, HasSubstr("\nfaults: []\n"));
+  EXPECT_THAT(Shell("KGPU_OUTPUT=json " KGPU_SIM_PROGRAM " status " + host_).text,
+              HasSubstr("\"faults\": []"));
+  const Outcome wrong = Sim("status " + host_ + " --output xml");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.text, HasSubstr("--output: \"xml\" must be table, json or yaml"));
+  EXPECT_THAT(Sim("nvlink " + host_ + " 0 0").text,
+              HasSubstr("set one of --down, --up and --errors N"));
 }
 
 TEST_F(ProgramTest, AFolderThatIsNoHostIsNamedWithWhatIsMissing) {

@@ -137,6 +137,12 @@ constexpr const char* kOwnNodeOnly = "an agent of kgpu may change its own node o
 constexpr const char* kSpec =
     "an agent of kgpu may change labels, annotations, taints and status of a node only";
 constexpr const char* kAddresses = "an agent of kgpu may not change the addresses of a node";
+constexpr const char* kLabels =
+    "an agent of kgpu may set labels of nvidia.com, kgpu.dev, feature.node.kubernetes.io, "
+    "profile.node.kubernetes.io and the chart's admissionPolicy.labelNamespaces only";
+constexpr const char* kRoles =
+    "an agent of kgpu may not set labels of node-restriction.kubernetes.io and "
+    "node-role.kubernetes.io";
 constexpr const char* kFeatures = "an agent of kgpu may change NodeFeatures of its own node only";
 constexpr const char* kSlices = "an agent of kgpu may change ResourceSlices of its own node only";
 constexpr const char* kOwn = R"({"metadata":{"labels":{"nfd.node.kubernetes.io/node-name":"n1"}}})";
@@ -145,8 +151,27 @@ constexpr const char* kOther =
 
 const std::vector<Change>& Changes() {
   static const std::vector<Change> kChanges = {
-      {"nodes", R"({"metadata":{"name":"n1","labels":{"a":"b"}},"spec":{}})",
-       R"({"metadata":{"name":"n1"},"spec":{}})", "allowed"},
+      {"nodes",
+       R"({"metadata":{"name":"n1","labels":{"nvidia.com/a":"b","kgpu.dev/a":"b",
+           "feature.node.kubernetes.io/a":"b","x.profile.node.kubernetes.io/a":"b",
+           "vendor.io/a":"b","zone":"z"}},"spec":{}})",
+       R"({"metadata":{"name":"n1","labels":{"zone":"z","nvidia.com/old":"c"}},"spec":{}})",
+       "allowed"},
+      {"nodes", R"({"metadata":{"name":"n1","labels":{"pool":"secure"}}})",
+       R"({"metadata":{"name":"n1"}})", kLabels},
+      {"nodes", R"({"metadata":{"name":"n1","labels":{"pool":"secure"}}})",
+       R"({"metadata":{"name":"n1","labels":{"pool":"open"}}})", kLabels},
+      {"nodes", R"({"metadata":{"name":"n1"}})",
+       R"({"metadata":{"name":"n1","labels":{"topology.kubernetes.io/zone":"z"}}})", kLabels},
+      {"nodes",
+       R"({"metadata":{"name":"n1","labels":{"node-role.kubernetes.io/control-plane":""}}})",
+       R"({"metadata":{"name":"n1"}})", kRoles},
+      {"nodes",
+       R"({"metadata":{"name":"n1","labels":{"a.node-restriction.kubernetes.io/pci":"true"}}})",
+       R"({"metadata":{"name":"n1"}})", kRoles},
+      {"nodes",
+       R"({"metadata":{"name":"n1","labels":{"node-role.kubernetes.io/worker":"","kgpu.dev/a":"b"}}})",
+       R"({"metadata":{"name":"n1","labels":{"node-role.kubernetes.io/worker":""}}})", "allowed"},
       {"nodes",
        R"({"metadata":{"name":"n1"},"spec":{"podCIDR":"10.0.0.0/24","taints":[{"key":"a"}]}})",
        R"({"metadata":{"name":"n1"},"spec":{"podCIDR":"10.0.0.0/24"}})", "allowed"},
@@ -211,6 +236,61 @@ TEST(ForeignTest, CelDecidesAsThePolicyPromises) {
     const Change& change = Changes()[i];
     EXPECT_EQ(decisions->at(i).as_string(), change.decision)
         << change.resource << " " << change.old << " → " << change.object;
+  }
+}
+
+// The rules of GpuPolicy's drivers, as validations of an object.
+json::value DriverRules() {
+  std::string text;
+  for (const Manifest& manifest : RenderSet({.name = "default", .request = {}})) {
+    if (chart::KindOf(manifest) == "CustomResourceDefinition") {
+      text = json::serialize(manifest.object);
+    }
+  }
+  const json::value definition = json::parse(text);
+  json::array rules = definition
+                          .at_pointer(
+                              "/spec/versions/0/schema/openAPIV3Schema/properties/spec/"
+                              "properties/groups/items/properties/driver/"
+                              "x-kubernetes-validations")
+                          .as_array();
+  for (json::value& rule : rules) {
+    std::string expression(rule.at("rule").as_string());
+    for (size_t at = expression.find("self."); at != std::string::npos;
+         at = expression.find("self.", at)) {
+      expression.replace(at, 5, "object.");
+    }
+    rule = json::object{{"expression", expression}, {"message", rule.at("message")}};
+  }
+  return json::object{{"spec", {{"validations", std::move(rules)}}}};
+}
+
+TEST(ForeignTest, CelDecidesAboutDriversAsTheReaderDoes) {
+  if (const std::string reason = WhyNoGo(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {R"({})", "allowed"},
+      {R"({"from":"host"})", "allowed"},
+      {R"({"from":"package","branch":"550"})", "allowed"},
+      {R"({"from":"container","version":"550.54.15","branch":"550"})", "allowed"},
+      {R"({"from":"package"})",
+       "branch or version is needed with from: package and from: container"},
+      {R"({"from":"package","version":"535.1.1","branch":"550"})",
+       "version is not of branch: remove one of them"},
+      {R"({"version":"5501.1","branch":"550"})", "version is not of branch: remove one of them"},
+  };
+  json::array requests;
+  for (const auto& [driver, decision] : cases) {
+    requests.push_back(json::object{{"object", json::parse(driver)}});
+  }
+  const TempDir dir;
+  const auto decisions =
+      RunGo(dir.path(), "admission",
+            json::object{{"policy", DriverRules()}, {"requests", std::move(requests)}});
+  ASSERT_OK(decisions);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(decisions->at(i).as_string(), cases[i].second) << cases[i].first;
   }
 }
 

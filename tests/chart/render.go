@@ -56,6 +56,14 @@ func nindent(width int, text string) string {
 	return "\n" + pad + strings.ReplaceAll(text, "\n", "\n"+pad)
 }
 
+// get is sprig's.
+func get(fields map[string]any, key string) any {
+	if value, exists := fields[key]; exists {
+		return value
+	}
+	return ""
+}
+
 func render() error {
 	var input struct {
 		Chart  string
@@ -70,6 +78,7 @@ func render() error {
 		"toJson":  toJSON,
 		"quote":   func(text string) string { return fmt.Sprintf("%q", text) },
 		"nindent": nindent,
+		"get":     get,
 		"fail":    func(text string) (string, error) { return "", errors.New(text) },
 	}
 	paths, err := filepath.Glob(filepath.Join(input.Chart, "templates", "*.yaml"))

@@ -180,12 +180,14 @@ TEST(HealthVerbTest, LooksAtTheDriverWhereNoAgentRuns) {
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("8 of 8 GPUs are healthy."));
   host.Inject("ecc", {"2", "--double", "1"});
-  EXPECT_THAT(host.Kgpu({"health"}).out, HasSubstr("GPU 2: RowRemapPending (warning only)"));
+  EXPECT_THAT(host.Kgpu({"health"}).out,
+              AllOf(HasSubstr("1 of 8 GPUs is unhealthy"), HasSubstr("GPU 2: EccUncorrected"),
+                    HasSubstr("GPU 2: RowRemapPending (warning only)")));
   host.Inject("lose", {"5"});
   result = host.Kgpu({"health"});
   EXPECT_EQ(result.code, 7);
   EXPECT_THAT(result.out,
-              AllOf(HasSubstr("1 of 8 GPUs is unhealthy"), HasSubstr("has fallen off the bus")));
+              AllOf(HasSubstr("2 of 8 GPUs are unhealthy"), HasSubstr("has fallen off the bus")));
 }
 
 // Resident memory of a process in kilobytes.

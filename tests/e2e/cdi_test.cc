@@ -22,6 +22,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 size_t FilesIn(const std::string& folder) {
   const std::filesystem::directory_iterator files(folder);
@@ -55,6 +56,18 @@ TEST_F(CdiTest, WhatIsGeneratedIsListedAndChecks) {
                                 HasSubstr("nvidia.com/gpu=0 ")));
   const Result checked = host.Kgpu({"cdi", "check", "--spec-dir", out_.path()});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+}
+
+TEST_F(CdiTest, WhatIsGeneratedIsSaidToPrograms) {
+  const SimHost host("8xA100-SXM4-80GB");
+  const Result generated = Generate(host, {"--output", "json"});
+  EXPECT_EQ(generated.code, 0) << generated.err;
+  EXPECT_THAT(generated.out,
+              AllOf(StartsWith("{\n  \"written\": [\n"), HasSubstr("\"" + out_.path()),
+                    HasSubstr("\"removed\": []"), HasSubstr("\"findings\": []")));
+  EXPECT_THAT(Generate(host, {"--output", "yaml"}).out, StartsWith("written: []\n"));
+  EXPECT_THAT(Generate(host, {"--dry-run", "--output", "yaml"}).out, StartsWith("cdiVersion: "));
+  EXPECT_EQ(Generate(host, {"--output", "xml"}).code, 2);
 }
 
 TEST_F(CdiTest, ASecondRunChangesNothing) {

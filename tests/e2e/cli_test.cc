@@ -176,7 +176,7 @@ TEST(CliTest, CompletionKnowsTheCommandsOfSim) {
   EXPECT_THAT(Offered({"sim", "create", "d", "--profile", "8xA100"}),
               HasSubstr("8xA100-SXM4-80GB"));
   EXPECT_THAT(Offered({"sim", "mig", "d", "0", "--create", "1g."}), HasSubstr("1g.10gb "));
-  EXPECT_EQ(Offered({"sim", "status", "d", "--output", ""}), "table json  ");
+  EXPECT_EQ(Offered({"sim", "status", "d", "--output", ""}), "table json yaml  ");
 }
 
 TEST(CliTest, CompletionKnowsTheGpusOfTheHost) {

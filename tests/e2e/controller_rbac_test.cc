@@ -35,7 +35,7 @@ class ControllerRbacTest : public ClusterFixture {
   }
 
   std::vector<std::string> Command() const {
-    return {"kgpu", "controller", "--kubeconfig", At("controller-kubeconfig")};
+    return {"kgpu", "cluster", "controller", "--kubeconfig", At("controller-kubeconfig")};
   }
   void StartController() {
     std::vector<std::string> argv = Command();

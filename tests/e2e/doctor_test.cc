@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -17,8 +19,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr const char* kGpuChecks =
-    "driver-unresponsive,gpu-lost,gpu-fault,gpu-ecc-uncorrected,gpu-row-remap-pending,"
-    "gpu-row-remap-failed";
+    "driver-unresponsive,gpu-lost,gpu-not-listed,gpu-fault,gpu-hot,gpu-nvlink-down,gpu-degraded,"
+    "mig-pending,mig-empty,gpu-ecc-uncorrected,gpu-row-remap-pending,gpu-row-remap-failed";
 
 class DoctorTest : public ::testing::Test {
  protected:
@@ -33,7 +35,7 @@ TEST_F(DoctorTest, HealthyGpusHaveNoFindings) {
   const SimHost host("8xA100-SXM4-80GB");
   const Result result = host.Kgpu({"doctor", "--only", kGpuChecks});
   EXPECT_EQ(result.code, 0) << result.out << result.err;
-  EXPECT_THAT(result.out, HasSubstr("6 checks: 0 errors, 0 warnings"));
+  EXPECT_THAT(result.out, HasSubstr("12 checks: 0 errors, 0 warnings"));
 }
 
 TEST_F(DoctorTest, ADriverThatHangsIsReported) {
@@ -60,6 +62,67 @@ TEST_F(DoctorTest, MemoryErrorsAreReportedWithTheirGpu) {
                                 HasSubstr("1 uncorrected ECC error since the driver was loaded"),
                                 HasSubstr("gpu-row-remap-pending"),
                                 HasSubstr("--gpu-reset -i GPU-"), HasSubstr("1 error, 1 warning")));
+}
+
+TEST_F(DoctorTest, HeatLinksAndMigModeAreReported) {
+  SimHost host("8xA100-SXM4-80GB");
+  host.Inject("throttle", {"1", "hw-thermal"});
+  host.Inject("nvlink", {"2", "0", "--down"});
+  host.Inject("mig", {"4", "--enable"});
+  const Result result = host.Kgpu({"doctor", "--only", kGpuChecks});
+  EXPECT_EQ(result.code, 9) << result.out << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("gpu-hot"), HasSubstr("ThermalSlowdown"),
+                                HasSubstr("gpu-nvlink-down"), HasSubstr("11 links are up"),
+                                HasSubstr("mig-empty"), HasSubstr("kgpu mig apply --gpu 4")));
+  const Result health = host.Kgpu({"health"});
+  EXPECT_EQ(health.code, 0) << "warnings only";
+  EXPECT_THAT(health.out, AllOf(HasSubstr("ThermalSlowdown"), HasSubstr("NvLinkDown")));
+}
+
+TEST_F(DoctorTest, AMissingLibraryIsTheCauseAndNotTheCdiFile) {
+  const SimHost host("2xL40S");
+  ASSERT_EQ(host.Kgpu({"cdi", "generate"}).code, 0);
+  const std::filesystem::recursive_directory_iterator files(
+      host.path() + "/usr/lib", std::filesystem::directory_options::skip_permission_denied);
+  for (const auto& file : files) {
+    if (file.path().filename().string().starts_with("libcuda.so")) {
+      std::filesystem::remove(file.path());
+    }
+  }
+  const Result result =
+      host.Kgpu({"doctor", "--only", "driver-libraries-missing,cdi-stale,driver-ldcache-stale"});
+  EXPECT_EQ(result.code, 7) << result.out << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("driver-libraries-missing"), HasSubstr("libcuda.so."),
+                                Not(HasSubstr("cdi-stale")), HasSubstr("1 error, 0 warnings")));
+  EXPECT_THAT(host.Kgpu({"devices"}).err, HasSubstr("which CUDA needs"));
+}
+
+// Source: beclab/Olares#3963.
+TEST_F(DoctorTest, NovaIsOneFindingForDoctorAndVerify) {
+  SimHost host("2xL40S");
+  host.Inject("unload");
+  const std::string sys = host.path() + "/sys/";
+  std::filesystem::create_directories(sys + "bus/pci/drivers/NovaCore");
+  for (const auto& gpu : std::filesystem::directory_iterator(sys + "bus/pci/devices")) {
+    const std::filesystem::path folder = std::filesystem::canonical(gpu.path());
+    std::ifstream vendor(folder / "vendor");
+    std::string id;
+    if (vendor >> id && id == "0x10de") {
+      std::filesystem::remove(folder / "driver");
+      std::filesystem::create_symlink("/sys/bus/pci/drivers/NovaCore", folder / "driver");
+    }
+  }
+  std::ofstream(host.path() + "/proc/modules", std::ios::app)
+      << "nova_core 2433024 1 - Live 0x0000000000000000\n";
+  const Result doctor =
+      host.Kgpu({"doctor", "--only",
+                 "driver-nouveau-loaded,pci-gpu-held-by-other-driver,driver-module-not-loaded"});
+  EXPECT_EQ(doctor.code, 7) << doctor.out << doctor.err;
+  EXPECT_THAT(doctor.out, AllOf(HasSubstr("driver-nouveau-loaded"),
+                                HasSubstr("blacklist nova_core"), HasSubstr("3 checks: 1 error")));
+  const Result verify = RunProgram({"kgpu", "driver", "verify", "--host-root", host.path()});
+  EXPECT_THAT(verify.out, HasSubstr("nova_core is loaded and uses the GPUs"));
+  EXPECT_THAT(host.Kgpu({"devices"}).out, HasSubstr("nova_core uses the GPUs"));
 }
 
 TEST_F(DoctorTest, AGpuThatLeftTheBusIsReportedOnce) {

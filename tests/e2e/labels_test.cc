@@ -74,6 +74,30 @@ TEST_F(LabelsTest, AnnotationsListTheCards) {
   ExpectGolden("tests/data/labels/mixed.json", result.out);
 }
 
+// NVIDIA/k8s-device-plugin#1482, Project-HAMi/HAMi#1511: NVML does not report the memory of a GB10.
+TEST_F(LabelsTest, AGpuWithoutMemoryIsServedWithoutMadeUpValues) {
+  SimHost host("4xT4");
+  host.Inject("refuse", {"3", "--call", "nvmlDeviceGetMemoryInfo"});
+  EXPECT_THAT(host.Kgpu({"devices"}).out, HasSubstr("0    T4     -"));
+  const Result labels = Labels(host, {"--only", "gpus"});
+  EXPECT_THAT(labels.out, AllOf(HasSubstr("nvidia.com/gpu.count=4"), Not(HasSubstr(".memory="))));
+  const Result page = host.Kgpu({"metrics", "--once", "--names", "kgpu,dcgm,gke"});
+  EXPECT_EQ(page.code, 0) << page.err;
+  EXPECT_THAT(page.out, AllOf(HasSubstr("kgpu_gpu_temperature"), Not(HasSubstr("FB_TOTAL")),
+                              Not(HasSubstr("kgpu_gpu_memory_used"))));
+  host.dir().WriteFile("slices.yaml",
+                       "apiVersion: kgpu.dev/v1\nkind: NodeConfig\n"
+                       "pools: [{devices: all, share: {by: memory, size: 20Gi}}]\n");
+  EXPECT_THAT(host.Kgpu({"config", "assign", host.dir().At("slices.yaml")}).out,
+              HasSubstr("the driver does not report its memory, so it cannot be divided: set "
+                        "share.by: time"));
+  host.dir().WriteFile("time.yaml",
+                       "apiVersion: kgpu.dev/v1\nkind: NodeConfig\n"
+                       "pools: [{devices: all, share: {by: time, replicas: 4}}]\n");
+  EXPECT_THAT(host.Kgpu({"config", "assign", host.dir().At("time.yaml")}).out,
+              HasSubstr("nvidia.com/gpu"));
+}
+
 TEST_F(LabelsTest, AFabricIsAClique) {
   SimHost host("8xH200-SXM5-141GB");
   for (const char* gpu : {"0", "1", "2", "3", "4", "5", "6", "7"}) {
@@ -245,6 +269,23 @@ TEST(LabelsCheckTest, SaysWhatIsWrongWithRules) {
   const Result bad = RunProgram({"kgpu", "labels", "check", dir.At("bad.yaml")});
   EXPECT_EQ(bad.code, 7);
   EXPECT_THAT(bad.out, AllOf(HasSubstr("bad.yaml:1:"), HasSubstr("\"labels\"")));
+  // kubernetes-sigs/node-feature-discovery-operator#268: such a rule never matches, and nobody says
+  // so.
+  dir.WriteFile("typo.yaml",
+                "- name: t\n"
+                "  labels: {a: \"@kernel.version.majr\"}\n"
+                "  matchFeatures:\n"
+                "  - feature: pci.devices\n"
+                "    matchExpressions: {vendor: {op: Exists}}\n"
+                "  - feature: pci.device\n"
+                "    matchExpressions: {vendorid: {op: Exists}}\n"
+                "  - feature: kubernetes.label\n");
+  const Result typo = RunProgram({"kgpu", "labels", "check", dir.At("typo.yaml")});
+  EXPECT_EQ(typo.code, 0) << "feature files and objects may bring more";
+  EXPECT_THAT(typo.out, AllOf(HasSubstr("typo.yaml:2:"), HasSubstr("kernel.version never has majr"),
+                              HasSubstr("typo.yaml:4:"), HasSubstr("did you mean pci.device?"),
+                              HasSubstr("typo.yaml:6:"), HasSubstr("did you mean vendor?"),
+                              HasSubstr("typo.yaml:8:"), HasSubstr("(warning)\n")));
   const Result json = RunProgram(
       {"kgpu", "labels", "check", dir.At("good.yaml"), dir.At("bad.yaml"), "--output", "json"});
   EXPECT_EQ(json.code, 7);

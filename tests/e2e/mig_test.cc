@@ -79,7 +79,7 @@ TEST(MigPlanCheckTest, PlansForSeveralGpus) {
   const Result result =
       Plan({"--model", "A100-80GB", "--count", "16", "--profiles", "16x4g.40gb,16x3g.40gb"});
   EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.out, HasSubstr("feasible: 16 GPUs change, 0 destroyed"));
+  EXPECT_THAT(result.out, HasSubstr("feasible: changes 16 GPUs, destroys no instance"));
   EXPECT_EQ(Plan({"--model", "A100-80GB", "--count", "16", "--profiles", "17x4g.40gb"}).code, 7);
 }
 
@@ -126,6 +126,56 @@ TEST_F(MigCommandTest, AppliesAssertsAndRollsBack) {
   EXPECT_EQ(Mig(host, {"list"}).out, before.out);
 }
 
+// `kgpu devices --watch` has the GPUs open, and the host's nvidia-smi resets nothing.
+TEST_F(MigCommandTest, AFailedModeChangeLeavesNothingForTheNextReset) {
+  SimHost host("8xA100-SXM4-80GB");
+  sys::SpawnOptions options;
+  options.argv = {ProgramPath("kgpu"), "devices", "--watch"};
+  std::ranges::copy(host.flags(), std::back_inserter(options.argv));
+  std::array<int, 2> fds{};
+  ASSERT_EQ(pipe2(fds.data(), O_CLOEXEC), 0);
+  const UniqueFd read(fds[0]);
+  UniqueFd write(fds[1]);
+  options.fds = {{write.get(), STDOUT_FILENO}};
+  auto watcher = sys::ChildProcess::Spawn(options);
+  ASSERT_OK(watcher);
+  pollfd shown{.fd = read.get(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(poll(&shown, 1, 30'000), 1);
+  const std::string before = Mig(host, {"list", "--gpu", "3"}).out;
+  const Result failed = Mig(host, {"apply", "--gpu", "3", "--layout", "2x3g.40gb", "--yes"});
+  EXPECT_EQ(failed.code, 6);
+  EXPECT_THAT(failed.err, AllOf(HasSubstr("MIG turns on at a reset"),
+                                HasSubstr("the former layouts are back")));
+  EXPECT_EQ(Mig(host, {"list", "--gpu", "3"}).out, before);
+  EXPECT_EQ(Mig(host, {"rollback", "--yes"}).code, 3) << "nothing has changed";
+  // As a change leaves it that is killed before the reset.
+  host.Inject("mig", {"3", "--enable", "--pending"});
+  EXPECT_THAT(Mig(host, {"list", "--gpu", "3"}).out, HasSubstr("MIG off, on after a reset"));
+  EXPECT_EQ(Mig(host, {"assert", "--gpu", "3", "--select", "all-disabled"}).code, 7);
+  const Result off = Mig(host, {"apply", "--gpu", "3", "--select", "all-disabled", "--yes"});
+  EXPECT_EQ(off.code, 0) << off.err;
+  EXPECT_THAT(off.err, HasSubstr("GPU 3: MIG stays off at the next reset"));
+  EXPECT_EQ(Mig(host, {"list", "--gpu", "3"}).out, before);
+}
+
+TEST_F(MigCommandTest, ARollbackEndsAPendingModeAndCanBeTriedAgain) {
+  SimHost host("8xA100-mig");
+  const std::string before = Mig(host, {"list", "--gpu", "6"}).out;
+  EXPECT_THAT(before, HasSubstr("MIG on\n  no instances: no program can use the GPU\n"));
+  EXPECT_EQ(Mig(host, {"apply", "--gpu", "6", "--layout", "7g.80gb", "--yes"}).code, 0);
+  host.Inject("mig", {"6", "--disable", "--pending"});
+  host.Inject("refuse", {"19", "--gpu", "6", "--call", "nvmlComputeInstanceDestroy"});
+  const Result refused = Mig(host, {"rollback", "--yes"});
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("the former layouts are back"),
+                                 HasSubstr("MIG does not turn off at the next reset any more")));
+  host.Inject("heal", {"6"});
+  EXPECT_THAT(Mig(host, {"list", "--gpu", "6"}).out, HasSubstr("7g.80gb            slices 0-7"));
+  const Result back = Mig(host, {"rollback", "--yes"});
+  EXPECT_EQ(back.code, 0) << back.err;
+  EXPECT_EQ(Mig(host, {"list", "--gpu", "6"}).out, before);
+}
+
 // Such as an agent that is killed.
 TEST_F(MigCommandTest, FinishesAChangeOfWhichNobodyReadsTheOutput) {
   const SimHost host("8xA100-mig");
@@ -149,8 +199,7 @@ TEST_F(MigCommandTest, FinishesAChangeOfWhichNobodyReadsTheOutput) {
 TEST_F(MigCommandTest, PlansForWhatMustBeFree) {
   const SimHost host("8xA100-mig");
   // There are seven idle 1g on GPU 0, and more elsewhere.
-  EXPECT_EQ(Mig(host, {"plan", "--profiles", "7x1g.10gb"}).out,
-            "feasible: nothing has to change\n");
+  EXPECT_EQ(Mig(host, {"plan", "--profiles", "7x1g.10gb"}).out, "feasible: no change is needed\n");
   const Result more = Mig(host, {"plan", "--profiles", "2x7g.80gb", "--output", "json"});
   ASSERT_EQ(more.code, 0) << more.err;
   const auto parsed = doc::Parse(more.out, doc::Format::kJson, "kgpu mig plan");
@@ -230,6 +279,21 @@ TEST_F(MigCommandTest, TakesFilesOfMigParted) {
               AllOf(HasSubstr("4g.40gb"), HasSubstr("1g.10gb+me")));
   EXPECT_EQ(Mig(host, {"apply", "--select", "all-disabled", "--yes"}).code, 0);
   EXPECT_EQ(Mig(host, {"assert", "--select", "all-disabled"}).code, 0);
+  // Indexes of larger nodes mean nothing, and a wrong configuration costs no other.
+  host.dir().WriteFile("fleet.yaml",
+                       "version: v1\n"
+                       "mig-configs:\n"
+                       "  broken: [{devices: all}]\n"
+                       "  half:\n"
+                       "  - {devices: [7, 12], mig-enabled: true, mig-devices: {7g.80gb: 1}}\n");
+  const Result fleet =
+      Mig(host, {"apply", "--yes", "--select", "half", "--config", host.dir().At("fleet.yaml")});
+  EXPECT_EQ(fleet.code, 0) << fleet.err;
+  EXPECT_THAT(fleet.err, AllOf(HasSubstr("half also names GPU 12, which this host does not have"),
+                               HasSubstr("GPU 7: 7g.80gb at memory slice 0 created")));
+  EXPECT_THAT(
+      Mig(host, {"plan", "--select", "broken", "--config", host.dir().At("fleet.yaml")}).err,
+      HasSubstr("fleet.yaml:3: mig-configs.broken[0].mig-enabled: must be true or false"));
   EXPECT_THAT(Mig(host, {"plan", "--config", file, "--select", "hal"}).err,
               HasSubstr("did you mean half?"));
 }

@@ -117,6 +117,21 @@ TEST_F(NodeTest, AWrongWordIsAUsageErrorBeforeTheServerIsAsked) {
   EXPECT_THAT(result.err, HasSubstr("KEY=VALUE"));
 }
 
+TEST_F(NodeTest, AKubeconfigThatDoesNotExistIsAWrongFlag) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"node", "label", "gpu=true"},
+        {"cluster", "status"},
+        {"run", "list"},
+        {"cluster", "controller"}}) {
+    std::vector<std::string> line = words;
+    line.insert(line.begin(), "kgpu");
+    line.insert(line.end(), {"--kubeconfig", "/none"});
+    const Result result = RunProgram(line);
+    EXPECT_EQ(result.code, 2) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("--kubeconfig: /none: no such file"));
+  }
+}
+
 TEST_F(NodeTest, UntaintKeepsTheOtherTaints) {
   const Result result = Run({"untaint", "node-role.kubernetes.io/control-plane"});
   EXPECT_EQ(result.code, 0) << result.err;

@@ -49,6 +49,12 @@ class NodeUpTest : public ::testing::Test {
       GTEST_SKIP() << "character devices cannot be created here";
     }
   }
+  // Of an unknown version, so that it needs kgpu-runtime, which needs runc.
+  static void AddDocker(const SimHost& host) {
+    host.dir().WriteFile("host/usr/bin/dockerd", "");
+    host.dir().WriteFile("host/usr/bin/runc", "");
+    std::filesystem::permissions(host.dir().At("host/usr/bin/runc"), std::filesystem::perms(0755));
+  }
   static Result Node(const SimHost& host, std::vector<std::string> words) {
     words.insert(words.begin(), {"kgpu", "node"});
     words.insert(words.end(), {"--host-root", host.path()});
@@ -58,7 +64,7 @@ class NodeUpTest : public ::testing::Test {
 
 TEST_F(NodeUpTest, GoesFromTheHostToTheProofAndBack) {
   const SimHost host("4xT4");
-  host.dir().WriteFile("host/usr/bin/dockerd", "");
+  AddDocker(host);
   const Result up = Node(host, {"up", "--yes", "--skip", "driver,agent"});
   EXPECT_EQ(up.code, 0) << up.out << up.err;
   EXPECT_THAT(up.out, AllOf(ContainsRegex("host +ready"), ContainsRegex("driver +skipped"),
@@ -99,7 +105,7 @@ TEST_F(NodeUpTest, AHostWithoutGpusStopsItUnlessTheyComeLater) {
 
 TEST_F(NodeUpTest, ADryRunTellsAllAndChangesNothing) {
   const SimHost host("4xT4");
-  host.dir().WriteFile("host/usr/bin/dockerd", "");
+  AddDocker(host);
   const Result up = Node(host, {"up", "--dry-run", "--skip", "driver,agent"});
   EXPECT_EQ(up.code, 0) << up.out << up.err;
   EXPECT_THAT(up.out, AllOf(HasSubstr("would do"), HasSubstr("+++ /etc/docker/daemon.json")));

@@ -1,4 +1,4 @@
-// kgpu require: what it prints, how it exits, and where it knows the host from.
+// kgpu doctor require: what it prints, how it exits, and where it knows the host from.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ TEST(RequireTest, ThreeOutcomesAreThreeExitCodes) {
   EXPECT_THAT(result.err, IsEmpty());
   result = Require("cuda>>12.4", {"--driver", "535.104.05"});
   EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.out, StartsWith("malformed\nmalformed requirement: byte 5: \">>\" must be "));
+  EXPECT_THAT(result.out, StartsWith("malformed\nbyte 5: \">>\" must be "));
 }
 
 TEST(RequireTest, GpusAreDescribedByFlags) {

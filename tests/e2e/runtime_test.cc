@@ -30,6 +30,12 @@ class RuntimeTest : public ::testing::Test {
     dir_.MakeDir("etc/docker");
     dir_.Symlink("/srv/daemon.json", "etc/docker/daemon.json");
     dir_.MakeDir("var/lib/kgpu");
+    AddExecutable("usr/bin/runc");
+  }
+
+  void AddExecutable(const std::string& path) const {
+    dir_.WriteFile(path, "");
+    fs::permissions(dir_.At(path), fs::perms(0755));
   }
 
   Result Kgpu(const std::string& verb, const std::vector<std::string>& more = {}) const {
@@ -108,6 +114,42 @@ TEST_F(RuntimeTest, NvidiasRuntimeIsAdoptedByItsFlagAndItsContainersKeepTheirGpu
   EXPECT_THAT(dir_.ReadFile("etc/kgpu/runtime.json"), HasSubstr("\"acceptEnv\": false"));
 }
 
+// With --set-default no container of the host would start.
+TEST_F(RuntimeTest, AHostWithoutALowLevelRuntimeIsRefused) {
+  fs::remove(dir_.At("usr/bin/runc"));
+  const auto before = Tree();
+  for (const char* way : {"--runtime", "--set-default"}) {
+    const Result refused = Kgpu("configure", {way});
+    EXPECT_EQ(refused.code, 6) << refused.out;
+    EXPECT_THAT(refused.err,
+                AllOf(HasSubstr("docker: none of runc, crun found"), HasSubstr("install runc")));
+    EXPECT_EQ(Tree(), before);
+  }
+}
+
+TEST_F(RuntimeTest, TheRuntimeThatTheEngineUsesIsStartedByItsPath) {
+  dir_.WriteFile("srv/daemon.json",
+                 R"({"default-runtime": "mine", "runtimes": {"mine": {"path": "/opt/bin/crun"}}})");
+  AddExecutable("opt/bin/crun");
+  EXPECT_EQ(Kgpu("configure", {"--set-default"}).code, 0);
+  EXPECT_THAT(dir_.ReadFile("etc/kgpu/runtime.json"), HasSubstr("\"/opt/bin/crun\""));
+  const auto after = Tree();
+  EXPECT_EQ(Kgpu("configure", {"--set-default"}).code, 0);
+  EXPECT_EQ(Tree(), after);
+}
+
+// The file of an earlier run, for an engine whose runtime is nowhere that kgpu-runtime looks.
+TEST_F(RuntimeTest, RuntimesThatAreNotThereAreReplaced) {
+  dir_.WriteFile("etc/kgpu/runtime.json", R"({"acceptEnv": true, "runtimes": ["/gone/runc"]})");
+  EXPECT_EQ(Kgpu("configure", {"--runtime"}).code, 0);
+  EXPECT_THAT(dir_.ReadFile("etc/kgpu/runtime.json"),
+              AllOf(HasSubstr("\"/usr/bin/runc\""), HasSubstr("\"acceptEnv\": true")));
+
+  dir_.WriteFile("etc/kgpu/runtime.json", R"({"runtimes": ["/usr/bin/runc"]})");
+  EXPECT_EQ(Kgpu("configure", {"--runtime"}).code, 0);
+  EXPECT_EQ(dir_.ReadFile("etc/kgpu/runtime.json"), R"({"runtimes": ["/usr/bin/runc"]})");
+}
+
 TEST_F(RuntimeTest, ABrokenConfigurationOfTheShimIsFoundBeforeAContainerIs) {
   dir_.WriteFile("etc/kgpu/runtime.json", R"({"acceptEnvs": true})");
   const auto before = Tree();
@@ -123,6 +165,7 @@ TEST_F(RuntimeTest, ABrokenConfigurationOfTheShimIsFoundBeforeAContainerIs) {
 TEST_F(RuntimeTest, ADistributionOfKubernetesCanBeNamed) {
   const std::string folder = "var/lib/rancher/rke2/agent/etc/containerd";
   dir_.WriteFile("var/lib/rancher/rke2/bin/containerd", "");
+  AddExecutable("var/lib/rancher/rke2/bin/runc");
   dir_.WriteFile(folder + "/config-v3.toml.tmpl", "{{ template \"base\" . }}\n");
   const Result shown = RunProgram({"kgpu", "runtime", "configure", "--engine", "rke2",
                                    "--host-root", dir_.path(), "--dry-run"});
@@ -134,6 +177,7 @@ TEST_F(RuntimeTest, ADistributionOfKubernetesCanBeNamed) {
 TEST_F(RuntimeTest, AWrongFlagIsNamedWithItsValueAndFix) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--cdi=maybe"}, "--cdi: \"maybe\" must be yes or no"},
+      {{"--runtime=docker"}, "did you mean --engine docker?"},
       {{"--accept-env=perhaps"}, "--accept-env: \"perhaps\" must be yes or no"},
       {{"--runtime-path", "bin/x"}, "--runtime-path: \"bin/x\" must be an absolute path"},
       {{"--http-proxy", "proxy"}, "--http-proxy: \"proxy\" must be a URL"},

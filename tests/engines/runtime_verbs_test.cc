@@ -2,100 +2,23 @@
 // files where they always are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "tests/e2e/sim_host.h"
-#include "tests/engines/box.h"
+#include "tests/engines/boxed_engine.h"
 #include "tests/engines/image.h"
 #include "tests/engines/matchers.h"
 #include "tests/engines/programs.h"
 #include "tests/engines/report.h"
-#include "tests/integration/wait_for_file.h"
 
 namespace kgpu::engines {
 namespace {
-
-namespace fs = std::filesystem;
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-// What a service manager would do, for a daemon that is not its child.
-constexpr const char* kRestart = R"(#!/bin/sh
-if [ -s /run/daemon.pid ]; then
-  pid=$(cat /run/daemon.pid)
-  kill "$pid" && timeout 20 tail --pid="$pid" -f /dev/null
-fi
-{1}
-PATH={2}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin setsid {0} >>/var/log/daemon 2>&1 </dev/null &
-echo $! >/run/daemon.pid
-)";
-
-class BoxedEngine {
- public:
-  BoxedEngine() {
-    for (const char* folder : {"varlib", "bin"}) {
-      box_.dir().MakeDir(folder);
-    }
-    box_.AddPrologue("mount --bind " + box_.At("varlib") + " /var/lib");
-    box_.AddPrologue("mount --bind " + box_.At("bin") + " /usr/local/bin");
-  }
-
-  EngineBox& box() { return box_; }
-  const EngineBox& box() const { return box_; }
-
-  // Starts the host, then `command` in it, and waits for its socket below /run.
-  void Start(const std::string& command, const std::string& socket, Origin origin) {
-    path_ = fs::path(FindProgram("containerd", origin)).parent_path();
-    command_ = command;
-    WriteRestart("");
-    // A shell, for the first process has to take in those that lose their parents.
-    box_.StartDaemon({"/bin/sh", "-c", "echo up >/run/up; sleep infinity; exit"});
-    ASSERT_TRUE(WaitForBox());
-    ASSERT_EQ(box_.Enter({Restart()}).code, 0);
-    ASSERT_TRUE(box_.WaitForSocket(box_.At("run/" + socket))) << Log();
-  }
-
-  // `before`: lines between the daemon's end and its new start.
-  void WriteRestart(const std::string& before) {
-    box_.dir().WriteFile("restart.sh",
-                         fmt::format(fmt::runtime(kRestart), command_, before, path_));
-    ASSERT_EQ(chmod(Restart().c_str(), 0755), 0);
-  }
-  std::string Restart() const { return box_.At("restart.sh"); }
-
-  e2e::Result Kgpu(std::vector<std::string> words) const {
-    words.insert(words.begin(), {"kgpu", "runtime"});
-    return box_.Enter(std::move(words));
-  }
-  std::string Read(const std::string& path) const { return box_.Enter({"/bin/cat", path}).out; }
-  std::string Log() const { return box_.dir().ReadFile("log/daemon"); }
-  // All that a host has of ours besides the engine's own file.
-  std::string Leftovers() const {
-    return box_
-        .Enter({"/bin/sh", "-c",
-                "find /usr/local/bin /var/lib/kgpu /etc/kgpu -type f -o "
-                "-type l 2>/dev/null"})
-        .out;
-  }
-
- private:
-  // nsenter needs the box's first process to be past its mounts.
-  bool WaitForBox() const {
-    return integration::WaitInFolder(
-        box_.At("run"), [&] { return fs::exists(box_.At("run/up")); }, std::chrono::seconds(20));
-  }
-
-  EngineBox box_;
-  std::string command_;
-  std::string path_;
-};
 
 // Every byte odd, and all of it needed here.
 constexpr const char* kDaemonJson =
@@ -325,13 +248,17 @@ TEST_P(RuntimeVerbsOnCdiDocker, WhatItsValidatorRefusesIsTakenBack) {
   broken.replace(broken.find("\"labels\":[ ]"), 12, "\"dns\": [\"not an address\"]");
   host_.box().Enter({"/bin/sh", "-c", "printf %s \"$1\" >/etc/docker/daemon.json", "sh", broken});
 
-  const e2e::Result done = host_.Kgpu(
-      {"configure", "--engine", "docker", "--restart", "--restart-with", host_.Restart()});
+  for (const char* way : {"--cdi", "--runtime"}) {
+    const e2e::Result done = host_.Kgpu(
+        {"configure", "--engine", "docker", way, "--restart", "--restart-with", host_.Restart()});
 
-  EXPECT_EQ(done.code, 6) << done.out;
-  EXPECT_THAT(done.err, AllOf(HasSubstr("not an address"), HasSubstr("all files are as before")));
-  EXPECT_EQ(DaemonJson(), broken);
-  EXPECT_THAT(host_.Leftovers(), IsEmpty());
+    EXPECT_EQ(done.code, 6) << done.out;
+    EXPECT_THAT(done.err, AllOf(HasSubstr("not an address"), HasSubstr("all files are as before"),
+                                Not(HasSubstr("stays"))));
+    EXPECT_THAT(done.out, Not(HasSubstr("kgpu-runtime")));
+    EXPECT_EQ(DaemonJson(), broken);
+    EXPECT_THAT(host_.Leftovers(), IsEmpty()) << way;
+  }
 }
 
 class RuntimeVerbsOnContainerd : public ::testing::TestWithParam<Origin> {
@@ -390,6 +317,7 @@ TEST_P(RuntimeVerbsOnContainerd, OneThatDoesNotStartGetsItsOldFileBack) {
   EXPECT_EQ(done.code, 4) << done.out;
   EXPECT_THAT(done.err, HasSubstr("all files are as before, and containerd uses them"));
   EXPECT_EQ(Config(), kConfig);
+  EXPECT_THAT(host_.Leftovers(), IsEmpty());
   EXPECT_THAT(host_.Kgpu({"status"}).out, Not(HasSubstr("does not answer")));
 }
 

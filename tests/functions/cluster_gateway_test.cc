@@ -1,4 +1,4 @@
-// The built `kgpu gateway` with functions on a cluster: the stub API server with a scheduler and
+// The built `kgpu fn gateway` with functions on a cluster: the stub API server with a scheduler and
 // kubelets, and a real watchdog in place of each pod's container. The gateway has the rights that
 // the chart gives it, and ClusterFixture fails a test that has it refused one.
 #include <gmock/gmock.h>
@@ -54,9 +54,10 @@ class ClusterGatewayTest : public ClusterFixture {
 
   void StartGateway() {
     gateway_ = std::make_unique<Background>(std::vector<std::string>{
-        "/bin/sh", "-c", R"(exec "$@" 2>&1)", "sh", ProgramPath("kgpu"), "gateway", "--provider",
-        "kubernetes", "--kubeconfig", At("gateway-kubeconfig"), "--listen", "127.0.0.1:0",
-        "--allow-anonymous", "--state-dir", At("gateway-state"), "--mesh-listen", "127.0.0.1:0"});
+        "/bin/sh", "-c", R"(exec "$@" 2>&1)", "sh", ProgramPath("kgpu"), "fn", "gateway",
+        "--provider", "kubernetes", "--kubeconfig", At("gateway-kubeconfig"), "--listen",
+        "127.0.0.1:0", "--allow-anonymous", "--state-dir", At("gateway-state"), "--mesh-listen",
+        "127.0.0.1:0"});
     ASSERT_TRUE(gateway_->WaitFor("event=\"gateway started\"")) << gateway_->out();
     ASSERT_TRUE(gateway_->WaitFor("event=\"functions read\"")) << gateway_->out();
     at_ = AddressAfter("event=\"gateway started\"");

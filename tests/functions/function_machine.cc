@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/json_reader.h"
@@ -118,6 +119,15 @@ std::string FunctionMachine::WriteConfig(const std::string& lines, const std::st
                                    "    network: {}\n{}",
                                    name, kImage, network, lines));
   return box_.At("config.yaml");
+}
+
+void FunctionMachine::WriteSecret(const std::string& name, const std::string& bytes) {
+  const fs::path folder = host_.path() + "/var/lib/kgpu/functions/secrets";
+  fs::create_directories(folder);
+  const fs::path written = folder / ("." + name);
+  std::ofstream(written) << bytes;
+  fs::permissions(written, fs::perms::owner_read | fs::perms::owner_write);
+  fs::rename(written, folder / name);
 }
 
 void FunctionMachine::KillContainer() {

@@ -33,6 +33,9 @@ class FunctionMachine {
   std::string WriteConfig(const std::string& lines, const std::string& network = "none",
                           const std::string& name = "hello");
 
+  // A secret that only root may read, as a whole in the place of the one before it.
+  void WriteSecret(const std::string& name, const std::string& bytes);
+
   // Kills with SIGKILL: the first process of some container, or the daemon behind a socket.
   void KillContainer();
   void KillAgent() { KillDaemon("agent"); }

@@ -1,10 +1,12 @@
-// The built `kgpu gateway` before a function service that the test plays: called by curl, by
+// The built `kgpu fn gateway` before a function service that the test plays: called by curl, by
 // Debian's gRPC client and by `kgpu fn`, with and without TLS.
 #include <fx_gateway.grpc.pb.h>
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+
+#include <boost/json.hpp>
 
 #include <csignal>
 #include <future>
@@ -17,6 +19,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/doc.h"
 #include "src/platform/net/http/client.h"
 #include "src/platform/net/http/server.h"
 #include "src/platform/net/rpc/channel.h"
@@ -71,6 +74,9 @@ class FakeService {
           R"({"Functions":[{"Name":"hello","Image":"i","InvocationCount":"7","Replicas":"1",)"
           R"("AvailableReplicas":"1","Annotations":{},"Labels":{},"Kgpu":{"state":"running"}}]})"));
     }
+    if (request.path == "/system/function/hello" || request.path == "/system/scale-function") {
+      return responder.Send(http::JsonResponse(200, "{}"));
+    }
     if (request.path.starts_with("/function/hello")) {
       http::Response head;
       head.headers.Add("X-Call-Id", "7");
@@ -103,7 +109,7 @@ class GatewayEndToEndTest : public ::testing::Test {
   void Run(std::vector<std::string> flags = {}) {
     service_.emplace(dir_.At("functions.sock"));
     std::vector<std::string> argv = {
-        "/bin/sh", "-c",        "exec \"$@\" 2>&1", "sh",       ProgramPath("kgpu"),
+        "/bin/sh", "-c",        "exec \"$@\" 2>&1", "sh",       ProgramPath("kgpu"), "fn",
         "gateway", "--run-dir", dir_.path(),        "--listen", "127.0.0.1:0"};
     argv.insert(argv.end(), flags.begin(), flags.end());
     gateway_.emplace(std::move(argv));
@@ -258,9 +264,40 @@ TEST_F(GatewayEndToEndTest, CommandsTakeAddressesAndNames) {
   EXPECT_EQ(list({"https://" + address_, "--ca-file", dir_.At("none")}).code, 3);
 }
 
+TEST_F(GatewayEndToEndTest, ChangesOfFunctionsAnswerPrograms) {
+  Run();
+  dir_.WriteFile("config.yaml", R"(functions:
+  hello:
+    runtime: python3
+    image: localhost/hello
+    handler: {dir: ./src, file: "", name: Handler}
+)");
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {ProgramPath("kgpu"), "fn"});
+    words.insert(words.end(), {"--gateway", address_});
+    return RunProgram(std::move(words));
+  };
+  const auto json = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--output", "json"});
+    const Result result = run(std::move(words));
+    EXPECT_EQ(result.code, 0) << result.err;
+    const auto parsed = doc::Parse(result.out, doc::Format::kJson, "the output");
+    EXPECT_OK(parsed);
+    return parsed.ok() ? doc::PrintLine(*parsed) : "";
+  };
+  EXPECT_THAT(json({"deploy", "-f", dir_.At("config.yaml"), "--min", "0"}),
+              AllOf(HasSubstr(R"("name":"hello","image":"localhost/hello)"),
+                    HasSubstr(R"("minReplicas":0)"), HasSubstr(R"("notes":[])")));
+  EXPECT_EQ(json({"scale", "hello", "2"}), R"({"name":"hello","minReplicas":2})");
+  EXPECT_EQ(json({"delete", "hello"}), R"({"functions":[{"name":"hello"}]})");
+  EXPECT_EQ(run({"delete", "hello"}).out, "deleted hello\n");
+  EXPECT_EQ(run({"delete", "other", "--output", "json"}).out, "");
+  EXPECT_EQ(run({"scale", "hello", "2", "--output", "xml"}).code, 2);
+}
+
 TEST_F(GatewayEndToEndTest, StartsForOtherHostsOnlyWithTokens) {
   const auto run = [&](std::vector<std::string> flags) {
-    flags.insert(flags.begin(), {ProgramPath("kgpu"), "gateway", "--run-dir", dir_.path()});
+    flags.insert(flags.begin(), {ProgramPath("kgpu"), "fn", "gateway", "--run-dir", dir_.path()});
     return RunProgram(std::move(flags));
   };
   const Result open = run({"--listen", ":0"});

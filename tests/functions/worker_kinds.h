@@ -4,6 +4,9 @@
 //   exit      ends the process with code 3  crash     SIGSEGV
 //   hang      never returns                 flood     output without end, until it is given up
 //   head      status 418, a header, and what the call was: method path query header
+//   cookies   two fields Set-Cookie, and X-Number: 7
+//   bad-status, bad-name, bad-value, big-head    a head that is no valid HTTP
+//   bad-type  a header of a type that is none (python3, nodejs and ruby)
 //   stream n  n pieces "piece i\n", each sent before the next is made
 //   mesh …    the output of the function "other" for the rest of the input (not nodejs and java)
 //   print     writes to the standard output

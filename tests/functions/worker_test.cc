@@ -1,11 +1,16 @@
 // kgpu-fnwatch with the worker library of each runtime.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
+#include <fstream>
 #include <future>
 #include <map>
 #include <memory>
@@ -141,6 +146,50 @@ TEST_P(WorkerTest, PassesTheCallAndItsAnswersHead) {
   EXPECT_EQ(answer.body, "PUT /a%20b c=d&e 00-0af7-b7ad-01 call-7");
 }
 
+TEST_P(WorkerTest, SendsSeveralFieldsOfOneName) {
+  Run();
+  const http::Response answer = run_->Post("/", "cookies");
+  EXPECT_EQ(answer.code, 200) << answer.body;
+  std::vector<std::string> cookies;
+  for (const auto& [name, value] : answer.headers.fields()) {
+    if (http::EqualsIgnoringCase(name, "Set-Cookie")) {
+      cookies.push_back(value);
+    }
+  }
+  EXPECT_EQ(cookies, (std::vector<std::string>{"a=1; Path=/", "b=2; Path=/"}));
+  EXPECT_EQ(answer.headers.Find("X-Number"), "7");
+}
+
+TEST_P(WorkerTest, AnAnswerThatIsNoHttpFailsItsCallAlone) {
+  Run({"--concurrency", "4", "--grace", "200ms"});
+  auto beside = std::async(std::launch::async, [this] { return run_->Post("/", "hang"); });
+  Await("inFlight", "1");
+  std::vector<std::string> words{"bad-status", "bad-name", "bad-value", "big-head"};
+  const std::string runtime = GetParam();
+  if (runtime == "python3" || runtime == "nodejs" || runtime == "ruby") {
+    words.emplace_back("bad-type");
+  }
+  for (const std::string& word : words) {
+    const http::Response answer = run_->Post("/", word);
+    EXPECT_EQ(answer.code, 502) << word << ": " << answer.body;
+    EXPECT_EQ(FaultOf(answer), "reply") << word;
+    EXPECT_FALSE(answer.headers.Find("Set-Cookie")) << word;
+    EXPECT_THAT(run_->Log(), HasSubstr("answer of the handler refused")) << word;
+  }
+  ExpectWorks();
+  EXPECT_EQ(run_->Status("restarts"), "0");
+  EXPECT_EQ(run_->Status("inFlight"), "1") << "the other call goes on";
+  run_->Signal(SIGTERM);
+}
+
+TEST_P(WorkerTest, AnswersHeadAndOptions) {
+  Run();
+  EXPECT_EQ(run_->Call({.method = "OPTIONS", .target = "/", .body = "echo"}).body, "echo");
+  const http::Response head = run_->Call({.method = "HEAD", .target = "/"});
+  EXPECT_EQ(head.code, 200);
+  EXPECT_EQ(head.body, "");
+}
+
 TEST_P(WorkerTest, Streams) {
   Run();
   std::string expected;
@@ -166,6 +215,47 @@ TEST_P(WorkerTest, CallsOtherFunctions) {
   EXPECT_EQ(failed.code, 500);
   EXPECT_THAT(failed.body, HasSubstr("other: status 500"));
   ExpectWorks();
+}
+
+// 118 MB stayed in the process after 60 callers of this kind.
+TEST_P(WorkerTest, GivesBackTheMemoryOfSlowCallers) {
+  if (std::string(GetParam()) != "cpp") {
+    GTEST_SKIP() << "it is the watchdog's memory: one runtime is enough";
+  }
+  Run({"--concurrency", "32"});
+  const auto resident_kib = [this] {
+    std::ifstream statm(fmt::format("/proc/{}/statm", run_->pid()));
+    size_t total = 0;
+    size_t resident = 0;
+    statm >> total >> resident;
+    return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE)) / 1024;
+  };
+  const std::string large(size_t{8} << 20, 'x');
+  const size_t before = resident_kib();
+  {
+    std::vector<UniqueFd> slow;
+    for (int i = 0; i < 24; ++i) {
+      slow.push_back(run_->Connect());
+      const std::string request = fmt::format(
+          "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n{}", large.size(), large);
+      std::string_view rest = request;
+      while (!rest.empty()) {
+        pollfd writable{.fd = slow.back().get(), .events = POLLOUT, .revents = 0};
+        ASSERT_EQ(poll(&writable, 1, 10'000), 1);
+        const ssize_t count = send(slow.back().get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+        ASSERT_GT(count, 0) << strerror(errno);
+        rest.remove_prefix(static_cast<size_t>(count));
+      }
+    }
+    Await("calls", "24");
+  }
+  Await("inFlight", "0");
+  ExpectWorks();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (resident_kib() > before + 16 * 1024 && std::chrono::steady_clock::now() < end) {
+    ExpectWorks();
+  }
+  EXPECT_LE(resident_kib(), before + 16 * 1024);
 }
 
 TEST_P(WorkerTest, LogsWhatTheHandlerPrints) {

@@ -81,7 +81,7 @@ AgentNode::AgentNode(const Options& options) : host_(options.profile) {
                   options.strategy, options.more_config));
 }
 
-void AgentNode::StartAgent() {
+void AgentNode::StartAgent(const std::vector<std::string>& more) {
   std::vector<std::string> argv = {"kgpu",           "agent",
                                    "--kubelet-dir",  kubelet_root(),
                                    "--run-dir",      run_dir(),
@@ -91,6 +91,7 @@ void AgentNode::StartAgent() {
   for (std::string& flag : host_.flags()) {
     argv.push_back(std::move(flag));
   }
+  argv.insert(argv.end(), more.begin(), more.end());
   agent_ = std::make_unique<e2e::Background>(std::move(argv));
 }
 

@@ -40,7 +40,8 @@ class AgentNode {
   std::string state_dir() const { return host_.dir().At("state"); }
   std::string cdi_folder() const { return host_.path() + "/run/cdi"; }
 
-  void StartAgent();
+  // With `more` on its command line.
+  void StartAgent(const std::vector<std::string>& more = {});
   // Sends `signal` and waits for the end. Returns how long that took.
   std::chrono::duration<double, std::milli> EndAgent(int signal = SIGTERM);
   // 0 while no agent runs.

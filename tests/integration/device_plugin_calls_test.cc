@@ -1,6 +1,8 @@
 // What the calls themselves may hold, DF-14 to DF-18: lists, preferences, allocations.
 #include <algorithm>
+#include <atomic>
 #include <numeric>
+#include <span>
 #include <thread>
 
 #include "tests/integration/plugin_fixture.h"
@@ -150,6 +152,26 @@ TEST_P(DevicePluginCalls, Df16ADeviceThatFailedSinceIsRefusedWithTheReason) {
   EXPECT_THAT(Caller()->Allocate({GpuId(1)}),
               StatusIs(StatusCode::kUnavailable, HasSubstr("Xid79")));
   EXPECT_OK(Caller()->Allocate({GpuId(0)}));
+}
+
+// A container must find its files: without them there is no answer.
+TEST_P(DevicePluginCalls, Df16SlotsArePreparedBeforeTheAnswer) {
+  auto view = std::make_shared<plugin::ResourceView>(*GpuView(3));
+  std::atomic<int> calls = 0;
+  view->prepare = [&calls](std::span<const std::string> ids) -> Status {
+    ++calls;
+    return ids.front() == GpuId(2) ? ResourceExhausted("no space left on device") : OkStatus();
+  };
+  StartPlugin({view});
+  ASSERT_TRUE(WaitForGpus(3, 3));
+  EXPECT_OK(Caller()->Allocate({GpuId(0)}).status());
+  EXPECT_EQ(calls, 1);
+  EXPECT_THAT(Caller()->Allocate({GpuId(2)}),
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("no space left")));
+  EXPECT_EQ(calls, 2);
+  EXPECT_THAT(Caller()->Allocate({"GPU-x"}), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_EQ(calls, 2) << "no container will come";
+  EXPECT_EQ(plugin_->StatusOf(kGpus).counts.failed_allocations, 2U);
 }
 
 TEST_P(DevicePluginCalls, Df16SixteenCallsAtOnceAreAllAnswered) {

@@ -60,7 +60,6 @@ using Command = std::vector<std::string>;
 
 enum class Reach : uint8_t {
   kGpu,   // the commands are about "GPU", and so is what is shown
-  kAll,   // … and it takes all GPUs of the host
   kHost,  // the commands are about the host, and so is what is shown
 };
 
@@ -151,12 +150,12 @@ std::vector<FaultCase> Losses() {
        .undo = {{"add", "--model", "A100-SXM4-80GB"}}},
       {.name = "mig",
        .commands = {{"mig", "GPU", "--enable"}},
+       .is_unhealthy = true,  // no program can use it without MIG devices
        .undo = {{"mig", "GPU", "--disable"}}},
       {.name = "hang of a GPU",
        .commands = {{"hang", "GPU"}},
        .is_unhealthy = true,
-       .rule = "DriverUnresponsive",
-       .reach = Reach::kAll},
+       .rule = "DriverUnresponsive"},
       {.name = "hang",
        .commands = {{"hang"}},
        .is_unhealthy = true,
@@ -166,8 +165,7 @@ std::vector<FaultCase> Losses() {
       {.name = "too slow",
        .commands = {{"slow", "60000", "--gpu", "GPU"}},
        .is_unhealthy = true,
-       .rule = "DriverUnresponsive",
-       .reach = Reach::kAll},
+       .rule = "DriverUnresponsive"},
       {.name = "unloaded",
        .commands = {{"unload"}},
        .is_unhealthy = true,

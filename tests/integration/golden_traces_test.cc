@@ -1,6 +1,7 @@
 // Golden traces of what the agent decides about devices: for each kind of pool, what the kubelet,
 // containers and `kgpu status` get while GPUs vanish, configurations change and the agent is
-// killed. The golden file of a kind has one section per step. A step passes once the agent shows
+// killed. The golden file of a kind has one section per step: the end state, each list that the
+// kubelet was sent on the way, and the MPS daemons. A step passes once the agent shows
 // its section; with KGPU_UPDATE_GOLDENS=1 it is what the agent shows when it has settled.
 #include <algorithm>
 #include <array>
@@ -112,6 +113,32 @@ std::string TextOf(const kubelet::ContainerOptions& options) {
   return text;
 }
 
+// Whether devices only came back or were added, healthy or not yet, from one list to the next. Both
+// are summaries: "2 devices, 1 healthy GPU0=Unhealthy".
+bool IsRecovery(const std::string& before, const std::string& after) {
+  const std::vector<std::string_view> was = Split(before, ' ');
+  const std::vector<std::string_view> is = Split(after, ' ');
+  const uint64_t had = ParseUint(was[0]).value_or(0);
+  const uint64_t has = ParseUint(is[0]).value_or(0);
+  constexpr size_t kUnhealthy = 4;  // the first unhealthy device
+  const auto is_new = [&](std::string_view device) {
+    return std::ranges::find(was, device) == was.end();
+  };
+  return had > 0 && has >= had &&
+         static_cast<uint64_t>(std::count_if(is.begin() + kUnhealthy, is.end(), is_new)) <=
+             has - had;
+}
+
+// Devices recover and get their layouts one by one, in any order, and perhaps before the first
+// list: only the last list of such a sequence counts.
+void AddList(const std::string& list, std::vector<std::string>& lists) {
+  if (!lists.empty() && IsRecovery(lists.back(), list)) {
+    lists.back() = list;
+  } else {
+    lists.push_back(list);
+  }
+}
+
 // Sections by number; what is before the first one is dropped.
 std::vector<std::string> SectionsOf(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
@@ -184,12 +211,8 @@ class Trace {
     if (node_.agent_pid() != 0) {
       (void)node_.EndAgent();
     }
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(node_.run_dir() + "/mps", error)) {
-      std::ifstream file(entry.path() / "pipe/nvidia-cuda-mps-control.pid");
-      if (pid_t pid = 0; file >> pid && pid > 1) {
-        (void)kill(-pid, SIGKILL);  // each leads a session of its own, with its server
-      }
+    for (const auto& [device, pid] : LiveDaemons()) {
+      (void)kill(-pid, SIGKILL);  // each leads a session of its own, with its server
     }
   }
   Trace(const Trace&) = delete;
@@ -198,6 +221,7 @@ class Trace {
   void Run(const std::vector<std::string>& script) {
     for (const std::string& step : script) {
       const size_t space = std::min(step.find(' '), step.size());
+      kubelet_.ClearCalls();
       Do(step, step.substr(0, space), step.substr(std::min(space + 1, step.size())));
       Record(fmt::format("== {}: {}\n", steps_++, step));
     }
@@ -294,7 +318,7 @@ class Trace {
 
   void Record(const std::string& title) {
     std::string section;
-    std::map<std::string, std::string> answers;
+    Seen seen;
     const bool is_new =
         std::getenv("KGPU_UPDATE_GOLDENS") != nullptr;  // NOLINT(concurrency-mt-unsafe)
     const size_t number = steps_ - 1;
@@ -303,8 +327,8 @@ class Trace {
     const bool is_met = WaitInFolder(
         node_.run_dir(),
         [&] {
-          answers = answers_;
-          std::string now = title + Show(answers);
+          seen = seen_;
+          std::string now = title + Show(seen);
           if (now != section) {
             section = std::move(now);
             since = std::chrono::steady_clock::now();
@@ -317,20 +341,25 @@ class Trace {
       patience_ = std::chrono::seconds(2);  // for the rest of the differences
     }
     text_ += section;
-    answers_ = std::move(answers);
+    seen_ = std::move(seen);
   }
 
-  // Also what Allocate answers for one device of each resource, if that has changed.
-  std::string Show(std::map<std::string, std::string>& answers) const {
+  // What steps show only when it has changed.
+  struct Seen {
+    std::map<std::string, std::string> answers{};  // of Allocate, by resource
+    std::map<std::string, pid_t> daemons{};        // of MPS, by device
+  };
+
+  std::string Show(Seen& seen) const {
     const json::value status = Status();
     if (!status.is_object()) {
       return "no agent\n";
     }
     std::string text;
     for (const json::value& resource : ListOf(status, "resources")) {
-      text += ShowResource(resource, answers);
+      text += ShowResource(resource, seen.answers);
     }
-    text += ShowRest(status);
+    text += ShowRest(status) + ShowLists() + ShowDaemons(seen.daemons);
     return names_.Shorten(std::move(text));
   }
   std::string ShowResource(const json::value& resource,
@@ -356,6 +385,47 @@ class Trace {
       text += is_same ? "" : answer;
     }
     return text;
+  }
+  // The lists that the kubelet was sent in this step, by resource: each resource has a stream of
+  // its own, so nothing orders lists of two resources.
+  std::string ShowLists() const {
+    std::map<std::string, std::vector<std::string>> lists;
+    for (const kubelet::CallRecord& call : kubelet_.Calls()) {
+      if (call.method == "ListAndWatchResponse") {
+        AddList(call.arguments, lists[call.peer]);
+      }
+    }
+    std::string text;
+    for (const auto& [resource, sent] : lists) {
+      text += fmt::format("sent {}: {}\n", resource, fmt::join(sent, "; "));
+    }
+    return text;
+  }
+  std::string ShowDaemons(std::map<std::string, pid_t>& daemons) const {
+    const std::map<std::string, pid_t> before = std::exchange(daemons, LiveDaemons());
+    std::map<std::string, std::string> lines;  // by the short name
+    for (const auto& [device, pid] : daemons) {
+      const auto known = before.find(device);
+      lines[names_.Shorten(device)] = known == before.end()  ? "started"
+                                      : known->second == pid ? "runs"
+                                                             : "started again";
+    }
+    std::string text;
+    for (const auto& [name, state] : lines) {
+      text += fmt::format("daemon {}: {}\n", name, state);
+    }
+    return text;
+  }
+  std::map<std::string, pid_t> LiveDaemons() const {
+    std::map<std::string, pid_t> daemons;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(node_.run_dir() + "/mps", error)) {
+      std::ifstream file(entry.path() / "pipe/nvidia-cuda-mps-control.pid");
+      if (pid_t pid = 0; file >> pid && pid > 1 && kill(pid, 0) == 0) {
+        daemons[entry.path().filename()] = pid;
+      }
+    }
+    return daemons;
   }
   static std::string ShowRest(const json::value& status) {
     std::string text;
@@ -400,7 +470,7 @@ class Trace {
   FakeKubelet kubelet_;  // goes first: it reads the node's folders
   std::string loan_;     // its id
   size_t steps_ = 0;
-  std::map<std::string, std::string> answers_;  // of Allocate, by resource
+  Seen seen_;
   std::string text_;
   std::chrono::milliseconds patience_ = kAgentPatience;
 };

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/node/telemetry/own_series.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/net/http/client.h"
 #include "tests/integration/agent_fixture.h"
@@ -145,6 +146,23 @@ TEST_P(Loans, TwoHoldersGetGpusThatTheKubeletNeverCounts) {
   EXPECT_THAT(devices.out, HasSubstr("lent to fn/a/1"));
   EXPECT_EQ(client().End(a.id), 204);
   EXPECT_EQ(client().Lend("fn/c/1").gpus, a.gpus);
+}
+
+// The list of parts is complete: each shows what it knows.
+TEST_P(Loans, StatusAndSeriesHaveWhatEveryPartKnows) {
+  ASSERT_NO_FATAL_FAILURE(StartNode(2, {.more_config = kTwoLocal}));
+  ASSERT_EQ(LendSoon("fn/a/1", 1).code, 201);
+  const auto page =
+      http::Fetch(node_->run_dir() + "/agent.sock", {.method = "GET", .target = "/metrics"});
+  ASSERT_OK(page.status());
+  for (const telemetry::Series& series : telemetry::kOwnSeries) {
+    EXPECT_THAT(page->body, HasSubstr(fmt::format("# HELP {} ", series.name)));
+  }
+  const json::value status = node_->Status();
+  for (const char* field : {"kernelProblem", "loanProblem", "loans", "local", "memoryProblem",
+                            "mig", "resources", "sliceProblems", "slices"}) {
+    EXPECT_TRUE(status.as_object().contains(field)) << field;
+  }
 }
 
 TEST_P(Loans, AConfigurationThatTakesALentGpuBackWaitsForTheEndOfItsLoan) {

@@ -1,10 +1,16 @@
 // Memory slices as the kubelet and containers get them, and devices whose pool changes while pods
 // hold them.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <boost/json/serialize.hpp>
 #include <csignal>
 #include <filesystem>
 
+#include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/root.h"
+#include "src/preload/ledger.h"
 #include "tests/integration/agent_fixture.h"
 
 namespace kgpu::integration {
@@ -77,6 +83,53 @@ TEST_P(MemorySlices, AContainerGetsItsLimitWithItsDevice) {
   // A whole GPU has none.
   ASSERT_NO_FATAL_FAILURE(RunPod("whole", 1));
   EXPECT_EQ(HostPathOf("whole", "/etc/ld.so.preload"), "");
+}
+
+// The next pod has nothing of what a former tenant did to its ledger, or still holds of it.
+TEST_P(MemorySlices, EachPodHasALedgerOfItsOwn) {
+  ASSERT_NO_FATAL_FAILURE(
+      MakeNode({.more_config = "pools:\n- devices: {index: 0}\n  share: {by: memory, size: 10Gi}\n"
+                               "- devices: all\n"}));
+  constexpr const char* kOne = "nvidia.com/gpu-10gi";
+  node_->StartAgent();
+  ASSERT_TRUE(WaitForGpus(1, 1, kOne));
+  ASSERT_NO_FATAL_FAILURE(RunPod(kubelet::SimplePod("first", kOne, 1)));
+  const std::string path = OfSlots("first", "/ledger").at(0);
+  struct stat first = {};
+  ASSERT_EQ(stat(path.c_str(), &first), 0);
+  // Its container starts again, and so does the agent.
+  ASSERT_NO_FATAL_FAILURE(RestartContainer("first"));
+  node_->EndAgent();
+  node_->StartAgent();
+  ASSERT_TRUE(WaitForGpus(1, 1, kOne));
+  struct stat again = {};
+  ASSERT_EQ(stat(path.c_str(), &again), 0);
+  EXPECT_EQ(again.st_ino, first.st_ino);
+  const UniqueFd held(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(fchmod(held.get(), 0), 0);
+  ASSERT_OK(kubelet_->RemovePod("first"));
+  ASSERT_TRUE(kubelet_->WaitFor([&] { return !kubelet_->FindPod("first"); }, kAgentPatience));
+  ASSERT_NO_FATAL_FAILURE(RunPod(kubelet::SimplePod("next", kOne, 1)));
+  ASSERT_EQ(OfSlots("next", "/ledger").at(0), path);
+  struct stat next = {};
+  ASSERT_EQ(stat(path.c_str(), &next), 0);
+  EXPECT_NE(next.st_ino, first.st_ino);
+  EXPECT_EQ(next.st_mode & 07777, 0666U);
+  ASSERT_EQ(ftruncate(held.get(), 0), 0);
+  EXPECT_EQ(TextOf(path).size(), preload::kLedgerSize);
+}
+
+// A pod is not admitted only to be refused.
+TEST_P(MemorySlices, WithoutALibraryThatLoadsNoSliceIsHealthy) {
+  ASSERT_NO_FATAL_FAILURE(
+      MakeNode({.more_config = "pools:\n- devices: {index: 0}\n  share: {by: memory, size: 4Gi}\n"
+                               "- devices: all\n"}));
+  node_->host().dir().WriteFile("share.so", "no library");
+  node_->StartAgent({"--share-library", node_->host().dir().At("share.so")});
+  EXPECT_TRUE(WaitForGpus(0, 3, kSlices));
+  EXPECT_TRUE(WaitForGpus(3, 3)) << "whole GPUs need none";
+  EXPECT_TRUE(WaitForText("SlicesNotReady"));
+  EXPECT_TRUE(WaitForText("no program here could load it"));
 }
 
 TEST_P(MemorySlices, OneContainerMayHaveSlicesOfSeveralResources) {

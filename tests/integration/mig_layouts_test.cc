@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -224,6 +225,140 @@ TEST_F(MigLayoutsTest, RestoresWhatAnInterruptedChangeLeft) {
   EXPECT_NE(LayoutOf(5), former);
   ASSERT_OK(mig::Applier(Deps()).Apply({*before}));
   EXPECT_EQ(LayoutOf(5), former);
+}
+
+// Another program has the GPUs open, so that a change of the MIG mode stays pending.
+class MigPendingTest : public MigLayoutsTest {
+ protected:
+  void SetUp() override {
+    MigLayoutsTest::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
+    Create("8xA100-SXM4-80GB");
+    ASSERT_NO_FATAL_FAILURE(Watch());
+    gpu_ = Gpus()[3].uuid;
+  }
+
+  // It listens to the driver's events, as DCGM does.
+  void Watch() {
+    std::vector<std::string> argv = {"kgpu", "devices", "--watch"};
+    std::ranges::copy(host_->flags(), std::back_inserter(argv));
+    other_ = std::make_unique<e2e::Background>(std::move(argv));
+    ASSERT_TRUE(other_->WaitFor("HEALTH"));
+  }
+  mig::ApplyDeps RefusedReset() {
+    mig::ApplyDeps deps = Deps();
+    deps.reset = [this](const mig::HostGpu&) {
+      ++resets_;
+      return FailedPrecondition("the GPU is in use");
+    };
+    return deps;
+  }
+  // What the driver shows of GPU 3.
+  std::string State() {
+    const auto state = mig::TargetOf(Gpus()[3]);
+    EXPECT_OK(state);
+    return state.ok() ? mig::StateText(*state) : "";
+  }
+  mig::Target Halves() {
+    return {.uuid = gpu_,
+            .is_mig_enabled = true,
+            .layout = {{.kind = {.profile = "3g.40gb"}, .start = 0},
+                       {.kind = {.profile = "3g.40gb"}, .start = 4}}};
+  }
+
+  std::unique_ptr<e2e::Background> other_;
+  device::GpuUuid gpu_;
+};
+
+TEST_F(MigPendingTest, ARefusedResetLeavesNoPendingMode) {
+  EXPECT_THAT(mig::Applier(RefusedReset()).Apply({Halves()}),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("GPU 3: MIG turns on at a reset: the GPU is in use"),
+                             HasSubstr("; the former layouts are back"))));
+  EXPECT_EQ(resets_, 1U);
+  EXPECT_EQ(State(), "MIG off, no instances");
+  host_->Inject("heal", {"3"});  // a reboot, say
+  EXPECT_EQ(State(), "MIG off, no instances");
+}
+
+TEST_F(MigPendingTest, AResetThatDoesNothingIsUndone) {
+  mig::ApplyDeps deps = Deps();
+  deps.reset = [](const mig::HostGpu&) { return OkStatus(); };
+  EXPECT_THAT(
+      mig::Applier(deps).Apply({Halves()}),
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("MIG is not on after the reset")));
+  EXPECT_EQ(State(), "MIG off, no instances");
+}
+
+TEST_F(MigPendingTest, ALaterGpuThatFailsCancelsNothingOfOthers) {
+  host_->Inject("mig", {"3", "--enable", "--pending"});
+  EXPECT_EQ(State(), "MIG off (on after a reset), no instances");
+  EXPECT_THAT(Message(mig::Applier(RefusedReset()).Apply({Halves()})),
+              HasSubstr("; the former layouts are back; GPU 3: MIG turns on at the next reset, as "
+                        "before"));
+  EXPECT_EQ(State(), "MIG off (on after a reset), no instances");
+}
+
+// What a change leaves that was killed between the request for the mode and the reset.
+TEST_F(MigPendingTest, APendingModeIsCancelledWithoutAReset) {
+  host_->Inject("mig", {"3", "--enable", "--pending"});
+  host_->Inject("process", {"3", "--pid", "4711", "--memory", "1Gi"});
+  ASSERT_OK(mig::Applier(RefusedReset()).Apply({{.uuid = gpu_, .is_mig_enabled = false}}));
+  EXPECT_EQ(resets_, 0U);
+  EXPECT_THAT(lines_, ElementsAre("GPU 3: MIG stays off at the next reset"));
+  EXPECT_EQ(State(), "MIG off, no instances");
+}
+
+TEST_F(MigPendingTest, ACancelledModeThatCannotComeBackIsReported) {
+  host_->Inject("mig", {"3", "--enable", "--pending"});
+  const device::GpuUuid nobody =
+      *device::GpuUuid::Parse("GPU-00000000-0000-0000-0000-000000000000");
+  EXPECT_THAT(Message(mig::Applier(RefusedReset())
+                          .Apply({{.uuid = gpu_, .is_mig_enabled = false}, {.uuid = nobody}})),
+              HasSubstr("GPU 3: MIG does not turn on at the next reset any more"));
+  EXPECT_EQ(State(), "MIG off, no instances");
+}
+
+TEST_F(MigPendingTest, InstancesAreNotMadeForAModeThatEnds) {
+  host_->Inject("mig", {"3", "--enable"});
+  host_->Inject("mig", {"3", "--disable", "--pending"});
+  ASSERT_OK(mig::Applier(RefusedReset()).Apply({Halves()}));
+  EXPECT_EQ(State(), "MIG on, 3g.40gb at 0, 3g.40gb at 4");
+}
+
+// MIG is off; it had instances, and the way back needs the same reset.
+TEST_F(MigPendingTest, AModeThatCannotComeBackIsReported) {
+  host_->Inject("mig", {"3", "--enable", "--create", "7g.80gb"});
+  other_.reset();
+  mig::ApplyDeps deps = RefusedReset();
+  const device::GpuUuid nobody =
+      *device::GpuUuid::Parse("GPU-00000000-0000-0000-0000-000000000000");
+  deps.undoing = [this](const Status&) { Watch(); };
+  const std::string text(Message(
+      mig::Applier(deps).Apply({{.uuid = gpu_, .is_mig_enabled = false}, {.uuid = nobody}})));
+  EXPECT_THAT(text, HasSubstr(gpu_.str() + " keeps its changes: GPU 3: MIG turns on at a reset"));
+  EXPECT_EQ(State(), "MIG off (on after a reset), no instances");
+}
+
+TEST_F(MigLayoutsTest, SaysWhatTheDriverShowsInstead) {
+  Create("8xA100-mig");
+  mig::ApplyDeps deps = Deps();
+  const std::vector<mig::HostGpu> gpus = Gpus();
+  deps.note = [&](std::string_view line) {
+    lines_.emplace_back(line);
+    if (line.ends_with("created") && lines_.size() == 2) {  // another program's
+      host_->Inject("mig", {"6", "--destroy", "all"});
+    }
+  };
+  const mig::Target target{.uuid = gpus[6].uuid,
+                           .is_mig_enabled = true,
+                           .layout = {{.kind = {.profile = "1g.10gb"}, .start = 0},
+                                      {.kind = {.profile = "1g.10gb"}, .start = 1}}};
+  EXPECT_THAT(Message(mig::Applier(deps).Apply({target})),
+              HasSubstr("GPU 6: the driver shows MIG on, no instances instead of MIG on, 1g.10gb "
+                        "at 0, 1g.10gb at 1: look for another program"));
 }
 
 TEST_F(MigLayoutsTest, SaysWhichGpuIsMissing) {

@@ -1,10 +1,14 @@
 // Pools with share.by: mig: the agent partitions GPUs that nobody uses, whatever ends in between.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <csignal>
 #include <filesystem>
+#include <iterator>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "tests/integration/agent_fixture.h"
 #include "tests/integration/wait_for_file.h"
@@ -118,6 +122,54 @@ TEST_P(MigPools, WhatAKilledAgentBeganIsFinishedWithoutItsConfiguration) {
   node_->StartAgent();
   ASSERT_TRUE(WaitForGpus(1, 1, kWhole)) << Layouts();
   EXPECT_TRUE(WaitForGpus(7, 7)) << Layouts();
+}
+
+// A program that listens to the driver's events, as DCGM does, keeps the GPUs open.
+TEST_P(MigPools, ARefusedResetLeavesNoPendingMode) {
+  ASSERT_NO_FATAL_FAILURE(MakeNode({.profile = kAmpere}));
+  std::vector<std::string> argv = {"kgpu", "devices", "--watch"};
+  std::ranges::copy(node_->host().flags(), std::back_inserter(argv));
+  e2e::Background watcher(std::move(argv));
+  ASSERT_TRUE(watcher.WaitFor("HEALTH"));
+  node_->StartAgent();
+  ASSERT_TRUE(WaitForGpus(8, 8));
+  Write(TwoGpus("[7g.80gb]"));
+  EXPECT_TRUE(WaitForText("MIG turns on at a reset")) << Layouts();
+  EXPECT_TRUE(WaitForText("the former layouts are back")) << Layouts();
+  EXPECT_THAT(Layouts(), ::testing::Not(HasSubstr("after a reset")));
+  EXPECT_TRUE(WaitForGpus(6, 6)) << "the others";
+}
+
+TEST_P(MigPools, AGpuInMigModeWithoutDevicesIsWithdrawnWithTheFix) {
+  ASSERT_NO_FATAL_FAILURE(StartNode(8, {.profile = kHopper}));
+  node_->host().Inject("mig", {"1", "--enable"});
+  EXPECT_TRUE(WaitForGpus(7, 7));
+  EXPECT_TRUE(WaitForText("kgpu mig apply --gpu 1 --select all-disabled"));
+  ASSERT_NO_FATAL_FAILURE(RunPod("all", 7));
+  node_->host().Inject("mig", {"1", "--disable"});
+  EXPECT_TRUE(WaitForGpus(8, 8));
+}
+
+// NVIDIA/k8s-device-plugin#728: the answer of one resource must not replace that of the other.
+TEST_P(MigPools, AContainerHasTheDevicesOfBothItsResources) {
+  ASSERT_NO_FATAL_FAILURE(MakeNode({.profile = "8xA100-mig",
+                                    .strategy = "device-specs",
+                                    .more_config = "migStrategy: mixed\n"}));
+  node_->StartAgent();
+  const char* other = "nvidia.com/mig-2g.20gb";
+  ASSERT_TRUE(WaitForGpus(5, 5, other));
+  ASSERT_TRUE(WaitForGpus(11, 11, "nvidia.com/mig-1g.10gb"));
+  kubelet::PodSpec pod = kubelet::SimplePod("two", "nvidia.com/mig-1g.10gb", 1);
+  pod.containers.at(0).limits[other] = 2;
+  ASSERT_NO_FATAL_FAILURE(RunPod(pod));
+  const kubelet::ContainerStatus container = kubelet_->FindPod("two")->status.containers.front();
+  std::set<std::string> capabilities;
+  for (const auto& device : container.options.devices) {
+    if (device.container_path.starts_with("/dev/nvidia-caps/")) {
+      capabilities.insert(device.container_path);
+    }
+  }
+  EXPECT_EQ(capabilities.size(), 6U) << "two for each MIG device";
 }
 
 // The program that changes gives up after 20 s; the agent answers all the time.

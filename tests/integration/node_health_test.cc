@@ -117,6 +117,19 @@ TEST_P(NodeHealth, AFaultOfAMigGpuReachesItsSevenDevicesOneOfAnInstanceOnlyItsOw
   EXPECT_TRUE(WaitForGpus(7, 7, kMig));
 }
 
+// NVIDIA/gpu-operator#1065, NVIDIA/k8s-device-plugin#1974: a GPU must not stay out of use for ever.
+TEST_P(NodeHealth, FaultsOfProgramsLeaveAGpuInUseAndOthersEnd) {
+  StartNode(4, {.hold_down = "1h"});
+  for (const char* code : {"13", "31", "43", "45", "68", "109", "63"}) {
+    Xid("1", code);
+  }
+  Xid("2", "94");
+  ASSERT_TRUE(WaitForGpus(3, 4));
+  ASSERT_TRUE(WaitForReason(2, "Xid94"));
+  EndHoldDown();
+  EXPECT_TRUE(WaitForGpus(4, 4));
+}
+
 TEST_P(NodeHealth, EachSourceAloneIsEnoughAndBothAreOne) {
   StartNode(4, {.hold_down = "1h"});
   Xid("3", "79", {"--only", "driver"});

@@ -2,6 +2,8 @@
 // for each step. WAY is how it finds the driver's functions; sizes are in MiB.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,11 +171,131 @@ int WriteHandle(const void* handle, size_t size) {
   return file != nullptr && fclose(file) == 0 && written == size ? 0 : -3;
 }
 
-cu::AllocationProperties DeviceMemory() {
-  cu::AllocationProperties properties{};
+// A socket in the current folder, by which a descriptor goes from one client to another.
+constexpr sockaddr_un kHandOver = {.sun_family = AF_UNIX, .sun_path = "hand-over"};
+
+const sockaddr* HandOverAddress() {
+  return reinterpret_cast<const sockaddr*>(&kHandOver);
+}
+
+// A message of one byte with room for a descriptor.
+struct Message {
+  char letter = 'x';
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  iovec part{.iov_base = &letter, .iov_len = 1};
+  msghdr header{.msg_iov = &part,
+                .msg_iovlen = 1,
+                .msg_control = &control[0],
+                .msg_controllen = sizeof(control)};
+};
+
+// Gives the descriptor to whoever asks for it as long as this process lives.
+int HandOver(int descriptor) {
+  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  (void)unlink(&kHandOver.sun_path[0]);
+  if (bind(listener, HandOverAddress(), sizeof(kHandOver)) != 0 || listen(listener, 8) != 0) {
+    return -3;
+  }
+  std::thread([listener, descriptor] {
+    for (;;) {
+      const int taker = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+      Message message;
+      cmsghdr* control = CMSG_FIRSTHDR(&message.header);
+      control->cmsg_level = SOL_SOCKET;
+      control->cmsg_type = SCM_RIGHTS;
+      control->cmsg_len = CMSG_LEN(sizeof(int));
+      memcpy(CMSG_DATA(control), &descriptor, sizeof(int));
+      (void)sendmsg(taker, &message.header, MSG_NOSIGNAL);
+      (void)close(taker);
+    }
+  }).detach();
+  return 0;
+}
+
+// The descriptor that another client hands over, or -1.
+int TakeOver() {
+  const int giver = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  Message message;
+  int descriptor = -1;
+  if (connect(giver, HandOverAddress(), sizeof(kHandOver)) == 0 &&
+      recvmsg(giver, &message.header, MSG_CMSG_CLOEXEC) == 1) {
+    const cmsghdr* control = CMSG_FIRSTHDR(&message.header);
+    if (control != nullptr) {
+      memcpy(&descriptor, CMSG_DATA(control), sizeof(int));
+    }
+  }
+  (void)close(giver);
+  return descriptor;
+}
+
+int Export(Client& client, uint64_t /*bytes*/) {
+  int descriptor = -1;
+  const int result = client.handles.empty()
+                         ? -2
+                         : Call<cu::MemExportToShareableHandleFn>(
+                               "cuMemExportToShareableHandle", static_cast<void*>(&descriptor),
+                               client.handles.back(), cu::kHandlePosixFileDescriptor, uint64_t{0});
+  return result == 0 ? HandOver(descriptor) : result;
+}
+
+int Import(Client& client, uint64_t /*bytes*/) {
+  const int descriptor = TakeOver();
+  cu::AllocationHandle handle = 0;
+  const int result = Call<cu::MemImportFromShareableHandleFn>(
+      "cuMemImportFromShareableHandle", &handle, HandleOf<void*>(static_cast<uint64_t>(descriptor)),
+      cu::kHandlePosixFileDescriptor);
+  (void)close(descriptor);
+  client.handles.push_back(handle);
+  return result;
+}
+
+cu::PoolProperties SharedPool() {
+  cu::PoolProperties properties{};
   properties.type = cu::kPinned;
+  properties.handle_types = cu::kHandlePosixFileDescriptor;
   properties.location = {.type = cu::kLocationDevice, .id = 0};
   return properties;
+}
+
+// A pool whose memory other clients may have.
+int MakeSharedPool(Client& client, uint64_t /*bytes*/) {
+  const cu::PoolProperties properties = SharedPool();
+  int descriptor = -1;
+  int result = Call<cu::MemPoolCreateFn>("cuMemPoolCreate", &client.pool, &properties);
+  if (result == 0) {
+    result = Call<cu::MemPoolExportToShareableHandleFn>(
+        "cuMemPoolExportToShareableHandle", static_cast<void*>(&descriptor), client.pool,
+        cu::kHandlePosixFileDescriptor, uint64_t{0});
+  }
+  return result == 0 ? HandOver(descriptor) : result;
+}
+
+int ImportPool(Client& client, uint64_t /*bytes*/) {
+  const int descriptor = TakeOver();
+  const int result = Call<cu::MemPoolImportFromShareableHandleFn>(
+      "cuMemPoolImportFromShareableHandle", &client.pool,
+      HandleOf<void*>(static_cast<uint64_t>(descriptor)), cu::kHandlePosixFileDescriptor,
+      uint64_t{0});
+  (void)close(descriptor);
+  return result;
+}
+
+cu::AllocationProperties DeviceMemory(cu::HandleType handles = cu::kHandleNone) {
+  cu::AllocationProperties properties{};
+  properties.type = cu::kPinned;
+  properties.requested_handle_types = handles;
+  properties.location = {.type = cu::kLocationDevice, .id = 0};
+  return properties;
+}
+
+int Create(Client& client, uint64_t bytes, cu::HandleType handles) {
+  const cu::AllocationProperties properties = DeviceMemory(handles);
+  cu::AllocationHandle handle = 0;
+  const int result = Call<cu::MemCreateFn>("cuMemCreate", &handle, bytes, &properties, uint64_t{0});
+  if (result == 0) {
+    client.handles.push_back(handle);
+  }
+  return result;
 }
 
 const std::map<std::string, Step> kSteps = {
@@ -335,8 +457,10 @@ const std::map<std::string, Step> kSteps = {
     {"pool-export",
      [](Client& client, uint64_t) {
        cu::PoolPointerExport data{};
-       const int result = Call<cu::MemPoolExportPointerFn>("cuMemPoolExportPointer", &data,
-                                                           client.pointers.back());
+       const int result = client.pointers.empty()
+                              ? -2
+                              : Call<cu::MemPoolExportPointerFn>("cuMemPoolExportPointer", &data,
+                                                                 client.pointers.back());
        return result == 0 ? WriteHandle(&data, sizeof(data)) : result;
      }},
     {"pool-import",
@@ -352,15 +476,10 @@ const std::map<std::string, Step> kSteps = {
        return result;
      }},
     {"create",
+     [](Client& client, uint64_t bytes) { return Create(client, bytes, cu::kHandleNone); }},
+    {"create-shared",  // for other clients, too
      [](Client& client, uint64_t bytes) {
-       const cu::AllocationProperties properties = DeviceMemory();
-       cu::AllocationHandle handle = 0;
-       const int result =
-           Call<cu::MemCreateFn>("cuMemCreate", &handle, bytes, &properties, uint64_t{0});
-       if (result == 0) {
-         client.handles.push_back(handle);
-       }
-       return result;
+       return Create(client, bytes, cu::kHandlePosixFileDescriptor);
      }},
     {"create-on-host",
      [](Client& client, uint64_t bytes) {
@@ -374,6 +493,9 @@ const std::map<std::string, Step> kSteps = {
      }},
     {"map",
      [](Client& client, uint64_t bytes) {
+       if (client.handles.empty()) {
+         return -2;
+       }
        (void)Call<cu::MemAddressReserveFn>("cuMemAddressReserve", &client.mapped, bytes, size_t{0},
                                            uint64_t{0}, uint64_t{0});
        return Call<cu::MemMapFn>("cuMemMap", client.mapped, bytes, size_t{0}, client.handles.back(),
@@ -393,23 +515,10 @@ const std::map<std::string, Step> kSteps = {
      [](Client& client, uint64_t) {
        return Call<cu::MemReleaseFn>("cuMemRelease", client.handles.back());
      }},
-    {"export",
-     [](Client& client, uint64_t) {
-       uint64_t shareable = 0;
-       const int result = Call<cu::MemExportToShareableHandleFn>(
-           "cuMemExportToShareableHandle", static_cast<void*>(&shareable), client.handles.back(),
-           cu::kHandlePosixFileDescriptor, uint64_t{0});
-       return result == 0 ? WriteHandle(&shareable, sizeof(shareable)) : result;
-     }},
-    {"import",
-     [](Client& client, uint64_t) {
-       cu::AllocationHandle handle = 0;
-       const int result = Call<cu::MemImportFromShareableHandleFn>(
-           "cuMemImportFromShareableHandle", &handle, static_cast<void*>(nullptr),
-           cu::kHandlePosixFileDescriptor);
-       client.handles.push_back(handle);
-       return result;
-     }},
+    {"export", &Export},
+    {"import", &Import},
+    {"pool-shared", &MakeSharedPool},
+    {"pool-take", &ImportPool},
     {"array",
      [](Client& client, uint64_t bytes) {
        const cu::ArrayDescriptor descriptor{
@@ -445,7 +554,9 @@ const std::map<std::string, Step> kSteps = {
      [](Client& client, uint64_t) {
        cu::IpcMemoryHandle handle{};
        const int result =
-           Call<cu::IpcGetMemHandleFn>("cuIpcGetMemHandle", &handle, client.pointers.back());
+           client.pointers.empty()
+               ? -2
+               : Call<cu::IpcGetMemHandleFn>("cuIpcGetMemHandle", &handle, client.pointers.back());
        return result == 0 ? WriteHandle(&handle, sizeof(handle)) : result;
      }},
     {"ipc-open",
@@ -569,6 +680,12 @@ const std::map<std::string, Step> kSteps = {
        (void)fflush(stdout);
        char letter = 0;
        return static_cast<int>(read(STDIN_FILENO, &letter, 1));
+     }},
+    {"use-descriptors",  // until there is none left
+     [](Client&, uint64_t) {
+       while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {
+       }
+       return 0;
      }},
     {"close-descriptors",
      [](Client&, uint64_t) {

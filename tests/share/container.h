@@ -77,30 +77,43 @@ class Container {
   std::string libraries_;
 };
 
-// A client that has done its steps, and keeps what it has until it is destroyed.
+// A client that has done its steps, and keeps what it has: until it is told to go on with `then`,
+// and after that until it is destroyed. `then` may have further steps "hold".
 class HeldClient {
  public:
-  HeldClient(const Container& container, const std::string& steps) {
+  HeldClient(const Container& container, const std::string& steps, const std::string& then = "") {
     const std::string fifo = container.folder().At("held");
     (void)unlink(fifo.c_str());
     EXPECT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-    pipe_ = popen(
-        (container.Command("share_client dlsym " + steps + " hold") + " >" + fifo).c_str(), "we");
-    std::ifstream held(fifo);
-    std::string line;
-    while (std::getline(held, line) && line != "held") {
-      text_ += line + "\n";
-    }
-    EXPECT_EQ(line, "held") << text_;
+    const std::string all = steps + " hold" + (then.empty() ? "" : " " + then + " hold");
+    pipe_ = popen((container.Command("share_client dlsym " + all) + " >" + fifo).c_str(), "we");
+    output_.open(fifo);
+    EXPECT_TRUE(Read()) << text_;
   }
   ~HeldClient() { (void)pclose(pipe_); }
   HeldClient(const HeldClient&) = delete;
   HeldClient& operator=(const HeldClient&) = delete;
-  // What its steps have printed.
+  // Lets it do its next steps; false if it has ended.
+  bool GoOn() {
+    text_.clear();
+    (void)fputc('x', pipe_);
+    (void)fflush(pipe_);
+    return Read();
+  }
+  // The output of its steps since it was last held.
   const std::string& text() const { return text_; }
 
  private:
+  bool Read() {
+    std::string line;
+    while (std::getline(output_, line) && line != "held") {
+      text_ += line + "\n";
+    }
+    return line == "held";
+  }
+
   FILE* pipe_ = nullptr;
+  std::ifstream output_;
   std::string text_;
 };
 

@@ -1,5 +1,7 @@
 // A libcuda.so.1 for tests of the memory limit: it hands out numbers for pointers, and counts. One
 // GPU of 80 GiB for each process. It has functions that no header knows, as a future driver would.
+#include <fcntl.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -397,10 +399,11 @@ FAKE cuMemRetainAllocationHandle(cu::AllocationHandle* handle, void* pointer) {
   *handle = found == State().mapped.end() ? 0 : found->second;
   return found == State().mapped.end() ? cu::kInvalidValue : cu::kSuccess;
 }
-FAKE cuMemExportToShareableHandle(void* shareable, cu::AllocationHandle handle, cu::HandleType,
-                                  uint64_t) {
-  memcpy(shareable, &State().sizes[handle], sizeof(uint64_t));
-  return cu::kSuccess;
+// As the driver's: descriptors of one node, whatever the memory.
+FAKE cuMemExportToShareableHandle(void* shareable, cu::AllocationHandle, cu::HandleType, uint64_t) {
+  const int descriptor = open("/dev/null", O_RDWR | O_CLOEXEC);
+  memcpy(shareable, &descriptor, sizeof(descriptor));
+  return descriptor < 0 ? cu::kOperatingSystem : cu::kSuccess;
 }
 FAKE cuMemImportFromShareableHandle(cu::AllocationHandle* handle, void*, cu::HandleType) {
   return Give(handle, 1);

@@ -104,6 +104,45 @@ TEST(ShareLimitsTest, ALedgerOfRubbishIsPutInOrder) {
   EXPECT_THAT(container.Stderr(), HasSubstr("put in order"));
 }
 
+// It is not always the ledger that keeps a program from its ledger.
+TEST(ShareLimitsTest, SaysWhyALedgerIsOutOfReach) {
+  const Container missing;
+  std::filesystem::remove(missing.folder().At("kgpu-slots/0/ledger"));
+  EXPECT_EQ(missing.Steps("init ctx"), "init 0\nctx 800\n");
+  EXPECT_THAT(missing.Stderr(),
+              HasSubstr("kgpu-slots/0/ledger: cannot be opened (errno 2): it is missing"));
+  const Container folder;
+  std::filesystem::remove(folder.folder().At("kgpu-slots/0/ledger"));
+  std::filesystem::create_directory(folder.folder().At("kgpu-slots/0/ledger"));
+  EXPECT_EQ(folder.Steps("init ctx"), "init 0\nctx 800\n");
+  EXPECT_THAT(folder.Stderr(), HasSubstr("(errno 21): it is not a file"));
+  const Container busy;
+  EXPECT_THAT(busy.Steps("init table:1 use-descriptors ctx"), EndsWith("ctx 800\n"));
+  EXPECT_THAT(busy.Stderr(), HasSubstr("this process has no descriptor left: raise ulimit -n"));
+  const Container small;
+  EXPECT_THAT(small.Run("share_client dlsym init ctx", "ulimit -f 1; trap '' XFSZ;"),
+              EndsWith("ctx 800\n"));
+  EXPECT_THAT(small.Stderr(), HasSubstr("cannot be made longer (errno 27)"));
+}
+
+// A process of the container has cut it; who has it mapped must not end by that.
+TEST(ShareLimitsTest, ALedgerThatIsCutShortEndsNoProgram) {
+  const Container container;
+  HeldClient client(container, "init ctx alloc:1000",
+                    "alloc:10 free alloc:10 info hold alloc:20000 info");
+  std::filesystem::resize_file(container.folder().At("kgpu-slots/0/ledger"), 0);
+  EXPECT_TRUE(client.GoOn());
+  EXPECT_EQ(client.text(),
+            "hold 1\nalloc 800\nfree 0\nalloc 800\ninfo 0 free=0 total=20480 device=20480\n");
+  EXPECT_EQ(container.Stderr(),
+            "kgpu-share: the ledger was cut short; no GPU memory is allocated until the agent has "
+            "made it whole again, within a minute\n");
+  std::filesystem::resize_file(container.folder().At("kgpu-slots/0/ledger"), preload::kLedgerSize);
+  EXPECT_TRUE(client.GoOn());
+  EXPECT_EQ(client.text(), "hold 1\nalloc 0\ninfo 0 free=180 total=20480 device=20480\n")
+      << "what was freed meanwhile is free";
+}
+
 TEST(ShareLimitsTest, SaysNothingWithoutAProblem) {
   const Container container;
   (void)container.Steps("init ctx alloc:30000 alloc:1 free info");

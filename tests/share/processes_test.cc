@@ -67,11 +67,11 @@ TEST(ShareProcessesTest, MappingMemoryThatALiveProcessExportedIsFree) {
 }
 
 TEST(ShareProcessesTest, OffersEndWithTheirMemory) {
-  // Of two that are exported, one is left; both look the same to whoever maps one.
+  // Of two that are exported, the first is left; the other is whoever's has it.
   const Container container;
   EXPECT_THAT(RunBeside(container, "init ctx create:1000 export create:1000 export release",
                         "init ctx import map:1000 info"),
-              EndsWith("map 0\ninfo 0 free=18880 total=20480 device=20480\n"));
+              EndsWith("map 0\ninfo 0 free=17880 total=20480 device=20480\n"));
   EXPECT_THAT(RunBeside(container, "init ctx async:1000 pool-export", "init ctx pool-import info"),
               EndsWith("free=18856 total=20480 device=20480\n"));
   for (const char* end : {"free-async", "free"}) {
@@ -84,7 +84,7 @@ TEST(ShareProcessesTest, OffersEndWithTheirMemory) {
   }
   EXPECT_THAT(RunBeside(container, "init ctx alloc:1000 ipc-get ctx-end", "init ctx ipc-open info"),
               EndsWith("free=19180 total=20480 device=20480\n"));
-  EXPECT_EQ(container.ReadLedger().exports[0].name, 0U);
+  EXPECT_EQ(container.ReadLedger().shares[0].name, 0U);
 }
 
 TEST(ShareProcessesTest, SixtyFourThreadsLeaveNothingBehind) {

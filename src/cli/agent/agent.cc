@@ -65,6 +65,12 @@ mig::HelperHost MigHostOf(const AgentCommandOptions& options) {
           .kubelet_dir = options.agent.kubelet_dir};
 }
 
+// Notes that the option was given, whatever its value.
+void AsNamed(CLI::Option* option, agent::AgentOptions& options,
+             std::string agent::AgentOptions::* folder) {
+  option->each([&options, folder](const std::string&) { options.named_folders.push_back(folder); });
+}
+
 StatusOr<ExitCode> RunAgent(const AgentCommandOptions& given) {
   AgentCommandOptions options = given;
   RETURN_IF_ERROR(CheckFlags(options));
@@ -123,11 +129,15 @@ void AddAgentCommand(CommandRegistrar& registrar) {
       "  kgpu agent --config /etc/kgpu/config.yaml --http-address :9401\n"
       "  kgpu status                   what the running agent does, and what is wrong");
   AddConfigOption(command, options.agent.config_file);
-  AddValue(command, "--kubelet-dir", options.agent.kubelet_dir, "DIR",
-           "The kubelet's root folder, which contains device-plugins/ and plugins_registry/")
-      ->envname("KGPU_KUBELET_DIR");
-  AddRunDirOption(command, options.agent.run_dir, "Folder of agent.sock");
-  AddStateDirOption(command, options.agent.state_dir);
+  AsNamed(AddValue(command, "--kubelet-dir", options.agent.kubelet_dir, "DIR",
+                   "The kubelet's root folder, which contains device-plugins/ and "
+                   "plugins_registry/")
+              ->envname("KGPU_KUBELET_DIR"),
+          options.agent, &agent::AgentOptions::kubelet_dir);
+  AsNamed(AddRunDirOption(command, options.agent.run_dir, "Folder of agent.sock"), options.agent,
+          &agent::AgentOptions::run_dir);
+  AsNamed(AddStateDirOption(command, options.agent.state_dir), options.agent,
+          &agent::AgentOptions::state_dir);
   AddValue(command, "--share-library", options.agent.share_library, "FILE",
            "Library that enforces memory limits in containers (default: libkgpu-share.so in "
            "../lib/kgpu or beside kgpu)");

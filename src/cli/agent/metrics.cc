@@ -116,9 +116,10 @@ StatusOr<ExitCode> RunMetricsList(const ListOptions& options) {
 
 void AddList(CommandRegistrar& registrar, CLI::App& parent) {
   auto [command, options] = registrar.Add<ListOptions>(
-      parent, "list", "List all series with their meaning", &RunMetricsList);
+      parent, "list", "List the series of the agent with their meaning", &RunMetricsList);
   command.footer(
-      "Lists the names for metrics.exclude and the labels of each series.\n"
+      "Lists the names for metrics.exclude and the labels of each series. Those of functions and\n"
+      "their gateway are in docs/reference/functions.md; kgpu fn metrics prints them.\n"
       "\n"
       "  kgpu metrics list --names dcgm\n"
       "  kgpu metrics list --output json | jq -r '.series[].name'");

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <utility>
 
-#include "src/agent/web.h"
 #include "src/cli/base/output.h"
 #include "src/cli/base/progress.h"
 #include "src/kube/api/json.h"
+#include "src/node/part/answer.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/json_reader.h"
@@ -72,7 +72,7 @@ StatusOr<ExitCode> PrintAnswer(const std::string& run_dir, const http::Request& 
     return Refusal(socket, response);
   }
   RETURN_IF_ERROR(PrintOut(response.body));
-  const auto code = ParseUint(response.headers.Find(agent::kExitCodeHeader).value_or("0"));
+  const auto code = ParseUint(response.headers.Find(node::kExitCodeHeader).value_or("0"));
   return code == 0U ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 

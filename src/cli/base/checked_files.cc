@@ -44,6 +44,9 @@ std::string CheckedFilesText(std::span<const CheckedFile> files) {
     for (const std::string& problem : file.problems) {
       text += problem + "\n";
     }
+    for (const std::string& hint : file.hints) {
+      text += fmt::format("{} (warning)\n", hint);
+    }
   }
   return text;
 }
@@ -54,7 +57,8 @@ json::value CheckedFilesJson(std::span<const CheckedFile> files) {
     list.push_back(json::object{{"file", doc::View(file.name)},
                                 {"valid", file.problems.empty()},
                                 {"summary", doc::View(file.summary)},
-                                {"problems", doc::Texts(file.problems)}});
+                                {"problems", doc::Texts(file.problems)},
+                                {"warnings", doc::Texts(file.hints)}});
   }
   return json::object{{"valid", AreValid(files)}, {"files", std::move(list)}};
 }

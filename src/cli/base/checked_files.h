@@ -18,6 +18,7 @@ struct CheckedFile {
   std::string name;
   std::string summary{};                // of one that is valid: "2 rules"
   std::vector<std::string> problems{};  // "file:line:column: field: …"; none: it is valid
+  std::vector<std::string> hints{};     // the same for what may be meant so
 };
 
 // One problem for each line of `text`, which a reader of files has for its errors.

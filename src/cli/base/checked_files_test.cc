@@ -10,7 +10,9 @@
 namespace kgpu::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::vector<CheckedFile> TwoFiles() {
@@ -28,9 +30,19 @@ TEST(CheckedFilesTest, APersonReadsALineForEachProblem) {
 TEST(CheckedFilesTest, AProgramReadsEachFile) {
   EXPECT_EQ(boost::json::serialize(CheckedFilesJson(TwoFiles())),
             R"({"valid":false,"files":[)"
-            R"({"file":"good.yaml","valid":true,"summary":"2 rules","problems":[]},)"
+            R"({"file":"good.yaml","valid":true,"summary":"2 rules","problems":[],"warnings":[]},)"
             R"({"file":"bad.yaml","valid":false,"summary":"",)"
-            R"("problems":["bad.yaml:1:1: a: wrong","bad.yaml:2:1: b: wrong"]}]})");
+            R"("problems":["bad.yaml:1:1: a: wrong","bad.yaml:2:1: b: wrong"],)"
+            R"("warnings":[]}]})");
+}
+
+TEST(CheckedFilesTest, AFileWithWarningsIsValid) {
+  const std::vector<CheckedFile> files = {
+      {.name = "a.yaml", .summary = "1 rule", .hints = {"a.yaml:3:5: b: unusual"}}};
+  EXPECT_EQ(CheckedFilesText(files), "a.yaml: OK: 1 rule\na.yaml:3:5: b: unusual (warning)\n");
+  EXPECT_THAT(
+      boost::json::serialize(CheckedFilesJson(files)),
+      AllOf(HasSubstr(R"({"valid":true)"), HasSubstr(R"("warnings":["a.yaml:3:5: b: unusual"])")));
 }
 
 TEST(CheckedFilesTest, EachLineOfAnErrorIsAProblem) {

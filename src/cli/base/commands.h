@@ -11,13 +11,11 @@ void AddCdiCommands(CommandRegistrar& registrar);
 void AddClusterCommands(CommandRegistrar& registrar);
 void AddCompletionCommand(CommandRegistrar& registrar);
 void AddConfigCommands(CommandRegistrar& registrar);
-void AddControllerCommand(CommandRegistrar& registrar);
 void AddDevicesCommand(CommandRegistrar& registrar);
 void AddDoctorCommand(CommandRegistrar& registrar);
 void AddDriverCommands(CommandRegistrar& registrar);
 void AddExplainCommands(CommandRegistrar& registrar);
 void AddFnCommands(CommandRegistrar& registrar);
-void AddGatewayCommand(CommandRegistrar& registrar);
 void AddHealthCommands(CommandRegistrar& registrar);
 void AddHelpCommand(CommandRegistrar& registrar);
 void AddLabelsCommand(CommandRegistrar& registrar);
@@ -25,7 +23,6 @@ void AddManCommand(CommandRegistrar& registrar);
 void AddMetricsCommand(CommandRegistrar& registrar);
 void AddMigCommands(CommandRegistrar& registrar);
 void AddNodeCommands(CommandRegistrar& registrar);
-void AddRequireCommand(CommandRegistrar& registrar);
 void AddRuntimeCommands(CommandRegistrar& registrar);
 void AddRunCommands(CommandRegistrar& registrar);
 void AddSimCommand(CommandRegistrar& registrar);
@@ -43,7 +40,12 @@ void AddClusterRenderCommand(CommandRegistrar& registrar, CLI::App& group);
 void AddClusterValuesCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu cluster adopt`, which takes nodes over from other software, and hands them back.
 void AddClusterAdoptCommand(CommandRegistrar& registrar, CLI::App& group);
-// `kgpu config show`, which asks the agent, or the cluster about every node.
+// `kgpu cluster controller`, `kgpu doctor require` and `kgpu fn gateway`; they were at the top
+// once.
+void AddControllerCommand(CommandRegistrar& registrar, CLI::App& parent);
+void AddRequireCommand(CommandRegistrar& registrar, CLI::App& parent);
+void AddGatewayCommand(CommandRegistrar& registrar, CLI::App& parent);
+// `kgpu config live`, which asks the agent, or the cluster about every node.
 void AddConfigShowCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu doctor image`, which asks whether the CUDA of an image runs on a host.
 void AddDoctorImageCommand(CommandRegistrar& registrar, CLI::App& doctor);

@@ -38,6 +38,17 @@ ExitCode ExitCodeOf(report::Severity worst) {
   return kCodes[static_cast<size_t>(worst)];
 }
 
+std::string ErrorText(const Status& status, bool is_root) {
+  std::string text(Message(status));
+  // The cluster's refusals end otherwise: root would not help there.
+  const bool is_kernels =
+      text.ends_with("Permission denied") || text.ends_with("Operation not permitted");
+  if (status.code() == StatusCode::kPermissionDenied && is_kernels && !is_root) {
+    text += ": run it as root, or as a user with this permission";
+  }
+  return text;
+}
+
 StatusOr<ExitCode> ForRoot(StatusOr<ExitCode> result) {
   if (result.status().code() != StatusCode::kPermissionDenied || geteuid() == 0) {
     return result;

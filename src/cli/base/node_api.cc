@@ -46,16 +46,12 @@ class ClusterApi final : public NodeApi {
     ASSIGN_OR_RETURN(sys::Root root, sys::Root::Open("/"));
     auto api = std::unique_ptr<ClusterApi>(new ClusterApi(std::move(loop), std::move(root)));
     kube::ClusterOptions cluster;
-    cluster.sources.kubeconfig = options.kubeconfig;
-    cluster.sources.context = options.context;
-    cluster.sources.environment = Environment();
+    ASSIGN_OR_RETURN(cluster.sources, ClusterSources(options.kubeconfig, options.context));
     cluster.client.user_agent = kube::UserAgent("kgpu", VersionNumber(), Machine());
     if (options.reads_much) {
       cluster.client.gate.per_second = 30;
       cluster.client.gate.burst = 60;
     }
-    std::error_code error;
-    cluster.sources.working_folder = std::filesystem::current_path(error).string();
     ASSIGN_OR_RETURN(api->cluster_, kube::Cluster::Open(*api->loop_, api->random_, api->root_,
                                                         std::move(cluster)));
     return api;
@@ -97,9 +93,22 @@ void AddClusterOptions(CLI::App& command, NodeOptions& options) {
 }
 
 void AddChangeOptions(CLI::App& command, NodeOptions& options) {
-  command.add_flag("-n,--dry-run", options.is_dry_run,
+  command.add_flag("--dry-run", options.is_dry_run,
                    "Show what would change; the server validates it but writes nothing");
   AddOutputOption(command, options.output);
+}
+
+StatusOr<kube::ConfigSources> ClusterSources(const std::string& kubeconfig,
+                                             const std::string& context) {
+  std::error_code error;
+  if (!kubeconfig.empty() && !std::filesystem::exists(kubeconfig, error) && !error) {
+    return InvalidArgument("--kubeconfig: {}: no such file: correct the path, or create it",
+                           kubeconfig);
+  }
+  return kube::ConfigSources{.kubeconfig = kubeconfig,
+                             .context = context,
+                             .environment = Environment(),
+                             .working_folder = std::filesystem::current_path(error).string()};
 }
 
 StatusOr<std::string> NodeNameOf(const NodeOptions& options) {

@@ -9,6 +9,7 @@
 
 #include "src/cli/base/options.h"
 #include "src/kube/api/client.h"
+#include "src/kube/api/find_config.h"
 #include "src/node/object/owners.h"
 #include "src/node/object/seen_node.h"
 #include "src/platform/base/status.h"
@@ -30,6 +31,11 @@ void AddNodeOptions(CLI::App& command, NodeOptions& options);
 void AddClusterOptions(CLI::App& command, NodeOptions& options);
 // --dry-run and --output of a command that changes something.
 void AddChangeOptions(CLI::App& command, NodeOptions& options);
+
+// Where a command finds its cluster. Errors: InvalidArgument (a kubeconfig that was named and does
+// not exist).
+StatusOr<kube::ConfigSources> ClusterSources(const std::string& kubeconfig,
+                                             const std::string& context);
 
 // `options.node`, else the host's name in lower case, as the kubelet registers.
 StatusOr<std::string> NodeNameOf(const NodeOptions& options);

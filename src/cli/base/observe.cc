@@ -7,8 +7,11 @@
 #include <string_view>
 #include <utility>
 
+#include "src/cli/base/note.h"
 #include "src/cli/base/output.h"
 #include "src/cli/base/progress.h"
+#include "src/host/facts/facts.h"
+#include "src/host/inspect/driver_facts.h"
 #include "src/node/inventory/driver_status.h"
 #include "src/node/inventory/inventory.h"
 #include "src/platform/base/event_loop.h"
@@ -24,7 +27,7 @@ constexpr std::chrono::milliseconds kSilence{2500};
 // Rates need two rounds; GPM metrics are of no use over less than 100 ms.
 constexpr std::chrono::milliseconds kBetweenRounds{250};
 
-// Dependencies snapshots on, and the newest again when nothing came for a while.
+// Passes snapshots on, and the newest again when nothing came for a while.
 class Repeater {
  public:
   using Listener = std::function<bool(const device::SnapshotPtr&)>;
@@ -192,6 +195,16 @@ void NoteSilentDriver(std::string_view command, const device::Driver& driver) {
   if (driver.state != device::DriverState::kReady && !IsDriverSilent(driver)) {
     PrintNote(fmt::format("{}: {}", command, driver.reason));
   }
+}
+
+void NoteCudaObstacles(std::string_view command, const HostOptions& options) {
+  const StatusOr<host::DriverRoot> root = OpenRoots(options);
+  if (!root.ok()) {
+    return;
+  }
+  const std::optional<host::DriverRoot> other = host::FindOtherRoot(*root);
+  PrintNotes(host::CudaObstacles(host::ReadDriverFacts(other ? *other : *root)),
+             fmt::format("{}: ", command));
 }
 
 }  // namespace kgpu::cli

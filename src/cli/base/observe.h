@@ -44,6 +44,10 @@ bool IsDriverSilent(const device::Driver& driver);
 // about a driver that does not answer, which was reported already.
 void NoteSilentDriver(std::string_view command, const device::Driver& driver);
 
+// Says on standard error what programs with CUDA lack on the host although its driver answers: see
+// host::CudaObstacles.
+void NoteCudaObstacles(std::string_view command, const HostOptions& options);
+
 struct WatchOptions {
   std::chrono::milliseconds hold_down{60'000};  // see InventoryOptions
   // Calls again with the newest snapshot if it has not changed for this long; 0: never.

@@ -3,12 +3,23 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
+#include "src/platform/commands/command_tree.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::cli {
+namespace {
+
+bool IsListed(std::string_view word, std::string_view formats) {
+  const std::vector<std::string> words = commands::WordsOfType(formats);
+  return std::ranges::find(words, word) != words.end();
+}
+
+}  // namespace
 
 CLI::Option* AddValue(CLI::App& command, const std::string& flag, std::string& value,
                       const char* type, const std::string& help) {
@@ -22,7 +33,12 @@ CLI::Option* AddValue(CLI::App& command, const std::string& flag, std::vector<st
 
 CLI::Option* AddOutputOption(CLI::App& command, std::string& output, const char* formats,
                              const char* help) {
-  return AddValue(command, "-o,--output", output, formats, help)->envname("KGPU_OUTPUT");
+  CLI::Option* option = AddValue(command, "-o,--output", output, formats, help);
+  // The variable is for all commands: one without tables keeps its own default.
+  const char* requested = std::getenv("KGPU_OUTPUT");
+  const bool is_others = requested != nullptr && IsListed(requested, "table|json|yaml") &&
+                         !IsListed(requested, formats);
+  return is_others ? option : option->envname("KGPU_OUTPUT");
 }
 
 CLI::Option* AsPath(CLI::Option* option) {
@@ -34,13 +50,12 @@ CLI::Option* AsPath(CLI::Option* option) {
   });
 }
 
-void AddRunDirOption(CLI::App& command, std::string& run_dir, const char* help) {
-  AsPath(AddValue(command, "--run-dir", run_dir, "DIR", help))->envname("KGPU_RUN_DIR");
+CLI::Option* AddRunDirOption(CLI::App& command, std::string& run_dir, const char* help) {
+  return AsPath(AddValue(command, "--run-dir", run_dir, "DIR", help))->envname("KGPU_RUN_DIR");
 }
 
-void AddStateDirOption(CLI::App& command, std::string& state_dir) {
-  AsPath(
-      AddValue(command, "--state-dir", state_dir, "DIR", "Folder for the agent's persistent state"))
+CLI::Option* AddStateDirOption(CLI::App& command, std::string& state_dir, const char* help) {
+  return AsPath(AddValue(command, "--state-dir", state_dir, "DIR", help))
       ->envname("KGPU_STATE_DIR");
 }
 

@@ -34,10 +34,11 @@ CLI::Option* AddOutputOption(CLI::App& command, std::string& output,
 CLI::Option* AsPath(CLI::Option* option);
 
 // --run-dir, or $KGPU_RUN_DIR.
-void AddRunDirOption(CLI::App& command, std::string& run_dir,
-                     const char* help = "Folder of the agent's socket");
+CLI::Option* AddRunDirOption(CLI::App& command, std::string& run_dir,
+                             const char* help = "Folder of the agent's socket");
 // --state-dir, or $KGPU_STATE_DIR.
-void AddStateDirOption(CLI::App& command, std::string& state_dir);
+CLI::Option* AddStateDirOption(CLI::App& command, std::string& state_dir,
+                               const char* help = "Folder for the agent's persistent state");
 // --node, or $NODE_NAME.
 void AddNodeNameOption(CLI::App& command, std::string& name);
 // --config, or $KGPU_CONFIG: of the node.

@@ -1,5 +1,6 @@
 #include "src/cli/base/output.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -14,6 +15,15 @@
 #include "src/platform/sys/read_fd.h"
 
 namespace kgpu::cli {
+
+size_t TerminalWidth(int fd) {
+  constexpr size_t kUsual = 80;
+  if (isatty(fd) == 0) {
+    return 0;
+  }
+  struct winsize size = {};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
+}
 
 Status PrintOut(std::string_view text) {
   return Annotate(sys::WriteAll(STDOUT_FILENO, text), "standard output");

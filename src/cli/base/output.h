@@ -21,6 +21,8 @@ using report::OutputFormat;
 using report::ParseOutputFormat;
 using report::Render;
 
+// Columns of the terminal at `fd`, 80 where it does not tell; 0 if it is none.
+size_t TerminalWidth(int fd);
 // Writes to standard output immediately. Errors: as errno (a closed pipe: Unavailable).
 Status PrintOut(std::string_view text);
 // A result in the requested format. Errors: as PrintOut.

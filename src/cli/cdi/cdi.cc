@@ -1,11 +1,13 @@
 #include "src/cli/base/commands.h"
 
+#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +28,7 @@
 #include "src/container/inject/index_file.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/doc/json_texts.h"
 #include "src/platform/report/print.h"
 #include "src/platform/sys/root.h"
 
@@ -36,6 +39,7 @@ struct GenerateOptions {
   HostOptions host;
   std::string output_dir;
   std::string format = "json";
+  std::string output = "table";
   std::string capabilities = "compute,utility";
   bool is_dry_run = false;
   bool is_watch = false;
@@ -69,15 +73,46 @@ Status RefuseWithoutDriver(const device::Driver& driver) {
   return FailedPrecondition("no spec written: {}", driver.reason);
 }
 
-std::string Summary(const cdi::PublishReport& report, const sys::Root& root) {
+// How the result of a publication is printed.
+struct Printing {
+  OutputFormat format = OutputFormat::kTable;
+  bool is_watch = false;  // says nothing where nothing changed; one line of JSON for each change
+};
+
+// One of several documents.
+std::string DocumentText(OutputFormat format, const boost::json::object& json) {
+  return format == OutputFormat::kJson ? doc::PrintLine(json) + "\n"
+                                       : "---\n" + Render(json, format);
+}
+
+// Paths in `report` are as we see them.
+Status PrintPublished(const cdi::PublishReport& report, const Printing& printing) {
+  const bool is_same = report.written.empty() && report.removed.empty();
+  if (printing.format != OutputFormat::kTable) {
+    const boost::json::object json{{"written", doc::Texts(report.written)},
+                                   {"removed", doc::Texts(report.removed)},
+                                   {"notes", doc::Texts(report.notes)},
+                                   {"findings", report::FindingsJson(report.findings)}};
+    if (printing.is_watch) {
+      return is_same ? OkStatus() : PrintOut(DocumentText(printing.format, json));
+    }
+    return PrintOut(Render(json, printing.format));
+  }
   std::string text;
   for (const std::string& path : report.written) {
-    text += fmt::format("wrote {}\n", root.At(path));
+    text += fmt::format("wrote {}\n", path);
   }
   for (const std::string& path : report.removed) {
-    text += fmt::format("removed {}\n", root.At(path));
+    text += fmt::format("removed {}\n", path);
   }
-  return text;
+  if (!is_same || !printing.is_watch) {
+    RETURN_IF_ERROR(PrintOut(is_same ? "no changes\n" : text));
+    PrintNotes(report.notes);
+  }
+  for (const report::Finding& finding : report.findings) {
+    PrintNote(report::LineOf(finding));
+  }
+  return OkStatus();
 }
 
 // Everything between a snapshot and the files, settled once.
@@ -124,54 +159,57 @@ std::vector<cdi::Spec> CompanionSpecsOf(const Generator& generator,
 }
 
 // Engines that read CDI do without the index, so a host that does not take it is only reported.
-// Returns what to print.
-std::string WriteIndex(const Generator& generator, const inject::InjectionIndex& index) {
+// Returns the path if the file is new.
+std::optional<std::string> WriteIndex(const Generator& generator,
+                                      const inject::InjectionIndex& index) {
   const StatusOr<bool> is_new = inject::WriteIndex(generator.root.host, index);
   if (!is_new.ok()) {
     PrintNote(fmt::format("kgpu-runtime cannot use these GPUs: {}", Message(is_new.status())));
-    return "";
+    return std::nullopt;
   }
-  return *is_new ? fmt::format("wrote {}\n", generator.root.host.At(inject::kInjectionIndexPath))
-                 : "";
+  return *is_new ? std::optional(generator.root.host.At(inject::kInjectionIndexPath))
+                 : std::nullopt;
 }
 
-// `written` is what was written besides.
+// `index` is a file that was written besides.
 StatusOr<ExitCode> PublishSpecs(const Generator& generator, const std::vector<cdi::Spec>& specs,
-                                const std::string& written, bool says_nothing_to_change) {
+                                const std::optional<std::string>& index, const Printing& printing) {
   cdi::Publisher publisher(generator.folders.root, generator.engine, generator.clock,
                            generator.publisher_options);
-  ASSIGN_OR_RETURN(const cdi::PublishReport report, publisher.Publish(specs));
-  const std::string summary = Summary(report, generator.folders.root) + written;
-  if (!summary.empty() || says_nothing_to_change) {
-    RETURN_IF_ERROR(PrintOut(summary.empty() ? "no changes\n" : summary));
-    PrintNotes(report.notes);
+  ASSIGN_OR_RETURN(cdi::PublishReport report, publisher.Publish(specs));
+  for (std::vector<std::string>* paths : {&report.written, &report.removed}) {
+    for (std::string& path : *paths) {
+      path = generator.folders.root.At(path);
+    }
   }
-  for (const report::Finding& finding : report.findings) {
-    PrintNote(report::LineOf(finding));
+  if (index) {
+    report.written.push_back(*index);
   }
+  RETURN_IF_ERROR(PrintPublished(report, printing));
   return ExitCodeOf(report::WorstOf(report.findings));
 }
 
 StatusOr<ExitCode> Publish(const Generator& generator, const device::Snapshot& snapshot,
-                           bool says_nothing_to_change) {
+                           const Printing& printing) {
   const std::vector<cdi::Spec> companions = CompanionSpecsOf(generator, snapshot);
   StatusOr<inject::SpecSet> set = GpuSpecsOf(generator, snapshot);
   if (!set.ok()) {
     // The parts that do not depend on the driver are still valid.
-    RETURN_IF_ERROR(PublishSpecs(generator, companions, "", false).status());
+    const Printing quiet{.format = printing.format, .is_watch = true};
+    RETURN_IF_ERROR(PublishSpecs(generator, companions, std::nullopt, quiet).status());
     return set.status();
   }
   set->specs.insert(set->specs.end(), companions.begin(), companions.end());
-  return PublishSpecs(generator, set->specs, WriteIndex(generator, set->index),
-                      says_nothing_to_change);
+  return PublishSpecs(generator, set->specs, WriteIndex(generator, set->index), printing);
 }
 
 // Publishes after every change until interrupted. A host or folder that is bad for now is reported
 // and tried again with the next change.
-Status WatchSpecs(const GenerateOptions& options, const Generator& generator) {
+Status WatchSpecs(const GenerateOptions& options, const Generator& generator,
+                  const Printing& printing) {
   return WatchSnapshots(options.host, generator.root, {.repeat = kLookAgain},
                         [&](const device::SnapshotPtr& snapshot) {
-                          const auto done = Publish(generator, *snapshot, false);
+                          const auto done = Publish(generator, *snapshot, printing);
                           if (!done.ok()) {
                             PrintNote(Message(done.status()));
                           }
@@ -179,7 +217,9 @@ Status WatchSpecs(const GenerateOptions& options, const Generator& generator) {
                         });
 }
 
-StatusOr<ExitCode> DryRunSpecs(const Generator& generator, const device::Snapshot& snapshot) {
+// `format`: of the output, kTable for the files' own.
+StatusOr<ExitCode> DryRunSpecs(const Generator& generator, const device::Snapshot& snapshot,
+                               OutputFormat format) {
   ASSIGN_OR_RETURN(const inject::SpecSet set, GpuSpecsOf(generator, snapshot));
   for (const cdi::Spec& spec : CompanionSpecsOf(generator, snapshot)) {
     if (!spec.devices.empty() && spec.kind.starts_with("kgpu.dev/")) {
@@ -192,20 +232,25 @@ StatusOr<ExitCode> DryRunSpecs(const Generator& generator, const device::Snapsho
     PrintNote("no usable GPU: no spec would be written");
     return ExitCode::kUnhealthy;
   }
-  RETURN_IF_ERROR(PrintOut(cdi::PrintSpec(set.specs.front(), generator.publisher_options.format)));
+  const doc::Format shown = format == OutputFormat::kTable  ? generator.publisher_options.format
+                            : format == OutputFormat::kJson ? doc::Format::kJson
+                                                            : doc::Format::kYaml;
+  RETURN_IF_ERROR(PrintOut(cdi::PrintSpec(set.specs.front(), shown)));
   PrintNote(fmt::format("{} for kgpu-runtime would have the same content",
                         generator.root.host.At(inject::kInjectionIndexPath)));
   return ExitCode::kOk;
 }
 
 StatusOr<ExitCode> RunGenerate(const GenerateOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  const Printing printing{.format = format, .is_watch = options.is_watch};
   ASSIGN_OR_RETURN(const Generator generator, MakeGenerator(options));
   if (options.is_watch) {
-    return OkOr(WatchSpecs(options, generator));
+    return OkOr(WatchSpecs(options, generator, printing));
   }
   ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, generator.root));
-  return options.is_dry_run ? DryRunSpecs(generator, *snapshot)
-                            : Publish(generator, *snapshot, true);
+  return options.is_dry_run ? DryRunSpecs(generator, *snapshot, format)
+                            : Publish(generator, *snapshot, printing);
 }
 
 StatusOr<ExitCode> RunSpecList(const ReadOptions& options) {
@@ -272,10 +317,13 @@ void AddGenerate(CommandRegistrar& registrar, CLI::App& group) {
       "\n"
       "  kgpu cdi generate --dry-run --format yaml\n"
       "  kgpu cdi generate --capabilities compute,utility,video\n"
+      "  kgpu cdi generate --output json | jq -r '.written[]'\n"
       "  podman run --device kgpu.dev/gpu=0 IMAGE …");
   AddValue(command, "--output-dir", options.output_dir, "DIR",
            "Output folder (default: /var/run/cdi on the host)");
   AddValue(command, "--format", options.format, "json|yaml", "Format of the files");
+  AddOutputOption(command, options.output, kOutputFormats,
+                  "Output format of the result; with --dry-run, of the spec");
   AddValue(command, "--capabilities", options.capabilities, "LIST",
            "Driver capabilities for containers: compute, utility, graphics, video, display, ngx, "
            "compat32, or all");

@@ -22,7 +22,7 @@ void AddChartValuesOptions(CLI::App& command, ChartValuesOptions& options) {
   AddValue(command, "-n,--namespace", options.name_space, "NAME", "Namespace to install into");
 }
 
-StatusOr<chart::Values> ReadChartValues(const ChartValuesOptions& options) {
+StatusOr<chart::ValuesRequest> ValuesRequestOf(const ChartValuesOptions& options) {
   chart::ValuesRequest request{.name_space = options.name_space,
                                .distribution = options.distribution,
                                .settings = options.settings};
@@ -30,6 +30,11 @@ StatusOr<chart::Values> ReadChartValues(const ChartValuesOptions& options) {
     ASSIGN_OR_RETURN(TextFile file, ReadTextFile(name));
     request.files.push_back({.name = std::move(file.name), .text = std::move(file.text)});
   }
+  return request;
+}
+
+StatusOr<chart::Values> ReadChartValues(const ChartValuesOptions& options) {
+  ASSIGN_OR_RETURN(const chart::ValuesRequest request, ValuesRequestOf(options));
   return chart::ReadValues(request);
 }
 

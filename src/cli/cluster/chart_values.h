@@ -22,7 +22,9 @@ struct ChartValuesOptions {
 
 // --values, --set, --for and --namespace.
 void AddChartValuesOptions(CLI::App& command, ChartValuesOptions& options);
-// Reads the files. Errors: as ReadTextFile and chart::ReadValues.
+// Reads the files that the flags name. Errors: as ReadTextFile.
+StatusOr<chart::ValuesRequest> ValuesRequestOf(const ChartValuesOptions& options);
+// The values. Errors: as ValuesRequestOf and chart::ReadValues.
 StatusOr<chart::Values> ReadChartValues(const ChartValuesOptions& options);
 
 }  // namespace kgpu::cli

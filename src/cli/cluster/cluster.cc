@@ -13,6 +13,7 @@ void AddClusterCommands(CommandRegistrar& registrar) {
   AddClusterAdoptCommand(registrar, group);
   AddClusterRenderCommand(registrar, group);
   AddClusterValuesCommand(registrar, group);
+  AddControllerCommand(registrar, group);
 }
 
 }  // namespace kgpu::cli

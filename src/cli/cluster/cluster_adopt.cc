@@ -242,7 +242,8 @@ StatusOr<ExitCode> RunClusterAdopt(const ClusterAdoptOptions& options) {
 
 void AddClusterAdoptCommand(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] = registrar.Add<ClusterAdoptOptions>(
-      group, "adopt", "Take GPU nodes over from NVIDIA's and NFD's software, and hand them back",
+      group, "adopt",
+      "Take over GPU nodes from the GPU operator, NVIDIA's plugin and NFD, or hand them back",
       &RunClusterAdopt);
   command.footer(
       "Finds the GPU operator, NVIDIA's device plugin, GPU feature discovery, Node Feature\n"

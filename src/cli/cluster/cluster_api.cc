@@ -3,12 +3,10 @@
 #include <sys/utsname.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
-#include "src/cli/base/environment.h"
+#include "src/cli/base/node_api.h"
 #include "src/cli/base/options.h"
 #include "src/cli/base/version.h"
 #include "src/kube/api/cluster.h"
@@ -44,11 +42,7 @@ StatusOr<std::unique_ptr<ClusterApi>> ClusterApi::Open(const ClusterAccess& acce
   ASSIGN_OR_RETURN(sys::Root root, sys::Root::Open("/"));
   auto impl = std::make_unique<Impl>(std::move(loop), std::move(root));
   kube::ClusterOptions options;
-  options.sources.kubeconfig = access.kubeconfig;
-  options.sources.context = access.context;
-  options.sources.environment = Environment();
-  std::error_code error;
-  options.sources.working_folder = std::filesystem::current_path(error).string();
+  ASSIGN_OR_RETURN(options.sources, ClusterSources(access.kubeconfig, access.context));
   utsname system = {};
   options.client.user_agent =
       kube::UserAgent("kgpu", VersionNumber(), uname(&system) == 0 ? system.machine : "unknown");

@@ -1,6 +1,8 @@
 // `kgpu cluster install` and `upgrade`: render, look, apply, wait.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <boost/json.hpp>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,6 +31,10 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::chrono::milliseconds kReportTime{10'000};
+constexpr std::chrono::milliseconds kNoTime{0};
+constexpr std::chrono::milliseconds kReportPause{1'000};
+
 struct ClusterInstallOptions {
   ChartValuesOptions values;
   ClusterAccess access;
@@ -40,6 +46,13 @@ struct ClusterInstallOptions {
   bool beside_others = false;  // --beside-others
   bool has_functions = false;  // --functions
 };
+
+// Valid values have it.
+std::string ImageOf(const chart::Values& values) {
+  const json::object& image = values.tree.at("image").as_object();
+  return fmt::format("{}:{}", std::string_view(image.at("repository").as_string()),
+                     std::string_view(image.at("tag").as_string()));
+}
 
 // One run, from the flags to the report.
 class InstallRun {
@@ -62,6 +75,7 @@ class InstallRun {
     request_.force = options_.forces;
     if (!options_.is_dry_run) {
       request_.on_progress = [](const std::string& text) { PrintNote(text); };
+      NoteLocalImage(values);
     }
     ASSIGN_OR_RETURN(timeout_, ParseDuration("--timeout", options_.timeout));
     return OkStatus();
@@ -109,6 +123,17 @@ class InstallRun {
   }
 
  private:
+  // No node has it by itself, and no registry.
+  static void NoteLocalImage(const chart::Values& values) {
+    const std::string image = ImageOf(values);
+    if (image.starts_with("localhost/")) {
+      PrintNote(fmt::format(
+          "{} is on no registry: it must be loaded on each node "
+          "(docs/guides/install-on-a-cluster.md), or name your image: --set image.repository=…",
+          image));
+    }
+  }
+
   Status MakeTokens() {
     if (!has_own_tokens_) {
       return OkStatus();
@@ -132,12 +157,27 @@ class InstallRun {
          }});
   }
 
+  // New agents report within seconds; until then their nodes look as if nothing worked.
+  StatusOr<install::ClusterStatus> ReadReported() {
+    const SteadyTime until =
+        api_.client().clock().Now() + (options_.no_wait ? kNoTime : kReportTime);
+    for (;;) {
+      StatusOr<install::ClusterStatus> status =
+          install::ReadStatus(api_.client(), api_.kinds(), request_.space);
+      const bool is_awaited =
+          status.ok() && std::ranges::any_of(status->nodes, &install::NodeStatus::is_awaited);
+      if (!is_awaited || api_.client().clock().Now() >= until) {
+        return status;
+      }
+      api_.client().Wait(kReportPause);
+    }
+  }
+
   Status Print(const install::InstallReport& report) {
     std::string text = InstallText(report, options_.is_dry_run);
     json::object object = InstallJson(report, options_.is_dry_run);
     if (!options_.is_dry_run) {
-      const StatusOr<install::ClusterStatus> status =
-          install::ReadStatus(api_.client(), api_.kinds(), request_.space);
+      const StatusOr<install::ClusterStatus> status = ReadReported();
       if (status.ok()) {
         text += "\n" + install::StatusTable(*status);
         object["status"] = install::StatusJson(*status);
@@ -172,8 +212,11 @@ StatusOr<ExitCode> RunClusterUpgrade(const ClusterInstallOptions& options) {
   ASSIGN_OR_RETURN(const std::optional<install::Record> record,
                    install::ReadRecord(api->client(), given.name_space));
   if (!record) {
-    return NotFound("kgpu is not installed in namespace {}: run kgpu cluster install",
-                    given.name_space);
+    return NotFound(
+        "no installation by kgpu cluster install is recorded in namespace {}: run kgpu cluster "
+        "install with your values; what kgpu cluster render | kubectl apply has installed is "
+        "continued",
+        given.name_space);
   }
   ASSIGN_OR_RETURN(chart::ValuesRequest before, ParseRequest(record->request, given.name_space));
   InstallRun run(options, *api, format);
@@ -212,9 +255,9 @@ void AddClusterInstallCommands(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu cluster install --functions              with functions on this cluster");
   AddInstallOptions(install.command, install.options);
   install.command.add_flag("--beside-others", install.options.beside_others,
-                           "Go on although other software for GPUs runs: its nodes stay its own");
+                           "Install even if other GPU software is running; leave its nodes alone");
   auto upgrade = registrar.Add<ClusterInstallOptions>(
-      group, "upgrade", "Bring an installation to this version of kgpu, or to other values",
+      group, "upgrade", "Upgrade an installation to this version, or change its values",
       &RunClusterUpgrade);
   upgrade.command.footer(
       "Keeps the values of the installation: --values and --for replace them, --set adds to them.\n"

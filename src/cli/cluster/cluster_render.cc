@@ -91,7 +91,7 @@ void AddClusterRenderCommand(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu cluster render --kustomize base       a base for kustomize\n"
       "  kgpu cluster render --chart kgpu           then: helm install kgpu ./kgpu");
   AddChartValuesOptions(command, options.values);
-  AddValue(command, "-o,--output", options.output, "yaml|json", "Output format");
+  AddOutputOption(command, options.output, "yaml|json");
   CLI::Option* kustomize = AddValue(command, "--kustomize", options.kustomize, "DIR",
                                     "Write a base for kustomize to DIR instead");
   AddValue(command, "--chart", options.chart, "DIR",

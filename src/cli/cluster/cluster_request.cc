@@ -13,17 +13,6 @@ namespace kgpu::cli {
 
 namespace json = boost::json;
 
-StatusOr<chart::ValuesRequest> ValuesRequestOf(const ChartValuesOptions& options) {
-  chart::ValuesRequest request{.name_space = options.name_space,
-                               .distribution = options.distribution,
-                               .settings = options.settings};
-  for (const std::string& name : options.files) {
-    ASSIGN_OR_RETURN(TextFile file, ReadTextFile(name));
-    request.files.push_back({.name = std::move(file.name), .text = std::move(file.text)});
-  }
-  return request;
-}
-
 json::object RequestJson(const chart::ValuesRequest& request) {
   json::array files;
   for (const chart::ValuesFile& file : request.files) {

@@ -1,4 +1,4 @@
-// What was asked of the chart, kept in the record of an installation: an upgrade starts from it.
+// The requested values of the chart, in the record of an installation: an upgrade starts from them.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -9,12 +9,9 @@
 
 namespace kgpu::cli {
 
-// Reads the files that the flags name. Errors: as ReadTextFile.
-StatusOr<chart::ValuesRequest> ValuesRequestOf(const ChartValuesOptions& options);
-
 boost::json::object RequestJson(const chart::ValuesRequest& request);
 // Errors: InvalidArgument naming the field.
-StatusOr<chart::ValuesRequest> ParseRequest(const boost::json::object& json,
+StatusOr<chart::ValuesRequest> ParseRequest(const boost::json::object& object,
                                             std::string_view space);
 
 // The request of an upgrade: files and a distribution that are given replace the earlier ones,

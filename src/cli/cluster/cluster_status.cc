@@ -36,8 +36,7 @@ StatusOr<ExitCode> RunClusterStatus(const ClusterStatusOptions& options) {
 
 void AddClusterStatusCommand(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] = registrar.Add<ClusterStatusOptions>(
-      group, "status",
-      "Show each node's way from the driver to a pod with a GPU, and what is wrong",
+      group, "status", "Show for each node which step from driver to pod works, and what is wrong",
       &RunClusterStatus);
   command.footer(
       "Exits with 7 if an agent is missing or a node has a problem; each has its fix below the\n"

@@ -12,8 +12,10 @@ namespace {
 
 namespace json = boost::json;
 
+// A dry run fails as the real one would.
 std::string OutcomeLine(const kube::ObjectRef& ref, std::string_view outcome, bool is_dry_run) {
-  return fmt::format("{}: {}{}\n", kube::TextOf(ref), is_dry_run ? "would be " : "", outcome);
+  const bool is_planned = is_dry_run && outcome != kube::ToString(kube::ApplyOutcome::kFailed);
+  return fmt::format("{}: {}{}\n", kube::TextOf(ref), is_planned ? "would be " : "", outcome);
 }
 
 json::object ObjectJson(const kube::ObjectRef& ref, std::string_view outcome) {

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "src/cli/base/commands.h"
-#include "src/cli/base/environment.h"
 #include "src/cli/base/node_api.h"
 #include "src/cli/base/options.h"
 #include "src/cli/base/output.h"
@@ -26,6 +25,7 @@
 #include "src/node/config/values.h"
 #include "src/node/report/table.h"
 #include "src/platform/base/log.h"
+#include "src/platform/base/log_format.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/net/http/server.h"
@@ -72,9 +72,8 @@ StatusOr<std::unique_ptr<Connection>> Connect(ControllerCommandOptions& options)
   auto connection = std::make_unique<Connection>(Connection{.root = std::move(root)});
   ASSIGN_OR_RETURN(connection->loop, EpollLoop::Create());
   kube::ClusterOptions cluster{.client = ClientOf(20, 30)};
-  cluster.sources.kubeconfig = options.common.kubeconfig;
-  cluster.sources.context = options.common.context;
-  cluster.sources.environment = Environment();
+  ASSIGN_OR_RETURN(cluster.sources,
+                   ClusterSources(options.common.kubeconfig, options.common.context));
   ASSIGN_OR_RETURN(connection->cluster, kube::Cluster::Open(*connection->loop, connection->random,
                                                             connection->root, std::move(cluster)));
   // In a pod, its own namespace. A person's current one is seldom that of the agents.
@@ -204,6 +203,7 @@ StatusOr<ExitCode> RunController(const ControllerCommandOptions& given) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection, Connect(options));
     return ShowPreview(*connection, options, format);
   }
+  SetLogFormat(LogFormat::kKeyValue);
   SetLogLevel(LogLevel::kInfo);
   ASSIGN_OR_RETURN(const UniqueFd signals, sys::TakeSignals({SIGINT, SIGTERM}));
   ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection, Connect(options));
@@ -212,19 +212,18 @@ StatusOr<ExitCode> RunController(const ControllerCommandOptions& given) {
 
 }  // namespace
 
-void AddControllerCommand(CommandRegistrar& registrar) {
+void AddControllerCommand(CommandRegistrar& registrar, CLI::App& parent) {
   auto [command, options] = registrar.Add<ControllerCommandOptions>(
-      registrar.app(), "controller",
-      "Run the cluster's controller, which brings nodes to what GpuPolicy objects ask for",
+      parent, "controller", "Run the controller that applies GpuPolicy objects to nodes",
       &RunController);
   command.footer(
       "Runs until SIGTERM. Of several, the one that holds the Lease kgpu-controller acts. With\n"
       "--dry-run it reads the cluster once and shows, node by node, which driver is replaced,\n"
       "what happens next, and which pods are evicted before that.\n"
       "\n"
-      "  kgpu controller --dry-run\n"
-      "  kgpu controller --dry-run --output json | jq -r '.nodes[].evicts[]'\n"
-      "  kgpu controller --http-address :9402      in its Deployment");
+      "  kgpu cluster controller --dry-run\n"
+      "  kgpu cluster controller --dry-run --output json | jq -r '.nodes[].evicts[]'\n"
+      "  kgpu cluster controller --http-address :9402      in its Deployment");
   AddClusterOptions(command, options.common);
   AddValue(command, "-n,--namespace", options.space, "NAME",
            "Namespace of the lease, the pods that install drivers, and the agents (default: "

@@ -4,6 +4,7 @@
 
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "src/node/config/share_reader.h"
+#include "src/node/pools/claims.h"
 #include "src/node/report/causes.h"
 #include "src/node/report/table.h"
 #include "src/platform/doc/json_texts.h"
@@ -92,8 +94,8 @@ json::object DeviceJson(const std::string& uuid, const AssignmentFacts& facts) {
           {"healthReason", facts.health.reason}};
 }
 
-json::value ShareJson(const config::Share& share) {
-  if (share.by == config::ShareBy::kNothing) {
+json::value ShareJson(const sharing::Share& share) {
+  if (!sharing::IsShared(share)) {
     return nullptr;
   }
   return config::ShareTree(share);
@@ -123,6 +125,20 @@ json::array ResourcesJson(const std::vector<pools::Resource>& resources, FactsBy
 }
 
 }  // namespace
+
+ExitCode CodeOf(const pools::Assignment& assignment, const device::Snapshot& snapshot,
+                const config::NodeConfig& config) {
+  if (!assignment.notes.empty() || snapshot.driver.state != device::DriverState::kReady) {
+    return ExitCode::kUnhealthy;
+  }
+  if (!pools::IsSomeWithdrawn(pools::ClaimDevices(snapshot, config))) {
+    return ExitCode::kOk;
+  }
+  const auto has_slots = [](const pools::Resource& pool) { return !pool.slots.empty(); };
+  const bool is_partial = std::ranges::any_of(assignment.resources, has_slots) ||
+                          std::ranges::any_of(assignment.local, has_slots);
+  return is_partial ? ExitCode::kWarned : ExitCode::kUnhealthy;
+}
 
 std::string AssignmentTable(const pools::Assignment& assignment, const device::Snapshot& snapshot) {
   auto facts = AssignmentFactsOf(snapshot);

@@ -42,6 +42,24 @@ pools::Assignment Assign(const device::Snapshot& snapshot) {
   return pools::AssignDevices(snapshot, config.value_or(config::DefaultNodeConfig()));
 }
 
+TEST(AssignmentViewTest, GpusThatMigWithdrawsMakeTheExitCode) {
+  device::Snapshot snapshot = TestSnapshot();
+  snapshot.gpus[1] = snapshot.gpus[0];
+  snapshot.gpus[1].index = 1;
+  snapshot.gpus[1].uuid = *device::GpuUuid::Parse("GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b0001");
+  const config::NodeConfig config = config::DefaultNodeConfig();
+  const auto code = [&] {
+    return CodeOf(pools::AssignDevices(snapshot, config), snapshot, config);
+  };
+  EXPECT_EQ(code(), ExitCode::kOk);
+  snapshot.gpus[1].mig_mode = device::MigMode{.is_enabled = true, .is_pending_enabled = true};
+  EXPECT_EQ(code(), ExitCode::kWarned) << "two are left";
+  for (device::Gpu& gpu : snapshot.gpus) {
+    gpu.mig_mode = snapshot.gpus[1].mig_mode;
+  }
+  EXPECT_EQ(code(), ExitCode::kUnhealthy) << "none is left";
+}
+
 TEST(AssignmentViewTest, HasARowForEachDevice) {
   const device::Snapshot snapshot = TestSnapshot();
   EXPECT_EQ(

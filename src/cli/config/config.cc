@@ -171,9 +171,7 @@ StatusOr<ExitCode> RunAssign(const AssignOptions& options) {
   const pools::Assignment assignment = pools::AssignDevices(*snapshot, config);
   RETURN_IF_ERROR(PrintAs(format, AssignmentTable(assignment, *snapshot),
                           AssignmentJson(assignment, *snapshot)));
-  const bool is_healthy =
-      assignment.notes.empty() && snapshot->driver.state == device::DriverState::kReady;
-  return is_healthy ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return CodeOf(assignment, *snapshot, config);
 }
 
 void AddOptionalFile(CLI::App& command, std::string& file) {
@@ -198,14 +196,15 @@ void AddConfigCheck(CommandRegistrar& registrar, CLI::App& group) {
   AddOutputOption(command, options.output);
 }
 
-void AddPrint(CommandRegistrar& registrar, CLI::App& group) {
+CLI::App& AddDefaults(CommandRegistrar& registrar, CLI::App& group, const char* name) {
   auto [command, options] = registrar.Add<PrintOptions>(
-      group, "print", "Print the configuration with all defaults", &RunPrint);
+      group, name, "Print a configuration with all defaults", &RunPrint);
   command.footer(
-      "  kgpu config print\n"
-      "  kgpu config print config.yaml --output json | jq .sharing");
+      "  kgpu config defaults\n"
+      "  kgpu config defaults config.yaml --output json | jq .pools");
   AddOptionalFile(command, options.file);
-  AddValue(command, "-o,--output", options.output, "yaml|json", "Output format");
+  AddOutputOption(command, options.output, "yaml|json");
+  return command;
 }
 
 void AddConvert(CommandRegistrar& registrar, CLI::App& group) {
@@ -227,7 +226,7 @@ void AddConvert(CommandRegistrar& registrar, CLI::App& group) {
            "Which entry of a ConfigMap to convert (default: its only one)");
   AddValue(command, "--from", options.from, "auto|nvidia|gke",
            "Whose configuration it is; auto detects it by its keys");
-  AddValue(command, "-o,--output", options.output, "yaml|json", "Output format");
+  AddOutputOption(command, options.output, "yaml|json");
 }
 
 void AddSchema(CommandRegistrar& registrar, CLI::App& group) {
@@ -245,7 +244,9 @@ void AddAssign(CommandRegistrar& registrar, CLI::App& group) {
       "Show which devices of this host each resource gets, and why others are left out",
       &RunAssign);
   command.footer(
-      "Changes nothing. Exits 7 when a selector matches nothing or the driver does not answer.\n"
+      "Changes nothing. Exits 7 when a selector matches nothing, the driver does not answer, or "
+      "the\n"
+      "MIG mode of the GPUs leaves none to hand out; 9 when it withdraws some of them.\n"
       "\n"
       "  kgpu config assign new.yaml           before you roll it out\n"
       "  kgpu config assign --output json | jq '.unassigned'");
@@ -257,13 +258,13 @@ void AddAssign(CommandRegistrar& registrar, CLI::App& group) {
 }  // namespace
 
 void AddConfigCommands(CommandRegistrar& registrar) {
-  CLI::App& group =
-      registrar.AddGroup("config", "Check, show, print and convert node configuration");
+  CLI::App& group = registrar.AddGroup("config", "Check, show and convert node configuration");
   group.footer(
       "  kgpu config check config.yaml\n"
-      "  kgpu config print");
+      "  kgpu config defaults");
   AddConfigCheck(registrar, group);
-  AddPrint(registrar, group);
+  AddDefaults(registrar, group, "defaults");
+  AddDefaults(registrar, group, "print").group("");  // its name for a release longer
   AddConfigShowCommand(registrar, group);
   AddConvert(registrar, group);
   AddSchema(registrar, group);

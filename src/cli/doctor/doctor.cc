@@ -38,8 +38,11 @@ struct DoctorOptions {
 };
 
 StatusOr<ExitCode> Explain(const std::string& id) {
-  ASSIGN_OR_RETURN(const doctor::Check check, doctor::FindCheck(id));
-  return OkOr(PrintOut(doctor::ExplainText(check)));
+  const StatusOr<doctor::Check> check = doctor::FindCheck(id);
+  if (!check.ok()) {
+    return Annotate(check.status(), "--explain");
+  }
+  return OkOr(PrintOut(doctor::ExplainText(*check)));
 }
 
 StatusOr<doctor::Diagnosis> Look(const host::DriverRoot& root, const DoctorOptions& options) {
@@ -157,6 +160,7 @@ void AddDoctorCommand(CommandRegistrar& registrar) {
   registrar.OfferWords(command, {.flag = "--explain", .words = Ids()});
   AddDoctorImageCommand(registrar, command);
   AddDoctorManifestCommand(registrar, command);
+  AddRequireCommand(registrar, command);
 }
 
 }  // namespace kgpu::cli

@@ -20,6 +20,15 @@ namespace {
 constexpr std::string_view kAgentSets = "/apis/apps/v1/daemonsets";
 constexpr std::string_view kAgentSelector = "app.kubernetes.io/name=kgpu-agent";
 
+// Its faults that are open now, also of events that a look at the driver does not show.
+void HearHealth(const std::string& folder, doctor::Heard& heard) {
+  const StatusOr<std::string> text = ReadFromAgent(folder, "/v1/health");
+  const Status status = text.ok() ? doctor::ReadAgentHealth(*text, *heard.agent) : text.status();
+  if (!status.ok()) {
+    heard.unanswered.push_back(fmt::format("the agent's health: {}", Message(status)));
+  }
+}
+
 void HearAgent(const sys::Root& host, const HearOptions& options, doctor::Heard& heard) {
   const std::string folder = options.run_dir == kRunDir ? host.At(kRunDir) : options.run_dir;
   const StatusOr<std::string> text = ReadFromAgent(folder, "/v1/status");
@@ -33,6 +42,7 @@ void HearAgent(const sys::Root& host, const HearOptions& options, doctor::Heard&
   StatusOr<doctor::AgentFacts> agent = doctor::ParseAgentStatus(*text);
   if (agent.ok()) {
     heard.agent = *std::move(agent);
+    HearHealth(folder, heard);
   } else {
     heard.unanswered.push_back(std::string(Message(agent.status())));
   }

@@ -99,7 +99,7 @@ void AddDriverCommands(CommandRegistrar& registrar) {
   group.footer(
       "Exits 3 when there is no driver to report or remove, 6 when the host must be changed "
       "first,\n"
-      "7 when a finding blocks the plan, 8 when it waits for a reboot or for you.\n"
+      "7 when a finding blocks the plan, 8 when it waits for a reboot or for your action.\n"
       "\n"
       "  kgpu driver plan --cuda 12.4             show the driver that suits, and all steps\n"
       "  kgpu driver install --cuda 12.4          run the steps; undo them if one fails\n"

@@ -135,29 +135,27 @@ StatusOr<ExitCode> GoOn(const Journal& journal, const InstallOptions& options, O
   return End(driver_install::Resume(work, host.deps()), version, format, host);
 }
 
-// Shows the plan and its findings, and asks. False: a finding blocks it.
-StatusOr<bool> IsAgreed(const DriverPlan& made, const InstallOptions& options) {
+// Makes the plan, shows it with its findings, and asks. Nothing if a finding blocks it.
+StatusOr<std::optional<driver::Plan>> AgreedPlan(const InstallOptions& options, DriverHost& host) {
+  ASSIGN_OR_RETURN(DriverPlan made, MakeDriverPlan(options.driver, host.root(), host.runner()));
   NoteFindings(made.findings);
   if (report::HasError(made.findings)) {
-    return false;
+    return std::nullopt;
   }
   if (!options.is_yes) {
     PrintNote(driver::PlanText(made.plan));
   }
   RETURN_IF_ERROR(Agree(options, fmt::format("Install driver {}?", made.plan.version)));
-  return true;
+  return std::move(made.plan);
 }
 
 StatusOr<ExitCode> Begin(const InstallOptions& options, OutputFormat format, DriverHost& host) {
-  ASSIGN_OR_RETURN(const DriverPlan made,
-                   MakeDriverPlan(options.driver, host.root(), host.runner()));
-  ASSIGN_OR_RETURN(const bool is_agreed, IsAgreed(made, options));
-  if (!is_agreed) {
+  ASSIGN_OR_RETURN(const auto plan, AgreedPlan(options, host));
+  if (!plan) {
     return ExitCode::kUnhealthy;
   }
   ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
-  return End(driver_install::CarryOut(made.plan, work, host.deps()), made.plan.version, format,
-             host);
+  return End(driver_install::CarryOut(*plan, work, host.deps()), plan->version, format, host);
 }
 
 // The plan on the host without the former driver, which is installed again if there is none.
@@ -180,10 +178,8 @@ StatusOr<driver::Plan> PlanInPlaceOf(const std::string& former, const InstallOpt
 // while the old one is there is checked before.
 StatusOr<ExitCode> Replace(const Journal& journal, const InstallOptions& options,
                            OutputFormat format, DriverHost& host) {
-  ASSIGN_OR_RETURN(const DriverPlan made,
-                   MakeDriverPlan(options.driver, host.root(), host.runner()));
-  ASSIGN_OR_RETURN(const bool is_agreed, IsAgreed(made, options));
-  if (!is_agreed) {
+  ASSIGN_OR_RETURN(const auto agreed, AgreedPlan(options, host));
+  if (!agreed) {
     return ExitCode::kUnhealthy;
   }
   ASSIGN_OR_RETURN(const driver_install::Options work, WorkOptions(options, host));
@@ -285,7 +281,8 @@ StatusOr<ExitCode> RunInstall(const InstallOptions& options) {
   return InstallLocked(options, format, *host);
 }
 
-// What can be removed. Called before the lock, to ask no needless question, and again under it.
+// The driver that can be removed. Called before the lock, to ask no needless question, and again
+// under it.
 StatusOr<Journal> ToTakeBack(const sys::Root& root, bool only_last) {
   ASSIGN_OR_RETURN(auto journal, driver_install::ReadJournal(root));
   if (!journal) {
@@ -348,7 +345,7 @@ StatusOr<ExitCode> RunTakeBack(const InstallOptions& options, bool only_last) {
 }
 
 void AddRunFlags(CLI::App& command, InstallOptions& options) {
-  command.add_flag("-n,--dry-run", options.is_dry_run, "Print the steps without running them");
+  command.add_flag("--dry-run", options.is_dry_run, "Print the steps without running them");
   command.add_flag("-y,--yes", options.is_yes, "Do not ask for confirmation");
   AddOutputOption(command, options.output);
 }
@@ -363,7 +360,8 @@ void AddInstallCommand(CLI::App& group, CommandRegistrar& registrar) {
       [](const InstallOptions& given) { return ForRoot(RunInstall(given)); });
   command.footer(
       "When a step fails, all steps are undone in reverse order. Completed steps are recorded in\n"
-      "/var/lib/kgpu/driver.json. Exits 8 when it waits for a reboot or for you; 7 when a finding\n"
+      "/var/lib/kgpu/driver.json. Exits 8 when it waits for a reboot or for your action; 7 when a "
+      "finding\n"
       "blocks the plan; 6 when a step failed. The packages of another driver are removed and "
       "kept:\n"
       "a failed installation or kgpu driver remove restores them; kgpu driver rollback restores a\n"

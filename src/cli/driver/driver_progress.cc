@@ -1,6 +1,5 @@
 #include "src/cli/driver/driver_progress.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,23 +8,15 @@
 
 #include <fmt/format.h>
 
+#include "src/cli/base/output.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/utf8.h"
 #include "src/platform/sys/read_fd.h"
 
 namespace kgpu::cli {
 namespace {
 
 constexpr size_t kBar = 16;
-constexpr size_t kUsualWidth = 80;
-
-size_t TerminalWidth() {
-  if (isatty(STDERR_FILENO) == 0) {
-    return 0;
-  }
-  struct winsize size = {};
-  const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return is_known ? size.ws_col : kUsualWidth;
-}
 
 }  // namespace
 
@@ -38,14 +29,14 @@ std::string ProgressBar(size_t number, size_t count, std::string_view title, std
   if (!Trim(line).empty()) {
     fmt::format_to(std::back_inserter(text), ": {}", Printable(Trim(line), width));
   }
-  return text.size() > width ? text.substr(0, width) : text;
+  return std::string(CutUtf8(text, width));
 }
 
 DriverProgress DriverProgress::OnStandardError() {
   const auto write = [](std::string_view text) {
     (void)sys::WriteAll(STDERR_FILENO, text);  // if it is closed, no one can be told
   };
-  return {TerminalWidth(), write};
+  return {TerminalWidth(STDERR_FILENO), write};
 }
 
 void DriverProgress::OnStep(size_t number, size_t count, const driver::Step& step, bool is_undone) {

@@ -108,9 +108,11 @@ void AddDriverRequestFlags(CommandRegistrar& registrar, CLI::App& command, Drive
   command.add_flag("--display", options.has_display, "Also install display (X, Wayland) support")
       ->group(kWanted);
   command
-      .add_flag("--no-way-back", options.gives_up,
+      .add_flag("--no-restore", options.gives_up,
                 "Replace an existing driver even if it cannot be restored")
       ->group(kWanted);
+  // Its name for a release longer.
+  command.add_flag("--no-way-back", options.gives_up)->group("");
   command
       .add_flag("--offline", options.skips_packages,
                 "Do not ask the package manager whether the packages are available")

@@ -30,7 +30,7 @@ struct DriverOptions {
   bool has_display = false;
   bool has_headers = false;     // from no package: see driver::Request
   bool skips_packages = false;  // --offline: the package manager is not queried
-  bool gives_up = false;        // --no-way-back
+  bool gives_up = false;        // --no-restore
 };
 
 // --host-root, for every command; `options` outlives the parse.

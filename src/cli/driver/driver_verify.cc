@@ -3,10 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "src/cli/base/host_options.h"
+#include "src/cli/base/observe.h"
 #include "src/cli/base/options.h"
 #include "src/cli/base/output.h"
 #include "src/cli/driver/driver_view.h"
@@ -85,6 +88,31 @@ std::string FixOf(const Journal& journal, const Asked& asked, const DriverHost& 
                      journal.plan.version, journal.plan.kernel, kernel, how, kReinstall);
 }
 
+// Whether the driver that runs reports every GPU that it holds. A warning, since no installation
+// brings a GPU back that does not start.
+void AskDriver(const DriverOptions& options, const host::DriverRoot& root, driver::Verified& seen) {
+  constexpr std::chrono::seconds kDeadline{3};
+  if (!root.host.Exists("proc/driver/nvidia/version")) {
+    return;
+  }
+  HostOptions host;
+  host.host_root = options.host_root;
+  host.driver_root = options.driver_root;
+  const StatusOr<TimedObservation> timed = TakeObservationWithin(host, root, kDeadline);
+  if (!timed.ok() || timed->is_late || !timed->observation.snapshot ||
+      timed->observation.snapshot->driver.state != device::DriverState::kReady) {
+    seen.skipped.push_back(fmt::format(
+        "which GPUs the driver reports: {}",
+        timed.ok() ? "it did not answer; kgpu doctor shows why" : Message(timed.status())));
+    return;
+  }
+  for (const device::UnmanagedGpu& gpu : timed->observation.snapshot->unmanaged) {
+    if (gpu.kernel_driver == "nvidia") {
+      seen.warned.push_back(fmt::format("{}: {}", gpu.pci.str(), gpu.reason));
+    }
+  }
+}
+
 StatusOr<ExitCode> RunVerify(const VerifyOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const std::unique_ptr<DriverHost> host, DriverHost::Open(options.driver));
@@ -92,8 +120,9 @@ StatusOr<ExitCode> RunVerify(const VerifyOptions& options) {
   ASSIGN_OR_RETURN(const Asked asked, AskedOf(options.driver, journal, host->IsRunningSystem()));
   // An operator's driver container, as for kgpu driver status.
   const std::optional<host::DriverRoot> other = host::FindOtherRoot(host->root());
-  const driver::Verified seen = driver::VerifyDriver(asked.request, asked.demands,
-                                                     other ? *other : host->root(), host->runner());
+  const host::DriverRoot& root = other ? *other : host->root();
+  driver::Verified seen = driver::VerifyDriver(asked.request, asked.demands, root, host->runner());
+  AskDriver(options.driver, root, seen);
   RETURN_IF_ERROR(PrintAs(format, VerifiedText(seen), VerifiedJson(seen)));
   if (seen.failed.empty()) {
     return ExitCode::kOk;

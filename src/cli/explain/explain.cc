@@ -213,7 +213,7 @@ void AddDump(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu explain dump team-a/train > train.json");
   command.add_option("POD", options.pod, "NAMESPACE/NAME, or NAME with --namespace")->required();
   AddLiveOptions(command, options);
-  AddValue(command, "-o,--output", options.common.output, "json|yaml", "Output format");
+  AddOutputOption(command, options.common.output, "json|yaml");
 }
 
 struct ReasonsOptions {

@@ -27,6 +27,7 @@ void AddFnCommands(CommandRegistrar& registrar) {
   AddFnScaleCommand(registrar, group);
   AddFnDeleteCommand(registrar, group);
   AddFnUsageCommands(registrar, group);
+  AddGatewayCommand(registrar, group);
   AddFnServeCommand(registrar, group);
   AddFnCheckCommands(registrar, group);
   AddFnRuntimeCommands(registrar, group);

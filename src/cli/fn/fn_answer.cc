@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string_view>
 
 #include "src/cli/base/output.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/net/http/field.h"
 
 namespace kgpu::cli {
 namespace {
@@ -58,8 +60,13 @@ StatusOr<ExitCode> OutcomeOfCall(const std::string& name, const Answer& answer) 
     PrintNote(fmt::format("{}: the handler answered with code {}", name, code));
     return ExitCode::kUnhealthy;
   }
-  const std::string why(Trim(text));
-  if (fault == "handler" || fault == "crash" || fault == "timeout" || fault == "output") {
+  std::string_view why = Trim(text);
+  if (why.starts_with(fault + ": ")) {
+    why.remove_prefix(fault.size() + 2);  // the watchdog's texts begin with it
+  }
+  static constexpr std::array<std::string_view, 5> kHandlers = {"handler", "crash", "timeout",
+                                                                "output", "reply"};
+  if (std::ranges::find(kHandlers, fault) != kHandlers.end()) {
     PrintNote(fmt::format("{}: {}: {}", name, fault, why));
     return ExitCode::kUnhealthy;
   }
@@ -69,15 +76,54 @@ StatusOr<ExitCode> OutcomeOfCall(const std::string& name, const Answer& answer) 
 
 }  // namespace
 
+namespace {
+
+// HTTP sets these itself, for each hop: they would not arrive as they were given.
+constexpr std::array<std::string_view, 10> kNotPassedOn = {
+    "Connection", "Content-Length", "Expect",  "Keep-Alive",        "Proxy-Connection",
+    "TE",         "Trailer",        "Upgrade", "Transfer-Encoding", "Kgpu-Fault"};
+
+// Blanks around a value are no part of it; a line end is, and cannot be sent.
+std::string_view WithoutBlanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+}
+
+Status AddHeader(std::string_view header, http::Headers& headers) {
+  const size_t colon = header.find(':');
+  if (colon == std::string_view::npos) {
+    return InvalidArgument("--header: {} must be NAME:VALUE", Printable(header));
+  }
+  const std::string_view name = header.substr(0, colon);
+  const std::string_view value = WithoutBlanks(header.substr(colon + 1));
+  if (!http::IsToken(name)) {
+    return InvalidArgument("--header: {}: a name must be letters, digits and !#$%&'*+-.^_`|~ only",
+                           Printable(header));
+  }
+  if (!http::IsFieldValue(value)) {
+    return InvalidArgument("--header: {}: a value must have no line end or control character",
+                           Printable(header));
+  }
+  if (std::ranges::any_of(kNotPassedOn, [name](std::string_view own) {
+        return http::EqualsIgnoringCase(own, name);
+      })) {
+    return InvalidArgument(
+        "--header: {}: is set for each connection, and does not reach the "
+        "function: leave it out",
+        Printable(name));
+  }
+  headers.Add(name, value);
+  return OkStatus();
+}
+
+}  // namespace
+
 StatusOr<http::Request> CallRequest(const CallSettings& settings) {
   http::Request request{.method = settings.method};
   request.target = settings.path.starts_with('/') ? settings.path : "/" + settings.path;
   for (const std::string& header : settings.headers) {
-    const size_t colon = header.find(':');
-    if (colon == std::string::npos || colon == 0) {
-      return InvalidArgument("--header: {} must be NAME:VALUE", Printable(header));
-    }
-    request.headers.Add(header.substr(0, colon), Trim(std::string_view(header).substr(colon + 1)));
+    RETURN_IF_ERROR(AddHeader(header, request.headers));
   }
   if (!request.headers.Find("Content-Type")) {
     request.headers.Add("Content-Type", "application/octet-stream");

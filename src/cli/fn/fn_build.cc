@@ -1,3 +1,8 @@
+#include "src/cli/fn/fn_build.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -13,11 +18,13 @@
 #include "src/cli/fn/fn.h"
 #include "src/cli/fn/fn_engine.h"
 #include "src/cli/fn/fn_file.h"
+#include "src/cli/fn/fn_results.h"
 #include "src/functions/build/build.h"
 #include "src/functions/runtimes/runtimes.h"
 #include "src/functions/spec/functions_file.h"
 #include "src/functions/spec/image_name.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "src/platform/sys/find_program.h"
 
 namespace kgpu::cli {
@@ -29,6 +36,7 @@ struct FnBuildOptions {
   std::string watchdog;
   std::string auth_file;
   std::string scratch = "/var/tmp";
+  std::string output = "table";
   FnEngineOptions engine;
   bool is_again = false;
   bool is_verbose = false;
@@ -102,8 +110,8 @@ StatusOr<functions::BuildPlan> PlanOf(functions::Function function, const FnBuil
                                .watchdog = std::move(watchdog)});
 }
 
-Status BuildOne(const functions::BuildPlan& plan, ImageTools& tools,
-                const FnBuildOptions& options) {
+Status BuildOne(const functions::BuildPlan& plan, ImageTools& tools, const FnBuildOptions& options,
+                FnResults& results) {
   ASSIGN_OR_RETURN(const functions::BuiltImage image,
                    functions::BuildFunction(plan, tools.deps(), options.is_again));
   if (!image.is_new) {
@@ -114,10 +122,38 @@ Status BuildOne(const functions::BuildPlan& plan, ImageTools& tools,
         plan.function, image.content_name, tools.deps(),
         {.auth_file = options.auth_file, .is_plain_http = options.is_plain_http}));
   }
-  return PrintOut(image.content_name + "\n");
+  return results.Add(image.content_name, {{"name", plan.function.name},
+                                          {"image", image.content_name},
+                                          {"new", image.is_new},
+                                          {"pushed", options.pushes}});
+}
+
+boost::json::object PlanJson(const functions::BuildPlan& plan) {
+  boost::json::array files;
+  for (const functions::SourceFile& file : plan.sources.files) {
+    files.emplace_back(file.path);
+  }
+  return {{"name", plan.function.name},          {"image", plan.image},
+          {"folder", plan.sources.folder},       {"files", std::move(files)},
+          {"containerfile", plan.containerfile}, {"script", plan.script}};
+}
+
+Status BuildAll(std::vector<functions::Function> chosen, ImageTools& tools,
+                const FnBuildOptions& options, FnResults& results) {
+  for (functions::Function& function : chosen) {
+    if (options.pushes) {
+      RETURN_IF_ERROR(functions::CheckCanPush(function));
+    }
+    ASSIGN_OR_RETURN(const functions::BuildPlan plan, PlanOf(std::move(function), options));
+    RETURN_IF_ERROR(options.is_dry_run
+                        ? results.Add(Trim(functions::PlanText(plan)), PlanJson(plan))
+                        : BuildOne(plan, tools, options, results));
+  }
+  return OkStatus();
 }
 
 StatusOr<ExitCode> RunFnBuild(const FnBuildOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const functions::FunctionsFile file, ReadFunctionsFile(options.config));
   std::vector<functions::Function> chosen = file.functions;
   if (!options.name.empty()) {
@@ -125,18 +161,31 @@ StatusOr<ExitCode> RunFnBuild(const FnBuildOptions& options) {
     chosen = {std::move(function)};
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<ImageTools> tools, ImageTools::Open(options));
-  for (functions::Function& function : chosen) {
-    if (options.pushes) {
-      RETURN_IF_ERROR(functions::CheckCanPush(function));
-    }
-    ASSIGN_OR_RETURN(const functions::BuildPlan plan, PlanOf(std::move(function), options));
-    RETURN_IF_ERROR(options.is_dry_run ? PrintOut(functions::PlanText(plan))
-                                       : BuildOne(plan, *tools, options));
-  }
-  return ExitCode::kOk;
+  FnResults results(format);
+  const Status status = BuildAll(std::move(chosen), *tools, options, results);
+  return std::move(results).Finish(status);
 }
 
 }  // namespace
+
+std::string OutdatedImageNote(const functions::Function& function, const std::string& config,
+                              const FnEngineOptions& engine) {
+  FnBuildOptions options;
+  options.config = config;
+  options.engine = engine;
+  const auto tools = ImageTools::Open(options);
+  const StatusOr<functions::BuildPlan> plan = PlanOf(function, options);
+  if (!tools.ok() || !plan.ok()) {
+    return "";
+  }
+  const StatusOr<std::optional<bool>> outdated = functions::IsOutdated(*plan, (*tools)->deps());
+  const bool is_outdated = outdated.ok() && outdated->value_or(false);
+  return is_outdated ? fmt::format(
+                           "its sources have changed since its image was built: "
+                           "kgpu fn build -f {} {}, then deploy again",
+                           config, function.name)
+                     : "";
+}
 
 void AddFnBuildCommand(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] =
@@ -146,7 +195,8 @@ void AddFnBuildCommand(CommandRegistrar& registrar, CLI::App& group) {
       "tag is the digest of its content. docs/guides/build-functions.md explains what is in it.\n"
       "\n"
       "  kgpu fn build -f hello/config.yaml\n"
-      "  kgpu fn build -f hello/config.yaml --push --plain-http");
+      "  kgpu fn build -f hello/config.yaml --push --plain-http\n"
+      "  kgpu fn build -f hello/config.yaml --output json | jq -r '.functions[].image'");
   command.add_option("NAME", options.name, "The function (default: all in the file)");
   AddFunctionsFileOption(command, options.config, "File that describes functions");
   command.add_flag("--nocache", options.is_again,
@@ -154,10 +204,11 @@ void AddFnBuildCommand(CommandRegistrar& registrar, CLI::App& group) {
   command.add_flag("-v,--buildverbose", options.is_verbose, "Print what buildah prints");
   command.add_flag("--push", options.pushes, "Push the images to their registries");
   command.add_flag("--plain-http", options.is_plain_http,
-                   "The registry has no TLS, or a certificate that nobody knows");
+                   "The registry uses HTTP, or an untrusted certificate");
   AsPath(AddValue(command, "--authfile", options.auth_file, "FILE",
                   "Credentials for registries (default: those of buildah login)"));
   command.add_flag("--dry-run", options.is_dry_run, "Print what would be built");
+  AddOutputOption(command, options.output);
   AsPath(AddValue(command, "--watchdog", options.watchdog, "FILE",
                   "The program kgpu-fnwatch (default: beside kgpu)"));
   AsPath(AddValue(command, "--scratch-dir", options.scratch, "DIR",

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "src/cli/fn/fn_view.h"
 #include "src/functions/spec/functions_file.h"
 #include "testing/status_matchers.h"
 
@@ -33,6 +34,24 @@ TEST(FnCheckViewTest, TheTableSaysWhatAReplicaGets) {
       "   90s\n"
       "b     -        -                 1 of H100-SXM5-80GB, T4 with 8Gi  1         1         "
       "   1m\n");
+}
+
+// Pods have a number of GPUs, replicas of this machine their UUIDs.
+TEST(FunctionsTableTest, CountsGpusOfPodsAndOfThisMachine) {
+  const boost::json::value list = boost::json::parse(R"({"Functions": [
+      {"Name": "pods", "Kgpu": {"replicaList": [{"gpuCount": 2}, {"gpuCount": 2}]}},
+      {"Name": "own", "Kgpu": {"replicaList": [{"gpus": ["GPU-1"]}, {}]}}]})");
+  const std::string table = FunctionsTable(list);
+  EXPECT_THAT(table, ::testing::ContainsRegex("pods +[^ ]* +[^ ]* +4 "));
+  EXPECT_THAT(table, ::testing::ContainsRegex("own +[^ ]* +[^ ]* +1 "));
+}
+
+// The author of a handler decides what it prints before it fails.
+TEST(FunctionsTableTest, AProblemIsOneLineAndHarmless) {
+  const boost::json::value list = boost::json::parse(R"({"Functions": [{"Name": "bad", "Kgpu":
+      {"problem": "does not start: exit code 1:\nFile \"a\"\nError: \u001b[2J no disk\n"}}]})");
+  EXPECT_THAT(FunctionsTable(list),
+              HasSubstr("does not start: exit code 1: … Error: \\x1b[2J no disk\n"));
 }
 
 TEST(FnCheckViewTest, CredentialsAreNotShown) {

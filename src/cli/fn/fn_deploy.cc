@@ -1,8 +1,10 @@
 // `kgpu fn deploy`, `scale` and `delete`: what runs, and how many replicas of it.
+#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,8 +15,11 @@
 #include "src/cli/base/output.h"
 #include "src/cli/base/progress.h"
 #include "src/cli/fn/fn.h"
+#include "src/cli/fn/fn_build.h"
+#include "src/cli/fn/fn_engine.h"
 #include "src/cli/fn/fn_file.h"
 #include "src/cli/fn/fn_gateway.h"
+#include "src/cli/fn/fn_results.h"
 #include "src/functions/spec/function_check.h"
 #include "src/functions/spec/functions_file.h"
 #include "src/functions/spec/image_name.h"
@@ -23,6 +28,8 @@
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
+#include "src/platform/doc/json_texts.h"
+#include "src/platform/doc/json_values.h"
 
 namespace kgpu::cli {
 namespace {
@@ -35,10 +42,12 @@ constexpr milliseconds kDeleteLimit = std::chrono::hours(1);
 
 struct FnDeployOptions {
   GatewayOptions gateway;
+  FnEngineOptions engine;
   std::string file;
   std::string name;
   std::string registry;
   std::string wait = "2m";
+  std::string output = "table";
   std::optional<int64_t> min;
   std::optional<int64_t> max;
   bool updates = true;
@@ -50,16 +59,31 @@ struct FnScaleOptions {
   GatewayOptions gateway;
   std::string name;
   int64_t replicas = 0;
+  std::string output = "table";
 };
 
 struct FnDeleteOptions {
   GatewayOptions gateway;
   std::string file;
   std::string name;
+  std::string output = "table";
 };
 
-StatusOr<std::vector<functions::Function>> FunctionsToDeploy(const FnDeployOptions& options,
-                                                             std::string& gateway) {
+// By function: an image that was built on this host may be older than its sources.
+std::map<std::string, std::string> ImageNotes(const FnDeployOptions& options,
+                                              const std::vector<functions::Function>& chosen) {
+  std::map<std::string, std::string> notes;
+  for (const functions::Function& function : chosen) {
+    const bool has_sources = options.file != "-" && !function.handler.dir.empty();
+    notes[function.name] =
+        has_sources ? OutdatedImageNote(function, options.file, options.engine) : "";
+  }
+  return notes;
+}
+
+StatusOr<std::vector<functions::Function>> FunctionsToDeploy(
+    const FnDeployOptions& options, std::string& gateway,
+    std::map<std::string, std::string>& notes) {
   ASSIGN_OR_RETURN(const functions::FunctionsFile file, ReadFunctionsFile(options.file));
   gateway = file.gateway;
   std::vector<functions::Function> chosen = file.functions;
@@ -67,6 +91,7 @@ StatusOr<std::vector<functions::Function>> FunctionsToDeploy(const FnDeployOptio
     ASSIGN_OR_RETURN(functions::Function one, functions::SelectFunction(file, options.name));
     chosen = {std::move(one)};
   }
+  notes = ImageNotes(options, chosen);
   for (functions::Function& function : chosen) {
     functions::Scaling& scaling = function.scaling;
     scaling.min_replicas = options.min.value_or(scaling.min_replicas);
@@ -101,20 +126,13 @@ StatusOr<http::Response> SendDeployment(const GatewayTarget& target,
   return AskGateway(target, request, kDeployLimit);
 }
 
-void PrintDeployNotes(const std::string& name, const http::Response& response) {
+// Of the service, which accepted the function.
+std::vector<std::string> NotesIn(const http::Response& response) {
   const StatusOr<boost::json::value> body =
       doc::Parse(response.body, doc::Format::kJson, "the answer");
   const boost::json::value* notes =
       body.ok() && body->is_object() ? body->get_object().if_contains("Notes") : nullptr;
-  if (notes == nullptr || !notes->is_array()) {
-    return;
-  }
-  for (const boost::json::value& note : notes->get_array()) {
-    if (note.is_string()) {
-      const boost::json::string& text = note.get_string();
-      PrintNote(fmt::format("{}: {}", name, std::string_view(text.data(), text.size())));
-    }
-  }
+  return doc::TextsOf(notes);
 }
 
 std::string TextIn(const boost::json::value& value, const char* key) {
@@ -151,31 +169,57 @@ Status AwaitReplica(const GatewayTarget& target, const functions::Function& func
                      problem.empty() ? "" : ": ", problem);
 }
 
-StatusOr<ExitCode> RunFnDeploy(const FnDeployOptions& options) {
+// `image_note`: about its image; may be empty.
+Status DeployOne(const GatewayTarget& target, const functions::Function& function,
+                 const FnDeployOptions& options, const std::string& image_note,
+                 FnResults& results) {
   ASSIGN_OR_RETURN(const milliseconds wait, ParseDuration("--wait", options.wait));
-  std::string gateway;
-  ASSIGN_OR_RETURN(const std::vector<functions::Function> chosen,
-                   FunctionsToDeploy(options, gateway));
-  ASSIGN_OR_RETURN(const GatewayTarget target, FindGateway(options.gateway, gateway));
-  for (const functions::Function& function : chosen) {
-    if (options.is_verbose) {
-      PrintNote(doc::Print(functions::ToWire(function), doc::Format::kYaml));
-    }
-    {
-      const Progress progress(fmt::format("deploying {}", function.name));
-      ASSIGN_OR_RETURN(const http::Response response, SendDeployment(target, function, options));
-      if (response.code != 200) {
-        return GatewayRefusal(response);
-      }
-      PrintDeployNotes(function.name, response);
-    }
-    RETURN_IF_ERROR(AwaitReplica(target, function, wait));
-    RETURN_IF_ERROR(PrintOut(fmt::format("deployed {}\n", function.name)));
+  if (options.is_verbose) {
+    PrintNote(doc::Print(functions::ToWire(function), doc::Format::kYaml));
   }
-  return ExitCode::kOk;
+  std::vector<std::string> notes;
+  {
+    const Progress progress(fmt::format("deploying {}", function.name));
+    ASSIGN_OR_RETURN(const http::Response response, SendDeployment(target, function, options));
+    if (response.code != 200) {
+      return GatewayRefusal(response);
+    }
+    notes = NotesIn(response);
+  }
+  if (!image_note.empty()) {
+    notes.push_back(image_note);
+  }
+  PrintNotes(notes, function.name + ": ");
+  RETURN_IF_ERROR(AwaitReplica(target, function, wait));
+  return results.Add(fmt::format("deployed {}", function.name),
+                     {{"name", function.name},
+                      {"image", function.image},
+                      {"minReplicas", function.scaling.min_replicas},
+                      {"maxReplicas", function.scaling.max_replicas},
+                      {"notes", doc::Texts(notes)}});
+}
+
+StatusOr<ExitCode> RunFnDeploy(const FnDeployOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  RETURN_IF_ERROR(ParseDuration("--wait", options.wait).status());
+  std::string gateway;
+  std::map<std::string, std::string> notes;
+  ASSIGN_OR_RETURN(const std::vector<functions::Function> chosen,
+                   FunctionsToDeploy(options, gateway, notes));
+  ASSIGN_OR_RETURN(const GatewayTarget target, FindGateway(options.gateway, gateway));
+  FnResults results(format);
+  Status status;
+  for (const functions::Function& function : chosen) {
+    status = DeployOne(target, function, options, notes[function.name], results);
+    if (!status.ok()) {
+      break;
+    }
+  }
+  return std::move(results).Finish(status);
 }
 
 StatusOr<ExitCode> RunFnScale(const FnScaleOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const GatewayTarget target, FindGateway(options.gateway));
   const boost::json::object body{{"ServiceName", options.name},
                                  {"Replicas", std::to_string(options.replicas)}};
@@ -183,10 +227,22 @@ StatusOr<ExitCode> RunFnScale(const FnScaleOptions& options) {
   request.headers.Add("Content-Type", "application/json");
   request.body = doc::PrintLine(body);
   RETURN_IF_ERROR(AskGatewayForJson(target, request).status());
-  return OkOr(PrintOut(fmt::format("scaled {} to {}\n", options.name, options.replicas)));
+  return OkOr(
+      PrintAs(format, fmt::format("scaled {} to {}\n", options.name, options.replicas),
+              boost::json::object{{"name", options.name}, {"minReplicas", options.replicas}}));
+}
+
+Status DeleteOne(const GatewayTarget& target, const std::string& name, FnResults& results) {
+  const Progress progress(fmt::format("deleting {}", name));
+  RETURN_IF_ERROR(AskGatewayForJson(target,
+                                    {.method = "DELETE", .target = "/system/function/" + name},
+                                    kDeleteLimit)
+                      .status());
+  return results.Add(fmt::format("deleted {}", name), {{"name", name}});
 }
 
 StatusOr<ExitCode> RunFnDelete(const FnDeleteOptions& options) {
+  ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   std::vector<std::string> names;
   std::string gateway;
   if (!options.file.empty()) {
@@ -204,15 +260,15 @@ StatusOr<ExitCode> RunFnDelete(const FnDeleteOptions& options) {
     return InvalidArgument("nothing to delete: give NAME, or -f FILE with functions");
   }
   ASSIGN_OR_RETURN(const GatewayTarget target, FindGateway(options.gateway, gateway));
+  FnResults results(format);
+  Status status;
   for (const std::string& name : names) {
-    const Progress progress(fmt::format("deleting {}", name));
-    RETURN_IF_ERROR(AskGatewayForJson(target,
-                                      {.method = "DELETE", .target = "/system/function/" + name},
-                                      kDeleteLimit)
-                        .status());
-    RETURN_IF_ERROR(PrintOut(fmt::format("deleted {}\n", name)));
+    status = DeleteOne(target, name, results);
+    if (!status.ok()) {
+      break;
+    }
   }
-  return ExitCode::kOk;
+  return std::move(results).Finish(status);
 }
 
 }  // namespace
@@ -222,12 +278,13 @@ void AddFnDeployCommand(CommandRegistrar& registrar, CLI::App& group) {
       group, "deploy", "Deploy the functions of a config.yaml", &RunFnDeploy);
   command.footer(
       "Updates functions that are deployed and creates the others. Calls wait while replicas are\n"
-      "replaced; none fails. A function that can never run here, since no such GPU is lent, say,\n"
-      "is refused with the reason. Images must have been built, or be in a registry.\n"
+      "replaced; none fails. A function that can never run here (for example, because no such GPU\n"
+      "exists) is refused with the reason. Images must have been built, or be in a registry.\n"
       "\n"
       "  kgpu fn deploy -f hello/config.yaml\n"
       "  kgpu fn deploy -f hello/config.yaml hello --min 0 --max 4\n"
-      "  kgpu fn deploy -f hello/config.yaml --replace");
+      "  kgpu fn deploy -f hello/config.yaml --replace\n"
+      "  kgpu fn deploy -f hello/config.yaml --output json | jq -r '.functions[].name'");
   command.add_option("NAME", options.name, "Only this function of the file");
   AddFunctionsFileOption(command, options.file, "File with the functions")->required();
   CLI::Option* replace = command.add_flag("--replace", options.replaces,
@@ -243,8 +300,10 @@ void AddFnDeployCommand(CommandRegistrar& registrar, CLI::App& group) {
   AddValue(command, "--wait", options.wait, "TIME",
            "How long to wait for the first replica; 0: not at all");
   AddValue(command, "--registry", options.registry, "REGISTRY",
-           "Accepted for OpenFx, where it has no effect either");
+           "Ignored; accepted for compatibility with OpenFx");
   command.add_flag("-v,--deployverbose", options.is_verbose, "Print what is sent");
+  AddOutputOption(command, options.output);
+  AddEngineOptions(command, options.engine);
   AddGatewayOptions(command, options.gateway);
 }
 
@@ -259,6 +318,7 @@ void AddFnScaleCommand(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu fn scale hello 0");
   command.add_option("NAME", options.name, "Function")->required();
   command.add_option("REPLICAS", options.replicas, "Number of replicas")->required();
+  AddOutputOption(command, options.output);
   AddGatewayOptions(command, options.gateway);
 }
 
@@ -274,6 +334,7 @@ void AddFnDeleteCommand(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu fn delete -f hello/config.yaml");
   command.add_option("NAME", options.name, "Function");
   AddFunctionsFileOption(command, options.file, "Delete every function of this file");
+  AddOutputOption(command, options.output);
   AddGatewayOptions(command, options.gateway);
 }
 

@@ -12,9 +12,8 @@
 namespace kgpu::cli {
 
 void AddEngineOptions(CLI::App& command, FnEngineOptions& options) {
-  AddValue(
-      command, "--engine-flag", options.flags, "FLAG",
-      "Flag before the command of buildah and podman, as --engine-flag=--root=DIR (repeatable)")
+  AddValue(command, "--engine-flag", options.flags, "FLAG",
+           "Global flag passed to buildah and podman, as --engine-flag=--root=DIR (repeatable)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->envname("KGPU_FN_ENGINE_FLAGS");

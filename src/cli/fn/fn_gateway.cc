@@ -12,6 +12,7 @@
 #include "src/cli/base/environment.h"
 #include "src/cli/base/options.h"
 #include "src/cli/base/output.h"
+#include "src/functions/replicas/watchdog_route.h"
 #include "src/functions/spec/checks.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status_macros.h"
@@ -121,7 +122,7 @@ bool IsSocket(const std::string& address) {
 // Why there is no answer at all, with the fix.
 Status Unanswered(const GatewayTarget& target, const Status& status) {
   const std::string& address = target.address;
-  if (!IsSocket(address)) {
+  if (!IsSocket(address) || status.code() == StatusCode::kInvalidArgument) {
     return status;
   }
   if (status.code() == StatusCode::kPermissionDenied) {
@@ -137,6 +138,9 @@ Status Unanswered(const GatewayTarget& target, const Status& status) {
 }
 
 StatusOr<http::Route> RouteOf(const GatewayTarget& target) {
+  if (target.is_watchdog) {
+    return functions::RouteToWatchdog(target.address);
+  }
   if (IsSocket(target.address)) {
     return http::Route::To(target.address);
   }
@@ -192,7 +196,7 @@ void AddGatewayOptions(CLI::App& command, GatewayOptions& options) {
       "Gateway, also https://HOST:PORT (default: the file's, $KGPU_GATEWAY, $OPENFX_URL, else this "
       "machine's service)");
   AsPath(AddValue(command, "--ca-file", options.ca_file, "FILE",
-                  "Authorities of an https gateway's certificate, as PEM (default: the system's)"))
+                  "PEM file with the CA certificates of the gateway (default: the system's)"))
       ->envname("KGPU_CA_FILE");
   AsPath(AddValue(command, "--token-file", options.token_file, "FILE",
                   "File with the token for a gateway"))
@@ -250,6 +254,10 @@ Status GatewayRefusal(const http::Response& response) {
   constexpr size_t kLongest = 4'000;
   text = text.size() > kLongest ? text.substr(0, kLongest) : text;
   switch (response.code) {
+    case 401:
+      return MakeStatus(
+          StatusCode::kUnauthenticated,
+          fmt::format("{}: name a file with the token by --token-file or $KGPU_TOKEN_FILE", text));
     case 409:
       return FailedPrecondition("{}", text);
     case 422:

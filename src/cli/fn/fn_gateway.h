@@ -45,6 +45,7 @@ struct GatewayTarget {
   std::shared_ptr<const tls::Context> tls{};  // null: plain HTTP
   std::string token{};                        // empty: none
   std::string space{};                        // namespace; empty: the gateway's default one
+  bool is_watchdog = false;                   // of a container, instead of a service
 };
 
 // The target of a request for a function of this namespace: "/function/hello.team-a/path",

@@ -111,5 +111,11 @@ TEST(FnGatewayTest, NamesTheCommandThatStartsTheService) {
               StatusIs(StatusCode::kUnavailable, HasSubstr("kgpu fn up")));
 }
 
+TEST(FnGatewayTest, ARequestThatCannotBeSentIsTheUsersMistake) {
+  const ServiceThread service([](const http::Request&, const http::Responder&) {});
+  EXPECT_THAT(AskGateway(service.target, {.target = "/function/hello/a b"}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("percent-encode")));
+}
+
 }  // namespace
 }  // namespace kgpu::cli

@@ -60,16 +60,16 @@ StatusOr<ExitCode> RunFnLogs(const FnLogsOptions& options) {
 }  // namespace
 
 void AddFnLogsCommand(CommandRegistrar& registrar, CLI::App& group) {
-  auto [command, options] = registrar.Add<FnLogsOptions>(
-      group, "logs", "Print what a function's handlers have printed", &RunFnLogs);
+  auto [command, options] =
+      registrar.Add<FnLogsOptions>(group, "logs", "Print a function's logs", &RunFnLogs);
   command.alias("log");
   command.footer(
-      "Of all replicas together, in the order of time; also of replicas that have ended.\n"
+      "Merges the logs of all replicas by time, including those that have exited.\n"
       "\n"
       "  kgpu fn logs hello --tail 20\n"
       "  kgpu fn logs hello --since 10m --follow");
   command.add_option("NAME", options.name, "Function")->required();
-  command.add_flag("--follow", options.follows, "Continue with what is printed from now on");
+  command.add_flag("-f,--follow", options.follows, "Follow the logs");
   AddValue(command, "--since", options.since, "TIME", "Not older than 90m, 24h or 7d");
   AddValue(command, "--tail", options.tail, "LINES", "Only the last lines");
   AddGatewayOptions(command, options.gateway);

@@ -132,7 +132,7 @@ void AddFnQueueCommands(CommandRegistrar& registrar, CLI::App& group) {
   auto [retry, retry_options] = registrar.Add<FnQueueOptions>(
       queue, "retry", "Make dead or waiting calls due now", &RunFnQueueRetry);
   retry.footer(
-      "As if they had just arrived, with all their retries.\n"
+      "Resets their retries and queues them again.\n"
       "\n"
       "  kgpu fn queue retry hello\n"
       "  kgpu fn queue retry --all --state waiting");
@@ -141,7 +141,7 @@ void AddFnQueueCommands(CommandRegistrar& registrar, CLI::App& group) {
   auto [purge, purge_options] = registrar.Add<FnQueueOptions>(
       queue, "purge", "Remove dead or waiting calls", &RunFnQueuePurge);
   purge.footer(
-      "Running calls end by themselves.\n"
+      "Calls in progress are not removed.\n"
       "\n"
       "  kgpu fn queue purge --all --dry-run\n"
       "  kgpu fn queue purge hello --state waiting");

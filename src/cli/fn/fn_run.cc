@@ -67,7 +67,7 @@ StatusOr<ExitCode> RunFnRun(const FnRunOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<functions::Trial> trial,
                    functions::Trial::Start(function, std::move(trial_options)));
   progress.reset();
-  return PrintAnswer(function.name, {.address = trial->socket()}, request);
+  return PrintAnswer(function.name, {.address = trial->socket(), .is_watchdog = true}, request);
 }
 
 }  // namespace

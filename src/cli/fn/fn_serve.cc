@@ -17,6 +17,7 @@
 #include "src/cli/fn/fn_engine.h"
 #include "src/cli/fn/queue_options.h"
 #include "src/functions/provider/container_command.h"
+#include "src/functions/provider/leftovers.h"
 #include "src/functions/provider/provider.h"
 #include "src/functions/service/service.h"
 #include "src/platform/base/duration.h"
@@ -89,6 +90,7 @@ StatusOr<ExitCode> RunFnServe(const FnServeOptions& given) {
   SetLogFormat(LogFormat::kKeyValue);
   ASSIGN_OR_RETURN(const UniqueFd signals, sys::TakeSignals({SIGINT, SIGTERM}));
   ASSIGN_OR_RETURN(const std::unique_ptr<EpollLoop> loop, EpollLoop::Create());
+  RETURN_IF_ERROR(functions::WriteEngineRecord(options.run_dir, options.engine));
   constexpr size_t kProgramsAtATime = 4;
   functions::ChildPrograms programs(*loop, Environment(), kProgramsAtATime);
   ASSIGN_OR_RETURN(const std::unique_ptr<functions::Provider> provider,
@@ -137,11 +139,11 @@ void AddFnServeCommand(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu fn serve --http-address 127.0.0.1:8080 --label nodetype=gpunode\n"
       "  kgpu fn serve --engine-flag=--root=/data/containers");
   AddRunDirOption(command, options.provider.run_dir, "Folder of functions.sock and agent.sock");
-  AddStateDirOption(command, options.provider.state_dir);
+  AddStateDirOption(command, options.provider.state_dir, "Folder for functions and queued calls");
   AddHostRootOption(command, options.host_root);
   AddValue(command, "--http-address", options.http_address, "ADDRESS",
            "Also listen here, without TLS and without authentication; \"off\": only on the socket");
-  AddValue(command, "--podman", options.podman, "FILE", "The program podman (default: found)");
+  AddValue(command, "--podman", options.podman, "FILE", "Path of podman (default: from $PATH)");
   AddEngineOptions(command, options.engine);
   AddValue(command, "--run-flag", options.provider.engine.run_flags, "FLAG",
            "Flag of every `podman run` (repeatable)");

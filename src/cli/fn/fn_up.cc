@@ -19,7 +19,9 @@
 #include "src/cli/fn/fn_daemons.h"
 #include "src/cli/fn/fn_engine.h"
 #include "src/cli/fn/fn_gateway.h"
+#include "src/cli/fn/fn_leftovers.h"
 #include "src/cli/fn/fn_view.h"
+#include "src/functions/provider/leftovers.h"
 #include "src/platform/base/shell.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -214,22 +216,11 @@ StatusOr<ExitCode> RunFnUp(const FnUpOptions& options) {
   return OkOr(PrintOut("functions can be deployed: kgpu fn deploy -f FILE\n"));
 }
 
-// A folder for each replica, until the service has removed it: some are left when it has crashed.
-bool HasReplicas(const UpPlan& plan) {
-  std::error_code error;
-  const fs::directory_iterator folders(plan.run_dir + "/functions", error);
-  return !error && folders != fs::directory_iterator();
-}
-
 Status StopService(const UpPlan& plan) {
   const Progress progress("removing replicas");
   ASSIGN_OR_RETURN(const pid_t service, ListenerOf(plan.service_socket));
   if (service == 0) {
-    return HasReplicas(plan) ? FailedPrecondition(
-                                   "{}: nobody answers, but replicas are left: run "
-                                   "kgpu fn up, then kgpu fn down again",
-                                   plan.service_socket)
-                             : OkStatus();
+    return RemoveLeftovers(plan.run_dir, plan.state_dir);
   }
   ASSIGN_OR_RETURN(const http::Response response,
                    AskGateway({.address = plan.service_socket},
@@ -260,6 +251,8 @@ Status StopAgent(const UpPlan& plan) {
 StatusOr<ExitCode> RunFnDown(const FnUpOptions& options) {
   const UpPlan plan = PlacesOf(options);
   RETURN_IF_ERROR(StopService(plan));
+  RETURN_IF_ERROR(EndLoansWithoutAgent(plan.run_dir, plan.state_dir));
+  RETURN_IF_ERROR(functions::RemoveEngineRecord(plan.run_dir));
   RETURN_IF_ERROR(StopAgent(plan));
   if (options.purges) {
     std::error_code error;
@@ -306,7 +299,8 @@ void AddUp(CommandRegistrar& registrar, CLI::App& group) {
       group, "up", "Start what functions need on this machine: the agent and the service",
       &RunFnUp);
   command.footer(
-      "What answers already is left alone. Without a configuration of the node, all GPUs are\n"
+      "Anything that is already running is left alone. Without a configuration of the node, all "
+      "GPUs are\n"
       "given to functions (a pool with `provider: local`). Daemons are started in the background\n"
       "and log to the state folder; under systemd, run `kgpu agent` and `kgpu fn serve`\n"
       "as units instead.\n"
@@ -318,7 +312,7 @@ void AddUp(CommandRegistrar& registrar, CLI::App& group) {
   AddConfigOption(command, options.config);
   AddValue(command, "--http-address", options.http_address, "ADDRESS",
            "Address on which the service listens too; \"off\": none");
-  AddValue(command, "--podman", options.podman, "FILE", "The program podman (default: found)");
+  AddValue(command, "--podman", options.podman, "FILE", "Path of podman (default: from $PATH)");
   AddEngineOptions(command, options.engine);
   AddValue(command, "--run-flag", options.run_flags, "FLAG",
            "Flag of every `podman run` (repeatable)");
@@ -335,6 +329,7 @@ void AddFnUpCommands(CommandRegistrar& registrar, CLI::App& group) {
       group, "down", "Remove all replicas and stop what kgpu fn up started", &RunFnDown);
   down.footer(
       "Calls in flight are finished first. Deployed functions are started again by the next up.\n"
+      "Where the service was killed, its containers and loans go, too.\n"
       "\n"
       "  kgpu fn down\n"
       "  kgpu fn down --purge");

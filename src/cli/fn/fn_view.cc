@@ -5,8 +5,10 @@
 #include <boost/json/value.hpp>
 
 #include <string_view>
+#include <vector>
 
 #include "src/node/report/table.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::cli {
 namespace {
@@ -35,14 +37,19 @@ double FnNumber(const boost::json::value& value, std::string_view key) {
   return found == nullptr ? 0 : found->to_number<double>(error);
 }
 
-// GPUs that its replicas have now.
+// GPUs that its replicas have now. Those of pods are counted, since only their node knows which.
 size_t GpusOf(const boost::json::value& kgpu) {
   const boost::json::value* replicas = FnMember(kgpu, "replicaList");
   size_t gpus = 0;
   if (replicas != nullptr && replicas->is_array()) {
     for (const boost::json::value& replica : replicas->get_array()) {
       const boost::json::value* held = FnMember(replica, "gpus");
-      gpus += held != nullptr && held->is_array() ? held->get_array().size() : 0;
+      const boost::json::value* count = FnMember(replica, "gpuCount");
+      if (count != nullptr && count->is_number()) {
+        gpus += count->to_number<size_t>();
+      } else if (held != nullptr && held->is_array()) {
+        gpus += held->get_array().size();
+      }
     }
   }
   return gpus;
@@ -52,6 +59,15 @@ const boost::json::array& ListIn(const boost::json::value& value, std::string_vi
   static const boost::json::array kNone;
   const boost::json::value* found = FnMember(value, key);
   return found != nullptr && found->is_array() ? found->get_array() : kNone;
+}
+
+// The first line says what is wrong; of what a handler printed, the last one says why.
+std::string InOneLine(std::string_view text) {
+  const std::vector<std::string_view> lines = Split(Trim(text), '\n');
+  if (lines.size() <= 1) {
+    return std::string(Trim(text));
+  }
+  return fmt::format("{}{}{}", lines.front(), lines.size() > 2 ? " … " : " ", lines.back());
 }
 
 }  // namespace
@@ -66,7 +82,7 @@ std::string FunctionsTable(const boost::json::value& list) {
         {FnText(function, "Name"), FnText(kgpu, "state"),
          fmt::format("{}/{}", FnText(function, "AvailableReplicas"), FnText(function, "Replicas")),
          std::to_string(GpusOf(kgpu)), FnText(function, "InvocationCount"),
-         FnText(function, "Image"), FnText(kgpu, "problem")});
+         FnText(function, "Image"), InOneLine(FnText(kgpu, "problem"))});
   }
   return table.Render();
 }
@@ -78,7 +94,7 @@ std::string FunctionQueueTable(const boost::json::value& list) {
     const std::string code = FnText(call, "code");
     table.AddRow({FnText(call, "id"), FnText(call, "function"), FnText(call, "state"),
                   FnText(call, "arrived"), FnText(call, "attempts"), FnText(call, "notBefore"),
-                  code == "0" ? "" : code, FnText(call, "problem")});
+                  code == "0" ? "" : code, InOneLine(FnText(call, "problem"))});
   }
   return table.Render();
 }

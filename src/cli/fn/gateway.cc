@@ -1,4 +1,4 @@
-// `kgpu gateway`: functions of this machine for callers on the network.
+// `kgpu fn gateway`: functions of this machine for callers on the network.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "src/agent/certificate_source.h"
 #include "src/cli/base/commands.h"
 #include "src/cli/base/options.h"
 #include "src/cli/base/version.h"
@@ -16,11 +15,13 @@
 #include "src/functions/gateway/gateway.h"
 #include "src/functions/gateway/tokens.h"
 #include "src/functions/spec/checks.h"
+#include "src/node/telemetry/certificate_source.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/log_format.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/sys/root.h"
 #include "src/platform/sys/signals.h"
 #include "src/platform/sys/tcp_socket.h"
@@ -79,12 +80,12 @@ Status CheckGatewayOptions(const GatewayCommandOptions& options) {
 }
 
 // Null without TLS. Errors: FailedPrecondition (the files cannot be used).
-StatusOr<std::shared_ptr<agent::CertificateSource>> GatewayCertificate(
+StatusOr<std::shared_ptr<telemetry::CertificateSource>> GatewayCertificate(
     const GatewayCommandOptions& options, const sys::Root& root, const Clock& clock) {
   if (options.tls_certificate.empty()) {
     return nullptr;
   }
-  auto source = std::make_shared<agent::CertificateSource>(
+  auto source = std::make_shared<telemetry::CertificateSource>(
       root, clock,
       config::MetricsTls{.certificate = options.tls_certificate, .key = options.tls_key});
   if (source->Current() == nullptr) {
@@ -100,7 +101,7 @@ class GatewayDrain {
   GatewayDrain(EpollLoop& loop, gateway::Gateway& gateway, gateway::Endpoints& endpoints,
                ClusterFunctions* cluster)
       : loop_(loop), gateway_(gateway), endpoints_(endpoints), cluster_(cluster) {}
-  ~GatewayDrain() { loop_.CancelTimer(timer_); }
+  ~GatewayDrain() = default;
   GatewayDrain(const GatewayDrain&) = delete;
   GatewayDrain& operator=(const GatewayDrain&) = delete;
 
@@ -129,7 +130,7 @@ class GatewayDrain {
     if (!is_busy || loop_.clock().Now() >= until_) {
       return loop_.Quit();
     }
-    timer_ = loop_.After(kGatewayDrainLook, [this] { Look(); });
+    timer_.Arm(kGatewayDrainLook, [this] { Look(); });
   }
 
   EpollLoop& loop_;
@@ -139,7 +140,7 @@ class GatewayDrain {
   bool is_releasing_ = false;
   bool has_begun_ = false;
   SteadyTime until_{};
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{loop_};
 };
 
 StatusOr<ExitCode> RunGateway(const GatewayCommandOptions& options) {
@@ -191,9 +192,9 @@ StatusOr<ExitCode> RunGateway(const GatewayCommandOptions& options) {
 
 }  // namespace
 
-void AddGatewayCommand(CommandRegistrar& registrar) {
+void AddGatewayCommand(CommandRegistrar& registrar, CLI::App& parent) {
   auto [command, options] = registrar.Add<GatewayCommandOptions>(
-      registrar.app(), "gateway", "Serve functions to the network by REST and gRPC, until SIGTERM",
+      parent, "gateway", "Serve functions to the network by REST and gRPC, until SIGTERM",
       &RunGateway);
   command.footer(
       "Serves the functions of this machine, by the service that `kgpu fn up` starts and that may\n"
@@ -204,19 +205,20 @@ void AddGatewayCommand(CommandRegistrar& registrar) {
       "call, read, deploy and admin; it is read again when it changes, as are the certificate and\n"
       "its key. GET /openapi.json describes the API.\n"
       "\n"
-      "  kgpu gateway --tokens /etc/kgpu/tokens --tls-cert tls.crt --tls-key tls.key\n"
-      "  kgpu gateway --listen 127.0.0.1:31113\n"
-      "  kgpu gateway --provider kubernetes --function-namespaces team-a,team-b --tokens tokens\n"
+      "  kgpu fn gateway --tokens /etc/kgpu/tokens --tls-cert tls.crt --tls-key tls.key\n"
+      "  kgpu fn gateway --listen 127.0.0.1:31113\n"
+      "  kgpu fn gateway --provider kubernetes --function-namespaces team-a,team-b --tokens "
+      "tokens\n"
       "  kgpu fn list --gateway 127.0.0.1:31113");
   AddValue(command, "--provider", options.provider, "local|kubernetes",
-           "Whose functions: this machine's, or a cluster's");
+           "Where functions run: on this machine, or on a cluster");
   AddValue(command, "--listen", options.listen, "ADDRESS",
            "Address for REST and gRPC, by HTTP/1.1 and HTTP/2");
   CLI::Option* tokens = AsPath(
       AddValue(command, "--tokens", options.tokens, "FILE", "File of tokens and their roles"));
   command
       .add_flag("--allow-anonymous", options.allows_anonymous,
-                "Let everybody who reaches the address do everything")
+                "Allow every caller, without a token")
       ->excludes(tokens);
   AddValue(command, "--namespace", options.space, "NAME",
            "With --provider local: this gateway's namespace, which tokens may be limited to");

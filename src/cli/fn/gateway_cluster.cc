@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/cli/base/environment.h"
+#include "src/cli/base/node_api.h"
 #include "src/cli/base/node_name.h"
 #include "src/cli/base/options.h"
 #include "src/cli/base/version.h"
@@ -152,7 +153,7 @@ void AddGatewayClusterOptions(CLI::App& command, GatewayClusterOptions& options)
   AsPath(AddValue(command, "--kubeconfig", options.kubeconfig, "FILE",
                   "Kubeconfig of the cluster (default: that of the pod)"));
   AddValue(command, "--context", options.context, "NAME", "Context in the kubeconfig");
-  AddStateDirOption(command, options.state_dir);
+  AddStateDirOption(command, options.state_dir, "Folder for queued calls");
   AddValue(
       command, "--mesh-listen", options.mesh_listen, "ADDRESS",
       "With --provider kubernetes: also listen here for calls that functions make of functions "
@@ -182,9 +183,7 @@ StatusOr<std::unique_ptr<ClusterFunctions>> ClusterFunctions::Start(
   RETURN_IF_ERROR(CheckSpaces(options.spaces));
   auto impl = std::make_unique<Impl>(loop);
   kube::ClusterOptions cluster{.client = GatewayClient(20, 30)};
-  cluster.sources.kubeconfig = options.kubeconfig;
-  cluster.sources.context = options.context;
-  cluster.sources.environment = Environment();
+  ASSIGN_OR_RETURN(cluster.sources, ClusterSources(options.kubeconfig, options.context));
   ASSIGN_OR_RETURN(impl->cluster,
                    kube::Cluster::Open(loop, impl->random, root, std::move(cluster)));
   impl->lease = impl->cluster->NewClient(GatewayClient(5, 10));
@@ -222,9 +221,9 @@ StatusOr<std::unique_ptr<ClusterFunctions>> ClusterFunctions::Start(
     server.bodies = std::make_shared<http::BodyBudget>(functions::kMaxMeshBodies);
     impl->mesh = std::make_unique<http::Server>(
         loop,
-        [of_functions = impl->service.get()](const http::Request& request,
+        [of_functions = impl->service.get()](http::Request request,
                                              const http::Responder& responder) {
-          of_functions->HandleReplica(request, responder);
+          of_functions->HandleReplica(std::move(request), responder);
         },
         server);
     ASSIGN_OR_RETURN(const std::string address, impl->mesh->Listen(options.mesh_listen));
@@ -234,9 +233,8 @@ StatusOr<std::unique_ptr<ClusterFunctions>> ClusterFunctions::Start(
 }
 
 http::Server::Handler ClusterFunctions::handler() {
-  return [service = impl_->service.get()](const http::Request& request,
-                                          const http::Responder& responder) {
-    service->Handle(request, responder);
+  return [service = impl_->service.get()](http::Request request, const http::Responder& responder) {
+    service->Handle(std::move(request), responder);
   };
 }
 

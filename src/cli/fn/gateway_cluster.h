@@ -1,4 +1,4 @@
-// The functions of a cluster for `kgpu gateway --provider kubernetes`.
+// The functions of a cluster for `kgpu fn gateway --provider kubernetes`.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,7 @@
 #include "src/cli/fn/queue_options.h"
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -35,11 +36,41 @@ StatusOr<std::shared_ptr<const tls::Context>> RedisTrust(const std::string& file
   return tls::Context::ForClient({.ca_pem = std::move(authorities)});
 }
 
+// Authorities change seldom, and their list is large: it is read again after a minute.
+class CallbackAuthorities {
+ public:
+  explicit CallbackAuthorities(std::string file) : file_(std::move(file)) {}
+
+  StatusOr<std::shared_ptr<const tls::Context>> Get() {
+    constexpr std::chrono::minutes kLifetime{1};
+    const auto now = std::chrono::steady_clock::now();
+    if (context_ == nullptr || now - read_ >= kLifetime) {
+      ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open("/"));
+      ASSIGN_OR_RETURN(std::string authorities, ReadAuthorities("--callback-ca", file_, root));
+      ASSIGN_OR_RETURN(context_, tls::Context::ForClient({.ca_pem = std::move(authorities)}));
+      read_ = now;
+    }
+    return context_;
+  }
+
+ private:
+  const std::string file_;
+  std::shared_ptr<const tls::Context> context_;
+  std::chrono::steady_clock::time_point read_{};
+};
+
+functions::CallbackTrust TrustOf(const QueueCommandOptions& given) {
+  return [authorities = std::make_shared<CallbackAuthorities>(given.callback_ca)] {
+    return authorities->Get();
+  };
+}
+
 StatusOr<functions::QueueMaker> RedisMakerOf(EventLoop& loop, const QueueCommandOptions& given) {
   if (given.redis_url.empty()) {
     return InvalidArgument("--queue redis: needs --redis-url redis://HOST:PORT");
   }
-  functions::RedisQueueOptions options{.name = given.redis_name, .seed = Random::SeedFromKernel()};
+  functions::RedisQueueOptions options{
+      .name = given.redis_name, .trust = TrustOf(given), .seed = Random::SeedFromKernel()};
   ASSIGN_OR_RETURN(options.link.address, functions::ParseRedisUrl(given.redis_url));
   if (!given.redis_credentials.empty()) {
     RETURN_IF_ERROR(ReadRedisLogin(given.redis_credentials).status());
@@ -70,12 +101,18 @@ void AddQueueOptions(CLI::App& command, QueueCommandOptions& options) {
   AsPath(AddValue(command, "--redis-ca", options.redis_ca, "FILE",
                   "Authorities that signed the Redis server's certificate (default: those that "
                   "this machine trusts)"));
+  AsPath(AddValue(command, "--callback-ca", options.callback_ca, "FILE",
+                  "Authorities that signed the certificates of https callbacks (default: those "
+                  "that this machine trusts)"));
   AddValue(command, "--redis-name", options.redis_name, "NAME",
            "Name of the queue: gateways with the same name share it");
 }
 
 StatusOr<functions::QueueMaker> QueueMakerOf(EventLoop& loop, const QueueCommandOptions& options,
                                              const std::string& folder) {
+  if (!options.callback_ca.empty()) {
+    RETURN_IF_ERROR(TrustOf(options)().status());
+  }
   if (options.queue == "redis") {
     return RedisMakerOf(loop, options);
   }
@@ -89,7 +126,7 @@ StatusOr<functions::QueueMaker> QueueMakerOf(EventLoop& loop, const QueueCommand
       return InvalidArgument("{}: is for --queue redis only: add it, or remove this flag", flag);
     }
   }
-  return functions::DiskQueueMaker(loop, {.folder = folder});
+  return functions::DiskQueueMaker(loop, {.folder = folder, .trust = TrustOf(options)});
 }
 
 }  // namespace kgpu::cli

@@ -19,10 +19,11 @@ struct QueueCommandOptions {
   std::string redis_credentials{};
   std::string redis_ca{};
   std::string redis_name = "kgpu";
+  std::string callback_ca{};
 };
 
-// --queue, --redis-url, --redis-credentials, --redis-ca, --redis-name; `options` must outlive the
-// parse.
+// --queue, --redis-url, --redis-credentials, --redis-ca, --redis-name, --callback-ca; `options`
+// must outlive the parse.
 void AddQueueOptions(CLI::App& command, QueueCommandOptions& options);
 
 // `folder` is for the database of --queue sqlite; `loop` must outlive the queues. The files of

@@ -65,6 +65,7 @@ StatusOr<ExitCode> RunDevices(const DevicesOptions& options) {
     StatusOr<ExitCode> answer = PrintFromAgent(
         BelowHostRoot(options.run_dir, kRunDir, options.host.host_root), "/v1/devices", format);
     if (answer.ok()) {
+      NoteCudaObstacles("kgpu devices", options.host);
       return answer;
     }
     if (answer.status().code() == StatusCode::kPermissionDenied) {
@@ -80,6 +81,7 @@ StatusOr<ExitCode> RunDevices(const DevicesOptions& options) {
   }
   ASSIGN_OR_RETURN(const device::SnapshotPtr snapshot, TakeSnapshot(options.host, root));
   RETURN_IF_ERROR(PrintOut(RenderSnapshot(*snapshot, format)));
+  NoteCudaObstacles("kgpu devices", options.host);
   return report::IsAllHealthy(*snapshot) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 

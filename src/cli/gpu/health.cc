@@ -48,6 +48,9 @@ StatusOr<ExitCode> ShowHealth(const HealthOptions& options) {
       return PermissionDenied("{}; --direct asks the driver, which does not know past faults",
                               Message(answer.status()));
     }
+    if (answer.ok()) {
+      NoteCudaObstacles("kgpu health", options.host);
+    }
     if (answer.ok() || !IsNoAgent(answer.status())) {
       return answer;
     }
@@ -56,6 +59,7 @@ StatusOr<ExitCode> ShowHealth(const HealthOptions& options) {
   ASSIGN_OR_RETURN(const Observation observation, TakeObservation(options.host, root));
   const report::HealthReport report = ReportOf(observation);
   RETURN_IF_ERROR(PrintAs(format, report::HealthTable(report), report::HealthJson(report)));
+  NoteCudaObstacles("kgpu health", options.host);
   return report::IsHealthy(report) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
@@ -131,18 +135,20 @@ struct HealthClearOptions {
   std::string run_dir = kRunDir;
   std::string host_root;
   std::string gpu;
+  std::string output = "table";
   bool is_all = false;
   bool is_dry_run = false;
 };
 
 StatusOr<ExitCode> Clear(const HealthClearOptions& options) {
+  RETURN_IF_ERROR(ParseOutputFormat(options.output).status());
   if (options.gpu.empty() && !options.is_all) {
     return InvalidArgument("GPU is missing: name a GPU, or use --all");
   }
   const std::string which = options.is_all ? "all=true" : "gpu=" + kube::Escape(options.gpu);
-  return PostToAgent(
-      BelowHostRoot(options.run_dir, kRunDir, options.host_root),
-      fmt::format("/v1/health/clear?{}{}", which, options.is_dry_run ? "&dryRun=true" : ""));
+  return PostToAgent(BelowHostRoot(options.run_dir, kRunDir, options.host_root),
+                     fmt::format("/v1/health/clear?{}{}&output={}", which,
+                                 options.is_dry_run ? "&dryRun=true" : "", options.output));
 }
 
 void AddHistoryCommand(CLI::App& health, CommandRegistrar& registrar) {
@@ -174,12 +180,14 @@ void AddClearCommand(CLI::App& health, CommandRegistrar& registrar) {
       "A fault that persists is reported again immediately.\n"
       "\n"
       "  kgpu health clear 3\n"
-      "  kgpu health clear --all --dry-run");
+      "  kgpu health clear --all --dry-run\n"
+      "  kgpu health clear --all --output json | jq -r '.gpus[].uuid'");
   CLI::Option* gpu = command.add_option(
       "GPU", options.gpu, fmt::format("{}; a MIG device means its GPU", device::kDeviceNames));
   command.add_flag("--all", options.is_all, "All GPUs with a fault")->excludes(gpu);
   command.add_flag("--dry-run", options.is_dry_run,
                    "Print what would be cleared without changing it");
+  AddOutputOption(command, options.output);
   AddRunDirOption(command, options.run_dir);
   AddHostRootOption(command, options.host_root);
 }

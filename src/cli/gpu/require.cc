@@ -117,9 +117,9 @@ StatusOr<ExitCode> Run(const RequireOptions& options) {
 
 }  // namespace
 
-void AddRequireCommand(CommandRegistrar& registrar) {
+void AddRequireCommand(CommandRegistrar& registrar, CLI::App& parent) {
   auto [command, options] = registrar.Add<RequireOptions>(
-      registrar.app(), "require",
+      parent, "require",
       "Check whether a host meets the requirements of an image (NVIDIA_REQUIRE_*)", &Run);
   command.footer(
       "A space means \"or\", a comma \"and\"; cuda, driver, arch and brand are compared with = != "
@@ -127,8 +127,9 @@ void AddRequireCommand(CommandRegistrar& registrar) {
       "> >=. Checks this host unless a flag describes another one. Exits 7 when the requirements\n"
       "are not met, 2 when the expression is malformed.\n"
       "\n"
-      "  kgpu require 'cuda>=12.4'\n"
-      "  kgpu require 'cuda>=12.4 brand=tesla,driver>=535,driver<536' --driver 535.104.05 --brand "
+      "  kgpu doctor require 'cuda>=12.4'\n"
+      "  kgpu doctor require 'cuda>=12.4 brand=tesla,driver>=535,driver<536' --driver 535.104.05 "
+      "--brand "
       "tesla");
   command.add_option("EXPR", options.expression, "Value of an NVIDIA_REQUIRE_* variable")
       ->required();

@@ -156,12 +156,27 @@ StatusOr<validate::Report> RunTarget(const ValidateTarget& target, validate::Run
   return report;
 }
 
+// The cause, which the failure of a test often only follows from.
+void NoteDriverProblem(const host::DriverRoot& root) {
+  if (const std::string problem = DriverProblem(root); !problem.empty()) {
+    PrintNote(fmt::format("kgpu validate: {} Run kgpu doctor to see the fix.", problem));
+  }
+}
+
+bool IsPassed(const validate::Report& report) {
+  return report.outcome == validate::Outcome::kPassed;
+}
+
 StatusOr<std::vector<validate::Report>> RunTargets(const std::vector<ValidateTarget>& targets,
                                                    const validate::RunOptions& run,
+                                                   const host::DriverRoot& root,
                                                    OutputFormat format) {
   std::vector<validate::Report> reports;
   for (const ValidateTarget& target : targets) {
     ASSIGN_OR_RETURN(validate::Report report, RunTarget(target, run, format));
+    if (!IsPassed(report) && std::ranges::all_of(reports, &IsPassed)) {
+      NoteDriverProblem(root);
+    }
     if (format == OutputFormat::kTable) {
       RETURN_IF_ERROR(PrintOut((reports.empty() ? "" : "\n") + validate::Text(report)));
     }
@@ -198,23 +213,21 @@ StatusOr<ExitCode> Run(const ValidateOptions& options) {
   validate::RunOptions run;
   ASSIGN_OR_RETURN(run.burn, ParseDuration("--burn", options.burn));
   RETURN_IF_ERROR(TakeDeadline(options, run));
+  if (options.library.empty()) {
+    NoteCudaObstacles("kgpu validate", options.host);  // the causes of what fails then
+  }
   ASSIGN_OR_RETURN(run.program, FindCompanion("kgpu-cuda", "--cuda-helper", options.helper));
   run.version = VersionNumber();
   run.copy_bytes = options.has_no_bandwidth ? 0 : run.copy_bytes;
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   RETURN_IF_ERROR(FindLibraries(options, root, run));
   ASSIGN_OR_RETURN(const std::vector<ValidateTarget> targets, FindTargets(options, root));
-  ASSIGN_OR_RETURN(const std::vector<validate::Report> reports, RunTargets(targets, run, format));
+  ASSIGN_OR_RETURN(const std::vector<validate::Report> reports,
+                   RunTargets(targets, run, root, format));
   if (format != OutputFormat::kTable) {
     RETURN_IF_ERROR(PrintOut(Render(validate::Json(reports), format)));
   }
-  const bool is_good = std::ranges::all_of(reports, [](const validate::Report& report) {
-    return report.outcome == validate::Outcome::kPassed;
-  });
-  if (const std::string problem = is_good ? "" : DriverProblem(root); !problem.empty()) {
-    PrintNote(fmt::format("kgpu validate: {} Run kgpu doctor to see the fix.", problem));
-  }
-  return is_good ? ExitCode::kOk : ExitCode::kUnhealthy;
+  return std::ranges::all_of(reports, &IsPassed) ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "src/gpu/device/find_device.h"
+#include "src/gpu/device/mig_mode.h"
+#include "src/host/inspect/rivals.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
@@ -20,17 +22,27 @@ bool AddTargets(const Gpu& gpu, std::vector<ValidateTarget>& targets) {
   for (const MigDevice& mig : gpu.mig_devices) {
     targets.push_back(Device(mig.uuid.str()));
   }
-  const bool has_mig = gpu.mig_mode && gpu.mig_mode->is_enabled;
-  if (!has_mig && gpu.mig_devices.empty()) {
+  if (!device::IsInMigMode(gpu) && gpu.mig_devices.empty()) {
     targets.push_back(Device(gpu.uuid.str()));
   }
-  return !has_mig || !gpu.mig_devices.empty();
+  return !device::IsWithoutMigDevices(gpu);
 }
 
 Status CheckAnswers(const device::Snapshot& snapshot) {
   return snapshot.driver.state == device::DriverState::kReady
              ? OkStatus()
              : FailedPrecondition("{} Run kgpu doctor to see the fix.", snapshot.driver.reason);
+}
+
+// The GPUs that have no index, since the driver does not list them; empty: there are none.
+std::string OthersText(const device::Snapshot& snapshot) {
+  std::string text;
+  for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
+    if (!host::IsForGuests(gpu.kernel_driver)) {
+      text += fmt::format("; the driver does not list {}: {}", gpu.pci.str(), gpu.reason);
+    }
+  }
+  return text;
 }
 
 }  // namespace
@@ -40,14 +52,12 @@ StatusOr<std::vector<ValidateTarget>> AllTargets(const device::Snapshot& snapsho
   std::vector<ValidateTarget> targets;
   for (const Gpu& gpu : snapshot.gpus) {
     if (!AddTargets(gpu, targets)) {
-      targets.push_back({.uuid = "",
-                         .name = gpu.uuid.str(),
-                         .why_absent = "MIG mode is enabled but there is no MIG device: create one "
-                                       "(nvidia-smi mig -cgi PROFILE -C), or disable MIG mode"});
+      targets.push_back(
+          {.uuid = "", .name = gpu.uuid.str(), .why_absent = device::WithoutMigDevicesText(gpu)});
     }
   }
   for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
-    if (gpu.kernel_driver != "vfio-pci") {
+    if (!host::IsForGuests(gpu.kernel_driver)) {
       targets.push_back({.uuid = "", .name = gpu.pci.str(), .why_absent = gpu.reason});
     }
   }
@@ -68,16 +78,15 @@ StatusOr<std::vector<ValidateTarget>> TargetsOf(const device::Snapshot& snapshot
     return std::vector<ValidateTarget>{Device(std::string(wanted))};
   }
   RETURN_IF_ERROR(CheckAnswers(snapshot));
-  RETURN_IF_ERROR(Annotate(found.status(), "--gpu"));
+  if (!found.ok()) {
+    return NotFound("--gpu: {}{}", Message(found.status()), OthersText(snapshot));
+  }
   if (found->mig != nullptr) {
     return std::vector<ValidateTarget>{Device(found->mig->uuid.str())};
   }
   std::vector<ValidateTarget> targets;
   if (!AddTargets(*found->gpu, targets)) {
-    return FailedPrecondition(
-        "--gpu {}: MIG mode is enabled but there is no MIG device: create one (nvidia-smi mig -cgi "
-        "PROFILE -C), or disable MIG mode",
-        wanted);
+    return FailedPrecondition("--gpu {}: {}", wanted, device::WithoutMigDevicesText(*found->gpu));
   }
   return targets;
 }

@@ -15,6 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr char kMig[] = "MIG-6e3c3c1e-0c9e-5e6c-8b0e-7a0f6c1c0001";
 
@@ -68,8 +69,9 @@ TEST_F(ValidateTargetsTest, AGpuOfAVirtualMachineIsNotOurs) {
 
 TEST_F(ValidateTargetsTest, AGpuInMigModeWithoutDevicesCannotCompute) {
   snapshot_.gpus[1].mig_devices.clear();
-  EXPECT_THAT(AllTargets(snapshot_).value(),
-              ElementsAre(Runs(TestGpu(0).str()), IsAbsent(TestGpu(1).str(), "-cgi")));
+  EXPECT_THAT(
+      AllTargets(snapshot_).value(),
+      ElementsAre(Runs(TestGpu(0).str()), IsAbsent(TestGpu(1).str(), "kgpu mig apply --gpu 1")));
   EXPECT_THAT(TargetsOf(snapshot_, "1").status(), StatusIs(StatusCode::kFailedPrecondition));
 }
 
@@ -92,6 +94,17 @@ TEST_F(ValidateTargetsTest, WhatIsNotThereIsNotFound) {
   EXPECT_THAT(TargetsOf(snapshot_, "first").status(), StatusIs(StatusCode::kInvalidArgument));
   snapshot_.gpus.clear();
   EXPECT_THAT(AllTargets(snapshot_).status(), StatusIs(StatusCode::kNotFound));
+}
+
+TEST_F(ValidateTargetsTest, AGpuThatLeftTheBusIsNamedWhereItsIndexIsGone) {
+  AddUnmanaged("vfio-pci");
+  EXPECT_THAT(TargetsOf(snapshot_, "7").status(),
+              StatusIs(StatusCode::kNotFound, Not(HasSubstr("off the bus"))));
+  AddUnmanaged("nvidia");
+  EXPECT_THAT(TargetsOf(snapshot_, "7").status(),
+              StatusIs(StatusCode::kNotFound,
+                       HasSubstr("kgpu devices lists them; the driver does not list 0000:41:00.0: "
+                                 "off the bus: reboot")));
 }
 
 TEST_F(ValidateTargetsTest, WithoutTheDriversLibraryAUuidIsTakenAsItIs) {

@@ -222,13 +222,14 @@ StatusOr<ExitCode> RunLabels(const LabelsOptions& options) {
 
 CheckedFile CheckRules(const TextFile& text) {
   CheckedFile checked{.name = text.name};
-  const auto sets = labels::ParseRuleFile(text.text, text.name);
-  if (!sets.ok()) {
-    checked.problems = ProblemsOf(Message(sets.status()));
+  labels::RuleFile read = labels::ReadRuleFile(text.text, text.name);
+  checked.problems = std::move(read.problems);
+  checked.hints = std::move(read.hints);
+  if (!checked.problems.empty()) {
     return checked;
   }
   size_t rules = 0;
-  for (const labels::RuleSet& set : *sets) {
+  for (const labels::RuleSet& set : read.sets) {
     rules += set.rules.size();
   }
   checked.summary = fmt::format("{} rule{}", rules, rules == 1 ? "" : "s");
@@ -250,7 +251,8 @@ void AddRulesCheck(CommandRegistrar& registrar, CLI::App& parent) {
       parent, "check", "Check rule files (NodeFeatureRule objects, lists of rules)",
       &RunRulesCheck);
   command.footer(
-      "Exits 0 when all are valid, 7 when one is not.\n\n"
+      "Exits 0 when all are valid, 7 when one is not. Warns of features and attributes that no\n"
+      "source has, which may be misspelt.\n\n"
       "  kgpu labels check rules.yaml");
   command.add_option("FILE", options.files, "Rule files; - for standard input")->required();
   AddOutputOption(command, options.output);

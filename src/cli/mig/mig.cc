@@ -32,6 +32,9 @@ StatusOr<mig::Plan> DifferenceOf(const MigOptions& options, std::vector<mig::Hos
 
 StatusOr<ExitCode> RunMigAssert(const MigOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
+  if (options.layout.empty() && options.select.empty()) {
+    return InvalidArgument("give one of --layout and --select");
+  }
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(const auto gpus, ReadMigGpus(options, root));
   ASSIGN_OR_RETURN(const mig::Plan plan, DifferenceOf(options, gpus));
@@ -40,9 +43,8 @@ StatusOr<ExitCode> RunMigAssert(const MigOptions& options) {
   boost::json::object json = MigPlanJson(plan, names, MigUuidsOf(gpus));
   json["asserted"] = is_same;
   RETURN_IF_ERROR(PrintAs(format,
-                          is_same
-                              ? "the layout is as it should be\n"
-                              : "the layout differs: to change it is " + MigPlanText(plan, names),
+                          is_same ? "the layout is as it should be\n"
+                                  : "the layout differs: a change is " + MigPlanText(plan, names),
                           json));
   return is_same ? ExitCode::kOk : ExitCode::kUnhealthy;
 }
@@ -60,13 +62,13 @@ StatusOr<ExitCode> PrintMigPlan(const MigOptions& options, OutputFormat format,
 StatusOr<ExitCode> RunMigPlan(const MigOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   if (!options.model.empty()) {
-    ASSIGN_OR_RETURN(const ModelPlan made, MakeModelPlan(options));
+    ASSIGN_OR_RETURN(const mig::ModelPlan made, MakeModelPlan(options));
     std::vector<std::string> names;
-    names.reserve(made.gpus.size());
-    for (const mig::GpuState& gpu : made.gpus) {
+    names.reserve(made.planned.gpus.size());
+    for (const mig::GpuState& gpu : made.planned.gpus) {
       names.push_back(gpu.id);
     }
-    return PrintMigPlan(options, format, made.plan, names, {});
+    return PrintMigPlan(options, format, made.planned.plan, names, {});
   }
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(const auto gpus, ReadMigGpus(options, root));
@@ -89,9 +91,10 @@ void AddMigListCommand(CLI::App& group, CommandRegistrar& registrar) {
 
 void AddMigPlanCommand(CLI::App& group, CommandRegistrar& registrar) {
   auto [command, options] = registrar.Add<MigOptions>(
-      group, "plan", "Show the layout change that disturbs the fewest instances", &RunMigPlan);
+      group, "plan", "Plan a layout change that affects the fewest instances", &RunMigPlan);
   command.footer(
-      "Changes nothing. Exits 7 when no layout has the profiles, and says why. With --model, no\n"
+      "Changes nothing. Exits 7, with the reason, if no layout can hold the profiles. With "
+      "--model, no\n"
       "GPU is needed. Instances of --have are in use; PROFILE@SLICE says where, :idle that they "
       "may\nbe destroyed, :movable that their users may be moved.\n"
       "\n"
@@ -108,7 +111,7 @@ void AddMigPlanCommand(CLI::App& group, CommandRegistrar& registrar) {
       ->needs(model);
   AddValue(command, "--count", options.count, "N", "With --model: how many GPUs there are")
       ->needs(model);
-  command.add_flag("--check", options.is_check, "Only say whether it is feasible");
+  command.add_flag("--check", options.is_check, "Print only whether the plan is feasible");
   AddMigHostFlags(command, options);
 }
 

@@ -3,7 +3,6 @@
 #include <boost/json/value.hpp>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -69,30 +68,6 @@ StatusOr<ExitCode> RunMigApply(const MigOptions& options) {
   return done;
 }
 
-// Instances in use are refused as in any other change.
-Status CheckRollback(const MigOptions& options, const std::vector<mig::Target>& before,
-                     const std::vector<mig::HostGpu>& gpus) {
-  for (const mig::Target& target : before) {
-    const auto gpu = std::ranges::find(gpus, target.uuid, &mig::HostGpu::uuid);
-    if (gpu == gpus.end() || options.may_evict) {
-      continue;
-    }
-    for (const probe::GpuInstanceReport& report : gpu->instances) {
-      const auto instance = mig::InstanceOf(*gpu->geometry, report);
-      const auto users = mig::UsersOf(*gpu, report.id);
-      const bool stays =
-          instance.ok() && std::ranges::any_of(target.layout, [&](const mig::Instance& other) {
-            return other.kind == instance->kind && other.start == instance->start;
-          });
-      if (!stays && !users.empty()) {
-        return FailedPrecondition("GPU {}: instance {} is in use by {}: stop it, or use --evict",
-                                  gpu->index, report.id, users.front()->text);
-      }
-    }
-  }
-  return OkStatus();
-}
-
 StatusOr<ExitCode> RunMigRollback(const MigOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
@@ -102,7 +77,9 @@ StatusOr<ExitCode> RunMigRollback(const MigOptions& options) {
         "kgpu has not changed the MIG layout of this host: there is nothing to restore");
   }
   ASSIGN_OR_RETURN(const auto gpus, ReadMigGpus(options, root));
-  RETURN_IF_ERROR(CheckRollback(options, *record, gpus));
+  if (!options.may_evict) {
+    RETURN_IF_ERROR(mig::CheckUsersKeep(*record, gpus));
+  }
   ASSIGN_OR_RETURN(const auto present, mig::PresentOf(*record, gpus));
   const std::string text = MigTargetsText(*record);
   if (options.is_dry_run) {

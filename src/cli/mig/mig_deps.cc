@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kEvictGrace{10};
 Status ResetGpu(const host::DriverRoot& root, const mig::HostGpu& gpu) {
   const std::string program = sys::FindProgram(root.driver, "nvidia-smi");
   if (program.empty()) {
-    return FailedPrecondition("nvidia-smi: not found below {}: reboot the host instead",
+    return FailedPrecondition("nvidia-smi: not found below {}: install it, then try again",
                               root.driver.path());
   }
   sys::RealRunner runner;
@@ -32,7 +32,7 @@ Status ResetGpu(const host::DriverRoot& root, const mig::HostGpu& gpu) {
              ? OkStatus()
              : FailedPrecondition(
                    "nvidia-smi --gpu-reset: {}: stop what has the GPU open (the kgpu agent, DCGM, "
-                   "nvidia-persistenced), or reboot the host",
+                   "nvidia-persistenced), then try again",
                    sys::Describe(result));
 }
 

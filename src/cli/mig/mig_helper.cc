@@ -35,26 +35,6 @@ MigOptions OptionsOf(const mig::HelperRequest& request) {
   return options;
 }
 
-mig::HelperReply PlanReply(const mig::Plan& plan, const std::vector<mig::HostGpu>& gpus) {
-  if (!plan.is_feasible) {
-    return {.outcome = mig::Outcome::kInfeasible, .reason = plan.reason};
-  }
-  mig::HelperReply reply{.outcome = mig::Outcome::kDone};
-  for (const mig::GpuChange& change : plan.changes) {
-    reply.changes.push_back({.gpu = gpus[change.gpu].uuid.str(),
-                             .changes_mode = change.enables_mig || change.disables_mig});
-  }
-  for (size_t i = 0; i < plan.waiting.size(); ++i) {
-    reply.waiting.push_back(
-        {.gpu = gpus[plan.waiting_gpus[i]].uuid.str(), .reason = plan.waiting[i]});
-  }
-  if (!reply.waiting.empty()) {
-    reply.outcome = mig::Outcome::kWaits;
-    reply.reason = reply.waiting.front().reason;
-  }
-  return reply;
-}
-
 // The first reply of a change that is undone is for readers that never get the second one: if this
 // process is killed in between, the change has failed, and must not be finished.
 StatusOr<mig::HelperReply> Answer(const mig::HelperRequest& request) {
@@ -62,7 +42,7 @@ StatusOr<mig::HelperReply> Answer(const mig::HelperRequest& request) {
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(const auto gpus, ReadMigGpus(options, root));
   ASSIGN_OR_RETURN(const mig::Plan plan, MakeMigPlan(options, gpus));
-  mig::HelperReply reply = PlanReply(plan, gpus);
+  mig::HelperReply reply = mig::ReplyOf(plan, gpus);
   if (request.step == mig::Step::kPlan || reply.changes.empty()) {
     return reply;
   }

@@ -9,8 +9,8 @@
 #include "src/cli/base/command_registrar.h"
 #include "src/cli/base/host_options.h"
 #include "src/cli/base/options.h"
-#include "src/node/mig/config_file.h"
-#include "src/node/mig/host.h"
+#include "src/node/mig/host_plan.h"
+#include "src/node/mig/model_plan.h"
 #include "src/node/mig/planner.h"
 #include "src/node/mig/session.h"
 #include "src/platform/base/status.h"
@@ -53,26 +53,15 @@ StatusOr<std::unique_ptr<mig::DriverSession>> OpenMigSession(const HostOptions& 
 StatusOr<std::vector<mig::HostGpu>> ReadMigGpus(const MigOptions& options,
                                                 const host::DriverRoot& root);
 
-// What people call the GPUs: their indexes.
+// The names of the GPUs for people: their indexes.
 std::vector<std::string> MigNamesOf(const std::vector<mig::HostGpu>& gpus);
 
 std::vector<std::string> MigUuidsOf(const std::vector<mig::HostGpu>& gpus);
 
-// What --layout or --select ask of each GPU. Errors: InvalidArgument (none or both are given),
-// NotFound, those of the file.
-StatusOr<std::vector<mig::Goal>> MigGoalsOf(const MigOptions& options,
-                                            const std::vector<mig::HostGpu>& gpus);
-
-// The change that the flags ask for. Errors: as above, and those of the planner.
+// The change that the flags request. Errors: those of the file of --config and of mig::PlanHost.
 StatusOr<mig::Plan> MakeMigPlan(const MigOptions& options, const std::vector<mig::HostGpu>& gpus);
 
-// The same for --model, without a GPU: --count of them, the first of which has the instances of
-// --have, which are in use unless they are marked. Instances without a memory slice may be at any.
-struct ModelPlan {
-  std::string model;
-  std::vector<mig::GpuState> gpus;
-  mig::Plan plan;
-};
-StatusOr<ModelPlan> MakeModelPlan(const MigOptions& options);
+// The same for --model, without a GPU. Errors: InvalidArgument (--count), those of mig::PlanModel.
+StatusOr<mig::ModelPlan> MakeModelPlan(const MigOptions& options);
 
 }  // namespace kgpu::cli

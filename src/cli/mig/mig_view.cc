@@ -92,7 +92,10 @@ std::string StepsText(const mig::GpuChange& change, const std::string& gpu) {
         fmt::format("GPU {}: destroy {} at memory slice {}{}\n", gpu, KindText(instance.kind),
                     instance.start, instance.use == mig::Use::kMovable ? ", which is in use" : "");
   }
-  if (change.enables_mig || change.disables_mig) {
+  if (change.keeps_mode) {
+    text += fmt::format("GPU {}: keep MIG {} at the next reset\n", gpu,
+                        change.disables_mig ? "off" : "on");
+  } else if (change.enables_mig || change.disables_mig) {
     text += fmt::format("GPU {}: turn MIG {}\n", gpu, change.disables_mig ? "off" : "on");
   }
   for (const mig::Instance& instance : change.create) {
@@ -100,6 +103,14 @@ std::string StepsText(const mig::GpuChange& change, const std::string& gpu) {
                         instance.start);
   }
   return text;
+}
+
+std::string CountOf(size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string DestroyedText(size_t count) {
+  return count == 0 ? "no instance" : CountOf(count, "instance");
 }
 
 }  // namespace
@@ -113,6 +124,9 @@ std::string MigListText(const std::vector<mig::HostGpu>& gpus) {
     }
     for (const probe::GpuInstanceReport& report : gpu.instances) {
       text += InstanceLine(gpu, report);
+    }
+    if (gpu.is_mig_enabled() && gpu.instances.empty()) {
+      text += "  no instances: no program can use the GPU\n";
     }
     if (const std::string users = UsersText(gpu, std::nullopt);
         !gpu.is_mig_enabled() && !users.empty()) {
@@ -137,6 +151,9 @@ json::object MigListJson(const std::vector<mig::HostGpu>& gpus) {
                         {"model", gpu.model},
                         {"migCapable", gpu.geometry != nullptr},
                         {"migEnabled", gpu.is_mig_enabled()}};
+    if (gpu.mode) {
+      object["migEnabledAfterReset"] = gpu.mode->is_pending_enabled;
+    }
     json::array instances;
     json::array room;
     for (const probe::GpuInstanceReport& report : gpu.instances) {
@@ -174,12 +191,12 @@ std::string MigPlanText(const mig::Plan& plan, const std::vector<std::string>& g
     waiting += fmt::format("waits: {}\n", reason);
   }
   if (plan.changes.empty()) {
-    return waiting.empty() ? "feasible: nothing has to change\n" : waiting;
+    return waiting.empty() ? "feasible: no change is needed\n" : waiting;
   }
-  std::string text =
-      fmt::format("feasible: {} {}, {} destroyed, {} of them in use{}\n", plan.changes.size(),
-                  plan.changes.size() == 1 ? "GPU changes" : "GPUs change", plan.destroyed,
-                  plan.evicted, plan.is_proven ? "" : " (there may be a better plan)");
+  std::string text = fmt::format("feasible: changes {}, destroys {}{}{}\n",
+                                 CountOf(plan.changes.size(), "GPU"), DestroyedText(plan.destroyed),
+                                 plan.evicted == 0 ? "" : fmt::format(", {} in use", plan.evicted),
+                                 plan.is_proven ? "" : " (there may be a better plan)");
   for (const mig::GpuChange& change : plan.changes) {
     text += StepsText(change, gpus[change.gpu]);
   }
@@ -193,6 +210,7 @@ json::object MigPlanJson(const mig::Plan& plan, const std::vector<std::string>& 
     json::object object{{"gpu", gpus[change.gpu]},
                         {"enablesMig", change.enables_mig},
                         {"disablesMig", change.disables_mig},
+                        {"keepsMode", change.keeps_mode},
                         {"destroy", InstancesJson(change.destroy)},
                         {"create", InstancesJson(change.create)},
                         {"layout", InstancesJson(change.layout)}};
@@ -219,13 +237,7 @@ json::object MigPlanJson(const mig::Plan& plan, const std::vector<std::string>& 
 std::string MigTargetsText(const std::vector<mig::Target>& targets) {
   std::string text;
   for (const mig::Target& target : targets) {
-    std::vector<std::string> instances;
-    instances.reserve(target.layout.size());
-    for (const mig::Instance& instance : target.layout) {
-      instances.push_back(fmt::format("{} at {}", KindText(instance.kind), instance.start));
-    }
-    text += fmt::format("{}: MIG {}, {}\n", target.uuid.str(), target.is_mig_enabled ? "on" : "off",
-                        instances.empty() ? "no instances" : Join(instances, ", "));
+    text += fmt::format("{}: {}\n", target.uuid.str(), mig::StateText(target));
   }
   return text;
 }

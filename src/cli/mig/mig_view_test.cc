@@ -66,12 +66,30 @@ TEST(MigPlanTest, ShowsEachStep) {
       {.kind = {.profile = "1g.10gb"}, .start = 6, .use = mig::Use::kMovable}};
   plan.changes[0].create = {{.kind = {.profile = "3g.40gb"}, .start = 4}};
   EXPECT_EQ(MigPlanText(plan, {"3"}),
-            "feasible: 1 GPU changes, 1 destroyed, 1 of them in use\n"
+            "feasible: changes 1 GPU, destroys 1 instance, 1 in use\n"
             "GPU 3: destroy 1g.10gb at memory slice 6, which is in use\n"
             "GPU 3: turn MIG on\n"
             "GPU 3: create 3g.40gb at memory slice 4\n");
   EXPECT_THAT(boost::json::serialize(MigPlanJson(plan, {"3"}, {})),
               HasSubstr(R"("create":[{"profile":"3g.40gb","start":4}])"));
+}
+
+TEST(MigListTest, NamesAGpuThatNoProgramCanUse) {
+  mig::HostGpu gpu = SampleMigGpu();
+  gpu.instances.clear();
+  EXPECT_THAT(MigListText({gpu}),
+              HasSubstr("MIG on\n  no instances: no program can use the GPU\n"));
+  gpu.mode->is_pending_enabled = false;
+  EXPECT_THAT(boost::json::serialize(MigListJson({gpu})),
+              HasSubstr(R"("migEnabled":true,"migEnabledAfterReset":false)"));
+}
+
+TEST(MigPlanTest, ShowsThatAPendingModeIsCancelled) {
+  mig::Plan plan{.is_feasible = true};
+  plan.changes = {{.gpu = 0, .disables_mig = true, .keeps_mode = true},
+                  {.gpu = 1, .keeps_mode = true}};
+  EXPECT_THAT(MigPlanText(plan, {"2", "3"}), HasSubstr("GPU 2: keep MIG off at the next reset\n"
+                                                       "GPU 3: keep MIG on at the next reset\n"));
 }
 
 TEST(MigPlanTest, SaysWhichGpusWait) {
@@ -87,9 +105,13 @@ TEST(MigPlanTest, SaysWhichGpusWait) {
 
 TEST(MigPlanTest, SaysWhyThereIsNone) {
   mig::Plan plan;
-  plan.reason = "8 x 1g.10gb needed, at most 7 can be on 1 GPU";
-  EXPECT_EQ(MigPlanText(plan, {}), "infeasible: 8 x 1g.10gb needed, at most 7 can be on 1 GPU\n");
-  EXPECT_EQ(MigPlanText({.is_feasible = true}, {}), "feasible: nothing has to change\n");
+  plan.reason = "1 GPU can hold 7 x 1g.10gb, not 8";
+  EXPECT_EQ(MigPlanText(plan, {}), "infeasible: 1 GPU can hold 7 x 1g.10gb, not 8\n");
+  EXPECT_EQ(MigPlanText({.is_feasible = true}, {}), "feasible: no change is needed\n");
+  plan = {.is_feasible = true, .destroyed = 0};
+  plan.changes.resize(2);
+  EXPECT_THAT(MigPlanText(plan, {"0", "1"}),
+              HasSubstr("feasible: changes 2 GPUs, destroys no instance\n"));
 }
 
 }  // namespace

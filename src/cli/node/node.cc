@@ -167,9 +167,10 @@ void AddUntaint(CommandRegistrar& registrar, CLI::App& group) {
 }
 
 void AddFrom(CLI::App& command, DecideOptions& options) {
-  AddValue(command, "--from", options.from, "nfd|gfd|plugin|all",
-           "Whose: nfd (feature.node.kubernetes.io labels), gfd (nvidia.com labels), plugin "
-           "(nvidia.com resources) or all");
+  AddValue(
+      command, "--from", options.from, "nfd|gfd|plugin|all",
+      "Take over from nfd (feature.node.kubernetes.io labels), gfd (nvidia.com labels), plugin "
+      "(nvidia.com resources) or all");
   AddNodeOptions(command, options.common);
   AddChangeOptions(command, options.common);
 }
@@ -220,7 +221,7 @@ void AddClear(CommandRegistrar& registrar, CLI::App& group) {
   AddRunDirOption(command, options.run_dir);
   AddHostRootOption(command, options.host_root);
   command.add_flag("--force", options.force,
-                   "Continue even though a running agent will write it again");
+                   "Continue even though a running agent will restore it");
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ constexpr std::array<std::string_view, 5> kStages = {"host", "driver", "engine",
                                                      "validate"};
 // Findings that no stage fixes. A missing GPU is one more, except on a host that gets them later.
 constexpr char kHostChecks[] =
-    "pci-gpu-off-bus,pci-bar-unplaced,kernel-modules-gone,kernel-loading-refused";
+    "pci-gpu-off-bus,pci-bar-unplaced,pci-gpu-held-by-other-driver,kernel-modules-gone,"
+    "kernel-loading-refused";
 
 struct UpOptions {
   DriverOptions driver;
@@ -93,7 +94,7 @@ Words DriverWords(const DriverOptions& options) {
     words.emplace_back("--offline");
   }
   if (options.gives_up) {
-    words.emplace_back("--no-way-back");
+    words.emplace_back("--no-restore");
   }
   return words;
 }
@@ -148,7 +149,10 @@ bringup::Stages MakeStages(const UpOptions& options, const bringup::Commands& co
                           .is_look_final = true,
                           // The doctor only remarks it where nothing of a driver is there.
                           .obstacle = "pci-no-gpu:",
-                          .way_past = "to set up GPUs that are added later, set --gpu GENERATION"},
+                          .way_past = "to set up GPUs that are added later, set --gpu GENERATION",
+                          .when_hidden = "this is a container, which does not show the host: mount "
+                                         "the host's / at /host, then run: kgpu node up "
+                                         "--host-root /host"},
                          commands));
   stages.push_back(bringup::MakeStage(
       {.id = "driver",
@@ -304,7 +308,7 @@ void AddUpFlags(CommandRegistrar& registrar, CLI::App& command, UpOptions& optio
   AddValue(command, "--skip", options.skip, "STAGE",
            "Stages to skip: host, driver, engine, agent, validate; A,B")
       ->delimiter(',');
-  command.add_flag("-n,--dry-run", options.is_dry_run,
+  command.add_flag("--dry-run", options.is_dry_run,
                    "Show what would be done without changing anything");
   command.add_flag("-y,--yes", options.yes, "Do not ask for confirmation");
   AddOutputOption(command, options.output);
@@ -325,7 +329,8 @@ void AddUp(CommandRegistrar& registrar, CLI::App& group) {
       "install, runtime configure, agent, validate. Restarts an engine when its configuration\n"
       "changes.\n"
       "\n"
-      "Exits 0 when all is done, 8 when it waits for a reboot or for you, 1 when a stage fails,\n"
+      "Exits 0 when all is done, 8 when it waits for a reboot or for your action, 1 when a stage "
+      "fails,\n"
       "4 when another kgpu node up is running.\n"
       "\n"
       "  kgpu node up --dry-run\n"

@@ -81,7 +81,7 @@ void AddScriptInstall(CommandRegistrar& registrar, CLI::App& parent) {
       ->type_name("bash|zsh|fish");
   AddValue(command, "--dir", options.folder, "DIR",
            "Folder for the script (default: the shell's own)");
-  command.add_flag("-n,--dry-run", options.is_dry_run, "Print the path, write nothing");
+  command.add_flag("--dry-run", options.is_dry_run, "Print the path, write nothing");
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace kgpu::cli {
 namespace {
 
 // What a person at kubectl means by these words is the cluster. A test compares.
-constexpr std::array<std::string_view, 7> kClusterWords = {
-    "adopt", "install", "render", "status", "uninstall", "upgrade", "values"};
+constexpr std::array<std::string_view, 8> kClusterWords = {
+    "adopt", "controller", "install", "render", "status", "uninstall", "upgrade", "values"};
 
 bool IsHelp(std::string_view word) {
   return word == "help" || word == "-h" || word == "--help";

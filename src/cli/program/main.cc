@@ -1,5 +1,7 @@
 #include "src/cli/program/main.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <string>
@@ -16,6 +18,7 @@
 #include "src/node/mig/helper.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/log_format.h"
+#include "src/platform/commands/fold.h"
 #include "src/platform/commands/usage_error.h"
 
 namespace kgpu::cli {
@@ -25,7 +28,7 @@ int Report(const StatusOr<ExitCode>& result) {
   if (result.ok()) {
     return static_cast<int>(*result);
   }
-  PrintNote(fmt::format("kgpu: {}", Message(result.status())));
+  PrintNote(fmt::format("kgpu: {}", ErrorText(result.status(), geteuid() == 0)));
   return static_cast<int>(ExitCodeOf(result.status()));
 }
 
@@ -34,7 +37,41 @@ int ReportUsage(std::string_view text) {
   return static_cast<int>(ExitCode::kUsage);
 }
 
-// `kgpu help WORDS` is `kgpu WORDS --help`.
+// Words that people type because other programs have them.
+const commands::UsualWords kUsualWords = {
+    {"check", "kgpu doctor"},
+    {"function", "kgpu fn"},
+    {"functions", "kgpu fn"},
+    {"get", "kgpu devices"},
+    {"gpu", "kgpu devices"},
+    {"gpus", "kgpu devices"},
+    {"install", "kgpu node up (this host) or kgpu cluster install"},
+    {"jupyter", "kgpu run jupyter"},
+    {"list", "kgpu devices"},
+    {"logs", "kgpu run logs or kgpu fn logs"},
+    {"ls", "kgpu devices"},
+    {"operator", "kgpu cluster controller"},
+    {"plugin", "kgpu agent"},
+    {"ps", "kgpu usage or kgpu run list"},
+    {"pods", "kgpu usage or kgpu run list"},
+    {"remove", "kgpu node down (this host) or kgpu cluster uninstall"},
+    {"smi", "kgpu devices"},
+    {"test", "kgpu validate"},
+    {"top", "kgpu devices --watch or kgpu usage"},
+    {"toolkit", "kgpu runtime"},
+    {"uninstall", "kgpu node down (this host) or kgpu cluster uninstall"},
+    {"upgrade", "kgpu driver install (this host) or kgpu cluster upgrade"},
+    {"xid", "kgpu health rules"},
+};
+
+// Help as wide as the terminal.
+Status PrintHelp(const CLI::App& app) {
+  const size_t width = TerminalWidth(STDOUT_FILENO);
+  const std::string help = app.help();
+  return PrintOut(width == 0 ? help : commands::FoldHelp(help, width));
+}
+
+// `kgpu help WORDS` is `kgpu WORDS --help`, and `kgpu explain NS/NAME` means the pod.
 std::vector<std::string> CommandLineOf(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   if (argc > 0 && CalledAsOf(argv[0]) == CalledAs::kPlugin) {
@@ -43,6 +80,9 @@ std::vector<std::string> CommandLineOf(int argc, char** argv) {
   if (!words.empty() && words.front() == "help") {
     words.erase(words.begin());
     words.emplace_back("--help");
+  }
+  if (words.size() > 1 && words[0] == "explain" && words[1].find('/') != std::string::npos) {
+    words.insert(words.begin() + 1, "pod");
   }
   return words;
 }
@@ -60,10 +100,11 @@ int Run(std::vector<std::string> words) {
   try {
     program.Parse(words);
   } catch (const CLI::CallForHelp& e) {
-    const std::string unknown = commands::UnknownCommand(app);
-    return unknown.empty() ? app.exit(e) : ReportUsage(unknown);
+    const std::string unknown = commands::UnknownCommand(app, kUsualWords);
+    return unknown.empty() ? Report(OkOr(PrintHelp(app))) : ReportUsage(unknown);
   } catch (const CLI::ParseError& e) {
-    return e.get_exit_code() == 0 ? app.exit(e) : ReportUsage(commands::UsageError(app, e));
+    return e.get_exit_code() == 0 ? app.exit(e)
+                                  : ReportUsage(commands::UsageError(app, e, kUsualWords));
   }
   const StatusOr<ColorChoice> color = ParseColorChoice(program.color());
   if (!color.ok()) {
@@ -71,7 +112,7 @@ int Run(std::vector<std::string> words) {
   }
   SetColorChoice(*color);
   if (!program.chosen()) {
-    return Report(OkOr(PrintOut(app.help())));
+    return Report(OkOr(PrintHelp(app)));
   }
   return Report(program.chosen()());
 }

@@ -35,12 +35,12 @@ CLI::App& CommandRegistrar::AddGroup(const char* name, const char* help) {
 namespace {
 
 void Describe(CLI::App& app) {
-  app.set_version_flag("--version", VersionText());
+  app.set_version_flag("--version", VersionText(), "Print the version and exit");
   app.require_subcommand(0, 1);
   app.footer(
       "Exit codes: 0 ok, 1 failed, 2 usage error, 3 not found, 4 try again, 5 no permission,\n"
-      "6 change the host first (the message says how), 7 the result is negative,\n"
-      "8 waits for a reboot or for you, 9 ok with warnings.\n"
+      "6 the host needs a change first (see the message), 7 a check failed,\n"
+      "8 waiting for a reboot or for your action, 9 ok with warnings.\n"
       "\n"
       "  kgpu devices                       list the GPUs and their health\n"
       "  kgpu agent                         serve them to the pods of this node\n"
@@ -60,39 +60,69 @@ void Describe(CLI::App& app) {
       "  kgpu help driver install           explain one command");
 }
 
+// Titles of --help, in its order.
+constexpr char kHost[] = "This host";
+constexpr char kCluster[] = "Cluster";
+constexpr char kFunctions[] = "Functions";
+constexpr char kDaemon[] = "Daemon of a node";
+constexpr char kTools[] = "Tools";
+constexpr char kHidden[] = "";  // a former name: a release longer
+
 struct Group {
   std::string_view name;
+  const char* title;
   void (*add)(CommandRegistrar& registrar);
   bool needs_all = false;  // it is about the other commands
 };
 
 // In the order of --help.
 constexpr std::array<Group, 27> kGroups = {{
-    {"agent", AddAgentCommand},      {"status", AddStatusCommand},
-    {"usage", AddUsageCommand},      {"devices", AddDevicesCommand},
-    {"health", AddHealthCommands},   {"doctor", AddDoctorCommand},
-    {"driver", AddDriverCommands},   {"explain", AddExplainCommands},
-    {"labels", AddLabelsCommand},    {"mig", AddMigCommands},
-    {"metrics", AddMetricsCommand},  {"node", AddNodeCommands},
-    {"cluster", AddClusterCommands}, {"controller", AddControllerCommand},
-    {"cdi", AddCdiCommands},         {"config", AddConfigCommands},
-    {"require", AddRequireCommand},  {"validate", AddValidateCommand},
-    {"runtime", AddRuntimeCommands}, {"run", AddRunCommands},
-    {"fn", AddFnCommands},           {"gateway", AddGatewayCommand},
-    {"sim", AddSimCommand},          {"completion", AddCompletionCommand},
-    {"help", AddHelpCommand},        {"man", AddManCommand, true},
-    {"version", AddVersionCommand},
+    {"devices", kHost, AddDevicesCommand},
+    {"status", kHost, AddStatusCommand},
+    {"health", kHost, AddHealthCommands},
+    {"doctor", kHost, AddDoctorCommand},
+    {"validate", kHost, AddValidateCommand},
+    {"usage", kHost, AddUsageCommand},
+    {"node", kHost, AddNodeCommands},
+    {"driver", kHost, AddDriverCommands},
+    {"runtime", kHost, AddRuntimeCommands},
+    {"cdi", kHost, AddCdiCommands},
+    {"mig", kHost, AddMigCommands},
+    {"config", kHost, AddConfigCommands},
+    {"labels", kHost, AddLabelsCommand},
+    {"metrics", kHost, AddMetricsCommand},
+    {"explain", kCluster, AddExplainCommands},
+    {"run", kCluster, AddRunCommands},
+    {"cluster", kCluster, AddClusterCommands},
+    {"fn", kFunctions, AddFnCommands},
+    {"agent", kDaemon, AddAgentCommand},
+    {"completion", kTools, AddCompletionCommand},
+    {"help", kTools, AddHelpCommand},
+    {"man", kTools, AddManCommand, true},
+    {"version", kTools, AddVersionCommand},
+    {"sim", kTools, AddSimCommand},
+    {"controller", kHidden,
+     [](CommandRegistrar& registrar) { AddControllerCommand(registrar, registrar.app()); }},
+    {"gateway", kHidden,
+     [](CommandRegistrar& registrar) { AddGatewayCommand(registrar, registrar.app()); }},
+    {"require", kHidden,
+     [](CommandRegistrar& registrar) { AddRequireCommand(registrar, registrar.app()); }},
 }};
+
+void Add(CommandRegistrar& registrar, const Group& group) {
+  group.add(registrar);
+  registrar.app().get_subcommand(std::string(group.name))->group(group.title);
+}
 
 void AddGroups(CommandRegistrar& registrar, std::string_view only) {
   const auto* const found =
       std::ranges::find_if(kGroups, [only](const Group& group) { return group.name == only; });
   if (found != kGroups.end() && !found->needs_all) {
-    found->add(registrar);
+    Add(registrar, *found);
     return;
   }
   for (const Group& group : kGroups) {
-    group.add(registrar);
+    Add(registrar, group);
   }
 }
 

@@ -13,8 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "src/cluster/chart/chart.h"
+#include "src/kube/api/json.h"
 #include "src/platform/commands/examples.h"
 #include "src/platform/commands/man_page.h"
+#include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
 namespace kgpu::cli {
@@ -111,6 +114,7 @@ bool HasFlag(const Command& command, std::string_view name) {
 constexpr auto kWithoutHost = std::to_array<std::string_view>({
     "kgpu",
     "kgpu cluster adopt",
+    "kgpu cluster controller",
     "kgpu cluster install",
     "kgpu cluster render",
     "kgpu cluster status",
@@ -121,8 +125,7 @@ constexpr auto kWithoutHost = std::to_array<std::string_view>({
     "kgpu completion install",
     "kgpu config check",
     "kgpu config convert",
-    "kgpu config print",
-    "kgpu controller",
+    "kgpu config defaults",
     "kgpu doctor manifest",
     "kgpu explain reasons",
     "kgpu fn build",
@@ -225,6 +228,46 @@ TEST(ProgramTest, OneCommandAloneIsWhatItIsAmongAll) {
         alone.commands, [&](const Command& other) { return other.name == command.name; });
     ASSERT_NE(same, alone.commands.end()) << command.name;
     EXPECT_EQ(same->flags.size(), command.flags.size()) << command.name;
+  }
+}
+
+// The commands that the containers of the chart start, "cluster controller".
+std::vector<std::string> CommandsOfTheChart() {
+  const auto values =
+      chart::ReadValues({.settings = {"controller.enabled=true", "functions.enabled=true",
+                                      "functions.tokensSecret=tokens"}});
+  EXPECT_OK(values);
+  const auto manifests = chart::Render(*values);
+  EXPECT_OK(manifests);
+  std::vector<std::string> commands;
+  for (const chart::Manifest& manifest : *manifests) {
+    const boost::json::value object = manifest.object;
+    const auto* containers = kube::FindField(object, {"spec", "template", "spec", "containers"});
+    for (const auto& container : containers ? containers->as_array() : boost::json::array()) {
+      std::string words;
+      for (const auto& argument : container.at("args").as_array()) {
+        if (argument.as_string().starts_with("-")) {
+          break;
+        }
+        words += (words.empty() ? "" : " ") + std::string(argument.as_string());
+      }
+      commands.push_back(words);
+    }
+  }
+  return commands;
+}
+
+TEST(ProgramTest, TheChartStartsCommandsByTheirPresentNames) {
+  std::vector<std::string> names;
+  EachCommand(Program().Tree(), "kgpu", [&](const Command& command, const std::string& words) {
+    if (command.commands.empty()) {
+      names.push_back(words.substr(std::string("kgpu ").size()));
+    }
+  });
+  const std::vector<std::string> started = CommandsOfTheChart();
+  EXPECT_THAT(started, ::testing::SizeIs(3));
+  for (const std::string& command : started) {
+    EXPECT_THAT(names, ::testing::Contains(command));
   }
 }
 

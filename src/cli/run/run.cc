@@ -131,7 +131,9 @@ StatusOr<Begun> Begin(const RunOptions& options, RunKind kind) {
     return begun;
   }
   if (prepared.judgement.prospect == run::Prospect::kBusy) {
-    progress.Note("every node that qualifies is busy or not ready: waiting");
+    progress.Note(prepared.judgement.own.empty()
+                      ? "every node that qualifies is busy or not ready: waiting"
+                      : fmt::format("{}: waiting", prepared.judgement.own));
   }
   RETURN_IF_ERROR(run::Create(deps, begun.request, prepared, false));
   progress.Note(fmt::format("created {} in namespace {}: kgpu run stop {} -n {} removes it",
@@ -267,7 +269,7 @@ void AddCommandWords(CLI::App& command, RunOptions& options, const char* help) {
 
 void AddJob(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] =
-      registrar.Add<RunOptions>(group, "job", "Run a command on GPUs, to its end", &RunJob);
+      registrar.Add<RunOptions>(group, "job", "Run a command on GPUs to completion", &RunJob);
   command.footer(
       "Waits for GPUs, says what keeps the job from running, then prints the job's output. Ctrl-C\n"
       "ends the printing, not the job. COMMAND is given to the image's entrypoint.\n"
@@ -337,7 +339,7 @@ void AddJupyter(CommandRegistrar& registrar, CLI::App& group) {
 }  // namespace
 
 void AddRunCommands(CommandRegistrar& registrar) {
-  CLI::App& group = registrar.AddGroup("run", "Run something on the GPUs of a cluster");
+  CLI::App& group = registrar.AddGroup("run", "Run a job, shell or notebook on cluster GPUs");
   group.footer(
       "  kgpu run shell\n"
       "  kgpu run job app:1 --gpus 2\n"

@@ -4,9 +4,7 @@
 
 #include <boost/json/value.hpp>
 
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "src/cli/base/environment.h"
@@ -77,14 +75,10 @@ StatusOr<std::unique_ptr<RunCluster>> RunCluster::Open(const NodeOptions& option
   ASSIGN_OR_RETURN(impl->loop, EpollLoop::Create());
   ASSIGN_OR_RETURN(impl->root, sys::Root::Open("/"));
   kube::ClusterOptions cluster;
-  cluster.sources.kubeconfig = options.kubeconfig;
-  cluster.sources.context = options.context;
-  cluster.sources.environment = Environment();
+  ASSIGN_OR_RETURN(cluster.sources, ClusterSources(options.kubeconfig, options.context));
   cluster.client.user_agent = kube::UserAgent("kgpu", VersionNumber(), ThisMachine());
   cluster.client.gate.per_second = 30;
   cluster.client.gate.burst = 60;
-  std::error_code error;
-  cluster.sources.working_folder = std::filesystem::current_path(error).string();
   ASSIGN_OR_RETURN(impl->cluster,
                    kube::Cluster::Open(*impl->loop, impl->random, *impl->root, std::move(cluster)));
   impl->client.emplace(*impl->loop, impl->cluster->client());
@@ -121,12 +115,8 @@ run::StartDeps RunCluster::Deps(std::function<void(std::string_view)> note) {
   };
   return {.client = client(),
           .judge = [ask](const boost::json::value& pod) { return JudgePod(ask, pod); },
-          .explain =
-              [ask](const std::string& space, const std::string& pod) {
-                const auto dump = explain::Gather(ask, space, pod);
-                return dump.ok() ? explain::Explain(explain::FactsOf(*dump, space, pod)).verdict
-                                 : std::string();
-              },
+          .explain = [ask](const std::string& space,
+                           const std::string& pod) { return ExplainPod(ask, space, pod); },
           .find_cuda = CudaOfLocalImage,
           .note = std::move(note)};
 }

@@ -75,6 +75,11 @@ run::Judgement JudgePod(const explain::Ask& ask, const json::value& pod) {
   if (FitsNow(now)) {
     return {.prospect = Prospect::kFits, .text = text};
   }
+  const auto own = std::ranges::find_if(now.reasons, explain::IsBlocking);
+  const std::string own_text = own == now.reasons.end() ? ""
+                               : own->evidence.empty()
+                                   ? own->message
+                                   : fmt::format("{}: {}", own->message, own->evidence.front());
   // The same cluster without anybody else's pods.
   std::erase_if(dump->items, [&](const json::value& item) {
     return kube::TextField(item, {"kind"}) == "Pod" &&
@@ -83,7 +88,23 @@ run::Judgement JudgePod(const explain::Ask& ask, const json::value& pod) {
   const explain::Report idle = explain::Explain(explain::FactsOf(*dump, space, name));
   return {.prospect = explain::MayFitLater(idle, explain::OtherPods::kLeftOut) ? Prospect::kBusy
                                                                                : Prospect::kNever,
+          .own = own_text,
           .text = text};
+}
+
+std::string ExplainPod(const explain::Ask& ask, const std::string& space, const std::string& name) {
+  const auto dump = explain::Gather(ask, space, name);
+  if (!dump.ok()) {
+    return "";
+  }
+  const explain::Report report = explain::Explain(explain::FactsOf(*dump, space, name));
+  if (report.state != explain::State::kAbsent) {
+    return report.verdict;
+  }
+  // The first reason is that it does not exist.
+  return report.reasons.size() < 2
+             ? ""
+             : fmt::format("no pod is made: {}", Printable(report.reasons[1].evidence.front()));
 }
 
 }  // namespace kgpu::cli

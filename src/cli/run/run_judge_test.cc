@@ -13,6 +13,7 @@ namespace {
 
 namespace json = boost::json;
 using run::Prospect;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class RunJudgeTest : public ::testing::Test {
@@ -61,6 +62,36 @@ TEST_F(RunJudgeTest, GpusThatOthersUseAreBusy) {
 TEST_F(RunJudgeTest, ACordonPasses) {
   AddNode("n1", "2", R"("unschedulable":true)");
   EXPECT_EQ(Judge(1).prospect, Prospect::kBusy);
+}
+
+TEST_F(RunJudgeTest, AQuotaIsNamedRatherThanTheNodes) {
+  AddNode("n1", "8");
+  Make("/api/v1/namespaces/default/resourcequotas",
+       R"({"metadata":{"name":"q"},"spec":{"hard":{"requests.nvidia.com/gpu":"1"}},
+           "status":{"hard":{"requests.nvidia.com/gpu":"1"},
+                     "used":{"requests.nvidia.com/gpu":"0"}}})");
+  ASSERT_OK(cluster_.api.Do("PATCH", "/api/v1/namespaces/default/resourcequotas/q/status",
+                            {{"status",
+                              {{"hard", {{"requests.nvidia.com/gpu", "1"}}},
+                               {"used", {{"requests.nvidia.com/gpu", "0"}}}}}}));
+  const run::Judgement judgement = Judge(2);
+  EXPECT_EQ(judgement.prospect, Prospect::kBusy) << judgement.text;
+  EXPECT_THAT(judgement.own, HasSubstr("requests.nvidia.com/gpu"));
+  AddNode("n2", "1");
+  EXPECT_EQ(Judge(1).own, "");
+}
+
+// Of a Job that cannot make its pod: its own name stands for the pod's.
+TEST_F(RunJudgeTest, ARefusedPodIsExplainedByItsMaker) {
+  const auto ask = [this](kube::ApiRequest request) { return cluster_.client.Send(request); };
+  EXPECT_EQ(ExplainPod(ask, "default", "r3"), "") << "that it does not exist yet is no reason";
+  Make("/apis/events.k8s.io/v1/namespaces/default/events",
+       R"({"metadata":{"name":"e"},"eventTime":"2026-01-01T00:00:00.000000Z","type":"Warning",
+           "reason":"FailedCreate","action":"Create","reportingController":"k8s.io/job-controller",
+           "reportingInstance":"m","note":"pods \"r3-x\" is forbidden: exceeded quota: q",
+           "regarding":{"kind":"Job","name":"r3","namespace":"default","uid":"1"}})");
+  EXPECT_THAT(ExplainPod(ask, "default", "r3"),
+              AllOf(HasSubstr("no pod is made"), HasSubstr("exceeded quota: q")));
 }
 
 TEST_F(RunJudgeTest, MoreThanAnyNodeHasIsNever) {

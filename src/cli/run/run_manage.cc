@@ -33,6 +33,7 @@ struct ManageOptions {
   NodeOptions common;
   std::string space;
   std::string name;
+  std::vector<std::string> names;  // of stop
   std::string tail;
   bool is_everywhere = false;
   bool shows_token = false;
@@ -87,7 +88,9 @@ StatusOr<ExitCode> RunLogs(const ManageOptions& options) {
 std::string StopText(const std::vector<kube::RemoveResult>& results, bool is_dry_run) {
   std::string text;
   for (const kube::RemoveResult& result : results) {
-    text += fmt::format("{}{} {}\n", is_dry_run ? "would be " : "", kube::ToString(result.outcome),
+    // A dry run fails as the real one would.
+    const bool is_planned = is_dry_run && result.status.ok();
+    text += fmt::format("{}{} {}\n", is_planned ? "would be " : "", kube::ToString(result.outcome),
                         kube::TextOf(result.ref));
   }
   return text;
@@ -108,11 +111,16 @@ StatusOr<ExitCode> RunStop(const ManageOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
   ASSIGN_OR_RETURN(const std::unique_ptr<RunCluster> cluster, RunCluster::Open(options.common));
   const std::string space = cluster->SpaceOr(options.space);
-  ASSIGN_OR_RETURN(std::vector<kube::RemoveTarget> targets,
-                   run::ObjectsOfRun(cluster->client(), space, options.name));
-  if (targets.empty()) {
-    return NotFound("{}/{}: no such run: `kgpu run list` shows those that there are", space,
-                    Printable(options.name));
+  // All of them exist, or nothing is removed.
+  std::vector<kube::RemoveTarget> targets;
+  for (const std::string& name : options.names) {
+    ASSIGN_OR_RETURN(const std::vector<kube::RemoveTarget> its,
+                     run::ObjectsOfRun(cluster->client(), space, name));
+    if (its.empty()) {
+      return NotFound("{}/{}: no such run: `kgpu run list` shows those that there are", space,
+                      Printable(name));
+    }
+    targets.insert(targets.end(), its.begin(), its.end());
   }
   if (options.keeps_volume) {
     std::erase_if(targets, [](const kube::RemoveTarget& target) {
@@ -122,7 +130,7 @@ StatusOr<ExitCode> RunStop(const ManageOptions& options) {
   kube::Kinds kinds(cluster->client());
   std::vector<kube::RemoveResult> results;
   {
-    const Progress progress(fmt::format("removing {}", options.name));
+    const Progress progress(fmt::format("removing {}", Join(options.names, ", ")));
     results = kube::RemoveObjects(cluster->client(), kinds, std::move(targets),
                                   {.is_dry_run = options.common.is_dry_run});
   }
@@ -143,7 +151,7 @@ void AddList(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu run list -A\n"
       "  kgpu run list --show-token           with the URL that opens Jupyter\n"
       "  kgpu run list --output json | jq -r '.runs[].name'");
-  command.add_flag("-A,--all-namespaces", options.is_everywhere, "Of all namespaces");
+  command.add_flag("-A,--all-namespaces", options.is_everywhere, "In all namespaces");
   command.add_flag("--show-token", options.shows_token, "Add the token to Jupyter's URL");
   AddPlace(command, options);
   AddOutputOption(command, options.common.output);
@@ -151,7 +159,7 @@ void AddList(CommandRegistrar& registrar, CLI::App& group) {
 
 void AddLogs(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] =
-      registrar.Add<ManageOptions>(group, "logs", "Print what a run has printed", &RunLogs);
+      registrar.Add<ManageOptions>(group, "logs", "Print the logs of a run", &RunLogs);
   command.footer("  kgpu run logs job-4f1a22 -f");
   command.add_option("NAME", options.name, "Name of the run")->required();
   command.add_flag("-f,--follow", options.follows, "Continue until the run ends");
@@ -161,14 +169,14 @@ void AddLogs(CommandRegistrar& registrar, CLI::App& group) {
 
 void AddStop(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] = registrar.Add<ManageOptions>(
-      group, "stop", "Stop a run and remove all of its objects", &RunStop);
+      group, "stop", "Stop runs and remove all of their objects", &RunStop);
   command.footer(
-      "Removes also the volume that was made for Jupyter, with the files on it, unless\n"
+      "Also removes the volume that was made for Jupyter, with the files on it, unless\n"
       "--keep-volume is given.\n"
       "\n"
-      "  kgpu run stop lab --dry-run\n"
+      "  kgpu run stop job-4f1a22 lab --dry-run\n"
       "  kgpu run stop lab --keep-volume");
-  command.add_option("NAME", options.name, "Name of the run")->required();
+  command.add_option("NAME", options.names, "Names of the runs")->required();
   command.add_flag("--keep-volume", options.keeps_volume, "Keep the volume that was made for it");
   command.add_flag("--dry-run", options.common.is_dry_run, "Show what would be removed");
   AddPlace(command, options);

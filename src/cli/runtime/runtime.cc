@@ -19,7 +19,6 @@
 #include "src/container/engine/find.h"
 #include "src/container/engine/packages.h"
 #include "src/container/engine/plan.h"
-#include "src/container/shim/config.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::cli {
@@ -54,26 +53,6 @@ StatusOr<ExitCode> RunRuntimeStatus(const RuntimeOptions& options) {
   return OkOr(PrintAs(format, EnginesTable(all), EnginesJson(all)));
 }
 
-// Problems that keep kgpu-runtime from starting containers with any engine.
-std::vector<report::Finding> CheckShimConfig(const sys::Root& root) {
-  const StatusOr<shim::Config> config = shim::ReadConfig(root);
-  if (!config.ok()) {
-    return {{.id = "config-broken",
-             .subject = std::string(engine::kShimId),
-             .message =
-                 fmt::format("{}: containers that use it do not start", Message(config.status())),
-             .fix = {.commands = {"# fix the file, or remove it and run kgpu runtime configure"}}}};
-  }
-  if (!config->cuda_compat.empty() && !root.Exists(config->cuda_compat)) {
-    return {{.id = "cuda-compat-missing",
-             .subject = std::string(engine::kShimId),
-             .message = fmt::format("{}: cudaCompat: {}: not found", shim::kConfigPath,
-                                    config->cuda_compat),
-             .fix = {.commands = {"# install a cuda-compat package there, or set it to \"\""}}}};
-  }
-  return {};
-}
-
 StatusOr<ExitCode> RunRuntimeCheck(const RuntimeOptions& options) {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.output));
   ASSIGN_OR_RETURN(const std::unique_ptr<RuntimeHost> host, RuntimeHost::Open(options));
@@ -87,7 +66,7 @@ StatusOr<ExitCode> RunRuntimeCheck(const RuntimeOptions& options) {
     checked.emplace_back(status.engine.Name(),
                          engine::CheckEngine(host->root(), host->runner(), input));
   }
-  if (std::vector<report::Finding> of_shim = CheckShimConfig(host->root()); !of_shim.empty()) {
+  if (std::vector<report::Finding> of_shim = engine::CheckShim(host->root()); !of_shim.empty()) {
     checked.emplace_back(engine::kShimId, std::move(of_shim));
   }
   return PrintNamedFindings(checked, "everything is ok", format);
@@ -131,11 +110,13 @@ StatusOr<ExitCode> RunRuntimeInstall(const RuntimeInstallOptions& options) {
 
 void AddRuntimeFlags(CLI::App& command, RuntimeOptions& options) {
   AddValue(command, "-e,--engine", options.engine,
-           "auto|docker|containerd|crio|podman|k3s|rke2|k0s",
+           "auto|docker|containerd|crio|podman|k3s|rke2|k0s|microk8s",
            "Container engine; auto selects all that are installed");
   AddHostRootOption(command, options.host_root);
-  AddValue(command, "--config", options.config, "FILE",
-           "The engine's configuration file on the host (default: the one it reads)");
+  AddValue(
+      command, "--config", options.config, "FILE",
+      "The engine's configuration file on the host (default: the one it reads, or the one that its "
+      "distribution makes that of)");
 }
 
 void AddRestart(CLI::App& command, RuntimeOptions& options, bool& restart) {
@@ -212,7 +193,8 @@ void AddWayFlags(CLI::App& command, ConfigureOptions& options) {
 
 void AddConfigure(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] = registrar.Add<ConfigureOptions>(
-      group, "configure", "Configure engines to give containers GPUs", &RunConfigure);
+      group, "configure", "Configure engines to give containers GPUs",
+      [](const ConfigureOptions& given) { return ForRoot(RunConfigure(given)); });
   command.footer(
       "Makes the smallest change: CDI if the engine supports it (often nothing changes), else an\n"
       "additional runtime \"nvidia\". Keeps every other byte of the engine's files. Changes are\n"
@@ -225,7 +207,7 @@ void AddConfigure(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu runtime configure --print kubespray             for nodes set up by kubespray");
   AddRuntimeFlags(command, options.common);
   AddOutputOption(command, options.common.output);
-  CLI::Option* dry_run = command.add_flag("-n,--dry-run", options.is_dry_run,
+  CLI::Option* dry_run = command.add_flag("--dry-run", options.is_dry_run,
                                           "Print diffs and steps without changing anything");
   AddRestart(command, options.common, options.restart);
   AddWayFlags(command, options);
@@ -242,7 +224,8 @@ void AddConfigure(CommandRegistrar& registrar, CLI::App& group) {
 
 void AddRevert(CommandRegistrar& registrar, CLI::App& group) {
   auto [command, options] = registrar.Add<RevertOptions>(
-      group, "revert", "Undo what kgpu runtime configure did, and nothing else", &RunRevert);
+      group, "revert", "Undo what kgpu runtime configure did, and nothing else",
+      [](const RevertOptions& given) { return ForRoot(RunRevert(given)); });
   command.footer(
       "Restores files that nobody has edited since; removes only kgpu's keys from the others.\n"
       "\n"
@@ -250,7 +233,7 @@ void AddRevert(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu runtime revert --engine docker --restart");
   AddRuntimeFlags(command, options.common);
   AddOutputOption(command, options.common.output);
-  command.add_flag("-n,--dry-run", options.is_dry_run,
+  command.add_flag("--dry-run", options.is_dry_run,
                    "Print diffs and steps without changing anything");
   AddRestart(command, options.common, options.restart);
 }
@@ -266,7 +249,7 @@ void AddInstall(CommandRegistrar& registrar, CLI::App& group) {
       "  kgpu runtime install --dry-run\n"
       "  kgpu runtime install --engine podman");
   AddRuntimeFlags(command, options.common);
-  command.add_flag("-n,--dry-run", options.is_dry_run, "Print the commands without running them");
+  command.add_flag("--dry-run", options.is_dry_run, "Print the commands without running them");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "src/container/engine/recipes.h"
 #include "src/container/engine/runtime_users.h"
 #include "src/container/shim/config.h"
+#include "src/container/shim/real_runtime.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
@@ -24,6 +25,10 @@ namespace {
 StatusOr<engine::Request> RequestOf(const ConfigureOptions& options) {
   engine::Request request;
   ASSIGN_OR_RETURN(request.cdi, YesOrNo("--cdi", options.cdi));
+  if (engine::ParseKind(options.runtime).ok()) {
+    return InvalidArgument("--runtime: \"{}\" must be yes or no: did you mean --engine {}?",
+                           options.runtime, options.runtime);
+  }
   ASSIGN_OR_RETURN(request.runtime, YesOrNo("--runtime", options.runtime));
   request.set_default = options.set_default;
   request.adopt = options.adopt;
@@ -88,35 +93,56 @@ std::optional<bool> AcceptedSoFar(const std::vector<engine::Plan>& plans) {
   return accepted;
 }
 
+// Whether kgpu-runtime will find one of `runtimes` on the host, and start just `path`, if given.
+bool Finds(const sys::Root& root, const std::vector<std::string>& runtimes,
+           const std::string& path) {
+  const auto found = shim::FindRealRuntime(root, runtimes, {});
+  return found.ok() && (path.empty() || *found == root.At(path));
+}
+
+// The runtimes that kgpu-runtime starts: those that the admin chose, as long as one of them is
+// there; else the engines' own, by their paths where kgpu-runtime would not look for them.
+Status ChooseRuntimes(const sys::Root& root, bool is_there, const std::vector<engine::Plan>& plans,
+                      std::vector<std::string>& runtimes) {
+  if (is_there && Finds(root, runtimes, "")) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(std::vector<std::string> own, engine::RuntimesFor(plans, runtimes));
+  if (!Finds(root, runtimes, own.front())) {
+    runtimes = std::move(own);
+  }
+  return OkStatus();
+}
+
 // The text of /etc/kgpu/runtime.json; empty: what is there stays.
 StatusOr<std::string> ShimConfig(const ConfigureOptions& options, const sys::Root& root,
                                  const std::vector<engine::Plan>& plans) {
   ASSIGN_OR_RETURN(const std::optional<bool> given, YesOrNo("--accept-env", options.accept_env));
   const bool is_there = root.Exists(shim::kConfigPath);
   // Read in any case: with one that is broken no container would start.
-  ASSIGN_OR_RETURN(shim::Config config, shim::ReadConfig(root));
+  ASSIGN_OR_RETURN(const shim::Config before, shim::ReadConfig(root));
+  shim::Config config = before;
+  RETURN_IF_ERROR(ChooseRuntimes(root, is_there, plans, config.runtimes));
   const std::optional<bool> so_far = AcceptedSoFar(plans);
-  if (is_there && !given) {
-    if (so_far == true && !config.accept_env) {
-      PrintNote(
-          fmt::format("{}: acceptEnv is false: containers of the adopted runtime that only set "
-                      "NVIDIA_VISIBLE_DEVICES no longer get GPUs; allow it with --accept-env=yes",
-                      shim::kConfigPath));
-    }
-    return std::string();
+  if (is_there && !given && so_far == true && !config.accept_env) {
+    PrintNote(
+        fmt::format("{}: acceptEnv is false: containers of the adopted runtime that only set "
+                    "NVIDIA_VISIBLE_DEVICES no longer get GPUs; allow it with --accept-env=yes",
+                    shim::kConfigPath));
   }
-  const bool accepts = given ? *given : so_far ? *so_far : (!options.is_dry_run && AskAcceptEnv());
-  if (is_there && config.accept_env == accepts) {
-    return std::string();
+  if (given) {
+    config.accept_env = *given;
+  } else if (!is_there) {
+    config.accept_env = so_far ? *so_far : (!options.is_dry_run && AskAcceptEnv());
   }
-  config.accept_env = accepts;
-  return shim::PrintConfig(config);
+  return is_there && config == before ? std::string() : shim::PrintConfig(config);
 }
 
 // Engines without a daemon or unit take no proxies: where all engines were meant, that is no error.
 engine::Request Fitting(const engine::Request& request, const engine::Engine& engine,
                         bool is_auto) {
   engine::Request fitting = request;
+  fitting.is_for_all = is_auto;
   if (is_auto && engine.kind == engine::Kind::kPodman) {
     fitting.proxies = {};
   }
@@ -188,7 +214,31 @@ bool IsStillUsed(const std::vector<engine::Plan>& plans) {
   });
 }
 
-// One after the other; what was done before one that fails is reported, and stays.
+// After an engine has failed: takes kgpu-runtime away again, which this run put there for it,
+// unless an engine uses it. Returns what to add to the error, about what stays; empty: nothing
+// does.
+std::string TakeRuntimeBack(RuntimeHost& host) {
+  const auto state = engine::ReadState(host.root());
+  if (!state.ok()) {
+    return fmt::format("; kgpu-runtime stays: {}", Message(state.status()));
+  }
+  const auto shim = state->find(std::string(engine::kShimId));
+  if (shim == state->end()) {
+    return "";
+  }
+  if (std::ranges::any_of(*state, [](const auto& one) { return one.second.uses_runtime; })) {
+    return "; kgpu-runtime stays, since another change uses it";
+  }
+  const auto plan = engine::PlanRevert(host.root(), shim->first, shim->second, nullptr);
+  const Status reverted =
+      plan.ok() ? engine::Revert(*plan, {}, host.deps()).status() : plan.status();
+  return reverted.ok() ? ""
+                       : fmt::format("; kgpu-runtime stays, because removing it failed, too: {}",
+                                     Message(reverted));
+}
+
+// One after the other; what was done before one that fails is reported, and stays, but for
+// kgpu-runtime, if no engine is left that needs it.
 Status DoAll(const std::vector<engine::Plan>& plans, bool restart, ConfigureAction action,
              OutputFormat format, RuntimeHost& host) {
   engine::ApplyOptions options;
@@ -199,6 +249,14 @@ Status DoAll(const std::vector<engine::Plan>& plans, bool restart, ConfigureActi
     auto outcome = action(plan, options, host.deps());
     if (!outcome.ok()) {
       status = Annotate(outcome.status(), "{}", NameOfPlan(plan));
+      const bool is_put_there = action == &engine::Apply && plan.id != engine::kShimId &&
+                                plans.front().id == engine::kShimId && !done.empty() &&
+                                !done.front().outcome.done.empty();
+      if (is_put_there) {
+        const std::string stays = TakeRuntimeBack(host);
+        done.erase(done.begin(), done.begin() + (stays.empty() ? 1 : 0));
+        status = MakeStatus(status.code(), fmt::format("{}{}", Message(status), stays));
+      }
       break;
     }
     if (!plan.adopts.empty()) {
@@ -275,7 +333,10 @@ StatusOr<std::optional<bool>> YesOrNo(std::string_view flag, const std::string& 
   if (text == "yes" || text == "no") {
     return std::optional(text == "yes");
   }
-  return InvalidArgument("{}: \"{}\" must be yes or no", flag, Printable(text, 40));
+  // nvidia-ctk has its engine there.
+  const bool is_engine = flag == "--runtime" && engine::ParseKind(text).ok();
+  return InvalidArgument("{}: \"{}\" must be yes or no{}", flag, Printable(text, 40),
+                         is_engine ? fmt::format(": did you mean --engine {}?", text) : "");
 }
 
 StatusOr<ExitCode> RunConfigure(const ConfigureOptions& options) {

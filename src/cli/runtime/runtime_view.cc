@@ -119,6 +119,7 @@ json::value EnginesJson(const std::vector<EngineStatus>& engines) {
                         {"unit", Text(engine.unit)},
                         {"socket", Text(engine.socket)},
                         {"configFile", Text(engine.config_file)},
+                        {"generatedFile", Text(engine.generated_file)},
                         {"dropInFolder", Text(engine.drop_in_folder)},
                         {"cdi", Text(CdiText(status))},
                         {"runtime", Text(RuntimeText(status))},

@@ -550,11 +550,14 @@ TEST_P(TakeoverTest, KgpuItselfIsRemovedToo) {
 TEST_P(TakeoverTest, WhatKeepsKgpuIsNamedBeforeTheFirstNodeIsHandedBack) {
   Simulation sim(GetParam(), true);
   ASSERT_OK(sim.Adopt().status);
-  ASSERT_OK(sim.base().api.Do("POST", "/apis/kgpu.dev/v1alpha1/gpupolicies",
-                              {{"apiVersion", "kgpu.dev/v1alpha1"},
-                               {"kind", "GpuPolicy"},
-                               {"metadata", {{"name", "all"}}},
-                               {"spec", {{"groups", json::array()}}}}));
+  ASSERT_OK(sim.base().api.Do(
+      "POST", "/apis/kgpu.dev/v1alpha1/gpupolicies",
+      {{"apiVersion", "kgpu.dev/v1alpha1"},
+       {"kind", "GpuPolicy"},
+       {"metadata", {{"name", "all"}}},
+       {"spec",
+        {{"groups",
+          json::array{json::object{{"name", "g"}, {"nodeSelector", json::object()}}}}}}}));
   const std::string before = sim.Dump();
   const Outcome outcome = sim.HandBack();
   EXPECT_THAT(outcome.status,

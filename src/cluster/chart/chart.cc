@@ -19,9 +19,12 @@ namespace {
 
 namespace json = boost::json;
 
-std::optional<std::string_view> ReadEmbedded(std::string_view path) {
-  const ChartFile* file = FindChartFile(path);
-  return file == nullptr ? std::nullopt : std::optional(file->text);
+gotemplate::Value FilesForTemplates() {
+  gotemplate::Value::Dict files;
+  for (const ChartFile& file : ChartFiles()) {
+    files.emplace(file.path, gotemplate::Value(file.text));
+  }
+  return gotemplate::Value(std::move(files));
 }
 
 bool HasController(const Values& values) {
@@ -62,11 +65,11 @@ StatusOr<std::string> WithManager(const ChartFile& file) {
 }  // namespace
 
 StatusOr<std::vector<Manifest>> Render(const Values& values) {
-  const json::object fields = {
-      {"Values", values.tree},
-      {"Release",
-       {{"Name", "kgpu"}, {"Namespace", values.name_space}, {"Service", doc::View(kManager)}}}};
-  const TemplateData data{.fields = fields, .file = &ReadEmbedded};
+  const json::object release = {
+      {"Name", "kgpu"}, {"Namespace", values.name_space}, {"Service", doc::View(kManager)}};
+  const gotemplate::Value data(gotemplate::Value::Dict{{"Values", TemplateValue(values.tree)},
+                                                       {"Release", TemplateValue(release)},
+                                                       {"Files", FilesForTemplates()}});
   std::vector<Manifest> manifests;
   for (const ChartFile& file : ChartFiles()) {
     if (file.path.starts_with("crds/") && HasController(values)) {

@@ -12,12 +12,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   static const boost::json::object kFields = {
-      {"Values", {{"a", "text"}, {"b", true}, {"c", {1, 2}}, {"d", {{"e", nullptr}}}}}};
+      {"Values", {{"a", "text"}, {"b", true}, {"c", {1, 2}}, {"d", {{"e", nullptr}}}}},
+      {"Files", {{"files/rules.yaml", "file\n"}}}};
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto rendered = kgpu::chart::RenderTemplate(
-      text, "fuzz",
-      {.fields = kFields,
-       .file = [](std::string_view) -> std::optional<std::string_view> { return "file\n"; }});
+  const auto rendered =
+      kgpu::chart::RenderTemplate(text, "fuzz", kgpu::chart::TemplateValue(kFields));
   // Errors name the place, but for those that the template itself words.
   if (!rendered.ok() && text.find("fail") == std::string_view::npos &&
       !kgpu::Message(rendered.status()).starts_with("fuzz:")) {

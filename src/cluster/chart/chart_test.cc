@@ -238,7 +238,7 @@ TEST(ChartTest, HelmKeepsWhatBelongsToFunctions) {
           {"Values", values->tree},
           {"Release", {{"Namespace", "kgpu"}, {"Service", service}, {"Name", "kgpu"}}}};
       const auto text = RenderTemplate(FindChartFile(std::string("templates/") + file)->text, file,
-                                       {.fields = fields, .file = {}});
+                                       TemplateValue(fields));
       ASSERT_OK(text);
       const auto manifests = SplitManifests(*text, file);
       ASSERT_OK(manifests);

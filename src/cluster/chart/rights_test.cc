@@ -46,12 +46,14 @@ const Program& Agent() {
               R"(kube::Evict\()",
       .requests =
           {
-              {"src/agent/event_publisher.cc",
+              {"src/node/cluster/event_publisher.cc",
                {"get pods", "create events.events.k8s.io", "patch events.events.k8s.io"}},
-              {"src/agent/pod_evictor.cc", {"create pods/eviction"}},
-              {"src/agent/rule_watch.cc",
+              {"src/node/cluster/pod_evictor.cc", {"create pods/eviction"}},
+              {"src/node/cluster/rule_watch.cc",
                {"list nodefeaturerules.nfd.k8s-sigs.io", "watch nodefeaturerules.nfd.k8s-sigs.io",
                 "list nodefeatures.nfd.k8s-sigs.io", "watch nodefeatures.nfd.k8s-sigs.io"}},
+              // No part of the agent uses it yet.
+              {"src/node/dra/publisher.cc", {}},
               {"src/node/object/object_writer.cc",
                {"get nodefeatures.nfd.k8s-sigs.io", "create nodefeatures.nfd.k8s-sigs.io",
                 "patch nodefeatures.nfd.k8s-sigs.io", "delete nodefeatures.nfd.k8s-sigs.io"}},
@@ -59,7 +61,7 @@ const Program& Agent() {
               {"src/node/object/syncer.cc", {"list nodes", "watch nodes"}},
               {"src/node/object/writer.cc", {"get nodes", "patch nodes", "patch nodes/status"}},
               // monitoring.readers binds system:auth-delegator, which has these.
-              {"src/agent/cluster_tokens.cc", {}},
+              {"src/node/telemetry/cluster_tokens.cc", {}},
           },
       .settings = {"agent.mayEvict=true"}};
   return kAgent;

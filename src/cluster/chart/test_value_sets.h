@@ -1,4 +1,4 @@
-// Ten sets of values, for golden files and for comparisons with others' tools.
+// Twelve sets of values, for golden files and for comparisons with others' tools.
 #pragma once
 
 #include <ostream>

@@ -1,7 +1,5 @@
 #include "src/cluster/chart/values_schema.h"
 
-#include <re2/re2.h>
-
 #include <boost/json.hpp>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/json_texts.h"
+#include "src/platform/pattern/pattern.h"
 
 namespace kgpu::chart {
 namespace {
@@ -164,23 +163,32 @@ void ValuesChecker::CheckValue(const json::value& value, const json::object& sch
   if (const json::string* text = value.if_string()) {
     CheckText(Std(*text), schema, at);
   } else if (type == "integer") {
-    const int64_t least = NumberAt(schema, "minimum", INT64_MIN);
-    const int64_t most = NumberAt(schema, "maximum", INT64_MAX);
-    const int64_t* number = value.if_int64();
-    if (number == nullptr || *number < least || *number > most) {
-      Add(at, fmt::format("{} must be {}", Shown(value),
-                          most == INT64_MAX ? fmt::format("{} or more", least)
-                                            : fmt::format("from {} to {}", least, most)));
-    }
+    CheckNumber(value, schema, at);
   } else if (const json::object* map = value.if_object()) {
     CheckMap(*map, schema, at);
   } else if (const json::array* items = value.if_array(); items != nullptr) {
-    const json::value* item_schema = schema.if_contains("items");
-    for (size_t i = 0; item_schema != nullptr && i < items->size(); ++i) {
-      CheckValue((*items)[i], item_schema->as_object(),
-                 {.path = fmt::format("{}[{}]", at.path, i),
-                  .place = at.place == nullptr ? nullptr : &at.place->children[i]});
-    }
+    CheckItems(*items, schema, at);
+  }
+}
+
+void ValuesChecker::CheckNumber(const json::value& value, const json::object& schema,
+                                const At& at) {
+  const int64_t least = NumberAt(schema, "minimum", INT64_MIN);
+  const int64_t most = NumberAt(schema, "maximum", INT64_MAX);
+  const int64_t* number = value.if_int64();
+  if (number == nullptr || *number < least || *number > most) {
+    Add(at, fmt::format("{} must be {}", Shown(value),
+                        most == INT64_MAX ? fmt::format("{} or more", least)
+                                          : fmt::format("from {} to {}", least, most)));
+  }
+}
+
+void ValuesChecker::CheckItems(const json::array& items, const json::object& schema, const At& at) {
+  const json::value* item_schema = schema.if_contains("items");
+  for (size_t i = 0; item_schema != nullptr && i < items.size(); ++i) {
+    CheckValue(items[i], item_schema->as_object(),
+               {.path = fmt::format("{}[{}]", at.path, i),
+                .place = at.place == nullptr ? nullptr : &at.place->children[i]});
   }
 }
 
@@ -190,8 +198,8 @@ void ValuesChecker::CheckText(std::string_view text, const json::object& schema,
     return;
   }
   const std::string_view expression = Std(pattern->as_string());
-  const re2::StringPiece input(text.data(), text.size());
-  if (!re2::RE2::PartialMatch(input, re2::RE2(std::string(expression)))) {
+  const auto compiled = Pattern::Compile(expression);
+  if (!compiled.ok() || !compiled->Matches(text)) {
     Add(at, fmt::format("\"{}\" must match {}", Printable(text, 60), expression));
   }
 }
@@ -211,27 +219,40 @@ void ValuesChecker::CheckMap(const json::object& map, const json::object& schema
     if (const json::value* property = properties.if_contains(key); property != nullptr) {
       CheckValue(value, property->as_object(), below);
     } else if (is_closed) {
-      std::vector<std::string_view> names;
-      for (const auto& known : properties) {
-        names.push_back(Std(known.key()));
-      }
-      const auto nearest = Nearest(Std(key), names);
       below.is_key = true;
       below.path = at.path;
-      Add(below, fmt::format("unknown key \"{}\"{}", Printable(Std(key), 60),
-                             nearest ? fmt::format(": did you mean {}?", *nearest) : ""));
+      AddUnknownKey(below, Std(key), properties);
     } else if (others != nullptr && others->is_object() && !value.is_null()) {
       // Null takes a default away.
       CheckValue(value, others->get_object(), below);
     }
   }
-  if (const json::value* required = schema.if_contains("required"); required != nullptr) {
-    for (const json::value& name : required->as_array()) {
-      if (!map.contains(name.as_string())) {
-        Add(at, fmt::format("{} must be set", Std(name.as_string())));
-      }
+  CheckRequired(map, schema, at);
+}
+
+void ValuesChecker::CheckRequired(const json::object& map, const json::object& schema,
+                                  const At& at) {
+  const json::value* required = schema.if_contains("required");
+  if (required == nullptr) {
+    return;
+  }
+  for (const json::value& name : required->as_array()) {
+    if (!map.contains(name.as_string())) {
+      Add(at, fmt::format("{} must be set", Std(name.as_string())));
     }
   }
+}
+
+void ValuesChecker::AddUnknownKey(const At& at, std::string_view key,
+                                  const json::object& properties) {
+  std::vector<std::string_view> names;
+  names.reserve(properties.size());
+  for (const auto& known : properties) {
+    names.push_back(Std(known.key()));
+  }
+  const auto nearest = Nearest(key, names);
+  Add(at, fmt::format("unknown key \"{}\"{}", Printable(key, 60),
+                      nearest ? fmt::format(": did you mean {}?", *nearest) : ""));
 }
 
 }  // namespace kgpu::chart

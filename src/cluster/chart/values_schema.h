@@ -36,7 +36,14 @@ class ValuesChecker {
   };
   void CheckValue(const boost::json::value& value, const boost::json::object& schema, const At& at);
   void CheckMap(const boost::json::object& map, const boost::json::object& schema, const At& at);
+  void CheckNumber(const boost::json::value& value, const boost::json::object& schema,
+                   const At& at);
+  void CheckItems(const boost::json::array& items, const boost::json::object& schema, const At& at);
+  void CheckRequired(const boost::json::object& map, const boost::json::object& schema,
+                     const At& at);
   void CheckText(std::string_view text, const boost::json::object& schema, const At& at);
+  // `key` is not one of `properties`.
+  void AddUnknownKey(const At& at, std::string_view key, const boost::json::object& properties);
   void Add(const At& at, std::string_view text);
 
   std::string file_;

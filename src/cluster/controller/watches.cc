@@ -29,7 +29,7 @@ constexpr size_t kMostBytes = size_t{1} << 30;
 // requests a second a large cluster should be read within half a minute.
 constexpr size_t kNodeChunk = 200;
 constexpr size_t kPodChunk = 500;
-// What happened while a watch was broken arrives within it.
+// The events of the time when a watch was broken arrive within it.
 constexpr std::chrono::seconds kCatchUp{1};
 
 }  // namespace
@@ -181,32 +181,20 @@ void Watches::FollowPods() {
 }
 
 void Watches::FollowNamespace() {
-  driver_set_ =
-      Follow({.selection = {.path = kDaemonSets.Collection(space_),
-                            .field_selector = fmt::format("metadata.name={}", fleet::kDriverName)}},
-             {.on_changed =
-                  [this](const ObjectPtr& object) {
-                    model_.SetDriverSet(object.get());
-                    handlers_.on_changed();
-                  },
-              .on_gone =
-                  [this](const ObjectPtr&) {
-                    model_.SetDriverSet(nullptr);
-                    handlers_.on_changed();
-                  }});
-  config_map_ =
-      Follow({.selection = {.path = kMaps.Collection(space_),
-                            .field_selector = fmt::format("metadata.name={}", kConfigMapName)}},
-             {.on_changed =
-                  [this](const ObjectPtr& object) {
-                    model_.SetConfigMap(object.get());
-                    handlers_.on_changed();
-                  },
-              .on_gone =
-                  [this](const ObjectPtr&) {
-                    model_.SetConfigMap(nullptr);
-                    handlers_.on_changed();
-                  }});
+  // One object, which the model gets as it is, or null.
+  const auto follow = [this](std::string path, std::string_view name,
+                             void (Model::*set)(const json::value*)) {
+    const auto put = [this, set](const json::value* object) {
+      (model_.*set)(object);
+      handlers_.on_changed();
+    };
+    return Follow({.selection = {.path = std::move(path),
+                                 .field_selector = fmt::format("metadata.name={}", name)}},
+                  {.on_changed = [put](const ObjectPtr& object) { put(object.get()); },
+                   .on_gone = [put](const ObjectPtr&) { put(nullptr); }});
+  };
+  driver_set_ = follow(kDaemonSets.Collection(space_), fleet::kDriverName, &Model::SetDriverSet);
+  config_map_ = follow(kMaps.Collection(space_), kConfigMapName, &Model::SetConfigMap);
 }
 
 }  // namespace kgpu::controller

@@ -25,11 +25,13 @@ constexpr milliseconds kHostPause{1'000};
 
 // What a container takes over from the agent's.
 constexpr std::array kContainerKeys = {"image", "imagePullPolicy", "securityContext"};
-constexpr std::array kPodKeys = {"imagePullSecrets", "serviceAccountName", "priorityClassName"};
+// The host's processes, since daemons of MPS outlive agents and keep their files.
+constexpr std::array kPodKeys = {"imagePullSecrets", "serviceAccountName", "priorityClassName",
+                                 "hostPID"};
 
 // Where agents leave files. Not /var/lib/kgpu itself: a mount point cannot be removed.
-constexpr std::array<std::pair<const char*, const char*>, 3> kFolders = {
-    {{"run", "/run"}, {"etc", "/etc"}, {"var-lib", "/var/lib"}}};
+constexpr std::array<std::pair<const char*, const char*>, 4> kFolders = {
+    {{"run", "/run"}, {"etc", "/etc"}, {"var-lib", "/var/lib"}, {"dev-shm", "/dev/shm"}}};
 
 json::object Taken(const json::value& from, std::span<const char* const> keys) {
   json::object taken;

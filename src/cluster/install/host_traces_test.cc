@@ -53,6 +53,15 @@ TEST_F(HostTracesTest, ThePodHasTheAgentsImageAndIsBoundToItsNode) {
   EXPECT_THAT(ClearingPod(json::object(), "n1"), StatusIs(StatusCode::kInvalidArgument));
 }
 
+// Daemons of MPS outlive agents: the pod must see whether one runs.
+TEST_F(HostTracesTest, ThePodSeesTheHostsProcessesAsTheAgentDoes) {
+  daemon_set_.at("spec").at("template").at("spec").as_object()["hostPID"] = true;
+  const auto pod = ClearingPod(daemon_set_, "n1");
+  ASSERT_OK(pod);
+  EXPECT_THAT(json::serialize(*pod),
+              AllOf(HasSubstr(R"("hostPID":true)"), HasSubstr(R"("mountPath":"/host/dev/shm")")));
+}
+
 TEST_F(HostTracesTest, AKubeletsFolderElsewhereIsClearedToo) {
   json::object& spec = daemon_set_.at("spec").at("template").at("spec").as_object();
   spec["volumes"] =

@@ -41,7 +41,7 @@ class Installer {
   }
 
  private:
-  // What is there before us, and whose it is.
+  // The objects that exist before the installation, and their owners.
   Status LookAtObjects() {
     for (const json::value& object : request_.objects) {
       const ObjectRef ref = kube::RefOf(object);
@@ -133,16 +133,25 @@ class Installer {
         {.field_manager = std::string(kManager),
          .force = request_.force,
          .is_dry_run = request_.is_dry_run,
+         .replaces_kubectl = [this](const ObjectRef& ref) { return !Existed(ref); },
          .reach_time = request_.reach_time,
-         .on_result = [this](const kube::ApplyResult& result) {
-           if (result.outcome != kube::ApplyOutcome::kUnchanged) {
-             Tell(fmt::format("{} {}", kube::TextOf(result.ref), kube::ToString(result.outcome)));
-           }
-         }});
+         .on_result =
+             [this](const kube::ApplyResult& result) {
+               if (result.outcome != kube::ApplyOutcome::kUnchanged) {
+                 Tell(fmt::format("{} {}", kube::TextOf(result.ref),
+                                  kube::ToString(result.outcome)));
+               }
+             }});
     for (const kube::ApplyResult& result : results) {
       Note(result);
     }
     return kube::StatusOfResults(results);
+  }
+
+  // Before the installation, as somebody else's.
+  bool Existed(const ObjectRef& ref) const {
+    const auto known = std::ranges::find(after_, ref, &InstalledObject::ref);
+    return known == after_.end() || known->existed;
   }
 
   // The namespace is applied twice: what was done first counts.
@@ -155,7 +164,7 @@ class Installer {
     }
   }
 
-  // What is no longer rendered. What is somebody else's now stays.
+  // Objects that are no longer rendered; an object of another owner stays.
   Status RemoveOld() {
     std::vector<kube::RemoveTarget> targets;
     for (const InstalledObject& object : OldObjects()) {
@@ -218,12 +227,6 @@ class Installer {
 };
 
 }  // namespace
-
-bool InstallReport::HasChange() const {
-  return !removed.empty() || std::ranges::any_of(applied, [](const kube::ApplyResult& result) {
-    return result.outcome != kube::ApplyOutcome::kUnchanged;
-  });
-}
 
 Status Install(kube::BlockingClient& client, kube::Kinds& kinds, const InstallRequest& request,
                InstallReport& report) {

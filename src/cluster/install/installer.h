@@ -35,7 +35,6 @@ struct InstallReport {
   std::string version_before{};  // empty: it was not installed
   std::vector<kube::ApplyResult> applied{};
   std::vector<kube::RemoveResult> removed{};  // of the earlier version
-  bool HasChange() const;
 };
 
 // Can be ended at any request: the same call later continues. `report` says what was done, also

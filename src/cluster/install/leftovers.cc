@@ -34,8 +34,14 @@ constexpr std::array<std::string_view, 9> kUsualNames = {"ConfigMap/kube-root-ca
                                                          "RoleBinding/system:image-builders",
                                                          "RoleBinding/system:image-pullers",
                                                          "ConfigMap/istio-ca-root-cert"};
+// Kubernetes makes and removes them. Not even listed: Endpoints bring a warning that they are
+// deprecated.
 constexpr std::array<std::string_view, 4> kPassingKinds = {"Event", "Endpoints", "EndpointSlice",
                                                            "PodMetrics"};
+
+bool IsLookedAt(const kube::Kind& kind) {
+  return kind.is_listed && std::ranges::find(kPassingKinds, kind.kind) == kPassingKinds.end();
+}
 
 bool IsOfGateway(const json::value& object) {
   return kube::TextField(object, {"metadata", "labels", kManagedBy}) == kGatewayManager;
@@ -56,9 +62,7 @@ bool GoesWithItsOwner(const json::value& object) {
 
 bool IsUsual(const std::string& kind, const json::value& object) {
   const std::string name = fmt::format("{}/{}", kind, kube::NameOf(object));
-  return std::ranges::find(kUsualNames, name) != kUsualNames.end() ||
-         std::ranges::find(kPassingKinds, kind) != kPassingKinds.end() ||
-         GoesWithItsOwner(object) ||
+  return std::ranges::find(kUsualNames, name) != kUsualNames.end() || GoesWithItsOwner(object) ||
          // Of a service account, which takes it along.
          !kube::TextField(object, {"metadata", "annotations", "kubernetes.io/service-account.name"})
               .empty();
@@ -102,7 +106,7 @@ StatusOr<std::vector<kube::ObjectRef>> FindLabelled(kube::BlockingClient& client
   ASSIGN_OR_RETURN(const std::vector<kube::Kind> all, kinds.All());
   std::vector<kube::ObjectRef> refs;
   for (const kube::Kind& kind : all) {
-    if (!kind.is_listed || kind.kind == "Event") {
+    if (!IsLookedAt(kind)) {
       continue;
     }
     const auto objects = kube::ListAll(
@@ -129,7 +133,7 @@ StatusOr<SpaceContents> LookIntoSpace(kube::BlockingClient& client, kube::Kinds&
   ASSIGN_OR_RETURN(const std::vector<kube::Kind> all, kinds.All());
   SpaceContents contents;
   for (const kube::Kind& kind : all) {
-    if (!kind.is_listed || !kind.is_namespaced) {
+    if (!IsLookedAt(kind) || !kind.is_namespaced) {
       continue;
     }
     const auto objects = kube::ListAll(client, kind.resource().Collection(space));

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -23,6 +24,9 @@ namespace json = boost::json;
 
 constexpr std::chrono::milliseconds kStatusTime{30'000};
 constexpr std::string_view kAgentSelector = "app.kubernetes.io/name=kgpu-agent";
+constexpr std::string_view kPartSelector = "app.kubernetes.io/part-of=kgpu";
+constexpr kube::Resource kAgentSets{"apps", "v1", "daemonsets"};
+constexpr std::string_view kAgentSet = "kgpu-agent";  // a DaemonSet
 
 struct ReasonPrefix {
   std::string_view prefix;
@@ -110,6 +114,7 @@ AgentPod ReadAgent(const json::value& pod) {
 void SetAgent(NodeStatus& status, const AgentPod* agent) {
   if (agent == nullptr) {
     status.agent = "none";
+    status.steps.fill(StepState::kUnknown);  // the condition is of the past
     if (status.problem.empty()) {
       status.problem =
           "no agent runs on the node: compare its labels and taints with agent.nodeSelector and "
@@ -127,15 +132,30 @@ void SetAgent(NodeStatus& status, const AgentPod* agent) {
   }
 }
 
+// Nothing that is reported about a node without a kubelet is of now, its agent's pod included.
+void SetNodeReady(NodeStatus& status, const json::value& node) {
+  const auto ready = kube::FindCondition(node, "Ready");
+  if (!ready || ready->status == "True") {
+    return;
+  }
+  status.is_ready = false;
+  status.steps.fill(StepState::kUnknown);
+  status.problem = fmt::format(
+      "the node is not ready: {}: {} Look at the kubelet there: systemctl status kubelet",
+      ready->reason, ready->message);
+}
+
 NodeStatus StatusOfNode(const json::value& node, const AgentPod* agent) {
   NodeStatus status{.name = std::string(kube::NameOf(node)), .gpus = GpusOf(node)};
   if (const auto ready = kube::FindCondition(node, node::kConditionType)) {
     SetSteps(status, *ready);
   } else {
-    status.has_gpus = false;  // an agent writes none where no GPU is
-    status.is_ready = agent != nullptr && agent->state == "ready";
+    status.has_gpus = status.gpus != "0";  // an agent writes none where no GPU is
+    const bool is_running = agent != nullptr && agent->state == "ready";
+    status.is_awaited = is_running && status.has_gpus;
+    status.is_ready = is_running && !status.has_gpus;
     if (!status.is_ready) {
-      status.problem = "the agent has not reported yet";
+      status.problem = "the agent has not reported yet: look again in some seconds";
     }
   }
   const auto healthy = kube::FindCondition(node, node::kHealthConditionType);
@@ -143,18 +163,63 @@ NodeStatus StatusOfNode(const json::value& node, const AgentPod* agent) {
     status.problem = fmt::format("{}: {}", healthy->reason, healthy->message);
   }
   SetAgent(status, agent);
+  SetNodeReady(status, node);
   return status;
 }
 
+bool IsAgentSet(const json::value& daemon_set) {
+  return kube::NameOf(daemon_set) == kAgentSet;
+}
+
+// Of an installation by helm or kubectl: the workloads that carry the chart's labels.
+StatusOr<std::vector<kube::ObjectRef>> FindWorkloads(kube::BlockingClient& client,
+                                                     const std::string& space) {
+  std::vector<kube::ObjectRef> workloads;
+  const auto add = [&](const kube::Resource& resource, const char* kind) {
+    return kube::ForEachObject(
+        client, resource.Collection(space), std::string(kPartSelector),
+        [&](const json::value& object) {
+          workloads.push_back({"apps/v1", kind, space, std::string(kube::NameOf(object))});
+        });
+  };
+  RETURN_IF_ERROR(add(kAgentSets, "DaemonSet"));
+  RETURN_IF_ERROR(add({"apps", "v1", "deployments"}, "Deployment"));
+  return workloads;
+}
+
+// Where else it may be.
+StatusOr<std::string> OtherSpace(kube::BlockingClient& client) {
+  std::string space;
+  RETURN_IF_ERROR(kube::ForEachObject(client, kAgentSets.Collection(), std::string(kPartSelector),
+                                      [&space](const json::value& object) {
+                                        if (IsAgentSet(object)) {
+                                          space = kube::NamespaceOf(object);
+                                        }
+                                      }));
+  return space;
+}
+
+Status NotInstalled(kube::BlockingClient& client, const std::string& space) {
+  const StatusOr<std::string> other = OtherSpace(client);
+  return other.ok() && !other->empty()
+             ? NotFound("kgpu is not installed in namespace {}, but in {}: set --namespace {}",
+                        space, *other, *other)
+             : NotFound(
+                   "kgpu is not installed in namespace {}: run kgpu cluster install, or set "
+                   "--namespace",
+                   space);
+}
+
 StatusOr<std::vector<WorkloadStatus>> ReadWorkloads(kube::BlockingClient& client,
-                                                    kube::Kinds& kinds, const Record& record) {
+                                                    kube::Kinds& kinds,
+                                                    const std::vector<kube::ObjectRef>& refs) {
   std::vector<WorkloadStatus> workloads;
-  for (const InstalledObject& object : record.objects) {
-    if (object.ref.kind != "DaemonSet" && object.ref.kind != "Deployment") {
+  for (const kube::ObjectRef& ref : refs) {
+    if (ref.kind != "DaemonSet" && ref.kind != "Deployment") {
       continue;
     }
-    WorkloadStatus workload{.name = kube::TextOf(object.ref)};
-    ASSIGN_OR_RETURN(const std::string path, kinds.PathOf(object.ref));
+    WorkloadStatus workload{.name = kube::TextOf(ref)};
+    ASSIGN_OR_RETURN(const std::string path, kinds.PathOf(ref));
     const auto live = kube::SendUntilReached(client, {.path = path}, kStatusTime);
     if (live.status().code() == StatusCode::kNotFound) {
       workload.text = "is missing: run kgpu cluster install again";
@@ -189,14 +254,19 @@ size_t StepOfReason(std::string_view reason) {
 StatusOr<ClusterStatus> ReadStatus(kube::BlockingClient& client, kube::Kinds& kinds,
                                    const std::string& space) {
   ASSIGN_OR_RETURN(const std::optional<Record> record, ReadRecord(client, space));
-  if (!record) {
-    return NotFound(
-        "kgpu is not installed in namespace {}: run kgpu cluster install, or set --namespace",
-        space);
+  ClusterStatus status{.space = space, .is_complete = true};
+  std::vector<kube::ObjectRef> refs;
+  if (record) {
+    status.version = record->version;
+    status.is_complete = record->is_complete;
+    std::ranges::transform(record->objects, std::back_inserter(refs), &InstalledObject::ref);
+  } else {
+    ASSIGN_OR_RETURN(refs, FindWorkloads(client, space));
+    if (std::ranges::find(refs, kAgentSet, &kube::ObjectRef::name) == refs.end()) {
+      return NotInstalled(client, space);
+    }
   }
-  ClusterStatus status{
-      .space = space, .version = record->version, .is_complete = record->is_complete};
-  ASSIGN_OR_RETURN(status.workloads, ReadWorkloads(client, kinds, *record));
+  ASSIGN_OR_RETURN(status.workloads, ReadWorkloads(client, kinds, refs));
   std::map<std::string, AgentPod, std::less<>> agents;  // by node
   RETURN_IF_ERROR(kube::ForEachObject(
       client, kube::kPods.Collection(space), std::string(kAgentSelector),
@@ -220,10 +290,14 @@ StatusOr<ClusterStatus> ReadStatus(kube::BlockingClient& client, kube::Kinds& ki
 }
 
 std::string StatusTable(const ClusterStatus& status) {
-  std::string text = fmt::format("kgpu {} in namespace {}{}\n", status.version, status.space,
-                                 status.is_complete ? ""
-                                                    : ": not complete: run the last kgpu cluster "
-                                                      "command again");
+  std::string text =
+      status.version.empty()
+          ? fmt::format("kgpu in namespace {}, not installed by kgpu cluster install\n",
+                        status.space)
+          : fmt::format("kgpu {} in namespace {}{}\n", status.version, status.space,
+                        status.is_complete ? ""
+                                           : ": not complete: run the last kgpu cluster command "
+                                             "again");
   for (const WorkloadStatus& workload : status.workloads) {
     text += fmt::format("{}: {}\n", workload.name, workload.text);
   }

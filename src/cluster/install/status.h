@@ -25,7 +25,8 @@ inline constexpr std::array<std::string_view, 5> kSteps = {"driver", "runtime", 
 struct NodeStatus {
   std::string name{};
   bool is_ready = false;
-  bool has_gpus = true;  // false: an agent runs, and there is nothing to serve
+  bool has_gpus = true;     // false: an agent runs, and there is nothing to serve
+  bool is_awaited = false;  // an agent runs and serves GPUs, but has not reported yet
   std::array<StepState, kSteps.size()> steps = {StepState::kUnknown, StepState::kUnknown,
                                                 StepState::kUnknown, StepState::kUnknown,
                                                 StepState::kUnknown};
@@ -44,7 +45,7 @@ struct WorkloadStatus {
 
 struct ClusterStatus {
   std::string space{};
-  std::string version{};  // that installed it; empty: no record
+  std::string version{};  // that installed it; empty: no record, so others have: helm, kubectl
   bool is_complete = false;
   std::vector<WorkloadStatus> workloads{};
   std::vector<NodeStatus> nodes{};  // by name; those with an agent's pod or a condition of ours
@@ -54,7 +55,8 @@ struct ClusterStatus {
 // Which step a reason of the condition GPUReady belongs to: kSteps.size() if none. Pure.
 size_t StepOfReason(std::string_view reason);
 
-// Errors: NotFound (not installed), those of Send.
+// Also of what helm or `kgpu cluster render | kubectl apply` has installed. Errors: NotFound (not
+// installed there; names where it is), those of Send.
 StatusOr<ClusterStatus> ReadStatus(kube::BlockingClient& client, kube::Kinds& kinds,
                                    const std::string& space);
 

@@ -101,9 +101,61 @@ TEST_F(StatusTest, ANodeThatLostItsAgentIsNamed) {
   const ClusterStatus status = Read();
   ASSERT_THAT(status.nodes, SizeIs(1));
   EXPECT_EQ(status.nodes[0].agent, "none");
+  EXPECT_EQ(status.nodes[0].steps[0], StepState::kUnknown) << "its condition is of the past";
   EXPECT_THAT(status.nodes[0].problem, HasSubstr("no agent runs on the node"));
   ASSERT_THAT(status.workloads, SizeIs(1));
   EXPECT_THAT(status.workloads[0].text, HasSubstr("is missing"));
+}
+
+// `kgpu cluster render | kubectl apply`, or helm.
+TEST_F(StatusTest, WhatOthersHaveInstalledIsShown) {
+  kube::Kinds kinds(cluster_.client);
+  ASSERT_OK(kube::StatusOfResults(
+      kube::ApplyObjects(cluster_.client, kinds, SmallSet(), {.field_manager = "kubectl"})));
+  cluster_.loop.Advance(std::chrono::seconds(10));
+  SetReady("n1", "True", "AllVerified", "");
+  SetReady("n2", "True", "AllVerified", "");
+  const ClusterStatus status = Read();
+  EXPECT_TRUE(status.IsHealthy());
+  ASSERT_THAT(status.workloads, SizeIs(1));
+  EXPECT_EQ(status.workloads[0].name, "DaemonSet kgpu/kgpu-agent");
+  EXPECT_THAT(status.nodes, SizeIs(2));
+  EXPECT_THAT(StatusTable(status),
+              HasSubstr("kgpu in namespace kgpu, not installed by kgpu cluster install"));
+  EXPECT_THAT(ReadStatus(cluster_.client, kinds, "default"),
+              StatusIs(StatusCode::kNotFound, HasSubstr("but in kgpu: set --namespace kgpu")));
+}
+
+TEST_F(StatusTest, ANodeThatIsNotReadyIsNamed) {
+  Install();
+  SetReady("n1", "True", "AllVerified", "");
+  SetReady("n2", "True", "AllVerified", "");
+  EXPECT_OK(cluster_.api.Do("PATCH", "/api/v1/nodes/n2/status",
+                            {{"status",
+                              {{"conditions",
+                                {{{"type", "Ready"},
+                                  {"status", "Unknown"},
+                                  {"reason", "NodeStatusUnknown"},
+                                  {"message", "Kubelet stopped posting node status."}}}}}}}));
+  const ClusterStatus status = Read();
+  EXPECT_FALSE(status.IsHealthy());
+  ASSERT_THAT(status.nodes, SizeIs(2));
+  EXPECT_EQ(status.nodes[1].problem,
+            "the node is not ready: NodeStatusUnknown: Kubelet stopped posting node status. Look "
+            "at the kubelet there: systemctl status kubelet");
+  EXPECT_FALSE(status.nodes[1].is_ready);
+  EXPECT_EQ(status.nodes[1].steps[0], StepState::kUnknown);
+}
+
+TEST_F(StatusTest, AnAgentThatHasNotReportedYetIsAwaited) {
+  Install();
+  SetReady("n1", "True", "AllVerified", "");
+  const ClusterStatus status = Read();
+  ASSERT_THAT(status.nodes, SizeIs(2));
+  EXPECT_FALSE(status.nodes[0].is_awaited);
+  EXPECT_TRUE(status.nodes[1].is_awaited);
+  EXPECT_THAT(status.nodes[1].problem, HasSubstr("has not reported yet"));
+  EXPECT_TRUE(status.nodes[1].has_gpus);
 }
 
 // Every reason of docs/reference/gating.md.

@@ -20,9 +20,7 @@
 
 namespace kgpu::install {
 
-// `config` is the text in the ConfigMap.
-inline std::vector<boost::json::value> SmallSet(std::string_view config = "a") {
-  constexpr std::string_view kText = R"(
+inline constexpr std::string_view kSmallSet = R"(
 apiVersion: v1
 kind: Namespace
 metadata: {name: kgpu, labels: {LABELS}}
@@ -71,7 +69,10 @@ spec:
           args: [agent]
           securityContext: {privileged: true}
 )";
-  std::string text(kText);
+
+// `config` is the text in the ConfigMap.
+inline std::vector<boost::json::value> SmallSet(std::string_view config = "a") {
+  std::string text(kSmallSet);
   const auto replace = [&](std::string_view word, std::string_view with) {
     for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) {
       text.replace(at, word.size(), with);

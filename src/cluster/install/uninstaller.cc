@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -30,6 +31,25 @@ using kube::RemoveTarget;
 
 constexpr std::chrono::milliseconds kUninstallReach{30'000};
 constexpr std::string_view kAgentName = "kgpu-agent";
+
+// An agent's node has some ninety labels: "92 labels, taint - kgpu.dev/not-ready:NoSchedule".
+std::string ChangesOf(const ClearedNode& node) {
+  constexpr size_t kShown = 3;
+  std::map<std::string_view, std::vector<std::string>> by_title;  // "label", "annotation", …
+  for (const std::string& change : node.changes) {
+    by_title[std::string_view(change).substr(0, change.find(" - "))].push_back(change);
+  }
+  std::vector<std::string> parts;
+  for (const auto& [title, changes] : by_title) {
+    if (changes.size() > kShown) {
+      parts.push_back(
+          fmt::format("{} {}{}", changes.size(), title, title.ends_with('s') ? "" : "s"));
+    } else {
+      parts.insert(parts.end(), changes.begin(), changes.end());
+    }
+  }
+  return Join(parts, ", ");
+}
 
 class Uninstaller {
  public:
@@ -303,7 +323,7 @@ class Uninstaller {
         const std::vector<ClearedNode> nodes,
         ClearTraces(client_,
                     {.is_dry_run = request_.is_dry_run, .on_node = [this](const ClearedNode& node) {
-                       Removed(fmt::format("node {}: {}", node.name, Join(node.changes, ", ")));
+                       Removed(fmt::format("node {}: {}", node.name, ChangesOf(node)));
                      }}));
     for (const ClearedNode& node : nodes) {
       RETURN_IF_ERROR(Annotate(node.status, "node {}", node.name));
@@ -317,7 +337,8 @@ class Uninstaller {
       return OkStatus();
     }
     if (request_.is_dry_run) {
-      Removed(fmt::format("files of the agents on {} hosts ({})", hosts_.size(), SomeOf(hosts_)));
+      Removed(fmt::format("files of the agents on {} {} ({})", hosts_.size(),
+                          hosts_.size() == 1 ? "host" : "hosts", SomeOf(hosts_)));
       return OkStatus();
     }
     ASSIGN_OR_RETURN(const std::vector<ClearedHost> hosts,

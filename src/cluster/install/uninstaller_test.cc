@@ -101,6 +101,19 @@ TEST(UninstallerTest, RestoresTheClusterAsItWas) {
   EXPECT_THAT(cluster.sim.problems(), IsEmpty());
 }
 
+TEST(UninstallerTest, ManyLabelsOfANodeAreCounted) {
+  TestUninstall cluster;
+  cluster.InstallAndRun();
+  json::object labels;
+  for (int i = 0; i < 92; ++i) {
+    labels[fmt::format("feature.node.kubernetes.io/f{}", i)] = "1";
+  }
+  cluster.Apply("n1", "kgpu", "", {{"labels", labels}});
+  ASSERT_OK(cluster.Run());
+  EXPECT_THAT(cluster.done.removed, Contains(HasSubstr("node n1: ")));
+  EXPECT_THAT(cluster.done.removed, Contains(HasSubstr("92 labels")));
+}
+
 TEST(UninstallerTest, ADryRunWritesNothing) {
   TestUninstall cluster;
   cluster.InstallAndRun();

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "src/cluster/policy/gpu_policy.h"
+#include "src/node/sharing/kind.h"
 #include "src/platform/doc/doc.h"
 #include "testing/apiserver/api_fixture.h"
 #include "testing/status_matchers.h"
@@ -89,6 +90,24 @@ TEST_F(CrdTest, SchemaAndReaderNameTheSameBadField) {
       {"groups: [{name: a, nodeSelector: {}, gate: {taint: 1}}]", "spec.groups[0].gate.taint"},
       {"{groups: [{name: a, nodeSelector: {}}], upgrade: {maxUnavailable: [1]}}",
        "spec.upgrade.maxUnavailable"},
+      {"{groups: [{name: a, nodeSelector: {}}], upgrade: {maxUnavailable: ten}}",
+       "spec.upgrade.maxUnavailable"},
+      {"{groups: [{name: a, nodeSelector: {}}], upgrade: {maxUnavailable: 0}}",
+       "spec.upgrade.maxUnavailable"},
+      {"{groups: [{name: a, nodeSelector: {}}], upgrade: {maxUnavailable: 101%}}",
+       "spec.upgrade.maxUnavailable"},
+      {"{groups: [{name: a, nodeSelector: {}}], upgrade: {failureBudget: -1}}",
+       "spec.upgrade.failureBudget"},
+      {"{groups: [{name: a, nodeSelector: {}}], quarantine: {maxNodes: 0%}}",
+       "spec.quarantine.maxNodes"},
+      {"groups: []", "spec"},
+      {"groups: [{name: a, nodeSelector: {}, labels: {a: -b}}]", "spec.groups[0].labels.a"},
+      {"groups: [{name: a, nodeSelector: {matchLabels: {a: b c}}}]",
+       "spec.groups[0].nodeSelector.matchLabels.a"},
+      {"groups: [{name: a, nodeSelector: {}, config: {pools: [{share: {by: tim}}]}}]",
+       "spec.groups[0].config"},
+      {"{groups: [{name: a, nodeSelector: {}}], quarantine: {reasons: [row-remap]}}",
+       "spec.quarantine.reasons[0]"},
       {"{groups: [{name: a, nodeSelector: {}}], upgrade: {attempts: 11}}", "spec.upgrade.attempts"},
       {"{groups: [{name: a, nodeSelector: {}}], upgrade: {paused: \"yes\"}}",
        "spec.upgrade.paused"},
@@ -103,6 +122,32 @@ TEST_F(CrdTest, SchemaAndReaderNameTheSameBadField) {
     EXPECT_THAT(ReadGpuPolicy(json::value(Object(value))),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr(field)))
         << spec;
+  }
+}
+
+TEST_F(CrdTest, TheSchemaHasEveryWayToShare) {
+  for (const sharing::Kind* kind : sharing::Kinds()) {
+    const std::string name(kind->traits().name);
+    // Whether its other fields are complete is for the reader alone.
+    EXPECT_OK(Create(FromYaml(fmt::format(
+        "groups: [{{name: a, nodeSelector: {{}}, config: {{pools: [{{share: {{by: {}}}}}]}}}}]",
+        name))))
+        << name;
+  }
+}
+
+// An API server evaluates them; this one does not.
+TEST_F(CrdTest, DriversHaveRules) {
+  std::ifstream file(kFile);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(text, HasSubstr("has(self.branch) || has(self.version)"));
+  EXPECT_THAT(text, HasSubstr("self.version.startsWith(self.branch + '.')"));
+  for (const std::string_view spec :
+       {"groups: [{name: a, nodeSelector: {}, driver: {from: package}}]",
+        "groups: [{name: a, nodeSelector: {}, driver: {from: package, branch: '550', version: "
+        "535.1.1}}]"}) {
+    EXPECT_THAT(ReadGpuPolicy(json::value(Object(FromYaml(spec)))),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("spec.groups[0].driver")));
   }
 }
 

@@ -14,10 +14,6 @@ size_t Amount::Of(size_t total, bool rounds_up) const {
   return (total * number + (rounds_up ? 99 : 0)) / 100;
 }
 
-std::string Amount::Text() const {
-  return fmt::format("{}{}", number, is_percent ? "%" : "");
-}
-
 bool IsGpuResource(std::string_view name) {
   return name.starts_with("nvidia.com/") || name.starts_with("kgpu.dev/");
 }

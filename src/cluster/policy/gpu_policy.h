@@ -31,7 +31,6 @@ struct Amount {
 
   // Of `total` nodes; a part of a node counts as a whole one only with `rounds_up`.
   size_t Of(size_t total, bool rounds_up) const;
-  std::string Text() const;  // "5", "10%"
 };
 
 // Whether the controller counts the resource as GPUs: those of nvidia.com/ and kgpu.dev/.

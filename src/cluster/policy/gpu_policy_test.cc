@@ -14,7 +14,6 @@ using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr std::string_view kWhole = R"(
 apiVersion: kgpu.dev/v1alpha1
@@ -62,7 +61,7 @@ TEST(GpuPolicyTest, ReadsEveryField) {
                                   HasSubstr("taint: true")));
   EXPECT_EQ(group.labels, (LabelMap{{"team", "ml"}}));
   EXPECT_EQ(policy->groups[1].config, "");
-  EXPECT_EQ(policy->upgrade.max_unavailable.Text(), "10%");
+  EXPECT_EQ(policy->upgrade.max_unavailable, (Amount{.number = 10, .is_percent = true}));
   EXPECT_EQ(policy->upgrade.failure_budget.number, 2U);
   EXPECT_TRUE(policy->upgrade.is_paused);
   EXPECT_EQ(policy->upgrade.job_wait, seconds(0));

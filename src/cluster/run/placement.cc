@@ -9,8 +9,8 @@
 
 #include "src/gpu/cuda/compatibility.h"
 #include "src/kube/api/json.h"
-#include "src/node/config/share.h"
 #include "src/node/labels/model_affinity.h"
+#include "src/node/sharing/share.h"
 #include "src/platform/base/ascii.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -102,7 +102,7 @@ std::string ChooseSlices(const RunRequest& request, const std::vector<NodeGpus>&
       continue;
     }
     for (const auto& [resource, amount] : node.resources) {
-      const std::optional<Bytes> size = config::SliceOfResource(resource);
+      const std::optional<Bytes> size = sharing::SliceOfResource(resource);
       const bool suits =
           size && amount > 0 && *size >= MebiBytes(static_cast<uint64_t>(request.memory_mib));
       if (suits && (best.empty() || *size < best_size)) {

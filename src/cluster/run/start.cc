@@ -120,7 +120,7 @@ class WaitNotes {
 
   void See(const RunInfo& run) {
     const SteadyTime now = deps_.client.clock().Now();
-    const bool is_explained = run.state == RunState::kPending && !run.pod.empty();
+    const bool is_explained = run.state == RunState::kPending;
     // What passes at once is not worth a line.
     if (now < next_ && (is_explained || run.problem.empty())) {
       return;
@@ -128,7 +128,8 @@ class WaitNotes {
     std::string text = run.problem;
     if (is_explained) {
       next_ = now + kExplainEvery;
-      if (std::string reason = deps_.explain(run.space, run.pod); !reason.empty()) {
+      const std::string& maker = run.pod.empty() ? run.name : run.pod;
+      if (std::string reason = deps_.explain(run.space, maker); !reason.empty()) {
         text = std::move(reason);
       }
     }

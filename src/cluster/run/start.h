@@ -27,6 +27,7 @@ enum class Prospect : uint8_t {
 
 struct Judgement {
   Prospect prospect = Prospect::kUnknown;
+  std::string own{};  // what keeps the pod itself waiting, whatever the nodes: a quota; empty: none
   std::string text{};  // the reasons of each node, for people
 };
 
@@ -35,7 +36,8 @@ struct StartDeps {
   kube::BlockingClient& client;
   // Whether nodes could run a pod that does not exist yet.
   std::function<Judgement(const boost::json::value& pod)> judge;
-  // Why a pod of the cluster does not run, in one line; empty: unknown.
+  // Why a pod of the cluster does not run, in one line; empty: unknown. Of a run that has no pod
+  // yet by the name of what makes it: why it cannot.
   std::function<std::string(const std::string& space, const std::string& pod)> explain;
   // The CUDA version that an image needs; nothing: unknown.
   std::function<std::optional<CudaNeed>(const std::string& image)> find_cuda;

@@ -50,6 +50,18 @@ TEST_F(StartTest, WaitsForGpusAndSaysWhy) {
   EXPECT_THAT(notes_, Contains("second: explained secon").Times(1));
 }
 
+// A quota, or the security of pods: the Job exists and has no pod.
+TEST_F(StartTest, SaysWhyNoPodIsMade) {
+  AddNode("n1", "8");
+  const RunRequest request = Request(RunKind::kJob);
+  ASSERT_OK(Begin(request));
+  ASSERT_OK(api_.api.Do("PATCH", "/apis/batch/v1/namespaces/default/jobs/train",
+                        {{"spec", {{"suspend", true}}}}));
+  EXPECT_THAT(WaitUntilRunning(Deps(), request, std::chrono::seconds(15)),
+              StatusIs(StatusCode::kDeadlineExceeded,
+                       HasSubstr("train: not running after 15s: explained train")));
+}
+
 TEST_F(StartTest, WaitsNoLongerThanAsked) {
   AddNode("n1", "1");
   RunRequest request = Request(RunKind::kJob);

@@ -26,7 +26,7 @@ std::string_view NameOf(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// What to do about the code; the text already says what happened.
+// The fix for errors with this code; the text already has the reason.
 std::string_view Fix(StatusCode code) {
   switch (code) {
     case StatusCode::kResourceExhausted:
@@ -130,22 +130,6 @@ StatusOr<PublishReport> Publisher::Publish(const std::vector<Spec>& specs) {
   report.notes = contents.problems;
   for (const Spec& spec : specs) {
     RETURN_IF_ERROR(WithFix(PublishKind(spec, contents, report)));
-  }
-  return report;
-}
-
-StatusOr<PublishReport> Publisher::Withdraw() {
-  PublishReport report;
-  const StatusOr<std::vector<std::string>> names = root_.ListDir(options_.folder);
-  if (names.status().code() == StatusCode::kNotFound) {
-    return report;
-  }
-  RETURN_IF_ERROR(names.status());
-  for (const std::string& name : *names) {
-    if (name.starts_with(kOwnPrefix) &&
-        (name.ends_with(".json") || name.ends_with(".yaml") || name.ends_with(kExpiryEnding))) {
-      RETURN_IF_ERROR(WithFix(Remove(fmt::format("{}/{}", options_.folder, name), report)));
-    }
   }
   return report;
 }

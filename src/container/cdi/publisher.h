@@ -65,9 +65,6 @@ class Publisher {
   // intact.
   StatusOr<PublishReport> Publish(const std::vector<Spec>& specs);
 
-  // Removes all our files. Errors: as Publish.
-  StatusOr<PublishReport> Withdraw();
-
   // "/var/run/cdi/kgpu-kgpu.dev-gpu.json" for kind "kgpu.dev/gpu".
   std::string PathOf(std::string_view kind) const;
 

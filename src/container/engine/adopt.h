@@ -3,31 +3,18 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
-#include "src/container/engine/engine.h"
-#include "src/container/engine/engine_files.h"
 #include "src/container/engine/plan.h"
+#include "src/container/engine/runtimes.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::engine {
 
-struct ForeignRuntime {
-  std::string name;     // "nvidia"
-  std::string program;  // "/usr/bin/nvidia-container-runtime"
-  std::string file;     // the file that takes effect
-  std::string where;    // position in that file, for errors
-
-  bool IsOfNvidia() const;
-};
-
 // The other runtime that `request` would replace: the one with the requested name or, with
-// set_default, one of NVIDIA's that is the default under another name. Errors: InvalidArgument (an
-// invalid file).
-StatusOr<std::optional<ForeignRuntime>> FindForeignRuntime(const Engine& engine,
-                                                           const EngineFiles& files,
-                                                           const Request& request);
+// set_default, one of NVIDIA's that is the default under another name.
+std::optional<ConfiguredRuntime> FindForeignRuntime(const RuntimeTables& tables,
+                                                    const Request& request);
 
 // Whether NVIDIA's runtime gives GPUs to unprivileged containers that only set
 // NVIDIA_VISIBLE_DEVICES, by its configuration on `host`; true by default. Errors: InvalidArgument

@@ -158,6 +158,21 @@ TEST_F(AdoptTest, PodmansRuntimeIsAListOfPrograms) {
   EXPECT_OK(Made(Adopting()));
 }
 
+TEST_F(AdoptTest, AFileThatPodmanReadsLaterIsSeen) {
+  host_.AddProgram("/usr/bin/podman", "podman version 3.4.4\n");
+  const std::string later = "etc/containers/containers.conf.d/99-nvidia.conf";
+  host_.folder().WriteFile(later,
+                           "[engine.runtimes]\nnvidia = [\"/usr/bin/nvidia-container-runtime\"]\n");
+  EXPECT_THAT(Made(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("99-nvidia.conf:2")));
+  EXPECT_EQ(Made(Adopting())->files.at(0).path, "/etc/containers/containers.conf.d/zz-kgpu.conf");
+
+  host_.folder().WriteFile(later, "[engine]\nruntime = \"crun\"\n");
+  EXPECT_EQ(Made()->files.at(0).path, "/etc/containers/containers.conf.d/99-kgpu.conf");
+  Request request;
+  request.set_default = true;
+  EXPECT_EQ(Made(request)->files.at(0).path, "/etc/containers/containers.conf.d/zz-kgpu.conf");
+}
+
 TEST_F(AdoptTest, PodmansDefaultMayBeTheProgramItself) {
   host_.AddProgram("/usr/bin/podman", "podman version 3.4.4\n");
   host_.folder().WriteFile("etc/containers/containers.conf",

@@ -2,14 +2,21 @@
 
 #include <boost/json/value.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
 #include "src/container/cdi/check.h"
 #include "src/container/cdi/folder.h"
 #include "src/container/engine/apply.h"
+#include "src/container/engine/daemon_flags.h"
 #include "src/container/engine/engine_files.h"
+#include "src/container/engine/find.h"
+#include "src/container/engine/k3s_runtimes.h"
+#include "src/container/engine/obstacles.h"
+#include "src/container/engine/runtimes.h"
 #include "src/container/inject/index.h"
+#include "src/container/shim/config.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/edit/document.h"
 #include "src/platform/sys/find_program.h"
@@ -41,6 +48,36 @@ void FindRuntimes(const json::value& tree, std::set<std::string>& paths) {
   }
 }
 
+// Folders that look like the engine's, and into which NVIDIA's toolkit has written.
+std::string_view FolderOfSlips(Kind kind) {
+  switch (kind) {
+    case Kind::kContainerd:
+      return "/etc/containerd/config.d";
+    case Kind::kCrio:
+      return "/etc/crio/conf.d";
+    case Kind::kDocker:
+    case Kind::kPodman:
+      break;
+  }
+  return {};
+}
+
+// By the PCI bus or, where there is none, by the driver.
+bool HasNvidiaGpu(const sys::Root& host) {
+  for (const char* path :
+       {"/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg", "/dev/nvmap"}) {
+    if (host.Exists(path)) {
+      return true;
+    }
+  }
+  const std::string folder = "sys/bus/pci/devices";
+  const auto names = host.ListDir(folder);
+  return names.ok() && std::ranges::any_of(*names, [&](const std::string& name) {
+           const auto vendor = host.ReadFile(fmt::format("{}/{}/vendor", folder, name));
+           return vendor.ok() && Trim(*vendor) == "0x10de";
+         });
+}
+
 class Checker {
  public:
   Checker(const sys::Root& host, sys::ProgramRunner& runner, const CheckInput& input)
@@ -49,6 +86,12 @@ class Checker {
   std::vector<report::Finding> Check() {
     CheckRecord();
     CheckFiles();
+    if (is_cri_off_) {
+      CheckDaemon();
+      AddUnchecked();
+      report::SortWorstFirst(findings_);
+      return std::move(findings_);
+    }
     CheckRuntimes();
     CheckDaemon();
     if (ReadsCdi()) {
@@ -125,12 +168,17 @@ class Checker {
       Add("config-broken", std::string(Message(files.status())), {"# fix the file"});
       return;
     }
-    std::vector<NamedText> texts{{engine_.config_file, files->main.value_or("")},
-                                 {files->drop_in_path, files->drop_in.value_or("")}};
-    texts.insert(texts.end(), files->others.begin(), files->others.end());
+    std::vector<NamedText> texts = InOrder(engine_, *files);
+    texts.push_back({engine_.config_file, files->main.value_or("")});
+    texts.push_back({engine_.generated_file, files->generated.value_or("")});
     bool is_healthy = true;
+    std::set<std::string> seen;
     for (const NamedText& text : texts) {
-      const auto document = edit::Document::Open(text.text, text.path, SyntaxOf(engine_));
+      if (!seen.insert(text.path).second) {
+        continue;
+      }
+      const auto document =
+          edit::Document::Open(text.text, text.path, SyntaxOf(engine_, text.path));
       if (document.ok()) {
         FindRuntimes(document->tree(), runtimes_);
       } else {
@@ -138,12 +186,90 @@ class Checker {
         Add("config-broken", std::string(Message(document.status())), {kFixFile});
       }
     }
+    CheckUnread(seen);
+    if (is_healthy) {
+      CheckFlags(*files);
+      CheckTables(*files);
+    }
     if (const Status status = Validate(engine_, host_, runner_); is_healthy && !status.ok()) {
       if (engine_.is_daemon_known) {
         Add("config-refused", std::string(Message(status)), {kFixFile});
       } else {
         unchecked_.push_back(fmt::format("whether its files are valid: {}", Message(status)));
       }
+    }
+  }
+
+  // dockerd does not start if a key of its file is a flag, too.
+  void CheckFlags(const EngineFiles& files) {
+    if (engine_.kind != Kind::kDocker) {
+      return;
+    }
+    const auto document =
+        edit::Document::Open(files.main.value_or(""), engine_.config_file, edit::Syntax::kJson);
+    std::vector<std::string> keys;
+    for (const auto& field : document->tree().get_object()) {
+      keys.emplace_back(field.key());
+    }
+    for (const auto& [flag, key] : FindConflicts(ReadDaemonFlags(host_, engine_), keys)) {
+      Add("config-refused",
+          fmt::format("{}: {} and {} of {} cannot be given together: dockerd does not start",
+                      flag.where, flag.Text(), key, engine_.config_file),
+          {fmt::format("# remove one of them, then: {}", StartCommand(host_, engine_))});
+    }
+  }
+
+  // `read`: the files that the engine reads.
+  void CheckUnread(const std::set<std::string>& read) {
+    const std::string_view folder = FolderOfSlips(engine_.kind);
+    if (folder.empty() || !engine_.distribution.empty()) {
+      return;
+    }
+    const auto names = host_.ListDir(folder);
+    for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+      const std::string path = fmt::format("{}/{}", folder, name);
+      if (!read.contains(path) && (name.ends_with(".toml") || name.ends_with(".conf"))) {
+        Add("config-not-read",
+            fmt::format("{}: {} does not read files of this folder", path, engine_.Name()),
+            {fmt::format("# move it to {}, or remove it", engine_.drop_in_folder)});
+        findings_.back().severity = report::Severity::kInfo;
+      }
+    }
+  }
+
+  // The runtimes of its tables, and whether a kubelet can use it at all.
+  void CheckTables(const EngineFiles& files) {
+    if (const auto disabled = FindDisabledCri(engine_, files); disabled.ok() && *disabled) {
+      is_cri_off_ = true;
+      const bool is_needed = HasKubelet(host_) && !engine_.is_spare &&
+                             host::FindSystemDaemons(host_, {"dockerd", "crio"}).empty();
+      Add("cri-disabled",
+          fmt::format(
+              "{}: its CRI plugin is disabled: no kubelet can use it, which is fine if only "
+              "docker does",
+              **disabled),
+          {"# remove the plugin from disabled_plugins, then: " + CommandFor(host_, engine_, true)});
+      findings_.back().severity = is_needed ? report::Severity::kError : report::Severity::kInfo;
+    }
+    if (const auto newer = FindNewerImport(engine_, files); newer.ok() && *newer) {
+      Add("config-refused", **newer,
+          {"# migrate the main file with containerd config migrate, or write the other one for its "
+           "version"});
+    }
+    const auto tables = RuntimeTables::Read(engine_, files, ReadDaemonFlags(host_, engine_));
+    if (!tables.ok()) {
+      return;
+    }
+    const auto missing = ExplainMissingDefault(host_, engine_, *tables);
+    if (missing && !runtimes_.contains(tables->FindDefault().program)) {
+      Add("runtime-missing", *missing, {"# install it, or choose another default runtime"});
+    }
+    const std::string name = input_.record == nullptr ? "nvidia" : input_.record->expected.runtime;
+    const auto own = FindK3sRuntime(host_, engine_, files, name);
+    if (own.ok() && *own && tables->Find(name).IsOurs() && !HasOnlyDropIn(engine_)) {
+      Add("runtime-twice", std::string(Message(TwiceError(engine_, **own))),
+          {fmt::format("kgpu runtime revert --engine {}", engine_.distribution),
+           "# or uninstall the other one, before the next start"});
     }
   }
 
@@ -166,7 +292,8 @@ class Checker {
           result.ok() ? sys::Describe(*result) : std::string(Message(result.status()));
       if (engine_.is_daemon_known) {
         Add("runtime-broken", fmt::format("{} does not run: {}", program, why),
-            {"# install runc or crun, or fix /etc/kgpu/runtime.json"});
+            {Configure() + "   # looks for the engine's own runtime",
+             "# or install runc, or fix \"runtimes\" of /etc/kgpu/runtime.json"});
       } else {
         unchecked_.push_back(fmt::format("whether {} runs: {}", program, why));
       }
@@ -179,9 +306,7 @@ class Checker {
       return;
     }
     Add("not-checked",
-        fmt::format("not all could be checked: {} is not the /proc of a running host, which shows "
-                    "processes and which engines and runtimes need",
-                    host_.At("proc")),
+        fmt::format("some checks were skipped: {} is not a running host's /proc", host_.At("proc")),
         {fmt::format("# run kgpu on the host itself, or mount its /proc at {}", host_.At("proc"))});
     findings_.back().severity = report::Severity::kInfo;
     findings_.back().evidence = std::move(unchecked_);
@@ -245,7 +370,7 @@ class Checker {
     const auto file = host_.Stat(engine_.config_file);
     // Starts are known to a second or two.
     const auto started = engine_.daemon->started + std::chrono::seconds(2);
-    return file.ok() && !engine_.is_template &&
+    return file.ok() && engine_.generated_file.empty() &&
            WallTime(std::chrono::seconds(file->st_mtim.tv_sec)) > started;
   }
 
@@ -265,8 +390,12 @@ class Checker {
         Add("cdi-broken", file.problem, {"# fix or remove it"});
       }
     }
-    if (!has_gpu) {
+    if (!has_gpu && HasNvidiaGpu(host_)) {
       Add("cdi-missing", "no CDI spec declares a GPU", {kGenerate});
+    } else if (!has_gpu) {
+      Add("cdi-missing", "no CDI spec declares a GPU, and this host shows none of NVIDIA's",
+          {kGenerate});
+      findings_.back().severity = report::Severity::kInfo;
     }
     for (const cdi::Conflict& conflict : contents.conflicts) {
       Add("cdi-declared-twice",
@@ -296,6 +425,7 @@ class Checker {
   const CheckInput& input_;
   const Engine& engine_;
   std::set<std::string> runtimes_;
+  bool is_cri_off_ = false;
   bool is_changed_since_ = false;       // by others, after kgpu wrote it
   std::vector<std::string> unchecked_;  // what cannot be checked from here
   std::vector<report::Finding> findings_;
@@ -306,6 +436,25 @@ class Checker {
 std::vector<report::Finding> CheckEngine(const sys::Root& host, sys::ProgramRunner& runner,
                                          const CheckInput& input) {
   return Checker(host, runner, input).Check();
+}
+
+std::vector<report::Finding> CheckShim(const sys::Root& host) {
+  const StatusOr<shim::Config> config = shim::ReadConfig(host);
+  if (!config.ok()) {
+    return {{.id = "config-broken",
+             .subject = std::string(kShimId),
+             .message =
+                 fmt::format("{}: containers that use it do not start", Message(config.status())),
+             .fix = {.commands = {"# fix the file, or remove it and run kgpu runtime configure"}}}};
+  }
+  if (!config->cuda_compat.empty() && !host.Exists(config->cuda_compat)) {
+    return {{.id = "cuda-compat-missing",
+             .subject = std::string(kShimId),
+             .message = fmt::format("{}: cudaCompat: {}: not found", shim::kConfigPath,
+                                    config->cuda_compat),
+             .fix = {.commands = {"# install a cuda-compat package there, or set it to \"\""}}}};
+  }
+  return {};
 }
 
 }  // namespace kgpu::engine

@@ -21,11 +21,16 @@ struct CheckInput {
   const sys::Root* engine_root = nullptr;  // what it calls "/"; null: the host's root
 };
 
-// Checks that the files parse and the engine accepts them; that the named runtime exists and runs;
-// that the CDI specs fit this host if the engine reads them; that it runs, with the configuration
-// on the disk. Changes nothing. The subject of a finding is the engine; no findings: all ok. What
-// cannot be checked below this root is one info.
+// Checks that the files parse and the engine accepts them, beside its flags and what its
+// distribution generates; that its CRI plugin is enabled; that its default runtime and the named
+// one exist, and that the latter runs; that the CDI specs fit this host if the engine reads them;
+// that it runs, with the configuration on the disk. Changes nothing. The subject of a finding is
+// the engine; no findings: all ok. What cannot be checked below this root is one info.
 std::vector<report::Finding> CheckEngine(const sys::Root& host, sys::ProgramRunner& runner,
                                          const CheckInput& input);
+
+// Problems of kgpu-runtime's own configuration, which keep its containers of any engine from
+// starting. Changes nothing.
+std::vector<report::Finding> CheckShim(const sys::Root& host);
 
 }  // namespace kgpu::engine

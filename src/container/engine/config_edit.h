@@ -24,8 +24,6 @@ inline constexpr std::string_view kDockerConfig = "/etc/docker/daemon.json";
 inline constexpr std::string_view kContainerdConfig = "/etc/containerd/config.toml";
 inline constexpr std::string_view kContainerdDropIn = "/etc/containerd/conf.d/99-kgpu.toml";
 inline constexpr std::string_view kCrioDropIn = "/etc/crio/crio.conf.d/99-kgpu.conf";
-// Read after others' files: used if one of them contains the runtime that is adopted.
-inline constexpr std::string_view kCrioLastDropIn = "/etc/crio/crio.conf.d/zz-kgpu.conf";
 inline constexpr std::string_view kPodmanDropIn = "/etc/containers/containers.conf.d/99-kgpu.conf";
 
 struct NamedRuntime {
@@ -83,14 +81,17 @@ struct ContainerdInput {
   // sorted, breadth first), without `drop_in`.
   std::vector<NamedText> imported;
   NamedText drop_in = {std::string(kContainerdDropIn), ""};
+  // Another program makes `main` again at each start, of `imported` and `drop_in` or with an import
+  // of them: only the drop-in and later imports are edited, and do not rely on earlier files.
+  bool is_main_generated = false;
 };
 
 // The files to write, without unchanged ones, in a safe order (the drop-in before the `imports`
-// line that makes containerd read it; revert goes the other way). Before containerd 2.1 it is the
-// one file whose CRI plugin table takes effect: the main file, or the last imported one that has
-// such a table. From 2.1 on, the drop-in, an import that is read later and contradicts it, and the
-// main file for its `imports`. The first file has the notes; if there are only notes, it is the
-// main file without changes.
+// line that makes containerd read it; revert goes the other way). Before containerd 2.1, and if
+// `drop_in` has no path, it is the one file whose CRI plugin table takes effect: the main file, or
+// the last imported one that has such a table. From 2.1 on, the drop-in, an import that is read
+// later and contradicts it, and the main file for its `imports`. The first file has the notes; if
+// there are only notes, it is the main file without changes.
 StatusOr<std::vector<FileEdit>> EditContainerd(const ContainerdInput& input,
                                                const Settings& settings);
 

@@ -72,6 +72,11 @@ bool IsLaterDropIn(std::string_view path, std::string_view drop_in) {
   return path.starts_with(folder) && path > drop_in;
 }
 
+bool IsCriPlugin(std::string_view plugin) {
+  return plugin == "cri" || plugin.ends_with(".cri") || plugin == "io.containerd.cri.v1.runtime" ||
+         plugin == "io.containerd.cri.v1.images";
+}
+
 bool IsZero(const json::value& value) {
   switch (value.kind()) {
     case json::kind::string:

@@ -41,6 +41,12 @@ void NoteDefault(const boost::json::value* before, std::string_view key, std::st
 // Whether the file `path` is in the folder of `drop_in`, and is read after it.
 bool IsLaterDropIn(std::string_view path, std::string_view drop_in);
 
+// Whether containerd's plugin of this name is the one that a kubelet uses, or one that it needs.
+bool IsCriPlugin(std::string_view plugin);
+
+// Whether a template of k3s or RKE2 takes in their own tables, as one that is empty or absent does.
+bool HasK3sBase(std::string_view text);
+
 // Whether the value equals Go's zero value, which is the same as leaving the key out.
 bool IsZero(const boost::json::value& value);
 

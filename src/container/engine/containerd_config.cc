@@ -65,7 +65,7 @@ Status CheckVersionLine(const Document& file) {
 
 void NoteDisabledCri(const Document& main, std::vector<std::string>& notes) {
   for (const std::string& plugin : doc::TextsOf(main.Find({"disabled_plugins"}))) {
-    if (plugin == "cri" || plugin.ends_with(".cri") || plugin == "io.containerd.cri.v1.runtime") {
+    if (IsCriPlugin(plugin)) {
       notes.push_back(
           fmt::format("{}: disabled_plugins contains \"{}\": no kubelet can use this containerd "
                       "until you remove it",
@@ -213,9 +213,14 @@ StatusOr<std::vector<FileEdit>> EditDropIn(const ContainerdInput& input, const S
       is_new || is_old ? NewConfigVersion(input.version) : ConfigVersionOf(main);
   const StatusOr<Key> table = CriTable(version);
   RETURN_IF_ERROR(Annotate(table.status(), "{}", main.Where({"version"})));
-  const std::vector<std::string> imports = doc::TextsOf(main.Find({"imports"}));
+  std::vector<std::string> imports = doc::TextsOf(main.Find({"imports"}));
+  if (input.is_main_generated) {
+    imports.push_back(std::filesystem::path(input.drop_in.path).replace_filename("*.toml"));
+  }
   const Order order = OrderOf(input, imports);
-  ASSIGN_OR_RETURN(Layers layers, Layers::Open(order.files, order.own));
+  // Programs that generate `main` also write drop-ins: ours does not rely on any of them.
+  ASSIGN_OR_RETURN(Layers layers,
+                   Layers::Open(order.files, order.own, input.is_main_generated ? order.own : 0));
   RETURN_IF_ERROR(CheckDropInVersion(layers.own(), version));
   layers.BeginWith(kOurComment, version);
   RETURN_IF_ERROR(
@@ -245,7 +250,8 @@ StatusOr<std::vector<FileEdit>> EditContainerd(const ContainerdInput& input,
                    Document::Open(input.main.text, input.main.path, TextKind::kToml));
   std::vector<std::string> notes;
   NoteDisabledCri(main, notes);
-  const bool is_merging = IsAtLeast(input.version, 2, 1);
+  const bool is_merging =
+      !input.drop_in.path.empty() && (input.is_main_generated || IsAtLeast(input.version, 2, 1));
   if (!is_merging && !input.drop_in.text.empty()) {
     return FailedPrecondition(
         "{}: needs containerd 2.1 or newer; in {}.{} its tables would replace those of the main "

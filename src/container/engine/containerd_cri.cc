@@ -32,7 +32,7 @@ Status CopyMissing(Layers& layers, const Key& from, const Key& to,
   for (const std::string& name : layers.NamesIn(from)) {
     const json::value* value = layers.Find(from / name);
     const bool is_out = std::ranges::find(without, name) != without.end();
-    if (is_out || IsZero(*value) || layers.Find(to / name) != nullptr) {
+    if (is_out || IsZero(*value) || layers.FindLasting(to / name) != nullptr) {
       continue;
     }
     if (value->is_object()) {
@@ -45,10 +45,11 @@ Status CopyMissing(Layers& layers, const Key& from, const Key& to,
   return OkStatus();
 }
 
-// The runtime that ours shall be like: the default one, when it takes runc's options.
+// The runtime that ours shall be like: the default one, when it takes runc's options. MicroK8s's
+// template names a variable there, which no table has.
 std::string LikeWhich(const Layers& layers, const Key& containerd, const std::string& ours) {
   std::string name = TextAt(layers, containerd / "default_runtime_name");
-  name = name.empty() || name == ours ? "runc" : name;
+  name = name.empty() || name == ours || name.find('$') != std::string::npos ? "runc" : name;
   const std::string type = TextAt(layers, containerd / "runtimes" / name / "runtime_type");
   const bool is_runc = type.empty() || type.starts_with("io.containerd.runc.");
   return is_runc ? name : "runc";

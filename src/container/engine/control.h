@@ -52,11 +52,13 @@ class SystemControl final : public EngineControl {
 std::string StartCommand(const sys::Root& host, const Engine& engine);
 std::string CommandFor(const sys::Root& host, const Engine& engine, bool is_restart);
 
-// The command that checks the engine's configuration without starting it; nothing if it has none.
+// The command that checks the engine's configuration without starting it; nothing if it has none,
+// or if another program makes what it reads.
 // docker has one from 23.0; containerd and CRI-O print what they read.
 std::optional<std::vector<std::string>> ValidateCommand(const Engine& engine);
 
-// Runs it. Errors: FailedPrecondition with its output; otherwise those of running it.
+// Runs it, for at most 10 s: if it takes longer, the files are not rejected. Errors:
+// FailedPrecondition with its output; otherwise those of running it.
 Status Validate(const Engine& engine, const sys::Root& host, sys::ProgramRunner& runner);
 
 }  // namespace kgpu::engine

@@ -105,9 +105,9 @@ TEST(StartCommandTest, IsOfTheServiceManagerThatTheHostHas) {
   Engine k3s = containerd;
   k3s.distribution = "k3s";
   EXPECT_EQ(StartCommand(host.root(), containerd),
-            "/usr/bin/containerd   # no service manager of this host starts it");
+            "/usr/bin/containerd   # no service manager found");
   k3s.program.clear();
-  EXPECT_THAT(StartCommand(host.root(), k3s), HasSubstr("# start containerd (k3s): "));
+  EXPECT_THAT(StartCommand(host.root(), k3s), HasSubstr("# start containerd (k3s) by hand"));
 
   host.folder().WriteFile("etc/init.d/k3s", "");
   host.folder().WriteFile("etc/init.d/containerd", "");
@@ -129,8 +129,34 @@ TEST(ValidateTest, EnginesCheckTheirOwnFilesWhereTheyCan) {
   EXPECT_THAT(ValidateCommand(docker),
               ::testing::Optional(ElementsAre("/usr/bin/dockerd", "--validate", "--config-file",
                                               "/etc/docker/daemon.json")));
-  docker.is_template = true;
-  EXPECT_EQ(ValidateCommand(docker), std::nullopt);
+  host::Daemon daemon;
+  daemon.argv = {"dockerd",
+                 "--config-file",
+                 "/x.json",
+                 "-H",
+                 "fd://",
+                 "--config-file=/y.json",
+                 "--default-runtime=runc"};
+  docker.daemon = daemon;
+  EXPECT_THAT(ValidateCommand(docker),
+              ::testing::Optional(ElementsAre("/usr/bin/dockerd", "--validate", "--config-file",
+                                              "/etc/docker/daemon.json", "-H", "fd://",
+                                              "--default-runtime=runc")));
+}
+
+TEST(ValidateTest, AGeneratedFileIsCheckedWhereItImportsOurs) {
+  Engine k3s;
+  k3s.kind = Kind::kContainerd;
+  k3s.program = "/bin/containerd";
+  k3s.version = Version{2, 1, 0};
+  k3s.is_template = true;
+  k3s.config_file = "/x/config-v3.toml.tmpl";
+  k3s.generated_file = "/x/config.toml";
+  EXPECT_EQ(ValidateCommand(k3s), std::nullopt);
+  k3s.drop_in_folder = "/x/config-v3.toml.d";
+  EXPECT_THAT(ValidateCommand(k3s),
+              ::testing::Optional(
+                  ElementsAre("/bin/containerd", "--config", "/x/config.toml", "config", "dump")));
 }
 
 }  // namespace

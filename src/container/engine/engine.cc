@@ -52,12 +52,13 @@ StatusOr<Kind> ParseKind(std::string_view text) {
     return Kind::kContainerd;
   }
   return InvalidArgument(
-      "engine \"{}\": must be docker, containerd, crio, podman, k3s, rke2 or k0s",
+      "engine \"{}\": must be docker, containerd, crio, podman, k3s, rke2, k0s or microk8s",
       Printable(text, 40));
 }
 
 std::string_view DistributionOf(std::string_view text) {
-  static constexpr std::array<std::string_view, 3> kDistributions = {"k3s", "rke2", "k0s"};
+  static constexpr std::array<std::string_view, 4> kDistributions = {"k3s", "rke2", "k0s",
+                                                                     "microk8s"};
   const auto* const found = std::ranges::find(kDistributions, text);
   return found == kDistributions.end() ? "" : *found;
 }

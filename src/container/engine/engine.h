@@ -24,7 +24,8 @@ std::string_view ToString(Kind kind);
 // valid names.
 StatusOr<Kind> ParseKind(std::string_view text);
 
-// "k3s", "rke2", "k0s": they ship containerd with files of their own; "" for any other text.
+// "k3s", "rke2", "k0s", "microk8s": they ship containerd with files of their own; "" for any other
+// text.
 std::string_view DistributionOf(std::string_view text);
 
 struct Version {
@@ -60,14 +61,20 @@ std::string_view ToString(CdiSupport support);
 // One engine of a host. Paths are below the host's root, with a leading slash.
 struct Engine {
   Kind kind = Kind::kDocker;
-  std::string distribution;  // who brings it: "k3s", "rke2", "k0s"; empty: its own package
+  // The distribution of Kubernetes that ships it, see DistributionOf; empty: its own package.
+  std::string distribution;
   std::string program;       // "/usr/bin/dockerd"; empty: not found, though it runs
   std::string version_text;  // "20.10.24+dfsg1"; empty: unknown
   std::optional<Version> version;
   CdiSupport cdi = CdiSupport::kUnknown;
-  std::string config_file;             // the file to edit: may not exist yet
-  bool is_template = false;            // config_file is a template of k3s or RKE2
+  std::string config_file;       // the file to edit: may not exist yet
+  bool is_config_named = false;  // config_file is the admin's choice
+  bool is_template = false;      // config_file is a template of k3s or RKE2
+  // The file that it reads in place of config_file: the distribution writes it again at each start.
+  // Empty: it reads config_file itself.
+  std::string generated_file;
   std::string drop_in_folder;          // the one it reads, or the usual one; empty: it has none
+  std::string programs_folder;         // of the distribution's own runc; empty: it uses the host's
   std::string socket;                  // empty: has none (podman)
   std::string unit;                    // "docker.service"; empty: not under systemd
   std::optional<host::Daemon> daemon;  // empty: not running, or it has none

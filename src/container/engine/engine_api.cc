@@ -105,7 +105,8 @@ StatusOr<LiveFacts> SocketApi::AskOnce(const Engine& engine) const {
   }
   const std::string socket = host_.At(engine.socket);
   StatusOr<LiveFacts> facts = engine.kind == Kind::kDocker ? AskDocker(socket) : AskCri(socket);
-  return facts.ok() ? facts : Annotate(facts.status(), "{}: {}", engine.Name(), socket);
+  const bool is_named = facts.ok() || Message(facts.status()).find(socket) != std::string::npos;
+  return is_named ? facts : Annotate(facts.status(), "{}", socket);
 }
 
 StatusOr<LiveFacts> SocketApi::Ask(const Engine& engine, std::chrono::milliseconds patience,

@@ -28,7 +28,7 @@ std::string PathIn(std::string_view folder, std::string_view name) {
 
 // The files of a drop-in folder in the order of their names, without ours.
 StatusOr<std::vector<NamedText>> ReadFolder(const sys::Root& host, const std::string& folder,
-                                            std::string_view ours) {
+                                            std::string_view ours, std::string_view ending) {
   std::vector<NamedText> files;
   const auto names = host.ListDir(folder);
   if (!names.ok()) {
@@ -36,7 +36,7 @@ StatusOr<std::vector<NamedText>> ReadFolder(const sys::Root& host, const std::st
   }
   for (const std::string& name : *names) {
     const std::string path = PathIn(folder, name);
-    if (path == ours || name.starts_with('.')) {
+    if (path == ours || name.starts_with('.') || !name.ends_with(ending)) {
       continue;
     }
     ASSIGN_OR_RETURN(std::string text, host.ReadFile(path, kMostConfigBytes));
@@ -50,6 +50,17 @@ std::string DropInOf(const Engine& engine, std::string_view usual) {
   return PathIn(engine.drop_in_folder, usual.substr(usual.rfind('/') + 1));
 }
 
+// The name that is read after those of others, in the folder of `path`.
+std::string LastOf(const std::string& path) {
+  const std::filesystem::path usual(path);
+  return (usual.parent_path() / fmt::format("zz-kgpu{}", usual.extension().string())).string();
+}
+
+std::string LastIfThere(const sys::Root& host, std::string usual) {
+  std::string last = LastOf(usual);
+  return host.Exists(last) ? last : usual;
+}
+
 std::string DropInPath(const sys::Root& host, const Engine& engine) {
   if (engine.drop_in_folder.empty()) {
     return "";
@@ -58,15 +69,30 @@ std::string DropInPath(const sys::Root& host, const Engine& engine) {
     case Kind::kDocker:
       break;
     case Kind::kContainerd:
-      return DropInOf(engine, kContainerdDropIn);
-    case Kind::kCrio: {
-      const std::string last = DropInOf(engine, kCrioLastDropIn);
-      return host.Exists(last) ? last : DropInOf(engine, kCrioDropIn);
-    }
+      return LastIfThere(host, DropInOf(engine, kContainerdDropIn));
+    case Kind::kCrio:
+      return LastIfThere(host, DropInOf(engine, kCrioDropIn));
     case Kind::kPodman:
-      return DropInOf(engine, kPodmanDropIn);
+      return LastIfThere(host, DropInOf(engine, kPodmanDropIn));
   }
   return "";
+}
+
+// The files that are read beside Engine::config_file and our drop-in.
+StatusOr<std::vector<NamedText>> ReadOthers(const sys::Root& host, const Engine& engine,
+                                            const EngineFiles& files) {
+  const bool is_k0s = engine.distribution == "k0s" && HasOnlyDropIn(engine);
+  if (engine.kind == Kind::kCrio || engine.kind == Kind::kPodman || is_k0s) {
+    const std::string_view ending = is_k0s ? ".toml" : engine.kind == Kind::kPodman ? ".conf" : "";
+    return ReadFolder(host, engine.drop_in_folder, files.drop_in_path, ending);
+  }
+  if (engine.kind == Kind::kContainerd && files.generated) {
+    return ReadImports(host, {engine.generated_file, *files.generated}, files.drop_in_path);
+  }
+  if (engine.kind == Kind::kContainerd && engine.generated_file.empty() && files.main) {
+    return ReadImports(host, {engine.config_file, *files.main}, files.drop_in_path);
+  }
+  return std::vector<NamedText>();
 }
 
 FileStep StepOf(const std::string& path, const std::optional<std::string>& before, TextKind kind,
@@ -109,6 +135,10 @@ StatusOr<std::vector<FileStep>> EditContainerdFiles(const Engine& engine, const 
                      static_cast<int>(engine.version->minor)};
   }
   input.main = {engine.config_file, files.main.value_or("")};
+  if (HasOnlyDropIn(engine)) {
+    input.main = {engine.generated_file, files.generated.value_or("")};
+    input.is_main_generated = true;
+  }
   input.imported = files.others;
   input.drop_in = {files.drop_in_path, files.drop_in.value_or("")};
   ASSIGN_OR_RETURN(std::vector<FileEdit> edits, EditContainerd(input, settings));
@@ -177,11 +207,35 @@ StatusOr<std::string> ConfigPath(const edit::Document& document, const Engine& e
 
 }  // namespace
 
-edit::Syntax SyntaxOf(const Engine& engine) {
+edit::Syntax SyntaxOf(const Engine& engine, std::string_view path) {
   if (engine.kind == Kind::kDocker) {
     return edit::Syntax::kJson;
   }
-  return engine.is_template ? edit::Syntax::kTomlTemplate : edit::Syntax::kToml;
+  return engine.is_template && path == engine.config_file ? edit::Syntax::kTomlTemplate
+                                                          : edit::Syntax::kToml;
+}
+
+bool HasOnlyDropIn(const Engine& engine) {
+  return engine.kind == Kind::kContainerd && !engine.generated_file.empty() &&
+         !engine.drop_in_folder.empty();
+}
+
+std::vector<NamedText> InOrder(const Engine& engine, const EngineFiles& files) {
+  std::vector<NamedText> texts = files.others;
+  if (engine.distribution == "k0s" && HasOnlyDropIn(engine)) {
+    // The generated file is made of these alone, and names no places.
+  } else if (HasOnlyDropIn(engine)) {
+    texts.insert(texts.begin(), {engine.generated_file, files.generated.value_or("")});
+  } else if (engine.kind != Kind::kCrio) {  // its others include the main file
+    texts.insert(texts.begin(), {engine.config_file, files.main.value_or("")});
+  }
+  if (files.drop_in_path.empty()) {
+    return texts;
+  }
+  const auto later = std::ranges::find_if(
+      texts, [&](const NamedText& text) { return IsLaterDropIn(text.path, files.drop_in_path); });
+  texts.insert(later, {files.drop_in_path, files.drop_in.value_or("")});
+  return texts;
 }
 
 StatusOr<std::optional<std::string>> ReadIfThere(const sys::Root& host, const std::string& path) {
@@ -211,12 +265,11 @@ StatusOr<EngineFiles> ReadEngineFiles(const sys::Root& host, const Engine& engin
   if (!files.drop_in_path.empty()) {
     ASSIGN_OR_RETURN(files.drop_in, ReadIfThere(host, files.drop_in_path));
   }
-  if (engine.kind == Kind::kContainerd && !engine.is_template && files.main) {
-    ASSIGN_OR_RETURN(files.others,
-                     ReadImports(host, {engine.config_file, *files.main}, files.drop_in_path));
+  if (!engine.generated_file.empty()) {
+    ASSIGN_OR_RETURN(files.generated, ReadIfThere(host, engine.generated_file));
   }
+  ASSIGN_OR_RETURN(files.others, ReadOthers(host, engine, files));
   if (engine.kind == Kind::kCrio) {
-    ASSIGN_OR_RETURN(files.others, ReadFolder(host, engine.drop_in_folder, files.drop_in_path));
     files.others.insert(files.others.begin(), {engine.config_file, files.main.value_or("")});
   }
   return files;
@@ -229,9 +282,7 @@ void UseLastDropIn(EngineFiles& files) {
     });
     files.others.insert(later, {files.drop_in_path, *std::exchange(files.drop_in, std::nullopt)});
   }
-  const std::string_view name = kCrioLastDropIn.substr(kCrioLastDropIn.rfind('/') + 1);
-  files.drop_in_path =
-      PathIn(std::filesystem::path(files.drop_in_path).parent_path().string(), name);
+  files.drop_in_path = LastOf(files.drop_in_path);
 }
 
 StatusOr<std::vector<FileStep>> Edit(const Engine& engine, const EngineFiles& files,
@@ -242,7 +293,7 @@ StatusOr<std::vector<FileStep>> Edit(const Engine& engine, const EngineFiles& fi
     ASSIGN_OR_RETURN(TextEdit edit, EditDocker(main, settings));
     return OneStep(main.path, files.main, TextKind::kJson, std::move(edit), notes);
   }
-  if (engine.kind == Kind::kContainerd && engine.is_template) {
+  if (engine.is_template && !HasOnlyDropIn(engine)) {
     const int version = engine.config_file.ends_with("config-v3.toml.tmpl") ? 3 : 2;
     ASSIGN_OR_RETURN(TextEdit edit, EditK3sTemplate(main, version, settings));
     return OneStep(main.path, files.main, TextKind::kTomlTemplate, std::move(edit), notes);
@@ -260,13 +311,10 @@ StatusOr<std::vector<FileStep>> Edit(const Engine& engine, const EngineFiles& fi
 }
 
 StatusOr<bool> IsCdiOff(const Engine& engine, const EngineFiles& files) {
-  std::vector<NamedText> texts{{engine.config_file, files.main.value_or("")}};
-  std::ranges::copy(files.others, std::back_inserter(texts));
-  texts.push_back({files.drop_in_path, files.drop_in.value_or("")});
   bool is_off = false;
-  for (const NamedText& text : texts) {  // the last one that says something counts
+  for (const NamedText& text : InOrder(engine, files)) {  // the last one that sets it counts
     ASSIGN_OR_RETURN(const edit::Document document,
-                     edit::Document::Open(text.text, text.path, SyntaxOf(engine)));
+                     edit::Document::Open(text.text, text.path, SyntaxOf(engine, text.path)));
     for (const edit::Key& key : CdiKeys()) {
       if (const json::value* value = document.Find(key); value && value->is_bool()) {
         is_off = !value->get_bool();

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/container/engine/config_edit.h"
@@ -15,17 +16,26 @@
 namespace kgpu::engine {
 
 struct EngineFiles {
-  std::optional<std::string> main;  // of Engine::config_file; empty: it does not exist
-  std::vector<NamedText> others;    // the other files it reads, in order
-  std::string drop_in_path;         // ours; empty: this engine has none
+  std::optional<std::string> main;       // of Engine::config_file; empty: it does not exist
+  std::optional<std::string> generated;  // of Engine::generated_file
+  std::vector<NamedText> others;         // the other files it reads, in order
+  std::string drop_in_path;              // ours; empty: this engine has none
   std::optional<std::string> drop_in;
 };
 
-// Makes CRI-O read our drop-in last.
+// Makes the engine read our drop-in last.
 void UseLastDropIn(EngineFiles& files);
 
-// The syntax of Engine::config_file.
-edit::Syntax SyntaxOf(const Engine& engine);
+// The syntax of one of the engine's files.
+edit::Syntax SyntaxOf(const Engine& engine, std::string_view path);
+
+// Whether a distribution merges our drop-in into what it generates, or has it imported there. Then
+// no other file is edited.
+bool HasOnlyDropIn(const Engine& engine);
+
+// The texts that take effect, in the order in which the engine or its distribution reads them; a
+// later one wins.
+std::vector<NamedText> InOrder(const Engine& engine, const EngineFiles& files);
 
 // Nothing if there is no such file. Errors: FailedPrecondition (a folder or device, or a link to
 // one or to nothing), else those of Root::ReadFile.

@@ -17,7 +17,7 @@ std::vector<std::string> ConfiguredAddresses(const sys::Root& host, const Engine
   const bool is_json = engine.kind == Kind::kDocker;
   const auto document = edit::Document::Open(text.ok() ? *text : "", engine.config_file,
                                              is_json ? edit::Syntax::kJson : edit::Syntax::kToml);
-  if (!document.ok() || engine.is_template) {
+  if (!document.ok() || !engine.generated_file.empty()) {
     return {};
   }
   const edit::Key key = is_json                      ? edit::Key{"hosts"}

@@ -3,11 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <initializer_list>
 #include <utility>
 
 #include "src/container/engine/config_edit.h"
+#include "src/container/engine/config_parts.h"
+#include "src/container/engine/daemon_flags.h"
 #include "src/container/engine/engine_socket.h"
+#include "src/container/engine/unit_command.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/doc/json_values.h"
+#include "src/platform/edit/document.h"
 #include "src/platform/sys/find_program.h"
 #include "src/platform/sys/systemctl.h"
 
@@ -18,100 +24,81 @@ using Names = std::array<std::string_view, 2>;
 
 // Where one way to install an engine puts its parts.
 struct Layout {
-  Kind kind;
-  std::string_view distribution;
-  std::string_view daemon;    // its process's name; empty: has none
-  std::string_view programs;  // a name to look up, or a path
-  std::string_view config_file;
-  std::string_view drop_in_folder;
-  std::string_view socket;
-  Names units;                   // the first that is there
-  std::string_view data_folder;  // how arguments of a distribution's daemon start
+  Kind kind = Kind::kContainerd;
+  std::string_view distribution{};
+  std::string_view daemon{};    // its process's name; empty: has none
+  std::string_view programs{};  // a name to look up, or a path
+  std::string_view config_file{};
+  std::string_view drop_in_folder{};
+  std::string_view socket{};
+  Names units{};         // the first that is there
+  Names data_folders{};  // how arguments of a distribution's daemon start
 };
 
-// k3s and RKE2 share one socket: at most one of them runs. Their config.toml is made again at every
-// start, from a template where there is one.
-constexpr std::array<Layout, 7> kLayouts = {{
-    {Kind::kDocker,
-     "",
-     "dockerd",
-     "dockerd",
-     kDockerConfig,
-     "",
-     "/run/docker.sock",
-     {"docker.service"},
-     ""},
-    {Kind::kContainerd,
-     "",
-     "containerd",
-     "containerd",
-     kContainerdConfig,
-     "/etc/containerd/conf.d",
-     "/run/containerd/containerd.sock",
-     {"containerd.service"},
-     ""},
-    {Kind::kContainerd,
-     "k3s",
-     "containerd",
-     "/var/lib/rancher/k3s/data/current/bin/containerd",
-     "/var/lib/rancher/k3s/agent/etc/containerd/config.toml.tmpl",
-     "",
-     "/run/k3s/containerd/containerd.sock",
-     {"k3s.service", "k3s-agent.service"},
-     "/var/lib/rancher/k3s/"},
-    {Kind::kContainerd,
-     "rke2",
-     "containerd",
-     "/var/lib/rancher/rke2/bin/containerd",
-     "/var/lib/rancher/rke2/agent/etc/containerd/config.toml.tmpl",
-     "",
-     "/run/k3s/containerd/containerd.sock",
-     {"rke2-server.service", "rke2-agent.service"},
-     "/var/lib/rancher/rke2/"},
-    {Kind::kContainerd,
-     "k0s",
-     "containerd",
-     "/var/lib/k0s/bin/containerd",
-     "/etc/k0s/containerd.toml",
-     "/etc/k0s/containerd.d",
-     "/run/k0s/containerd.sock",
-     {"k0sworker.service", "k0scontroller.service"},
-     "/var/lib/k0s/"},
-    {Kind::kCrio,
-     "",
-     "crio",
-     "crio",
-     "/etc/crio/crio.conf",
-     "/etc/crio/crio.conf.d",
-     "/run/crio/crio.sock",
-     {"crio.service", "cri-o.service"},
-     ""},
-    {Kind::kPodman,
-     "",
-     "",
-     "podman",
-     "/etc/containers/containers.conf",
-     "/etc/containers/containers.conf.d",
-     "",
-     {},
-     ""},
+// k3s and RKE2 share one socket: at most one of them runs. Their config.toml, MicroK8s's
+// containerd.toml and k0s's containerd-cri.toml are made again at every start.
+constexpr std::array<Layout, 8> kLayouts = {{
+    {.kind = Kind::kDocker,
+     .daemon = "dockerd",
+     .programs = "dockerd",
+     .config_file = kDockerConfig,
+     .socket = "/run/docker.sock",
+     .units = {"docker.service"}},
+    {.daemon = "containerd",
+     .programs = "containerd",
+     .config_file = kContainerdConfig,
+     .drop_in_folder = "/etc/containerd/conf.d",
+     .socket = "/run/containerd/containerd.sock",
+     .units = {"containerd.service"}},
+    {.distribution = "k3s",
+     .daemon = "containerd",
+     .programs = "/var/lib/rancher/k3s/data/current/bin/containerd",
+     .config_file = "/var/lib/rancher/k3s/agent/etc/containerd/config.toml.tmpl",
+     .socket = "/run/k3s/containerd/containerd.sock",
+     .units = {"k3s.service", "k3s-agent.service"},
+     .data_folders = {"/var/lib/rancher/k3s/"}},
+    {.distribution = "rke2",
+     .daemon = "containerd",
+     .programs = "/var/lib/rancher/rke2/bin/containerd",
+     .config_file = "/var/lib/rancher/rke2/agent/etc/containerd/config.toml.tmpl",
+     .socket = "/run/k3s/containerd/containerd.sock",
+     .units = {"rke2-server.service", "rke2-agent.service"},
+     .data_folders = {"/var/lib/rancher/rke2/"}},
+    {.distribution = "k0s",
+     .daemon = "containerd",
+     .programs = "/var/lib/k0s/bin/containerd",
+     .config_file = "/etc/k0s/containerd.toml",
+     .drop_in_folder = "/etc/k0s/containerd.d",
+     .socket = "/run/k0s/containerd.sock",
+     .units = {"k0sworker.service", "k0scontroller.service"},
+     .data_folders = {"/var/lib/k0s/", "/etc/k0s/"}},
+    {.distribution = "microk8s",
+     .daemon = "containerd",
+     .programs = "/snap/microk8s/current/bin/containerd",
+     .config_file = "/var/snap/microk8s/current/args/containerd-template.toml",
+     .socket = "/var/snap/microk8s/common/run/containerd.sock",
+     .units = {"snap.microk8s.daemon-containerd.service"},
+     .data_folders = {"/snap/microk8s/", "/var/snap/microk8s/"}},
+    {.kind = Kind::kCrio,
+     .daemon = "crio",
+     .programs = "crio",
+     .config_file = "/etc/crio/crio.conf",
+     .drop_in_folder = "/etc/crio/crio.conf.d",
+     .socket = "/run/crio/crio.sock",
+     .units = {"crio.service", "cri-o.service"}},
+    {.kind = Kind::kPodman,
+     .programs = "podman",
+     .config_file = "/etc/containers/containers.conf",
+     .drop_in_folder = "/etc/containers/containers.conf.d"},
 }};
 
 // Docker without a separate containerd starts its own, which belongs to Docker.
 constexpr std::string_view kContainerdOfDocker = "/docker/containerd/containerd.toml";
 
-constexpr std::array<std::string_view, 4> kUnitFolders = {
-    "/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"};
-
 std::string FindUnit(const sys::Root& host, const Names& units) {
   for (const std::string_view unit : units) {
-    if (unit.empty()) {
-      break;
-    }
-    for (const std::string_view folder : kUnitFolders) {
-      if (host.Exists(fmt::format("{}/{}", folder, unit))) {
-        return std::string(unit);
-      }
+    if (!unit.empty() && HasUnit(host, std::string(unit))) {
+      return std::string(unit);
     }
   }
   return "";
@@ -122,24 +109,37 @@ std::string ConfigFlag(const host::Daemon& daemon) {
                                   : daemon.Flag({"--config", "-c"});
 }
 
-bool Mentions(const host::Daemon& daemon, std::string_view folder) {
-  return daemon.program.starts_with(folder) || ConfigFlag(daemon).starts_with(folder) ||
-         (!daemon.argv.empty() && daemon.argv[0].starts_with(folder));
+// A k3s or RKE2 with --data-dir has the same files elsewhere.
+constexpr std::string_view kRancherConfig = "/agent/etc/containerd/config.toml";
+
+bool IsOfRke2(const host::Daemon& daemon) {
+  return daemon.unit.value_or("").starts_with("rke2") ||
+         ConfigFlag(daemon).find("/rke2/") != std::string::npos;
+}
+
+// Whether the daemon is the distribution's own: by its program or the file that it reads.
+bool IsOfDistribution(const Layout& layout, const host::Daemon& daemon) {
+  const std::string file = ConfigFlag(daemon);
+  if (file.ends_with(kRancherConfig)) {
+    return layout.distribution == (IsOfRke2(daemon) ? "rke2" : "k3s");
+  }
+  return std::ranges::any_of(layout.data_folders, [&](std::string_view folder) {
+    return !folder.empty() && (daemon.program.starts_with(folder) || file.starts_with(folder) ||
+                               (!daemon.argv.empty() && daemon.argv[0].starts_with(folder)));
+  });
 }
 
 bool IsOf(const Layout& layout, const host::Daemon& daemon) {
-  if (!layout.data_folder.empty()) {
-    return daemon.name == layout.daemon && Mentions(daemon, layout.data_folder);
-  }
-  if (daemon.name != layout.daemon || ConfigFlag(daemon).ends_with(kContainerdOfDocker)) {
+  if (daemon.name != layout.daemon) {
     return false;
   }
-  for (const Layout& other : kLayouts) {
-    if (!other.data_folder.empty() && Mentions(daemon, other.data_folder)) {
-      return false;
-    }
+  if (!layout.distribution.empty()) {
+    return IsOfDistribution(layout, daemon);
   }
-  return true;
+  return !ConfigFlag(daemon).ends_with(kContainerdOfDocker) &&
+         std::ranges::none_of(kLayouts, [&](const Layout& other) {
+           return !other.distribution.empty() && IsOfDistribution(other, daemon);
+         });
 }
 
 // The daemon that was started with the file that the caller names, else the one with the usual
@@ -202,26 +202,88 @@ void AskVersion(const sys::Root& host, sys::ProgramRunner& runner,
   engine.version_text = VersionWord(result->out, *engine.version);
 }
 
-// containerd 2 reads version 3 files: k3s and RKE2 have a template of another name for them, and
-// only those with a containerd 2 have it.
-void ChooseTemplate(const sys::Root& host, Engine& engine) {
+std::string Beside(const std::string& path, std::string_view name) {
+  return std::filesystem::path(path).replace_filename(name).string();
+}
+
+// k3s and RKE2 have a template of another name for the version 3 files of containerd 2, and fall
+// back to the older one if that alone is there.
+void UseTemplate(const sys::Root& host, const host::Daemon* daemon, Engine& engine) {
   engine.is_template = true;
-  const std::filesystem::path folder = std::filesystem::path(engine.config_file).parent_path();
-  const std::string newer = (folder / "config-v3.toml.tmpl").string();
-  if (engine.version ? *engine.version >= Version{2, 0} : host.Exists(newer)) {
+  const std::string reported = daemon == nullptr ? "" : ConfigFlag(*daemon);
+  engine.generated_file = reported.empty() ? Beside(engine.config_file, "config.toml") : reported;
+  engine.config_file = Beside(engine.generated_file, "config.toml.tmpl");
+  const std::string newer = Beside(engine.generated_file, "config-v3.toml.tmpl");
+  const bool can_be_new = !engine.version || *engine.version >= Version{2, 0, 0};
+  const bool is_alone = engine.version && !host.Exists(engine.config_file);
+  if (can_be_new && (host.Exists(newer) || is_alone)) {
     engine.config_file = newer;
   }
 }
 
-// The folder of drop-ins that goes with a file which is not the usual one.
-std::string DropInFolderBeside(const Engine& engine, const host::Daemon* daemon) {
-  if (engine.drop_in_folder.empty()) {
+// Newer ones import a folder, whose files containerd merges from 2.1 on. A template of the admin's
+// own need not do so.
+void UseImportedFolder(const sys::Root& host, Engine& engine) {
+  const auto text = host.ReadFile(engine.generated_file);
+  const auto document = edit::Document::Open(text.ok() ? *text : std::string(),
+                                             engine.generated_file, edit::Syntax::kToml);
+  const auto own = host.ReadFile(engine.config_file);
+  if (!document.ok() || engine.version < Version{2, 1, 0}) {
+    return;
+  }
+  for (const std::string_view name : {"config-v3.toml.d", "config.toml.d"}) {
+    const std::string folder = Beside(engine.generated_file, name);
+    const std::vector<std::string> imports = doc::TextsOf(document->Find({"imports"}));
+    const bool is_imported = std::ranges::find(imports, folder + "/*.toml") != imports.end();
+    const bool will_be = !own.ok() || HasK3sBase(*own) || own->find(folder) != std::string::npos;
+    if (is_imported && will_be) {
+      engine.drop_in_folder = folder;
+    }
+  }
+}
+
+// k0s merges the files of a folder into what it generates, as long as the main file is its own.
+// Source: k0s, pkg/component/worker/containerd.
+void UseManagedFolder(const sys::Root& host, Engine& engine) {
+  const auto text = host.ReadFile(engine.config_file);
+  const std::vector<std::string_view> lines =
+      Split(text.ok() ? std::string_view(*text) : std::string_view("# k0s_managed=true"), '\n');
+  if (std::ranges::find(lines, "# k0s_managed=true") != lines.end()) {
+    engine.generated_file = "/run/k0s/containerd-cri.toml";
+  }
+}
+
+// MicroK8s fills in the variables of a template, which is TOML itself. Source: microk8s,
+// run-containerd-with-args.
+void UseFilledIn(const sys::Root& host, const host::Daemon* daemon, Engine& engine) {
+  const std::string reported = daemon == nullptr ? "" : ConfigFlag(*daemon);
+  if (!host.Exists(engine.config_file) && !reported.empty()) {
+    engine.config_file = Beside(reported, "containerd-template.toml");  // no link to this revision
+  }
+  engine.generated_file = Beside(engine.config_file, "containerd.toml");
+}
+
+// The folder of the distribution's own runc, by a path that outlives an update if there is one.
+std::string ProgramsFolder(const sys::Root& host, const Layout& layout, const Engine& engine) {
+  if (layout.distribution.empty()) {
     return "";
   }
-  const std::string reported =
-      engine.kind == Kind::kCrio && daemon != nullptr ? daemon->Flag({"--config-dir", "-d"}) : "";
-  if (!reported.empty()) {
-    return reported;
+  const std::filesystem::path used = std::filesystem::path(engine.program).parent_path();
+  const std::vector<std::filesystem::path> folders = {
+      std::filesystem::path(layout.programs).parent_path(),
+      used.parent_path().parent_path() / "current" / "bin", used};
+  for (const std::filesystem::path& folder : folders) {
+    if (host.Exists((folder / "runc").string())) {
+      return folder.string();
+    }
+  }
+  return used.string();
+}
+
+// The folder of drop-ins that goes with a file which is not the usual one.
+std::string DropInFolderBeside(const Engine& engine) {
+  if (engine.drop_in_folder.empty()) {
+    return "";
   }
   const std::filesystem::path name = std::filesystem::path(engine.drop_in_folder).filename();
   return (std::filesystem::path(engine.config_file).parent_path() / name).string();
@@ -229,23 +291,78 @@ std::string DropInFolderBeside(const Engine& engine, const host::Daemon* daemon)
 
 // A file of k3s is edited for k3s, and not for the containerd beside it.
 std::string_view WhoseFile(const FindOptions& options) {
+  if (!options.distribution.empty()) {
+    return options.distribution;
+  }
   for (const Layout& layout : kLayouts) {
-    if (!layout.data_folder.empty() && (options.config_file.starts_with(layout.data_folder) ||
-                                        options.config_file == layout.config_file)) {
-      return layout.distribution;
+    for (const std::string_view folder : layout.data_folders) {
+      if (!folder.empty() && options.config_file.starts_with(folder)) {
+        return layout.distribution;
+      }
     }
   }
   return "";
 }
 
 std::string ProgramOf(const sys::Root& host, const Layout& layout, const host::Daemon* daemon) {
-  if (daemon != nullptr && !daemon->program.empty() && host.Exists(daemon->program)) {
-    return daemon->program;
+  if (daemon != nullptr) {
+    // Seen from another root, its program may have another path there.
+    for (const std::string& path :
+         {daemon->program, daemon->argv.empty() ? std::string() : daemon->argv.front()}) {
+      if (path.starts_with('/') && host.Exists(path)) {
+        return path;
+      }
+    }
   }
   if (!layout.programs.starts_with('/')) {
     return sys::FindProgram(host, layout.programs);
   }
   return host.Exists(layout.programs) ? std::string(layout.programs) : "";
+}
+
+// The value of a flag that the engine runs with or that its unit will start it with; empty: none.
+std::string FlagOf(const sys::Root& host, const Engine& engine,
+                   std::initializer_list<std::string_view> names) {
+  if (!engine.distribution.empty()) {
+    return "";  // the unit starts the distribution, whose flags are its own
+  }
+  const std::vector<DaemonFlag> found = Named(ReadDaemonFlags(host, engine), names);
+  return found.empty() ? "" : found.front().value;
+}
+
+std::string ConfigFlagOfUnit(const sys::Root& host, const Engine& engine) {
+  return engine.kind == Kind::kDocker ? FlagOf(host, engine, {"--config-file"})
+                                      : FlagOf(host, engine, {"--config", "-c"});
+}
+
+// The file to edit, and which way it reaches the engine.
+void ChooseFiles(const sys::Root& host, const FindOptions& options, const host::Daemon* daemon,
+                 Engine& engine) {
+  std::string reported;
+  if (engine.distribution == "k3s" || engine.distribution == "rke2") {
+    UseTemplate(host, daemon, engine);
+    UseImportedFolder(host, engine);
+  } else if (engine.distribution == "microk8s") {
+    UseFilledIn(host, daemon, engine);
+  } else {
+    reported = daemon == nullptr ? ConfigFlagOfUnit(host, engine) : ConfigFlag(*daemon);
+  }
+  engine.is_config_named = !options.config_file.empty();
+  const std::string& named = engine.is_config_named ? options.config_file : reported;
+  if (!named.empty() && named != engine.config_file) {
+    engine.config_file = named;
+    engine.drop_in_folder = DropInFolderBeside(engine);
+  }
+  if (engine.is_config_named && engine.is_template) {
+    engine.drop_in_folder.clear();  // the admin asks for the template
+  }
+  if (engine.kind == Kind::kCrio) {
+    const std::string folder = FlagOf(host, engine, {"--config-dir", "-d"});
+    engine.drop_in_folder = folder.empty() ? engine.drop_in_folder : folder;
+  }
+  if (engine.distribution == "k0s") {
+    UseManagedFolder(host, engine);
+  }
 }
 
 std::optional<Engine> FindOne(const sys::Root& host, sys::ProgramRunner& runner,
@@ -274,16 +391,8 @@ std::optional<Engine> FindOne(const sys::Root& host, sys::ProgramRunner& runner,
   if (daemon != nullptr) {
     engine.daemon = *daemon;
   }
-  const bool has_template = engine.distribution == "k3s" || engine.distribution == "rke2";
-  const std::string reported = daemon == nullptr || has_template ? "" : ConfigFlag(*daemon);
-  if (has_template) {
-    ChooseTemplate(host, engine);
-  }
-  const std::string& named = options.config_file.empty() ? reported : options.config_file;
-  if (!named.empty() && named != engine.config_file) {
-    engine.config_file = named;
-    engine.drop_in_folder = DropInFolderBeside(engine, daemon);
-  }
+  ChooseFiles(host, options, daemon, engine);
+  engine.programs_folder = ProgramsFolder(host, layout, engine);
   engine.socket = SocketOf(host, engine, std::string(layout.socket));
   if (engine.socket.empty() && !layout.socket.empty()) {
     engine.note = "listens only on the network: cannot check whether a change was applied";

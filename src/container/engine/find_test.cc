@@ -58,6 +58,41 @@ TEST(FindEnginesTest, AsksTheDaemonForItsFiles) {
   EXPECT_EQ(engines[0].cdi, CdiSupport::kOptIn);
 }
 
+// It does not run: the next start counts.
+TEST(FindEnginesTest, AsksTheUnitForItsFiles) {
+  EngineHost host;
+  host.AddSystemd({});
+  host.AddProgram("/usr/bin/containerd", "containerd containerd.io 1.7.24 88bf19b\n");
+  host.AddProgram("/usr/bin/crio", "crio version 1.30.1\n");
+  host.folder().WriteFile("usr/lib/systemd/system/containerd.service",
+                          "[Service]\nExecStart=/usr/bin/containerd\n");
+  host.folder().WriteFile(
+      "etc/systemd/system/containerd.service.d/x.conf",
+      "[Service]\nExecStart=\nExecStart=/usr/bin/containerd --config /srv/c.toml\n");
+  host.folder().WriteFile("usr/lib/systemd/system/crio.service",
+                          "[Service]\nExecStart=/usr/bin/crio --config-dir=/srv/crio.d\n");
+
+  const auto engines = Find(host);
+
+  ASSERT_THAT(engines, SizeIs(2));
+  EXPECT_EQ(engines[0].config_file, "/srv/c.toml");
+  EXPECT_EQ(engines[0].drop_in_folder, "/srv/conf.d");
+  EXPECT_EQ(engines[1].config_file, "/etc/crio/crio.conf");
+  EXPECT_EQ(engines[1].drop_in_folder, "/srv/crio.d");
+}
+
+// Its unit starts k0s, whose own --config is no file of containerd's.
+TEST(FindEnginesTest, TheFlagsOfADistributionAreItsOwn) {
+  EngineHost host;
+  host.AddSystemd({});
+  host.AddProgram("/var/lib/k0s/bin/containerd", "containerd x v1.7.20 y\n");
+  host.folder().WriteFile(
+      "etc/systemd/system/k0sworker.service",
+      "[Service]\nExecStart=/usr/local/bin/k0s worker --config /etc/k0s.yaml\n");
+
+  EXPECT_EQ(Find(host).at(0).config_file, "/etc/k0s/containerd.toml");
+}
+
 TEST(FindEnginesTest, ReadsWhereItListens) {
   EngineHost host;
   host.AddProgram("/usr/bin/dockerd", "Docker version 20.10.24, build x\n");

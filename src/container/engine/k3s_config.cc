@@ -8,6 +8,7 @@
 #include "src/container/engine/config_parts.h"
 #include "src/container/engine/containerd_cri.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::engine {
 namespace {
@@ -16,12 +17,6 @@ using edit::Document;
 using edit::Key;
 
 constexpr std::string_view kBase = "{{ template \"base\" . }}\n";
-
-// Whether the text takes in k3s's own tables, which must not be written a second time.
-bool HasBase(std::string_view text) {
-  const size_t at = text.find("template \"base\"");
-  return at != std::string_view::npos && text.rfind("{{", at) != std::string_view::npos;
-}
 
 Status SetRuntime(Document& document, const Key& containerd, const NamedRuntime& wanted) {
   const Key ours = containerd / "runtimes" / wanted.name;
@@ -34,6 +29,12 @@ Status SetRuntime(Document& document, const Key& containerd, const NamedRuntime&
 }
 
 }  // namespace
+
+bool HasK3sBase(std::string_view text) {
+  const size_t at = text.find("template \"base\"");
+  return Trim(text).empty() ||
+         (at != std::string_view::npos && text.rfind("{{", at) != std::string_view::npos);
+}
 
 StatusOr<TextEdit> EditK3sTemplate(const NamedText& file, int config_version,
                                    const Settings& settings) {
@@ -52,7 +53,7 @@ StatusOr<TextEdit> EditK3sTemplate(const NamedText& file, int config_version,
     RETURN_IF_ERROR(document.SetComment(fmt::format("{}{}", kOurComment, kBase)));
   }
   const Key containerd = table / "containerd";
-  if (settings.set_default && HasBase(document.text())) {
+  if (settings.set_default && HasK3sBase(document.text())) {
     return FailedPrecondition(
         "{}: k3s and RKE2 configure the default runtime themselves: set `default-runtime: {}` in "
         "/etc/rancher/k3s/config.yaml (or rke2) instead",
@@ -63,7 +64,7 @@ StatusOr<TextEdit> EditK3sTemplate(const NamedText& file, int config_version,
         document.Set(containerd / "default_runtime_name", TextValue(settings.runtime->name)));
   }
   RETURN_IF_ERROR(SetRuntime(document, containerd, *settings.runtime));
-  if (HasBase(document.text())) {
+  if (HasK3sBase(document.text())) {
     notes.push_back(fmt::format(
         "if nvidia-container-runtime is installed, k3s adds its own runtime nvidia, and a second "
         "table of that name prevents containerd from starting{}",

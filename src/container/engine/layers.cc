@@ -11,11 +11,8 @@
 
 namespace kgpu::engine {
 
-Layers::Layers(size_t own) : own_(own) {
-}
-
-StatusOr<Layers> Layers::Open(const std::vector<NamedText>& files, size_t own) {
-  Layers layers(own);
+StatusOr<Layers> Layers::Open(const std::vector<NamedText>& files, size_t own, size_t generated) {
+  Layers layers(own, generated);
   for (const NamedText& file : files) {
     ASSIGN_OR_RETURN(edit::Document document,
                      edit::Document::Open(file.text, file.path, TextKind::kToml));
@@ -29,13 +26,21 @@ void Layers::BeginWith(std::string_view comment, int64_t config_version) {
   config_version_ = config_version;
 }
 
-const boost::json::value* Layers::Find(const edit::Key& key) const {
-  for (const edit::Document& document : std::views::reverse(documents_)) {
-    if (const boost::json::value* value = document.Find(key)) {
+const boost::json::value* Layers::FindFrom(size_t first, const edit::Key& key) const {
+  for (size_t i = documents_.size(); i-- > first;) {
+    if (const boost::json::value* value = documents_[i].Find(key)) {
       return value;
     }
   }
   return nullptr;
+}
+
+const boost::json::value* Layers::Find(const edit::Key& key) const {
+  return FindFrom(0, key);
+}
+
+const boost::json::value* Layers::FindLasting(const edit::Key& key) const {
+  return FindFrom(generated_, key);
 }
 
 std::vector<std::string> Layers::NamesIn(const edit::Key& table) const {
@@ -62,7 +67,7 @@ std::string Layers::Where(const edit::Key& key) const {
 }
 
 Status Layers::Set(const edit::Key& key, const boost::json::value& value) {
-  const boost::json::value* old = Find(key);
+  const boost::json::value* old = FindLasting(key);
   if (old != nullptr && *old == value) {
     return OkStatus();
   }

@@ -18,11 +18,15 @@ namespace kgpu::engine {
 
 class Layers {
  public:
-  // `files` in the order in which the engine reads them; new keys go into the one at `own`.
-  static StatusOr<Layers> Open(const std::vector<NamedText>& files, size_t own);
+  // `files` in the order in which the engine reads them; new keys go into the one at `own`. The
+  // first `generated` of them are made again by another program: their values may be gone then.
+  static StatusOr<Layers> Open(const std::vector<NamedText>& files, size_t own,
+                               size_t generated = 0);
 
   // The value in effect; null if no file has one. For a table, only the last file's part of it.
   const boost::json::value* Find(const edit::Key& key) const;
+  // As Find, without the files that are generated.
+  const boost::json::value* FindLasting(const edit::Key& key) const;
   // The names of all keys in a table, from all files, sorted.
   std::vector<std::string> NamesIn(const edit::Key& table) const;
   std::string Where(const edit::Key& key) const;
@@ -38,10 +42,13 @@ class Layers {
   const std::vector<edit::Document>& documents() const { return documents_; }
 
  private:
-  explicit Layers(size_t own);
+  Layers(size_t own, size_t generated) : own_(own), generated_(generated) {}
+
+  const boost::json::value* FindFrom(size_t first, const edit::Key& key) const;
 
   std::vector<edit::Document> documents_;
   size_t own_;
+  size_t generated_;
   std::string comment_;
   int64_t config_version_ = 0;
 };

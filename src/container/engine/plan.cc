@@ -7,7 +7,11 @@
 
 #include "src/container/engine/adopt.h"
 #include "src/container/engine/config_parts.h"
+#include "src/container/engine/daemon_flags.h"
 #include "src/container/engine/engine_files.h"
+#include "src/container/engine/k3s_runtimes.h"
+#include "src/container/engine/obstacles.h"
+#include "src/container/engine/runtimes.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
@@ -122,6 +126,15 @@ Status AddWholeFile(const sys::Root& host, const TextFile& file, mode_t mode, Pl
   return OkStatus();
 }
 
+// The place from which a distribution takes its registries.
+std::string RegistriesOf(const Engine& engine) {
+  if (engine.distribution == "microk8s") {
+    return "/var/snap/microk8s/current/args/certs.d";
+  }
+  return engine.is_template ? fmt::format("/etc/rancher/{}/registries.yaml", engine.distribution)
+                            : fmt::format("the config_path of a file in {}", engine.drop_in_folder);
+}
+
 Status AddRegistries(const sys::Root& host, const Engine& engine, const EngineFiles& files,
                      const Request& request, Plan& plan) {
   if (request.registries.IsEmpty() || engine.kind == Kind::kDocker) {
@@ -130,11 +143,11 @@ Status AddRegistries(const sys::Root& host, const Engine& engine, const EngineFi
   if (engine.kind != Kind::kContainerd) {
     return AddWholeFile(host, ContainersRegistries(request.registries), 0644, plan);
   }
-  if (engine.is_template) {
+  if (!engine.generated_file.empty()) {
     return Unimplemented(
-        "--insecure-registry, --registry-mirror: {} reads them from "
-        "/etc/rancher/{}/registries.yaml: set them there",
-        engine.distribution, engine.distribution);
+        "--insecure-registry, --registry-mirror: {} reads them from {}: set them "
+        "there",
+        engine.distribution, RegistriesOf(engine));
   }
   ASSIGN_OR_RETURN(const std::string folder, UseRegistryFolder(engine, files, plan.files));
   for (const TextFile& file : ContainerdHosts(request.registries, folder)) {
@@ -164,7 +177,7 @@ Status AddProxies(const sys::Root& host, const Engine& engine, const Request& re
 }
 
 // Its containers would get GPUs by other rules from one moment to the next.
-Status Adopt(const sys::Root& host, const ForeignRuntime& foreign, const Request& request,
+Status Adopt(const sys::Root& host, const ConfiguredRuntime& foreign, const Request& request,
              EngineFiles& files, Plan& plan) {
   if (!request.adopt) {
     return FailedPrecondition(
@@ -177,10 +190,58 @@ Status Adopt(const sys::Root& host, const ForeignRuntime& foreign, const Request
   if (foreign.IsOfNvidia()) {
     ASSIGN_OR_RETURN(plan.accepts_env, NvidiaAcceptsEnv(host));
   }
-  if (plan.engine->kind == Kind::kCrio && IsLaterDropIn(foreign.file, files.drop_in_path)) {
+  // CRI-O takes whole tables from the last file; a distribution's drop-ins belong to others, which
+  // write them again.
+  const bool can_be_last = plan.engine->kind == Kind::kCrio || plan.engine->kind == Kind::kPodman ||
+                           HasOnlyDropIn(*plan.engine);
+  if (can_be_last && IsLaterDropIn(foreign.file, files.drop_in_path)) {
     UseLastDropIn(files);
   }
   return OkStatus();
+}
+
+// Finds the runtime that ours would replace, or stand beside under the same name.
+Status JudgeRuntimes(const sys::Root& host, const Engine& engine, const Request& request,
+                     const std::vector<DaemonFlag>& flags, EngineFiles& files, Plan& plan) {
+  ASSIGN_OR_RETURN(const RuntimeTables tables, RuntimeTables::Read(engine, files, flags));
+  plan.real_runtime = FindRealRuntime(host, engine, tables);
+  std::optional<ConfiguredRuntime> foreign = FindForeignRuntime(tables, request);
+  ASSIGN_OR_RETURN(const std::optional<ConfiguredRuntime> own,
+                   FindK3sRuntime(host, engine, files, request.named.name));
+  if (own && !HasOnlyDropIn(engine)) {
+    return TwiceError(engine, *own);
+  }
+  if (own && !foreign && !tables.Find(request.named.name).IsOurs()) {
+    foreign = own;  // it comes at the next start
+  }
+  if (foreign) {
+    return Adopt(host, *foreign, request, files, plan);
+  }
+  if (engine.kind == Kind::kPodman && request.set_default &&
+      IsLaterDropIn(tables.FindDefault().file, files.drop_in_path)) {
+    UseLastDropIn(files);
+  }
+  return OkStatus();
+}
+
+// Without its CRI plugin, containerd reads none of the keys that a change would write.
+Plan LeaveAlone(const Engine& engine, const std::string& where) {
+  Plan plan;
+  plan.id = engine.Id();
+  plan.engine = engine;
+  plan.way = fmt::format("left alone: {} disables its CRI plugin, so no kubelet uses it", where);
+  return plan;
+}
+
+Status CheckCri(const Engine& engine, const std::optional<std::string>& disabled,
+                const Plan& plan) {
+  return !disabled || plan.files.empty()
+             ? OkStatus()
+             : FailedPrecondition(
+                   "{}: disables the CRI plugin, without which {} ignores the settings that kgpu "
+                   "would write: remove the plugin from the list if a kubelet is to use this "
+                   "containerd, restart it, and try again",
+                   *disabled, engine.Name());
 }
 
 std::string WayOf(const Engine& engine, const Settings& settings) {
@@ -196,7 +257,7 @@ std::string WayOf(const Engine& engine, const Settings& settings) {
   return fmt::format(
       "containers get GPUs through CDI{}{}",
       engine.cdi == CdiSupport::kOptIn ? ", enabled by kgpu" : "",
-      settings.runtime ? fmt::format(", or through the runtime {}", settings.runtime->name) : "");
+      settings.runtime ? fmt::format(" or the {} runtime", settings.runtime->name) : "");
 }
 
 }  // namespace
@@ -209,6 +270,11 @@ std::string_view ToString(Reach reach) {
 StatusOr<Plan> PlanEngine(const sys::Root& host, const Engine& engine, const Request& request) {
   RETURN_IF_ERROR(CheckSettings(engine, request));
   ASSIGN_OR_RETURN(EngineFiles files, ReadEngineFiles(host, engine));
+  ASSIGN_OR_RETURN(const std::optional<std::string> disabled, FindDisabledCri(engine, files));
+  if (disabled && request.is_for_all) {
+    return LeaveAlone(engine, *disabled);
+  }
+  const std::vector<DaemonFlag> flags = ReadDaemonFlags(host, engine);
   Settings settings = RequestOf(engine, request);
   if (!settings.cdi && engine.cdi == CdiSupport::kDefault) {
     ASSIGN_OR_RETURN(const bool is_off, IsCdiOff(engine, files));
@@ -218,19 +284,25 @@ StatusOr<Plan> PlanEngine(const sys::Root& host, const Engine& engine, const Req
   plan.id = engine.Id();
   plan.engine = engine;
   if (settings.runtime) {
-    ASSIGN_OR_RETURN(const std::optional<ForeignRuntime> foreign,
-                     FindForeignRuntime(engine, files, request));
-    if (foreign) {
-      RETURN_IF_ERROR(Adopt(host, *foreign, request, files, plan));
-    }
+    RETURN_IF_ERROR(JudgeRuntimes(host, engine, request, flags, files, plan));
   }
   ASSIGN_OR_RETURN(plan.files, Edit(engine, files, settings, plan.notes));
+  if (engine.distribution == "k0s" && HasOnlyDropIn(engine) && !plan.files.empty()) {
+    plan.notes.push_back(
+        fmt::format("k0s restarts its containerd by itself seconds after a file of {} changes",
+                    engine.drop_in_folder));
+  }
   plan.way = WayOf(engine, settings);
   plan.uses_runtime = settings.runtime.has_value();
   plan.expected.runtime = settings.runtime ? settings.runtime->name : "";
   plan.expected.is_default = settings.set_default;
   plan.expected.cdi = settings.cdi;
   RETURN_IF_ERROR(AddRegistries(host, engine, files, request, plan));
+  RETURN_IF_ERROR(CheckCri(engine, disabled, plan));
+  if (!plan.files.empty()) {
+    RETURN_IF_ERROR(CheckLasts(engine, files));
+    RETURN_IF_ERROR(CheckFlags(engine, flags, plan));
+  }
   JudgePlanReach(engine, plan);
   JudgeHook(host, engine, request, plan);
   RETURN_IF_ERROR(AddProxies(host, engine, request, plan));

@@ -31,6 +31,14 @@ struct FileStep : change::FileStep {
   std::string source;              // a program to copy: a path of this process
 };
 
+// The runtime that an engine's containers run with, and that kgpu-runtime must start: that of its
+// default runtime, else the one that it uses without any configuration. Runtimes that isolate
+// otherwise, as kata's, and NVIDIA's do not count.
+struct RealRuntime {
+  std::string path;                 // below the host's root; empty: none was found
+  std::vector<std::string> wanted;  // the names and paths that were looked for, the best first
+};
+
 // What the engine should report once the plan is in effect.
 struct Expected {
   std::string runtime{};       // empty: do not check
@@ -50,6 +58,7 @@ struct Plan {
   std::vector<FileStep> files;  // in the order in which to write them
   std::vector<change::LinkStep> links;
   bool uses_runtime = false;     // the engine knows kgpu-runtime
+  RealRuntime real_runtime;      // that kgpu-runtime starts for this engine, if it uses it
   bool has_unit_change = false;  // systemd must re-read its units first
   Reach reach = Reach::kNothing;
   std::string reach_reason;  // "features.cdi is read at start only"
@@ -65,6 +74,8 @@ struct Request {
   std::optional<bool> runtime;  // register kgpu-runtime with the engine
   bool set_default = false;
   bool adopt = false;  // kgpu-runtime may replace another runtime
+  // Every engine of the host is requested: one that the change would not help is left alone.
+  bool is_for_all = false;
   std::optional<bool> cdi;
   NamedRuntime named;
   RegistrySettings registries;
@@ -74,7 +85,8 @@ struct Request {
 // Plans the request for `engine`: CDI if it reads that, else the named runtime. Reads its files
 // below `host`, changes nothing. Errors: those of the edits (an invalid file, with line and
 // column), InvalidArgument (registries, proxies), FailedPrecondition (a file in the way that is not
-// ours, another runtime that the admin did not ask to adopt).
+// ours, another runtime that the admin did not ask to adopt, a change that would not last or with
+// which the engine would not start: see obstacles.h).
 StatusOr<Plan> PlanEngine(const sys::Root& host, const Engine& engine, const Request& request);
 
 struct ShimInput {
@@ -88,6 +100,11 @@ inline constexpr std::string_view kShimConfig = "/etc/kgpu/runtime.json";
 inline constexpr std::string_view kShimId = "kgpu-runtime";
 // If a program of this name is beside kgpu-runtime, Docker offers --gpus.
 inline constexpr std::string_view kHookName = "nvidia-container-runtime-hook";
+
+// The runtimes for /etc/kgpu/runtime.json, the best first: those of the plans' engines, then
+// `known`. Errors: FailedPrecondition: an engine that would use kgpu-runtime has none.
+StatusOr<std::vector<std::string>> RuntimesFor(const std::vector<Plan>& plans,
+                                               const std::vector<std::string>& known);
 
 // kgpu-runtime, the hook's name and the configuration on the host. Errors: NotFound (no program
 // here and none on the host yet), FailedPrecondition (another program is where the link should be).

@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <utility>
 
+#include "src/container/engine/config_parts.h"
 #include "src/container/engine/engine_files.h"
 #include "src/container/engine/plan.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 #include "src/platform/sys/read_fd.h"
 
 namespace kgpu::engine {
@@ -63,6 +65,24 @@ Status AddLink(const sys::Root& host, const ShimInput& input, Plan& plan) {
 
 }  // namespace
 
+StatusOr<std::vector<std::string>> RuntimesFor(const std::vector<Plan>& plans,
+                                               const std::vector<std::string>& known) {
+  std::vector<std::string> runtimes;
+  for (const Plan& plan : plans) {
+    if (!plan.uses_runtime || !plan.engine) {
+      continue;
+    }
+    if (plan.real_runtime.path.empty()) {
+      return FailedPrecondition(
+          "{}: none of {} found where it looks for programs, so kgpu-runtime could start no "
+          "container: install runc, or set the path of its runtime in \"runtimes\" of {}",
+          plan.engine->Name(), Join(plan.real_runtime.wanted, ", "), kShimConfig);
+    }
+    runtimes = Union(std::move(runtimes), {plan.real_runtime.path});
+  }
+  return Union(std::move(runtimes), known);
+}
+
 StatusOr<Plan> PlanShim(const sys::Root& host, const ShimInput& input) {
   Plan plan;
   plan.id = std::string(kShimId);
@@ -71,8 +91,7 @@ StatusOr<Plan> PlanShim(const sys::Root& host, const ShimInput& input) {
   RETURN_IF_ERROR(AddLink(host, input, plan));
   if (!plan.links.empty()) {
     plan.notes.emplace_back(
-        "dockerd looks for the hook when it starts: docker run --gpus works after the next "
-        "restart");
+        "restart docker once to enable docker run --gpus: dockerd reads its hook at startup");
   }
   ASSIGN_OR_RETURN(const std::optional<std::string> config,
                    ReadIfThere(host, std::string(kShimConfig)));

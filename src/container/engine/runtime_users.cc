@@ -12,10 +12,12 @@ namespace kgpu::engine {
 namespace {
 
 // Where containerd's shims keep a folder for each container: <this>/<namespace>/<id>.
-constexpr std::array<std::string_view, 3> kBundles = {
+constexpr std::array<std::string_view, 5> kBundles = {
     "run/containerd/io.containerd.runtime.v2.task",
     "run/docker/containerd/daemon/io.containerd.runtime.v2.task",
-    "run/k3s/containerd/io.containerd.runtime.v2.task"};
+    "run/k3s/containerd/io.containerd.runtime.v2.task",
+    "run/k0s/containerd/io.containerd.runtime.v2.task",
+    "var/snap/microk8s/common/run/containerd/io.containerd.runtime.v2.task"};
 
 std::vector<std::string> NamesIn(const sys::Root& host, const std::string& folder) {
   auto names = host.ListDir(folder);

@@ -9,8 +9,8 @@
 namespace kgpu::engine {
 
 // Ids, sorted, of the existing containers that `program` (a path on the host) started: found by
-// their bundles for containerd (also Docker's and k3s's), by their monitors for podman and
-// CRI-O.
+// their bundles for containerd (also Docker's and those of k3s, k0s and MicroK8s), by their
+// monitors for podman and CRI-O.
 std::vector<std::string> RuntimeUsers(const sys::Root& host, const std::string& program);
 
 }  // namespace kgpu::engine

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -33,6 +34,11 @@ class EngineHost {
   void AddProgram(const std::string& path, const std::string& version) {
     folder_.WriteFile(path.substr(1), "");
     runner_.Answer(path + " --version", version);
+  }
+  // A file that may be executed: a low-level runtime, say.
+  void AddExecutable(const std::string& path) const {
+    folder_.WriteFile(path.substr(1), "");
+    std::filesystem::permissions(folder_.At(path.substr(1)), std::filesystem::perms(0755));
   }
   // A process that was started `after_boot` seconds after boot.
   void AddProcess(int pid, const std::string& name, const std::vector<std::string>& argv,

@@ -14,7 +14,7 @@
 namespace kgpu::inject {
 namespace {
 
-// Who needs the nodes by which pictures are made.
+// The capabilities that need the nodes for graphics.
 constexpr CapabilitySet kScreens = Capability::kGraphics | Capability::kDisplay;
 
 using NodeMap = std::vector<std::pair<unsigned, NodePart>>;
@@ -226,11 +226,6 @@ InjectionPlan PlanFor(const HostPlan& host, CapabilitySet capabilities) {
   plan.env = host.index.env;
   plan.notes = host.notes;
   return plan;
-}
-
-InjectionPlan PlanInjection(const device::Snapshot& snapshot, const HostParts& parts,
-                            CapabilitySet capabilities) {
-  return PlanFor(PlanHost(snapshot, parts), capabilities);
 }
 
 cdi::Spec ToSpec(const InjectionPlan& plan, std::string_view kind) {

@@ -1,4 +1,4 @@
-// What containers with GPUs need, as a pure function of the inventory and the parts of the host.
+// The needs of containers with GPUs, as a pure function of the inventory and the parts of the host.
 // docs/how-it-works/cdi.md explains each rule.
 #pragma once
 
@@ -40,10 +40,6 @@ struct InjectionPlan {
 HostPlan PlanHost(const device::Snapshot& snapshot, const HostParts& parts);
 
 InjectionPlan PlanFor(const HostPlan& host, CapabilitySet capabilities);
-
-// PlanFor applied to PlanHost.
-InjectionPlan PlanInjection(const device::Snapshot& snapshot, const HostParts& parts,
-                            CapabilitySet capabilities);
 
 // The plan as a spec of `kind`, in the lowest version that can express it.
 cdi::Spec ToSpec(const InjectionPlan& plan, std::string_view kind);

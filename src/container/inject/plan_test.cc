@@ -20,6 +20,11 @@ using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
+InjectionPlan PlanInjection(const device::Snapshot& snapshot, const HostParts& parts,
+                            CapabilitySet capabilities) {
+  return PlanFor(PlanHost(snapshot, parts), capabilities);
+}
+
 NodePart PlannedNode(const std::string& path, unsigned major, unsigned minor) {
   return {{path, major, minor}, path};
 }

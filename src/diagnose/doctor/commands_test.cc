@@ -131,7 +131,7 @@ TEST(FixCommandsTest, AHostWithoutSystemdIsNotAdvisedToUseIt) {
   host.Remove("run/systemd");
   host.Remove("proc/710");
   EXPECT_THAT(FixOf(host, "engine-stopped"),
-              ElementsAre("/usr/bin/containerd   # no service manager of this host starts it"));
+              ElementsAre("/usr/bin/containerd   # no service manager found"));
   host.Write("etc/init.d/containerd", "");
   EXPECT_THAT(FixOf(host, "engine-stopped"), ElementsAre("/etc/init.d/containerd start"));
 }

@@ -51,6 +51,30 @@ void EngineStopped(const Facts& facts, Findings& findings) {
   }
 }
 
+// Found in an engine's files, whether the engine runs or not.
+bool IsOfFiles(const Finding& finding) {
+  constexpr std::array<std::string_view, 6> kIds = {"config-broken",     "config-refused",
+                                                    "runtime-missing",   "runtime-broken",
+                                                    "injection-missing", "injection-broken"};
+  return std::ranges::find(kIds, finding.id) != kIds.end();
+}
+
+void ConfigBroken(const Facts& facts, Findings& findings) {
+  for (const EngineFacts& one : facts.containers.engines) {
+    for (const Finding& finding : one.findings) {
+      if (!IsOfFiles(finding)) {
+        continue;
+      }
+      std::string evidence = fmt::format("{}: {}", one.engine.Name(), finding.message);
+      if (one.engine.is_spare) {
+        findings.AddWarning(std::move(evidence), finding.fix.commands);
+      } else {
+        findings.Add(std::move(evidence), finding.fix.commands);
+      }
+    }
+  }
+}
+
 // Problems of the CDI files are reported once, by their own checks.
 void NoWay(const Facts& facts, Findings& findings) {
   if (!IsReady(facts) || !facts.containers.is_cdi_ok()) {
@@ -61,7 +85,7 @@ void NoWay(const Facts& facts, Findings& findings) {
       continue;
     }
     for (const Finding& finding : one.findings) {
-      if (finding.severity != Severity::kInfo) {
+      if (finding.severity != Severity::kInfo && !IsOfFiles(finding)) {
         findings.Add(finding.message, finding.fix.commands);
       }
     }
@@ -117,9 +141,27 @@ void BrokenSpec(const Facts& facts, Findings& findings) {
   }
 }
 
+// A driver that lacks nothing that a CDI file would name. What it lacks has checks of its own, and
+// only after their fixes can a file be generated that fits.
+bool IsDriverWhole(const Facts& facts) {
+  const host::DriverFacts& driver = facts.driver;
+  const auto has = [&facts](std::string_view name) {
+    return facts.devices.names.contains(std::string(name));
+  };
+  const auto nodes =
+      static_cast<size_t>(std::ranges::count_if(facts.devices.names, [](const std::string& name) {
+        return host::NumberedNode(name, "nvidia").has_value();
+      }));
+  const bool agrees = driver.module_version.empty() ||
+                      std::ranges::find(driver.library_versions, driver.module_version) !=
+                          driver.library_versions.end();
+  return agrees && driver.missing_libraries.empty() && facts.install.files.failed.empty() &&
+         has("nvidiactl") && (has("nvidia-uvm") || !driver.is_uvm_loaded) &&
+         nodes >= facts.devices.gpu_count;
+}
+
 void StaleSpec(const Facts& facts, Findings& findings) {
-  // Nodes that the driver lacks have checks of their own; one that does not run has none.
-  if (!IsReady(facts)) {
+  if (!IsReady(facts) || !IsDriverWhole(facts)) {
     return;
   }
   // A driver update breaks dozens of lines of one file, with one fix.
@@ -261,6 +303,11 @@ constexpr std::array kContainerChecks = {
           NoEngine},
     Check{"engine-stopped", "A container engine is not running", Severity::kError,
           "It is installed, but no process of it was found.", EngineStopped},
+    Check{"engine-config-broken", "An engine's configuration is broken", Severity::kError,
+          "A file of an engine does not parse or is refused, or names a runtime that does not run: "
+          "the engine does not start again, or starts no container with a GPU. kgpu runtime check "
+          "makes the same check.",
+          ConfigBroken},
     Check{"engine-gives-no-gpu", "Containers of an engine get no GPU", Severity::kError,
           "The engine is too old for CDI, has it disabled, or its runtime is broken: run kgpu "
           "runtime check.",
@@ -275,7 +322,7 @@ constexpr std::array kContainerChecks = {
           StaleSpec},
     Check{"cdi-declared-twice", "Two CDI files declare the same device", Severity::kError,
           "Engines reject a device that two files of one folder declare.", DeclaredTwice},
-    Check{"limit-memlock", "Containers may lock only little memory", Severity::kWarning,
+    Check{"limit-memlock", "The memlock limit of containers is low", Severity::kWarning,
           "RDMA, and therefore NCCL, locks the memory that cards read. Containers inherit the "
           "limit of their engine: ibv_reg_mr reports \"Cannot allocate memory\".",
           LittleLocked},

@@ -112,7 +112,7 @@ constexpr std::array kDeviceChecks = {
           "Majors are assigned at each boot; nodes created manually or copied with an image "
           "point elsewhere.",
           WrongNumber},
-    Check{"dev-not-a-device", "A file is in the place of a device node", Severity::kError,
+    Check{"dev-not-a-device", "A regular file is where a device node should be", Severity::kError,
           "An engine that should mount a missing device has created a folder, or somebody has "
           "written to it.",
           NoDevice},

@@ -87,8 +87,9 @@ StatusOr<Check> FindCheck(std::string_view id) {
     ids.push_back(check.id);
   }
   const std::optional<std::string_view> near = Nearest(id, ids);
-  return NotFound("\"{}\": unknown check{}: run kgpu doctor --list to see the checks",
-                  Printable(id, 60), near ? fmt::format(", {} is", *near) : "");
+  return InvalidArgument(
+      "unknown check \"{}\": {}", Printable(id, 60),
+      near ? fmt::format("did you mean {}?", *near) : "kgpu doctor --list shows all checks");
 }
 
 StatusOr<Diagnosis> Diagnose(const Facts& facts, const std::vector<std::string>& only) {

@@ -21,6 +21,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -45,7 +46,11 @@ TEST(DoctorTest, RunsOnlyWhatWasAskedFor) {
 
 TEST(DoctorTest, NamesTheNearestOfAnUnknownCheck) {
   EXPECT_THAT(Diagnose(Facts{}, {"driver-nouveau-loadet"}).status(),
-              StatusIs(StatusCode::kNotFound, HasSubstr("driver-nouveau-loaded is")));
+              StatusIs(StatusCode::kInvalidArgument,
+                       Eq("unknown check \"driver-nouveau-loadet\": did you mean "
+                          "driver-nouveau-loaded?")));
+  EXPECT_THAT(Diagnose(Facts{}, {"x"}).status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("kgpu doctor --list")));
 }
 
 TEST(DoctorTest, OfAHostWithoutGpusOnlyThatIsSaid) {
@@ -199,6 +204,7 @@ TEST(DoctorTest, KgpuBlocksNouveauWhereItInstallsTheDriver) {
   Facts facts;
   facts.pci.gpus.emplace_back();
   facts.kernel.loaded = {"nouveau"};
+  facts.driver.rival = "nouveau";
   facts.system.can_plan_driver = true;
   const auto fix = [&facts] {
     return Diagnose(facts, {"driver-nouveau-loaded"})->findings.at(0).fix.commands;

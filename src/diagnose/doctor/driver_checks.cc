@@ -39,19 +39,64 @@ void Mismatch(const Facts& facts, Findings& findings) {
   }
 }
 
+std::vector<std::string> InstallLibraries(const Facts& facts) {
+  return InstallDriver(facts, {.debian = "libcuda1 libnvidia-ml1 nvidia-smi",
+                               .ubuntu = fmt::format("libnvidia-compute-{0}{1} nvidia-utils-{0}{1}",
+                                                     BranchOf(facts), UbuntuLine(facts)),
+                               .rhel = "nvidia-driver-cuda",
+                               .suse = "nvidia-compute-utils-G06"});
+}
+
+// The commands that restore the files of incomplete packages; for a driver without a package, its
+// installer.
+std::vector<std::string> RestoreLibraries(const Facts& facts) {
+  if (!facts.install.files.fixes.empty()) {
+    return facts.install.files.fixes;
+  }
+  if (facts.has_runfile) {
+    return {fmt::format("# run NVIDIA's installer of {} again: it restores its files",
+                        facts.driver.module_version)};
+  }
+  std::vector<std::string> fix;
+  for (const auto& [package, version] : facts.install.packages) {
+    const bool is_library = package.starts_with("libcuda") || package.starts_with("libnvidia-") ||
+                            package.starts_with("nvidia-driver-cuda") ||
+                            package.starts_with("nvidia-compute-");
+    if (is_library) {
+      fix.push_back(ReinstallCommand(facts, package));
+    }
+  }
+  return fix.empty() ? InstallLibraries(facts) : fix;
+}
+
 void NoLibraries(const Facts& facts, Findings& findings) {
+  if (!facts.driver.missing_libraries.empty()) {
+    std::vector<std::string> fix = RestoreLibraries(facts);
+    fix.emplace_back("ldconfig");
+    findings.Add(
+        fmt::format("{} not found below {}, but other libraries of the driver are there",
+                    Join(facts.driver.missing_libraries, " and "), facts.driver.driver_root),
+        std::move(fix));
+  }
   if (facts.driver.is_nvidia_loaded && facts.driver.library_versions.empty()) {
-    std::vector<std::string> fix =
-        InstallDriver(facts, {.debian = "libcuda1 libnvidia-ml1 nvidia-smi",
-                              .ubuntu = fmt::format("libnvidia-compute-{0}{1} nvidia-utils-{0}{1}",
-                                                    BranchOf(facts), UbuntuLine(facts)),
-                              .rhel = "nvidia-driver-cuda",
-                              .suse = "nvidia-compute-utils-G06"});
+    std::vector<std::string> fix = InstallLibraries(facts);
     fix.insert(fix.begin(), "# driver in a container: set its path with --driver-root");
     findings.Add(
         fmt::format("module {} is loaded, but there is no libcuda or libnvidia-ml below {}",
                     facts.driver.module_version, facts.driver.driver_root),
         std::move(fix));
+  }
+}
+
+// Of other files than the libraries above, which are the cause then.
+void FilesMissing(const Facts& facts, Findings& findings) {
+  const host::PackageFiles& files = facts.install.files;
+  if (!facts.driver.missing_libraries.empty()) {
+    return;
+  }
+  for (size_t i = 0; i < files.failed.size(); ++i) {
+    const std::string& sentence = files.failed[i];
+    findings.Add(sentence.substr(0, sentence.size() - files.fixes[i].size() - 2), {files.fixes[i]});
   }
 }
 
@@ -128,7 +173,8 @@ void NoFirmware(const Facts& facts, Findings& findings) {
 }
 
 void StaleCache(const Facts& facts, Findings& findings) {
-  if (!facts.driver.library_versions.empty() && !facts.install.is_cuda_in_cache.value_or(true)) {
+  if (!facts.driver.library_versions.empty() && facts.driver.missing_libraries.empty() &&
+      !facts.install.is_cuda_in_cache.value_or(true)) {
     findings.Add("/etc/ld.so.cache has no libcuda.so.1, but it is installed", {"ldconfig"});
   }
 }
@@ -141,8 +187,13 @@ constexpr std::array kDriverChecks = {
           Mismatch},
     Check{"driver-libraries-missing", "The driver's libraries are missing", Severity::kError,
           "Programs cannot use the module alone: CUDA and NVML are in the user-space packages, or "
-          "in a driver container.",
+          "in a driver container. Without libcuda, or the compiler that it loads, no program with "
+          "CUDA runs; without libnvidia-ml nothing can list the GPUs.",
           NoLibraries},
+    Check{"driver-files-missing", "Files of the driver's packages are missing", Severity::kError,
+          "No package manager reports files that were deleted or emptied after the installation. "
+          "kgpu driver verify makes the same check.",
+          FilesMissing},
     Check{"driver-libraries-several", "Libraries of several driver versions", Severity::kWarning,
           "The order of folders decides which one a program gets, and a container may get a "
           "mixture. Usually one set is left over from another installation method.",

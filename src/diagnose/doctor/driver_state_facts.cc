@@ -5,6 +5,7 @@
 
 #include "src/diagnose/doctor/facts.h"
 #include "src/host/facts/installed_packages.h"
+#include "src/host/facts/kernel_packages.h"
 #include "src/host/inspect/ldcache.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/find_program.h"
@@ -76,18 +77,29 @@ void NotePackage(std::string_view name, std::string_view text, std::string_view 
   }
 }
 
+void NoteHeaders(host::Sight& sight, const host::Distribution& distribution,
+                 const host::Packages& packages, InstallFacts& facts) {
+  for (const std::string& release : host::KernelsWithModules(sight.host())) {
+    facts.headers[release] = host::HeadersPackage(distribution, release, packages);
+  }
+}
+
 // dpkg's module packages are built for every kernel: their names say nothing about one.
-void ReadPackages(host::Sight& sight, sys::ProgramRunner& runner, host::Family family,
-                  InstallFacts& facts) {
+void ReadPackages(host::Sight& sight, sys::ProgramRunner& runner,
+                  const host::Distribution& distribution, InstallFacts& facts) {
   const auto status = sight.Text("var/lib/dpkg/status", host::kPackagesLimit);
-  for (const auto& [name, package] : host::ParseDpkgStatus(status.value_or(""))) {
+  const host::Packages installed = host::ParseDpkgStatus(status.value_or(""));
+  for (const auto& [name, package] : installed) {
     if (!package.is_unfinished) {
       NotePackage(name, package.version, "", facts);
     }
   }
-  if (!IsLikeRedHat(family) && family != host::Family::kSuse) {
+  if (!IsLikeRedHat(distribution.family) && distribution.family != host::Family::kSuse) {
+    NoteHeaders(sight, distribution, installed, facts);
     return;
   }
+  const StatusOr<host::Packages> kernels = host::AskRpm(sight.host(), runner, "kernel*");
+  NoteHeaders(sight, distribution, kernels.value_or(host::Packages()), facts);
   const StatusOr<host::Packages> packages = host::AskRpm(sight.host(), runner, "*nvidia*");
   if (!packages.ok()) {
     sight.Say(fmt::format("packages of the driver: {}", Message(packages.status())));
@@ -121,10 +133,15 @@ void NoteClosed(host::Sight& sight, const std::string& path, DeviceFacts& facts)
 
 }  // namespace
 
-InstallFacts ReadInstallFacts(host::Sight& sight, sys::ProgramRunner& runner, host::Family family,
-                              const host::DriverRoot& root, const host::DriverFacts& driver) {
+InstallFacts ReadInstallFacts(host::Sight& sight, sys::ProgramRunner& runner,
+                              const host::Distribution& distribution, const host::DriverRoot& root,
+                              const host::DriverFacts& driver) {
   InstallFacts facts;
-  ReadPackages(sight, runner, family, facts);
+  ReadPackages(sight, runner, distribution, facts);
+  facts.files = host::CheckPackageFiles(root.driver, runner);
+  for (const std::string& skipped : facts.files.skipped) {
+    sight.Say(skipped);
+  }
   facts.is_by_kgpu = root.host.Exists(host::kDriverJournal);
   for (const std::string_view folder : {"lib/firmware", "usr/lib/firmware"}) {
     facts.has_firmware |=

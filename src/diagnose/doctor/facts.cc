@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "src/gpu/health/one_look.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/find_program.h"
 
@@ -104,6 +105,15 @@ void NoteOpenGpus(host::Sight& sight, const host::Facts& seen, SystemFacts& fact
   }
 }
 
+std::vector<health::OpenFault> JudgeGpus(const std::optional<DriverAnswer>& answer,
+                                         const Clock& clock) {
+  if (!answer || !answer->is_ready() || !answer->samples) {
+    return {};
+  }
+  std::vector<device::Gpu> gpus = answer->snapshot->gpus;
+  return health::JudgeOnce(*answer->samples, clock, gpus);
+}
+
 }  // namespace
 
 bool IsLikeRedHat(host::Family family) {
@@ -140,7 +150,7 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, cons
   facts.system = ReadSystemFacts(sight, distribution.family, facts);
   facts.system.can_plan_driver = host::CanPlanDriver(distribution);
   facts.entitlement = ReadEntitlementFacts(sight, distribution, clock);
-  facts.install = ReadInstallFacts(sight, runner, facts.system.family, found, facts.driver);
+  facts.install = ReadInstallFacts(sight, runner, distribution, found, facts.driver);
   if (other) {
     facts.install.is_cuda_in_cache = std::nullopt;  // its cache is for its own container
   }
@@ -157,6 +167,7 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, cons
   facts.kubelet = ReadKubeletFacts(sight, runner);
   facts.owner_marks = ReadOwnerMarks(sight);
   facts.heard = std::move(heard);
+  facts.gpu_faults = JudgeGpus(facts.heard.driver, clock);
   NoteDriver(facts, sight);
   NoteUnanswered(facts, sight);
   std::ranges::sort(facts.unreadable);

@@ -15,12 +15,15 @@
 #include "src/container/engine/check.h"
 #include "src/container/engine/engine.h"
 #include "src/diagnose/doctor/kubelet_facts.h"
+#include "src/gpu/health/health_event.h"
 #include "src/host/facts/daemons.h"
 #include "src/host/facts/distribution.h"
 #include "src/host/facts/facts.h"
+#include "src/host/facts/package_files.h"
 #include "src/host/facts/sight.h"
 #include "src/host/inspect/device_nodes.h"
 #include "src/host/inspect/driver_root.h"
+#include "src/host/inspect/module_fit.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/sys/run.h"
 
@@ -63,9 +66,14 @@ struct InstallFacts {
   bool has_firmware = false;             // of the loaded module's version
   std::optional<bool> is_cuda_in_cache;  // libcuda.so.1 in ld.so.cache; nothing: no cache
   bool has_fabric_manager = false;
+  host::PackageFiles files;  // of those packages
+  // The package with the headers of each installed kernel, by its release; see
+  // host::HeadersPackage.
+  std::map<std::string, std::string> headers;
 };
-InstallFacts ReadInstallFacts(host::Sight& sight, sys::ProgramRunner& runner, host::Family family,
-                              const host::DriverRoot& root, const host::DriverFacts& driver);
+InstallFacts ReadInstallFacts(host::Sight& sight, sys::ProgramRunner& runner,
+                              const host::Distribution& distribution, const host::DriverRoot& root,
+                              const host::DriverFacts& driver);
 
 struct DeviceFacts {
   host::DeviceNodes nodes;
@@ -161,7 +169,15 @@ struct Facts : host::Facts {
   // Programs and files of other owners on this host: "process nfd-worker (pid 900)".
   std::map<node::Owner, std::vector<std::string>> owner_marks;
   Heard heard;
+  // Faults in the driver's measurements, by the agent's rules; empty: none, or not measured.
+  std::vector<health::OpenFault> gpu_faults;
 };
+
+// Why the loaded modules do not drive a GPU with this PCI device id: see host::MisfitOf.
+inline host::Misfit MisfitOf(const Facts& facts, uint16_t device_id) {
+  return host::MisfitOf(device_id, {.version = facts.driver.module_version,
+                                    .is_open_module = facts.driver.is_open_module});
+}
 
 // Never fails: what cannot be read is in `unreadable`. Uses `runner` to get the versions of engines
 // and the kubelet, and `clock` to tell what has expired.

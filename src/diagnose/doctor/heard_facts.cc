@@ -91,6 +91,21 @@ StatusOr<AgentFacts> ParseAgentStatus(std::string_view text) {
   return facts;
 }
 
+Status ReadAgentHealth(std::string_view text, AgentFacts& facts) {
+  ASSIGN_OR_RETURN(const json::value tree, kube::ParseObject(text, "the agent's health"));
+  for (const json::value& gpu : ListOf(tree, {"gpus"})) {
+    for (const json::value& fault : ListOf(gpu, {"faults"})) {
+      const std::string_view detail = kube::TextField(fault, {"detail"});
+      facts.faults.push_back({.gpu = std::string(kube::TextField(gpu, {"uuid"})),
+                              .rule = std::string(kube::TextField(fault, {"rule"})),
+                              .text = fmt::format("{}{}{}", kube::TextField(fault, {"message"}),
+                                                  detail.empty() ? "" : " ", detail),
+                              .is_unhealthy = IsTrue(fault, {"unhealthy"})});
+    }
+  }
+  return OkStatus();
+}
+
 bool Tolerates(const std::vector<Toleration>& tolerations, const labels::Taint& taint) {
   return std::ranges::any_of(
       tolerations, [&taint](const Toleration& toleration) { return IsMet(toleration, taint); });

@@ -35,6 +35,22 @@ TEST(ParseAgentStatusTest, CountsADeviceOnceAndTellsTheUnhealthy) {
   EXPECT_EQ(agent->resources[0].allocatable, 1);
 }
 
+TEST(ReadAgentHealthTest, KeepsOpenFaultsWithTheirDetail) {
+  AgentFacts agent;
+  ASSERT_OK(ReadAgentHealth(R"({"gpus": [{"uuid": "GPU-1", "faults": [
+      {"rule": "ThermalSlowdown", "unhealthy": false, "message": "Hot.", "detail": "96 degrees"},
+      {"rule": "Xid79", "unhealthy": true, "message": "Lost.", "detail": ""}]},
+      {"uuid": "GPU-2", "faults": 3}]})",
+                            agent));
+  ASSERT_THAT(agent.faults, SizeIs(2));
+  EXPECT_EQ(agent.faults[0].gpu, "GPU-1");
+  EXPECT_EQ(agent.faults[0].text, "Hot. 96 degrees");
+  EXPECT_FALSE(agent.faults[0].is_unhealthy);
+  EXPECT_EQ(agent.faults[1].text, "Lost.");
+  EXPECT_TRUE(agent.faults[1].is_unhealthy);
+  EXPECT_FALSE(ReadAgentHealth("[", agent).ok());
+}
+
 TEST(ParseAgentStatusTest, OfAnotherKindOfObjectNothingIsKnown) {
   const auto agent = ParseAgentStatus(R"({"resources": {"a": 1}, "unassigned": 3})");
   ASSERT_OK(agent.status());

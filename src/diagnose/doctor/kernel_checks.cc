@@ -7,6 +7,7 @@
 #include "src/diagnose/doctor/check.h"
 #include "src/diagnose/doctor/commands.h"
 #include "src/diagnose/doctor/facts.h"
+#include "src/host/facts/kernel_packages.h"
 
 namespace kgpu::doctor {
 namespace {
@@ -29,16 +30,20 @@ bool IsKeptOut(const Facts& facts) {
       !kernel.is_nvidia_signed.value_or(true);
   const bool has_no_key =
       kernel.secure_boot.value_or(false) && !kernel.is_key_enrolled.value_or(true);
-  return kernel.is_loading_refused || facts.driver.is_nouveau_loaded || is_blacklisted ||
+  return kernel.is_loading_refused || !facts.RivalInTheWay().empty() || is_blacklisted ||
          is_refused_unsigned || has_no_key;
 }
 
 std::string HeadersCommand(const Facts& facts, const std::string& release) {
-  const std::string headers = fmt::format("linux-headers-{}", release);
-  return InstallCommand(facts, {.debian = headers,
-                                .ubuntu = headers,
-                                .rhel = fmt::format("kernel-devel-{}", release),
-                                .suse = "kernel-default-devel"});
+  host::Distribution distribution;
+  distribution.family = facts.system.family;
+  const auto known = facts.install.headers.find(release);
+  const std::string headers = known == facts.install.headers.end()
+                                  ? host::HeadersPackage(distribution, release, {})
+                                  : known->second;
+  return InstallCommand(
+      facts,
+      {.debian = headers, .ubuntu = headers, .rhel = headers, .suse = "kernel-default-devel"});
 }
 
 // Headers and driver; kgpu chooses both where it knows the distribution.
@@ -163,10 +168,10 @@ void KeyNotEnrolled(const Facts& facts, Findings& findings) {
   if (!facts.driver.is_nvidia_loaded && kernel.secure_boot.value_or(false) &&
       kernel.is_nvidia_signed.value_or(false) && kernel.dkms &&
       !kernel.is_key_enrolled.value_or(true)) {
-    findings.Add(
-        fmt::format("Secure Boot is enabled, but the firmware does not know {}", kernel.key_file),
-        {fmt::format("mokutil --import {}", kernel.key_file),
-         "reboot   # then choose \"Enroll MOK\" at the console"});
+    findings.Add(fmt::format("Secure Boot is enabled, but {} is not enrolled in the firmware",
+                             kernel.key_file),
+                 {fmt::format("mokutil --import {}", kernel.key_file),
+                  "reboot   # then choose \"Enroll MOK\" at the console"});
   }
 }
 
@@ -255,8 +260,8 @@ constexpr std::array kKernelChecks = {
           "With Secure Boot the kernel loads only signed modules; modprobe reports \"Key was "
           "rejected by service\" or \"Required key not available\".",
           Unsigned},
-    Check{"secureboot-key-unknown", "The firmware does not know the key of NVIDIA's module",
-          Severity::kError,
+    Check{"secureboot-key-unknown",
+          "The key that signed NVIDIA's module is not enrolled in the firmware", Severity::kError,
           "DKMS has signed the module with a key of this host, which must be enrolled once at the "
           "console.",
           KeyNotEnrolled},

@@ -104,16 +104,26 @@ struct AgentFacts {
     std::string state;   // "Registered", …
     std::string reason;  // why it is not registered
   };
+  struct Fault {
+    std::string gpu;   // its UUID
+    std::string rule;  // "ThermalSlowdown"
+    std::string text;
+    bool is_unhealthy = false;  // its devices are held back
+  };
   bool is_ready = false;
   std::string obstacle;
   std::vector<Resource> resources;
   std::set<std::string> devices;       // uuids, without duplicates
   std::vector<std::string> unhealthy;  // "GPU-… reason: message"
+  std::vector<Fault> faults;           // open ones, warnings included
   size_t unassigned = 0;               // devices that the configuration does not allocate
   std::string plugin_owner;            // to whom it leaves the GPUs; empty: nobody
 };
 // From the agent's status as JSON. Errors: InvalidArgument.
 StatusOr<AgentFacts> ParseAgentStatus(std::string_view text);
+
+// Sets `faults` from the agent's health as JSON. Errors: InvalidArgument.
+Status ReadAgentHealth(std::string_view text, AgentFacts& facts);
 
 struct Toleration {
   std::string key;

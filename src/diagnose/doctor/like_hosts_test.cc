@@ -166,6 +166,23 @@ TEST_F(LikeHostTest, WhatRunsIsUnknownWithoutAProcfs) {
               Contains(HasSubstr("/proc is not the /proc of a running host")));
 }
 
+// Below a root without a procfs, where nobody can tell which engines run.
+TEST_F(LikeHostTest, AnEnginesFilesAreReadWhetherItRunsOrNot) {
+  host_.Remove("proc/stat");
+  host_.Remove("proc/710");
+  host_.tree().AddProgram("usr/bin/dockerd");
+  host_.Write("etc/docker/daemon.json", R"({"default-runtime": "nvidia",})");
+  EXPECT_THAT(host_.Troubles(), ElementsAre("engine-config-broken"));
+  host_.Write("etc/docker/daemon.json",
+              R"({"default-runtime": "nvidia", "runtimes": {"nvidia": {"path":
+                  "/usr/bin/nvidia-container-runtime"}}})");
+  const Diagnosis diagnosis = host_.Look();
+  const auto found = std::ranges::find(diagnosis.findings, "engine-config-broken", &Finding::id);
+  ASSERT_NE(found, diagnosis.findings.end());
+  EXPECT_THAT(found->evidence.at(0), HasSubstr("/usr/bin/nvidia-container-runtime is configured as "
+                                               "a runtime but does not exist"));
+}
+
 TEST_F(LikeHostTest, DockerDoesNotStandInForTheKubeletsEngine) {
   host_.Remove("proc/710");
   host_.tree().AddProgram("usr/bin/dockerd");
@@ -370,6 +387,95 @@ TEST_F(LikeHostTest, ADriverThatMayBeStartingIsNoError) {
   EXPECT_EQ(severity(), Severity::kError);
 }
 
+// Files that a CDI file names and the driver lacks are reported with their cause, once.
+TEST_F(LikeHostTest, TheCauseIsReportedAndNotTheCdiFile) {
+  constexpr std::string_view kFolder = "usr/lib/x86_64-linux-gnu/nvidia/current";
+  host_.Write("var/run/cdi/kgpu.dev-gpu.json",
+              fmt::format(R"({{"cdiVersion": "0.5.0", "kind": "kgpu.dev/gpu", "devices": [{{
+                  "name": "0", "containerEdits": {{"deviceNodes": [{{"path": "/dev/nvidia0"}},
+                  {{"path": "/dev/nvidiactl"}}, {{"path": "/dev/nvidia-uvm"}}], "mounts": [
+                  {{"hostPath": "/{0}/libcuda.so.535.104.05", "containerPath": "/a"}},
+                  {{"hostPath": "/{0}/libnvidia-ml.so.535.104.05", "containerPath": "/b"}}]}}}}]}})",
+                          kFolder));
+  ASSERT_THAT(host_.Ids(), IsEmpty());
+  for (const std::string_view library : {"libcuda", "libnvidia-ml"}) {
+    const std::string file = fmt::format("{}/{}.so.535.104.05", kFolder, library);
+    const std::string text = host_.dir().ReadFile(file);
+    host_.Remove(file);
+    ASSERT_THAT(host_.Ids(), ElementsAre("driver-libraries-missing")) << library;
+    const Finding finding = host_.Look().findings.front();
+    EXPECT_THAT(finding.evidence.at(0), HasSubstr(fmt::format("{}.so.535.104.05 not", library)));
+    EXPECT_THAT(finding.fix.commands, Contains("apt-get install --reinstall libcuda1"));
+    EXPECT_THAT(finding.fix.commands, Not(Contains(HasSubstr("cdi generate"))));
+    host_.Write(file, text);
+  }
+  host_.Remove("dev/nvidiactl");
+  EXPECT_THAT(host_.Ids(), ElementsAre("dev-control-missing"));
+}
+
+// Sources: beclab/Olares#3963, NVIDIA/k8s-driver-manager#37.
+TEST_F(LikeHostTest, NovaIsReportedOnceWithAFixThatLasts) {
+  host_.Unload();
+  host_.Load({"nova_core"});
+  Bind(kGpu, "NovaCore");
+  Bind(kSecondGpu, "NovaCore");
+  ASSERT_THAT(host_.Ids(), ElementsAre("driver-nouveau-loaded"));
+  const Finding finding = host_.Look().findings.front();
+  EXPECT_EQ(finding.evidence.at(0),
+            "/proc/modules lists nova_core, and it is bound to "
+            "0000:17:00.0, 0000:18:00.0");
+  EXPECT_THAT(finding.fix.commands,
+              ElementsAre(HasSubstr("blacklist nova_core\\nblacklist nova_drm"),
+                          HasSubstr("update-initramfs"), "reboot"));
+}
+
+TEST_F(LikeHostTest, NovaThatIsInstalledIsBlockedToo) {
+  host_.Write(fmt::format("lib/modules/{}/modules.dep", kRelease),
+              "updates/dkms/nvidia.ko:\nkernel/drivers/gpu/nova-core/nova_core.ko:\n");
+  EXPECT_THAT(host_.Ids(), ElementsAre("driver-nouveau-not-blacklisted"));
+  host_.Fix();
+  EXPECT_THAT(host_.Ids(), IsEmpty());
+}
+
+TEST_F(LikeHostTest, ADriverOfAnyOtherNameIsBlockedByItsModule) {
+  host_.Write("sys/module/odd_module/initstate", "live\n");
+  host_.Write("sys/bus/pci/drivers/Odd-Driver/bind", "");
+  host_.Link("../../../../module/odd_module", "sys/bus/pci/drivers/Odd-Driver/module");
+  host_.Link("/sys/bus/pci/drivers/Odd-Driver",
+             fmt::format("{}/{}/driver", PortFolder(kGpu), kGpu));
+  ASSERT_THAT(host_.Ids(), Contains("pci-gpu-held-by-other-driver"));
+  EXPECT_THAT(host_.Look().findings.front().fix.commands,
+              Contains(HasSubstr("echo 'blacklist odd_module' > "
+                                 "/etc/modprobe.d/kgpu-odd_module.conf")));
+}
+
+// Source: NVIDIA/open-gpu-kernel-modules#259: the open modules leave a Pascal GPU unbound.
+TEST_F(LikeHostTest, AGpuThatTheModulesDoNotSupportIsReportedWithTheReason) {
+  host_.WriteGpu("device", "0x1b38\n");
+  host_.Write(
+      "proc/driver/nvidia/version",
+      "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  535.104.05  Release Build\n");
+  host_.Remove(fmt::format("{}/{}/driver", PortFolder(kGpu), kGpu));
+  const Diagnosis diagnosis = host_.Look();
+  const auto found = std::ranges::find(diagnosis.findings, "pci-gpu-held-by-nobody", &Finding::id);
+  ASSERT_NE(found, diagnosis.findings.end());
+  EXPECT_THAT(found->evidence.at(0), HasSubstr("pascal GPUs need NVIDIA's proprietary modules"));
+  EXPECT_THAT(found->fix.commands, ElementsAre("kgpu driver install --module proprietary"));
+}
+
+// Sources: microsoft/pai#4344, NVIDIA/k8s-device-plugin#414.
+TEST_F(LikeHostTest, AGpuThatLacksItsNodeIsReportedByTheNode) {
+  host_.Remove("dev/nvidia1");
+  host_.SetDriver(HealthyDriver([](device::Snapshot& snapshot, device::SampleSet&) {
+    snapshot.unmanaged.push_back({.pci = snapshot.gpus[1].pci,
+                                  .pci_class = "3d-controller",
+                                  .kernel_driver = "nvidia",
+                                  .reason = "Its device node /dev/nvidia1 does not exist here."});
+    snapshot.gpus.pop_back();
+  }));
+  EXPECT_THAT(host_.Troubles(), ElementsAre("dev-gpu-missing"));
+}
+
 TEST_F(LikeHostTest, ADriverThatHangsIsReportedOnce) {
   host_.SetRegistered({"GPU-1"});
   host_.SetNode({.allocatable = 1});
@@ -419,6 +525,8 @@ TEST_F(LikeHostTest, TheDriverOfAnOperatorLiesInItsContainer) {
   const std::string folder = "run/nvidia/driver/";
   host_.tree().AddLibrary(folder + "usr/lib/x86_64-linux-gnu", "libcuda");
   host_.tree().AddLibrary(folder + "usr/lib/x86_64-linux-gnu", "libnvidia-ml");
+  EXPECT_THAT(host_.Troubles(), Contains("driver-libraries-missing")) << "PTX's compiler";
+  host_.tree().AddLibrary(folder + "usr/lib/x86_64-linux-gnu", "libnvidia-ptxjitcompiler");
   host_.Write(folder + "lib/firmware/nvidia/535.104.05/gsp_ga10x.bin", "x");
   EXPECT_THAT(host_.Troubles(), IsEmpty());
 }

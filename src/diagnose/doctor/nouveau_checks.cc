@@ -1,4 +1,4 @@
-// Who else wants the GPUs: nouveau, a blacklist, a desktop.
+// Rivals for the GPUs: nouveau or nova, a blacklist, a desktop.
 #include <algorithm>
 #include <array>
 
@@ -7,20 +7,19 @@
 #include "src/diagnose/doctor/check.h"
 #include "src/diagnose/doctor/commands.h"
 #include "src/diagnose/doctor/facts.h"
+#include "src/host/inspect/rivals.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::doctor {
 namespace {
-
-constexpr std::string_view kNouveauFile = "/etc/modprobe.d/kgpu-nouveau.conf";
 
 bool IsBlacklisted(const Facts& facts, std::string_view module) {
   return std::ranges::any_of(facts.kernel.blacklist,
                              [&](const host::Blacklisted& line) { return line.module == module; });
 }
 
-// The kernel's command line keeps it out, in one of the three ways that are in use.
-bool IsOffByCommandLine(const Facts& facts) {
+// The kernel's command line keeps it out, in one of the ways that are in use.
+bool IsOffByCommandLine(const Facts& facts, std::string_view module) {
   for (const std::string_view word : Words(facts.kernel.cmdline)) {
     const std::string_view key = word.substr(0, word.find('='));
     const bool is_list =
@@ -28,7 +27,8 @@ bool IsOffByCommandLine(const Facts& facts) {
     const std::vector<std::string_view> names = is_list && key != word
                                                     ? Split(word.substr(key.size() + 1), ',')
                                                     : std::vector<std::string_view>();
-    if (word == "nouveau.modeset=0" || std::ranges::find(names, "nouveau") != names.end()) {
+    if (word == fmt::format("{}.modeset=0", module) ||
+        std::ranges::find(names, module) != names.end()) {
       return true;
     }
   }
@@ -36,10 +36,16 @@ bool IsOffByCommandLine(const Facts& facts) {
 }
 
 FileEdit BlacklistFile() {
-  return {std::string(kNouveauFile),
-          "# NVIDIA's driver and nouveau cannot share a GPU.\nblacklist nouveau\noptions nouveau "
-          "modeset=0\n",
-          std::nullopt};
+  return {std::string(host::kRivalsOffFile), std::string(host::kRivalsOff), std::nullopt};
+}
+
+// Writes the same file, for people.
+std::string BlacklistCommand() {
+  std::string text(host::kRivalsOff.substr(host::kRivalsOff.find('\n') + 1));
+  for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) {
+    text.replace(at, 1, "\\n");
+  }
+  return fmt::format("printf '{}' > {}", text, host::kRivalsOffFile);
 }
 
 // Comments out that line and no other. A file of a package is not changed: a file of the same name
@@ -55,29 +61,50 @@ std::string CommentOut(const host::Blacklisted& line) {
   return fmt::format("sed -E '{}' {} > /etc/modprobe.d{}", pattern, line.path, name);
 }
 
+// "0000:25:00.0, 0000:c8:00.0": the GPUs that a rival is bound to.
+std::string BoundToRivals(const Facts& facts) {
+  std::vector<std::string> names;
+  for (const host::GpuFacts& gpu : facts.pci.gpus) {
+    if (host::FindRival(gpu.pci.kernel_driver) != nullptr) {
+      names.push_back(gpu.pci.id.str());
+    }
+  }
+  return Join(names, ", ");
+}
+
 void Loaded(const Facts& facts, Findings& findings) {
-  if (!facts.has_gpus() || !facts.kernel.loaded.contains("nouveau")) {
+  const std::string rival = facts.RivalInTheWay();
+  if (!facts.has_gpus() || rival.empty()) {
     return;
   }
-  std::vector<std::string> fix = {
-      fmt::format("printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > {}", kNouveauFile),
-      InitramfsCommand(facts), "reboot"};
+  std::vector<std::string> fix = {BlacklistCommand(), InitramfsCommand(facts), "reboot"};
   if (const std::string command = InstallByKgpu(facts); !facts.has_driver() && !command.empty()) {
-    fix = {"# blocks nouveau and installs NVIDIA's driver:", command};
+    fix = {fmt::format("# blocks {} and installs NVIDIA's driver:", rival), command};
   }
-  findings.Add("/proc/modules lists nouveau", std::move(fix));
+  const std::string bound = BoundToRivals(facts);
+  const std::string loaded = facts.kernel.loaded.contains(rival)
+                                 ? fmt::format("/proc/modules lists {}", rival)
+                                 : fmt::format("the kernel has {} built in", rival);
+  findings.Add(bound.empty() ? loaded : fmt::format("{}, and it is bound to {}", loaded, bound),
+               std::move(fix));
 }
 
 void NotBlacklisted(const Facts& facts, Findings& findings) {
-  if (facts.has_gpus() && facts.has_driver() && facts.kernel.installed.contains("nouveau") &&
-      !facts.kernel.loaded.contains("nouveau") && !IsBlacklisted(facts, "nouveau") &&
-      !IsOffByCommandLine(facts)) {
-    findings.Add(
-        "nouveau is installed, and neither modprobe.d nor the kernel command line blocks it",
-        {fmt::format("printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' > {}",
-                     kNouveauFile),
-         InitramfsCommand(facts)},
-        BlacklistFile());
+  std::vector<std::string> unblocked;
+  for (const host::Rival& rival : host::kRivals) {
+    const std::string module(rival.module);
+    if (facts.kernel.installed.contains(module) && !IsBlacklisted(facts, module) &&
+        !IsOffByCommandLine(facts, module)) {
+      unblocked.push_back(module);
+    }
+  }
+  if (facts.has_gpus() && facts.has_driver() && facts.RivalInTheWay().empty() &&
+      !unblocked.empty()) {
+    findings.Add(fmt::format("{} {} installed, and neither modprobe.d nor the kernel command line "
+                             "blocks {}",
+                             Join(unblocked, " and "), unblocked.size() == 1 ? "is" : "are",
+                             unblocked.size() == 1 ? "it" : "them"),
+                 {BlacklistCommand(), InitramfsCommand(facts)}, BlacklistFile());
   }
 }
 
@@ -128,14 +155,15 @@ void DisplayStarts(const Facts& facts, Findings& findings) {
 }
 
 constexpr std::array kNouveauChecks = {
-    Check{"driver-nouveau-loaded", "nouveau uses the GPUs", Severity::kError,
-          "A GPU has one kernel driver. While nouveau is loaded, NVIDIA's module reports \"No such "
-          "device\". The initial RAM disk may load it before modprobe.d is read: rebuild it.",
+    Check{"driver-nouveau-loaded", "nouveau or nova uses the GPUs", Severity::kError,
+          "A GPU has one kernel driver. While nouveau, or nova, its successor, has the GPUs, "
+          "NVIDIA's module reports \"No such device\". The initial RAM disk may load it before "
+          "modprobe.d is read: rebuild it.",
           Loaded},
-    Check{"driver-nouveau-not-blacklisted", "Nothing blocks nouveau at the next boot",
+    Check{"driver-nouveau-not-blacklisted", "Nothing blocks nouveau or nova at the next boot",
           Severity::kWarning,
-          "The first of the two modules to load takes the GPUs. --fix writes the file; then "
-          "rebuild the initial RAM disk.",
+          "The first module to load takes the GPUs. --fix writes the file; then rebuild the "
+          "initial RAM disk.",
           NotBlacklisted},
     Check{"driver-module-blacklisted", "modprobe.d blocks NVIDIA's module", Severity::kError,
           "Left over from tools that switch graphics cards or from an older installation; or set "

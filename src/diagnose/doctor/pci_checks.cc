@@ -9,6 +9,7 @@
 #include "src/diagnose/doctor/check.h"
 #include "src/diagnose/doctor/commands.h"
 #include "src/diagnose/doctor/facts.h"
+#include "src/host/inspect/rivals.h"
 #include "src/platform/base/bytes.h"
 
 namespace kgpu::doctor {
@@ -56,8 +57,8 @@ void OffBus(const Facts& facts, Findings& findings) {
 void HeldByOther(const Facts& facts, Findings& findings) {
   for (const host::GpuFacts& gpu : Present(facts)) {
     const std::string& driver = gpu.pci.kernel_driver;
-    if (driver.empty() || driver == "nvidia" || driver == "nouveau") {
-      continue;
+    if (driver.empty() || driver == "nvidia" || host::FindRival(driver) != nullptr) {
+      continue;  // nouveau and nova have a check of their own
     }
     const std::string at = gpu.pci.id.str();
     const std::string evidence = fmt::format("{} is bound to the kernel driver {}", at, driver);
@@ -66,6 +67,12 @@ void HeldByOther(const Facts& facts, Findings& findings) {
         fmt::format("echo > /sys/bus/pci/devices/{}/driver_override", at),
         fmt::format("echo {} > /sys/bus/pci/drivers_probe", at)};
     if (!gpu.is_for_guests) {
+      const std::string module = host::ModuleOfDriver(gpu.pci);
+      fix.push_back(
+          fmt::format("echo 'blacklist {0}' > /etc/modprobe.d/kgpu-{0}.conf   # else it "
+                      "takes the GPU again at the next boot",
+                      module));
+      fix.push_back(InitramfsCommand(facts));
       findings.Add(evidence, std::move(fix));
       continue;
     }
@@ -79,7 +86,13 @@ void HeldByOther(const Facts& facts, Findings& findings) {
 
 void HeldByNobody(const Facts& facts, Findings& findings) {
   for (const host::GpuFacts& gpu : Present(facts)) {
-    if (gpu.pci.kernel_driver.empty() && !gpu.is_for_guests && facts.driver.is_nvidia_live) {
+    if (!gpu.pci.kernel_driver.empty() || gpu.is_for_guests || !facts.driver.is_nvidia_live) {
+      continue;
+    }
+    if (const host::Misfit misfit = MisfitOf(facts, gpu.pci.device_id)) {
+      findings.Add(fmt::format("{} has no kernel driver: {}", gpu.pci.id.str(), misfit.cause),
+                   {misfit.fix});
+    } else {
       findings.Add(fmt::format("{} has no kernel driver, but nvidia {} is loaded", gpu.pci.id.str(),
                                facts.driver.module_version),
                    {fmt::format("echo {} > /sys/bus/pci/drivers_probe", gpu.pci.id.str()),

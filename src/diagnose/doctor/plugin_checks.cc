@@ -173,11 +173,20 @@ bool IsMig(const std::set<std::string>& ids) {
   return std::ranges::any_of(ids, [](const std::string& id) { return id.starts_with("MIG-"); });
 }
 
+// A GPU that the driver does not report, which is the cause, has a check of its own.
+bool IsUnlisted(const Facts& facts, const device::PciBusId& id) {
+  const std::optional<DriverAnswer>& answer = facts.heard.driver;
+  return answer && answer->is_ready() &&
+         std::ranges::find(answer->snapshot->unmanaged, id, &device::UnmanagedGpu::pci) !=
+             answer->snapshot->unmanaged.end();
+}
+
 void Short(const Facts& facts, Findings& findings) {
   const std::set<std::string> registered = Registered(facts);
-  const size_t there =
-      static_cast<size_t>(std::ranges::count_if(facts.pci.gpus, [](const host::GpuFacts& gpu) {
-        return !gpu.pci.is_off_bus && gpu.pci.kernel_driver == "nvidia";
+  const size_t there = static_cast<size_t>(
+      std::ranges::count_if(facts.pci.gpus, [&facts](const host::GpuFacts& gpu) {
+        return !gpu.pci.is_off_bus && gpu.pci.kernel_driver == "nvidia" &&
+               !IsUnlisted(facts, gpu.pci.id);
       }));
   size_t known = registered.size();
   if (const std::optional<AgentFacts>& agent = facts.heard.agent) {
@@ -234,7 +243,8 @@ constexpr std::array kPluginChecks = {
           Severity::kError,
           "The agent tries again automatically; the message is the kubelet's last answer.",
           NotRegistered},
-    Check{"kubelet-knows-no-gpu", "The kubelet has no GPU of its device plugin", Severity::kError,
+    Check{"kubelet-knows-no-gpu", "The kubelet knows no GPU from the device plugin",
+          Severity::kError,
           "A plugin runs, but the kubelet's registered devices include none of NVIDIA's: the "
           "plugin was rejected, or has reported no healthy device.",
           KubeletHasNone},

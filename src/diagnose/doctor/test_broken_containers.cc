@@ -17,6 +17,10 @@ std::vector<Broken> BrokenEngines() {
          host.Remove("usr/bin/containerd");
        }},
       {"engine-stopped", [](const HealthyHost& host) { host.Remove("proc/710"); }},
+      {"engine-config-broken",
+       [](const HealthyHost& host) {
+         host.Write(kContainerd, host.dir().ReadFile(kContainerd) + "\n[plugins\n");
+       }},
       {"engine-gives-no-gpu",
        [](const HealthyHost& host) {
          host.tree().AddProgram("usr/bin/dockerd");

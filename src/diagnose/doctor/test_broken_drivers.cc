@@ -34,6 +34,21 @@ std::vector<Broken> BrokenVersions() {
          host.Remove(kLibraries);
          host.Remove("etc/ld.so.cache");
        }},
+      {"driver-libraries-missing",
+       [](const HealthyHost& host) {
+         host.Remove(fmt::format("{}/nvidia/current/libcuda.so.535.104.05", kLibraries));
+       }},
+      {"driver-libraries-missing",
+       [](const HealthyHost& host) {
+         host.Remove(
+             fmt::format("{}/nvidia/current/libnvidia-ptxjitcompiler.so.535.104.05", kLibraries));
+       }},
+      {"driver-files-missing",
+       [](const HealthyHost& host) {
+         host.tree().AddProgram("usr/bin/apt-get");
+         host.Write("var/lib/dpkg/info/libcuda1:amd64.list",
+                    "/.\n/usr/lib/libnvidia-nvvm.so.535.104.05\n");
+       }},
       {"driver-libraries-several",
        [](const HealthyHost& host) {
          host.tree().AddLibrary("usr/lib64", "libcuda", kElfX8664, "470.57.02");

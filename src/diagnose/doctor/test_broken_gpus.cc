@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "src/diagnose/doctor/test_healthy_host.h"
+#include "src/gpu/nvml/throttle.h"
 
 namespace kgpu::doctor {
 namespace {
@@ -71,6 +72,51 @@ std::vector<Broken> BrokenGpus() {
                                               .reason = ""});
                 snapshot.gpus.erase(snapshot.gpus.begin());
                 snapshot.lost_gpus = 1;
+              }),
+      Answers("gpu-not-listed",
+              [](device::Snapshot& snapshot, device::SampleSet&) {
+                snapshot.unmanaged.push_back({.pci = snapshot.gpus[1].pci,
+                                              .pci_class = "3d-controller",
+                                              .kernel_driver = "nvidia",
+                                              .reason = "The driver does not report this GPU."});
+                snapshot.gpus.pop_back();
+              }),
+      Answers("gpu-hot",
+              [](device::Snapshot&, device::SampleSet& samples) {
+                samples.gpus[0].throttle_reasons = nvml::kThrottleHwThermal;
+                samples.gpus[0].temperatures.gpu = 96;
+              }),
+      Answers("gpu-nvlink-down",
+              [](device::Snapshot& snapshot, device::SampleSet& samples) {
+                for (size_t i = 0; i < samples.gpus.size(); ++i) {
+                  snapshot.gpus[i].model = "A100-SXM4-80GB";
+                  samples.gpus[i].nvlinks.resize(2);
+                  samples.gpus[i].nvlinks[0].is_active = true;
+                  samples.gpus[i].nvlinks[1].link = 1;
+                  samples.gpus[i].nvlinks[1].is_active = i == 0;
+                }
+              }),
+      Answers("gpu-degraded",
+              [](device::Snapshot&, device::SampleSet& samples) {
+                samples.gpus[1].throttle_reasons = nvml::kThrottlePowerBrake;
+              }),
+      {"gpu-degraded",
+       [](const HealthyHost& host) {
+         host.Write(kAgentHealth, R"({"gpus": [{"uuid": "GPU-0", "faults": [{"rule": "Xid63",
+             "unhealthy": false, "message": "XID 63: a row was remapped.", "detail": "row 7"}]}]})");
+       }},
+      Answers("mig-pending",
+              [](device::Snapshot& snapshot, device::SampleSet&) {
+                snapshot.gpus[0].mig_mode = device::MigMode{.is_pending_enabled = true};
+              }),
+      Answers("mig-empty",
+              [](device::Snapshot& snapshot, device::SampleSet&) {
+                snapshot.gpus[0].mig_mode =
+                    device::MigMode{.is_enabled = true, .is_pending_enabled = true};
+              }),
+      Answers("gpu-fault",
+              [](device::Snapshot&, device::SampleSet& samples) {
+                samples.gpus[0].is_sram_threshold_exceeded = true;
               }),
       Answers("gpu-fault",
               [](device::Snapshot& snapshot, device::SampleSet&) {

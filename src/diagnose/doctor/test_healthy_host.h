@@ -24,6 +24,7 @@ inline constexpr std::string_view kSecondSwitchPort = "0000:16:10.0";
 std::string PortFolder(std::string_view gpu);
 // Files with the answers of others.
 inline constexpr std::string_view kAgentStatus = "heard/agent.json";
+inline constexpr std::string_view kAgentHealth = "heard/health.json";
 inline constexpr std::string_view kNode = "heard/node.json";
 inline constexpr std::string_view kPods = "heard/pods.json";
 inline constexpr std::string_view kAgentSets = "heard/sets.json";

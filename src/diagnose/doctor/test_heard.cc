@@ -105,6 +105,9 @@ Heard HealthyHost::Hear() const {
   if (const auto text = read(kAgentStatus); text.ok()) {
     if (auto agent = ParseAgentStatus(*text); agent.ok()) {
       heard.agent = *std::move(agent);
+      if (const auto health = read(kAgentHealth); health.ok()) {
+        (void)ReadAgentHealth(*health, *heard.agent);
+      }
     }
   }
   const auto node_text = read(kNode);

@@ -118,6 +118,20 @@ TEST(ExplainTest, WithoutNodesNoneIsCalledUnfit) {
   EXPECT_THAT(report.not_judged, Contains("nodes: none were listed"));
 }
 
+// Users who may not list nodes.
+TEST(ExplainTest, WithoutNodesTheSchedulersMessageIsTheVerdict) {
+  const Report report =
+      World()
+          .Forget("Node")
+          .Apply({{"",
+                   "kind: Event\nmetadata: {name: e}\ninvolvedObject: {kind: Pod, namespace: "
+                   "team-a, name: train, uid: u-1}\nreason: FailedScheduling\nmessage: '0/2 nodes "
+                   "are available: 1 Insufficient nvidia.com/gpu.'"}})
+          .Explain();
+  EXPECT_THAT(report.verdict, HasSubstr("pending: the scheduler reported: 0/2 nodes are available: "
+                                        "1 Insufficient nvidia.com/gpu."));
+}
+
 TEST(ExplainTest, WhatThePodAsAWholeIsGivenCounts) {
   const Report report =
       World().Apply({{"train", "spec: {resources: {requests: {cpu: 10}}}"}}).Explain();
@@ -132,7 +146,28 @@ TEST(ExplainTest, APodThatRunsWithoutAskingIsReportedAsSuch) {
                    "Running, containerStatuses: [{name: main, state: {running: {}}}]}"}})
           .Explain();
   EXPECT_FALSE(IsHealthy(report));
-  EXPECT_THAT(report.verdict, HasSubstr("no container requests a GPU"));
+  EXPECT_THAT(report.verdict,
+              HasSubstr("running: on node-a without a GPU: no container requests one"));
+}
+
+// The controller would set it again.
+TEST(ExplainTest, OurQuarantineIsEndedByItsReasonNotByHand) {
+  const Report report =
+      World()
+          .Apply({{"node-a",
+                   "spec: {taints: [{key: kgpu.dev/quarantined, effect: NoSchedule}]}\n"
+                   "status: {conditions: [{type: GPUHealthy, status: 'False', reason: Xid48, "
+                   "message: double bit error}]}"}})
+          .Explain();
+  ASSERT_FALSE(report.nodes.empty());
+  const auto found =
+      std::ranges::find(report.nodes[0].reasons, "taint-not-tolerated", &report::Finding::id);
+  ASSERT_NE(found, report.nodes[0].reasons.end());
+  EXPECT_THAT(found->evidence.front(), AllOf(HasSubstr("quarantine"), HasSubstr("Xid48")));
+  EXPECT_THAT(found->fix.commands.front(), HasSubstr("kgpu node status --node node-a"));
+  for (const std::string& line : found->fix.commands) {
+    EXPECT_THAT(line, Not(HasSubstr("kubectl taint")));
+  }
 }
 
 TEST(ExplainTest, AnAbsentPodIsExplainedByTheEventsOfItsMaker) {
@@ -168,7 +203,9 @@ TEST(ExplainTest, AnAbsentPodIsExplainedByTheEventsOfItsMaker) {
 TEST(ExplainTest, AMistypedNameIsAnsweredWithTheNearest) {
   const Report report = World().Apply({{"serve", "metadata: {namespace: team-a}"}}).Explain("serv");
   ASSERT_EQ(report.reasons.size(), 1U);
-  EXPECT_EQ(report.reasons[0].evidence.at(0), "team-a/serv not found; did you mean team-a/serve?");
+  EXPECT_EQ(report.reasons[0].evidence.at(0),
+            "not found in namespace team-a; did you mean team-a/serve?");
+  EXPECT_EQ(report.verdict, "absent: not found in namespace team-a; did you mean team-a/serve?");
 }
 
 TEST(ExplainTest, WhatIsNotJudgedIsReported) {

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view kUnschedulable = "node.kubernetes.io/unschedulable";
 constexpr std::string_view kGate = "kgpu.dev/not-ready";
+constexpr std::string_view kQuarantined = "kgpu.dev/quarantined";
 
 void Readiness(const Case& c, const Node& node, Reasons& out) {
   const Condition* ready = FindCondition(node.conditions, "Ready");
@@ -102,6 +103,17 @@ bool IsOfOthers(std::string_view key) {
          });
 }
 
+// The controller sets it again as long as its reason lasts.
+report::Finding QuarantineReason(const Node& node, const Taint& taint) {
+  const Condition* healthy = FindCondition(node.conditions, "GPUHealthy");
+  return Found(
+      "taint-not-tolerated",
+      fmt::format("taint {}: kgpu's quarantine; {}", TaintText(taint),
+                  healthy == nullptr ? "no condition GPUHealthy" : TextOf(*healthy)),
+      {fmt::format("kgpu node status --node {}   # the fault, and its fix", ShellWord(node.name)),
+       "# the taint goes by itself once the GPUs are healthy and validated"});
+}
+
 report::Finding TaintReason(const Node& node, const Taint& taint) {
   std::string toleration = taint.value.empty()
                                ? fmt::format("key: {}, operator: Exists", taint.key)
@@ -125,7 +137,9 @@ void Taints(const Case& c, const Node& node, Reasons& out) {
         IsReportedElsewhere(node, taint) || IsPressure(node, taint)) {
       continue;
     }
-    out.push_back(taint.key == kGate ? GateReason(node, taint) : TaintReason(node, taint));
+    out.push_back(taint.key == kGate          ? GateReason(node, taint)
+                  : taint.key == kQuarantined ? QuarantineReason(node, taint)
+                                              : TaintReason(node, taint));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "src/diagnose/explain/judge.h"
 #include "src/diagnose/explain/placing.h"
+#include "src/gpu/device/mig.h"
 #include "src/platform/base/shell.h"
 #include "src/platform/base/strings.h"
 
@@ -56,7 +57,7 @@ void Asks(const Case& c, Reasons& out) {
   if (AsksByOldResource(c, out) || !c.devices.empty() || !c.pod.claims.empty()) {
     return;
   }
-  std::string evidence = "no container has a device resource in its limits, or a claim";
+  std::string evidence = "no container has a GPU resource in its limits, or a resource claim";
   for (const ContainerSpec& container : c.pod.containers) {
     for (const std::string& variable : container.environment) {
       if (variable.starts_with("NVIDIA_VISIBLE_DEVICES=")) {
@@ -117,6 +118,61 @@ std::map<std::string, size_t> Offered(const Facts& facts) {
   return offered;
 }
 
+// "1g.10gb+me" of "nvidia.com/mig-1g.10gb.me"; empty: no resource of a MIG profile.
+std::string MigProfileOf(const std::string& resource) {
+  constexpr std::string_view kMig = "/mig-";
+  const size_t at = resource.find(kMig);
+  if (at == resource.npos) {
+    return "";
+  }
+  std::string profile = resource.substr(at + kMig.size());
+  if (const size_t end = profile.rfind("gb."); end != profile.npos) {
+    profile[end + 2] = '+';
+  }
+  return profile;
+}
+
+// The MIG models of the cluster's GPUs, by the label with their product.
+std::vector<device::MigModel> MigModelsOf(const Facts& facts) {
+  std::vector<device::MigModel> models;
+  for (const Node& node : facts.nodes) {
+    const auto label = node.labels.find("nvidia.com/gpu.product");
+    std::string product = label == node.labels.end() ? "" : label->second;
+    for (const std::string_view end : {"-SHARED", "-MIG-"}) {
+      product.resize(std::min(product.find(end), product.size()));
+    }
+    auto model = product.empty() ? StatusOr<device::MigModel>(NotFound("no label"))
+                                 : device::FindMigModel(product);
+    if (model.ok() &&
+        std::ranges::find(models, model->name, &device::MigModel::name) == models.end()) {
+      models.push_back(*std::move(model));
+    }
+  }
+  return models;
+}
+
+// How a pool creates the profile, or which ones the known models of the cluster have instead.
+std::string MigAdvice(const Facts& facts, const std::string& profile) {
+  const std::vector<device::MigModel> models = MigModelsOf(facts);
+  std::vector<std::string> others;
+  for (const device::MigModel& model : models) {
+    std::vector<std::string> names;
+    for (const device::MigProfile& one : device::MigProfiles(model.pci_device_ids.front())) {
+      names.push_back(one.name);
+    }
+    if (std::ranges::find(names, profile) != names.end()) {
+      return fmt::format("# a pool creates it on {}: share: {{by: mig, layout: [{}, ...]}}",
+                         model.name, profile);
+    }
+    others.push_back(
+        fmt::format("{} has no profile {}: it has {}", model.name, profile, Join(names, ", ")));
+  }
+  return others.empty()
+             ? "# a pool creates MIG profiles: share: {by: mig, layout: [1g.10gb, ...]}"
+             : fmt::format("# {}; a pool creates them: share: {{by: mig, layout: [...]}}",
+                           Join(others, "; "));
+}
+
 void Unknown(const Case& c, const std::string& resource,
              const std::map<std::string, size_t>& offered, Reasons& out) {
   std::vector<std::string_view> names;
@@ -133,8 +189,8 @@ void Unknown(const Case& c, const std::string& resource,
   } else if (!there.empty()) {
     fix.push_back("# request an available one, or add a pool of that name to a node");
   }
-  if (resource.find("/mig-") != resource.npos) {
-    fix.emplace_back("# a pool creates MIG profiles: share: {by: mig, layout: [1g.10gb, ...]}");
+  if (const std::string profile = MigProfileOf(resource); !profile.empty()) {
+    fix.push_back(MigAdvice(c.facts, profile));
   }
   if (there.empty()) {
     fix.emplace_back("kgpu doctor   # on a node with GPUs: shows why its kubelet reports none");
@@ -214,13 +270,19 @@ void NoNodeHas(const Case& c, const Requirement& requirement, Reasons& out) {
   }
   const std::vector<std::string> values =
       ValuesOf(c.facts.nodes, requirement.key, requirement.values);
-  std::string evidence = RequirementText(requirement);
+  // As people write a selector of one value.
+  const bool is_plain = requirement.op == "In" && requirement.values.size() == 1;
+  std::string evidence = is_plain
+                             ? fmt::format("{}={}", requirement.key, requirement.values.front())
+                             : RequirementText(requirement);
   if (values.empty()) {
     const std::string like = KeyLike(c.facts.nodes, requirement.key);
     evidence += fmt::format("; no node has the label {}{}", requirement.key,
                             like.empty() ? "" : fmt::format(", some have {}", like));
   } else {
-    evidence += fmt::format("; nodes have {}", Join(values, ", "));
+    const bool is_one = is_plain && values.size() == 1;
+    const std::string start = is_one ? fmt::format("{}=", requirement.key) : "";
+    evidence += fmt::format("; nodes have {}{}", start, Join(values, ", "));
   }
   out.push_back(
       Found("selector-matches-no-node", evidence,

@@ -254,6 +254,11 @@ std::vector<Row> ManifestRows() {
        {Resources(kFits)},
        {"resource-other"},
        "nvidia.com/gpus; nodes offer nvidia.com/gpu (1 node)"},
+      {"resource-unknown",
+       {Resources("{limits: {nvidia.com/mig-1g.5gb: 1}}")},
+       {Resources(kFits)},
+       {"resource-other"},
+       "nvidia.com/mig-1g.5gb; nodes offer nvidia.com/gpu (1 node)"},
       {"resource-too-many",
        {Resources("{limits: {nvidia.com/gpu: 16}}")},
        {Resources(kFits)},
@@ -273,7 +278,8 @@ std::vector<Row> WaitingRows() {
        {{"train", "spec: {nodeSelector: {nvidia.com/gpu.product: NVIDIA-A100}}"}},
        {{"train", "spec: {nodeSelector: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB}}"}},
        {"selector-differs"},
-       "nodes have NVIDIA-A100-SXM4-80GB"},
+       "nvidia.com/gpu.product=NVIDIA-A100; nodes have "
+       "nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB"},
       {"selector-matches-no-node",
        {{"train",
          "spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "

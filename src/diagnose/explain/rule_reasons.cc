@@ -156,7 +156,7 @@ Reasons AbsentReasons(const Facts& facts) {
   const std::string wanted = fmt::format("{}/{}", facts.wanted_space, facts.wanted_name);
   const auto near = Nearest(wanted, names);
   out.push_back(Found("pod-absent",
-                      fmt::format("{} not found{}", wanted,
+                      fmt::format("not found in namespace {}{}", facts.wanted_space,
                                   near ? fmt::format("; did you mean {}?", *near) : std::string()),
                       {fmt::format("kubectl get pods -n {}", ShellWord(facts.wanted_space))}));
   for (auto event = facts.events.rbegin(); event != facts.events.rend(); ++event) {

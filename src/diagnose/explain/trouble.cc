@@ -62,7 +62,7 @@ std::vector<std::string> FixOfTrouble(std::string_view id, const Pod& pod) {
     return {"kgpu runtime status   # on the node", "kgpu runtime configure --restart"};
   }
   if (id == "cuda-requirement") {
-    return {"kgpu require 'cuda>=12.4'   # on the node, with the values of the message",
+    return {"kgpu doctor require 'cuda>=12.4'   # on the node, with the values of the message",
             "# use an image for an older CUDA version, a node with a newer driver, or update the "
             "driver"};
   }

@@ -77,6 +77,20 @@ std::string NoNode(const Report& report) {
   return text;
 }
 
+// Empty: nothing.
+std::string SchedulerSays(const Report& report) {
+  const auto says = std::ranges::find(report.reasons, "scheduler-says", &report::Finding::id);
+  return says == report.reasons.end() ? "" : says->evidence.front();
+}
+
+// A user who may not list nodes can still read the scheduler's message.
+std::string NotListed(const Report& report) {
+  const std::string said = SchedulerSays(report);
+  return said.empty()
+             ? "no nodes were listed, so none could be checked"
+             : fmt::format("the scheduler reported: {} (no nodes were listed to check it)", said);
+}
+
 std::string Pending(const Report& report) {
   if (const report::Finding* own = FirstBlocking(report.reasons)) {
     return fmt::format("{}: {}", own->message, own->evidence.front());
@@ -85,22 +99,23 @@ std::string Pending(const Report& report) {
   if (fitting == 0) {
     if (report.nodes.empty()) {
       return report.other_nodes == 0
-                 ? "no nodes were listed, so none could be checked"
+                 ? NotListed(report)
                  : "waits for a node with GPUs or the requested resources: none has them";
     }
     return NoNode(report);
   }
-  const auto says = std::ranges::find(report.reasons, "scheduler-says", &report::Finding::id);
+  const std::string said = SchedulerSays(report);
   return fmt::format("waits for the scheduler{}; {} fits as far as checked{}",
-                     says == report.reasons.end()
-                         ? std::string()
-                         : fmt::format(", which reported: {}", says->evidence.front()),
+                     said.empty() ? "" : fmt::format(", which reported: {}", said),
                      report.nodes.front().name,
                      fitting == 1 ? "" : fmt::format(", and {} more nodes", fitting - 1));
 }
 
 std::string Placed(const Report& report) {
   if (const report::Finding* own = FirstBlocking(report.reasons)) {
+    if (own->id == "no-gpu-asked" && !report.node.empty()) {
+      return fmt::format("on {} without a GPU: no container requests one", report.node);
+    }
     return fmt::format("{}{}: {}", report.node.empty() ? "" : fmt::format("on {}: ", report.node),
                        own->message, own->evidence.front());
   }

@@ -61,11 +61,11 @@ constexpr std::array<const char*, 3> kContentFolders = {
     "/var/lib/containerd/io.containerd.content.v1.content",
     "/var/lib/rancher/k3s/agent/containerd/io.containerd.content.v1.content",
     "/var/lib/k0s/containerd/io.containerd.content.v1.content"};
+// Where containerd listens, of its own, of k3s and RKE2, of k0s, of microk8s.
+constexpr std::array<const char*, 4> kContainerdSockets = {
+    "/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock",
+    "/run/k0s/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock"};
 constexpr std::array<const char*, 3> kNamespaces = {"k8s.io", "default", "moby"};
-
-const Store& StoreOf(StoreKind kind) {
-  return *std::ranges::find(kStores, kind, &Store::kind);
-}
 
 class Asker {
  public:
@@ -206,11 +206,25 @@ class Asker {
     return "";
   }
 
+  // ctr waits ten seconds for a socket that does not exist.
+  bool HasContainerd() const {
+    return std::ranges::any_of(
+               options_.environment,
+               [](const std::string& entry) { return entry.starts_with("CONTAINERD_ADDRESS="); }) ||
+           std::ranges::any_of(kContainerdSockets,
+                               [this](const char* path) { return host_.Exists(path); });
+  }
+
   StatusOr<ImageFacts> AskContainerd(const std::string& program, const std::string& name) {
+    if (!HasContainerd()) {
+      return NotFound("containerd is not running: {} does not exist", kContainerdSockets.front());
+    }
     Status status =
         NotFound("no image of that name; use the full name: docker.io/library/{}", name);
     for (const char* space : kNamespaces) {
-      const auto list = Run({program, "--namespace", space, "images", "list"});
+      // It waits ten seconds for a containerd that does not run.
+      const auto list =
+          Run({program, "--connect-timeout", "2s", "--namespace", space, "images", "list"});
       if (!list.ok()) {
         return list.status();
       }
@@ -287,10 +301,6 @@ StatusOr<std::unique_ptr<compress::ByteSource>> Asker::Content::Open(std::string
 }
 
 }  // namespace
-
-std::string_view ToString(StoreKind kind) {
-  return StoreOf(kind).word;
-}
 
 StatusOr<StoreKind> ParseStoreKind(std::string_view text) {
   const auto* const found = std::ranges::find(kStores, text, &Store::word);

@@ -16,9 +16,7 @@ namespace kgpu::image {
 
 enum class StoreKind : uint8_t { kDocker, kPodman, kContainerd, kCri };
 
-// "docker", "podman", "containerd", "cri".
-std::string_view ToString(StoreKind kind);
-// Errors: InvalidArgument naming the four.
+// "docker", "podman", "containerd", "cri". Errors: InvalidArgument naming the four.
 StatusOr<StoreKind> ParseStoreKind(std::string_view text);
 
 struct StoreOptions {

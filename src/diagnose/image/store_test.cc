@@ -49,12 +49,18 @@ class FakePrograms final : public sys::ProgramRunner {
   std::vector<std::string> environment;
 };
 
+constexpr const char* kContainerdSocket = "run/containerd/containerd.sock";
+
 class StoreTest : public ::testing::Test {
  protected:
   void Install(const std::string& program) {
     dir_.WriteFile("usr/bin/" + program, "");
     ASSERT_EQ(chmod(dir_.At("usr/bin/" + program).c_str(), 0755), 0);
+    if (program == "ctr") {
+      dir_.WriteFile(kContainerdSocket, "");
+    }
   }
+  void Remove(const std::string& path) { ASSERT_EQ(unlink(dir_.At(path).c_str()), 0); }
   StatusOr<ImageFacts> Find(const std::string& name, const StoreOptions& options = {}) {
     auto root = sys::Root::Open(dir_.path());
     EXPECT_OK(root);
@@ -148,7 +154,7 @@ TEST_F(StoreTest, LayersThatContainerdThrewAwayAreBroughtBackByACommand) {
   const std::string manifest = "sha256:" + std::string(64, 'a');
   const std::string config = "sha256:" + std::string(64, 'b');
   const std::string layer = "sha256:" + std::string(64, 'c');
-  programs_.answers["/usr/bin/ctr --namespace k8s.io images list"] =
+  programs_.answers["/usr/bin/ctr --connect-timeout 2s --namespace k8s.io images list"] =
       fmt::format("REF TYPE DIGEST SIZE\nr.io/x:1 application/x {} 1 MiB\n", manifest);
   programs_.answers["/usr/bin/ctr --namespace k8s.io content get " + manifest] =
       fmt::format(R"({{"config":{{"digest":"{}"}},"layers":[{{"digest":"{}"}}]}})", config, layer);
@@ -163,7 +169,7 @@ TEST_F(StoreTest, ContainerdsContentIsReadByDigest) {
   Install("ctr");
   const std::string manifest = "sha256:" + std::string(64, 'a');
   const std::string config = "sha256:" + std::string(64, 'b');
-  programs_.answers["/usr/bin/ctr --namespace k8s.io images list"] =
+  programs_.answers["/usr/bin/ctr --connect-timeout 2s --namespace k8s.io images list"] =
       fmt::format("REF TYPE DIGEST SIZE\nr.io/x:1 application/x {} 1 MiB\n", manifest);
   programs_.answers["/usr/bin/ctr --namespace k8s.io content get " + manifest] =
       fmt::format(R"({{"config":{{"digest":"{}"}},"layers":[]}})", config);
@@ -218,6 +224,16 @@ TEST(EngineEnvironmentTest, AddressesOfThisHostsEnginesAreNotAnothers) {
                                  "CONTAINERD_ADDRESS=/s", "CONTAINERD_NAMESPACE=k8s.io"},
                                 /*is_own=*/false),
               ElementsAre("HOME=/h", "CONTAINERD_NAMESPACE=k8s.io"));
+}
+
+// ctr waits ten seconds for a socket that does not exist.
+TEST_F(StoreTest, DoesNotAskAContainerdThatDoesNotRun) {
+  Install("ctr");
+  Remove(kContainerdSocket);
+  programs_.answers["/usr/bin/ctr --namespace k8s.io images list"] = "REF TYPE DIGEST\n";
+  EXPECT_THAT(Find("r.io/x:1").status(),
+              StatusIs(StatusCode::kNotFound,
+                       HasSubstr("containerd is not running: /run/containerd/containerd.sock")));
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include "src/gpu/cuda/compatibility.h"
 #include "src/node/report/table.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/utf8.h"
 #include "src/platform/doc/json_texts.h"
-#include "src/platform/doc/utf8.h"
 #include "src/platform/report/print.h"
 
 namespace kgpu::image {
@@ -24,7 +24,7 @@ using doc::View;
 
 // A path in a tar archive may be of any bytes, JSON is not.
 std::string Utf8(std::string_view text) {
-  return doc::FindInvalidUtf8(text) ? Printable(text, text.size()) : std::string(text);
+  return FindInvalidUtf8(text) ? Printable(text, text.size()) : std::string(text);
 }
 
 json::array LibrariesJson(const ImageFacts& image) {

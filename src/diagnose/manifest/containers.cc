@@ -60,6 +60,14 @@ bool AsksForGpus(const PodSpec& pod) {
       ContainersOf(pod), [](const Container& container) { return AsksForGpus(*container.value); });
 }
 
+bool AsksByOldKey(const PodSpec& pod) {
+  return std::ranges::any_of(ContainersOf(pod), [](const Container& container) {
+    const json::value* resources = FieldOf(container.value, "resources");
+    return FieldOf(FieldOf(resources, "limits"), kOldGpuKey) != nullptr ||
+           FieldOf(FieldOf(resources, "requests"), kOldGpuKey) != nullptr;
+  });
+}
+
 std::string Shown(const json::value& value) {
   if (const json::string* text = value.if_string()) {
     return fmt::format("\"{}\"", Printable(View(*text), 120));

@@ -1,4 +1,4 @@
-// Images of NVIDIA that were removed from registries, or are no longer updated.
+// Images that were removed from registries, that are no longer updated, or that install a driver.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -13,6 +13,9 @@ namespace kgpu::manifest {
 namespace {
 
 constexpr std::string_view kCuda = "nvidia/cuda";
+constexpr std::string_view kVectorAdd = "cuda-vector-add";
+constexpr std::string_view kFrozen = "k8s.gcr.io";
+constexpr std::string_view kItsSuccessor = "registry.k8s.io";
 constexpr std::string_view kPlugin = "nvidia/k8s-device-plugin";
 
 struct ImageName {
@@ -79,15 +82,56 @@ bool IsOldPlugin(std::string_view tag) {
          std::ranges::find(kOfKubernetes, tag) != kOfKubernetes.end();
 }
 
+struct DriverImage {
+  std::string_view repository;  // the end of it
+  std::string_view whose;
+  std::string_view folder;  // where it puts the driver's files on the node
+};
+
+// Source: the manifests nvidia-driver-installer of
+// GoogleCloudPlatform/container-engine-accelerators, and NVIDIA's driver container.
+constexpr std::array<DriverImage, 5> kDriverImages = {{
+    {"/cos-nvidia-installer", "GKE's", "/home/kubernetes/bin/nvidia"},
+    {"/gke-nvidia-installer", "GKE's", "/home/kubernetes/bin/nvidia"},
+    {"/ubuntu-nvidia-driver-installer", "GKE's", "/home/kubernetes/bin/nvidia"},
+    {"/cos-gpu-installer", "GKE's", "/home/kubernetes/bin/nvidia"},
+    {"/nvidia/driver", "NVIDIA's", "/run/nvidia/driver"},
+}};
+
+// Whatever its tag or digest: the question is who installs the driver, not which one.
+bool NoteDriverImage(const ImageName& name, Match& match) {
+  const std::string repository = fmt::format("/{}", name.repository);
+  const auto* const image = std::ranges::find_if(kDriverImages, [&](const DriverImage& known) {
+    return repository.ends_with(known.repository);
+  });
+  if (image == kDriverImages.end()) {
+    return false;
+  }
+  match.finding.id = "driver-installer";
+  match.finding.severity = Severity::kInfo;
+  match.finding.message = fmt::format(
+      "{} installer puts NVIDIA's driver into {} of each node; a node needs one installer",
+      image->whose, image->folder);
+  match.advice = fmt::format(
+      "keep it and set agent.driverRoot={} for kgpu, or replace it by "
+      "deploy/driver/kgpu-driver.yaml (docs/reference/driver.md)",
+      image->folder);
+  return true;
+}
+
 void CheckImage(const Container& container, Matches& matches) {
   const std::string_view text = TextOf(container.value, "image");
   const ImageName name = ParseImageName(text);
-  if (name.has_digest) {
-    return;
-  }
   Match match;
   match.path = container.path.Key("image");
   match.value = Printable(text, 200);
+  if (NoteDriverImage(name, match)) {
+    matches.push_back(std::move(match));
+    return;
+  }
+  if (name.has_digest) {
+    return;
+  }
   if (name.registry.empty() && name.repository == kCuda) {
     const std::optional<std::string> why = WhyCudaIsGone(name);
     if (!why) {
@@ -103,7 +147,20 @@ void CheckImage(const Container& container, Matches& matches) {
         "this device plugin is from 2020 or earlier: newer releases are numbered from v0.6.0";
     match.advice =
         "apply deploy/manifests/kgpu.yaml instead, or use a current "
-        "nvcr.io/nvidia/k8s-device-plugin:v0";
+        "nvcr.io/nvidia/k8s-device-plugin:v0.17.1";
+  } else if (name.registry == kFrozen) {
+    match.finding.id = "image-outdated";
+    match.finding.severity = Severity::kWarning;
+    match.finding.message =
+        "the registry k8s.gcr.io is frozen since April 2023: it gets no new images, and may be "
+        "turned off";
+    match.advice = fmt::format("name the image in {}: {}/{}{}{}", kItsSuccessor, kItsSuccessor,
+                               name.repository, name.tag.empty() ? "" : ":", name.tag);
+    if (name.repository == kVectorAdd) {
+      match.finding.message +=
+          "; this image was built with CUDA 8, which knows no GPU from Volta on";
+      match.advice = "use nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0, or kgpu validate";
+    }
   } else {
     return;
   }

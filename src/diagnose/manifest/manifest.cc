@@ -25,7 +25,7 @@ constexpr size_t kMostFixes = 300;
 constexpr size_t kMostBytesRead = size_t{16} << 20;
 constexpr size_t kWalkDepth = 64;
 
-constexpr std::array<report::Kind, 18> kRules = {{
+constexpr std::array<report::Kind, 19> kRules = {{
     {"api-gone", Severity::kError, "An API version that the cluster does not serve", "yes"},
     {"resource-key-gone", Severity::kError, "`alpha.kubernetes.io/nvidia-gpu`", "yes"},
     {"gpu-fraction", Severity::kError, "A GPU count that is not an integer", "no"},
@@ -50,6 +50,8 @@ constexpr std::array<report::Kind, 18> kRules = {{
     {"image-gone", Severity::kError, "A CUDA image that Docker Hub no longer has", "no"},
     {"image-outdated", Severity::kWarning,
      "NVIDIA's device plugin of 2020 or earlier: `1.0.0-beta…`, `1.8` to `1.12`", "no"},
+    {"driver-installer", Severity::kInfo,
+     "GKE's or NVIDIA's installer of the driver: who installs it, and where", "no"},
     {"nfd-operator", Severity::kWarning,
      "A `NodeFeatureDiscovery`, which only the operator of NFD reads", "no"},
     {"merge-key", Severity::kInfo, "A YAML merge key, whose fields are not checked", "no"},

@@ -131,6 +131,8 @@ std::vector<Row> Rows() {
        "image-outdated", false},
       {"NFD's operator", "apiVersion: nfd.openshift.io/v1\nkind: NodeFeatureDiscovery\n",
        "nfd-operator", false},
+      {"driver installer", Pod("    image: cos-nvidia-installer:fixed\n"), "driver-installer",
+       false},
       {"merge key", "x: &x {a: 1}\ny:\n  <<: *x\n", "merge-key", false},
       {"kubelet's flag", Pod("    command: [kubelet, --network-plugin=cni]\n"), "kubelet-flag-gone",
        true},
@@ -161,25 +163,74 @@ TEST(ManifestTest, ImagesAreJudgedByRegistryAndTag) {
   const struct {
     const char* image;
     const char* id;  // empty: nothing is wrong with it
-  } kImages[] = {{"nvidia/cuda", "image-gone"},
-                 {"nvidia/cuda:latest", "image-gone"},
-                 {"docker.io/nvidia/cuda:10.2-base-ubuntu18.04", "image-gone"},
-                 {"nvidia/cuda:11.0-base", "image-gone"},
-                 {"nvidia/cuda:12.4.1-base-ubuntu22.04", ""},
-                 {"nvidia/cuda:12.4.1-cudnn-devel-rockylinux8", ""},
-                 {"nvidia/cuda@sha256:00", ""},
-                 {"registry.example:5000/nvidia/cuda:9.0-base", ""},
-                 {"nvcr.io/nvidia/k8s-device-plugin:1.0.0-beta6", "image-outdated"},
-                 {"nvidia/k8s-device-plugin:1.11", "image-outdated"},
-                 {"nvidia/k8s-device-plugin:v1.9", "image-outdated"},
-                 {"nvcr.io/nvidia/k8s-device-plugin:v0.17.0", ""},
-                 {"nvidia/k8s-device-plugin:v1.0.0", ""}};
+  } kImages[] = {
+      {"nvidia/cuda", "image-gone"},
+      {"nvidia/cuda:latest", "image-gone"},
+      {"docker.io/nvidia/cuda:10.2-base-ubuntu18.04", "image-gone"},
+      {"nvidia/cuda:11.0-base", "image-gone"},
+      {"nvidia/cuda:12.4.1-base-ubuntu22.04", ""},
+      {"nvidia/cuda:12.4.1-cudnn-devel-rockylinux8", ""},
+      {"nvidia/cuda@sha256:00", ""},
+      {"registry.example:5000/nvidia/cuda:9.0-base", ""},
+      {"nvcr.io/nvidia/k8s-device-plugin:1.0.0-beta6", "image-outdated"},
+      {"nvidia/k8s-device-plugin:1.11", "image-outdated"},
+      {"nvidia/k8s-device-plugin:v1.9", "image-outdated"},
+      {"nvcr.io/nvidia/k8s-device-plugin:v0.17.0", ""},
+      {"k8s.gcr.io/cuda-vector-add:v0.1", "image-outdated"},
+      {"k8s.gcr.io/pause:3.2", "image-outdated"},
+      {"registry.k8s.io/pause:3.9", ""},
+      {"cos-nvidia-installer:fixed", "driver-installer"},
+      {"gcr.io/google-containers/ubuntu-nvidia-driver-installer@sha256:00", "driver-installer"},
+      {"nvcr.io/nvidia/driver:550.54.15-ubuntu22.04", "driver-installer"},
+      {"example.com/nvidia/driver-tests:1", ""},
+      {"nvidia/k8s-device-plugin:v1.0.0", ""}};
   for (const auto& row : kImages) {
     const Report report = Check(Pod(fmt::format("    image: {}\n", row.image)));
     const std::vector<std::string> ids =
         *row.id == '\0' ? std::vector<std::string>() : std::vector<std::string>{row.id};
     EXPECT_EQ(IdsOf(report.findings), ids) << row.image;
   }
+}
+
+// Its shape: the installer is an init container of a privileged pod that sees the whole node.
+TEST(ManifestTest, GkesInstallerOfTheDriverIsNamedWithItsFolder) {
+  const Report report = Check(
+      "apiVersion: apps/v1\nkind: DaemonSet\n"
+      "metadata: {name: nvidia-driver-installer, namespace: kube-system}\n"
+      "spec:\n  selector: {matchLabels: {k8s-app: nvidia-driver-installer}}\n  template:\n"
+      "    metadata: {labels: {k8s-app: nvidia-driver-installer}}\n    spec:\n"
+      "      volumes: [{name: nvidia, hostPath: {path: /home/kubernetes/bin/nvidia}},\n"
+      "        {name: dev, hostPath: {path: /dev}}, {name: root, hostPath: {path: /}}]\n"
+      "      initContainers:\n      - name: nvidia-driver-installer\n"
+      "        image: cos-nvidia-installer:fixed\n"
+      "        securityContext: {privileged: true}\n"
+      "      containers: [{name: pause, image: \"registry.k8s.io/pause:3.9\"}]\n");
+  ASSERT_THAT(IdsOf(report.findings), ElementsAre("driver-installer"));
+  const Match& found = report.findings[0];
+  EXPECT_EQ(found.finding.severity, Severity::kInfo);
+  EXPECT_EQ(found.path.str(), "spec.template.spec.initContainers[0].image");
+  EXPECT_THAT(found.finding.message, HasSubstr("/home/kubernetes/bin/nvidia of each node"));
+  EXPECT_THAT(found.advice, HasSubstr("agent.driverRoot=/home/kubernetes/bin/nvidia"));
+}
+
+// A pod of the first guides: the driver's files by hand, the GPU by the old key.
+TEST(ManifestTest, MountsOfAPodWithTheOldKeyAreFixedWithIt) {
+  const Report report =
+      Check(Pod("    resources: {limits: {alpha.kubernetes.io/nvidia-gpu: 1}}\n"
+                "    volumeMounts:\n    - {name: bin, mountPath: /usr/local/nvidia/bin}\n"
+                "    - {name: lib, mountPath: /usr/local/nvidia/lib}\n"
+                "    - {name: data, mountPath: /data}\n",
+                "  volumes:\n  - {name: bin, hostPath: {path: /usr/bin}}\n"
+                "  - {name: lib, hostPath: {path: /usr/lib64/nvidia}}\n"
+                "  - {name: data, hostPath: {path: /data}}\n"));
+  EXPECT_THAT(IdsOf(report.findings),
+              ElementsAre("resource-key-gone", "host-driver-mount", "host-driver-mount"));
+  for (const Match& match : report.findings) {
+    EXPECT_THAT(match.changes, Not(IsEmpty())) << match.finding.id;
+  }
+  EXPECT_THAT(report.modern, Not(HasSubstr("nvidia/")));
+  EXPECT_THAT(report.modern, HasSubstr("mountPath: /data"));
+  EXPECT_THAT(report.left, IsEmpty());
 }
 
 TEST(ManifestTest, TheModernManifestKeepsCommentsAndOrder) {

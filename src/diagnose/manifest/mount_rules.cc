@@ -80,6 +80,24 @@ bool IsPartOfNode(const PodSpec& pod, const std::vector<Container>& volumes) {
          });
 }
 
+// Somewhere in the folder where images look for the driver's files, whatever the host's path is:
+// "/usr/bin" at "/usr/local/nvidia/bin".
+bool IsMountedAsDriver(const PodSpec& pod, std::string_view volume) {
+  constexpr std::string_view kImagesFolder = "/usr/local/nvidia";
+  bool is_mounted = false;
+  for (const Container& container : ContainersOf(pod)) {
+    for (const Container& mount : ItemsOf(container.value, container.path, "volumeMounts")) {
+      if (TextOf(mount.value, "name") == volume) {
+        if (!TextOf(mount.value, "mountPath").starts_with(kImagesFolder)) {
+          return false;
+        }
+        is_mounted = true;
+      }
+    }
+  }
+  return is_mounted;
+}
+
 // The mounts of a volume in all containers, the last first: removing the later ones does not move
 // the earlier ones.
 std::vector<Change> Unmount(const PodSpec& pod, std::string_view volume) {
@@ -104,7 +122,9 @@ void CheckDriverMounts(const PodSpec& pod, Matches& matches) {
   }
   for (const Container& volume : volumes) {
     const std::string_view path = TextOf(FieldOf(volume.value, "hostPath"), "path");
-    if (!IsDriverPath(path)) {
+    const bool is_of_host = FieldOf(volume.value, "hostPath") != nullptr;
+    if (!is_of_host ||
+        (!IsDriverPath(path) && !IsMountedAsDriver(pod, TextOf(volume.value, "name")))) {
       continue;
     }
     Match match;
@@ -117,7 +137,7 @@ void CheckDriverMounts(const PodSpec& pod, Matches& matches) {
         "and give access to all its GPUs";
     match.advice = "remove the volume and its mounts, and request nvidia.com/gpu in limits";
     // Without a GPU asked for nothing would take their place.
-    if (AsksForGpus(pod)) {
+    if (AsksForGpus(pod) || AsksByOldKey(pod)) {
       match.changes = Unmount(pod, TextOf(volume.value, "name"));
       match.changes.push_back({Change::Kind::kRemove, volume.path, {}, ""});
     }

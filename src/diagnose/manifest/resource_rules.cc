@@ -15,7 +15,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kOldKey = "alpha.kubernetes.io/nvidia-gpu";
 constexpr std::string_view kKey = "nvidia.com/gpu";
 
 // "1" and 1 are the same quantity.
@@ -40,7 +39,7 @@ class Checker {
 
   void Check() {
     for (const std::string_view list : {"limits", "requests"}) {
-      CheckOldKey(list);
+      CheckOldGpuKey(list);
       CheckFractions(list);
     }
     CheckRequests();
@@ -51,14 +50,14 @@ class Checker {
     return FieldOf(FieldOf(resources_, list), key);
   }
 
-  void CheckOldKey(std::string_view list) {
-    const json::value* value = Get(list, kOldKey);
+  void CheckOldGpuKey(std::string_view list) {
+    const json::value* value = Get(list, kOldGpuKey);
     if (value == nullptr) {
       return;
     }
     Match match;
     match.finding.id = "resource-key-gone";
-    match.path = path_.Key(list).Key(kOldKey);
+    match.path = path_.Key(list).Key(kOldGpuKey);
     match.value = Shown(*value);
     match.gone_by = "1.11";
     match.works_from = KubernetesVersion{1, 8};
@@ -158,12 +157,12 @@ void CheckCountKeys(const json::value* map, const Path& at, Matches& matches) {
   for (size_t i = 0; fields != nullptr && i < fields->size(); ++i) {
     const auto& field = *(fields->begin() + i);
     const std::string_view key(field.key().data(), field.key().size());
-    if (!key.ends_with(kOldKey)) {
+    if (!key.ends_with(kOldGpuKey)) {
       continue;
     }
     // A quota of extended resources is one of requests: there are no others.
     const std::string modern =
-        key == kOldKey ? std::string(kKey) : fmt::format("requests.{}", kKey);
+        key == kOldGpuKey ? std::string(kKey) : fmt::format("requests.{}", kKey);
     Match match;
     match.finding.id = "resource-key-gone";
     match.path = at.Key(key);

@@ -42,6 +42,8 @@ void CheckCounts(const boost::json::value& object, const Path& at, Matches& matc
 void CheckMergeKey(const boost::json::value& map, const Path& at, Matches& matches);
 void CheckArguments(const PodSpec& pod, const KubernetesVersion& target, Matches& matches);
 
+// A GPU, until Kubernetes 1.11.
+inline constexpr std::string_view kOldGpuKey = "alpha.kubernetes.io/nvidia-gpu";
 // Whether a key of resources is one of NVIDIA's GPU resources.
 bool IsGpuKey(std::string_view key);
 // The name of the first GPU resource in the container's limits or requests; empty: none.
@@ -49,6 +51,8 @@ std::string_view GpuKeyOf(const boost::json::value& container);
 // Whether the container requests GPUs: by a resource, or by a claim of its pod.
 bool AsksForGpus(const boost::json::value& container);
 bool AsksForGpus(const PodSpec& pod);
+// Whether a container of the pod requests GPUs by the old key, which the fix of that renames.
+bool AsksByOldKey(const PodSpec& pod);
 // For people: a scalar as it is written, anything else by its kind.
 std::string Shown(const boost::json::value& value);
 

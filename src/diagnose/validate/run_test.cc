@@ -76,7 +76,8 @@ class ValidateRunTest : public ::testing::Test {
   }
   void Hang(const char* function) const {
     server_->Change([function](sim::SimState& state) {
-      state.gpus[0].knobs[0] = {.hang = 1, .is_set = 1, .slow_ns = 0, .function = {}};
+      state.gpus[0].knobs[0] = {
+          .hang = 1, .is_set = 1, .slow_ns = 0, .function = {}, .refusal = 0, .padding = 0};
       (void)snprintf(state.gpus[0].knobs[0].function, sizeof(state.gpus[0].knobs[0].function), "%s",
                      function);
     });

@@ -66,15 +66,19 @@ StatusOr<std::string> EnsureBase(const BaseImage& base, const BuildDependencies&
   return deps.bases.Make(base);
 }
 
-// What the base images hold. Those of others are named in the Containerfile.
-StatusOr<std::vector<std::string>> EnsureBases(const BuildPlan& plan, const BuildDependencies& deps,
-                                               bool again) {
+std::vector<const StageBase*> StagesOf(const BuildPlan& plan) {
   std::vector<const StageBase*> stages = {&plan.recipe.run};
   if (plan.recipe.build) {
     stages.push_back(&*plan.recipe.build);
   }
+  return stages;
+}
+
+// Digests of the packages in the base images. Those of others are named in the Containerfile.
+StatusOr<std::vector<std::string>> EnsureBases(const BuildPlan& plan, const BuildDependencies& deps,
+                                               bool again) {
   std::vector<std::string> packages;
-  for (const StageBase* stage : stages) {
+  for (const StageBase* stage : StagesOf(plan)) {
     if (stage->debian) {
       ASSIGN_OR_RETURN(std::string digest, EnsureBase(*stage->debian, deps, again));
       packages.push_back(std::move(digest));
@@ -125,6 +129,27 @@ StatusOr<std::optional<std::string>> FindBuilt(ImageBuilder& builder, const Func
   ASSIGN_OR_RETURN(const std::optional<std::string> content,
                    builder.FindLabel(name, kContentLabel));
   return content ? std::optional(WithTag(name, *content)) : std::nullopt;
+}
+
+StatusOr<std::optional<bool>> IsOutdated(const BuildPlan& plan, const BuildDependencies& deps) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> built,
+                   deps.builder.FindLabel(plan.image, kContentLabel));
+  if (!built) {
+    return std::nullopt;
+  }
+  std::vector<std::string> packages;
+  for (const StageBase* stage : StagesOf(plan)) {
+    if (!stage->debian) {
+      continue;
+    }
+    ASSIGN_OR_RETURN(std::optional<std::string> digest, deps.bases.Find(*stage->debian));
+    if (!digest) {
+      return std::nullopt;
+    }
+    packages.push_back(*std::move(digest));
+  }
+  ASSIGN_OR_RETURN(const std::string content, ContentOf(plan, packages));
+  return content != *built;
 }
 
 Status PushFunction(const Function& function, const std::string& content_name,

@@ -40,6 +40,11 @@ StatusOr<BuiltImage> BuildFunction(const BuildPlan& plan, const BuildDependencie
 // ImageBuilder::FindLabel.
 StatusOr<std::optional<std::string>> FindBuilt(ImageBuilder& builder, const Function& function);
 
+// Whether the sources of a function have changed since its image was built here. Builds nothing.
+// Nothing: unknown, since the image, or one of its base images, was not built here. Errors: as
+// PlanBuild and ImageBuilder::FindLabel.
+StatusOr<std::optional<bool>> IsOutdated(const BuildPlan& plan, const BuildDependencies& deps);
+
 // Sends the image to its registry, under both names. `registry_auth` of config.yaml, if it is
 // there, counts unless options name a file. Errors: as CheckCanPush and ImageBuilder::Push.
 Status PushFunction(const Function& function, const std::string& content_name,

@@ -118,6 +118,19 @@ TEST_F(BuildTest, BuildsAgainWhenAnythingChanged) {
                   .name = second->name, .content_name = second->content_name, .is_new = false}));
 }
 
+TEST_F(BuildTest, KnowsWhetherSourcesChangedSinceTheImageWasBuilt) {
+  const auto is_outdated = [&] { return IsOutdated(Plan().value(), Deps()); };
+  EXPECT_THAT(is_outdated(), IsOkAndHolds(std::nullopt)) << "there is no image";
+  ASSERT_OK(Build());
+  const size_t builds = images_.Count("buildah", "build");
+  EXPECT_THAT(is_outdated(), IsOkAndHolds(std::optional(false)));
+  dir_.WriteFile("hello/src/handler.cc", "// other");
+  EXPECT_THAT(is_outdated(), IsOkAndHolds(std::optional(true)));
+  EXPECT_EQ(images_.Count("buildah", "build"), builds);
+  ASSERT_OK(Build());
+  EXPECT_THAT(is_outdated(), IsOkAndHolds(std::optional(false)));
+}
+
 TEST_F(BuildTest, TakesNewPackagesOnlyIfAsked) {
   const auto first = Build();
   ASSERT_OK(first);

@@ -17,18 +17,18 @@ constexpr int kFirstError = 400;
 constexpr size_t kMaxGrpcAnswer = size_t{16} << 20;
 constexpr char kAllowOrigin[] = "Access-Control-Allow-Origin";
 
+void SendGrpcStatus(const h2::Responder& responder, h2::GrpcCode code, std::string_view text) {
+  responder.Send(h2::GrpcHead(), h2::GrpcTrailers(code, text));
+}
+
+}  // namespace
+
 http::Response Allowing(http::Response response, bool allows_any_origin) {
   if (allows_any_origin && !response.headers.Find(kAllowOrigin)) {
     response.headers.Add(kAllowOrigin, "*");
   }
   return response;
 }
-
-void SendGrpcStatus(const h2::Responder& responder, h2::GrpcCode code, std::string_view text) {
-  responder.Send(h2::GrpcHead(), h2::GrpcTrailers(code, text));
-}
-
-}  // namespace
 
 http::Response ErrorResponse(int code, std::string_view text) {
   const Status status = http::StatusOf(code, text);

@@ -17,6 +17,9 @@ namespace kgpu::gateway {
 // OpenFx's error: {"code": number of gRPC, "message", "details"}. `code` is HTTP's.
 http::Response ErrorResponse(int code, std::string_view text);
 
+// The response, which pages of any site may read if `allows_any_origin`.
+http::Response Allowing(http::Response response, bool allows_any_origin);
+
 // Either Send, or Begin, Write … and End; each ignored if the caller is gone. Lives on the loop's
 // thread.
 class Caller {

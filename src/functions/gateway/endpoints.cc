@@ -12,8 +12,8 @@ namespace {
 constexpr size_t kMaxHandshakes = 128;
 constexpr size_t kMaxNewHandshakes = 400;  // a second: a third of a core
 
-port::PortOptions OptionsOfPort() {
-  port::PortOptions options{.http = Http1Options(), .h2 = Http2Options()};
+port::PortOptions OptionsOfPort(Gateway& gateway) {
+  port::PortOptions options{.http = gateway.Http1Options(), .h2 = gateway.Http2Options()};
   options.http.max_handshakes = kMaxHandshakes;
   options.http.max_new_handshakes = kMaxNewHandshakes;
   options.http.bodies = std::make_shared<http::BodyBudget>(functions::kMaxBodies);
@@ -26,13 +26,13 @@ port::PortOptions OptionsOfPort() {
 Endpoints::Endpoints(EventLoop& loop, Gateway& gateway)
     : port_(
           loop,
-          [&gateway](const http::Request& request, const http::Responder& responder) {
-            gateway.HandleHttp1(request, responder);
+          [&gateway](http::Request request, const http::Responder& responder) {
+            gateway.HandleHttp1(std::move(request), responder);
           },
-          [&gateway](const http::Request& request, const h2::Responder& responder) {
-            gateway.HandleHttp2(request, responder);
+          [&gateway](http::Request request, const h2::Responder& responder) {
+            gateway.HandleHttp2(std::move(request), responder);
           },
-          OptionsOfPort()) {
+          OptionsOfPort(gateway)) {
 }
 
 StatusOr<std::string> Endpoints::Listen(const std::string& address, http::Server::TlsSource tls) {

@@ -13,10 +13,10 @@
 #include "src/functions/spec/checks.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/utf8.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/json_reader.h"
 #include "src/platform/doc/json_texts.h"
-#include "src/platform/doc/utf8.h"
 #include "src/platform/net/http/status_code.h"
 
 namespace kgpu::gateway {
@@ -50,7 +50,7 @@ StatusOr<http::Request> JsonRequest(std::string_view method, std::string target,
   http::Request request = BareRequest(method, std::move(target));
   request.headers.Add("Content-Type", "application/json");
   request.body = doc::PrintLine(body);
-  if (doc::FindInvalidUtf8(request.body)) {
+  if (FindInvalidUtf8(request.body)) {
     return InvalidArgument("the message has a text that is not UTF-8");
   }
   return request;
@@ -212,33 +212,36 @@ constexpr std::string_view kOneFunction = "/system/function/";
 
 struct FxMethod {
   std::string_view name;
+  std::string_view route;  // its id
   Reader read;
   Writer write;
 };
 
 constexpr std::array kMethods = std::to_array<FxMethod>({
-    {"Invoke", &ReadInvoke, &WriteOutput},
-    {"List", &ReadEmpty<kListPath>, &WriteFunctions},
-    {"Deploy", [](std::string_view message) { return DeploymentOf("POST", message); }, &WriteText},
-    {"Delete",
+    {"Invoke", "callByPost", &ReadInvoke, &WriteOutput},
+    {"List", "listFunctions", &ReadEmpty<kListPath>, &WriteFunctions},
+    {"Deploy", "createFunction",
+     [](std::string_view message) { return DeploymentOf("POST", message); }, &WriteText},
+    {"Delete", "deleteFunction",
      [](std::string_view message) {
        return OfFunction<pb::DeleteFunctionRequest>("DELETE", kOneFunction, message);
      },
      &WriteText},
-    {"Update", [](std::string_view message) { return DeploymentOf("PUT", message); }, &WriteText},
-    {"GetMeta",
+    {"Update", "updateFunction",
+     [](std::string_view message) { return DeploymentOf("PUT", message); }, &WriteText},
+    {"GetMeta", "getFunction",
      [](std::string_view message) {
        return OfFunction<pb::FunctionRequest>("GET", kOneFunction, message);
      },
      &WriteFunction},
-    {"GetLog",
+    {"GetLog", "getFunctionLog",
      [](std::string_view message) {
        return OfFunction<pb::FunctionRequest>("GET", "/system/function-log/", message);
      },
      &WriteText},
-    {"ReplicaUpdate", &ReadScale, &WriteText},
-    {"Info", &ReadEmpty<kInfoPath>, &WriteText},
-    {"HealthCheck", &ReadEmpty<kHealthPath>, &WriteText},
+    {"ReplicaUpdate", "scaleFunction", &ReadScale, &WriteText},
+    {"Info", "getInfo", &ReadEmpty<kInfoPath>, &WriteText},
+    {"HealthCheck", "getHealth", &ReadEmpty<kHealthPath>, &WriteText},
 });
 
 // gRPC has the same numbers as absl, and a few HTTP codes that absl's table has no use for.
@@ -283,6 +286,11 @@ StatusOr<http::Request> RestRequest(std::string_view method, std::string_view me
   ASSIGN_OR_RETURN(http::Request request, found->read(message));
   RETURN_IF_ERROR(http::SplitTarget(request));
   return request;
+}
+
+std::string_view RouteIdOf(std::string_view method) {
+  const auto* const found = std::ranges::find(kMethods, method, &FxMethod::name);
+  return found == kMethods.end() ? std::string_view() : found->route;
 }
 
 StatusOr<std::string> ReplyMessage(std::string_view method, std::string_view body) {

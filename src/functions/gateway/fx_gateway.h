@@ -18,6 +18,9 @@ inline constexpr std::string_view kFxGatewayPath = "/pb.FxGateway/";
 // function can have).
 StatusOr<http::Request> RestRequest(std::string_view method, std::string_view message);
 
+// The id of the route that calls of `method` are for; "": no such method.
+std::string_view RouteIdOf(std::string_view method);
+
 // The reply of `method` that the answer with `body`, whose code is below 400, means. Invoke: the
 // whole body, byte for byte. Errors: Internal (the service answered something else).
 StatusOr<std::string> ReplyMessage(std::string_view method, std::string_view body);

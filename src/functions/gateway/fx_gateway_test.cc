@@ -52,6 +52,22 @@ TEST(FxGatewayTest, MapsEachMethodToARoute) {
   }
 }
 
+TEST(FxGatewayTest, KnowsTheRouteOfEachMethodWithoutItsMessage) {
+  for (const char* method : {"List", "Info", "HealthCheck"}) {
+    const auto request = RestRequest(method, "");
+    ASSERT_OK(request) << method;
+    const RouteMatch match = FindRoute(request->method, request->path);
+    ASSERT_NE(match.route, nullptr) << method;
+    EXPECT_EQ(RouteIdOf(method), match.route->id);
+  }
+  for (const char* method :
+       {"Invoke", "Deploy", "Delete", "Update", "GetMeta", "GetLog", "ReplicaUpdate"}) {
+    EXPECT_EQ(std::ranges::count(Routes(), RouteIdOf(method), &Route::id), 1) << method;
+  }
+  EXPECT_EQ(RouteIdOf("Invoke"), "callByPost");
+  EXPECT_EQ(RouteIdOf("Nothing"), "");
+}
+
 TEST(FxGatewayTest, PassesInputOnByteForByte) {
   pb::InvokeServiceRequest invoke;
   invoke.set_service("hello");

@@ -13,6 +13,7 @@
 #include "src/functions/gateway/openapi.h"
 #include "src/functions/service/async_call.h"
 #include "src/functions/service/function_call.h"
+#include "src/functions/service/origin.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
@@ -43,22 +44,6 @@ bool IsAny(std::string_view name, std::span<const std::string_view> names) {
       names, [name](std::string_view other) { return http::EqualsIgnoringCase(name, other); });
 }
 
-// "https://a.example:31113" → "a.example:31113".
-std::string_view AuthorityOf(std::string_view origin) {
-  const size_t scheme = origin.find("://");
-  return scheme == std::string_view::npos ? origin : origin.substr(scheme + 3);
-}
-
-// "127.0.0.1:31113", "[::1]", "localhost:80"; "" of a client that names none.
-bool IsAddressOrLocalhost(std::string_view host) {
-  constexpr std::string_view kLocalhost = "localhost";
-  if (host.starts_with('[') || host.empty()) {
-    return true;
-  }
-  const std::string_view name = host.substr(0, host.rfind(':'));
-  return name == kLocalhost || name.find_first_not_of("0123456789.") == std::string_view::npos;
-}
-
 bool IsPreflight(const http::Request& request) {
   return request.method == "OPTIONS" && request.headers.Find("Origin") &&
          request.headers.Find("Access-Control-Request-Method");
@@ -76,36 +61,25 @@ http::Response PreflightAnswer(const http::Request& request) {
 }
 
 // Metadata as headers, without what belongs to gRPC and what the mapped request says itself.
-void AddMetadata(const http::Request& from, http::Request& to) {
+// Errors: InvalidArgument (the deadline).
+Status AddMetadata(const http::Request& from, http::Request& to) {
   for (const auto& [name, value] : from.headers.fields()) {
     if (!name.starts_with("grpc-") && name != "te" && name != "content-type" &&
         !http::EqualsIgnoringCase(name, functions::kDeadlineHeader)) {
       to.headers.Add(name, value);
     }
   }
-  if (const auto limit = h2::ParseGrpcTimeout(from.headers.Find("grpc-timeout").value_or(""))) {
+  ASSIGN_OR_RETURN(const auto limit, h2::GrpcTimeoutOf(from));
+  if (limit) {
     const auto whole = std::chrono::ceil<milliseconds>(*limit).count();
     const auto longest = static_cast<int64_t>(kLongestDeadlineMs);
     to.headers.Add(functions::kDeadlineHeader,
                    std::to_string(std::clamp<int64_t>(whole, 1, longest)));
   }
+  return OkStatus();
 }
 
 }  // namespace
-
-http::ServerOptions Http1Options() {
-  http::ServerOptions options;
-  options.limits = {.header = kMaxRequestHeader, .body = kMaxRequestBody};
-  options.max_connections = kMaxCallers;
-  return options;
-}
-
-h2::PeerOptions Http2Options() {
-  h2::PeerOptions options;
-  options.limits.body = kMaxRequestBody + kRoomForFields;
-  options.limits.bodies = 2 * options.limits.body;
-  return options;
-}
 
 Gateway::Gateway(EventLoop& loop, std::unique_ptr<Tokens> tokens, GatewayOptions options)
     : loop_(loop),
@@ -117,27 +91,32 @@ Gateway::Gateway(EventLoop& loop, std::unique_ptr<Tokens> tokens, GatewayOptions
       upstream_(loop, std::move(options.upstream)) {
 }
 
-void Gateway::HandleHttp1(const http::Request& request, const http::Responder& responder) {
-  const bool is_from_page = tokens_ != nullptr && request.headers.Find("Origin").has_value();
-  Handle(request, std::make_unique<Http1Caller>(responder, is_from_page), false);
+// With tokens, pages of any site may read answers: without one they get none.
+bool Gateway::IsFromPage(const http::Request& request) const {
+  return tokens_ != nullptr && request.headers.Find("Origin").has_value();
 }
 
-void Gateway::HandleHttp2(const http::Request& request, const h2::Responder& responder) {
+void Gateway::HandleHttp1(http::Request request, const http::Responder& responder) {
+  Handle(request, std::make_unique<Http1Caller>(responder, IsFromPage(request)), false);
+}
+
+void Gateway::HandleHttp2(http::Request request, const h2::Responder& responder) {
   if (h2::IsGrpc(request)) {
     return HandleGrpc(request, responder);
   }
-  const bool is_from_page = tokens_ != nullptr && request.headers.Find("Origin").has_value();
-  Handle(request, std::make_unique<Http2Caller>(responder, is_from_page), false);
+  Handle(request, std::make_unique<Http2Caller>(responder, IsFromPage(request)), false);
 }
 
-void Gateway::HandleGrpc(const http::Request& request, const h2::Responder& responder) {
+void Gateway::HandleGrpc(http::Request& request, const h2::Responder& responder) {
   std::string_view method = request.path;
   method = method.starts_with(kFxGatewayPath) ? method.substr(kFxGatewayPath.size()) : "";
   auto caller = std::make_unique<GrpcCaller>(responder, std::string(method));
   const auto rest = [&]() -> StatusOr<http::Request> {
     ASSIGN_OR_RETURN(const std::string_view message,
                      h2::GrpcMessageIn(request.body, kMaxRequestBody + kRoomForFields));
-    return RestRequest(method, message);
+    ASSIGN_OR_RETURN(http::Request request_of_rest, RestRequest(method, message));
+    RETURN_IF_ERROR(AddMetadata(request, request_of_rest));
+    return request_of_rest;
   };
   StatusOr<http::Request> mapped = rest();
   if (!mapped.ok()) {
@@ -146,40 +125,125 @@ void Gateway::HandleGrpc(const http::Request& request, const h2::Responder& resp
     return Refuse({.request = request, .is_grpc = true, .time = loop_.clock().Now()}, *caller, code,
                   Message(mapped.status()));
   }
-  AddMetadata(request, *mapped);
   mapped->has_tls = request.has_tls;
   mapped->peer = request.peer;
   Handle(*mapped, std::move(caller), true);
 }
 
-void Gateway::Handle(const http::Request& request, std::unique_ptr<Caller> caller, bool is_grpc) {
+void Gateway::Handle(http::Request& request, std::unique_ptr<Caller> caller, bool is_grpc) {
   meter_.OnStarted();
   const RouteMatch match = FindRoute(request.method, request.path);
   const Arrival arrival{
       .request = request, .route = match.route, .is_grpc = is_grpc, .time = loop_.clock().Now()};
-  if (is_draining_) {
-    return Refuse(arrival, *caller, 503, "the gateway is stopping: try again");
-  }
-  if (IsRefusedByOrigin(arrival, *caller)) {
-    return;
+  if (const std::optional<Objection> objection = ObjectionTo(request, match)) {
+    return Refuse(arrival, *caller, objection->code, objection->text, objection->headers);
   }
   if (tokens_ != nullptr && IsPreflight(request)) {
     caller->Send(PreflightAnswer(request));
     return meter_.OnEnded("preflight", is_grpc, {.code = 204}, std::chrono::nanoseconds(0));
   }
-  if (match.route == nullptr && match.allowed.empty()) {
-    return Refuse(arrival, *caller, 404,
-                  fmt::format("{}: no such path: see /openapi.json", Printable(request.path)));
-  }
-  if (match.route == nullptr) {
-    return Refuse(arrival, *caller, 405,
-                  fmt::format("{}: use {}", Printable(request.method, 40), match.allowed),
-                  {{"Allow", match.allowed}});
-  }
-  if (IsRefusedByToken(arrival, *caller)) {
-    return;
-  }
   Answer(arrival, std::move(caller));
+}
+
+http::ServerOptions Gateway::Http1Options() {
+  http::ServerOptions options;
+  options.limits = {.header = kMaxRequestHeader, .body = kMaxRequestBody};
+  options.max_connections = kMaxCallers;
+  options.judge = [this](const http::Request& request) { return Judge(request); };
+  return options;
+}
+
+h2::PeerOptions Gateway::Http2Options() {
+  h2::PeerOptions options;
+  options.limits.body = kMaxRequestBody + kRoomForFields;
+  options.limits.bodies = 2 * options.limits.body;
+  options.judge = [this](const http::Request& request) { return JudgeHttp2(request); };
+  return options;
+}
+
+std::optional<http::Response> Gateway::Judge(const http::Request& request) {
+  const RouteMatch match = FindRoute(request.method, request.path);
+  const std::optional<Objection> objection = ObjectionTo(request, match);
+  if (!objection) {
+    return std::nullopt;
+  }
+  meter_.OnStarted();
+  meter_.OnEnded(match.route == nullptr ? "none" : match.route->id, false,
+                 {.code = objection->code}, std::chrono::nanoseconds(0));
+  http::Response response = ErrorResponse(objection->code, objection->text);
+  for (const auto& [name, value] : objection->headers.fields()) {
+    response.headers.Add(name, value);
+  }
+  return Allowing(std::move(response), IsFromPage(request));
+}
+
+std::optional<h2::Answer> Gateway::JudgeHttp2(const http::Request& request) {
+  if (!h2::IsGrpc(request)) {
+    std::optional<http::Response> refusal = Judge(request);
+    return refusal ? std::optional(h2::Answer{.response = *std::move(refusal)}) : std::nullopt;
+  }
+  const std::optional<Objection> objection = ObjectionToGrpc(request);
+  if (!objection) {
+    return std::nullopt;
+  }
+  meter_.OnStarted();
+  meter_.OnEnded("none", true, {.code = objection->code}, std::chrono::nanoseconds(0));
+  const GrpcStatus status = StatusOfAnswer(ErrorResponse(objection->code, objection->text));
+  return h2::Answer{.response = h2::GrpcHead(),
+                    .trailers = h2::GrpcTrailers(status.code, status.text)};
+}
+
+std::optional<Gateway::Objection> Gateway::ObjectionTo(const http::Request& request,
+                                                       const RouteMatch& match) {
+  if (is_draining_) {
+    return Objection{503, "the gateway is stopping: try again"};
+  }
+  if (std::optional<Objection> objection = ObjectionToOrigin(request)) {
+    return objection;
+  }
+  if (tokens_ != nullptr && IsPreflight(request)) {
+    return std::nullopt;  // it is answered here
+  }
+  if (std::optional<Objection> objection = ObjectionToRoute(request, match)) {
+    return objection;
+  }
+  if (tokens_ == nullptr) {
+    return std::nullopt;
+  }
+  return ObjectionToToken(request, match.route->role, SpaceOf(*match.route, request, spaces_));
+}
+
+// Before its message is there: for which function, and so for which namespace, is not known yet.
+std::optional<Gateway::Objection> Gateway::ObjectionToGrpc(const http::Request& request) {
+  if (is_draining_) {
+    return Objection{503, "the gateway is stopping: try again"};
+  }
+  if (std::optional<Objection> objection = ObjectionToOrigin(request)) {
+    return objection;
+  }
+  const std::string_view path = request.path;
+  const std::string_view method =
+      path.starts_with(kFxGatewayPath) ? path.substr(kFxGatewayPath.size()) : "";
+  const auto routes = Routes();
+  const auto route = std::ranges::find(routes, RouteIdOf(method), &Route::id);
+  if (route == routes.end()) {
+    return Objection{405, fmt::format("pb.FxGateway has no method {}", Printable(method, 100))};
+  }
+  return tokens_ == nullptr ? std::nullopt : ObjectionToToken(request, route->role, std::nullopt);
+}
+
+std::optional<Gateway::Objection> Gateway::ObjectionToRoute(const http::Request& request,
+                                                            const RouteMatch& match) {
+  if (match.route != nullptr) {
+    return std::nullopt;
+  }
+  if (match.allowed.empty()) {
+    return Objection{404,
+                     fmt::format("{}: no such path: see /openapi.json", Printable(request.path))};
+  }
+  return Objection{405,
+                   fmt::format("{}: use {}", Printable(request.method, 40), match.allowed),
+                   {{"Allow", match.allowed}}};
 }
 
 void Gateway::Refuse(const Arrival& arrival, Caller& caller, int code, std::string_view text,
@@ -194,46 +258,31 @@ void Gateway::Refuse(const Arrival& arrival, Caller& caller, int code, std::stri
 }
 
 // A browser on this machine reaches a gateway that needs no tokens, whatever site its page is of.
-bool Gateway::IsRefusedByOrigin(const Arrival& arrival, Caller& caller) {
+std::optional<Gateway::Objection> Gateway::ObjectionToOrigin(const http::Request& request) const {
   if (tokens_ != nullptr) {
-    return false;
+    return std::nullopt;
   }
-  const auto origin = arrival.request.headers.Find("Origin");
-  const std::string_view host = arrival.request.headers.Find("Host").value_or("");
-  if (!allows_any_host_ && !IsAddressOrLocalhost(host)) {
-    Refuse(arrival, caller, 403,
-           fmt::format("{}: a gateway without tokens is called by its address or as localhost: use "
-                       "these, or start it with --tokens or --allow-anonymous",
-                       Printable(host)));
-    return true;
-  }
-  if (!origin || AuthorityOf(*origin) == host) {
-    return false;
-  }
-  Refuse(arrival, caller, 403,
-         "pages of other sites may not use a gateway without tokens: start it with --tokens");
-  return true;
+  std::string problem = functions::ForeignPageProblem(request, allows_any_host_);
+  return problem.empty() ? std::nullopt : std::optional(Objection{403, std::move(problem)});
 }
 
-bool Gateway::IsRefusedByToken(const Arrival& arrival, Caller& caller) {
-  if (tokens_ == nullptr) {
-    return false;
-  }
-  const auto authorization = arrival.request.headers.Find("Authorization");
-  const std::string space = SpaceOf(*arrival.route, arrival.request, spaces_);
-  Verdict verdict = tokens_->Check(authorization, arrival.route->role, space);
+std::optional<Gateway::Objection> Gateway::ObjectionToToken(const http::Request& request, Role role,
+                                                            std::optional<std::string_view> space) {
+  const auto authorization = request.headers.Find("Authorization");
+  Verdict verdict = tokens_->Check(authorization, role, space);
   // A callback is made from this host's network, where it reaches what its caller may not.
-  if (verdict.code == 200 && arrival.request.headers.Find(functions::kCallbackHeader)) {
+  if (verdict.code == 200 && request.headers.Find(functions::kCallbackHeader)) {
     verdict = tokens_->Check(authorization, Role::kDeploy, space);
     verdict.text = fmt::format("{}: {}", functions::kCallbackHeader, verdict.text);
   }
   if (verdict.code == 200) {
-    return false;
+    return std::nullopt;
   }
-  const http::Headers challenge = {{"WWW-Authenticate", "Bearer realm=\"kgpu gateway\""}};
-  Refuse(arrival, caller, verdict.code, verdict.text,
-         verdict.code == 401 ? challenge : http::Headers());
-  return true;
+  Objection objection{verdict.code, std::move(verdict.text)};
+  if (verdict.code == 401) {
+    objection.headers.Add("WWW-Authenticate", "Bearer realm=\"kgpu gateway\"");
+  }
+  return objection;
 }
 
 void Gateway::Answer(const Arrival& arrival, std::unique_ptr<Caller> caller) {
@@ -283,7 +332,7 @@ void Gateway::PassOn(const Arrival& arrival, std::unique_ptr<Caller> caller) {
   Running& running = relays_[number];
   running = {.route = arrival.route, .is_grpc = arrival.is_grpc, .arrived = arrival.time};
   running.relay = std::make_unique<Relay>(
-      loop_, upstream_, passed, std::move(caller), deadline,
+      loop_, upstream_, std::move(passed), std::move(caller), deadline,
       [this, number](const RelayResult& result) { OnEnded(number, result); });
 }
 
@@ -303,13 +352,13 @@ void Gateway::AnswerHere(const Arrival& arrival, http::Request request,
   });
   request.path = arrival.request.path;
   request.query = arrival.request.query;
-  service_(request,
+  service_(std::move(request),
            http::Responder(std::make_shared<LocalAnswer>(std::move(caller), std::move(done))));
 }
 
-// The request as the service gets it: without the fields that concern one connection only, and
-// without the caller's token, which functions must not see.
-http::Request Gateway::Passed(const http::Request& request) const {
+// The request as the service gets it, with its body: without the fields that concern one connection
+// only, and without the caller's token, which functions must not see.
+http::Request Gateway::Passed(http::Request& request) const {
   http::Request passed{.method = request.method, .target = request.target};
   passed.headers = functions::EndToEnd(request.headers);
   std::string forwarded;
@@ -329,7 +378,7 @@ http::Request Gateway::Passed(const http::Request& request) const {
     passed.headers.Add(kForwardedFor, forwarded);
   }
   passed.headers.Add(kForwardedProto, request.has_tls ? "https" : "http");
-  passed.body = request.body;
+  passed.body = std::move(request.body);
   return passed;
 }
 

@@ -1,4 +1,4 @@
-// `kgpu gateway`: OpenFx's API for callers on the network, by REST and gRPC, in front of the
+// `kgpu fn gateway`: OpenFx's API for callers on the network, by REST and gRPC, in front of the
 // function service of this machine. docs/reference/gateway.md lists paths and codes.
 #pragma once
 
@@ -38,10 +38,6 @@ struct GatewayOptions {
   bool allows_any_host = false;
 };
 
-// The limits of servers whose handlers are those of a Gateway.
-http::ServerOptions Http1Options();
-h2::PeerOptions Http2Options();
-
 // Lives on the loop's thread.
 class Gateway {
  public:
@@ -50,9 +46,14 @@ class Gateway {
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
-  void HandleHttp1(const http::Request& request, const http::Responder& responder);
+  void HandleHttp1(http::Request request, const http::Responder& responder);
   // gRPC, and REST by HTTP/2.
-  void HandleHttp2(const http::Request& request, const h2::Responder& responder);
+  void HandleHttp2(http::Request request, const h2::Responder& responder);
+
+  // Options of servers whose handlers are those of this, and which must not outlive it: limits, and
+  // a judge that refuses requests before their bodies are received.
+  http::ServerOptions Http1Options();
+  h2::PeerOptions Http2Options();
 
   // Refuses new requests with code 503; those in progress go on.
   void Drain() { is_draining_ = true; }
@@ -60,22 +61,36 @@ class Gateway {
 
  private:
   struct Arrival {
-    const http::Request& request;
+    http::Request& request;
     const Route* route = nullptr;  // null: none
     bool is_grpc = false;
     SteadyTime time{};
   };
-  void HandleGrpc(const http::Request& request, const h2::Responder& responder);
+  void HandleGrpc(http::Request& request, const h2::Responder& responder);
   // REST, as it came or as a gRPC call means it.
-  void Handle(const http::Request& request, std::unique_ptr<Caller> caller, bool is_grpc);
+  void Handle(http::Request& request, std::unique_ptr<Caller> caller, bool is_grpc);
+  struct Objection {
+    int code = 0;
+    std::string text{};
+    http::Headers headers{};
+  };
   void Refuse(const Arrival& arrival, Caller& caller, int code, std::string_view text,
               const http::Headers& headers = {});
-  bool IsRefusedByOrigin(const Arrival& arrival, Caller& caller);
-  bool IsRefusedByToken(const Arrival& arrival, Caller& caller);
+  // Why a request is refused whatever its body is; nothing: it is not.
+  std::optional<Objection> ObjectionTo(const http::Request& request, const RouteMatch& match);
+  std::optional<Objection> ObjectionToGrpc(const http::Request& request);
+  std::optional<Objection> ObjectionToOrigin(const http::Request& request) const;
+  static std::optional<Objection> ObjectionToRoute(const http::Request& request,
+                                                   const RouteMatch& match);
+  std::optional<Objection> ObjectionToToken(const http::Request& request, Role role,
+                                            std::optional<std::string_view> space);
+  bool IsFromPage(const http::Request& request) const;
+  std::optional<http::Response> Judge(const http::Request& request);
+  std::optional<h2::Answer> JudgeHttp2(const http::Request& request);
   void Answer(const Arrival& arrival, std::unique_ptr<Caller> caller);
   void PassOn(const Arrival& arrival, std::unique_ptr<Caller> caller);
   void AnswerHere(const Arrival& arrival, http::Request request, std::unique_ptr<Caller> caller);
-  http::Request Passed(const http::Request& request) const;
+  http::Request Passed(http::Request& request) const;
   std::unique_ptr<Caller> WithOwnMetrics(const http::Request& request,
                                          std::unique_ptr<Caller> caller);
   void OnEnded(uint64_t number, const RelayResult& result);

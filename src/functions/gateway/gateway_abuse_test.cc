@@ -31,6 +31,9 @@ constexpr size_t kMiB = size_t{1} << 20;
 constexpr std::string_view kHelloRequest =
     "GET /function/hello HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
+// POST http /function/hello h, as HPACK writes it. It is not refused before its body.
+constexpr std::string_view kHelloCall = "\x83\x86\x04\x0f/function/hello\x41\x01h";
+
 class GatewayAbuseTest : public ::testing::Test {
  protected:
   GatewayAbuseTest()
@@ -132,6 +135,48 @@ TEST_F(GatewayAbuseTest, ASlowHttp2CallerCostsNoMoreThanAPartOfTheAnswer) {
   EXPECT_EQ(caller->http2().answers[stream].body.size(), written);
 }
 
+// 17 of these used up the memory for the bodies of all callers.
+TEST_F(GatewayAbuseTest, ReceivesNoBodyOfACallerWithoutAToken) {
+  dir_.WriteFile("tokens", "token-0123456789abcdef call\n");
+  const sys::Root root = sys::Root::Open(dir_.path()).value();
+  Gateway closed(loop_, Tokens::Open(root, loop_.clock(), "tokens").value(),
+                 GatewayOptions{.upstream = {.socket = dir_.At("service")}});
+  Endpoints endpoints(loop_, closed);
+  address_ = endpoints.Listen("127.0.0.1:0", nullptr).value();
+  const auto post = [](std::string_view target, std::string_view fields, size_t size) {
+    return fmt::format("POST {} HTTP/1.1\r\nHost: localhost\r\n{}Content-Length: {}\r\n\r\n",
+                       target, fields, size);
+  };
+  struct Refused {
+    std::string_view target;
+    std::string_view fields;
+    std::string_view code;
+  };
+  for (const Refused& refused :
+       {Refused{"/function/hello", "", "401"},
+        {"/function/hello", "Authorization: Bearer another-0123456789-token\r\n", "401"},
+        {"/system/functions", "Authorization: Bearer token-0123456789abcdef\r\n", "403"},
+        {"/nothing", "Authorization: Bearer token-0123456789abcdef\r\n", "404"},
+        {"/healthz", "", "405"},
+        {"/function/hello", "Expect: 100-continue\r\n", "401"}}) {
+    const auto caller = Connect();
+    caller->Send(post(refused.target, refused.fields, kMaxRequestBody - 1));
+    const std::string expected = fmt::format("HTTP/1.1 {} ", refused.code);
+    EXPECT_TRUE(RunUntil([&] { return caller->text().starts_with(expected); }))
+        << refused.target << ": " << caller->text();
+  }
+  const auto young = ConnectHttp2();
+  const h2::StreamId stream = young->Request("/function/hello", std::string(kMiB, 'x'));
+  EXPECT_TRUE(RunUntil([&] { return young->http2().answers[stream].closed.has_value(); }));
+  EXPECT_EQ(young->http2().answers[stream].fields[":status"], "401");
+  // A caller with a token, whose body comes after all of these.
+  const auto caller = Connect();
+  caller->Send(
+      post("/function/hello", "Authorization: Bearer token-0123456789abcdef\r\n", kMiB / 2));
+  caller->Send(std::string(kMiB / 2, 'x'));
+  EXPECT_TRUE(HasServed(*caller)) << caller->text();
+}
+
 TEST_F(GatewayAbuseTest, RefusesAHugeBodyBeforeItComes) {
   const auto old = Connect();
   old->Send(
@@ -149,6 +194,26 @@ TEST_F(GatewayAbuseTest, RefusesAHugeBodyBeforeItComes) {
   EXPECT_TRUE(RunUntil([&] { return young->http2().answers[stream].closed.has_value(); }));
   EXPECT_EQ(young->http2().answers[stream].fields[":status"], "413");
   ExpectServesOthers();
+}
+
+TEST_F(GatewayAbuseTest, AnInvalidGrpcTimeoutIsAnError) {
+  const auto caller = ConnectHttp2();
+  const std::string message("\0\0\0\0\x07\n\x05hello", 12);
+  for (const char* timeout : {"-1S", "1x", "S", "123456789S", "1 S", "", "0x1S"}) {
+    const h2::StreamId stream =
+        caller->http2().Request("/pb.FxGateway/Invoke", message,
+                                {{"content-type", "application/grpc"}, {"grpc-timeout", timeout}});
+    caller->SendHttp2();
+    EXPECT_TRUE(RunUntil([&] { return caller->http2().answers[stream].closed.has_value(); }));
+    EXPECT_EQ(caller->http2().answers[stream].fields["grpc-status"], "3") << timeout;
+    EXPECT_THAT(caller->http2().answers[stream].fields["grpc-message"], HasSubstr("grpc-timeout"));
+  }
+  const h2::StreamId valid =
+      caller->http2().Request("/pb.FxGateway/Invoke", message,
+                              {{"content-type", "application/grpc"}, {"grpc-timeout", "5S"}});
+  caller->SendHttp2();
+  EXPECT_TRUE(RunUntil([&] { return caller->http2().answers[valid].closed.has_value(); }));
+  EXPECT_EQ(caller->http2().answers[valid].fields["grpc-status"], "0");
 }
 
 // Frames of HTTP/2 that ask for nothing, and headers without end. The answer to each is the end of
@@ -180,8 +245,9 @@ TEST_F(GatewayAbuseTest, EndsFloods) {
          return h2::FrameOf(NGHTTP2_SETTINGS, 0, 0, std::string("\0\x04\0\0\xff\xff", 6));
        }},
       {"empty data",
-       [&](uint32_t i) {
-         return i == 0 ? headers(0, NGHTTP2_FLAG_END_HEADERS) : h2::FrameOf(NGHTTP2_DATA, 0, 1, "");
+       [](uint32_t i) {
+         return i == 0 ? h2::FrameOf(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, kHelloCall)
+                       : h2::FrameOf(NGHTTP2_DATA, 0, 1, "");
        }},
       {"priorities",
        [](uint32_t i) {
@@ -232,7 +298,7 @@ TEST_F(GatewayAbuseTest, ResetsHeaderBombs) {
 TEST_F(GatewayAbuseTest, EndsHalfRequests) {
   const auto caller = Connect();
   std::string text(http::kHttp2Preface);
-  const std::string_view call = "\x83\x86\x84\x41\x01h";
+  const std::string_view call = kHelloCall;
   text +=
       h2::FrameOf(NGHTTP2_SETTINGS, 0, 0, "") +
       h2::FrameOf(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1, call) +

@@ -143,6 +143,15 @@ TEST_F(GatewayGrpcTest, ChecksTokens) {
   EXPECT_EQ(Invoke("echo", "", kRead).error_code(), grpc::StatusCode::PERMISSION_DENIED);
 }
 
+// Before the message has arrived.
+TEST_F(GatewayGrpcTest, RefusesALargeMessageWithoutATokenByItsStatus) {
+  const std::string large(size_t{12} << 20, 'x');
+  EXPECT_EQ(Invoke("echo", large, nullptr).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Invoke("echo", large, kRead).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(Invoke("echo", large.substr(0, 900'000)).ok());
+  EXPECT_EQ(message_.msg(), large.substr(0, 900'000));
+}
+
 TEST_F(GatewayGrpcTest, TellsFailuresByTheirCodes) {
   const grpc::Status status = Invoke("none", "");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);

@@ -12,6 +12,8 @@
 
 #include "src/functions/gateway/endpoints.h"
 #include "src/platform/net/http/client.h"
+#include "src/platform/net/http/client_connection.h"
+#include "src/platform/net/http/writer.h"
 #include "src/platform/sys/tcp_socket.h"
 #include "src/platform/sys/unix_socket.h"
 #include "testing/fake_loop.h"
@@ -144,16 +146,25 @@ TEST_F(GatewayTest, AnswersAppearPieceByPiece) {
   Serve();
   std::optional<http::Stream> stream;
   handler_ = [&](const http::Responder& responder) { stream = responder.Begin({.body = "one "}); };
-  std::optional<StatusOr<http::Response>> answer;
-  Begin({.target = "/function/hello"}, answer);
-  Settle([&] { return stream.has_value(); });
-  EXPECT_FALSE(answer.has_value());
+  const auto tcp = sys::TcpAddress::Parse(address_).value();
+  const auto caller =
+      http::ClientConnection::Open(loop_, sys::StartConnectTcp(tcp).value(), nullptr, address_, {})
+          .value();
+  std::string text;
+  std::optional<Status> ended;
+  caller->Send(http::RequestText({.target = "/function/hello"}, "localhost").value(), false,
+               {.on_data = [&](std::string_view bytes) { text += bytes; },
+                .on_end = [&](const Status& status) { ended = status; }});
+  Settle([&] { return text == "one "; });
+  EXPECT_EQ(text, "one ");
   EXPECT_TRUE(gateway_->is_busy());
-  EXPECT_TRUE(stream->Write("two"));
+  ASSERT_TRUE(stream->Write("two"));
+  Settle([&] { return text == "one two"; });
+  EXPECT_EQ(text, "one two");
+  EXPECT_FALSE(ended.has_value());
   stream->End();
-  Settle([&] { return answer.has_value(); });
-  ASSERT_OK(*answer);
-  EXPECT_EQ((*answer)->body, "one two");
+  Settle([&] { return ended.has_value(); });
+  EXPECT_OK(ended.value_or(Internal("no end")));
   EXPECT_FALSE(gateway_->is_busy());
 }
 
@@ -167,6 +178,65 @@ TEST_F(GatewayTest, RefusesPathsAndMethodsThatItDoesNotHave) {
   EXPECT_EQ(answer->headers.Find("Allow"), "GET, POST, PUT");
   EXPECT_THAT(answer->body, HasSubstr(R"("message":"DELETE: use GET, POST, PUT")"));
   EXPECT_EQ(requests_, 0);
+}
+
+TEST_F(GatewayTest, AHostThatIsNoneIsRefusedWhateverTheTokens) {
+  Serve();
+  const http::Request request{.target = "/function/hello", .headers = {{"Host", "a b/c"}}};
+  EXPECT_EQ(CodeOf(request), 400);
+  Run("token-0123456789abcdef call\n");
+  EXPECT_EQ(CodeOf(request), 400);
+  EXPECT_EQ(requests_, 0);
+}
+
+TEST_F(GatewayTest, OptionsThatAreNoPreflightReachTheFunction) {
+  Serve();
+  handler_ = [](const http::Responder& responder) {
+    responder.Send({.code = 204, .headers = {{"Allow", "GET, POST"}}});
+  };
+  const http::Request request{.method = "OPTIONS", .target = "/function/hello"};
+  const auto answer = Ask(request);
+  ASSERT_OK(answer);
+  EXPECT_EQ(answer->code, 204);
+  EXPECT_EQ(answer->headers.Find("Allow"), "GET, POST");
+  EXPECT_EQ(got_.method, "OPTIONS");
+  EXPECT_EQ(CodeOf({.method = "OPTIONS", .target = "/async-function/hello"}), 405);
+  EXPECT_EQ(CodeOf({.method = "OPTIONS", .target = "/system/functions"}), 405);
+  Run("token-0123456789abcdef call\n");
+  EXPECT_EQ(CodeOf(request), 401);
+}
+
+TEST_F(GatewayTest, AFunctionMayNarrowTheOriginsThatReadItsAnswers) {
+  Serve();
+  Run("token-0123456789abcdef call\n");
+  handler_ = [](const http::Responder& responder) {
+    responder.Send({.headers = {{"Access-Control-Allow-Origin", "https://a.example"}}});
+  };
+  const auto answer = Ask({.target = "/function/hello",
+                           .headers = {{"Origin", "https://a.example"},
+                                       {"Authorization", "Bearer token-0123456789abcdef"}}});
+  ASSERT_OK(answer);
+  EXPECT_EQ(answer->headers.Count("Access-Control-Allow-Origin"), 1U);
+  EXPECT_EQ(answer->headers.Find("Access-Control-Allow-Origin"), "https://a.example");
+}
+
+TEST_F(GatewayTest, AnswersHeadWithTheLengthThatTheServiceKnows) {
+  Serve();
+  const auto answer = Ask({.method = "HEAD", .target = "/function/hello"});
+  ASSERT_OK(answer);
+  EXPECT_EQ(got_.method, "HEAD");
+  EXPECT_EQ(answer->headers.Find("Content-Length"), "6") << "hello and a line end";
+  EXPECT_EQ(answer->body, "");
+}
+
+TEST_F(GatewayTest, PassesSeveralFieldsOfOneNameOn) {
+  Serve();
+  handler_ = [](const http::Responder& responder) {
+    responder.Send({.headers = {{"Set-Cookie", "a=1"}, {"Set-Cookie", "b=2"}}, .body = "x"});
+  };
+  const auto answer = Ask({.target = "/function/hello"});
+  ASSERT_OK(answer);
+  EXPECT_EQ(answer->headers.Count("Set-Cookie"), 2U);
 }
 
 TEST_F(GatewayTest, RefusesABodyOverTheLimit) {
@@ -450,7 +520,22 @@ TEST_F(GatewayTest, PagesOfOtherSitesNeedTokens) {
   for (const char* host : {"localhost", "localhost:31113", "[::1]:31113", "10.0.0.1"}) {
     EXPECT_EQ(CodeOf({.target = "/system/functions", .headers = {{"Host", host}}}), 200) << host;
   }
+  // An image or a link of a page has no Origin.
+  for (const char* site : {"cross-site", "same-site", "nonsense"}) {
+    for (const char* target :
+         {"/function/hello", "/async-function/hello", "/system/functions", "/"}) {
+      EXPECT_EQ(CodeOf({.target = target, .headers = {{"Sec-Fetch-Site", site}}}), 403)
+          << site << target;
+    }
+  }
+  for (const char* site : {"none", "same-origin"}) {
+    EXPECT_EQ(CodeOf({.target = "/function/hello", .headers = {{"Sec-Fetch-Site", site}}}), 200);
+  }
   Run("token-0123456789abcdef call\n");
+  EXPECT_EQ(CodeOf({.target = "/function/hello",
+                    .headers = {{"Sec-Fetch-Site", "cross-site"},
+                                {"Authorization", "Bearer token-0123456789abcdef"}}}),
+            200);
   http::Headers preflight = foreign;
   preflight.Add("Access-Control-Request-Method", "PUT");
   preflight.Add("Access-Control-Request-Headers", "authorization");

@@ -44,9 +44,13 @@ int CodeOfFailure(const Status& status) {
 
 }  // namespace
 
-Relay::Relay(EventLoop& loop, Upstream& upstream, const http::Request& request,
+Relay::Relay(EventLoop& loop, Upstream& upstream, http::Request request,
              std::unique_ptr<Caller> caller, std::optional<SteadyTime> deadline, Done done)
-    : loop_(loop), caller_(std::move(caller)), done_(std::move(done)), deadline_(loop) {
+    : loop_(loop),
+      caller_(std::move(caller)),
+      done_(std::move(done)),
+      is_head_(request.method == "HEAD"),
+      deadline_(loop) {
   if (deadline) {
     deadline_.Arm(*deadline - loop_.clock().Now(), [this] {
       Fail(kTimedOut, "the caller's deadline passed before the answer was complete",
@@ -55,7 +59,7 @@ Relay::Relay(EventLoop& loop, Upstream& upstream, const http::Request& request,
   }
   caller_->OnGone([this] { Finish(kCallerLeftCode, UpstreamFault::kNone); });
   exchange_ = upstream.Start(
-      request,
+      std::move(request),
       {.on_head = [this](int code, const http::Headers& headers) { OnHead(code, headers); },
        .on_data = [this](std::string_view bytes) { OnData(bytes); },
        .on_end = [this](const Status& status) { OnEnd(status); }});
@@ -65,8 +69,11 @@ Relay::~Relay() = default;
 
 void Relay::OnHead(int code, const http::Headers& headers) {
   code_ = code;
-  is_whole_ = IsWhole(code, headers);
+  is_whole_ = is_head_ || IsWhole(code, headers);
   http::Response head{.code = code, .headers = functions::EndToEnd(headers)};
+  if (const auto length = headers.Find("Content-Length"); length && is_head_) {
+    head.headers.Add("Content-Length", *length);
+  }
   if (is_whole_) {
     answer_ = std::move(head);
   } else {

@@ -36,8 +36,8 @@ class Relay {
   using Done = std::function<void(const RelayResult&)>;
 
   // `loop` and `upstream` must outlive it. After `deadline` the caller gets code 504.
-  Relay(EventLoop& loop, Upstream& upstream, const http::Request& request,
-        std::unique_ptr<Caller> caller, std::optional<SteadyTime> deadline, Done done);
+  Relay(EventLoop& loop, Upstream& upstream, http::Request request, std::unique_ptr<Caller> caller,
+        std::optional<SteadyTime> deadline, Done done);
   // The caller sees that its answer was cut off.
   ~Relay();
   Relay(const Relay&) = delete;
@@ -55,6 +55,7 @@ class Relay {
   std::unique_ptr<Caller> caller_;
   Done done_;
   int code_ = 0;             // of the answer; 0: its head has not come
+  const bool is_head_;       // the answer has no body, whatever its length says
   bool is_whole_ = false;    // the answer is small: it is sent in one piece
   http::Response answer_{};  // if is_whole_
   bool is_paused_ = false;

@@ -38,6 +38,7 @@ constexpr std::array kRoutes = std::to_array<Route>({
     {"PUT", kCall, "callByPut", Role::kCall, kCallText, "*", "*"},
     {"PATCH", kCall, "callByPatch", Role::kCall, kCallText, "*", "*"},
     {"DELETE", kCall, "callByDelete", Role::kCall, kCallText, "*", "*"},
+    {"OPTIONS", kCall, "callByOptions", Role::kCall, kCallText, "", "*"},
     {"GET", kAsyncCall, "queueByGet", Role::kCall, kAsyncText, "", ""},
     {"POST", kAsyncCall, "queueByPost", Role::kCall, kAsyncText, "*", ""},
     {"PUT", kAsyncCall, "queueByPut", Role::kCall, kAsyncText, "*", ""},

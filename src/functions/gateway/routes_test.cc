@@ -21,6 +21,7 @@ TEST(RoutesTest, FindsEachRouteByMethodAndPath) {
   EXPECT_EQ(IdOf("POST", "/function/hello"), "callByPost");
   EXPECT_EQ(IdOf("PATCH", "/function/hello/"), "callByPatch");
   EXPECT_EQ(IdOf("GET", "/function/hello/a/b"), "callByGet");
+  EXPECT_EQ(IdOf("OPTIONS", "/function/hello/a"), "callByOptions");
   EXPECT_EQ(IdOf("POST", "/async-function/hello/x"), "queueByPost");
 }
 
@@ -32,7 +33,9 @@ TEST(RoutesTest, TakesHeadForGet) {
 TEST(RoutesTest, NamesTheMethodsOfAPath) {
   EXPECT_EQ(IdOf("DELETE", "/system/functions"), "-GET, POST, PUT");
   EXPECT_EQ(IdOf("get", "/healthz"), "-GET");
-  EXPECT_EQ(IdOf("OPTIONS", "/function/a"), "-GET, POST, PUT, PATCH, DELETE");
+  EXPECT_EQ(IdOf("TRACE", "/function/a"), "-GET, POST, PUT, PATCH, DELETE, OPTIONS");
+  EXPECT_EQ(IdOf("OPTIONS", "/async-function/a"), "-GET, POST, PUT, PATCH, DELETE");
+  EXPECT_EQ(IdOf("OPTIONS", "/system/functions"), "-GET, POST, PUT");
 }
 
 TEST(RoutesTest, KnowsNoOtherPaths) {

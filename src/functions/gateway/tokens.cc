@@ -122,7 +122,7 @@ StatusOr<std::unique_ptr<Tokens>> Tokens::Open(const sys::Root& root, const Cloc
 }
 
 Verdict Tokens::Check(std::optional<std::string_view> authorization, Role role,
-                      std::string_view space) {
+                      std::optional<std::string_view> space) {
   if (role == Role::kNone) {
     return {};
   }
@@ -150,15 +150,15 @@ Verdict Tokens::Check(std::optional<std::string_view> authorization, Role role,
     return {.code = 401, .text = "unknown token"};
   }
   std::erase_if(grants, [space](const Grant* grant) {
-    return !grant->space.empty() && grant->space != space;
+    return space && !grant->space.empty() && grant->space != *space;
   });
   if (grants.empty()) {
     return {.code = 403,
-            .text = space.empty()
+            .text = space->empty()
                         ? "this token is for one namespace, and the request is about all of them: "
                           "use a token without namespace="
                         : fmt::format("this token is not for the namespace \"{}\"",
-                                      Printable(space, 80))};
+                                      Printable(*space, 80))};
   }
   if (std::ranges::none_of(grants, [role](const Grant* grant) { return grant->Has(role); })) {
     return {.code = 403,

@@ -1,4 +1,4 @@
-// Who may do what: the file of `kgpu gateway --tokens`.
+// Tokens and their rights: the file of `kgpu fn gateway --tokens`.
 #pragma once
 
 #include <cstddef>
@@ -54,8 +54,10 @@ class Tokens {
                                                 std::string path);
 
   // Whether `authorization`, the value of a request's header, gives `role` in a namespace; in all
-  // of them if `space` is empty. Takes the same time for each token that is not known.
-  Verdict Check(std::optional<std::string_view> authorization, Role role, std::string_view space);
+  // of them if `space` is empty, in some namespace if it is nothing. Takes the same time for each
+  // token that is not known.
+  Verdict Check(std::optional<std::string_view> authorization, Role role,
+                std::optional<std::string_view> space);
 
  private:
   struct Known {

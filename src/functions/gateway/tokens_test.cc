@@ -116,6 +116,15 @@ TEST_F(TokensTest, AreForTheirNamespaceOnly) {
   EXPECT_THAT(tokens_->Check(bearer, Role::kCall, "").text, HasSubstr("about all of them"));
 }
 
+TEST_F(TokensTest, AreJudgedByTheirRoleBeforeTheNamespaceIsKnown) {
+  Write("token-0123456789abcdef call namespace=team-a\n");
+  Open();
+  constexpr std::string_view kBearer = "Bearer token-0123456789abcdef";
+  EXPECT_EQ(tokens_->Check(kBearer, Role::kCall, std::nullopt).code, 200);
+  EXPECT_EQ(tokens_->Check(kBearer, Role::kDeploy, std::nullopt).code, 403);
+  EXPECT_EQ(tokens_->Check("Bearer another-0123456789-token", Role::kCall, std::nullopt).code, 401);
+}
+
 TEST_F(TokensTest, FollowTheFile) {
   Write(fmt::format("{} call\n", kCaller));
   Open();

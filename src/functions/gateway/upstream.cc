@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/net/http/writer.h"
 #include "src/platform/sys/unix_socket.h"
 
@@ -12,9 +13,8 @@ namespace {
 
 // The service and its functions have limits of their own for a body.
 constexpr http::ParserLimits kServiceLimits{.header = size_t{64} << 10, .body = size_t{1} << 40};
-// A connection that was kept may end as a request goes out. Only a request of this size is kept to
-// be sent on another one; a larger one gets a connection of its own.
-constexpr size_t kMaxKeptRequest = size_t{64} << 10;
+// A request over this size counts as large.
+constexpr size_t kMaxSmallRequest = size_t{64} << 10;
 
 }  // namespace
 
@@ -30,25 +30,26 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  void Start(const http::Request& request) {
+  void Start(http::Request request) {
     if (upstream_.exchanges_ > upstream_.options_.max_exchanges) {
       return EndSoon(MakeStatus(StatusCode::kResourceExhausted,
                                 fmt::format("{} requests are under way already: try again later",
                                             upstream_.options_.max_exchanges)));
     }
-    StatusOr<std::string> text = http::RequestText(request, "localhost", true);
-    if (!text.ok()) {
-      return EndSoon(text.status());
+    StatusOr<std::string> head = http::RequestHead(request, "localhost", true);
+    if (!head.ok()) {
+      return EndSoon(head.status());
     }
-    if (text->size() > kMaxKeptRequest) {
-      if (upstream_.Unsent() + text->size() > upstream_.options_.max_unsent) {
+    request_.Append(*std::move(head));
+    request_.Append(std::move(request.body));
+    if (request_.size() > kMaxSmallRequest) {
+      if (upstream_.Unsent() + request_.size() > upstream_.options_.max_unsent) {
         return EndSoon(MakeStatus(StatusCode::kResourceExhausted,
                                   "large requests wait for the function service to take them: try "
                                   "again later"));
       }
       upstream_.large_.insert(this);
     }
-    text_ = *std::move(text);
     is_head_ = request.method == "HEAD";
     Connect();
   }
@@ -56,7 +57,7 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
   void Cancel() {
     handlers_ = {};
     upstream_.large_.erase(this);
-    upstream_.loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+    timer_.Cancel();
     if (const auto connection = std::exchange(connection_, nullptr)) {
       connection->Close();
     }
@@ -67,7 +68,7 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
 
   bool was_handed_over() const { return was_handed_over_; }
   size_t unsent() const {
-    return text_.size() + (connection_ != nullptr ? connection_->unsent() : 0);
+    return request_.size() + (connection_ != nullptr ? connection_->unsent() : 0);
   }
   void Pause() {
     if (connection_ != nullptr) {
@@ -78,20 +79,19 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
 
  private:
   void Connect() {
-    timer_ = TimerId::kNone;
-    if (text_.size() <= kMaxKeptRequest) {
-      if (auto kept = upstream_.idle_.Take()) {
-        return Send(std::move(kept), text_);
-      }
+    if (auto kept = upstream_.idle_.Take()) {
+      is_kept_ = true;
+      return Send(std::move(kept));
     }
     auto opened = Open();
     if (opened.ok()) {
-      return Send(*std::move(opened), std::move(text_));
+      is_kept_ = false;
+      return Send(*std::move(opened));
     }
     const StatusCode code = opened.status().code();
     const bool may_come = code == StatusCode::kNotFound || code == StatusCode::kUnavailable;
     if (may_come && upstream_.loop_.clock().Now() < until_) {
-      timer_ = upstream_.loop_.After(upstream_.options_.connect_pause, [this] {
+      timer_.Arm(upstream_.options_.connect_pause, [this] {
         const auto self = shared_from_this();
         Connect();
       });
@@ -108,9 +108,9 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
                                         upstream_.options_.socket, kServiceLimits);
   }
 
-  void Send(std::shared_ptr<http::ClientConnection> connection, std::string text) {
+  void Send(std::shared_ptr<http::ClientConnection> connection) {
     connection_ = std::move(connection);
-    connection_->Send(std::move(text), is_head_,
+    connection_->Send(request_, is_head_,
                       {.on_head = handlers_.on_head,
                        .on_data = handlers_.on_data,
                        .on_end = [this](const Status& status) { OnEnd(status); }});
@@ -120,8 +120,9 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
     const auto self = shared_from_this();
     const auto connection = std::exchange(connection_, nullptr);
     was_handed_over_ = connection->has_sent();
-    if (!status.ok() && !was_handed_over_ && !text_.empty()) {
-      // A connection that was kept, and has ended meanwhile.
+    if (!status.ok() && !was_handed_over_ && is_kept_) {
+      // The connection has ended meanwhile.
+      connection->TakeRequest(request_);
       return Connect();
     }
     if (status.ok()) {
@@ -132,9 +133,8 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
 
   // From the loop, as every other end.
   void EndSoon(const Status& status) {
-    timer_ = upstream_.loop_.After(std::chrono::nanoseconds(0), [this, status] {
+    timer_.Arm(std::chrono::nanoseconds(0), [this, status] {
       const auto self = shared_from_this();
-      timer_ = TimerId::kNone;
       End(status);
     });
   }
@@ -149,13 +149,14 @@ class Upstream::Exchange::Impl : public std::enable_shared_from_this<Exchange::I
 
   Upstream& upstream_;
   http::ExchangeHandlers handlers_;
-  const SteadyTime until_;  // when a service that does not accept connections is given up
-  std::string text_;        // while it may have to be sent again: nothing of it has been
+  const SteadyTime until_;     // when a service that does not accept connections is given up
+  http::OutputQueue request_;  // until a connection has it
   bool is_head_ = false;
+  bool is_kept_ = false;  // the connection has had a request before
   bool was_handed_over_ = false;
   bool has_left_ = false;
   std::shared_ptr<http::ClientConnection> connection_;
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{upstream_.loop_};
 };
 
 Upstream::Exchange::Exchange(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {
@@ -185,10 +186,10 @@ Upstream::Upstream(EventLoop& loop, UpstreamOptions options)
 
 Upstream::~Upstream() = default;
 
-std::unique_ptr<Upstream::Exchange> Upstream::Start(const http::Request& request,
+std::unique_ptr<Upstream::Exchange> Upstream::Start(http::Request request,
                                                     http::ExchangeHandlers handlers) {
   auto impl = std::make_shared<Exchange::Impl>(*this, std::move(handlers));
-  impl->Start(request);
+  impl->Start(std::move(request));
   return std::unique_ptr<Exchange>(new Exchange(std::move(impl)));
 }
 

@@ -19,9 +19,9 @@
 namespace kgpu::gateway {
 
 struct UpstreamOptions {
-  std::string socket{};  // of the function service
-  size_t max_idle = 64;
+  std::string socket{};        // of the function service
   size_t max_exchanges = 900;  // the service takes 1,024 connections
+  size_t max_idle = 900;       // with fewer, as many callers would cost a new one each
   // Of large requests, that the service has not taken yet: it may be slower than its callers.
   size_t max_unsent = size_t{256} << 20;
   // The service closes an idle connection after 60 s: ours is gone by then, so that no request
@@ -66,7 +66,7 @@ class Upstream {
   // Unavailable (the service does not run: with the fix), PermissionDenied, InvalidArgument (the
   // request cannot be written), ResourceExhausted (too many exchanges). This must outlive the
   // exchange.
-  std::unique_ptr<Exchange> Start(const http::Request& request, http::ExchangeHandlers handlers);
+  std::unique_ptr<Exchange> Start(http::Request request, http::ExchangeHandlers handlers);
 
   size_t idle() const { return idle_.size(); }
   size_t exchanges() const { return exchanges_; }

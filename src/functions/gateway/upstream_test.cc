@@ -130,6 +130,36 @@ TEST_F(UpstreamTest, SendsARequestOnAnotherConnectionIfTheKeptOneHasEnded) {
   EXPECT_EQ(requests_, 2);
 }
 
+TEST_F(UpstreamTest, SendsALargeRequestOnAnotherConnectionToo) {
+  std::string received;
+  const auto serve = [&] {
+    server_.emplace(loop_, [&](const http::Request& request, const http::Responder& responder) {
+      received = request.body;
+      responder.Send(http::TextResponse(200, "ok"));
+    });
+    ASSERT_OK(server_->Listen(socket_));
+  };
+  serve();
+  std::string body(size_t{512} << 10, 'x');
+  body += "end";
+  const auto first = Start({.method = "POST", .body = body});
+  loop_.RunUntilIdle();
+  EXPECT_OK(Outcome());
+  EXPECT_EQ(received, body);
+  const auto second = Start({.method = "POST", .body = body});
+  loop_.RunUntilIdle();
+  EXPECT_OK(Outcome());
+  EXPECT_EQ(server_->connections(), 1U) << "it was used again";
+  server_->Stop();
+  server_.reset();
+  received.clear();
+  const auto third = Start({.method = "POST", .body = body});
+  serve();
+  loop_.Advance(milliseconds(200));
+  EXPECT_OK(Outcome());
+  EXPECT_EQ(received, body);
+}
+
 TEST_F(UpstreamTest, NeverSendsARequestTwice) {
   auto listener = sys::UnixListener::Listen(socket_, {}).value();
   const auto exchange = Start({.method = "POST"});

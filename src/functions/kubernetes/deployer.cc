@@ -17,8 +17,8 @@
 #include "src/kube/api/json.h"
 #include "src/kube/api/lister.h"
 #include "src/kube/api/writes.h"
-#include "src/node/config/share.h"
 #include "src/node/labels/model_affinity.h"
+#include "src/node/sharing/share.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/time_text.h"
@@ -66,7 +66,7 @@ std::map<int64_t, std::string> SlicesOf(const std::vector<json::value>& nodes) {
     for (const auto& resource : found->get_object()) {
       const std::string_view name(resource.key().data(), resource.key().size());
       // A resource that a node had once stays there with an amount of zero.
-      if (const auto size = config::SliceOfResource(name); size && resource.value() != "0") {
+      if (const auto size = sharing::SliceOfResource(name); size && resource.value() != "0") {
         slices.emplace(static_cast<int64_t>(size->count), name);
       }
     }

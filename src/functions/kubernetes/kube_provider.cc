@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/functions/kubernetes/resources.h"
+#include "src/functions/replicas/scaling.h"
 #include "src/functions/spec/checks.h"
 #include "src/kube/api/json.h"
 #include "src/kube/api/object_cache.h"
@@ -93,7 +94,8 @@ Status KubeProvider::RunForLease() {
   return OkStatus();
 }
 
-// What was needed before, another gateway knew: nothing falls for a while.
+// Another gateway has decided before, and only it knows on what: no number of replicas falls for a
+// while.
 void KubeProvider::OnElected() {
   KGPU_LOG(kInfo, "this gateway scales functions");
   for (auto& [key, entry] : entries_) {
@@ -201,7 +203,7 @@ void KubeProvider::OnDeployment(const json::value& deployment) {
     return RemoveEntry(key);
   }
   Entry& entry = entries_[key];
-  // What we wrote ourselves is known before the watch tells.
+  // Our own writes are known before the watch reports them.
   if (entry.pods != nullptr && entry.facts.uid == facts->uid &&
       facts->generation < entry.facts.generation) {
     return;
@@ -245,9 +247,8 @@ void KubeProvider::RemoveEntry(const std::string& key) {
   Entry& entry = removed.mapped();
   entry.timer.reset();
   board_->Show(key, 0);
-  entry.pods->CountGpuTime();
   for (const auto& [name, pod] : entry.pods->pods()) {
-    unclaimed_[key].emplace(name, pod);
+    unclaimed_[key].emplace(name, pod->facts());
   }
   entry.pods->Stop();
   ending_.emplace(key, std::move(entry.pods));
@@ -262,7 +263,7 @@ void KubeProvider::OnPod(const json::value& pod) {
   }
   const std::string key = KeyFor(facts.function, kube::NamespaceOf(pod));
   SetAddress(pod, facts.is_over ? "" : facts.ip);
-  // What is over holds nothing, though its object may stay until somebody deletes it.
+  // A pod that is over holds nothing, though its object may stay until somebody deletes it.
   if (facts.is_over) {
     return RemovePod(key, facts.name);
   }
@@ -346,16 +347,7 @@ void KubeProvider::SetReplicas(const std::string& key, int64_t replicas,
     return done(NotFound("function {}: is not deployed", key));
   }
   // Another gateway may have deployed the function in a way that is not known here yet.
-  auto edit = [key, replicas](Function& deployed) -> Status {
-    const int64_t most = deployed.scaling.max_replicas;
-    if (replicas < 0 || replicas > most) {
-      return InvalidArgument(
-          "function {}: replicas: {} must be at most its maximum, {}: deploy it with a higher one",
-          key, replicas, most);
-    }
-    deployed.scaling.min_replicas = replicas;
-    return OkStatus();
-  };
+  auto edit = [key, replicas](Function& deployed) { return SetMinimum(deployed, key, replicas); };
   Submit({.function = found->second.facts.function,
           .edit = std::move(edit),
           .space = found->second.space,

@@ -162,7 +162,7 @@ class KubeProvider final : public FunctionProvider {
   void DropEnded();
   NameAndSpace PartsOf(const std::string& key) const;
   std::string KeyFor(std::string_view name, std::string_view space) const;
-  boost::json::object ViewOf(const std::string& key, const Entry& entry) const;
+  static boost::json::object ViewOf(const Entry& entry);
   std::vector<std::string> PodNames(const Entry& entry) const;
   void ArmTick();
   void Tick();

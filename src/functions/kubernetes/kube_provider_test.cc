@@ -325,26 +325,6 @@ TEST_F(KubeProviderTest, AnotherScalerTakesThePlaceOfTheFirst) {
   EXPECT_TRUE(!has_keda() && !has_hpa());
 }
 
-TEST_F(KubeProviderTest, ACallSurvivesThePodThatRefusesIt) {
-  world_.Start();
-  ASSERT_EQ(world_.Deploy(SmallFunction()).code, 200);
-  ASSERT_EQ(world_.Call("x").code, 200);
-  int seen = 0;
-  world_.watchdogs.handler = [&seen](const http::Request& request,
-                                     const http::Responder& responder) {
-    if (++seen == 1) {
-      http::Response stopping = http::TextResponse(503, "the watchdog is stopping");
-      stopping.headers.Add("Kgpu-Fault", "stopping");
-      return responder.Send(std::move(stopping));
-    }
-    responder.Send({.code = 200, .body = request.body});
-  };
-  const http::Response answer = world_.Call("kept");
-  EXPECT_EQ(answer.code, 200) << answer.body;
-  EXPECT_EQ(answer.body, "kept");
-  EXPECT_EQ(seen, 2);
-}
-
 TEST_F(KubeProviderTest, DeletesAFunctionAndEndsItsCallsFirst) {
   world_.Start();
   ASSERT_EQ(world_.Deploy(SmallFunction()).code, 200);
@@ -501,19 +481,6 @@ TEST_F(KubeProviderTest, ReadsTheLogsOfAllPods) {
   http::Request request{.target = "/system/function-log/hello"};
   request.headers.Add("Accept", "text/plain");
   EXPECT_THAT(world_.Ask(request).body, HasSubstr("model loaded"));
-}
-
-TEST_F(KubeProviderTest, ADeadlineOfTheCallerEndsItsWait) {
-  world_.Start();
-  Function function = SmallFunction();
-  function.gpu.count = 9;
-  ASSERT_EQ(world_.Deploy(function).code, 200);
-  http::Request request = CallRequest("x");
-  request.headers.Add("X-Deadline-Ms", "5000");
-  const SteadyTime begun = world_.loop.clock().Now();
-  const http::Response answer = world_.Ask(request);
-  EXPECT_EQ(answer.code, 504);
-  EXPECT_LT(world_.loop.clock().Now() - begun, seconds(7));
 }
 
 // A day with a thousand functions, of which some are called every minute.

@@ -1,4 +1,4 @@
-// What KubeProvider shows: functions, logs, use and metrics.
+// The answers of KubeProvider: functions, logs, use and metrics.
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
@@ -7,32 +7,24 @@
 
 #include "src/functions/kubernetes/kube_provider.h"
 #include "src/functions/kubernetes/pod_logs.h"
-#include "src/functions/service/views.h"
 #include "src/platform/doc/json_texts.h"
 
 namespace kgpu::functions {
 
 namespace json = boost::json;
 
-json::object KubeProvider::ViewOf(const std::string& key, const Entry& entry) const {
+json::object KubeProvider::ViewOf(const Entry& entry) {
   const FunctionPods& pods = *entry.pods;
-  const FunctionNumbers numbers{
-      .calls = meter_.calls(key), .replicas = entry.facts.replicas, .available = pods.ready()};
   const std::string_view state = pods.state();
-  json::object view =
-      FunctionView(entry.facts.function, numbers,
+  return pods.View(entry.facts.replicas,
                    {{"namespace", entry.space},
                     {"state", doc::View(state)},
                     {"problem", pods.pods().empty() ? entry.facts.problem : pods.Problem()},
-                    {"deployed", entry.facts.deployed},
-                    {"inFlight", meter_.in_flight(key)},
-                    {"waiting", pods.waiting()},
-                    {"replicaList", pods.ReplicaList()}});
-  return view;
+                    {"deployed", entry.facts.deployed}});
 }
 
 json::object KubeProvider::View(const std::string& key) const {
-  return ViewOf(key, entries_.at(key));
+  return ViewOf(entries_.at(key));
 }
 
 json::array KubeProvider::Views(std::string_view space) const {
@@ -40,7 +32,7 @@ json::array KubeProvider::Views(std::string_view space) const {
   json::array views;
   for (const auto& [key, entry] : entries_) {
     if (entry.space == wanted) {
-      views.push_back(ViewOf(key, entry));
+      views.push_back(ViewOf(entry));
     }
   }
   return views;
@@ -49,7 +41,7 @@ json::array KubeProvider::Views(std::string_view space) const {
 std::vector<std::string> KubeProvider::PodNames(const Entry& entry) const {
   std::vector<std::string> names;
   for (const auto& [name, pod] : entry.pods->pods()) {
-    if (pod.has_node) {
+    if (pod->facts().has_node) {
       names.push_back(name);
     }
   }

@@ -1,14 +1,9 @@
-// Where the watchdog of a pod listens, and connections to it.
+// Where the watchdog of a pod listens.
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
-
-#include "src/platform/base/event_loop.h"
-#include "src/platform/base/status.h"
-#include "src/platform/net/http/client_connection.h"
 
 namespace kgpu::functions {
 
@@ -16,10 +11,5 @@ namespace kgpu::functions {
 using PodAddress = std::function<std::string(std::string_view ip)>;
 
 std::string WatchdogAddress(std::string_view ip);
-
-// A connection that is being made: what is sent waits for it. Errors: InvalidArgument (the
-// address); those of connecting.
-StatusOr<std::shared_ptr<http::ClientConnection>> ConnectPod(EventLoop& loop,
-                                                             const std::string& address);
 
 }  // namespace kgpu::functions

@@ -14,8 +14,6 @@
 namespace kgpu::functions {
 namespace {
 
-constexpr size_t kMaxPodLog = size_t{16} << 20;
-
 kube::ApiRequest LogRequestOf(const std::string& space, const std::string& pod) {
   kube::ApiRequest request{.path = kube::kPods.Object(space, pod, "log")};
   request.query.emplace_back("container", kFunctionContainer);
@@ -24,8 +22,8 @@ kube::ApiRequest LogRequestOf(const std::string& space, const std::string& pod) 
 
 }  // namespace
 
-std::vector<PodLogLine> ParsePodLog(std::string_view text) {
-  std::vector<PodLogLine> lines;
+std::vector<LogLine> ParsePodLog(std::string_view text) {
+  std::vector<LogLine> lines;
   WallTime last{};
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size() - 1);
@@ -49,7 +47,7 @@ std::vector<PodLogLine> ParsePodLog(std::string_view text) {
 PodLogRead::PodLogRead(kube::Client& client, const std::string& space,
                        const std::vector<std::string>& pods, const LogRequest& request, Done done)
     : request_(request), done_(std::move(done)), parts_(pods.size()), left_(pods.size()) {
-  most_ = kMaxPodLog / std::max<size_t>(pods.size(), 1);
+  most_ = kMaxLogText / std::max<size_t>(pods.size(), 1);
   for (size_t i = 0; i < pods.size(); ++i) {
     Part& part = parts_[i];
     part.pod = pods[i];
@@ -79,18 +77,13 @@ void PodLogRead::OnEnd(Part& part, const Status& status) {
   if (--left_ > 0) {
     return;
   }
-  std::vector<PodLogLine> lines;
+  std::vector<LogLine> lines;
   for (const Part& each : parts_) {
-    std::vector<PodLogLine> more = ParsePodLog(each.text);
+    std::vector<LogLine> more = ParsePodLog(each.text);
     std::ranges::move(more, std::back_inserter(lines));
   }
-  std::ranges::stable_sort(lines, {}, &PodLogLine::time);
-  const size_t from =
-      request_.tail && *request_.tail < lines.size() ? lines.size() - *request_.tail : 0;
-  std::string text;
-  for (size_t i = from; i < lines.size(); ++i) {
-    text += lines[i].text;
-  }
+  // The API server has left out the lines before the time requested.
+  std::string text = JoinLogLines(std::move(lines), {.tail = request_.tail});
   const Done done = std::move(done_);
   done(std::move(text));  // may destroy this
 }

@@ -1,4 +1,4 @@
-// What the handlers of a function have printed, from the logs of its pods.
+// The output of a function's handlers, from the logs of its pods.
 #pragma once
 
 #include <functional>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/functions/replicas/log_lines.h"
 #include "src/functions/service/function_provider.h"
 #include "src/kube/api/client.h"
 #include "src/platform/base/clock.h"
@@ -14,15 +15,9 @@
 
 namespace kgpu::functions {
 
-struct PodLogLine {
-  WallTime time{};
-  std::string text{};  // with its newline
-  bool operator==(const PodLogLine&) const = default;
-};
-
 // "2026-01-31T12:00:00.123456789Z text", as the API server writes lines with timestamps. Lines that
 // read otherwise get the time of the line before.
-std::vector<PodLogLine> ParsePodLog(std::string_view text);
+std::vector<LogLine> ParsePodLog(std::string_view text);
 
 // Reads the logs of all `pods`, at most 16 MiB together; destroying it ends that. Lives on the
 // loop's thread.

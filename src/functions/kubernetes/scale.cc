@@ -2,18 +2,17 @@
 
 #include <algorithm>
 
+#include "src/functions/replicas/scaling.h"
+
 namespace kgpu::functions {
 namespace {
 
-int64_t NeededReplicas(const ScaleFacts& facts) {
+int64_t Needed(const ScaleFacts& facts) {
   if (facts.is_over_quota) {
     // As they are, while they have calls.
     return facts.calls > 0 ? facts.replicas : 0;
   }
-  const int64_t places = std::max<int64_t>(facts.concurrency, 1);
-  const int64_t needed = (facts.calls + places - 1) / places;
-  return std::clamp(needed, facts.scaling.min_replicas,
-                    std::max(facts.scaling.min_replicas, facts.scaling.max_replicas));
+  return NeededReplicas(facts.scaling, facts.concurrency, facts.calls);
 }
 
 }  // namespace
@@ -40,7 +39,7 @@ std::optional<SteadyTime> ScaleWindow::NextFall(std::chrono::nanoseconds within)
 }
 
 ScaleVerdict DecideScale(const ScaleFacts& facts, ScaleWindow& window, SteadyTime now) {
-  const int64_t needed = NeededReplicas(facts);
+  const int64_t needed = Needed(facts);
   window.Set(needed, now);
   if (needed > facts.replicas) {
     return {.replicas = needed};

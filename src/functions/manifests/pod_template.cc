@@ -51,6 +51,12 @@ json::array EnvironmentOf(const Function& function, const ManifestOptions& optio
   AddVariable("KGPU_FN_TIMEOUT", FormatDuration(calls.timeout), list);
   // A pod that is removed ends its calls first, as long as one may take.
   AddVariable("KGPU_FN_GRACE", FormatDuration(calls.timeout), list);
+  if (calls.max_input) {
+    AddVariable("KGPU_FN_MAX_BODY", fmt::format("{}", *calls.max_input), list);
+  }
+  if (calls.max_output) {
+    AddVariable("KGPU_FN_MAX_OUTPUT", fmt::format("{}", *calls.max_output), list);
+  }
   AddVariable("KGPU_FN_NAME", function.name, list);
   if (!options.mesh_url.empty() && function.network != NetworkAccess::kNone) {
     AddVariable("KGPU_FN_MESH", options.mesh_url, list);

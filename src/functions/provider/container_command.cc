@@ -1,11 +1,10 @@
 #include "src/functions/provider/container_command.h"
 
-#include <sys/stat.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "src/functions/provider/secret_files.h"
 #include "src/platform/base/duration.h"
 #include "src/platform/doc/doc.h"
 
@@ -84,6 +83,12 @@ void AddEnvironment(Argv& words, const ProviderFolders& folders, const Function&
        fmt::format("--env=KGPU_FN_PROCESSES={}", calls.processes),
        fmt::format("--env=KGPU_FN_TIMEOUT={}", FormatDuration(calls.timeout)),
        fmt::format("--env=KGPU_FN_NAME={}", function.name)});
+  if (calls.max_input) {
+    words.push_back(fmt::format("--env=KGPU_FN_MAX_BODY={}", *calls.max_input));
+  }
+  if (calls.max_output) {
+    words.push_back(fmt::format("--env=KGPU_FN_MAX_OUTPUT={}", *calls.max_output));
+  }
   if (CanCallOthers(folders, function)) {
     words.push_back("--env=KGPU_FN_MESH=" + MeshSocket(kMeshFolder));
   }
@@ -100,9 +105,9 @@ void AddMounts(Argv& words, const ProviderFolders& folders, const ReplicaContain
     words.push_back(fmt::format("--mount=type=bind,{}source={},target={}",
                                 mount.is_read_only ? "readonly," : "", mount.source, mount.target));
   }
-  for (const std::string& secret : container.function.secrets) {
-    words.push_back(fmt::format("--mount=type=bind,readonly,source={}/{},target={}/{}",
-                                folders.secrets, secret, kSecretFolder, secret));
+  if (!container.function.secrets.empty()) {
+    words.push_back(fmt::format("--mount=type=bind,readonly,source={},target={}",
+                                SecretFolder(folders, container.replica), kSecretFolder));
   }
 }
 
@@ -211,18 +216,6 @@ std::vector<std::string> PullCommand(const EngineSettings& engine, const std::st
   }
   words.push_back(image);
   return Command(engine, words);
-}
-
-Status CheckSecrets(const ProviderFolders& folders, const Function& function) {
-  for (const std::string& secret : function.secrets) {
-    const std::string path = fmt::format("{}/{}", folders.secrets, secret);
-    struct stat info = {};
-    if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
-      return NotFound("{}: secret {}: {} is no file: write the secret to it", function.name, secret,
-                      path);
-    }
-  }
-  return OkStatus();
 }
 
 bool IsInRegistry(std::string_view image) {

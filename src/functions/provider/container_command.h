@@ -26,6 +26,7 @@ struct EngineSettings {
   // Limits of the container's processes that podman itself may set; 0: podman's default.
   uint64_t max_open_files = 0;
   uint64_t max_processes = 0;
+  bool operator==(const EngineSettings&) const = default;
 };
 
 // Folders of this host. All absolute.
@@ -61,8 +62,8 @@ std::string LogFile(const ProviderFolders& folders, std::string_view function,
 std::string MeshFolder(const ProviderFolders& folders);
 std::string MeshSocket(std::string_view folder);
 
-// `podman run --detach …`, with everything that `function` requests. Secrets are mounted from
-// `folders.secrets`; that they exist is CheckSecrets'.
+// `podman run --detach …`, with everything that `function` requests. Its secrets are in the
+// replica's SecretFolder: see CopySecrets.
 std::vector<std::string> RunCommand(const EngineSettings& engine, const ProviderFolders& folders,
                                     const ReplicaContainer& container);
 // `podman run --rm …` for one call, in the foreground: without the labels by which the service
@@ -83,8 +84,5 @@ std::vector<std::string> PullCommand(const EngineSettings& engine, const std::st
                                      const std::string& auth_file);
 // False for images that exist on this host only: "localhost/…".
 bool IsInRegistry(std::string_view image);
-
-// Errors: NotFound (a secret has no file: the text says where to put it).
-Status CheckSecrets(const ProviderFolders& folders, const Function& function);
 
 }  // namespace kgpu::functions

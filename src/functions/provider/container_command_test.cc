@@ -76,7 +76,11 @@ TEST(ContainerCommandTest, EveryFieldOfAFunctionTakesEffect) {
   function.secrets = {"token"};
   function.limits = {.memory = int64_t{1} << 30, .cpu_millis = 1'500};
   function.requests = {.memory = int64_t{50} << 20, .cpu_millis = 50};
-  function.calls = {.concurrency = 8, .processes = 2, .timeout = milliseconds(1'500)};
+  function.calls = {.concurrency = 8,
+                    .processes = 2,
+                    .timeout = milliseconds(1'500),
+                    .max_input = 1'000,
+                    .max_output = 2'000};
   function.pids = 64;
   function.has_read_only_root = true;
   function.network = NetworkAccess::kNone;
@@ -87,8 +91,8 @@ TEST(ContainerCommandTest, EveryFieldOfAFunctionTakesEffect) {
         "--memory-swap=1073741824b", "--memory-reservation=52428800b", "--cpus=1.500",
         "--cpu-shares=51", "--pids-limit=64", "--read-only", "--network=none",
         "--env=KGPU_FN_CONCURRENCY=8", "--env=KGPU_FN_PROCESSES=2", "--env=KGPU_FN_TIMEOUT=1500ms",
-        "--mount=type=bind,readonly,source=/var/lib/kgpu/functions/secrets/token,target=/etc/"
-        "openfx/token",
+        "--env=KGPU_FN_MAX_BODY=1000", "--env=KGPU_FN_MAX_OUTPUT=2000",
+        "--mount=type=bind,readonly,source=/run/kgpu/functions/4f1c/secrets,target=/etc/openfx",
         "--device=kgpu.dev/gpu=GPU-a", "--device=kgpu.dev/gpu=GPU-b", "--label=kgpu.dev/loan=l1"}) {
     EXPECT_THAT(argv, Contains(word));
   }
@@ -138,18 +142,6 @@ TEST(ContainerCommandTest, SettingsOfTheHostComeWhereTheyBelong) {
   EXPECT_THAT(RemoveCommand(engine, "x", milliseconds(1'500)),
               ElementsAre("/opt/podman", "--root=/data", "--runtime=runc", "rm", "--force",
                           "--ignore", "--time=2", "x"));
-}
-
-TEST(ContainerCommandTest, AMissingSecretIsNamedWithItsPlace) {
-  const TempDir dir;
-  const ProviderFolders folders{.run = "", .secrets = dir.path(), .logs = ""};
-  Function function = Plain();
-  function.secrets = {"token"};
-  EXPECT_THAT(CheckSecrets(folders, function),
-              StatusIs(StatusCode::kNotFound,
-                       AllOf(HasSubstr("hello: secret token"), HasSubstr(dir.At("token")))));
-  dir.WriteFile("token", "x");
-  EXPECT_OK(CheckSecrets(folders, function));
 }
 
 TEST(ContainerCommandTest, OnlyImagesWithARegistryAreFetched) {

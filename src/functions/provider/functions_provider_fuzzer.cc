@@ -1,6 +1,6 @@
-// What others write and the provider reads: the first byte of the input says what it is. Whatever
-// it holds, containers and loans that come out can be parts of paths, and files read back as the
-// same.
+// Reads texts of others and files of the provider: the first byte of the input chooses the reader.
+// Whatever the text, containers and loans that come out can be parts of paths, and files read back
+// as the same.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 #include "src/functions/provider/loan_client.h"
 #include "src/functions/provider/logs.h"
 #include "src/functions/provider/podman.h"
-#include "src/functions/service/ready_probe.h"
+#include "src/functions/replicas/ready_probe.h"
 #include "src/functions/service/usage_hours.h"
 
 namespace {

@@ -19,7 +19,7 @@ constexpr char kAnswerWhere[] = "the agent's answer";
 constexpr char kLoansPath[] = "/v1/loans";
 constexpr char kCheckPath[] = "/v1/loans/check";
 
-// What podman's --mount takes as it is.
+// Whether podman's --mount takes the path as it is.
 bool IsMountPath(const std::string& path) {
   return path.starts_with('/') && std::ranges::all_of(path, [](char c) {
            return c >= ' ' && c <= '~' && c != ',' && c != '"';
@@ -97,9 +97,14 @@ Status RefusalOf(const http::Response& response) {
   }
 }
 
-Status Unreached(const Status& status, const std::string& socket) {
-  return Unavailable("{}: no agent answers: start it with kgpu fn up, or kgpu agent: {}", socket,
-                     Message(status));
+StatusOr<std::string> BodyOf(const StatusOr<http::Response>& response, const std::string& socket) {
+  constexpr int kFirstUnsuccessful = 300;
+  if (!response.ok()) {
+    return Unavailable("{}: no agent answers: start it with kgpu fn up, or kgpu agent: {}", socket,
+                       Message(response.status()));
+  }
+  return response->code < kFirstUnsuccessful ? StatusOr<std::string>(response->body)
+                                             : RefusalOf(*response);
 }
 
 http::Request BorrowRequest(const char* path, const std::string& holder, const GpuRequest& gpus) {
@@ -140,64 +145,39 @@ StatusOr<std::vector<Loan>> ParseLoans(std::string_view json) {
 void LoanClient::Borrow(const std::string& holder, const GpuRequest& gpus,
                         std::function<void(StatusOr<Loan>)> done) {
   Send(BorrowRequest(kLoansPath, holder, gpus),
-       [this, done = std::move(done)](StatusOr<http::Response> response) {
-         if (!response.ok()) {
-           return done(Unreached(response.status(), socket_));
-         }
-         if (response->code != 200 && response->code != 201) {
-           return done(RefusalOf(*response));
-         }
-         done(ParseLoan(response->body));
+       [done = std::move(done)](const StatusOr<std::string>& body) {
+         done(body.ok() ? ParseLoan(*body) : body.status());
        });
 }
 
 void LoanClient::Check(const std::string& holder, const GpuRequest& gpus,
                        std::function<void(Status)> done) {
   Send(BorrowRequest(kCheckPath, holder, gpus),
-       [this, done = std::move(done)](StatusOr<http::Response> response) {
-         if (!response.ok()) {
-           return done(Unreached(response.status(), socket_));
-         }
-         done(response->code < 300 ? OkStatus() : RefusalOf(*response));
-       });
+       [done = std::move(done)](const StatusOr<std::string>& body) { done(body.status()); });
 }
 
 void LoanClient::Return(const std::string& id, std::function<void(Status)> done) {
-  const http::Request request{.method = "DELETE", .target = fmt::format("{}/{}", kLoansPath, id)};
-  Send(request, [this, done = std::move(done)](StatusOr<http::Response> response) {
-    if (!response.ok()) {
-      return done(Unreached(response.status(), socket_));
-    }
-    done(response->code < 300 ? OkStatus() : RefusalOf(*response));
-  });
+  Send({.method = "DELETE", .target = fmt::format("{}/{}", kLoansPath, id)},
+       [done = std::move(done)](const StatusOr<std::string>& body) { done(body.status()); });
 }
 
 void LoanClient::List(std::function<void(StatusOr<std::vector<Loan>>)> done) {
-  const http::Request request{.target = fmt::format("{}?holder={}", kLoansPath, kHolderPrefix)};
-  Send(request, [this, done = std::move(done)](StatusOr<http::Response> response) {
-    if (!response.ok()) {
-      return done(Unreached(response.status(), socket_));
-    }
-    if (response->code != 200) {
-      return done(RefusalOf(*response));
-    }
-    done(ParseLoans(response->body));
-  });
+  Send({.target = fmt::format("{}?holder={}", kLoansPath, kHolderPrefix)},
+       [done = std::move(done)](const StatusOr<std::string>& body) {
+         done(body.ok() ? ParseLoans(*body) : body.status());
+       });
 }
 
-void LoanClient::Send(const http::Request& request, http::Call::Done done) {
+void LoanClient::Send(const http::Request& request, Answered answered) {
   const uint64_t number = ++last_;
-  calls_[number] =
-      http::Call::Start(loop_, socket_, request,
-                        [this, number, done = std::move(done)](StatusOr<http::Response> response) {
-                          // Destroys the call, which holds this function: what it needs is copied
-                          // first.
-                          const http::Call::Done copy = done;
-                          const std::unique_ptr<http::Call> call = std::move(calls_[number]);
-                          calls_.erase(number);
-                          copy(std::move(response));
-                        },
-                        {.timeout = std::chrono::seconds(10)});
+  calls_[number] = http::Call::Start(
+      loop_, socket_, request,
+      [this, number, answered = std::move(answered)](const StatusOr<http::Response>& response) {
+        // Its end destroys the call, which holds this function.
+        const auto ended = calls_.extract(number);
+        answered(BodyOf(response, socket_));
+      },
+      {.timeout = std::chrono::seconds(10)});
 }
 
 }  // namespace kgpu::functions

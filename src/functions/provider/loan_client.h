@@ -41,7 +41,8 @@ class LoanClient {
   void List(std::function<void(StatusOr<std::vector<Loan>>)> done);
 
  private:
-  void Send(const http::Request& request, http::Call::Done done);
+  using Answered = std::function<void(const StatusOr<std::string>& body)>;
+  void Send(const http::Request& request, Answered answered);
 
   EventLoop& loop_;
   const std::string socket_;

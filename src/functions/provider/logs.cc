@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -18,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxText = size_t{16} << 20;
 constexpr size_t kKeptLogs = 8;
 // Longer than any line of conmon, which divides what a program prints.
 constexpr size_t kLongestLine = size_t{64} << 10;
@@ -28,7 +28,7 @@ std::string FolderOf(const ProviderFolders& folders, const std::string& function
   return fmt::format("{}/{}", folders.logs, function);
 }
 
-// Those that conmon is not replacing just now.
+// Without files that conmon is replacing just now.
 std::vector<fs::path> LogFilesIn(const std::string& folder) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -41,13 +41,13 @@ std::vector<fs::path> LogFilesIn(const std::string& folder) {
   return files;
 }
 
-// The last kMaxText bytes of [from, to).
+// The last kMaxLogText bytes of [from, to).
 std::string ReadRange(const fs::path& path, size_t from, size_t to) {
   std::ifstream file(path, std::ios::binary);
   if (!file || to <= from) {
     return "";
   }
-  const size_t length = std::min(to - from, kMaxText);
+  const size_t length = std::min(to - from, kMaxLogText);
   std::string text(length, '\0');
   file.seekg(static_cast<std::streamoff>(to - length));
   file.read(text.data(), static_cast<std::streamsize>(length));
@@ -55,7 +55,13 @@ std::string ReadRange(const fs::path& path, size_t from, size_t to) {
   return text;
 }
 
-std::optional<LogLine> ParseLogLine(std::string_view line) {
+struct LogPiece {
+  std::string_view stream;
+  bool is_continued = false;
+  LogLine line;
+};
+
+std::optional<LogPiece> ParseLogPiece(std::string_view line) {
   const size_t stream = line.find(' ');
   const size_t tag = stream == std::string_view::npos ? stream : line.find(' ', stream + 1);
   const size_t text = tag == std::string_view::npos ? tag : line.find(' ', tag + 1);
@@ -67,32 +73,67 @@ std::optional<LogLine> ParseLogLine(std::string_view line) {
     return std::nullopt;
   }
   const bool is_continued = line[tag + 1] == 'P';
-  return LogLine{*time, std::string(line.substr(text + 1)) + (is_continued ? "" : "\n")};
+  return LogPiece{line.substr(stream + 1, tag - stream - 1),
+                  is_continued,
+                  {*time, std::string(line.substr(text + 1)) + (is_continued ? "" : "\n")}};
 }
 
-std::string TextOf(const std::vector<LogLine>& lines, size_t from) {
-  std::string text;
-  for (size_t i = from; i < lines.size(); ++i) {
-    text += lines[i].text;
-  }
-  return text;
+// The watchdog logs to the same stream.
+bool IsOfWatchdog(std::string_view line) {
+  return line.starts_with("time=") && line.find(" level=") != std::string_view::npos;
 }
 
 }  // namespace
 
 std::vector<LogLine> ParseLogLines(std::string_view text) {
   std::vector<LogLine> lines;
+  // By stream: the line that the next piece continues. conmon divides long ones.
+  std::map<std::string_view, size_t> unfinished;
   while (!text.empty()) {
     const size_t end = text.find('\n');
     if (end == std::string_view::npos) {
       break;
     }
-    if (std::optional<LogLine> line = ParseLogLine(text.substr(0, end))) {
-      lines.push_back(*std::move(line));
+    if (std::optional<LogPiece> piece = ParseLogPiece(text.substr(0, end))) {
+      const auto begun = unfinished.find(piece->stream);
+      if (begun != unfinished.end()) {
+        lines[begun->second].text += piece->line.text;
+      } else {
+        lines.push_back(std::move(piece->line));
+      }
+      if (!piece->is_continued) {
+        unfinished.erase(piece->stream);
+      } else if (begun == unfinished.end()) {
+        unfinished[piece->stream] = lines.size() - 1;
+      }
     }
     text.remove_prefix(end + 1);
   }
   return lines;
+}
+
+std::string LastLines(const ProviderFolders& folders, const std::string& function,
+                      const std::string& replica, size_t lines) {
+  constexpr size_t kRead = size_t{64} << 10;
+  constexpr size_t kMostBytes = size_t{2} << 10;
+  const fs::path path = LogFile(folders, function, replica);
+  std::error_code error;
+  const uintmax_t size = fs::file_size(path, error);
+  if (error) {
+    return "";
+  }
+  std::vector<std::string> last;
+  const size_t from = size > kRead ? size - kRead : 0;
+  for (LogLine& line : ParseLogLines(ReadRange(path, from, size))) {
+    if (!IsOfWatchdog(line.text) && !Trim(line.text).empty()) {
+      last.push_back(std::move(line.text));
+    }
+  }
+  std::string text;
+  for (size_t i = last.size() - std::min(lines, last.size()); i < last.size(); ++i) {
+    text += last[i];
+  }
+  return std::string(Trim(text.substr(text.size() - std::min(text.size(), kMostBytes))));
 }
 
 std::string ReadLogs(const ProviderFolders& folders, const std::string& function,
@@ -104,18 +145,7 @@ std::string ReadLogs(const ProviderFolders& folders, const std::string& function
     std::vector<LogLine> more = ParseLogLines(ReadRange(path, 0, error ? 0 : size));
     std::ranges::move(more, std::back_inserter(lines));
   }
-  std::ranges::stable_sort(lines, {}, &LogLine::time);
-  const auto since =
-      std::ranges::lower_bound(lines, request.since.value_or(WallTime::min()), {}, &LogLine::time);
-  auto from = static_cast<size_t>(since - lines.begin());
-  if (request.tail && lines.size() - from > *request.tail) {
-    from = lines.size() - *request.tail;
-  }
-  std::string text = TextOf(lines, from);
-  if (text.size() > kMaxText) {
-    text.erase(0, text.size() - kMaxText);
-  }
-  return text;
+  return JoinLogLines(std::move(lines), request);
 }
 
 void PruneLogs(const ProviderFolders& folders, const std::string& function) {
@@ -214,8 +244,7 @@ std::string LogFollower::TakeNew() {
     std::vector<LogLine> more = ParseLogLines(std::string_view(text).substr(0, end + 1));
     std::ranges::move(more, std::back_inserter(lines));
   }
-  std::ranges::stable_sort(lines, {}, &LogLine::time);
-  return TextOf(lines, 0);
+  return JoinLogLines(std::move(lines), {});
 }
 
 }  // namespace kgpu::functions

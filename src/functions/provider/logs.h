@@ -1,4 +1,4 @@
-// What the handlers of a function have printed, as conmon writes it for every container.
+// The output of a function's handlers, as conmon writes it for every container.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +12,27 @@
 #include <vector>
 
 #include "src/functions/provider/container_command.h"
+#include "src/functions/replicas/log_lines.h"
 #include "src/functions/service/function_provider.h"
-#include "src/platform/base/clock.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/inotify.h"
 
 namespace kgpu::functions {
 
-struct LogLine {
-  WallTime time{};
-  std::string text{};  // with its newline, unless the line continues
-  bool operator==(const LogLine&) const = default;
-};
-
-// "2026-01-31T12:00:00.123456789+01:00 stdout F text": F ends a line, P continues it. Lines that
-// read otherwise are skipped: the last one may still be being written.
+// "2026-01-31T12:00:00.123456789+01:00 stdout F text": F ends a line, after P it is continued by
+// the next one of its stream. Lines that read otherwise are skipped: the last one may still be
+// being written.
 std::vector<LogLine> ParseLogLines(std::string_view text);
 
 // The lines of all replicas of a function, in the order of time; at most 16 MiB, the newest.
 std::string ReadLogs(const ProviderFolders& folders, const std::string& function,
                      const LogRequest& request);
+
+// The last lines that the handler of a replica has printed, at most `lines` and 2 KiB, without the
+// watchdog's own: why it did not start, for people. May be empty.
+std::string LastLines(const ProviderFolders& folders, const std::string& function,
+                      const std::string& replica, size_t lines);
 
 // Keeps the logs of the replicas that ended last.
 void PruneLogs(const ProviderFolders& folders, const std::string& function);

@@ -80,6 +80,24 @@ Status Refusal(std::string_view what, const StatusOr<sys::RunResult>& result) {
 
 }  // namespace
 
+std::string WithRuntimeFix(std::string_view problem) {
+  // A program that the image lacks is no fault of the runtime.
+  const bool is_runtimes = problem.find("OCI runtime") != std::string_view::npos &&
+                           problem.find("attempted to invoke") == std::string_view::npos;
+  for (const auto& [runtime, other] :
+       {std::pair<std::string_view, std::string_view>{"crun", "runc"}, {"runc", "crun"}}) {
+    const bool is_named = problem.find(fmt::format("{}: ", runtime)) != std::string_view::npos ||
+                          problem.find(fmt::format("\"{}\"", runtime)) != std::string_view::npos;
+    if (is_runtimes && is_named) {
+      return fmt::format(
+          "{}: if {} does not work on this host, install {}, then kgpu fn down, and "
+          "kgpu fn up --engine-flag=--runtime={}",
+          problem, runtime, other, other);
+    }
+  }
+  return std::string(problem);
+}
+
 StatusOr<std::vector<FoundContainer>> ParseContainers(std::string_view json) {
   if (Trim(json).empty()) {
     return std::vector<FoundContainer>();
@@ -106,10 +124,12 @@ StatusOr<std::vector<FoundContainer>> ParseContainers(std::string_view json) {
 }
 
 void Podman::Run(const ProviderFolders& folders, const ReplicaContainer& container, Done done) {
-  programs_.Start({.argv = RunCommand(settings_, folders, container), .limit = kQuick},
-                  [done = std::move(done)](const StatusOr<sys::RunResult>& result) {
-                    done(Refusal("run", result));
-                  });
+  programs_.Start(
+      {.argv = RunCommand(settings_, folders, container), .limit = kQuick},
+      [done = std::move(done)](const StatusOr<sys::RunResult>& result) {
+        const Status refusal = Refusal("run", result);
+        done(refusal.ok() ? refusal : MakeStatus(refusal.code(), WithRuntimeFix(Message(refusal))));
+      });
 }
 
 void Podman::Remove(const std::string& name, milliseconds grace, Done done) {

@@ -30,6 +30,10 @@ struct FoundContainer {
 // Errors: InvalidArgument (not what podman prints).
 StatusOr<std::vector<FoundContainer>> ParseContainers(std::string_view json);
 
+// The problem of a `podman run`, with a fix where the OCI runtime does not work on this host: the
+// other one may, as crun does without cgroup version 1, and runc without newer kernels.
+std::string WithRuntimeFix(std::string_view problem);
+
 class Podman {
  public:
   using Done = std::function<void(Status)>;

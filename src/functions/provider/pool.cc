@@ -1,20 +1,20 @@
 #include "src/functions/provider/pool.h"
 
+#include <boost/json/object.hpp>
+
 #include <algorithm>
 #include <utility>
 
+#include "src/functions/provider/scaler.h"
 #include "src/platform/base/log.h"
-#include "src/platform/base/status_macros.h"
-#include "src/platform/sys/unix_socket.h"
+#include "src/platform/base/time_text.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::functions {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// The watchdog ends a call at its deadline; ours is for a watchdog that does not.
-constexpr milliseconds kDeadlineMargin = seconds(5);
 // A call waits through one failed start: what was killed is started again at once.
 constexpr int64_t kFailuresOfACall = 2;
 constexpr int kUnavailable = 503;
@@ -26,48 +26,48 @@ std::string NewId(Random& random) {
   return fmt::format("{:010x}", random.Next() & kMask);
 }
 
+ReplicaSetOptions SetOptions(const ReplicaDeps& deps, const std::string& function) {
+  return {.key = function,
+          .start_limit = deps.start_limit,
+          .on_gpu_time = [&meter = deps.meter, &clock = deps.loop.clock(), function](double busy,
+                                                                                     double held) {
+            meter.OnGpuTime(function, busy, held, clock.WallNow());
+          }};
+}
+
 }  // namespace
 
 Pool::Pool(const ReplicaDeps& deps, Random& random, Deployment deployment)
     : deps_(deps),
       random_(random),
-      deployment_(std::make_shared<const Deployment>(std::move(deployment))),
-      waiting_([this](FunctionCall& call, const CallFault& fault) { Refuse(call, fault); },
-               [this] {
-                 has_lost_caller_ = true;
-                 ScheduleSettle();
-               }),
-      timer_(deps.loop) {
+      set_(deps.loop, deps.meter, *this, SetOptions(deps, deployment.function.name)) {
+  SetDeployment(std::move(deployment));
 }
 
-Pool::~Pool() {
-  waiting_.RefuseAll({kUnavailable, "stopping", "the service is stopping"});
-  in_flight_.clear();
+void Pool::SetDeployment(Deployment deployment) {
+  deployment_ = std::make_shared<const Deployment>(std::move(deployment));
+  set_.Deploy(deployment_->function.calls, deployment_->hash);
 }
 
 void Pool::Deploy(Deployment deployment, bool replaces) {
-  deployment_ = std::make_shared<const Deployment>(std::move(deployment));
+  SetDeployment(std::move(deployment));
   failures_ = 0;
   not_before_.reset();
   problem_ = OkStatus();
   failure_ = StartFailure::kNone;
   for (const auto& replica : replicas_) {
-    if (replaces || replica->deployment().hash != deployment_->hash) {
+    if (replaces || replica->revision() != deployment_->hash) {
       replica->Stop();
     }
   }
-  ScheduleSettle();
 }
 
 void Pool::Adopt(const FoundContainer& container, Loan loan) {
-  auto changed = [this] { ScheduleSettle(); };
-  replicas_.push_back(
-      std::make_unique<ReplicaRunner>(deps_, deployment_, container.replica, changed));
-  replicas_.back()->Adopt(container, std::move(loan));
+  AddReplica(container.replica).Adopt(container, std::move(loan));
 }
 
 void Pool::Rescale(Deployment deployment) {
-  deployment_ = std::make_shared<const Deployment>(std::move(deployment));
+  SetDeployment(std::move(deployment));
   const std::vector<ReplicaRunner*> live = LiveReplicas();
   auto spare = static_cast<int64_t>(live.size()) - deployment_->function.scaling.min_replicas;
   for (ReplicaRunner* replica : live) {
@@ -76,7 +76,12 @@ void Pool::Rescale(Deployment deployment) {
       --spare;
     }
   }
-  ScheduleSettle();
+}
+
+void Pool::RefreshSecrets() {
+  for (ReplicaRunner* replica : LiveReplicas()) {
+    replica->RefreshSecrets();
+  }
 }
 
 bool Pool::HasReplica(std::string_view id) const {
@@ -84,26 +89,9 @@ bool Pool::HasReplica(std::string_view id) const {
 }
 
 void Pool::Begin() {
-  is_begun_ = true;
-  ScheduleSettle();
-}
-
-void Pool::Take(FunctionCall call) {
-  deps_.meter.OnCallStarted(deployment_->function.name);
-  if (stopped_) {
-    return Refuse(call, {kUnavailable, "stopping", "the function is being removed"});
+  if (!std::exchange(is_begun_, true)) {
+    set_.ScheduleSettle();
   }
-  const SteadyTime deadline = DeadlineOf(call);
-  waiting_.Add(std::move(call), deadline);
-  Dispatch();
-  if (!waiting_.empty()) {
-    ScheduleSettle();
-  }
-}
-
-SteadyTime Pool::DeadlineOf(const FunctionCall& call) const {
-  const SteadyTime last = call.arrived + deployment_->function.calls.timeout + deps_.start_limit;
-  return std::min(call.deadline.value_or(last), last);
 }
 
 void Pool::Stop(std::function<void()> done, bool needs_agent) {
@@ -114,66 +102,42 @@ void Pool::Stop(std::function<void()> done, bool needs_agent) {
     };
   }
   stopped_ = std::move(done);
-  waiting_.RefuseAll({kUnavailable, "stopping", "the function is being removed"});
+  set_.Stop(true);
   for (const auto& replica : replicas_) {
     needs_agent ? replica->Stop() : replica->StopWithoutAgent();
   }
-  ScheduleSettle();
 }
 
-ReplicaRunner& Pool::AddReplica() {
-  auto changed = [this] { ScheduleSettle(); };
-  replicas_.push_back(std::make_unique<ReplicaRunner>(deps_, deployment_, NewId(random_), changed));
+ReplicaRunner& Pool::AddReplica(std::string id) {
+  replicas_.push_back(std::make_unique<ReplicaRunner>(deps_, set_, deployment_, std::move(id)));
   return *replicas_.back();
 }
 
-// Once for all that changes in one turn of the loop, and never from within a replica.
-void Pool::ScheduleSettle() {
-  if (std::exchange(is_settling_, true)) {
-    return;
-  }
-  deps_.loop.Post(lifetime_.Bind([this] {
-    is_settling_ = false;
-    Settle();
-  }));
-}
-
-void Pool::Settle() {
-  if (std::exchange(has_lost_caller_, false)) {
-    waiting_.DropLeft();
-  }
+std::optional<SteadyTime> Pool::Settle() {
   NoteFailures();
-  DropEnded();
-  if (stopped_ && replicas_.empty()) {
-    deps_.meter.Forget(deployment_->function.name);
-    const std::function<void()> done = std::exchange(stopped_, [] {});
-    return done();  // may destroy this
-  }
-  Dispatch();
-  waiting_.RefuseExpired(deps_.loop.clock().Now());
-  RefuseHopeless();
-  ArmTimer(is_begun_ && !stopped_ ? ScaleReplicas() : std::nullopt);
-  ShowInMeter();
-}
-
-void Pool::DropEnded() {
-  for (const auto& replica : replicas_) {
-    if (replica->state() != ReplicaState::kGone) {
-      continue;
-    }
-    // Their connections are broken, which the loop reports soon.
-    for (auto& [number, in_flight] : in_flight_) {
-      in_flight.replica = in_flight.replica == replica.get() ? nullptr : in_flight.replica;
-    }
-  }
   std::erase_if(replicas_,
                 [](const auto& replica) { return replica->state() == ReplicaState::kGone; });
+  if (stopped_) {
+    if (replicas_.empty()) {
+      EndStop();
+    }
+    return std::nullopt;
+  }
+  RefuseHopeless();
+  return is_begun_ ? ScaleReplicas() : std::nullopt;
+}
+
+void Pool::EndStop() {
+  deps_.loop.Post(lifetime_.Bind([this, done = std::exchange(stopped_, [] {})] {
+    deps_.meter.Forget(deployment_->function.name);
+    done();  // may destroy this
+  }));
 }
 
 // As soon as a replica has failed, not when it is removed: its successor starts before that.
 void Pool::NoteFailures() {
   for (const auto& replica : replicas_) {
-    if (replica->deployment().hash != deployment_->hash || replica->problem().ok()) {
+    if (replica->revision() != deployment_->hash || replica->problem().ok()) {
       continue;
     }
     // The engine explains some failures only afterwards.
@@ -190,89 +154,10 @@ void Pool::NoteFailures() {
   }
 }
 
-void Pool::Dispatch() {
-  waiting_.HandOver([this](FunctionCall& call) {
-    ReplicaRunner* replica = FreeReplica();
-    // One that cannot take it is about to end.
-    return replica != nullptr && HandOver(*replica, call);
-  });
-}
-
-ReplicaRunner* Pool::FreeReplica() const {
-  ReplicaRunner* best = nullptr;
-  for (const auto& replica : replicas_) {
-    const bool is_free = replica->state() == ReplicaState::kRunning &&
-                         replica->in_flight() < deployment_->function.calls.concurrency;
-    if (is_free && (best == nullptr || replica->in_flight() < best->in_flight())) {
-      best = replica.get();
-    }
-  }
-  return best;
-}
-
-bool Pool::HandOver(ReplicaRunner& replica, FunctionCall& call) {
-  const uint64_t number = ++last_call_;
-  const auto start = [&]() -> StatusOr<std::unique_ptr<ProxiedCall>> {
-    auto connection = replica.connections().Take();
-    const bool is_used = connection != nullptr;
-    if (!is_used) {
-      const std::string socket = replica.socket();
-      ASSIGN_OR_RETURN(UniqueFd connected, sys::ConnectUnix(socket));
-      ASSIGN_OR_RETURN(connection, http::ClientConnection::Open(deps_.loop, std::move(connected),
-                                                                nullptr, socket, kAnswerLimits));
-    }
-    // A connection that was used may have ended meanwhile, which is no fault of the replica.
-    return ProxiedCall::Start(
-        deps_.loop, std::move(connection), call,
-        {.limit = deployment_->function.calls.timeout + kDeadlineMargin, .gives_back = is_used},
-        [this, number](ProxiedCall& ended, int code) { OnCallEnded(number, ended, code); });
-  };
-  StatusOr<std::unique_ptr<ProxiedCall>> proxied = start();
-  if (proxied.ok()) {
-    replica.BeginCall();
-    in_flight_.emplace_back(number, InFlight{*std::move(proxied), &replica});
-    return true;
-  }
-  if (proxied.status().code() == StatusCode::kInvalidArgument) {
-    Refuse(call, {400, "input", std::string(Message(proxied.status()))});
-    return true;
-  }
-  return false;
-}
-
-void Pool::OnCallEnded(uint64_t number, ProxiedCall& call, int code) {
-  const auto found = std::ranges::find(in_flight_, number, &std::pair<uint64_t, InFlight>::first);
-  if (found == in_flight_.end()) {
-    return;
-  }
-  const InFlight ended = std::move(found->second);
-  in_flight_.erase(found);
-  if (ended.replica != nullptr) {
-    if (auto connection = call.TakeConnection()) {
-      ended.replica->connections().Keep(std::move(connection));
-    }
-    ended.replica->EndCall();
-  }
-  if (code == ProxiedCall::kNotTaken) {
-    return TakeAgain(ended.replica, call.TakeBack());
-  }
-  deps_.meter.OnCallEnded(deployment_->function.name, code,
-                          deps_.loop.clock().Now() - call.arrived(), deps_.loop.clock().WallNow());
+void Pool::OnAnswer(int code) {
   if (code < kServerError) {
     failures_ = 0;
   }
-  Dispatch();
-  ScheduleSettle();
-}
-
-// Over a new connection: whether that can be made tells how the replica is.
-void Pool::TakeAgain(ReplicaRunner* replica, FunctionCall call) {
-  while (replica != nullptr && replica->connections().Take() != nullptr) {
-  }
-  const SteadyTime deadline = DeadlineOf(call);
-  waiting_.PutBack(std::move(call), deadline);
-  Dispatch();
-  ScheduleSettle();
 }
 
 std::vector<ReplicaRunner*> Pool::LiveReplicas() const {
@@ -301,7 +186,7 @@ std::optional<SteadyTime> Pool::ScaleReplicas() {
     live[i]->Stop();
   }
   for (int64_t i = 0; i < decision.start; ++i) {
-    AddReplica().Start();
+    AddReplica(NewId(random_)).Start();
   }
   return decision.next;
 }
@@ -313,13 +198,13 @@ bool Pool::IsDelayed() const {
 // Calls do not wait for a replica that is known not to come soon. One that has arrived after the
 // last failure has the next replica started: what was missing may be there by now.
 void Pool::RefuseHopeless() {
-  if (waiting_.empty() || !LiveReplicas().empty() || problem_.ok() || failures_ == 0) {
+  if (waiting() == 0 || !LiveReplicas().empty() || problem_.ok() || failures_ == 0) {
     return;
   }
   if (IsDelayed()) {
-    waiting_.RefuseAll(StartFault());
+    set_.RefuseWaiting(StartFault());
   } else if (failure_ == StartFailure::kNoGpu || failures_ >= kFailuresOfACall) {
-    waiting_.RefuseUntil(failed_, StartFault());
+    set_.RefuseWaitingUntil(failed_, StartFault());
   }
 }
 
@@ -330,81 +215,31 @@ CallFault Pool::StartFault() const {
           std::max(left, seconds(1))};
 }
 
-void Pool::Refuse(FunctionCall& call, const CallFault& fault) {
-  if (call.sink->is_open()) {
-    call.sink->Refuse(fault);
-  }
-  deps_.meter.OnCallEnded(deployment_->function.name, fault.code,
-                          deps_.loop.clock().Now() - call.arrived, deps_.loop.clock().WallNow());
-}
-
-void Pool::ArmTimer(std::optional<SteadyTime> next) {
-  timer_.Cancel();
-  if (const auto expires = waiting_.next_deadline()) {
-    next = std::min(next.value_or(*expires), *expires);
-  }
-  if (next) {
-    timer_.Arm(*next - deps_.loop.clock().Now(), [this] { ScheduleSettle(); });
-  }
-}
-
-void Pool::ShowInMeter() {
-  ReplicaCounts counts;
-  for (const auto& replica : replicas_) {
-    counts.starting += replica->state() == ReplicaState::kStarting ? 1 : 0;
-    counts.running += replica->state() == ReplicaState::kRunning ? 1 : 0;
-    counts.draining += replica->state() == ReplicaState::kDraining ? 1 : 0;
-    counts.gpus += static_cast<int64_t>(replica->loan().devices.size());
-  }
-  deps_.meter.SetReplicas(deployment_->function.name, counts, waiting());
-}
-
-std::vector<ReplicaView> Pool::replicas() const {
-  std::vector<ReplicaView> views;
-  for (const auto& replica : replicas_) {
-    std::string problem(Message(replica->problem()));
-    if (problem.empty()) {
-      problem = replica->loan().problem;
-    }
-    views.push_back({.id = replica->id(),
-                     .state = replica->state(),
-                     .gpus = replica->loan().uuids,
-                     .since = replica->since(),
-                     .in_flight = replica->in_flight(),
-                     .phases = replica->phases(),
-                     .problem = std::move(problem),
-                     .is_outdated = replica->deployment().hash != deployment_->hash});
-  }
-  return views;
-}
-
-int64_t Pool::running() const {
-  return std::ranges::count_if(
-      replicas_, [](const auto& replica) { return replica->state() == ReplicaState::kRunning; });
+boost::json::object Pool::View() const {
+  const std::string_view now = state();
+  return set_.View(deployment_->function, static_cast<int64_t>(replicas_.size()),
+                   {{"state", doc::View(now)},
+                    {"problem", problem()},
+                    {"deployed", FormatTime(deployment_->deployed)},
+                    {"imageId", deployment_->image_id}});
 }
 
 std::string_view Pool::state() const {
-  const auto has = [this](ReplicaState state) {
-    return std::ranges::any_of(replicas_,
-                               [&](const auto& replica) { return replica->state() == state; });
-  };
-  for (const ReplicaState state :
-       {ReplicaState::kRunning, ReplicaState::kStarting, ReplicaState::kDraining}) {
-    if (has(state)) {
-      return NameOf(state);
-    }
+  const ReplicaCounts counts = set_.counts();
+  if (counts.running > 0) {
+    return NameOf(ReplicaState::kRunning);
+  }
+  if (counts.starting > 0) {
+    return NameOf(ReplicaState::kStarting);
+  }
+  if (counts.draining > 0) {
+    return NameOf(ReplicaState::kDraining);
   }
   return failures_ > 0 && IsDelayed() ? "failing" : NameOf(ReplicaState::kCold);
 }
 
 std::string Pool::problem() const {
   return problem_.ok() || running() > 0 ? "" : std::string(Message(problem_));
-}
-
-void Pool::CountGpuTime() {
-  for (const auto& replica : replicas_) {
-    replica->CountGpuTime();
-  }
 }
 
 }  // namespace kgpu::functions

@@ -1,5 +1,7 @@
 #include "src/functions/provider/provider.h"
 
+#include <sys/inotify.h>
+
 #include <boost/json/value.hpp>
 
 #include <algorithm>
@@ -9,7 +11,8 @@
 #include <utility>
 
 #include "src/functions/provider/logs.h"
-#include "src/functions/provider/views.h"
+#include "src/functions/provider/secret_files.h"
+#include "src/functions/replicas/scaling.h"
 #include "src/functions/service/folders.h"
 #include "src/functions/spec/auth_file.h"
 #include "src/functions/spec/image_name.h"
@@ -24,6 +27,8 @@ namespace {
 
 constexpr std::chrono::minutes kUsageEvery{1};
 constexpr mode_t kSecretMode = 0600;
+// Several secrets are often replaced at a time.
+constexpr std::chrono::milliseconds kSettled{100};
 constexpr std::string_view kAuthFilePrefix = "auth-";
 
 std::string FunctionsFolder(const ProviderOptions& options) {
@@ -53,11 +58,12 @@ Provider::Provider(EventLoop& loop, Programs& programs, ProviderOptions options,
       folders_(FoldersOf(options_)),
       random_(seed),
       podman_(programs, options_.engine),
-      loans_(loop, options_.run_dir + "/agent.sock"),
+      loans_(loop, AgentSocket(options_)),
       store_(FunctionsFolder(options_) + "/deployed"),
       usage_file_(FunctionsFolder(options_) + "/usage.jsonl"),
       meter_(usage_, kMachinePhases),
       usage_timer_(loop),
+      secrets_timer_(loop),
       disk_(loop) {
 }
 
@@ -82,12 +88,16 @@ Status Provider::Start() {
   }
   usage_file_.Read(usage_);
   ArmUsageTimer();
+  WatchSecrets();
   reconciler_ = std::make_unique<Reconciler>(loop_, podman_, loans_, folders_,
                                              static_cast<ReplicaOwner&>(*this));
-  reconciler_->Start([this] {
+  reconciler_->Start([this](const std::set<std::string>& undecided) {
     has_looked_ = true;
+    undecided_ = undecided;
     for (const auto& [name, pool] : pools_) {
-      pool->Begin();
+      if (!undecided.contains(name)) {
+        pool->Begin();
+      }
     }
   });
   return OkStatus();
@@ -103,21 +113,41 @@ ReplicaDeps Provider::PoolDeps() {
           .grace = options_.grace};
 }
 
+// Secrets are replaced by a new file of the name, or written in place.
+void Provider::WatchSecrets() {
+  constexpr uint32_t kReplacements = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE;
+  auto watch = sys::Inotify::Create(loop_, [this](const auto&) {
+    secrets_timer_.Arm(kSettled, [this] {
+      for (const auto& [name, pool] : pools_) {
+        pool->RefreshSecrets();
+      }
+    });
+  });
+  const Status watched =
+      watch.ok() ? (*watch)->Watch(folders_.secrets, kReplacements).status() : watch.status();
+  if (!watched.ok()) {
+    KGPU_LOG(kWarning, "secrets not watched: replicas keep those of their start",
+             {"folder", folders_.secrets}, {"reason", Message(watched)});
+    return;
+  }
+  secrets_watch_ = *std::move(watch);
+}
+
 // Only while something can change.
 void Provider::ArmUsageTimer() {
   usage_timer_.Arm(kUsageEvery, [this] {
     CountGpuTime();
     usage_file_.Write(usage_);
-    const bool has_replicas = std::ranges::any_of(
-        pools_, [](const auto& named) { return !named.second->replicas().empty(); });
+    const bool has_replicas =
+        std::ranges::any_of(pools_, [](const auto& named) { return named.second->has_replicas(); });
     if (has_replicas) {
       ArmUsageTimer();
     }
   });
 }
 
-bool Provider::Take(const std::string& name, FunctionCall& call) {
-  const auto found = pools_.find(name);
+bool Provider::Take(const std::string& key, FunctionCall& call) {
+  const auto found = pools_.find(key);
   if (found == pools_.end()) {
     return false;
   }
@@ -153,13 +183,13 @@ StatusOr<std::string> Provider::KeyOf(std::string_view name, std::string_view sp
 }
 
 boost::json::object Provider::View(const std::string& key) const {
-  return PoolView(*pools_.at(key), meter_);
+  return pools_.at(key)->View();
 }
 
 boost::json::array Provider::Views(std::string_view /*space*/) const {
   boost::json::array views;
   for (const auto& [name, pool] : pools_) {
-    views.push_back(PoolView(*pool, meter_));
+    views.push_back(pool->View());
   }
   return views;
 }
@@ -382,7 +412,7 @@ Status Provider::Apply(Deployment deployment, DeployMode mode) {
     found->second->Deploy(std::move(deployment), mode == DeployMode::kReplace);
   } else {
     auto pool = std::make_unique<Pool>(PoolDeps(), random_, std::move(deployment));
-    if (has_looked_) {
+    if (has_looked_ && !undecided_.contains(name)) {
       pool->Begin();
     }
     pools_[name] = std::move(pool);
@@ -393,22 +423,22 @@ Status Provider::Apply(Deployment deployment, DeployMode mode) {
   return OkStatus();
 }
 
-void Provider::Delete(const std::string& name, std::function<void(Status)> done) {
-  if (!pools_.contains(name) || deleting_.contains(name)) {
-    return done(NotFound("function {}: is not deployed", name));
+void Provider::Delete(const std::string& key, std::function<void(Status)> done) {
+  if (!pools_.contains(key) || deleting_.contains(key)) {
+    return done(NotFound("function {}: is not deployed", key));
   }
   // Its file first: without one, the function is not started again, whatever happens from here on.
-  deleting_.insert(name);
-  OnDisk<Status>([store = &store_, name] { return store->Remove(name); },
-                 [this, name, done = std::move(done)](const Status& status) {
+  deleting_.insert(key);
+  OnDisk<Status>([store = &store_, key] { return store->Remove(key); },
+                 [this, key, done = std::move(done)](const Status& status) {
                    if (!status.ok()) {
-                     deleting_.erase(name);
+                     deleting_.erase(key);
                      return done(status);
                    }
-                   pools_.at(name)->Stop([this, name, done] {
-                     RemoveLogs(folders_, name);
-                     deleting_.erase(name);
-                     pools_.erase(name);
+                   pools_.at(key)->Stop([this, key, done] {
+                     RemoveLogs(folders_, key);
+                     deleting_.erase(key);
+                     pools_.erase(key);
                      done(OkStatus());
                    });
                  });
@@ -424,14 +454,9 @@ void Provider::SetReplicas(const std::string& key, int64_t replicas,
     return done(Unavailable("function {}: is being deployed: try again when that is done", key));
   }
   Deployment deployment = pool->deployment();
-  const int64_t most = deployment.function.scaling.max_replicas;
-  if (replicas < 0 || replicas > most) {
-    return done(
-        InvalidArgument("function {}: replicas: {} must be at most its maximum, {}: deploy it "
-                        "with a higher one",
-                        key, replicas, most));
+  if (Status status = SetMinimum(deployment.function, key, replicas); !status.ok()) {
+    return done(std::move(status));
   }
-  deployment.function.scaling.min_replicas = replicas;
   Save(deployment, [this, key, deployment, done = std::move(done)](const Status& saved) {
     const auto found = pools_.find(key);
     if (!saved.ok() || found == pools_.end() || deleting_.contains(key)) {

@@ -27,6 +27,7 @@
 #include "src/platform/base/random.h"
 #include "src/platform/base/timer.h"
 #include "src/platform/sys/disk_worker.h"
+#include "src/platform/sys/inotify.h"
 
 namespace kgpu::functions {
 
@@ -42,6 +43,10 @@ struct ProviderOptions {
 
 // The folders of a provider with these options.
 ProviderFolders FoldersOf(const ProviderOptions& options);
+// On which the agent lends GPUs to it.
+inline std::string AgentSocket(const ProviderOptions& options) {
+  return options.run_dir + "/agent.sock";
+}
 
 // Lives on the loop's thread.
 class Provider final : public FunctionProvider, private ReplicaOwner {
@@ -102,6 +107,7 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
   // The GPU time until now.
   void CountGpuTime();
   void ArmUsageTimer();
+  void WatchSecrets();
   ReplicaDeps PoolDeps();
 
   // Runs `work` on the disk's thread, then `done` on the loop: with its result, or an error.
@@ -138,8 +144,11 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
   std::multiset<std::string> saving_;  // their files are being written
   std::unique_ptr<Reconciler> reconciler_;
   bool has_looked_ = false;
+  std::set<std::string> undecided_;  // functions of which earlier containers may run
   bool is_stopping_ = false;
   Timer usage_timer_;
+  std::unique_ptr<sys::Inotify> secrets_watch_;
+  Timer secrets_timer_;
   Lifetime lifetime_;
   sys::DiskWorker disk_;
 };

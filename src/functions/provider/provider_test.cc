@@ -87,6 +87,9 @@ TEST(ProviderTest, CallsBeyondTheConcurrencyStartMoreReplicasThenWait) {
   held[1].Send(http::TextResponse(200, "done"));
   held[2].Send(http::TextResponse(200, "done"));
   ASSERT_TRUE(machine.Until([&] { return answers[0] && answers[1] && answers[2]; }));
+  for (const auto& answer : answers) {
+    EXPECT_EQ(answer.value_or(http::Response()).code, 200);
+  }
   EXPECT_EQ(machine.podman.runs(), 2);
 }
 
@@ -176,6 +179,28 @@ TEST(ProviderTest, AReplicaThatNeverGetsReadyIsRemoved) {
   EXPECT_THAT(machine.provider->FindPool("hello")->problem(), HasSubstr("not"));
 }
 
+TEST(ProviderTest, AHandlerThatDoesNotStartIsReportedWithinSecondsWithItsOwnWords) {
+  TestMachine machine;
+  machine.podman.makes_workers_ready = false;
+  machine.podman.worker_problem = "the handler's process does not start: exit code 1";
+  machine.podman.on_start = [&](const std::vector<std::string>& argv) {
+    for (const std::string& word : argv) {
+      if (word.starts_with("--log-opt=path=")) {
+        std::ofstream(word.substr(word.find("path=") + 5))
+            << "2026-01-31T12:00:00Z stderr F ModuleNotFoundError: No module named 'x'\n";
+      }
+    }
+  };
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  const SteadyTime begun = machine.loop.clock().Now();
+  const http::Response answer = machine.Call("hi");
+  EXPECT_LT(machine.loop.clock().Now() - begun, seconds(10));
+  EXPECT_EQ(answer.code, 503);
+  EXPECT_EQ(answer.headers.Find("Kgpu-Fault"), "start");
+  EXPECT_THAT(answer.body, HasSubstr("exit code 1:\nModuleNotFoundError: No module named 'x'"));
+  EXPECT_THAT(machine.provider->FindPool("hello")->problem(), HasSubstr("No module named 'x'"));
+}
+
 TEST(ProviderTest, ACallIsNotRepeatedWhenItsContainerDies) {
   TestMachine machine;
   int calls = 0;
@@ -214,6 +239,35 @@ TEST(ProviderTest, ANewDeploymentReplacesReplicasAndNoCallFails) {
   EXPECT_EQ(machine.podman.runs(), 2);
 }
 
+TEST(ProviderTest, CallsOfANewDeploymentWaitForTheGpuOfACallInFlight) {
+  TestMachine machine({"GPU-a"});
+  std::vector<http::Responder> held;
+  machine.podman.handler = [&](const http::Request& request, const http::Responder& responder) {
+    if (request.body == "long") {
+      return held.push_back(responder);
+    }
+    responder.Send(http::TextResponse(200, request.body));
+  };
+  Function function = HelloFunction();
+  ASSERT_OK(machine.Deploy(function));
+  std::optional<http::Response> first;
+  const auto call =
+      machine.Begin({.method = "POST", .target = "/function/hello", .body = "long"}, first);
+  ASSERT_TRUE(machine.Until([&] { return !held.empty(); }));
+  function.environment["LEVEL"] = "2";
+  ASSERT_OK(machine.Deploy(function, DeployMode::kUpdate));
+  std::optional<http::Response> second;
+  const auto next =
+      machine.Begin({.method = "POST", .target = "/function/hello", .body = "next"}, second);
+  const SteadyTime begun = machine.loop.clock().Now();
+  ASSERT_TRUE(machine.Until([&] { return machine.loop.clock().Now() > begun + seconds(15); }));
+  EXPECT_FALSE(second.has_value()) << second.value_or(http::Response()).body;
+  held.at(0).Send(http::TextResponse(200, "done"));
+  ASSERT_TRUE(machine.Until([&] { return first && second; }));
+  EXPECT_EQ(first->body, "done\n");
+  EXPECT_EQ(second->body, "next\n");
+}
+
 TEST(ProviderTest, DeletingLeavesNothing) {
   TestMachine machine;
   ASSERT_TRUE(machine.DeployAndRun(1));
@@ -224,6 +278,34 @@ TEST(ProviderTest, DeletingLeavesNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(machine.dir.At("state/functions/deployed")));
   EXPECT_FALSE(std::filesystem::exists(machine.dir.At("state/functions/logs/hello")));
   EXPECT_EQ(machine.Call("hi").code, 404);
+}
+
+TEST(ProviderTest, DeletingWaitsForTheCallsInFlight) {
+  TestMachine machine;
+  std::vector<http::Responder> held;
+  machine.podman.handler = [&](const http::Request&, const http::Responder& responder) {
+    held.push_back(responder);
+  };
+  Function function = HelloFunction();
+  function.calls.timeout = minutes(10);
+  ASSERT_OK(machine.Deploy(function));
+  std::optional<http::Response> answer;
+  const auto call = machine.Begin({.method = "POST", .target = "/function/hello"}, answer);
+  ASSERT_TRUE(machine.Until([&] { return !held.empty(); }));
+  std::optional<http::Response> deleted;
+  const auto request =
+      machine.Begin({.method = "DELETE", .target = "/system/function/hello"}, deleted);
+  machine.Advance(minutes(9));
+  const SteadyTime begun = machine.loop.clock().Now();
+  ASSERT_TRUE(machine.Until([&] { return machine.loop.clock().Now() > begun + seconds(3); }));
+  ASSERT_FALSE(answer || deleted);
+  EXPECT_EQ(machine.agent.free(), 1U);
+  held.at(0).Send(http::TextResponse(200, "done"));
+  ASSERT_TRUE(machine.Until([&] { return answer && deleted; }));
+  EXPECT_EQ(answer->code, 200);
+  EXPECT_EQ(deleted->code, 200);
+  EXPECT_EQ(machine.podman.containers(), 0U);
+  EXPECT_EQ(machine.agent.free(), 2U);
 }
 
 TEST(ProviderTest, ReadsLogsWithoutHoldingUpTheLoop) {
@@ -264,6 +346,50 @@ TEST(ProviderTest, AMissingSecretOrImageRefusesTheDeployment) {
   other.image = "localhost/none";
   EXPECT_THAT(machine.Deploy(other),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kgpu fn build")));
+}
+
+TEST(ProviderTest, AReplicaThatRunsSeesASecretThatIsReplaced) {
+  TestMachine machine;
+  machine.dir.WriteFile("state/functions/secrets/token", "old");
+  Function function = HelloFunction();
+  function.secrets = {"token"};
+  function.scaling.min_replicas = 1;
+  ASSERT_OK(machine.Deploy(function));
+  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 1; }));
+  const auto replica = std::filesystem::directory_iterator(machine.dir.At("run/functions"))->path();
+  const std::string seen =
+      fmt::format("run/functions/{}/secrets/token", replica.filename().native());
+  EXPECT_EQ(machine.dir.ReadFile(seen), "old");
+  EXPECT_EQ(std::filesystem::status(replica).permissions(), std::filesystem::perms::owner_all)
+      << "nobody else of this machine reaches it";
+  machine.dir.WriteFile("state/functions/secrets/.token.new", "new");
+  std::filesystem::rename(machine.dir.At("state/functions/secrets/.token.new"),
+                          machine.dir.At("state/functions/secrets/token"));
+  EXPECT_TRUE(machine.Until([&] { return machine.dir.ReadFile(seen) == "new"; }));
+  EXPECT_EQ(machine.podman.runs(), 1);
+}
+
+// The folder of its socket belongs to the container.
+TEST(ProviderTest, AContainerCannotDirectCallsToAnotherSocket) {
+  TestMachine machine;
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  int reached = 0;
+  http::Server other(machine.loop, [&](const http::Request&, const http::Responder& responder) {
+    ++reached;
+    responder.Send(http::TextResponse(200, "secret"));
+  });
+  ASSERT_OK(other.Listen(machine.dir.At("other")));
+  ASSERT_EQ(machine.Call("hi").code, 200);
+  const auto replica = std::filesystem::directory_iterator(machine.dir.At("run/functions"))->path();
+  std::filesystem::rename(replica / "socket/fn.sock", replica / "socket/old");
+  std::filesystem::create_symlink(machine.dir.At("other"), replica / "socket/fn.sock");
+  machine.KillProvider();  // and its connections
+  machine.StartProvider();
+  std::optional<http::Response> answer;
+  const auto call = machine.Begin({.method = "POST", .target = "/function/hello"}, answer);
+  const SteadyTime begun = machine.loop.clock().Now();
+  ASSERT_TRUE(machine.Until([&] { return machine.loop.clock().Now() > begun + seconds(3); }));
+  EXPECT_EQ(reached, 0);
 }
 
 TEST(ProviderTest, EachDeploymentHasItsOwnFileOfCredentials) {
@@ -337,6 +463,55 @@ TEST(ProviderTest, TheNextProviderAdoptsWhatRuns) {
   EXPECT_EQ(machine.podman.runs(), 1);
   EXPECT_EQ(machine.Call("hi").body, "hi");
   EXPECT_EQ(machine.podman.runs(), 1);
+}
+
+TEST(ProviderTest, TheNextProviderAdoptsWhatRunsAlsoWherePodmanCannotList) {
+  TestMachine machine;
+  ASSERT_TRUE(machine.DeployAndRun(1));
+  for (int i = 0; i < 3; ++i) {
+    machine.KillProvider();
+    machine.podman.is_blind = true;
+    machine.StartProvider();
+    ASSERT_TRUE(machine.Until([&] { return machine.Running() == 1; }));
+  }
+  EXPECT_EQ(machine.Call("hi").body, "hi");
+  machine.Advance(minutes(5));
+  EXPECT_EQ(machine.podman.runs(), 1) << "no second set";
+  EXPECT_EQ(machine.agent.free(), 1U);
+  EXPECT_EQ(machine.Ask({.method = "POST", .target = "/v1/stop"}).code, 200);
+  EXPECT_EQ(machine.podman.containers(), 0U);
+  EXPECT_EQ(machine.agent.free(), 2U);
+  EXPECT_TRUE(std::filesystem::is_empty(machine.dir.At("run/functions")));
+}
+
+TEST(ProviderTest, WhatIsUnknownIsRemovedByNameWherePodmanCannotList) {
+  TestMachine machine;
+  ASSERT_TRUE(machine.DeployAndRun(2));
+  machine.KillProvider();
+  machine.podman.is_blind = true;
+  std::filesystem::remove(machine.dir.At("state/functions/deployed/hello.json"));
+  machine.StartProvider();
+  ASSERT_TRUE(machine.Until([&] { return machine.agent.free() == 2; }));
+  ASSERT_TRUE(machine.Until([&] { return machine.podman.containers() == 0; }));
+}
+
+TEST(ProviderTest, NothingIsStartedBesideContainersOfWhichNobodyKnowsWhetherTheyMayRun) {
+  TestMachine machine;
+  ASSERT_TRUE(machine.DeployAndRun(1));
+  Function without = HelloFunction();
+  without.name = "without";
+  without.gpu.count = 0;
+  without.scaling.min_replicas = 1;
+  ASSERT_OK(machine.Deploy(without));
+  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 2; }));
+  machine.KillProvider();
+  machine.agent.Stop();
+  machine.StartProvider();
+  machine.Advance(minutes(3));
+  EXPECT_EQ(machine.Call("hi", "without").body, "hi") << "it needs no agent";
+  machine.agent.Start();
+  ASSERT_TRUE(machine.Until([&] { return machine.Running() == 2; }));
+  EXPECT_EQ(machine.podman.runs(), 2);
 }
 
 TEST(ProviderTest, AReplicaThatStartsKeepsItsFolderWhileThereIsNoAgent) {

@@ -1,4 +1,4 @@
-// What others write and the provider reads: podman, the agent, watchdogs, and its own files.
+// Reading of texts of others (podman, the agent, watchdogs) and of the provider's own files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "src/functions/provider/podman.h"
 #include "src/functions/provider/reconciler.h"
 #include "src/functions/provider/store.h"
-#include "src/functions/service/ready_probe.h"
+#include "src/functions/replicas/ready_probe.h"
 #include "src/functions/service/usage_hours.h"
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
@@ -134,10 +134,54 @@ TEST(ReadingTest, LinesOfALog) {
       "2026-01-31T12:00:01.5+01:00 stderr P two, \n"
       "2026-01-31T12:00:01.6+01:00 stderr F continued\n"
       "2026-01-31T12:00:02.5+01:00 stdout F not over yet");
-  ASSERT_THAT(lines, SizeIs(3));
+  ASSERT_THAT(lines, SizeIs(2));
   EXPECT_EQ(lines[0].text, "one\n");
-  EXPECT_EQ(lines[1].text, "two, ");
-  EXPECT_EQ(lines[2].text, "continued\n");
+  EXPECT_EQ(lines[1].text, "two, continued\n");
+}
+
+TEST(ReadingTest, ARuntimeThatDoesNotWorkIsNamedWithTheOtherOne) {
+  EXPECT_TRUE(WithRuntimeFix("Error: OCI runtime error: crun: unknown version specified")
+                  .ends_with("kgpu fn up --engine-flag=--runtime=runc"));
+  EXPECT_TRUE(WithRuntimeFix("Error: runc: runc create failed: OCI runtime error")
+                  .ends_with("--runtime=crun"));
+  EXPECT_TRUE(WithRuntimeFix("Error: default OCI runtime \"crun\" not found: invalid argument")
+                  .ends_with("--runtime=runc"));
+  const std::string missing =
+      "Error: OCI runtime attempted to invoke a command that was not found: crun: x: not found";
+  EXPECT_EQ(WithRuntimeFix(missing), missing);
+  EXPECT_EQ(WithRuntimeFix("Error: statfs /x: no such file or directory"),
+            "Error: statfs /x: no such file or directory");
+}
+
+// As podman would count pieces of 32 KiB.
+TEST(ReadingTest, ALongLineCountsAsOne) {
+  const TempDir dir;
+  const ProviderFolders folders{.run = "", .secrets = "", .logs = dir.path()};
+  std::string text = "2026-01-31T12:00:00Z stdout F before\n";
+  for (int i = 0; i < 5; ++i) {
+    text += "2026-01-31T12:00:01Z stdout P " + std::string(1000, 'x') + "\n";
+    text += fmt::format("2026-01-31T12:00:01Z stderr F between {}\n", i);
+  }
+  text += "2026-01-31T12:00:02Z stdout F end\n2026-01-31T12:00:03Z stdout F after\n";
+  dir.WriteFile("hello/a.log", text);
+  const std::string two = ReadLogs(folders, "hello", {.tail = 7});
+  EXPECT_EQ(two.find("before"), std::string::npos);
+  EXPECT_NE(two.find(std::string(5000, 'x') + "end\n"), std::string::npos);
+  EXPECT_TRUE(two.ends_with("after\n"));
+}
+
+TEST(ReadingTest, LastLinesAreTheHandlers) {
+  const TempDir dir;
+  const ProviderFolders folders{.run = "", .secrets = "", .logs = dir.path()};
+  EXPECT_EQ(LastLines(folders, "hello", "a", 3), "");
+  dir.WriteFile("hello/a.log",
+                "2026-01-31T12:00:00Z stderr F Traceback (most recent call last):\n"
+                "2026-01-31T12:00:00Z stderr F   File \"handler.py\", line 1\n"
+                "2026-01-31T12:00:00Z stderr F ModuleNotFoundError: No module named 'x'\n"
+                "2026-01-31T12:00:00Z stderr F time=2026-01-31T12:00:00Z level=info event=\"worker "
+                "ended\"\n");
+  EXPECT_EQ(LastLines(folders, "hello", "a", 2),
+            "File \"handler.py\", line 1\nModuleNotFoundError: No module named 'x'");
 }
 
 TEST(ReadingTest, AFollowerForgetsLogsThatWereRemoved) {

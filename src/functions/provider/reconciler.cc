@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <system_error>
 #include <utility>
 
+#include "src/functions/provider/replica_record.h"
 #include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/strings.h"
@@ -23,6 +25,9 @@ constexpr milliseconds kLongestRound = seconds(60);
 // is one more look, much later than either takes.
 constexpr milliseconds kLastLook = seconds(20);
 constexpr milliseconds kNoGrace{0};
+// Of a container, in one round.
+constexpr int kRemovalAttempts = 4;
+constexpr milliseconds kRemovalPause{500};
 
 std::string HolderOf(const FoundContainer& container) {
   return fmt::format("{}{}/{}", kHolderPrefix, container.function, container.replica);
@@ -66,7 +71,7 @@ Reconciler::Reconciler(EventLoop& loop, Podman& podman, LoanClient& loans, Provi
       timer_(loop) {
 }
 
-void Reconciler::Start(std::function<void()> looked) {
+void Reconciler::Start(Looked looked) {
   looked_ = std::move(looked);
   Round();
 }
@@ -86,6 +91,9 @@ void Reconciler::Finish(std::function<void(Status)> done) {
 void Reconciler::Round() {
   timer_.Cancel();
   has_failed_ = false;
+  listed_ = OkStatus();
+  stuck_.clear();
+  removed_.clear();
   is_in_round_ = true;
   finished_ = std::exchange(finishing_, {});
   loans_.List(lifetime_.Bind([this](const auto& loans) { OnLoans(loans); }));
@@ -97,7 +105,7 @@ void Reconciler::OnLoans(const StatusOr<std::vector<Loan>>& loans) {
   found_loans_ = loans.ok() ? *loans : std::vector<Loan>();
   podman_.List(lifetime_.Bind([this](const StatusOr<std::vector<FoundContainer>>& first) {
     if (!first.ok()) {
-      return TryAgain(first.status());
+      return OnUnlisted(first.status());
     }
     std::set<std::string> replicas;
     for (const FoundContainer& container : *first) {
@@ -128,18 +136,31 @@ bool Reconciler::RemoveStaleFolders(const std::set<std::string>& replicas) const
 
 void Reconciler::OnContainers(const StatusOr<std::vector<FoundContainer>>& containers) {
   if (!containers.ok()) {
-    return TryAgain(containers.status());
+    return OnUnlisted(containers.status());
   }
   Act(*containers);
 }
 
+// A container whose network podman does not see, for one, makes the whole list fail. Adopted and
+// removed is what this machine's services have written down.
+void Reconciler::OnUnlisted(const Status& status) {
+  listed_ = status;
+  has_failed_ = true;  // there may be others: looked at again
+  Act(RecordedContainers(folders_));
+}
+
 void Reconciler::Act(const std::vector<FoundContainer>& containers) {
   std::vector<FoundContainer> foreign;
+  std::set<std::string> undecided;
   for (const FoundContainer& container : containers) {
+    if (owner_.Owns(container.replica)) {
+      continue;
+    }
     // Without the ledger nobody knows whether a container may keep its GPUs.
-    const bool is_decided = has_ledger_ || container.loan.empty() || !finished_.empty();
-    if (is_decided && !owner_.Owns(container.replica)) {
+    if (has_ledger_ || container.loan.empty() || !finished_.empty()) {
       foreign.push_back(container);
+    } else {
+      undecided.insert(container.function);
     }
   }
   ReconcilePlan plan = PlanReconcile(foreign, found_loans_);
@@ -152,7 +173,16 @@ void Reconciler::Act(const std::vector<FoundContainer>& containers) {
       plan.remove.push_back(adoption.container);
     }
   }
-  TellLooked();
+  if (!listed_.ok()) {
+    // Removal may fail here. Without its folder, a container that is about to start fails to.
+    for (const FoundContainer& container : plan.remove) {
+      undecided.insert(container.function);
+      if (!container.is_running) {
+        fs::remove_all(ReplicaFolder(folders_, container.replica), ignored);
+      }
+    }
+  }
+  TellLooked(undecided);
   ++pending_;  // until all removals are begun
   for (const FoundContainer& container : plan.remove) {
     KGPU_LOG(kInfo, "container removed", {"container", container.name},
@@ -162,16 +192,36 @@ void Reconciler::Act(const std::vector<FoundContainer>& containers) {
   Finished();
 }
 
-void Reconciler::RemoveContainer(const FoundContainer& container) {
-  ++pending_;
-  podman_.Remove(container.name, kNoGrace, lifetime_.Bind([this, container](const Status& status) {
-    std::error_code ignored;
-    if (status.ok() && !container.replica.empty()) {
-      fs::remove_all(fs::path(folders_.run) / container.replica, ignored);
+void Reconciler::RemoveContainer(const FoundContainer& container, int attempt) {
+  pending_ += attempt == 1 ? 1 : 0;
+  podman_.Remove(container.name, kNoGrace,
+                 lifetime_.Bind([this, container, attempt](const Status& status) {
+                   OnRemoved(container, attempt, status);
+                 }));
+}
+
+void Reconciler::OnRemoved(const FoundContainer& container, int attempt, const Status& status) {
+  std::error_code ignored;
+  if (status.ok() && !container.replica.empty()) {
+    removed_.insert(container.replica);
+    fs::remove_all(fs::path(folders_.run) / container.replica, ignored);
+  }
+  if (!status.ok() && attempt < kRemovalAttempts) {
+    // Its monitor, which sees the network, then reports its end to podman.
+    KillRecorded(folders_, container.replica);
+    return (void)loop_.After(kRemovalPause, lifetime_.Bind([this, container, attempt] {
+      RemoveContainer(container, attempt + 1);
+    }));
+  }
+  if (!status.ok()) {
+    has_failed_ = true;
+    KGPU_LOG(kWarning, "container not removed", {"container", container.name},
+             {"reason", Message(status)});
+    if (StateOfRecorded(folders_, container.replica) != RecordedProcess::kGone) {
+      stuck_.insert(container.replica);
     }
-    has_failed_ = has_failed_ || !status.ok();
-    Finished();
-  }));
+  }
+  Finished();
 }
 
 // One container or loan less; after the last container, the loans follow.
@@ -179,11 +229,17 @@ void Reconciler::Finished() {
   if (--pending_ > 0) {
     return;
   }
-  if (has_failed_) {
-    return TryAgain(Unavailable("not all containers and loans were removed"));
-  }
   if (!found_loans_.empty()) {
     return ReturnLoans();
+  }
+  if (!listed_.ok() && !finished_.empty() && !removed_.empty()) {
+    // The container that made the list fail may be gone now.
+    std::ranges::move(std::exchange(finished_, {}), std::back_inserter(finishing_));
+    return EndRound(OkStatus());
+  }
+  if (has_failed_) {
+    return TryAgain(listed_.ok() ? Unavailable("not all containers and loans were removed")
+                                 : listed_);
   }
   if (!has_ledger_) {
     // The loans wait for the agent, and for the next provider.
@@ -200,7 +256,12 @@ void Reconciler::ReturnLoans() {
   const std::vector<Loan> loans = std::exchange(found_loans_, {});
   ++pending_;
   for (const Loan& loan : loans) {
-    if (!owner_.Owns(PartsOf(loan.holder).second)) {
+    const std::string replica = PartsOf(loan.holder).second;
+    // A container that is in no list may have it.
+    const bool is_known = listed_.ok() ||
+                          StateOfRecorded(folders_, replica) == RecordedProcess::kGone ||
+                          removed_.contains(replica);
+    if (is_known && !owner_.Owns(replica) && !stuck_.contains(replica)) {
       Return(loan);
     }
   }
@@ -222,8 +283,7 @@ void Reconciler::TryAgain(const Status& status) {
 }
 
 void Reconciler::ScheduleAgain(const Status& status) {
-  KGPU_LOG(kWarning, "earlier replicas not looked at", {"reason", Message(status)});
-  TellLooked();
+  KGPU_LOG(kWarning, "earlier replicas not all looked at", {"reason", Message(status)});
   timer_.Arm(DoublingPause(++retries_, kFirstRound, kLongestRound), [this] { Round(); });
 }
 
@@ -237,9 +297,9 @@ void Reconciler::EndRound(const Status& status) {
   }
 }
 
-void Reconciler::TellLooked() {
-  if (const std::function<void()> looked = std::exchange(looked_, nullptr)) {
-    looked();
+void Reconciler::TellLooked(const std::set<std::string>& undecided) const {
+  if (looked_) {
+    looked_(undecided);
   }
 }
 

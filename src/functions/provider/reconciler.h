@@ -1,6 +1,6 @@
-// Finds the containers and loans that an earlier provider left, by what exists and not by what
-// anybody remembers: adopts what is alive and known, removes the rest, and returns loans that no
-// container has.
+// Finds the containers and loans that an earlier provider left: adopts what is alive and known,
+// removes the rest, and returns loans that no container has. What exists is podman's to say; where
+// it cannot list its containers, the records of replicas say it.
 #pragma once
 
 #include <chrono>
@@ -53,27 +53,32 @@ class Reconciler {
   Reconciler(const Reconciler&) = delete;
   Reconciler& operator=(const Reconciler&) = delete;
 
-  // `looked` is called once, from the loop, when all that can be adopted is, or when that cannot be
-  // known yet: no agent or no podman answers. Continues until everything is in order.
-  void Start(std::function<void()> looked);
+  // Called from the loop, after each look: all that can be adopted is, but for containers of these
+  // functions, which may run. Nothing is to be started beside them.
+  using Looked = std::function<void(const std::set<std::string>& undecided)>;
+  // Continues until everything is in order.
+  void Start(Looked looked);
   // Looks once more, for an owner that adopts nothing any longer: `done` is called, from the loop,
   // when no container is left, and no loan unless no agent answers. Errors: those of podman and of
-  // the agent; what failed is tried again until this is destroyed.
+  // the agent; what failed is tried again until this is destroyed. Loans of containers whose
+  // processes are gone are returned even if podman does not remove those.
   void Finish(std::function<void(Status)> done);
 
  private:
   void Round();
   void OnLoans(const StatusOr<std::vector<Loan>>& loans);
   void OnContainers(const StatusOr<std::vector<FoundContainer>>& containers);
+  void OnUnlisted(const Status& status);
   void Act(const std::vector<FoundContainer>& containers);
-  void RemoveContainer(const FoundContainer& container);
+  void RemoveContainer(const FoundContainer& container, int attempt = 1);
+  void OnRemoved(const FoundContainer& container, int attempt, const Status& status);
   void ReturnLoans();
   void Return(const Loan& loan);
   void Finished();
   void TryAgain(const Status& status);
   void ScheduleAgain(const Status& status);
   void EndRound(const Status& status);
-  void TellLooked();
+  void TellLooked(const std::set<std::string>& undecided) const;
   bool RemoveStaleFolders(const std::set<std::string>& replicas) const;
 
   EventLoop& loop_;
@@ -81,13 +86,16 @@ class Reconciler {
   LoanClient& loans_;
   const ProviderFolders folders_;
   ReplicaOwner& owner_;
-  std::function<void()> looked_;
+  Looked looked_;
 
   std::vector<Loan> found_loans_;
   bool has_ledger_ = false;  // the agent has answered
   bool has_looked_again_ = false;
   size_t pending_ = 0;  // containers and loans that are being removed
   bool has_failed_ = false;
+  Status listed_;                  // whether podman could list its containers, in this round
+  std::set<std::string> stuck_;    // replicas that may still run: nothing removes them
+  std::set<std::string> removed_;  // replicas whose containers were removed in this round
   bool is_in_round_ = false;
   std::vector<std::function<void(Status)>> finishing_;  // wait for the round after this one
   std::vector<std::function<void(Status)>> finished_;   // wait for this one

@@ -118,10 +118,4 @@ ReplicaTransition Next(const ReplicaLife& life, ReplicaEvent event) {
   return {life, {}};
 }
 
-std::string_view NameOf(ReplicaState state) {
-  static constexpr std::array<std::string_view, 5> kNames = {"cold", "starting", "running",
-                                                             "draining", "gone"};
-  return kNames.at(static_cast<size_t>(state));
-}
-
 }  // namespace kgpu::functions

@@ -4,18 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
-namespace kgpu::functions {
+#include "src/functions/replicas/replica.h"
 
-enum class ReplicaState : uint8_t {
-  kCold,      // nothing exists yet
-  kStarting,  // borrows GPUs, starts its container, waits for a worker
-  kRunning,   // takes calls
-  kDraining,  // takes no more calls; is being removed
-  kGone,      // holds nothing
-};
+namespace kgpu::functions {
 
 enum class ReplicaEvent : uint8_t {
   kNeeded,       // a call waits, or there are fewer replicas than the minimum
@@ -44,8 +37,8 @@ enum class ReplicaAction : uint8_t {
   kForget,           // the last action
 };
 
-// What the replica waits for. A replica that is draining may still wait for the answer to something
-// that it asked for while it was starting: what it gets then must be given back.
+// The event that the replica waits for. A replica that is draining may still wait for something
+// that it requested while it was starting, and then gives it back.
 enum class ReplicaStep : uint8_t {
   kNothing,
   kLoan,
@@ -70,8 +63,5 @@ struct ReplicaTransition {
 
 // An event that means nothing in this state changes nothing: events may arrive late.
 ReplicaTransition Next(const ReplicaLife& life, ReplicaEvent event);
-
-// "cold", "starting", "running", "draining", "gone".
-std::string_view NameOf(ReplicaState state);
 
 }  // namespace kgpu::functions

@@ -3,6 +3,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -10,11 +13,16 @@
 #include <utility>
 
 #include "src/functions/provider/logs.h"
+#include "src/functions/provider/replica_record.h"
+#include "src/functions/provider/secret_files.h"
 #include "src/functions/service/folders.h"
+#include "src/functions/service/views.h"
 #include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
+#include "src/platform/doc/json_texts.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::functions {
@@ -25,13 +33,16 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// How long a replica waits for GPUs that others have: for those of a replica that is ending.
+// How long a replica waits for GPUs that others have.
 constexpr milliseconds kLoanPatience = seconds(5);
 // And for an agent that is starting again.
 constexpr milliseconds kAgentPatience = seconds(20);
 constexpr milliseconds kFirstPause{100};
 constexpr milliseconds kLongestPause = seconds(30);
 constexpr milliseconds kLoanPause{500};
+constexpr size_t kShownLines = 10;  // that a handler printed before it failed to start
+// So many attempts to remove a container whose processes are gone.
+constexpr int64_t kRemovalFailures = 5;
 
 StatusOr<int64_t> ReadPid(const std::string& path) {
   ASSIGN_OR_RETURN(const sys::Root root, sys::Root::Open("/"));
@@ -45,13 +56,11 @@ StatusOr<int64_t> ReadPid(const std::string& path) {
 
 }  // namespace
 
-ReplicaRunner::ReplicaRunner(const ReplicaDeps& deps, std::shared_ptr<const Deployment> deployment,
-                             std::string id, std::function<void()> changed)
-    : deps_(deps),
+ReplicaRunner::ReplicaRunner(const ReplicaDeps& deps, ReplicaSet& set,
+                             std::shared_ptr<const Deployment> deployment, std::string id)
+    : Replica(set, std::move(id)),
+      deps_(deps),
       deployment_(std::move(deployment)),
-      id_(std::move(id)),
-      changed_(std::move(changed)),
-      connections_(deps.loop, {}),
       since_(deps.loop.clock().WallNow()),
       limit_(deps.loop),
       retry_(deps.loop) {
@@ -68,13 +77,26 @@ void ReplicaRunner::Start() {
 }
 
 void ReplicaRunner::Adopt(const FoundContainer& container, Loan loan) {
+  // One that an older service has started has none.
+  if (const Status written = WriteReplicaRecord(deps_.folders, container); !written.ok()) {
+    KGPU_LOG(kWarning, "record of a replica not written", {"reason", Message(written)});
+  }
   was_adopted_ = true;
   loan_ = std::move(loan);
-  counted_ = deps_.loop.clock().Now();
-  started_ = *counted_;
+  SetGpus(static_cast<int64_t>(loan_.devices.size()));
+  started_ = deps_.loop.clock().Now();
   On(ReplicaEvent::kAdopted);
   if (const Status status = WatchPid(container.pid); !status.ok()) {
     On(ReplicaEvent::kContainerEnded);
+  }
+}
+
+void ReplicaRunner::RefreshSecrets() {
+  const Status status = functions::RefreshSecrets(deps_.folders, deployment_->function, id());
+  if (!status.ok()) {
+    KGPU_LOG(kWarning, "secrets of a replica not refreshed",
+             {"function", deployment_->function.name}, {"replica", id()},
+             {"reason", Message(status)});
   }
 }
 
@@ -94,14 +116,14 @@ void ReplicaRunner::On(ReplicaEvent event) {
   life_ = transition.next;
   if (life_.state != before) {
     since_ = deps_.loop.clock().WallNow();
-    KGPU_LOG(kInfo, "replica changed", {"function", deployment_->function.name}, {"replica", id_},
+    KGPU_LOG(kInfo, "replica changed", {"function", deployment_->function.name}, {"replica", id()},
              {"state", NameOf(life_.state)}, {"problem", Message(problem_)});
   }
   for (const ReplicaAction action : transition.actions) {
     Do(action);
   }
   if (is_new) {
-    deps_.loop.Post(lifetime_.Bind([this] { changed_(); }));
+    Changed();
   }
 }
 
@@ -134,7 +156,7 @@ void ReplicaRunner::Borrow() {
   if (deployment_->function.gpu.count == 0) {
     return On(ReplicaEvent::kLoanGranted);
   }
-  deps_.loans.Borrow(fmt::format("{}{}/{}", kHolderPrefix, deployment_->function.name, id_),
+  deps_.loans.Borrow(fmt::format("{}{}/{}", kHolderPrefix, deployment_->function.name, id()),
                      deployment_->function.gpu,
                      lifetime_.Bind([this](StatusOr<Loan> loan) { OnLoan(std::move(loan)); }));
 }
@@ -143,7 +165,7 @@ void ReplicaRunner::OnLoan(StatusOr<Loan> loan) {
   const SteadyTime now = deps_.loop.clock().Now();
   if (loan.ok()) {
     loan_ = *std::move(loan);
-    counted_ = now;
+    SetGpus(static_cast<int64_t>(loan_.devices.size()));
     phases_[0] = now - started_;
     return On(ReplicaEvent::kLoanGranted);
   }
@@ -151,6 +173,9 @@ void ReplicaRunner::OnLoan(StatusOr<Loan> loan) {
   // is asked again. So a draining replica asks on, too.
   const bool is_lost = loan.status().code() == StatusCode::kUnavailable;
   const bool is_busy = loan.status().code() == StatusCode::kResourceExhausted;
+  if (is_busy && AreGpusReturned(now)) {
+    give_up_ = now + kLoanPatience;
+  }
   const SteadyTime give_up = is_lost ? started_ + kAgentPatience : give_up_;
   const bool may_be_lent = is_lost && life_.state == ReplicaState::kDraining && !leaves_loan_;
   if ((is_lost || is_busy) && (now < give_up || may_be_lent) && !leaves_loan_) {
@@ -169,14 +194,37 @@ void ReplicaRunner::OnLoan(StatusOr<Loan> loan) {
   On(ReplicaEvent::kLoanRefused);
 }
 
+// By replicas of this function that are ending, once their calls have: it may wait as long as a
+// call.
+bool ReplicaRunner::AreGpusReturned(SteadyTime now) const {
+  const SteadyTime last = started_ + deployment_->function.calls.timeout + deps_.start_limit;
+  return life_.state == ReplicaState::kStarting && now < last &&
+         std::ranges::any_of(
+             set().replicas(),
+             [](const Replica* replica) {
+               return replica->state() == ReplicaState::kDraining && replica->gpus() > 0;
+             });
+}
+
 Status ReplicaRunner::PrepareFolders() const {
-  RETURN_IF_ERROR(CheckSecrets(deps_.folders, deployment_->function));
   // The user of the image makes the socket; nobody else reaches the folder.
   constexpr mode_t kContainers = 0777;
-  RETURN_IF_ERROR(MakeFolder(fmt::format("{}/{}", deps_.folders.run, id_), kOursAlone));
-  RETURN_IF_ERROR(MakeFolder(ReplicaFolder(deps_.folders, id_), kContainers));
-  return MakeFolder(fmt::format("{}/{}", deps_.folders.logs, deployment_->function.name),
-                    kOursAlone);
+  RETURN_IF_ERROR(MakeFolder(fmt::format("{}/{}", deps_.folders.run, id()), kOursAlone));
+  RETURN_IF_ERROR(MakeFolder(ReplicaFolder(deps_.folders, id()), kContainers));
+  RETURN_IF_ERROR(CopySecrets(deps_.folders, deployment_->function, id()));
+  RETURN_IF_ERROR(
+      MakeFolder(fmt::format("{}/{}", deps_.folders.logs, deployment_->function.name), kOursAlone));
+  return WriteReplicaRecord(deps_.folders, AsFound(0));
+}
+
+FoundContainer ReplicaRunner::AsFound(int64_t pid) const {
+  return {.name = ContainerName(deployment_->function.name, id()),
+          .function = deployment_->function.name,
+          .replica = id(),
+          .loan = loan_.id,
+          .hash = deployment_->hash,
+          .is_running = pid != 0,
+          .pid = pid};
 }
 
 void ReplicaRunner::StartContainer() {
@@ -188,7 +236,7 @@ void ReplicaRunner::StartContainer() {
   deps_.podman.Run(deps_.folders,
                    {.function = deployment_->function,
                     .image = deployment_->image_id,
-                    .replica = id_,
+                    .replica = id(),
                     .loan = loan_,
                     .hash = deployment_->hash},
                    lifetime_.Bind([this](const Status& status) { OnContainerStarted(status); }));
@@ -197,8 +245,11 @@ void ReplicaRunner::StartContainer() {
 void ReplicaRunner::OnContainerStarted(const Status& status) {
   Status problem = status;
   if (status.ok()) {
-    const StatusOr<int64_t> pid = ReadPid(PidFile(deps_.folders, id_));
-    problem = pid.ok() ? WatchPid(*pid) : pid.status();
+    const StatusOr<int64_t> pid = ReadPid(PidFile(deps_.folders, id()));
+    problem = pid.ok() ? WriteReplicaRecord(deps_.folders, AsFound(*pid)) : pid.status();
+    if (problem.ok()) {
+      problem = WatchPid(*pid);
+    }
   }
   if (!problem.ok()) {
     Fail(StartFailure::kStart, problem);
@@ -235,8 +286,18 @@ void ReplicaRunner::AwaitReady() {
                           probe_->problem().empty() ? "" : ": ", probe_->problem()));
     On(ReplicaEvent::kStartExpired);
   });
-  probe_ = std::make_unique<ReadyProbe>(deps_.loop, socket(),
+  probe_ = std::make_unique<ReadyProbe>(deps_.loop, address(),
                                         [this](const ReadyProbe::Ready& ready) { OnReady(ready); });
+  probe_->OnFailed([this](const std::string& problem) { OnHandlerFailed(problem); });
+}
+
+// The watchdog would go on trying. The next replica does, with a pause that grows.
+void ReplicaRunner::OnHandlerFailed(const std::string& problem) {
+  const std::string printed =
+      LastLines(deps_.folders, deployment_->function.name, id(), kShownLines);
+  Fail(StartFailure::kStart,
+       FailedPrecondition("{}{}{}", problem, printed.empty() ? "" : ":\n", printed));
+  On(ReplicaEvent::kStartExpired);
 }
 
 void ReplicaRunner::OnReady(const ReadyProbe::Ready& ready) {
@@ -252,18 +313,7 @@ void ReplicaRunner::OnReady(const ReadyProbe::Ready& ready) {
   On(ReplicaEvent::kReady);
 }
 
-void ReplicaRunner::BeginCall() {
-  CountGpuTime();
-  ++in_flight_;
-  idle_since_.reset();
-}
-
-void ReplicaRunner::EndCall() {
-  CountGpuTime();
-  --in_flight_;
-  if (in_flight_ > 0) {
-    return;
-  }
+void ReplicaRunner::OnIdle() {
   idle_since_ = deps_.loop.clock().Now();
   if (life_.step == ReplicaStep::kCalls) {
     On(ReplicaEvent::kCallsEnded);
@@ -271,7 +321,7 @@ void ReplicaRunner::EndCall() {
 }
 
 void ReplicaRunner::AwaitCalls() {
-  if (in_flight_ == 0) {
+  if (in_flight() == 0) {
     On(ReplicaEvent::kCallsEnded);
   }
 }
@@ -286,7 +336,7 @@ void ReplicaRunner::RemoveContainer() {
 }
 
 void ReplicaRunner::ExplainThenRemove() {
-  deps_.podman.Explain(ContainerName(deployment_->function.name, id_),
+  deps_.podman.Explain(ContainerName(deployment_->function.name, id()),
                        lifetime_.Bind([this](const std::string& reason) {
                          if (!reason.empty()) {
                            problem_ = MakeStatus(problem_.code(),
@@ -297,19 +347,29 @@ void ReplicaRunner::ExplainThenRemove() {
 }
 
 void ReplicaRunner::RemoveNow() {
-  deps_.podman.Remove(ContainerName(deployment_->function.name, id_), deps_.grace,
+  deps_.podman.Remove(ContainerName(deployment_->function.name, id()), deps_.grace,
                       lifetime_.Bind([this](const Status& status) {
                         if (!status.ok()) {
-                          KGPU_LOG(kWarning, "container not removed",
-                                   {"function", deployment_->function.name}, {"replica", id_},
-                                   {"reason", Message(status)});
-                          return Retry(&ReplicaRunner::RemoveNow);
+                          return OnNotRemoved(status);
                         }
                         std::error_code ignored;
-                        fs::remove_all(fmt::format("{}/{}", deps_.folders.run, id_), ignored);
+                        fs::remove_all(fmt::format("{}/{}", deps_.folders.run, id()), ignored);
                         PruneLogs(deps_.folders, deployment_->function.name);
                         On(ReplicaEvent::kContainerRemoved);
                       }));
+}
+
+// Podman may be unable to see the container. Its processes end nevertheless, and its GPUs are free
+// then: what is left is podman's record of it, which the next look at all containers removes.
+void ReplicaRunner::OnNotRemoved(const Status& status) {
+  KGPU_LOG(kWarning, "container not removed", {"function", deployment_->function.name},
+           {"replica", id()}, {"reason", Message(status)});
+  KillRecorded(deps_.folders, id());
+  if (retries_ >= kRemovalFailures &&
+      StateOfRecorded(deps_.folders, id()) == RecordedProcess::kGone) {
+    return On(ReplicaEvent::kContainerRemoved);
+  }
+  Retry(&ReplicaRunner::RemoveNow);
 }
 
 void ReplicaRunner::ReturnLoan() {
@@ -320,8 +380,7 @@ void ReplicaRunner::ReturnLoan() {
     if (!status.ok() && !leaves_loan_) {
       return Retry(&ReplicaRunner::ReturnLoan);
     }
-    CountGpuTime();
-    counted_.reset();
+    SetGpus(0);
     loan_ = {};
     On(ReplicaEvent::kLoanReturned);
   }));
@@ -343,18 +402,11 @@ void ReplicaRunner::Fail(StartFailure failure, Status problem) {
   }
 }
 
-void ReplicaRunner::CountGpuTime() {
-  if (!counted_ || loan_.devices.empty()) {
-    return;
-  }
-  const SteadyTime now = deps_.loop.clock().Now();
-  const double held = std::chrono::duration<double>(now - *counted_).count() *
-                      static_cast<double>(loan_.devices.size());
-  counted_ = now;
-  if (held > 0) {
-    deps_.meter.OnGpuTime(deployment_->function.name, in_flight_ > 0 ? held : 0, held,
-                          deps_.loop.clock().WallNow());
-  }
+void ReplicaRunner::Describe(boost::json::object& entry) const {
+  entry["gpus"] = doc::Texts(loan_.uuids);
+  entry["since"] = FormatTime(since_);
+  entry["phases"] = PhasesView(kMachinePhases, phases_);
+  entry["problem"] = problem_.ok() ? loan_.problem : std::string(Message(problem_));
 }
 
 void ReplicaRunner::StopWatching() {

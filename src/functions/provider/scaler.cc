@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/functions/replicas/scaling.h"
 #include "src/platform/base/backoff.h"
 
 namespace kgpu::functions {
@@ -13,10 +14,7 @@ int64_t Needed(const ScaleInput& input) {
   for (const ScaledReplica& replica : input.replicas) {
     calls += replica.in_flight;
   }
-  const int64_t places = std::max<int64_t>(input.concurrency, 1);
-  const int64_t needed = (calls + places - 1) / places;
-  return std::clamp(needed, input.scaling.min_replicas,
-                    std::max(input.scaling.min_replicas, input.scaling.max_replicas));
+  return NeededReplicas(input.scaling, input.concurrency, calls);
 }
 
 void Earlier(std::optional<SteadyTime>& next, SteadyTime time) {

@@ -38,6 +38,28 @@ std::string WireText(const Function& function) {
   return doc::PrintLine(ToWire(function));
 }
 
+// An answer as far as it has come.
+struct Following {
+  std::shared_ptr<http::ClientConnection> connection{};
+  std::string text{};
+  bool has_ended = false;
+};
+
+void Follow(TestMachine& machine, const http::Request& request, Following& following) {
+  StatusOr<UniqueFd> connected = sys::ConnectUnix(machine.socket());
+  ASSERT_OK(connected);
+  auto connection = http::ClientConnection::Open(machine.loop, *std::move(connected), nullptr,
+                                                 machine.socket(), {});
+  ASSERT_OK(connection);
+  following.connection = *std::move(connection);
+  const auto text = http::RequestText(request, "localhost");
+  ASSERT_OK(text);
+  following.connection->Send(
+      *text, false,
+      {.on_data = [&following](std::string_view bytes) { following.text += bytes; },
+       .on_end = [&following](const Status&) { following.has_ended = true; }});
+}
+
 TEST(ServiceTest, CreatesUpdatesShowsAndDeletes) {
   TestMachine machine;
   const std::string text = WireText(HelloFunction());
@@ -74,7 +96,7 @@ TEST(ServiceTest, RefusesWhatItDoesNotUnderstand) {
   EXPECT_EQ(machine.Ask({.target = "/nothing"}).code, 404);
   EXPECT_EQ(machine.Ask({.target = "/function/none"}).code, 404);
   EXPECT_EQ(machine.Ask(Json("PUT", "/system/scale-function", R"({"Replicas":1})")).code, 400);
-  EXPECT_EQ(machine.Ask({.method = "OPTIONS", .target = "/function/none"}).code, 405);
+  EXPECT_EQ(machine.Ask({.method = "TRACE", .target = "/function/none"}).code, 405);
 }
 
 TEST(ServiceTest, ScalesUpToTheMaximumAndDownAtOnce) {
@@ -130,12 +152,35 @@ TEST(ServiceTest, FieldsOfOneConnectionAreNotPassedOn) {
   EXPECT_EQ(passed.target, "/x");
 }
 
-TEST(ServiceTest, RefusesAnInvalidCallId) {
+TEST(ServiceTest, RefusesCallsWithoutAClearMeaning) {
   TestMachine machine;
   ASSERT_OK(machine.Deploy(HelloFunction()));
-  http::Request request{.target = "/function/hello"};
-  request.headers.Add("X-Call-Id", "a b");
-  EXPECT_EQ(machine.Ask(request).code, 400);
+  EXPECT_EQ(machine.Ask({.target = "/function/hello", .headers = {{"X-Call-Id", "a b"}}}).code,
+            400);
+  for (const char* name : {"X-Call-Id", "X-Callback-Url", "Idempotency-Key", "X-Deadline-Ms"}) {
+    const http::Response refused = machine.Ask({.method = "POST",
+                                                .target = "/async-function/hello",
+                                                .headers = {{name, "1"}, {name, "2"}}});
+    EXPECT_EQ(refused.code, 400);
+    EXPECT_THAT(refused.body, HasSubstr(std::string(name) + ": must not be given twice"));
+  }
+  EXPECT_EQ(machine.Ask({.target = "/function/hello%2fx"}).code, 404) << "x would be lost";
+  EXPECT_EQ(machine.podman.runs(), 0);
+}
+
+TEST(ServiceTest, RefusesAnInputOverTheFunctionsLimitBeforeAReplicaHasIt) {
+  TestMachine machine;
+  Function function = HelloFunction();
+  function.calls.max_input = 1024;
+  ASSERT_OK(machine.Deploy(function));
+  for (const char* target : {"/function/hello", "/async-function/hello"}) {
+    const http::Response refused = machine.Ask(Json("POST", target, std::string(1025, 'x')));
+    EXPECT_EQ(refused.code, 413);
+    EXPECT_THAT(refused.body, HasSubstr("maxInput"));
+    EXPECT_EQ(refused.headers.Find("X-Call-Id"), std::nullopt) << "no function has answered";
+  }
+  EXPECT_EQ(machine.podman.runs(), 0);
+  EXPECT_EQ(machine.Ask(Json("POST", "/function/hello", std::string(1024, 'x'))).code, 200);
 }
 
 TEST(ServiceTest, AnswersAppearPieceByPiece) {
@@ -147,27 +192,14 @@ TEST(ServiceTest, AnswersAppearPieceByPiece) {
     streams.push_back(responder.Begin(std::move(head)));
   };
   ASSERT_OK(machine.Deploy(HelloFunction()));
-  std::optional<http::Response> answer;
-  const auto call = machine.Begin({.target = "/function/hello"}, answer);
-  ASSERT_TRUE(machine.Until([&] { return !streams.empty(); }));
-  EXPECT_FALSE(answer.has_value());
+  Following answer;
+  ASSERT_NO_FATAL_FAILURE(Follow(machine, {.target = "/function/hello"}, answer));
+  EXPECT_TRUE(machine.Until([&] { return answer.text == "first "; }));
   EXPECT_TRUE(streams.at(0).Write("second"));
+  EXPECT_TRUE(machine.Until([&] { return answer.text == "first second"; }));
+  EXPECT_FALSE(answer.has_ended);
   streams.at(0).End();
-  ASSERT_TRUE(machine.Until([&] { return answer.has_value(); }));
-  EXPECT_EQ(answer.value_or(http::Response()).body, "first second");
-}
-
-TEST(ServiceTest, CallsFollowEachOtherOnOneConnection) {
-  TestMachine machine;
-  ASSERT_OK(machine.Deploy(HelloFunction()));
-  for (int i = 0; i < 5; ++i) {
-    ASSERT_EQ(machine.Call("hi").code, 200);
-    EXPECT_EQ(machine.podman.connections(), 1U);
-  }
-  // It is closed before the watchdog would do so.
-  machine.Advance(seconds(21));
-  ASSERT_TRUE(machine.Until([&] { return machine.podman.connections() == 0; }));
-  EXPECT_EQ(machine.Call("hi").code, 200);
+  EXPECT_TRUE(machine.Until([&] { return answer.has_ended; }));
 }
 
 TEST(ServiceTest, ACallEndsWithItsCaller) {
@@ -277,6 +309,12 @@ TEST(ServiceTest, ACallThatFailedForGoodIsListedRetriedAndPurged) {
   EXPECT_EQ(machine.Ask({.target = "/v1/queue/none"}).code, 404);
 }
 
+TEST(ServiceTest, AnAsynchronousCallOfNoFunctionIsRefused) {
+  TestMachine machine;
+  EXPECT_EQ(machine.Ask({.method = "POST", .target = "/async-function/none"}).code, 404);
+  EXPECT_EQ(QueueCounts(machine), "");
+}
+
 TEST(ServiceTest, CallsWaitForGpusWithoutUsingTheirRetries) {
   TestMachine machine;
   int calls = 0;
@@ -318,7 +356,7 @@ TEST(ServiceTest, AKeyMakesACallOnceAndABadOneIsRefused) {
   bad.headers.Add("Idempotency-Key", std::string(256, 'x'));
   EXPECT_EQ(machine.Ask(bad).code, 400);
   http::Request other{.method = "POST", .target = "/async-function/hello"};
-  other.headers.Add("X-Callback-Url", "https://example.com");
+  other.headers.Add("X-Callback-Url", "ftp://example.com");
   EXPECT_EQ(machine.Ask(other).code, 400);
 }
 
@@ -345,6 +383,64 @@ TEST(ServiceTest, ACallbackGetsTheAnswerAndFunctionsCannotAskForOne) {
   const std::string mesh = MeshSocket(MeshFolder(machine.provider->folders()));
   EXPECT_EQ(machine.AskAt(mesh, request).code, 403);
   EXPECT_EQ(machine.AskAt(mesh, {.target = "/v1/queue"}).code, 404);
+}
+
+TEST(ServiceTest, PagesOfOtherSitesMayNotUseAnAddress) {
+  TestMachine machine;
+  const std::string address = machine.service->Listen("127.0.0.1:0").value();
+  EXPECT_EQ(machine.AskAt(address, {.target = "/system/functions"}).code, 200);
+  for (const http::Headers& headers :
+       {http::Headers{{"Origin", "https://other.example"}}, {{"Sec-Fetch-Site", "cross-site"}}}) {
+    EXPECT_EQ(machine.AskAt(address, {.target = "/system/functions", .headers = headers}).code,
+              403);
+    EXPECT_EQ(machine.Ask({.target = "/system/functions", .headers = headers}).code, 200)
+        << "no page reaches a socket";
+  }
+}
+
+TEST(ServiceTest, ANameThatAPageMayHaveReboundDoesNotReachAnAddress) {
+  TestMachine machine;
+  machine.podman.handler = [](const http::Request&, const http::Responder& responder) {
+    responder.Send(http::TextResponse(200, "hello"));
+  };
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  const std::string address = machine.service->Listen("127.0.0.1:0").value();
+  const auto code_for = [&](std::string_view method, const std::string& target,
+                            const std::string& host) {
+    return machine
+        .AskAt(address,
+               {.method = std::string(method), .target = target, .headers = {{"Host", host}}})
+        .code;
+  };
+  for (const std::string target : {"/system/functions", "/function/hello", "/metrics"}) {
+    EXPECT_EQ(code_for("GET", target, "rebound.example:8080"), 403) << target;
+    EXPECT_NE(code_for("GET", target, "localhost:8080"), 403) << target;
+    EXPECT_NE(code_for("GET", target, "127.0.0.1:8080"), 403) << target;
+    EXPECT_NE(code_for("GET", target, "[::1]:8080"), 403) << target;
+  }
+  EXPECT_EQ(code_for("DELETE", "/system/function/hello", "rebound.example"), 403);
+  EXPECT_EQ(machine.Ask({.target = "/system/function/hello"}).code, 200) << "it is still there";
+  EXPECT_EQ(
+      machine.Ask({.target = "/system/functions", .headers = {{"Host", "functions.example"}}}).code,
+      200)
+      << "no page reaches a socket";
+}
+
+TEST(ServiceTest, HeadAndOptionsReachTheHandler) {
+  TestMachine machine;
+  std::vector<std::string> methods;
+  machine.podman.handler = [&](const http::Request& request, const http::Responder& responder) {
+    methods.push_back(request.method);
+    responder.Send(http::TextResponse(200, "hello"));
+  };
+  ASSERT_OK(machine.Deploy(HelloFunction()));
+  const http::Response head = machine.Ask({.method = "HEAD", .target = "/function/hello"});
+  EXPECT_EQ(head.code, 200);
+  EXPECT_EQ(head.headers.Find("Content-Length"), "6");
+  EXPECT_EQ(machine.Ask({.method = "OPTIONS", .target = "/function/hello"}).code, 200);
+  EXPECT_EQ(methods, (std::vector<std::string>{"HEAD", "OPTIONS"}));
+  EXPECT_EQ(machine.Ask({.method = "OPTIONS", .target = "/async-function/hello"}).code, 405);
+  EXPECT_EQ(machine.Ask({.method = "HEAD", .target = "/async-function/hello"}).code, 405);
 }
 
 TEST(ServiceTest, ADeletedFunctionsCallsGo) {
@@ -515,30 +611,19 @@ TEST(ServiceTest, WhatIsLoggedLaterIsFollowedOnceUntilTheFunctionIsDeleted) {
   ASSERT_OK(machine.Deploy(HelloFunction()));
   machine.dir.WriteFile("state/functions/logs/hello/a.log", "");
   AppendToLog(machine, "2026-01-31T12:00:00Z stdout F one\n");
-  std::string followed;
-  bool has_ended = false;
-  http::Request request{.target = "/system/function-log/hello?follow=true"};
-  StatusOr<UniqueFd> connected = sys::ConnectUnix(machine.socket());
-  ASSERT_OK(connected);
-  const auto connection = http::ClientConnection::Open(machine.loop, *std::move(connected), nullptr,
-                                                       machine.socket(), {});
-  ASSERT_OK(connection);
-  const auto text = http::RequestText(request, "localhost");
-  ASSERT_OK(text);
-  (*connection)
-      ->Send(*text, false,
-             {.on_data = [&](std::string_view bytes) { followed += bytes; },
-              .on_end = [&](const Status&) { has_ended = true; }});
-  ASSERT_TRUE(machine.Until([&] { return followed == "one\n"; })) << followed;
+  Following log;
+  ASSERT_NO_FATAL_FAILURE(
+      Follow(machine, {.target = "/system/function-log/hello?follow=true"}, log));
+  ASSERT_TRUE(machine.Until([&] { return log.text == "one\n"; })) << log.text;
   AppendToLog(machine, "2026-01-31T12:00:01Z stdout F two\n2026-01-31T12:00:02Z stdout F th");
-  ASSERT_TRUE(machine.Until([&] { return followed == "one\ntwo\n"; })) << followed;
+  ASSERT_TRUE(machine.Until([&] { return log.text == "one\ntwo\n"; })) << log.text;
   AppendToLog(machine, "ree\n");
-  ASSERT_TRUE(machine.Until([&] { return followed == "one\ntwo\nthree\n"; })) << followed;
+  ASSERT_TRUE(machine.Until([&] { return log.text == "one\ntwo\nthree\n"; })) << log.text;
   machine.Advance(std::chrono::seconds(5));
-  EXPECT_EQ(followed, "one\ntwo\nthree\n");
-  EXPECT_FALSE(has_ended);
+  EXPECT_EQ(log.text, "one\ntwo\nthree\n");
+  EXPECT_FALSE(log.has_ended);
   EXPECT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 200);
-  EXPECT_TRUE(machine.Until([&] { return has_ended; }));
+  EXPECT_TRUE(machine.Until([&] { return log.has_ended; }));
 }
 
 TEST(ServiceTest, FunctionsReachCallsAndNothingElse) {

@@ -1,6 +1,7 @@
 #include "src/functions/provider/test_machine.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <boost/json/value.hpp>
 
@@ -27,6 +28,9 @@ std::string FlagValue(const std::vector<std::string>& argv, const std::string& f
   }
   return "";
 }
+
+constexpr char kOutOfSight[] =
+    "Error: joining network namespace of container: unknown FS magic on /run/netns/x: 1021994";
 
 sys::RunResult Exited(int code, std::string out, std::string err = "") {
   return {.exit = {.code = code, .signal = {}}, .out = std::move(out), .err = std::move(err)};
@@ -154,10 +158,18 @@ sys::RunResult FakePodman::Do(const std::vector<std::string>& argv) {
     return Run(argv);
   }
   if (command == "rm") {
+    if (IsOutOfSight(argv.back())) {
+      return Exited(125, "", kOutOfSight);
+    }
     containers_.erase(argv.back());
     return Exited(0, "");
   }
   if (command == "ps") {
+    for (const auto& [name, container] : containers_) {
+      if (IsOutOfSight(name)) {
+        return Exited(125, "", kOutOfSight);
+      }
+    }
     return Exited(0, List());
   }
   if (command == "container") {
@@ -168,6 +180,15 @@ sys::RunResult FakePodman::Do(const std::vector<std::string>& argv) {
                                         : Exited(125, "", "no such image");
   }
   return Exited(125, "", "unknown command " + command);
+}
+
+bool FakePodman::IsOutOfSight(const std::string& name) const {
+  const auto found = containers_.find(name);
+  if (!is_blind || found == containers_.end()) {
+    return false;
+  }
+  pollfd ended = {.fd = found->second.process->pidfd(), .events = POLLIN, .revents = 0};
+  return poll(&ended, 1, 0) == 0;
 }
 
 sys::RunResult FakePodman::Run(const std::vector<std::string>& argv) {
@@ -205,19 +226,12 @@ sys::RunResult FakePodman::Run(const std::vector<std::string>& argv) {
   return Exited(0, "0123456789ab\n");
 }
 
-size_t FakePodman::connections() const {
-  size_t sum = 0;
-  for (const auto& [name, container] : containers_) {
-    sum += container.watchdog != nullptr ? container.watchdog->connections() : 0;
-  }
-  return sum;
-}
-
 void FakePodman::Answer(const http::Request& request, const http::Responder& responder) {
   if (request.path == "/_/status") {
     return responder.Send(http::JsonResponse(
-        200, fmt::format(R"({{"state":"{}","phases":{{"workerStarted":10,"workerReady":110}}}})",
-                         makes_workers_ready ? "ready" : "starting")));
+        200, fmt::format(R"({{"state":"{}","problem":"{}",)"
+                         R"("phases":{{"workerStarted":10,"workerReady":110}}}})",
+                         makes_workers_ready ? "ready" : "starting", worker_problem)));
   }
   if (handler) {
     return handler(request, responder);

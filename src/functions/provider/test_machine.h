@@ -69,16 +69,18 @@ class FakePodman final : public Programs {
   int runs() const { return runs_; }
   // As if the container's first process had been killed.
   void KillAll();
-  // What provider there was is gone: nobody waits for the answers of podman any more.
+  // The provider is gone: nobody waits for the answers of podman any more.
   void Forget() { ++generation_; }
 
   std::set<std::string> images = {"localhost/kgpu-fn/hello:latest"};
   std::string run_error{};  // not empty: podman run fails with it
   bool makes_workers_ready = true;
+  std::string worker_problem{};  // not empty: no worker starts
+  // As where the network of running containers is out of podman's sight: it lists nothing, and
+  // removes none of them.
+  bool is_blind = false;
   bool holds_runs = false;  // podman run does not end until Release
   void Release();
-  // Of all watchdogs.
-  size_t connections() const;
   Handler handler{};  // of calls; by default, they are answered with their input
 
  private:
@@ -91,6 +93,7 @@ class FakePodman final : public Programs {
   };
   sys::RunResult Do(const std::vector<std::string>& argv);
   sys::RunResult Run(const std::vector<std::string>& argv);
+  bool IsOutOfSight(const std::string& name) const;
   std::string List() const;
   void Answer(const http::Request& request, const http::Responder& responder);
 

@@ -142,6 +142,14 @@ void CallIndex::CountRetry(int64_t number) {
   }
 }
 
+void CallIndex::Resize(int64_t number, size_t bytes) {
+  if (const auto found = calls_.find(number); found != calls_.end()) {
+    Leave(number, found->second);
+    found->second.bytes = bytes;
+    Enter(number, found->second);
+  }
+}
+
 std::vector<int64_t> CallIndex::Bury(int64_t number) {
   if (const auto found = calls_.find(number); found != calls_.end()) {
     Leave(number, found->second);

@@ -61,6 +61,8 @@ class CallIndex {
   // The call waits until `due`.
   void Wait(int64_t number, SteadyTime due);
   void CountRetry(int64_t number);
+  // Its record takes so many bytes from now on.
+  void Resize(int64_t number, size_t bytes);
   // The call is dead. Returns what had to go to make room, and is gone from here.
   std::vector<int64_t> Bury(int64_t number);
   // The same for what was added.

@@ -14,7 +14,6 @@
 #include "src/functions/queue/call_record.h"
 #include "src/functions/queue/queue_request.h"
 #include "src/platform/base/status.h"
-#include "src/platform/metrics/exposition.h"
 #include "src/platform/net/http/message.h"
 
 namespace kgpu::functions {
@@ -55,16 +54,14 @@ class CallQueue {
   // that are selected. Errors: Unavailable.
   virtual void List(const CallSelection& selection,
                     std::function<void(StatusOr<boost::json::object>)> done) = 0;
-  // The calls, dead or waiting, are due now, as if they had just arrived. Gives how many. Errors:
-  // those of the storage.
-  virtual void Retry(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) = 0;
-  // Removes the calls. Otherwise as Retry.
-  virtual void Purge(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) = 0;
+  // The calls, dead or waiting, are due now, as if they had just arrived; with `is_retry` false
+  // they are removed. Gives how many. Errors: those of the storage.
+  virtual void Change(const ChangeRequest& request, bool is_retry,
+                      std::function<void(StatusOr<size_t>)> done) = 0;
 
   // By function. Of a queue that several processes share, at most a second old while calls arrive
   // or end.
   virtual std::map<std::string, FunctionCounts> Counts() const = 0;
-  virtual std::string MetricsPage(metrics::Format format) const = 0;
 };
 
 // Starts a queue that makes its calls by `attempt`. Errors: ResourceExhausted (no descriptors

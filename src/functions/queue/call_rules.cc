@@ -2,26 +2,31 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::functions {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr milliseconds kFirstRetryPause = std::chrono::seconds(1);
+constexpr std::chrono::milliseconds kFirstRetryPause = std::chrono::seconds(1);
 constexpr size_t kLongestProblem = 1'000;
 constexpr int kFirstFailure = 400;
-// What may succeed when it is tried again; as in OpenFaaS, and 499: the caller left.
+// Another attempt may succeed; as in OpenFaaS, and 499: the caller left.
 constexpr std::array<int, 7> kRetriedCodes = {408, 429, 499, 500, 502, 503, 504};
 
-milliseconds PauseAfter(int64_t attempts) {
-  milliseconds pause = kFirstRetryPause;
-  for (int64_t i = 1; i < attempts && pause < kLongestPause; ++i) {
-    pause *= 2;
-  }
-  return std::min(pause, kLongestPause);
+constexpr uint64_t kHighestCode = 999;
+constexpr std::array<std::string_view, 2> kTrace = {"traceparent", "tracestate"};
+// Of the answer's connection, or ours to say. A function cannot choose the host of its callback.
+constexpr std::array<std::string_view, 15> kNotOfAnswer = {
+    "Connection",        "Keep-Alive",        "Proxy-Connection", "TE",   "Trailer", "Upgrade",
+    "Transfer-Encoding", "Content-Length",    "Expect",           "Host", "Date",    "X-Call-Id",
+    "X-Function-Name",   "X-Function-Status", kAnsweredHeader};
+
+bool IsAny(std::string_view name, std::span<const std::string_view> names) {
+  return std::ranges::any_of(
+      names, [name](std::string_view other) { return http::EqualsIgnoringCase(name, other); });
 }
 
 size_t BytesOf(const CallRecord& call) {
@@ -34,6 +39,17 @@ size_t BytesOf(const CallRecord& call) {
 
 bool IsSuccess(int code) {
   return code > 0 && code < kFirstFailure;
+}
+
+// Unless the function has set one.
+void AddTraceOf(const http::Headers& from, http::Headers& to) {
+  if (to.Find(kTrace.front())) {
+    return;
+  }
+  const http::Headers trace = TraceOf(from);
+  for (const auto& [name, value] : trace.fields()) {
+    to.Add(name, value);
+  }
 }
 
 }  // namespace
@@ -49,7 +65,7 @@ NextStep AfterAttempt(CallRecord& call, const CallOutcome& outcome, WallTime now
                       std::chrono::hours patience) {
   ++call.attempts;
   call.code = outcome.code;
-  call.problem = Printable(outcome.problem, kLongestProblem);
+  call.problem = Printable(Trim(outcome.problem), kLongestProblem);
   if (IsSuccess(outcome.code)) {
     return NextStep::kEnd;
   }
@@ -62,23 +78,60 @@ NextStep AfterAttempt(CallRecord& call, const CallOutcome& outcome, WallTime now
   if (!is_untaken) {
     --call.retries_left;
   }
-  call.not_before = now + PauseAfter(call.attempts);
+  call.not_before = now + DoublingPause(call.attempts, kFirstRetryPause, kLongestPause);
   return NextStep::kRepeat;
 }
 
-// What the answer's headers say of the connection or of its coding is not true of the callback.
 http::Headers CallbackHeaders(const CallRecord& call, const CallOutcome& outcome) {
   http::Headers headers;
-  if (const auto type = outcome.headers.Find("Content-Type")) {
-    headers.Add("Content-Type", *type);
+  // A body that was left out has no coding.
+  const bool has_body = !outcome.body.empty();
+  for (const auto& [name, value] : outcome.headers.fields()) {
+    if (!IsAny(name, kNotOfAnswer) &&
+        (has_body || !http::EqualsIgnoringCase(name, "Content-Encoding"))) {
+      headers.Add(name, value);
+    }
   }
   headers.Add("X-Call-Id", call.call_id);
   headers.Add("X-Function-Name", call.function);
   headers.Add("X-Function-Status", std::to_string(outcome.code));
-  if (const auto fault = outcome.headers.Find("Kgpu-Fault")) {
-    headers.Add("Kgpu-Fault", *fault);
-  }
+  AddTraceOf(call.headers, headers);
   return headers;
+}
+
+http::Headers TraceOf(const http::Headers& headers) {
+  http::Headers trace;
+  for (const std::string_view name : kTrace) {
+    if (const auto value = headers.Find(name)) {
+      trace.Add(name, *value);
+    }
+  }
+  return trace;
+}
+
+CallRecord Answered(const CallRecord& call, const CallOutcome& outcome) {
+  CallRecord answered = call;
+  answered.headers = outcome.headers;
+  answered.headers.EraseIf([](std::string_view name) { return IsAny(name, kNotOfAnswer); });
+  answered.headers.Add(kAnsweredHeader, std::to_string(outcome.code));
+  AddTraceOf(call.headers, answered.headers);
+  answered.body = outcome.body;
+  answered.bytes = BytesOf(answered);
+  return answered;
+}
+
+std::optional<CallOutcome> AnswerIn(const CallRecord& call) {
+  const auto code = call.headers.Find(kAnsweredHeader);
+  const std::optional<uint64_t> number = ParseUint(code.value_or(""));
+  if (!number || *number > kHighestCode) {
+    return std::nullopt;
+  }
+  CallOutcome outcome{.code = static_cast<int>(*number)};
+  outcome.headers = call.headers;
+  outcome.headers.EraseIf(
+      [](std::string_view name) { return http::EqualsIgnoringCase(name, kAnsweredHeader); });
+  outcome.body = call.body;
+  return outcome;
 }
 
 Status CheckArrival(const CallRecord& call, const CallLimits& limits, size_t arriving,

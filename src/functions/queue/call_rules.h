@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "src/functions/queue/call_queue.h"
 #include "src/functions/queue/call_record.h"
@@ -42,8 +43,19 @@ enum class NextStep : uint8_t {
 NextStep AfterAttempt(CallRecord& call, const CallOutcome& outcome, WallTime now,
                       std::chrono::hours patience);
 
-// Of the request that tells a caller the answer.
+// Of the request that brings a caller the answer: the function's own fields, without those of one
+// connection, then ours, and the trace of the call unless the function has set one.
 http::Headers CallbackHeaders(const CallRecord& call, const CallOutcome& outcome);
+
+// The fields of a call by which its trace goes on: all that is kept of them while it runs.
+http::Headers TraceOf(const http::Headers& headers);
+
+// In the headers of a stored call whose function has answered: its callback alone is left to make.
+inline constexpr char kAnsweredHeader[] = "Kgpu-Answered";
+// Such a call: with the answer in the place of the input, which nobody needs any more.
+CallRecord Answered(const CallRecord& call, const CallOutcome& outcome);
+// The answer of such a call; nothing for any other.
+std::optional<CallOutcome> AnswerIn(const CallRecord& call);
 
 // Errors: InvalidArgument (body over the limit), OutOfRange (too many calls arrive at once).
 // `arriving` and `arriving_bytes` are of the calls that are not stored yet.

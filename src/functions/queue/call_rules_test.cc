@@ -76,6 +76,64 @@ TEST(CallRulesTest, WhatNoReplicaTookCostsNothingWhileThereIsPatience) {
   EXPECT_EQ(AfterAttempt(call, untaken, kArrival + hours(24), hours(24)), NextStep::kBury);
 }
 
+TEST(CallRulesTest, ACallbackHasTheHeadersOfTheFunction) {
+  CallRecord call = ArrivedCall(0);
+  call.call_id = "mine";
+  call.function = "hello";
+  call.headers = {
+      {"traceparent", "00-1-2-01"}, {"tracestate", "a=1"}, {"Authorization", "Bearer t"}};
+  const CallOutcome outcome{.code = 404,
+                            .headers = {{"X-A", "1"},
+                                        {"Set-Cookie", "a=1"},
+                                        {"Set-Cookie", "b=2"},
+                                        {"Content-Type", "a/b"},
+                                        {"X-Duration-Seconds", "0.1"},
+                                        {"Kgpu-Fault", "handler"},
+                                        {"Content-Length", "9"},
+                                        {"Connection", "keep-alive"},
+                                        {"Host", "elsewhere"},
+                                        {"X-Call-Id", "forged"},
+                                        {"X-Function-Status", "200"}},
+                            .body = "text"};
+  const http::Headers headers = CallbackHeaders(call, outcome);
+  EXPECT_EQ(headers, (http::Headers{{"X-A", "1"},
+                                    {"Set-Cookie", "a=1"},
+                                    {"Set-Cookie", "b=2"},
+                                    {"Content-Type", "a/b"},
+                                    {"X-Duration-Seconds", "0.1"},
+                                    {"Kgpu-Fault", "handler"},
+                                    {"X-Call-Id", "mine"},
+                                    {"X-Function-Name", "hello"},
+                                    {"X-Function-Status", "404"},
+                                    {"traceparent", "00-1-2-01"},
+                                    {"tracestate", "a=1"}}));
+  EXPECT_EQ(CallbackHeaders(call, {.headers = {{"traceparent", "00-1-3-01"}}}).Count("traceparent"),
+            1U);
+  EXPECT_FALSE(
+      CallbackHeaders(call, {.headers = {{"Content-Encoding", "gzip"}}}).Find("Content-Encoding"));
+}
+
+TEST(CallRulesTest, AnAnswerTakesThePlaceOfTheInput) {
+  CallRecord call = ArrivedCall(0);
+  call.headers = {{"traceparent", "00-1-2-01"}, {"X-Secret", "input"}};
+  EXPECT_FALSE(AnswerIn(call).has_value());
+  const CallOutcome outcome{
+      .code = 201, .headers = {{"X-A", "1"}, {"Content-Length", "6"}}, .body = "answer"};
+  const CallRecord answered = Answered(call, outcome);
+  EXPECT_EQ(answered.body, "answer");
+  EXPECT_FALSE(answered.headers.Find("X-Secret"));
+  const std::optional<CallOutcome> read = AnswerIn(answered);
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->code, 201);
+  EXPECT_EQ(read->body, "answer");
+  const http::Headers headers = CallbackHeaders(answered, *read);
+  EXPECT_EQ(headers.Find("X-A"), "1");
+  EXPECT_EQ(headers.Find("X-Function-Status"), "201");
+  EXPECT_EQ(headers.Count("traceparent"), 1U);
+  EXPECT_FALSE(headers.Find("Content-Length"));
+  EXPECT_FALSE(headers.Find(kAnsweredHeader));
+}
+
 TEST(CallRulesTest, BoundsOfWhatArrives) {
   const CallRecord call = ArrivedCall(0);
   const CallLimits limits{.max_body = 5, .max_arriving = 2, .max_arriving_bytes = 20};

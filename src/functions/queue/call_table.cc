@@ -271,6 +271,20 @@ Status CallTable::Update(const CallRecord& call) {
       .Run();
 }
 
+Status CallTable::PutAnswer(const CallRecord& call) {
+  ASSIGN_OR_RETURN(const std::string headers, EncodeHeaders(call.headers));
+  ASSIGN_OR_RETURN(Statement update,
+                   database_.Prepare("UPDATE calls SET bytes=?, attempts=?, code=?, headers=?, "
+                                     "body=? WHERE number=?"));
+  return update.Bind(static_cast<int64_t>(call.bytes))
+      .Bind(call.attempts)
+      .Bind(int64_t{call.code})
+      .BindBytes(headers)
+      .BindBytes(call.body)
+      .Bind(call.number)
+      .Run();
+}
+
 Status CallTable::Remove(int64_t number) {
   ASSIGN_OR_RETURN(Statement remove, database_.Prepare("DELETE FROM calls WHERE number=?"));
   return remove.Bind(number).Run();

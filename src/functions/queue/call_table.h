@@ -52,6 +52,8 @@ class CallTable {
   StatusOr<CallRecord> Read(int64_t number);
   // Writes arrived, attempts, retries_left, not_before, is_dead, code and problem.
   Status Update(const CallRecord& call);
+  // Writes headers, body, bytes, attempts and code: see Answered.
+  Status PutAnswer(const CallRecord& call);
   Status Remove(int64_t number);
   // Its calls and keys that have arrived by then.
   Status RemoveFunction(const std::string& function, WallTime arrived_by = WallTime::max());

@@ -12,7 +12,8 @@
 namespace kgpu::functions {
 namespace {
 
-constexpr std::string_view kScheme = "http://";
+constexpr std::string_view kHttp = "http://";
+constexpr std::string_view kHttps = "https://";
 constexpr size_t kMaxUrl = 2'048;
 constexpr size_t kMaxHost = 253;  // of a DNS name
 constexpr int kAttempts = 3;
@@ -32,24 +33,29 @@ bool IsPrintable(std::string_view text) {
   return true;
 }
 
+// Source: RFC 3986, 3.1: in any case.
+bool HasScheme(std::string_view text, std::string_view scheme) {
+  return http::EqualsIgnoringCase(text.substr(0, scheme.size()), scheme);
+}
+
 }  // namespace
 
 StatusOr<CallbackUrl> ParseCallbackUrl(std::string_view text) {
   const auto invalid = [text](std::string_view why) {
-    return InvalidArgument("callback {}: {}: use http://host:port/path", Printable(text), why);
+    return InvalidArgument("callback {}: {}: use http://host:port/path or https://host/path",
+                           Printable(text), why);
   };
-  if (text.starts_with("https://")) {
-    return Unimplemented("callback {}: https is not supported: use http://", Printable(text));
+  CallbackUrl url;
+  url.is_https = HasScheme(text, kHttps);
+  if ((!url.is_https && !HasScheme(text, kHttp)) || text.size() > kMaxUrl || !IsPrintable(text)) {
+    return invalid("is no http or https URL of up to 2,048 characters");
   }
-  if (!text.starts_with(kScheme) || text.size() > kMaxUrl || !IsPrintable(text)) {
-    return invalid("is no http URL of up to 2,048 characters");
-  }
-  std::string_view rest = text.substr(kScheme.size());
+  url.port = url.is_https ? 443 : 80;
+  std::string_view rest = text.substr(url.is_https ? kHttps.size() : kHttp.size());
   rest = rest.substr(0, rest.find('#'));
   const size_t host_end = std::min(rest.find_first_of("/?"), rest.size());
   std::string_view authority = rest.substr(0, host_end);
   const std::string_view target = rest.substr(host_end);
-  CallbackUrl url;
   url.target = target.starts_with('/') ? std::string(target) : "/" + std::string(target);
   std::string_view letters = kHostLetters;
   size_t port_at = authority.rfind(':');
@@ -84,9 +90,13 @@ StatusOr<CallbackUrl> ParseCallbackUrl(std::string_view text) {
 
 class Callback::Impl {
  public:
-  Impl(EventLoop& loop, CallbackUrl url, http::Headers headers, std::string body, Done done)
+  Impl(EventLoop& loop, CallbackUrl url, std::shared_ptr<const tls::Context> tls,
+       http::Headers headers, std::string body, Done done)
       : loop_(loop),
-        endpoint_{.kind = net::Endpoint::Kind::kPlain, .host = url.host, .port = url.port},
+        endpoint_{.kind = url.is_https ? net::Endpoint::Kind::kTls : net::Endpoint::Kind::kPlain,
+                  .host = url.host,
+                  .port = url.port},
+        tls_(std::move(tls)),
         done_(std::move(done)),
         timer_(loop) {
     request_.method = "POST";
@@ -98,7 +108,7 @@ class Callback::Impl {
   void Try() {
     ++attempts_;
     call_ =
-        http::Call::Start(loop_, net::RouteTo(endpoint_), request_,
+        http::Call::Start(loop_, net::RouteTo(endpoint_, tls_), request_,
                           [this](const StatusOr<http::Response>& response) {
                             constexpr int kFirstUnsuccessful = 300;
                             if (response.ok() && response->code >= kFirstUnsuccessful) {
@@ -121,6 +131,7 @@ class Callback::Impl {
 
   EventLoop& loop_;
   const net::Endpoint endpoint_;
+  const std::shared_ptr<const tls::Context> tls_;
   http::Request request_;
   Done done_;
   int attempts_ = 0;
@@ -129,9 +140,10 @@ class Callback::Impl {
 };
 
 std::unique_ptr<Callback> Callback::Start(EventLoop& loop, const CallbackUrl& url,
+                                          std::shared_ptr<const tls::Context> tls,
                                           http::Headers headers, std::string body, Done done) {
-  auto impl =
-      std::make_unique<Impl>(loop, url, std::move(headers), std::move(body), std::move(done));
+  auto impl = std::make_unique<Impl>(loop, url, std::move(tls), std::move(headers), std::move(body),
+                                     std::move(done));
   impl->Try();
   return std::unique_ptr<Callback>(new Callback(std::move(impl)));
 }

@@ -11,19 +11,25 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
 #include "src/platform/net/http/message.h"
+#include "src/platform/net/tls/context.h"
 
 namespace kgpu::functions {
 
-// The parts of "http://host[:port][/path?query]".
+// The parts of "http://host[:port][/path?query]", or https.
 struct CallbackUrl {
+  bool is_https = false;
   std::string host{};  // a name or an address; IPv6 without brackets
   uint16_t port = 80;
   std::string target{};  // "/path?query"
   bool operator==(const CallbackUrl&) const = default;
 };
 
-// Errors: InvalidArgument; Unimplemented (https).
+// Errors: InvalidArgument.
 StatusOr<CallbackUrl> ParseCallbackUrl(std::string_view text);
+
+// Which authorities sign the certificates of https callbacks; asked for each callback. Errors:
+// those of their file.
+using CallbackTrust = std::function<StatusOr<std::shared_ptr<const tls::Context>>()>;
 
 // A callback in progress: up to three attempts, 1 s and 2 s apart. Destroying it cancels it. Loop
 // thread only.
@@ -33,8 +39,9 @@ class Callback {
   // attempt; Unavailable (an answer with a code from 300).
   using Done = std::function<void(const Status&)>;
 
-  // `loop` must outlive it.
+  // `loop` must outlive it. `tls`: for https, else null.
   static std::unique_ptr<Callback> Start(EventLoop& loop, const CallbackUrl& url,
+                                         std::shared_ptr<const tls::Context> tls,
                                          http::Headers headers, std::string body, Done done);
   ~Callback();
   Callback(const Callback&) = delete;

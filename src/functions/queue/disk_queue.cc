@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/functions/queue/queue_metrics.h"
 #include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
@@ -43,7 +42,7 @@ DiskQueue::DiskQueue(EventLoop& loop, QueueOptions options, Attempt attempt)
       options_(std::move(options)),
       attempt_(std::move(attempt)),
       index_(options_.index),
-      callbacks_(loop),
+      callbacks_(loop, options_.trust),
       start_timer_(loop),
       open_timer_(loop),
       clean_timer_(loop) {
@@ -231,9 +230,13 @@ void DiskQueue::Read(int64_t number) {
 }
 
 void DiskQueue::Begin(CallRecord call) {
+  if (std::optional<CallOutcome> answer = AnswerIn(call)) {
+    call.code = answer->code;
+    return Deliver(std::move(call), *std::move(answer));
+  }
   CallRecord known = call;
   known.body = {};
-  known.headers = {};
+  known.headers = TraceOf(call.headers);
   attempt_(std::move(call), lifetime_.Bind([this, known = std::move(known)](CallOutcome outcome) {
     OnEnded(known, std::move(outcome));
   }));
@@ -244,10 +247,32 @@ void DiskQueue::OnEnded(CallRecord call, CallOutcome outcome) {
     return StartDue();  // its function was deleted
   }
   const WallTime now = loop_.clock().WallNow();
-  if (AfterAttempt(call, outcome, now, options_.limits.patience) == NextStep::kRepeat) {
+  const NextStep step = AfterAttempt(call, outcome, now, options_.limits.patience);
+  if (step == NextStep::kRepeat) {
     return TryAgain(call);
   }
-  // Until the callback has ended the call counts as running: a crash makes it again.
+  if (step == NextStep::kEnd && !call.callback.empty()) {
+    return StoreAnswer(call, std::move(outcome));
+  }
+  Deliver(std::move(call), std::move(outcome));
+}
+
+// From then on neither a crash nor a callback that fails makes the function answer again.
+void DiskQueue::StoreAnswer(const CallRecord& call, CallOutcome outcome) {
+  auto answered = std::make_shared<const CallRecord>(Answered(call, outcome));
+  auto kept = std::make_shared<CallOutcome>(std::move(outcome));
+  worker_->Post([answered](CallTable& table) { return table.PutAnswer(*answered); },
+                [this, answered, call, kept](const Status& status) {
+                  NoteDisk(status);
+                  if (status.ok()) {
+                    index_.Resize(answered->number, answered->bytes);
+                  }
+                  Deliver(call, std::move(*kept));
+                });
+}
+
+// Until the callback has ended the call counts as running.
+void DiskQueue::Deliver(CallRecord call, CallOutcome outcome) {
   callbacks_.Tell(std::move(call), std::move(outcome),
                   [this](const CallRecord& ended) { Settle(ended); });
 }
@@ -346,14 +371,6 @@ void DiskQueue::List(const CallSelection& selection,
       });
 }
 
-void DiskQueue::Retry(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) {
-  Change(request, true, std::move(done));
-}
-
-void DiskQueue::Purge(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) {
-  Change(request, false, std::move(done));
-}
-
 void DiskQueue::Change(const ChangeRequest& request, bool is_retry,
                        std::function<void(StatusOr<size_t>)> done) {
   auto changed = std::make_shared<std::vector<CallRecord>>();
@@ -403,10 +420,6 @@ void DiskQueue::Change(const ChangeRequest& request, bool is_retry,
         StartDue();
         done(changed->size());
       });
-}
-
-std::string DiskQueue::MetricsPage(metrics::Format format) const {
-  return QueueMetrics(index_.Counts(), loop_.clock().WallNow(), format);
 }
 
 }  // namespace kgpu::functions

@@ -21,7 +21,6 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/lifetime.h"
 #include "src/platform/base/timer.h"
-#include "src/platform/metrics/exposition.h"
 
 namespace kgpu::functions {
 
@@ -30,6 +29,7 @@ struct QueueOptions {
   TableLimits table{};
   IndexLimits index{};
   CallLimits limits{};
+  CallbackTrust trust{};  // see Callbacks
 };
 
 // Lives on the loop's thread.
@@ -45,10 +45,9 @@ class DiskQueue final : public CallQueue {
   void RemoveFunction(const std::string& function) override;
   void List(const CallSelection& selection,
             std::function<void(StatusOr<boost::json::object>)> done) override;
-  void Retry(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) override;
-  void Purge(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) override;
+  void Change(const ChangeRequest& request, bool is_retry,
+              std::function<void(StatusOr<size_t>)> done) override;
   std::map<std::string, FunctionCounts> Counts() const override { return index_.Counts(); }
-  std::string MetricsPage(metrics::Format format) const override;
 
  private:
   DiskQueue(EventLoop& loop, QueueOptions options, Attempt attempt);
@@ -61,6 +60,8 @@ class DiskQueue final : public CallQueue {
   void Read(int64_t number);
   void Begin(CallRecord call);
   void OnEnded(CallRecord call, CallOutcome outcome);
+  void StoreAnswer(const CallRecord& call, CallOutcome outcome);
+  void Deliver(CallRecord call, CallOutcome outcome);
   void Settle(const CallRecord& call);
   void TryAgain(const CallRecord& call);
   void Update(const CallRecord& call);
@@ -68,8 +69,6 @@ class DiskQueue final : public CallQueue {
   void ArmCleanUp();
   void CleanUp();
   void NoteDisk(const Status& status);
-  void Change(const ChangeRequest& request, bool is_retry,
-              std::function<void(StatusOr<size_t>)> done);
 
   EventLoop& loop_;
   const QueueOptions options_;

@@ -1,21 +1,22 @@
 #include "src/functions/queue/table_worker.h"
 
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <iterator>
 #include <optional>
-#include <thread>
 #include <utility>
 
-#include "src/platform/base/log.h"
+#include "src/platform/base/lifetime.h"
 #include "src/platform/base/mutex.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/unique_fd.h"
+#include "src/platform/sys/worker_thread.h"
 
 namespace kgpu::functions {
 namespace {
@@ -23,7 +24,6 @@ namespace {
 constexpr size_t kMostAtOnce = 256;  // operations of one transaction
 constexpr std::chrono::seconds kStopLimit{10};
 constexpr std::chrono::seconds kCompactEvery{1};
-constexpr int kStuckExitCode = 1;
 
 struct TableTask {
   TableWorker::Operation operation;
@@ -86,65 +86,45 @@ class TableWorker::Impl {
         folder_(std::move(folder)),
         limits_(limits),
         opened_(std::move(opened)),
-        done_wake_(std::move(wake)) {}
+        done_wake_(std::move(wake)),
+        thread_(loop.clock(), {.name = "kgpu-queue",
+                               .stuck = fmt::format("disk not responding: {}", folder_),
+                               .stop_limit = kStopLimit}) {}
 
   Status Start() {
     ASSIGN_OR_RETURN(watch_, loop_.WatchReadable(done_wake_.get(), [this] { Deliver(); }));
-    thread_ = std::jthread([this] { Work(); });
-    pthread_setname_np(thread_.native_handle(), "kgpu-queue");
     return OkStatus();
   }
 
   ~Impl() {
     loop_.Unwatch(watch_);
-    if (thread_.joinable()) {
-      Stop();
-    }
+    thread_.Stop();
   }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   void Post(Operation operation, Done done) {
-    const MutexLock lock(mutex_);
-    posted_.push_back({std::move(operation), std::move(done), OkStatus()});
-    wake_.NotifyAll();
+    bool was_working = false;
+    {
+      const MutexLock lock(mutex_);
+      posted_.push_back({std::move(operation), std::move(done), OkStatus()});
+      was_working = std::exchange(is_working_, true);
+    }
+    if (!was_working) {
+      thread_.Post([this] { Work(); });
+    }
   }
 
  private:
-  void Stop() {
-    bool has_ended = false;
-    {
-      const MutexLock lock(mutex_);
-      is_stopping_ = true;
-      wake_.NotifyAll();
-      // The real time, whatever the loop's clock shows: this waits for a disk.
-      const auto deadline = std::chrono::steady_clock::now() + kStopLimit;
-      while (!has_ended_ && std::chrono::steady_clock::now() < deadline) {
-        (void)ended_.WaitFor(mutex_, std::chrono::ceil<std::chrono::milliseconds>(
-                                         deadline - std::chrono::steady_clock::now()));
-      }
-      has_ended = has_ended_;
-    }
-    if (!has_ended) {
-      KGPU_LOG(kError, "disk not responding", {"folder", folder_},
-               {"effect", "the process exits without waiting for it"});
-      _exit(kStuckExitCode);
-    }
-    thread_.join();
-  }
-
-  // Empty: the worker stops.
+  // Empty: nothing is left to do.
   std::vector<TableTask> Next() {
     const MutexLock lock(mutex_);
-    while (!is_stopping_ && posted_.empty()) {
-      wake_.Wait(mutex_);
-    }
-    std::vector<TableTask> tasks;
-    if (posted_.size() <= kMostAtOnce) {
-      tasks.swap(posted_);
-      return tasks;
-    }
-    const auto end = posted_.begin() + kMostAtOnce;
-    tasks.assign(std::make_move_iterator(posted_.begin()), std::make_move_iterator(end));
+    const auto end =
+        posted_.begin() + static_cast<std::ptrdiff_t>(std::min(posted_.size(), kMostAtOnce));
+    std::vector<TableTask> tasks(std::make_move_iterator(posted_.begin()),
+                                 std::make_move_iterator(end));
     posted_.erase(posted_.begin(), end);
+    is_working_ = !tasks.empty();
     return tasks;
   }
 
@@ -187,9 +167,6 @@ class TableWorker::Impl {
       // Cannot fail: the counter is far from full.
       [[maybe_unused]] const ssize_t count = write(done_wake_.get(), &one, sizeof(one));
     }
-    const MutexLock lock(mutex_);
-    has_ended_ = true;
-    ended_.NotifyAll();
   }
 
   // On the loop. A Done may destroy this.
@@ -203,17 +180,16 @@ class TableWorker::Impl {
       tasks.swap(finished_);
       found.swap(found_);
     }
-    const std::weak_ptr<bool> is_alive = is_alive_;
+    auto deliver = lifetime_.Bind([](const TableTask& task) {
+      if (task.done) {
+        task.done(task.result);
+      }
+    });
     if (found) {
       opened_(std::move(found->calls), found->note);
     }
     for (const TableTask& task : tasks) {
-      if (is_alive.expired()) {
-        return;
-      }
-      if (task.done) {
-        task.done(task.result);
-      }
+      deliver(task);
     }
   }
 
@@ -228,20 +204,17 @@ class TableWorker::Impl {
   const Opened opened_;
   const UniqueFd done_wake_;
   WatchId watch_ = WatchId::kNone;
-  std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
   std::optional<CallTable> table_;       // of the worker's thread
   std::optional<SteadyTime> compacted_;  // of the worker's thread: for a full disk
 
   Mutex mutex_;
-  Condition wake_;
-  Condition ended_;
   std::vector<TableTask> posted_ ABSL_GUARDED_BY(mutex_);
   std::vector<TableTask> finished_ ABSL_GUARDED_BY(mutex_);
   std::optional<Found> found_ ABSL_GUARDED_BY(mutex_);
-  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_working_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::jthread thread_;
+  Lifetime lifetime_;
+  sys::WorkerThread thread_;
 };
 
 StatusOr<std::unique_ptr<TableWorker>> TableWorker::Start(EventLoop& loop, std::string folder,

@@ -67,8 +67,8 @@ std::string QueueRun::States() const {
 
 size_t QueueRun::Change(bool is_retry, const ChangeRequest& request) const {
   std::optional<size_t> changed;
-  const auto done = [&](const StatusOr<size_t>& count) { changed = count.value_or(999); };
-  is_retry ? queue->Retry(request, done) : queue->Purge(request, done);
+  queue->Change(request, is_retry,
+                [&](const StatusOr<size_t>& count) { changed = count.value_or(999); });
   EXPECT_TRUE(Until([&] { return changed.has_value(); }));
   return changed.value_or(999);
 }

@@ -1,4 +1,4 @@
-// What every queue of calls does, whatever keeps its calls: the same cases for all of them.
+// The cases that hold for every queue of calls, whatever stores its calls.
 #include "src/functions/queue/call_queue.h"
 
 #include <gmock/gmock.h>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "src/functions/queue/disk_queue.h"
+#include "src/functions/queue/queue_metrics.h"
 #include "src/functions/queue/test_queue_run.h"
 #include "src/functions/redis/test_redis_storage.h"
 #include "testing/status_matchers.h"
@@ -111,7 +112,7 @@ TEST_P(CallQueueTest, RetriesWithLongerAndLongerPausesThenKeepsItAsDead) {
   EXPECT_EQ(call.at("problem").as_string(), "it broke");
   EXPECT_EQ(call.at("code").as_int64(), 503);
   EXPECT_EQ(call.at("attempts").as_int64(), 4);
-  EXPECT_THAT(run.queue->MetricsPage(metrics::Format::kText),
+  EXPECT_THAT(QueueMetrics(run.queue->Counts(), run.loop.clock().WallNow(), metrics::Format::kText),
               HasSubstr(R"(kgpu_function_queue_retries_total{function_name="hello"} 3)"));
   run.Start();
   run.loop.Advance(minutes(5));
@@ -219,7 +220,7 @@ TEST_P(CallQueueTest, OnlySoManyRunAtOnce) {
   ASSERT_TRUE(run.Until([&] { return run.held.size() == 2; }));
   run.loop.Advance(minutes(1));
   EXPECT_EQ(run.States(), "a:running b:running c:waiting");
-  EXPECT_THAT(run.queue->MetricsPage(metrics::Format::kText),
+  EXPECT_THAT(QueueMetrics(run.queue->Counts(), run.loop.clock().WallNow(), metrics::Format::kText),
               HasSubstr(R"(kgpu_function_queue_running{function_name="hello"} 2)"));
   run.held[0].second({.code = 200});
   EXPECT_TRUE(run.Until([&] { return run.held.size() == 3; }));
@@ -340,6 +341,47 @@ TEST_P(CallQueueTest, ACallWhoseCallbackFailsIsDead) {
   ASSERT_TRUE(run.Until([&] { return run.States() == "a:dead"; }));
   EXPECT_THAT(run.List().at("calls").as_array().at(0).at("problem").as_string().c_str(),
               HasSubstr("callback 127.0.0.1"));
+  EXPECT_EQ(run.attempts.size(), 1U);
+}
+
+TEST_P(CallQueueTest, ARetryOfAFailedCallbackMakesTheCallbackAlone) {
+  QueueRun run(storage());
+  CallbackServer server(run.loop);
+  server.code = 500;
+  run.answer = [](const CallRecord&) {
+    return CallOutcome{.code = 201, .headers = {{"X-A", "1"}}, .body = "answer"};
+  };
+  run.Start();
+  CallRecord call = HelloCall("a", 1);
+  call.callback = server.url;
+  EXPECT_OK(run.Put(call));
+  ASSERT_TRUE(run.Until([&] { return run.States() == "a:dead"; }));
+  run.Start();  // the answer is stored
+  server.code = 200;
+  server.got.clear();
+  EXPECT_EQ(run.Change(true, {.selection = {.state = CallState::kDead}}), 1U);
+  ASSERT_TRUE(run.Until([&] { return run.States().empty() && server.got.size() == 1; }));
+  EXPECT_EQ(server.got[0].body, "answer");
+  EXPECT_EQ(server.got[0].headers.Find("X-A"), "1");
+  EXPECT_EQ(server.got[0].headers.Find("X-Function-Status"), "201");
+  EXPECT_EQ(run.attempts.size(), 1U) << "the function has answered once and for all";
+}
+
+TEST_P(CallQueueTest, ACrashDuringACallbackDoesNotMakeTheFunctionAnswerAgain) {
+  QueueRun run(storage());
+  CallbackServer server(run.loop);
+  server.code = 500;
+  run.answer = [](const CallRecord&) { return CallOutcome{.code = 200, .body = "answer"}; };
+  run.Start();
+  CallRecord call = HelloCall("a");
+  call.callback = server.url;
+  EXPECT_OK(run.Put(call));
+  ASSERT_TRUE(run.Until([&] { return server.got.size() == 1; }));
+  server.code = 200;
+  run.Start();
+  run.loop.Advance(minutes(11));  // the claim of a queue that is gone ends
+  ASSERT_TRUE(run.Until([&] { return run.States().empty() && server.got.size() == 2; }));
+  EXPECT_EQ(server.got[1].body, "answer");
   EXPECT_EQ(run.attempts.size(), 1U);
 }
 

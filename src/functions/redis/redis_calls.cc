@@ -344,6 +344,19 @@ void RedisCalls::Release(const std::vector<int64_t>& numbers, WallTime now) {
   Send("EVAL", scripts_.release.text, Views(arguments), [](const StatusOr<RedisReply>&) {});
 }
 
+void RedisCalls::PutAnswer(const CallRecord& call, const Done<int64_t>& done) {
+  const StatusOr<std::string> headers = EncodeHeaders(call.headers);
+  if (!headers.ok()) {
+    return done(headers.status());
+  }
+  const std::vector<std::string> numbers = {std::to_string(call.number), std::to_string(call.bytes),
+                                            std::to_string(call.attempts),
+                                            std::to_string(call.code)};
+  Run(scripts_.answer,
+      {owner_, numbers[0], *headers, call.body, numbers[1], numbers[2], numbers[3]},
+      Reading(done, &ReadNumber));
+}
+
 void RedisCalls::End(const CallRecord& call, NextStep step, const IndexLimits& limits,
                      const Done<int64_t>& done) {
   const std::vector<std::string> arguments = {

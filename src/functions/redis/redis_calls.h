@@ -90,6 +90,8 @@ class RedisCalls {
   void Renew(const std::vector<int64_t>& numbers, WallTime until, const Done<int64_t>& done);
   // The calls wait again. For the end of a gateway: nobody waits for the reply.
   void Release(const std::vector<int64_t>& numbers, WallTime now);
+  // Stores the answer of a call that this owner has claimed: see Answered. Gives 0 if it has not.
+  void PutAnswer(const CallRecord& call, const Done<int64_t>& done);
   // Stores what follows an attempt. A call that has succeeded goes, whoever owns it.
   void End(const CallRecord& call, NextStep step, const IndexLimits& limits,
            const Done<int64_t>& done);

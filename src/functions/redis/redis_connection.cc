@@ -50,7 +50,7 @@ void RedisConnection::Finish() {
       session_->Close();
       output_ += session_->TakeOutput();
     }
-    // What does not fit is lost: nobody waits for a server here.
+    // Commands that do not fit are lost: nobody waits for a server here.
     (void)send(socket_.get(), output_.data() + sent_, output_.size() - sent_,
                MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)shutdown(socket_.get(), SHUT_WR);
@@ -70,7 +70,7 @@ void RedisConnection::Close() {
   waiting_.clear();
   loop_.Unwatch(std::exchange(readable_, WatchId::kNone));
   loop_.Unwatch(std::exchange(writable_, WatchId::kNone));
-  loop_.CancelTimer(std::exchange(deadline_, TimerId::kNone));
+  deadline_.Cancel();
   socket_.Reset();
 }
 
@@ -129,7 +129,7 @@ void RedisConnection::Flush() {
       break;  // the reader learns why
     }
     sent_ += static_cast<size_t>(count);
-    // What the kernel takes at once says nothing of the server.
+    // The kernel takes bytes at once even if the server does not.
     if (has_backlog_) {
       progress_ = loop_.clock().Now();
     }
@@ -198,7 +198,7 @@ void RedisConnection::OnReply(RedisReply reply) {
   const Done done = std::move(waiting_.front());
   waiting_.pop_front();
   if (waiting_.empty()) {
-    loop_.CancelTimer(std::exchange(deadline_, TimerId::kNone));
+    deadline_.Cancel();
   }
   if (reply.kind == RedisReply::Kind::kError) {
     done(Annotate(StatusOfRedisError(reply.text), "{}", where_));
@@ -208,12 +208,11 @@ void RedisConnection::OnReply(RedisReply reply) {
 }
 
 void RedisConnection::ArmDeadline() {
-  if (deadline_ != TimerId::kNone) {
+  if (deadline_.is_armed()) {
     return;
   }
   const auto left = progress_ + patience_ - loop_.clock().Now();
-  deadline_ = loop_.After(left, [this] {
-    deadline_ = TimerId::kNone;
+  deadline_.Arm(left, [this] {
     if (loop_.clock().Now() - progress_ < patience_) {
       return ArmDeadline();
     }

@@ -13,6 +13,7 @@
 #include "src/functions/redis/redis_reply.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/net/tls/session.h"
 
@@ -76,7 +77,7 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
   SteadyTime progress_{};     // when the server last sent something, or took some of a backlog
   WatchId readable_ = WatchId::kNone;
   WatchId writable_ = WatchId::kNone;
-  TimerId deadline_ = TimerId::kNone;
+  Timer deadline_{loop_};
 };
 
 }  // namespace kgpu::functions

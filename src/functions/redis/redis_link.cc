@@ -41,12 +41,12 @@ RedisLink::RedisLink(EventLoop& loop, RedisLinkOptions options, uint64_t seed, H
       options_(std::move(options)),
       handlers_(std::move(handlers)),
       random_(seed),
-      backoff_(random_, kPauses) {
+      backoff_(random_, kPauses),
+      timer_(loop) {
   Connect();
 }
 
 RedisLink::~RedisLink() {
-  loop_.CancelTimer(timer_);
   if (connection_ != nullptr) {
     connection_->Finish();
   }
@@ -70,7 +70,6 @@ void RedisLink::Send(const std::vector<std::string_view>& words, RedisConnection
 }
 
 void RedisLink::Connect() {
-  timer_ = TimerId::kNone;
   ++tried_;
   dial_ = net::Dial::Start(loop_, options_.address.servers[server_], {},
                            [this](StatusOr<UniqueFd> socket) { OnDialed(std::move(socket)); },
@@ -199,8 +198,7 @@ void RedisLink::Lose(const Status& status) {
     ReleaseHeld(status);
     pause = backoff_.Next(loop_.clock().Now());
   }
-  loop_.CancelTimer(timer_);
-  timer_ = loop_.After(pause, [this] { Connect(); });
+  timer_.Arm(pause, [this] { Connect(); });
 }
 
 void RedisLink::ReleaseHeld(const Status& status) {

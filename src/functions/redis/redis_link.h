@@ -15,6 +15,7 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/net/dial/dialer.h"
 #include "src/platform/net/tls/context.h"
 
@@ -86,7 +87,7 @@ class RedisLink {
   Status problem_;      // why there is no connection; OK while the first attempt goes on
   std::string logged_;  // the problem
   bool is_ready_ = false;
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_;
 };
 
 }  // namespace kgpu::functions

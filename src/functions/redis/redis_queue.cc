@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "src/functions/queue/queue_metrics.h"
 #include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
@@ -53,7 +52,7 @@ RedisQueue::RedisQueue(EventLoop& loop, RedisQueueOptions options, Attempt attem
     : loop_(loop),
       options_(std::move(options)),
       attempt_(std::move(attempt)),
-      callbacks_(loop),
+      callbacks_(loop, options_.trust),
       claim_timer_(loop),
       look_timer_(loop),
       renew_timer_(loop),
@@ -72,7 +71,7 @@ RedisQueue::~RedisQueue() {
   }
 }
 
-// Those whose attempts have not ended.
+// Only calls whose attempts have not ended.
 std::vector<int64_t> RedisQueue::RunningNumbers() const {
   std::vector<int64_t> numbers;
   for (const auto& [number, call] : running_) {
@@ -97,7 +96,7 @@ void RedisQueue::NoteProblem(std::string_view what, const Status& status) {
 }
 
 void RedisQueue::OnReady() {
-  // What another gateway has claimed during an outage is not ours any more.
+  // Calls that another gateway has claimed during an outage are not ours any more.
   Renew();
   for (const auto& [number, ended] : ended_) {
     SendEnd(number);
@@ -190,9 +189,13 @@ void RedisQueue::ArmClaim(nanoseconds pause) {
 }
 
 void RedisQueue::Begin(CallRecord call) {
+  if (std::optional<CallOutcome> answer = AnswerIn(call)) {
+    call.code = answer->code;
+    return Deliver(std::move(call), *std::move(answer));
+  }
   CallRecord known = call;
   known.body = {};
-  known.headers = {};
+  known.headers = TraceOf(call.headers);
   attempt_(std::move(call), lifetime_.Bind([this, known = std::move(known)](CallOutcome outcome) {
     OnEnded(known, std::move(outcome));
   }));
@@ -208,7 +211,24 @@ void RedisQueue::OnEnded(CallRecord call, CallOutcome outcome) {
     ++retries_[call.function];
     return Settle(std::move(call), step);
   }
-  // Until the callback has ended the call stays claimed: a crash makes it again.
+  if (step == NextStep::kEnd && !call.callback.empty()) {
+    return StoreAnswer(call, std::move(outcome));
+  }
+  Deliver(std::move(call), std::move(outcome));
+}
+
+// From then on neither a crash nor a callback that fails makes the function answer again.
+void RedisQueue::StoreAnswer(const CallRecord& call, CallOutcome outcome) {
+  const CallRecord answered = Answered(call, outcome);
+  auto kept = std::make_shared<CallOutcome>(std::move(outcome));
+  calls_.PutAnswer(answered, lifetime_.Bind([this, call, kept](const StatusOr<int64_t>& stored) {
+    NoteProblem("answer of a call", stored.status());
+    Deliver(call, std::move(*kept));
+  }));
+}
+
+// Until the callback has ended the call stays claimed.
+void RedisQueue::Deliver(CallRecord call, CallOutcome outcome) {
   callbacks_.Tell(std::move(call), std::move(outcome), [this](CallRecord ended) {
     KGPU_LOG(kInfo, "asynchronous call ended", {"function", ended.function},
              {"call", ended.call_id}, {"code", ended.code}, {"attempts", ended.attempts},
@@ -389,10 +409,6 @@ std::map<std::string, FunctionCounts> RedisQueue::Counts() const {
     counts[function].retries = retries;
   }
   return counts;
-}
-
-std::string RedisQueue::MetricsPage(metrics::Format format) const {
-  return QueueMetrics(Counts(), loop_.clock().WallNow(), format);
 }
 
 }  // namespace kgpu::functions

@@ -27,7 +27,6 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/lifetime.h"
 #include "src/platform/base/timer.h"
-#include "src/platform/metrics/exposition.h"
 
 namespace kgpu::functions {
 
@@ -35,7 +34,8 @@ struct RedisQueueOptions {
   RedisLinkOptions link{};    // without its channel
   std::string name = "kgpu";  // of the queue; gateways with the same name share it
   CallLimits limits{};
-  IndexLimits index{};  // what runs: of this gateway
+  IndexLimits index{};    // what runs: of this gateway
+  CallbackTrust trust{};  // see Callbacks
   KeyLimits keys{};
   // How long a call stays with a gateway that has died. Renewed three times as often.
   std::chrono::milliseconds claim{45'000};
@@ -60,10 +60,9 @@ class RedisQueue final : public CallQueue {
   void RemoveFunction(const std::string& function) override;
   void List(const CallSelection& selection,
             std::function<void(StatusOr<boost::json::object>)> done) override;
-  void Retry(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) override;
-  void Purge(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) override;
+  void Change(const ChangeRequest& request, bool is_retry,
+              std::function<void(StatusOr<size_t>)> done) override;
   std::map<std::string, FunctionCounts> Counts() const override;
-  std::string MetricsPage(metrics::Format format) const override;
 
  private:
   struct RunningCall {
@@ -86,6 +85,8 @@ class RedisQueue final : public CallQueue {
   ClaimRequest Capacity() const;
   void Begin(CallRecord call);
   void OnEnded(CallRecord call, CallOutcome outcome);
+  void StoreAnswer(const CallRecord& call, CallOutcome outcome);
+  void Deliver(CallRecord call, CallOutcome outcome);
   void Settle(CallRecord call, NextStep step);
   void SendEnd(int64_t number);
   void OnEndStored(int64_t number, const Status& status);
@@ -96,8 +97,6 @@ class RedisQueue final : public CallQueue {
   void ListPart(const std::shared_ptr<Listing>& listing);
   void EndList(const std::shared_ptr<Listing>& listing);
   void ChangePart(const std::shared_ptr<Changing>& changing);
-  void Change(const ChangeRequest& request, bool is_retry,
-              std::function<void(StatusOr<size_t>)> done);
   void NoteProblem(std::string_view what, const Status& status);
   std::vector<int64_t> RunningNumbers() const;
 

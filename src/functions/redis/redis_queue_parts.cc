@@ -61,14 +61,6 @@ struct RedisQueue::Changing {
   int64_t after = 0;
 };
 
-void RedisQueue::Retry(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) {
-  Change(request, true, std::move(done));
-}
-
-void RedisQueue::Purge(const ChangeRequest& request, std::function<void(StatusOr<size_t>)> done) {
-  Change(request, false, std::move(done));
-}
-
 void RedisQueue::Change(const ChangeRequest& request, bool is_retry,
                         std::function<void(StatusOr<size_t>)> done) {
   ChangePart(std::make_shared<Changing>(Changing{.request = request,

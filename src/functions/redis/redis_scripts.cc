@@ -198,6 +198,17 @@ wake()
 return 1
 )lua";
 
+// The answer takes the place of the input: only the callback is left to make.
+constexpr std::string_view kAnswerPart = R"lua(
+local owner, n, headers, body, bytes, attempts, code = unpack(ARGV)
+if not is_running(n, owner) then return 0 end
+local name = P .. 'call:' .. n
+local more = tonumber(bytes) - tonumber(call('HGET', name, 'bytes'))
+call('HSET', name, 'headers', headers, 'body', body, 'bytes', bytes, 'attempts', attempts, 'code', code)
+call('HINCRBY', P .. 'totals', 'live', string.format('%d', more))
+return 1
+)lua";
+
 // A call that somebody else has claimed meanwhile is theirs, unless it has succeeded.
 constexpr std::string_view kEndPart = R"lua(
 local step, owner, n, attempts, left, due, code, problem, max_dead, max_dead_bytes = unpack(ARGV)
@@ -355,6 +366,7 @@ RedisScripts::RedisScripts()
       claim(Script({kClaimPart})),
       renew(Script({kRenewPart})),
       release(Script({kReleasePart})),
+      answer(Script({kAnswerPart})),
       end(Script({kEndPart})),
       remove_function(Script({kRemoveFunctionPart})),
       page(Script({"local first_id = 6\n", kSelectPart, kPagePart})),

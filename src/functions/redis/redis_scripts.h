@@ -19,6 +19,7 @@ struct RedisScripts {
   const RedisScript claim;
   const RedisScript renew;
   const RedisScript release;
+  const RedisScript answer;
   const RedisScript end;
   const RedisScript remove_function;
   const RedisScript page;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/functions/queue/call_rules.h"
 #include "src/functions/queue/callback.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -26,8 +27,10 @@ bool WasRefusedUntaken(std::string_view fault) {
   return std::ranges::find(kUntaken, fault) != kUntaken.end();
 }
 
-bool IsIdentityHeader(std::string_view name) {
-  return http::EqualsIgnoringCase(name, kIdentityHeader);
+// Only in the queue: no caller can set them.
+bool IsOfQueue(std::string_view name) {
+  return http::EqualsIgnoringCase(name, kIdentityHeader) ||
+         http::EqualsIgnoringCase(name, kAnsweredHeader);
 }
 
 Status CheckKey(std::string_view key) {
@@ -136,7 +139,7 @@ void AsyncCalls::Start(const std::string& function, http::Request request,
   call.method = std::move(request.method);
   call.target = std::move(request.target);
   call.headers = std::move(request.headers);
-  call.headers.EraseIf(IsIdentityHeader);
+  call.headers.EraseIf(IsOfQueue);
   if (const std::string identity = identity_(function); !identity.empty()) {
     call.headers.Add(kIdentityHeader, identity);
   }
@@ -160,7 +163,7 @@ void AsyncCalls::Try(CallRecord call, const CallQueue::Ended& ended) {
   http::Request request{.method = std::move(call.method), .target = std::move(call.target)};
   const bool is_of_deleted = IsOfDeleted(call);
   request.headers = std::move(call.headers);
-  request.headers.EraseIf(IsIdentityHeader);
+  request.headers.EraseIf(IsOfQueue);
   request.body = std::move(call.body);
   FunctionCall made{
       .request = std::move(request),

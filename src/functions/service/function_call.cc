@@ -60,7 +60,10 @@ void HttpSink::Head(int code, const http::Headers& headers) {
     head.headers.Add(kCallIdHeader, call_id_);
   }
   const std::optional<uint64_t> length = ParseUint(headers.Find("Content-Length").value_or(""));
-  if (length && *length <= kSmallAnswer) {
+  if (is_head_ && length) {
+    head.headers.Add("Content-Length", std::to_string(*length));
+  }
+  if (is_head_ || (length && *length <= kSmallAnswer)) {
     small_ = std::move(head);
   } else {
     stream_ = responder_.Begin(std::move(head));
@@ -105,8 +108,7 @@ http::Headers EndToEnd(const http::Headers& headers) {
   return kept;
 }
 
-http::Request PassedOn(const http::Request& request, std::string target,
-                       const std::string& call_id) {
+http::Request PassedOn(http::Request& request, std::string target, const std::string& call_id) {
   http::Request passed{.method = request.method, .target = std::move(target)};
   passed.headers = EndToEnd(request.headers);
   passed.headers.EraseIf([](std::string_view name) {
@@ -115,7 +117,7 @@ http::Request PassedOn(const http::Request& request, std::string target,
            http::EqualsIgnoringCase(name, kDeadlineHeader);
   });
   passed.headers.Add(kCallIdHeader, call_id);
-  passed.body = request.body;
+  passed.body = std::move(request.body);
   return passed;
 }
 

@@ -59,8 +59,12 @@ class CallSink {
 class HttpSink final : public CallSink {
  public:
   // `buffer`: see ServiceOptions::answer_buffer.
-  HttpSink(http::Responder responder, std::string call_id, size_t buffer)
-      : responder_(std::move(responder)), call_id_(std::move(call_id)), buffer_(buffer) {}
+  // `is_head`: the answer has no body, whatever its length says.
+  HttpSink(http::Responder responder, std::string call_id, size_t buffer, bool is_head = false)
+      : responder_(std::move(responder)),
+        call_id_(std::move(call_id)),
+        buffer_(buffer),
+        is_head_(is_head) {}
 
   // The caller of a small answer that is cut off hears so.
   ~HttpSink() override;
@@ -80,6 +84,7 @@ class HttpSink final : public CallSink {
   const http::Responder responder_;
   const std::string call_id_;
   const size_t buffer_;
+  const bool is_head_;
   std::optional<http::Response> small_;  // an answer that is kept until its end
   std::optional<http::Stream> stream_;
 };
@@ -92,10 +97,9 @@ struct FunctionCall {
   std::optional<SteadyTime> deadline{};  // how long the caller waits
 };
 
-// `request` as it is passed on: without the fields that concern one connection only, with `target`
-// as its target, and with its call's id.
-http::Request PassedOn(const http::Request& request, std::string target,
-                       const std::string& call_id);
+// `request` as it is passed on, with its body, which is taken from it: without the fields that
+// concern one connection only, with `target` as its target, and with its call's id.
+http::Request PassedOn(http::Request& request, std::string target, const std::string& call_id);
 // The same for the fields of a response.
 http::Headers EndToEnd(const http::Headers& headers);
 

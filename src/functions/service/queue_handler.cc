@@ -40,7 +40,7 @@ void HandleQueue(CallQueue& queue, const http::Request& request, const http::Res
     }
     SendJson(responder, 200, boost::json::object{{is_retry ? "retried" : "purged", *count}});
   };
-  is_retry ? queue.Retry(*change, std::move(done)) : queue.Purge(*change, std::move(done));
+  queue.Change(*change, is_retry, std::move(done));
 }
 
 void RefuseAsync(const http::Responder& responder, const std::string& call_id,

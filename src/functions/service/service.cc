@@ -7,8 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "src/functions/queue/queue_metrics.h"
 #include "src/functions/service/answers.h"
 #include "src/functions/service/folders.h"
+#include "src/functions/service/origin.h"
 #include "src/functions/service/queue_handler.h"
 #include "src/functions/service/service_request.h"
 #include "src/functions/service/views.h"
@@ -54,8 +56,12 @@ Service::Service(EventLoop& loop, FunctionProvider& provider, uint64_t seed, Ser
       options_(std::move(options)),
       server_(std::make_unique<http::Server>(
           loop,
-          [this](const http::Request& request, const http::Responder& responder) {
-            Handle(request, responder);
+          [this](http::Request request, const http::Responder& responder) {
+            // A TCP address is open to the programs that reach it, but not to pages in browsers.
+            const std::string problem =
+                request.is_from_unix_socket ? "" : ForeignPageProblem(request, false);
+            problem.empty() ? Handle(std::move(request), responder)
+                            : SendError(responder, PermissionDenied("{}", problem));
           },
           OptionsOfServer(kMaxBodies))) {
 }
@@ -101,15 +107,15 @@ Status Service::ListenForFunctions() {
   RETURN_IF_ERROR(MakeFolder(folder, kReadableByAll));
   mesh_ = std::make_unique<http::Server>(
       loop_,
-      [this](const http::Request& request, const http::Responder& responder) {
+      [this](http::Request request, const http::Responder& responder) {
         HandleMesh(request, responder);
       },
       OptionsOfServer(kMaxMeshBodies));
   return mesh_->Listen(folder + "/fn.sock", kWritableByAll).status();
 }
 
-// What runs as a function may call functions, and nothing else.
-void Service::HandleMesh(const http::Request& request, const http::Responder& responder,
+// A function may call functions, and nothing else.
+void Service::HandleMesh(http::Request& request, const http::Responder& responder,
                          const std::string& space) {
   if (request.path.starts_with(kAsyncPath) || request.path.starts_with(kCallPath)) {
     return Call(request, responder, Caller::kFunction, space);
@@ -117,7 +123,7 @@ void Service::HandleMesh(const http::Request& request, const http::Responder& re
   responder.Send(http::UnknownPath(request));
 }
 
-void Service::HandleReplica(const http::Request& request, const http::Responder& responder) {
+void Service::HandleReplica(http::Request request, const http::Responder& responder) {
   const std::optional<std::string> space = provider_.SpaceOfReplica(request.peer);
   if (!space) {
     return SendError(responder, PermissionDenied("only functions may call here: use the gateway's "
@@ -126,7 +132,7 @@ void Service::HandleReplica(const http::Request& request, const http::Responder&
   HandleMesh(request, responder, *space);
 }
 
-void Service::Handle(const http::Request& request, const http::Responder& responder) {
+void Service::Handle(http::Request request, const http::Responder& responder) {
   const std::string_view path = request.path;
   if (path.starts_with(kCallPath) || path.starts_with(kAsyncPath)) {
     return Call(request, responder, Caller::kHost);
@@ -365,7 +371,8 @@ void Service::Metrics(const http::Request& request, const http::Responder& respo
                                                  "charset=utf-8"
                                                : "text/plain; version=0.0.4; charset=utf-8");
   const metrics::Format format = is_open ? metrics::Format::kOpenMetrics : metrics::Format::kText;
-  response.body = provider_.MetricsPage(format) + async_calls_->queue().MetricsPage(format);
+  response.body = provider_.MetricsPage(format) +
+                  QueueMetrics(async_calls_->queue().Counts(), loop_.clock().WallNow(), format);
   if (is_open) {
     response.body += metrics::Exposition::kEnd;
   }
@@ -391,11 +398,13 @@ std::string Service::NewCallId() {
   return fmt::format("{:016x}", random_.Next());
 }
 
-void Service::Call(const http::Request& request, const http::Responder& responder, Caller caller,
+void Service::Call(http::Request& request, const http::Responder& responder, Caller caller,
                    const std::string& space) {
   const bool is_async = request.path.starts_with(kAsyncPath);
-  if (!IsCallMethod(request.method)) {
-    return responder.Send(http::WrongMethod(request, "GET, POST, PUT, PATCH, DELETE"));
+  if (!IsCallMethod(request.method, is_async)) {
+    return responder.Send(
+        http::WrongMethod(request, is_async ? "GET, POST, PUT, PATCH, DELETE"
+                                            : "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
   }
   CallTarget target = TargetOf(request, is_async ? kAsyncPath : kCallPath);
   const StatusOr<std::string> key = Deployed(target.name, space);
@@ -403,16 +412,14 @@ void Service::Call(const http::Request& request, const http::Responder& responde
     return SendError(responder, key.status());
   }
   const Function* function = provider_.Find(*key);
-  const auto given = request.headers.Find(kCallIdHeader);
-  if (given && !IsCallId(*given)) {
-    return SendError(responder, InvalidArgument("{}: must be up to 128 letters, digits, and any of "
-                                                "-_.:",
-                                                kCallIdHeader));
+  if (const Status status = CheckCall(request, function->calls); !status.ok()) {
+    return SendError(responder, status);
   }
   const StatusOr<std::optional<std::chrono::milliseconds>> patience = CallerPatience(request);
   if (!patience.ok()) {
     return SendError(responder, patience.status());
   }
+  const auto given = request.headers.Find(kCallIdHeader);
   const std::string call_id = given ? std::string(*given) : NewCallId();
   http::Request passed = PassedOn(request, std::move(target.target), call_id);
   if (is_async || function->calls.is_async) {
@@ -427,10 +434,11 @@ void Service::Call(const http::Request& request, const http::Responder& responde
   const SteadyTime now = loop_.clock().Now();
   FunctionCall call{.request = std::move(passed),
                     .call_id = call_id,
-                    .sink = std::make_unique<HttpSink>(responder, call_id, options_.answer_buffer),
+                    .sink = std::make_unique<HttpSink>(responder, call_id, options_.answer_buffer,
+                                                       request.method == "HEAD"),
                     .arrived = now};
-  if (*patience) {
-    call.deadline = now + **patience;
+  if (const auto& limit = *patience) {
+    call.deadline = now + *limit;
   }
   (void)provider_.Take(*key, call);
 }
@@ -443,9 +451,7 @@ void Service::CallAsync(const std::string& key, http::Request request, const std
                         if (!accepted.ok()) {
                           return RefuseAsync(responder, call_id, accepted.status());
                         }
-                        http::Response response = http::TextResponse(202, "");
-                        response.headers.Add(kCallIdHeader, *accepted);
-                        responder.Send(std::move(response));
+                        responder.Send({.code = 202, .headers = {{kCallIdHeader, *accepted}}});
                       });
 }
 

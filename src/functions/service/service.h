@@ -54,10 +54,10 @@ class Service {
   // folder and of the socket.
   Status ListenForFunctions();
   // A request from elsewhere than the service's own addresses.
-  void Handle(const http::Request& request, const http::Responder& responder);
+  void Handle(http::Request request, const http::Responder& responder);
   // A request of a replica on the network: it may call functions of its own namespace, and nothing
   // else. Whoever is no replica is refused.
-  void HandleReplica(const http::Request& request, const http::Responder& responder);
+  void HandleReplica(http::Request request, const http::Responder& responder);
   // Asynchronous calls that have not ended, by function.
   const CallQueue& queue() const { return async_calls_->queue(); }
 
@@ -69,7 +69,7 @@ class Service {
     std::unique_ptr<LogReader> reader;
   };
   // `space`: see Call.
-  void HandleMesh(const http::Request& request, const http::Responder& responder,
+  void HandleMesh(http::Request& request, const http::Responder& responder,
                   const std::string& space = "");
   void HandleSystem(const http::Request& request, const http::Responder& responder);
   void HandleFunctions(const http::Request& request, const http::Responder& responder);
@@ -90,7 +90,7 @@ class Service {
   void Stop(const http::Responder& responder);
   enum class Caller : uint8_t { kHost, kFunction };
   // `space`: the namespace that the caller may call; empty: every one.
-  void Call(const http::Request& request, const http::Responder& responder, Caller caller,
+  void Call(http::Request& request, const http::Responder& responder, Caller caller,
             const std::string& space = "");
   void CallAsync(const std::string& key, http::Request request, const std::string& call_id,
                  const http::Responder& responder);

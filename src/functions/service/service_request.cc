@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
+#include "src/functions/service/async_call.h"
+#include "src/functions/service/function_call.h"
 #include "src/platform/base/duration.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
@@ -14,10 +17,28 @@
 
 namespace kgpu::functions {
 
-bool IsCallMethod(std::string_view method) {
+bool IsCallMethod(std::string_view method, bool is_async) {
   static constexpr std::array<std::string_view, 5> kMethods = {"GET", "POST", "PUT", "PATCH",
                                                                "DELETE"};
-  return std::ranges::find(kMethods, method) != kMethods.end();
+  // Their callers want the answer.
+  const bool is_question = method == "HEAD" || method == "OPTIONS";
+  return std::ranges::find(kMethods, method) != kMethods.end() || (is_question && !is_async);
+}
+
+Status CheckCall(const http::Request& request, const Calls& calls) {
+  // Which of two is meant, nobody can tell.
+  for (const char* name : {kCallIdHeader, kCallbackHeader, kIdempotencyHeader, kDeadlineHeader}) {
+    if (request.headers.Count(name) > 1) {
+      return InvalidArgument("{}: must not be given twice", name);
+    }
+  }
+  if (const auto id = request.headers.Find(kCallIdHeader); id && !IsCallId(*id)) {
+    return InvalidArgument("{}: must be up to 128 letters, digits, and any of -_.:", kCallIdHeader);
+  }
+  if (calls.max_input && std::cmp_greater(request.body.size(), *calls.max_input)) {
+    return OutOfRange("the input exceeds {} bytes, the function's maxInput", *calls.max_input);
+  }
+  return OkStatus();
 }
 
 CallTarget TargetOf(const http::Request& request, std::string_view prefix) {
@@ -28,7 +49,11 @@ CallTarget TargetOf(const http::Request& request, std::string_view prefix) {
   const size_t name = request.target.find(prefix);
   std::string_view raw = request.target;
   raw.remove_prefix(name == std::string_view::npos ? raw.size() : name + prefix.size());
-  raw.remove_prefix(std::min(raw.size(), raw.find_first_of("/?")));
+  const std::string_view raw_name = raw.substr(0, raw.find_first_of("/?"));
+  if (raw_name.find('%') != std::string_view::npos) {
+    target.name = raw_name;  // no name has an escape, and an escaped "/" ends none
+  }
+  raw.remove_prefix(raw_name.size());
   target.target = raw.starts_with('/') ? std::string(raw) : "/" + std::string(raw);
   return target;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "src/functions/service/function_provider.h"
+#include "src/functions/spec/function.h"
 #include "src/platform/base/clock.h"
 #include "src/platform/base/status.h"
 #include "src/platform/net/http/message.h"
@@ -16,7 +17,11 @@ namespace kgpu::functions {
 inline constexpr std::string_view kRequestWhere = "request";
 
 // Whether calls may be made by this method.
-bool IsCallMethod(std::string_view method);
+bool IsCallMethod(std::string_view method, bool is_async);
+
+// Errors: InvalidArgument (a header that means something here is there twice, or it is no id),
+// OutOfRange (the input is over the function's limit).
+Status CheckCall(const http::Request& request, const Calls& calls);
 
 struct CallTarget {
   std::string name;

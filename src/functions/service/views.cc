@@ -13,10 +13,14 @@ namespace kgpu::functions {
 using boost::json::array;
 using boost::json::object;
 
-double Milliseconds(std::chrono::nanoseconds time) {
+object PhasesView(const PhaseNames& names, const PhaseTimes& times) {
   constexpr double kMicrosAMilli = 1000;
-  return static_cast<double>(std::chrono::duration_cast<std::chrono::microseconds>(time).count()) /
-         kMicrosAMilli;
+  object phases;
+  for (size_t i = 0; i < kStartPhases; ++i) {
+    const auto time = std::chrono::duration_cast<std::chrono::microseconds>(times.at(i));
+    phases[doc::View(names.at(i))] = static_cast<double>(time.count()) / kMicrosAMilli;
+  }
+  return phases;
 }
 
 object FunctionView(const Function& function, const FunctionNumbers& numbers, object state) {

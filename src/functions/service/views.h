@@ -1,4 +1,4 @@
-// What the service answers, as JSON. docs/reference/functions.md lists the fields.
+// The answers of the service, as JSON. docs/reference/functions.md lists the fields.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "src/functions/service/meter.h"
 #include "src/functions/service/usage_hours.h"
 #include "src/functions/spec/function.h"
 #include "src/platform/base/status.h"
@@ -26,8 +27,8 @@ struct FunctionNumbers {
 // is so now: `state`.
 boost::json::object FunctionView(const Function& function, const FunctionNumbers& numbers,
                                  boost::json::object state);
-// With fractions, to the microsecond.
-double Milliseconds(std::chrono::nanoseconds time);
+// The phases of a replica's start in milliseconds, with fractions, to the microsecond.
+boost::json::object PhasesView(const PhaseNames& names, const PhaseTimes& times);
 // {"usage": [{"function", "calls", …}]}, by function.
 boost::json::object UsageView(const std::map<std::string, FunctionUse>& usage);
 // OpenFx's error: {"code": <gRPC's>, "message": text, "details": []}.

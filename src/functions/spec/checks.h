@@ -23,6 +23,9 @@ inline constexpr Range kProcessesRange{1, 256};
 inline constexpr Range kRetriesRange{0, 100};
 inline constexpr Range kPidsRange{16, 1'000'000};
 inline constexpr Range kMemoryRange{1, int64_t{1} << 50};
+// The gateway and the service take no larger inputs; an output is in the watchdog's memory.
+inline constexpr Range kInputRange{1, int64_t{16} << 20};
+inline constexpr Range kOutputRange{1, int64_t{1} << 30};
 inline constexpr Range kCpuMillisRange{1, 10'000'000};
 inline constexpr Range kTimeoutMillisRange{1, 86'400'000};
 inline constexpr Range kIdleMillisRange{1'000, 86'400'000};

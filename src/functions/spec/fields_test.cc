@@ -179,6 +179,13 @@ TEST(FunctionFieldsTest, ConcurrencyAndProcesses) {
   EXPECT_EQ(function.calls.processes, 4);
 }
 
+TEST(FunctionFieldsTest, SizesOfInputAndOutput) {
+  const Function function = Read("maxInput: 1Mi, maxOutput: 128Mi");
+  EXPECT_EQ(function.calls.max_input, int64_t{1} << 20);
+  EXPECT_EQ(function.calls.max_output, int64_t{128} << 20);
+  EXPECT_EQ(Read("").calls.max_input, std::nullopt);
+}
+
 TEST(FunctionFieldsTest, Times) {
   const Function function = Read("timeout: 1500ms, idle: 2m");
   EXPECT_EQ(function.calls.timeout, std::chrono::milliseconds(1'500));

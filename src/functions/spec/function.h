@@ -51,6 +51,9 @@ struct Calls {
   int64_t concurrency = 1;  // calls at a time in one replica; more wait, then get 429
   int64_t processes = 1;    // handler processes of a replica, which share the calls
   std::chrono::milliseconds timeout{60'000};
+  // Bytes of a call's input and output; nothing: 16 MiB and 64 MiB.
+  std::optional<int64_t> max_input{};
+  std::optional<int64_t> max_output{};
   bool is_async = false;  // callers get 202 at once
   int64_t retries = 0;    // of an asynchronous call
   bool operator==(const Calls&) const = default;

@@ -106,6 +106,8 @@ class FunctionChecker {
     Number("concurrency", function.calls.concurrency, kConcurrencyRange);
     Number("processes", function.calls.processes, kProcessesRange);
     Number("timeout", function.calls.timeout.count(), kTimeoutMillisRange);
+    Number("maxInput", function.calls.max_input, kInputRange);
+    Number("maxOutput", function.calls.max_output, kOutputRange);
     Number("retries", function.calls.retries, kRetriesRange);
     Number("pids", function.pids, kPidsRange);
   }

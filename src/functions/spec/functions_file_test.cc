@@ -88,6 +88,8 @@ TEST(FunctionsFileTest, EveryErrorNamesPlaceFieldValueAndFix) {
       {"replicas: {max: 0}", "replicas.max: \"0\" must be an integer from 1 to 1000"},
       {"replicas: 3", "functions.hello.replicas: \"3\" must be a map"},
       {"concurrency: 0", "\"0\" must be an integer from 1 to 1000"},
+      {"maxInput: 17Mi", "maxInput: \"17Mi\" must be at most 16Mi"},
+      {"maxOutput: 2Gi", "maxOutput: \"2Gi\" must be at most 1Gi"},
       {"processes: 2", "processes: 2 must be at most concurrency, 1"},
       {"timeout: 60", "functions.hello.timeout: \"60\" must be a number with ms, s, m or h"},
       {"timeout: 0", "timeout: \"0\" must be between 1ms and 24h"},

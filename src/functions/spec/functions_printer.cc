@@ -127,6 +127,12 @@ void AddOwnFields(const Function& function, json::object& out) {
   out["concurrency"] = calls.concurrency;
   out["processes"] = calls.processes;
   out["timeout"] = FormatDuration(calls.timeout);
+  if (calls.max_input) {
+    out["maxInput"] = MemoryText(*calls.max_input);
+  }
+  if (calls.max_output) {
+    out["maxOutput"] = MemoryText(*calls.max_output);
+  }
   out["idle"] = FormatDuration(function.scaling.idle);
   out["scaling"] = {{"by", doc::View(ScalerText(function.scaling.by))}};
   out["async"] = calls.is_async;

@@ -6,6 +6,7 @@
 
 #include "src/functions/runtimes/runtimes.h"
 #include "src/node/config/labels_reader.h"
+#include "src/platform/base/bytes.h"
 #include "src/platform/base/duration.h"
 #include "src/platform/base/strings.h"
 
@@ -43,6 +44,15 @@ void ReadAmount(const Node& node, StatusOr<int64_t> (*parse)(std::string_view),
   const auto text = node.is_number() ? ReadNumberText(node) : node.String();
   if (text && !text->empty()) {
     out = node.Accept(parse(*text));
+  }
+}
+
+void ReadSize(const Node& node, Range range, std::optional<int64_t>& out) {
+  ReadAmount(node, &ParseMemoryBytes, out);
+  if (out && (*out < range.low || *out > range.high)) {
+    node.Error("{} must be at most {}", node.Shown(),
+               FormatQuantity(Bytes{static_cast<uint64_t>(range.high)}));
+    out.reset();
   }
 }
 
@@ -253,7 +263,7 @@ void ApplyReplicas(const GivenReplicas& given, Scaling& scaling) {
 }
 
 std::span<const OwnField> OwnFields() {
-  static constexpr std::array<OwnField, 10> kFields = {{
+  static constexpr std::array<OwnField, 12> kFields = {{
       {"concurrency",
        [](const Node& node, Problems&, Function& function) {
          Set(function.calls.concurrency, ReadCount(node, kConcurrencyRange));
@@ -265,6 +275,14 @@ std::span<const OwnField> OwnFields() {
       {"timeout",
        [](const Node& node, Problems& problems, Function& function) {
          Set(function.calls.timeout, ReadTime(node, problems, kTimeoutMillisRange));
+       }},
+      {"maxInput",
+       [](const Node& node, Problems&, Function& function) {
+         ReadSize(node, kInputRange, function.calls.max_input);
+       }},
+      {"maxOutput",
+       [](const Node& node, Problems&, Function& function) {
+         ReadSize(node, kOutputRange, function.calls.max_output);
        }},
       {"idle",
        [](const Node& node, Problems& problems, Function& function) {

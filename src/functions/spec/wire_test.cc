@@ -28,7 +28,8 @@ Function Everything() {
       "environment: {A: '1'}, secrets: [token], constraints: [a=b], registry_auth: eDp5,"
       "labels: {team: x}, annotations: {a.b/c: d}, limits: {memory: 1Gi, cpu: 1500m},"
       "requests: {memory: 50Mi, cpu: 50m, gpu: {count: 2, model: [T4, L4], memory: 8Gi}},"
-      "replicas: {min: 0, max: 3}, concurrency: 8, processes: 2, timeout: 30s, idle: 2m,"
+      "replicas: {min: 0, max: 3}, concurrency: 8, processes: 2, timeout: 30s, maxInput: 1Mi, "
+      "maxOutput: 9Mi, idle: 2m,"
       "async: true, retries: 3, pids: 64, readOnlyRoot: true, network: none, scaling: {by: keda}}}",
       "config.yaml");
   EXPECT_OK(file);

@@ -10,9 +10,11 @@
 #include <utility>
 
 #include "src/functions/provider/loan_client.h"
-#include "src/functions/service/ready_probe.h"
+#include "src/functions/provider/secret_files.h"
+#include "src/functions/replicas/ready_probe.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/net/http/client.h"
 #include "src/platform/sys/run.h"
 
@@ -101,8 +103,8 @@ Status Trial::Borrow() {
 
 Status Trial::StartContainer() {
   const ProviderFolders folders{.run = folder_->path(), .secrets = options_.secrets, .logs = ""};
-  RETURN_IF_ERROR(CheckSecrets(folders, function_));
   RETURN_IF_ERROR(MakeSocketFolder(ReplicaFolder(folders, id_)));
+  RETURN_IF_ERROR(CopySecrets(folders, function_, id_));
   socket_ = WatchdogSocket(folders, id_);
   auto podman = sys::ChildProcess::Spawn(
       {.argv = TrialCommand(options_.engine, folders,
@@ -125,6 +127,9 @@ Status Trial::WaitUntilReady() {
     loop_->Quit();
   };
   ReadyProbe probe(*loop_, socket_, [&](const ReadyProbe::Ready&) { end(OkStatus()); });
+  probe.OnFailed([&](const std::string& problem) {
+    end(FailedPrecondition("function {}: {}: see what it printed", function_.name, problem));
+  });
   ASSIGN_OR_RETURN(const WatchId watch, loop_->WatchReadable(podman_->pidfd(), [&] {
     const auto state = podman_->TryReap();
     end(
@@ -132,13 +137,13 @@ Status Trial::WaitUntilReady() {
                            "see what it printed",
                            function_.name, state ? sys::Describe(*state) : "still there"));
   }));
-  const TimerId timer = loop_->After(options_.start_limit, [&] {
+  Timer timer(*loop_);
+  timer.Arm(options_.start_limit, [&] {
     end(DeadlineExceeded("function {}: the handler was not loaded within {} s{}{}", function_.name,
                          options_.start_limit / seconds(1), probe.problem().empty() ? "" : ": ",
                          probe.problem()));
   });
   loop_->Run();
-  loop_->CancelTimer(timer);
   loop_->Unwatch(watch);
   return result;
 }

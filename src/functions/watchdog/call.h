@@ -18,6 +18,7 @@ using CallId = uint32_t;
 
 // What the handler gets.
 struct CallInput {
+  std::string id{};    // X-Call-Id
   std::string text{};  // see CallText
   std::string body{};
   // If the caller has one of its own, earlier than the function's timeout.
@@ -33,6 +34,7 @@ enum class FaultKind : uint8_t {
   kStarting,  // no process is ready yet
   kStopping,  // the watchdog drains
   kOutput,    // more output than allowed
+  kReply,     // the handler's answer is no valid HTTP response
   kInput,     // the caller's request cannot be a call
 };
 

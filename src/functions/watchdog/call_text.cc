@@ -7,15 +7,22 @@
 #include "src/functions/watchdog/frame.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/utf8.h"
 #include "src/platform/doc/json_reader.h"
-#include "src/platform/doc/utf8.h"
+#include "src/platform/net/http/field.h"
 
 namespace kgpu::watchdog {
 namespace {
 
 namespace json = boost::json;
 
-constexpr doc::Limits kReplyLimits{.bytes = size_t{64} << 10, .depth = 4, .values = 2000};
+constexpr doc::Limits kReadyLimits{.bytes = size_t{64} << 10, .depth = 4, .values = 2000};
+// Escapes take more bytes than the fields that they stand for.
+constexpr doc::Limits kHeadLimits{.bytes = size_t{256} << 10, .depth = 4, .values = 4000};
+// Every hop adds fields of its own and refuses a header over 64 KiB.
+constexpr size_t kMaxHeaders = size_t{32} << 10;
+constexpr size_t kMaxFields = 1000;
+constexpr size_t kShownName = 80;  // of a field, in an error
 
 // Of CallTextEnd.
 constexpr size_t kMaxEnd = 64;
@@ -49,7 +56,7 @@ void AppendEscaped(std::string& out, std::string_view text) {
 
 void AppendText(std::string& out, std::string_view text) {
   out += '"';
-  for (auto bad = doc::FindInvalidUtf8(text); bad; bad = doc::FindInvalidUtf8(text)) {
+  for (auto bad = FindInvalidUtf8(text); bad; bad = FindInvalidUtf8(text)) {
     AppendEscaped(out, text.substr(0, *bad));
     AppendCode(out, text[*bad]);
     text.remove_prefix(*bad + 1);
@@ -66,6 +73,11 @@ void AppendMember(std::string& out, std::string_view name, std::string_view text
   out += ',';
 }
 
+// Source: RFC 9110, 5.3; RFC 6265, 5.4: a comma would be part of a cookie.
+std::string_view SeparatorOf(std::string_view name) {
+  return http::EqualsIgnoringCase(name, "Cookie") ? "; " : ", ";
+}
+
 // Most requests have no field twice: joining is for those that have.
 void AppendHeaders(std::string& out, const http::Headers& headers) {
   out += '{';
@@ -80,7 +92,7 @@ void AppendHeaders(std::string& out, const http::Headers& headers) {
     std::string value = field->second;
     for (auto next = std::find_if(field + 1, fields.end(), is_same); next != fields.end();
          next = std::find_if(next + 1, fields.end(), is_same)) {
-      value += ", " + next->second;
+      value.append(SeparatorOf(field->first)).append(next->second);
     }
     if (out.back() != '{') {
       out += ',';
@@ -92,8 +104,9 @@ void AppendHeaders(std::string& out, const http::Headers& headers) {
   out += '}';
 }
 
-StatusOr<json::object> ParseObject(std::string_view text, std::string_view what) {
-  StatusOr<json::value> value = doc::ParseJson(text, what, kReplyLimits);
+StatusOr<json::object> ParseObject(std::string_view text, std::string_view what,
+                                   const doc::Limits& limits) {
+  StatusOr<json::value> value = doc::ParseJson(text, what, limits);
   RETURN_IF_ERROR(value.status());
   if (!value->is_object()) {
     return InvalidArgument("{}: must be a JSON object", what);
@@ -101,15 +114,57 @@ StatusOr<json::object> ParseObject(std::string_view text, std::string_view what)
   return std::move(value->as_object());
 }
 
+// The fields of an answer, with what they take in a message.
+class FieldReader {
+ public:
+  explicit FieldReader(http::Headers& headers) : headers_(headers) {}
+
+  Status Add(std::string_view name, const json::value& value) {
+    if (!http::IsToken(name)) {
+      return InvalidArgument(
+          "header \"{}\": a name must be letters, digits and !#$%&'*+-.^_`|~ only",
+          Printable(name, kShownName));
+    }
+    if (const json::array* list = value.if_array()) {
+      for (const json::value& item : *list) {
+        RETURN_IF_ERROR(AddOne(name, item));
+      }
+      return OkStatus();
+    }
+    return AddOne(name, value);
+  }
+
+ private:
+  Status AddOne(std::string_view name, const json::value& value) {
+    if (!value.is_string()) {
+      return InvalidArgument("header {}: must be a text, or a list of texts",
+                             Printable(name, kShownName));
+    }
+    const std::string_view text = Trim(std::string_view(value.get_string()));
+    if (!http::IsFieldValue(text)) {
+      return InvalidArgument("header {}: a value must have no line end or control character",
+                             Printable(name, kShownName));
+    }
+    bytes_ += name.size() + text.size() + std::string_view(": \r\n").size();
+    if (bytes_ > kMaxHeaders || headers_.fields().size() >= kMaxFields) {
+      return InvalidArgument("headers: at most {} bytes and {} fields are allowed", kMaxHeaders,
+                             kMaxFields);
+    }
+    headers_.Add(name, text);
+    return OkStatus();
+  }
+
+  http::Headers& headers_;
+  size_t bytes_ = 0;
+};
+
 Status AddHeaders(CallHead& head, const json::value& headers) {
   if (!headers.is_object()) {
-    return InvalidArgument("head: headers: must be an object");
+    return InvalidArgument("headers: must be a map of names to values");
   }
-  for (const auto& [name, value] : headers.as_object()) {
-    if (!value.is_string()) {
-      return InvalidArgument("head: headers.{}: must be a text", std::string_view(name));
-    }
-    head.headers.Add(name, std::string_view(value.as_string()));
+  FieldReader reader(head.headers);
+  for (const auto& [name, value] : headers.get_object()) {
+    RETURN_IF_ERROR(reader.Add(name, value));
   }
   return OkStatus();
 }
@@ -132,6 +187,8 @@ std::string_view FaultWord(FaultKind kind) {
       return "stopping";
     case FaultKind::kOutput:
       return "output";
+    case FaultKind::kReply:
+      return "reply";
     case FaultKind::kInput:
       return "input";
   }
@@ -160,7 +217,7 @@ std::string CallTextEnd(std::chrono::milliseconds left) {
 }
 
 StatusOr<ReadyInfo> ParseReady(std::string_view text) {
-  ASSIGN_OR_RETURN(const json::object ready, ParseObject(text, "ready"));
+  ASSIGN_OR_RETURN(const json::object ready, ParseObject(text, "ready", kReadyLimits));
   ReadyInfo info;
   if (const json::value* concurrent = ready.if_contains("concurrent")) {
     if (!concurrent->is_bool()) {
@@ -175,12 +232,12 @@ StatusOr<ReadyInfo> ParseReady(std::string_view text) {
 }
 
 StatusOr<CallHead> ParseHead(std::string_view text) {
-  ASSIGN_OR_RETURN(const json::object object, ParseObject(text, "head"));
+  ASSIGN_OR_RETURN(const json::object object, ParseObject(text, "head", kHeadLimits));
   CallHead head;
   if (const json::value* status = object.if_contains("status")) {
     const int64_t code = status->is_int64() ? status->as_int64() : 0;
     if (code < 200 || code > 599) {
-      return InvalidArgument("head: status: must be a number from 200 to 599");
+      return InvalidArgument("status: must be a number from 200 to 599");
     }
     head.status = static_cast<int>(code);
   }

@@ -20,9 +20,9 @@ struct CallFacts {
 };
 
 // {"id","method","path","query","headers":{lowercase: value} without its end, which has the time
-// that is left when the call is sent. Fields of one name are joined with ", "; bytes that are not
-// UTF-8 are read as Latin-1, so that the text always is. Errors: InvalidArgument (too long for a
-// frame).
+// that is left when the call is sent. Fields of one name are joined with ", ", those of Cookie with
+// "; "; bytes that are not UTF-8 are read as Latin-1, so that the text always is. Errors:
+// InvalidArgument (too long for a frame).
 StatusOr<std::string> CallText(const CallFacts& facts);
 // ,"deadlineMs":n}
 std::string CallTextEnd(std::chrono::milliseconds left);
@@ -33,9 +33,10 @@ struct ReadyInfo {
 };
 
 // Errors: InvalidArgument.
-StatusOr<ReadyInfo> ParseReady(std::string_view json);
-// {"status":200,"headers":{name: text}}; both may be missing. Errors: InvalidArgument (a status
-// below 200 or above 599).
-StatusOr<CallHead> ParseHead(std::string_view json);
+StatusOr<ReadyInfo> ParseReady(std::string_view text);
+// {"status":200,"headers":{name: text or [text]}}; both may be missing. A list is that many fields
+// of one name. Errors: InvalidArgument: a status below 200 or above 599; a name or value that
+// cannot be in an HTTP message; more than 1,000 fields, or 32 KiB of them.
+StatusOr<CallHead> ParseHead(std::string_view text);
 
 }  // namespace kgpu::watchdog

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "testing/status_matchers.h"
 
 namespace kgpu::watchdog {
@@ -20,6 +24,13 @@ TEST(CallTextTest, TellsTheWholeCall) {
       TextOf({.id = "i", .method = "GET", .path = "/p%20q", .query = "a=b", .headers = headers}),
       R"({"id":"i","method":"GET","path":"/p%20q","query":"a=b",)"
       R"("headers":{"x-a":"1, 2","traceparent":"00-ab"},"deadlineMs":1500})");
+}
+
+TEST(CallTextTest, JoinsCookiesAsOneField) {
+  const http::Headers headers{
+      {"Cookie", "a=1"}, {"x", "1"}, {"cookie", "b=2"}, {"Accept", "p"}, {"accept", "q"}};
+  EXPECT_THAT(TextOf({.headers = headers}),
+              HasSubstr(R"("headers":{"cookie":"a=1; b=2","x":"1","accept":"p, q"})"));
 }
 
 TEST(CallTextTest, WritesAnyBytesAsText) {
@@ -53,10 +64,57 @@ TEST(CallTextTest, ReadsTheHeadOfAnAnswer) {
   EXPECT_EQ(head->status, 404);
   EXPECT_EQ(head->headers.Find("content-type"), "text/plain");
   EXPECT_EQ(ParseHead("{}").value().status, 200);
-  for (const char* bad : {R"({"status":99})", R"({"status":"200"})", R"({"headers":[]})",
-                          R"({"headers":{"a":1}})", R"({"status":1.5})"}) {
+  for (const char* bad : {R"({"status":99})",
+                          R"({"status":100})",
+                          R"({"status":600})",
+                          R"({"status":"200"})",
+                          R"({"status":null})",
+                          R"({"status":true})",
+                          R"({"status":1.5})",
+                          R"({"headers":[]})",
+                          R"({"headers":"a: b"})",
+                          R"({"headers":null})",
+                          R"({"headers":{"a":1}})",
+                          R"({"headers":{"a":null}})",
+                          R"({"headers":{"a":{}}})",
+                          R"({"headers":{"a":["b",1]}})",
+                          R"({"headers":{"a":[["b"]]}})",
+                          R"({"headers":{"":"b"}})",
+                          R"({"headers":{"Bad Header":"b"}})",
+                          R"({"headers":{"a:":"b"}})",
+                          R"({"headers":{"a\r\nb":"c"}})",
+                          R"({"headers":{"ä":"b"}})",
+                          R"({"headers":{"a":"b\r\nSet-Cookie: c"}})",
+                          R"({"headers":{"a":"b\u0000"}})",
+                          R"({"headers":{"a":"\ud800"}})",
+                          "{",
+                          "null",
+                          ""}) {
     EXPECT_THAT(ParseHead(bad), StatusIs(StatusCode::kInvalidArgument)) << bad;
   }
+}
+
+TEST(CallTextTest, ReadsSeveralFieldsOfOneName) {
+  const auto head = ParseHead(R"({"headers":{"Set-Cookie":["a=1; Path=/","b=2; Path=/"],"x":[]}})");
+  ASSERT_OK(head);
+  const std::vector<std::pair<std::string, std::string>> expected{{"Set-Cookie", "a=1; Path=/"},
+                                                                  {"Set-Cookie", "b=2; Path=/"}};
+  EXPECT_EQ(head->headers.fields(), expected);
+  EXPECT_EQ(ParseHead(R"({"headers":{"a":" b\t"}})").value().headers.Find("a"), "b");
+}
+
+TEST(CallTextTest, LimitsTheHeadersOfAnAnswer) {
+  const auto with = [](size_t size) {
+    return ParseHead(fmt::format(R"({{"headers":{{"a":"{}"}}}})", std::string(size, 'x')));
+  };
+  EXPECT_OK(with(32'000));
+  EXPECT_THAT(with(33'000), StatusIs(StatusCode::kInvalidArgument, HasSubstr("32768 bytes")));
+  EXPECT_THAT(with(size_t{1} << 20), StatusIs(StatusCode::kInvalidArgument));
+  std::string many = R"({"headers":{"a":["1")";
+  for (int i = 0; i < 1000; ++i) {
+    many += R"(,"1")";
+  }
+  EXPECT_THAT(ParseHead(many + "]}}"), StatusIs(StatusCode::kInvalidArgument));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/duration.h"
 #include "src/platform/base/status.h"
 
@@ -17,13 +18,8 @@ constexpr size_t kHopelessStarts = 3;
 
 }  // namespace
 
-milliseconds RestartDelay(size_t failures) {
-  if (failures <= 1) {
-    return milliseconds(0);
-  }
-  // The exponent is limited before the shift could overflow.
-  const size_t doublings = std::min<size_t>(failures - 2, 16);
-  return std::min(kFirstDelay * (int64_t{1} << doublings), kLastDelay);
+std::chrono::nanoseconds RestartDelay(int64_t failures) {
+  return DoublingPause(failures - 1, kFirstDelay, kLastDelay);
 }
 
 Dispatcher::Dispatcher(const DispatchLimits& limits)
@@ -100,7 +96,7 @@ void Dispatcher::Admit(CallId call, std::optional<SteadyTime> deadline, SteadyTi
   if (is_draining()) {
     return Fail(call, FaultKind::kStopping, "the function is being stopped");
   }
-  if (const std::string why = Hopeless(); !why.empty()) {
+  if (const std::string why = problem(); !why.empty()) {
     return Fail(call, FaultKind::kStarting, why);
   }
   // The oldest goes first: with others waiting there is no place either.
@@ -215,6 +211,7 @@ void Dispatcher::OnExit(size_t process, std::string_view why, SteadyTime now) {
   }
   gone.start_failures += gone.was_ready ? 0 : 1;
   gone.problem = text;
+  gone.last_problem = text;
   ++gone.failures;
   gone.state = State::kWaiting;
   gone.due = now + RestartDelay(gone.failures);
@@ -225,19 +222,19 @@ void Dispatcher::OnExit(size_t process, std::string_view why, SteadyTime now) {
   }
 }
 
-std::string Dispatcher::Hopeless() const {
-  std::string problem;
+std::string Dispatcher::problem() const {
+  std::string why;
   for (const Process& process : processes_) {
     if (process.start_failures < kHopelessStarts) {
       return {};
     }
-    problem = process.problem.empty() ? problem : process.problem;
+    why = process.last_problem.empty() ? why : process.last_problem;
   }
-  return fmt::format("the handler's process does not start: {}", problem);
+  return fmt::format("the handler's process does not start: {}", why);
 }
 
 void Dispatcher::FailHopeless() {
-  const std::string why = Hopeless();
+  const std::string why = problem();
   if (why.empty()) {
     return;
   }

@@ -31,9 +31,8 @@ struct DispatchLimits {
   std::chrono::milliseconds quit_time{2'000};        // for an idle process to end when asked
 };
 
-// How long to wait before the start that follows the nth failure in a row: 0, 100 ms, 200 ms … 10
-// s.
-std::chrono::milliseconds RestartDelay(size_t failures);
+// The pause before the start that follows the nth failure in a row: 0, 100 ms, 200 ms … 10 s.
+std::chrono::nanoseconds RestartDelay(int64_t failures);
 
 class Dispatcher {
  public:
@@ -94,6 +93,8 @@ class Dispatcher {
   size_t running() const { return running_; }
   size_t waiting() const { return calls_.size() - running_; }
   uint64_t restarts() const { return restarts_; }
+  // Why nothing can run now; empty while there is hope.
+  std::string problem() const;
   // Whether the call has the whole attention of its process.
   bool IsAlone(CallId call) const;
   bool IsRunningIn(CallId call, size_t process) const;
@@ -103,12 +104,13 @@ class Dispatcher {
     State state = State::kWaiting;
     bool is_concurrent = false;
     std::vector<CallId> calls{};
-    size_t failures = 0;        // in a row, since a call succeeded
+    int64_t failures = 0;       // in a row, since a call succeeded
     size_t start_failures = 0;  // in a row, since it was ready
     bool has_been_started = false;
     bool was_ready = false;           // since its start
     std::optional<SteadyTime> due{};  // to start; to be ready by
-    std::string problem{};
+    std::string problem{};            // why this start is to end
+    std::string last_problem{};       // why the last one ended
   };
   struct Call {
     std::optional<size_t> process{};  // nothing: it waits
@@ -134,8 +136,6 @@ class Dispatcher {
   void OnDeadline(CallId id, SteadyTime now);
   void OnRunningDeadline(CallId id, size_t process, SteadyTime now);
   void OnProcessDue(size_t process, SteadyTime now);
-  // Why nothing can run now; empty while there is hope.
-  std::string Hopeless() const;
   void FailHopeless();
   void QuitIfIdle(SteadyTime now);
   void EndDrain();

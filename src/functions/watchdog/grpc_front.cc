@@ -7,7 +7,7 @@
 #include "src/functions/watchdog/call_text.h"
 #include "src/functions/watchdog/fx_message.h"
 #include "src/functions/watchdog/http_front.h"
-#include "src/platform/doc/utf8.h"
+#include "src/platform/base/utf8.h"
 
 namespace kgpu::watchdog {
 namespace {
@@ -20,11 +20,13 @@ constexpr size_t kRoomForInfo = size_t{64} << 10;
 constexpr size_t kMaxConnections = 256;
 constexpr mode_t kGrpcSocketMode = 0666;
 
-h2::PeerOptions PeerOptionsOf(const DispatchLimits& limits, size_t max_body) {
+h2::PeerOptions PeerOptionsOf(const DispatchLimits& limits, size_t max_body,
+                              std::shared_ptr<http::BodyBudget> bodies) {
   h2::PeerOptions options;
   options.limits.streams = static_cast<uint32_t>(limits.concurrency + limits.queue + 1);
   options.limits.body = max_body + kRoomForInfo;
   options.limits.bodies = 4 * options.limits.body;
+  options.limits.all_bodies = std::move(bodies);
   return options;
 }
 
@@ -53,7 +55,7 @@ class GrpcCaller final : public Caller {
       return SendStatus(responder_, h2::GrpcCode::kUnknown,
                         fmt::format("handler: status {}: {}", status_, output_));
     }
-    if (doc::FindInvalidUtf8(output_)) {
+    if (FindInvalidUtf8(output_)) {
       return SendStatus(responder_, h2::GrpcCode::kInternal,
                         "output: not UTF-8, which Reply.Output must be: call it by HTTP");
     }
@@ -96,13 +98,16 @@ h2::GrpcCode GrpcCodeOf(FaultKind kind) {
     case FaultKind::kOverload:
     case FaultKind::kOutput:
       return h2::GrpcCode::kResourceExhausted;
+    case FaultKind::kReply:
+      return h2::GrpcCode::kInternal;
     case FaultKind::kInput:
       return h2::GrpcCode::kInvalidArgument;
   }
   return h2::GrpcCode::kInternal;
 }
 
-GrpcFront::GrpcFront(EventLoop& loop, Pool& pool, size_t max_body)
+GrpcFront::GrpcFront(EventLoop& loop, Pool& pool, size_t max_body,
+                     std::shared_ptr<http::BodyBudget> bodies)
     : loop_(loop),
       pool_(pool),
       max_body_(max_body),
@@ -112,7 +117,7 @@ GrpcFront::GrpcFront(EventLoop& loop, Pool& pool, size_t max_body)
           [this](const http::Request& request, const h2::Responder& responder) {
             Handle(request, responder);
           },
-          PeerOptionsOf(pool.limits(), max_body), kMaxConnections) {
+          PeerOptionsOf(pool.limits(), max_body, std::move(bodies)), kMaxConnections) {
 }
 
 StatusOr<std::string> GrpcFront::Listen(const std::string& address) {
@@ -152,17 +157,17 @@ void GrpcFront::StartCall(const http::Request& request, std::string_view message
   const std::string id = IsCallId(given) ? std::string(given) : NewCallId(random_);
   const http::Headers headers = MetadataOf(request);
   StatusOr<std::string> text = CallText({.id = id, .headers = headers});
-  for (const Status& status : {input.status(), text.status()}) {
+  const auto timeout = h2::GrpcTimeoutOf(request);
+  for (const Status& status : {input.status(), text.status(), timeout.status()}) {
     if (!status.ok()) {
       return caller->Fail({.kind = FaultKind::kInput, .text = std::string(Message(status))});
     }
   }
   std::optional<SteadyTime> deadline;
-  if (const auto timeout =
-          h2::ParseGrpcTimeout(request.headers.Find("grpc-timeout").value_or(""))) {
-    deadline = loop_.clock().Now() + *timeout;
+  if (*timeout) {
+    deadline = loop_.clock().Now() + **timeout;
   }
-  pool_.Call({.text = *std::move(text), .body = *std::move(input), .deadline = deadline},
+  pool_.Call({.id = id, .text = *std::move(text), .body = *std::move(input), .deadline = deadline},
              std::move(caller));
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "src/functions/watchdog/call.h"
@@ -12,6 +13,7 @@
 #include "src/platform/base/random.h"
 #include "src/platform/net/h2/grpc_message.h"
 #include "src/platform/net/h2/server.h"
+#include "src/platform/net/http/body_budget.h"
 
 namespace kgpu::watchdog {
 
@@ -20,8 +22,9 @@ h2::GrpcCode GrpcCodeOf(FaultKind kind);
 
 class GrpcFront {
  public:
-  // `loop` and `pool` must outlive the front.
-  GrpcFront(EventLoop& loop, Pool& pool, size_t max_body);
+  // `loop` and `pool` must outlive the front. `bodies`: see h2::Limits::all_bodies.
+  GrpcFront(EventLoop& loop, Pool& pool, size_t max_body,
+            std::shared_ptr<http::BodyBudget> bodies = nullptr);
 
   // See h2::Server. Everybody who can reach a unix socket's folder may connect.
   StatusOr<std::string> Listen(const std::string& address);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/functions/watchdog/http_front.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::watchdog {
 namespace {
@@ -28,14 +29,18 @@ bool HasNoBody(int status) {
 
 }  // namespace
 
-HttpCaller::HttpCaller(const Clock& clock, http::Responder responder, std::string id)
-    : clock_(clock), started_(clock.Now()), id_(std::move(id)), responder_(std::move(responder)) {
+HttpCaller::HttpCaller(const Clock& clock, http::Responder responder, std::string id, bool is_head)
+    : clock_(clock),
+      started_(clock.Now()),
+      id_(std::move(id)),
+      is_head_(is_head),
+      responder_(std::move(responder)) {
 }
 
 http::Response HttpCaller::ResponseHead() const {
   http::Response response{.code = head_.status};
   for (const auto& [name, value] : head_.headers.fields()) {
-    if (IsForHandlers(name)) {
+    if (IsForHandlers(name) || IsLength(name, value)) {
       response.headers.Add(name, value);
     }
   }
@@ -44,6 +49,11 @@ http::Response HttpCaller::ResponseHead() const {
   }
   AddOwnHeaders(response);
   return response;
+}
+
+// The length of a body that is left out: no one but the handler has it.
+bool HttpCaller::IsLength(std::string_view name, std::string_view value) const {
+  return is_head_ && http::EqualsIgnoringCase(name, "Content-Length") && ParseUint(value);
 }
 
 void HttpCaller::AddOwnHeaders(http::Response& response) const {

@@ -16,7 +16,8 @@ namespace kgpu::watchdog {
 class HttpCaller final : public Caller {
  public:
   // `clock` must outlive the caller.
-  HttpCaller(const Clock& clock, http::Responder responder, std::string id);
+  // `is_head`: the caller gets no output, and the handler may say how long it would be.
+  HttpCaller(const Clock& clock, http::Responder responder, std::string id, bool is_head);
 
   void Head(CallHead head) override { head_ = std::move(head); }
   void Data(std::string_view bytes) override { unsent_ += bytes; }
@@ -29,11 +30,13 @@ class HttpCaller final : public Caller {
 
  private:
   http::Response ResponseHead() const;
+  bool IsLength(std::string_view name, std::string_view value) const;
   void AddOwnHeaders(http::Response& response) const;
 
   const Clock& clock_;
   const SteadyTime started_;
   const std::string id_;
+  const bool is_head_;
   http::Responder responder_;
   std::optional<http::Stream> stream_;
   CallHead head_;

@@ -13,11 +13,12 @@
 #include "src/platform/base/ascii.h"
 #include "src/platform/base/time_text.h"
 #include "src/platform/doc/doc.h"
+#include "src/platform/doc/json_texts.h"
 
 namespace kgpu::watchdog {
 namespace {
 
-constexpr std::array kCallMethods{"GET", "POST", "PUT", "PATCH", "DELETE"};
+constexpr std::array kCallMethods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
 constexpr std::string_view kOwnPaths = "/_/";
 // The path and the headers of a request; in one frame with what JSON adds.
 constexpr size_t kMaxHeader = size_t{64} << 10;
@@ -30,6 +31,7 @@ http::ServerOptions ServerOptionsOf(const DispatchLimits& limits,
                                     const HttpFront::Options& options) {
   http::ServerOptions server;
   server.limits = {.header = kMaxHeader, .body = options.max_body};
+  server.bodies = options.bodies;
   server.max_connections = limits.concurrency + limits.queue + kSpareConnections;
   // The pool stops a worker long before; with several calls in it, the limit of output holds.
   server.stream_buffer = static_cast<size_t>(options.max_output) + (size_t{1} << 20);
@@ -53,6 +55,7 @@ int HttpCode(FaultKind kind) {
       return 500;
     case FaultKind::kCrash:
     case FaultKind::kOutput:
+    case FaultKind::kReply:
       return 502;
     case FaultKind::kTimeout:
       return 504;
@@ -94,7 +97,7 @@ HttpFront::HttpFront(EventLoop& loop, Pool& pool, const Options& options)
       started_(loop.clock().WallNow()),
       server_(
           loop,
-          [this](const http::Request& request, const http::Responder& responder) {
+          [this](http::Request request, const http::Responder& responder) {
             Handle(request, responder);
           },
           ServerOptionsOf(pool.limits(), options)) {
@@ -106,19 +109,20 @@ StatusOr<std::string> HttpFront::Listen(const std::string& address) {
   return server_.Listen(address, kSocketMode);
 }
 
-void HttpFront::Handle(const http::Request& request, const http::Responder& responder) {
+void HttpFront::Handle(http::Request& request, const http::Responder& responder) {
   if (RawPath(request).starts_with(kOwnPaths)) {
     return responder.Send(request.method == "GET" || request.method == "HEAD"
                               ? Own(request)
                               : http::WrongMethod(request, "GET, HEAD"));
   }
   if (std::ranges::find(kCallMethods, request.method) == kCallMethods.end()) {
-    return responder.Send(http::WrongMethod(request, "GET, POST, PUT, PATCH, DELETE"));
+    return responder.Send(
+        http::WrongMethod(request, "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
   }
   StartCall(request, responder);
 }
 
-void HttpFront::StartCall(const http::Request& request, const http::Responder& responder) {
+void HttpFront::StartCall(http::Request& request, const http::Responder& responder) {
   const std::string_view given = request.headers.Find("X-Call-Id").value_or("");
   std::string id = IsCallId(given) ? std::string(given) : NewCallId(random_);
   StatusOr<std::string> text = CallText({.id = id,
@@ -126,11 +130,13 @@ void HttpFront::StartCall(const http::Request& request, const http::Responder& r
                                          .path = RawPath(request),
                                          .query = request.query,
                                          .headers = request.headers});
-  auto caller = std::make_unique<HttpCaller>(loop_.clock(), responder, std::move(id));
+  auto caller =
+      std::make_unique<HttpCaller>(loop_.clock(), responder, id, request.method == "HEAD");
   if (!text.ok()) {
     return caller->Fail({.kind = FaultKind::kInput, .text = std::string(Message(text.status()))});
   }
-  pool_.Call({.text = *std::move(text), .body = request.body}, std::move(caller));
+  pool_.Call({.id = std::move(id), .text = *std::move(text), .body = std::move(request.body)},
+             std::move(caller));
 }
 
 http::Response HttpFront::Own(const http::Request& request) const {
@@ -164,6 +170,7 @@ http::Response HttpFront::StatusPage() const {
                                 {"waiting", status.waiting},
                                 {"calls", status.calls},
                                 {"restarts", status.restarts},
+                                {"problem", doc::View(status.problem)},
                                 {"startedAt", FormatTime(started_)},
                                 {"phases",
                                  {{"workerStarted", milliseconds_or_null(status.worker_started)},

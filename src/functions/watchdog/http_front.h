@@ -11,6 +11,7 @@
 #include "src/functions/watchdog/pool.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
+#include "src/platform/net/http/body_budget.h"
 #include "src/platform/net/http/server.h"
 
 namespace kgpu::watchdog {
@@ -30,6 +31,7 @@ class HttpFront {
   struct Options {
     size_t max_body = size_t{16} << 20;
     uint64_t max_output = uint64_t{64} << 20;
+    std::shared_ptr<http::BodyBudget> bodies{};  // see http::ServerOptions
   };
 
   // `loop` and `pool` must outlive the front.
@@ -43,8 +45,8 @@ class HttpFront {
   bool is_busy() const { return server_.is_busy(); }
 
  private:
-  void Handle(const http::Request& request, const http::Responder& responder);
-  void StartCall(const http::Request& request, const http::Responder& responder);
+  void Handle(http::Request& request, const http::Responder& responder);
+  void StartCall(http::Request& request, const http::Responder& responder);
   http::Response Own(const http::Request& request) const;
   http::Response StatusPage() const;
 

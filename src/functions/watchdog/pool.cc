@@ -13,6 +13,7 @@ namespace {
 
 // A caller that is so far behind stops its worker, if that has nothing else to do.
 constexpr size_t kSlowCaller = size_t{256} << 10;
+constexpr size_t kLarge = size_t{1} << 20;
 // Of what a handler says about its failure.
 constexpr size_t kMaxFailureText = size_t{16} << 10;
 
@@ -27,16 +28,12 @@ Pool::Pool(EventLoop& loop, PoolOptions options)
       dispatcher_(options_.limits),
       workers_(std::max<size_t>(options_.limits.processes, 1)),
       paused_for_(workers_.size(), 0),
-      self_(std::make_shared<Pool*>(this)) {
-}
-
-Pool::~Pool() {
-  *self_ = nullptr;
-  loop_.CancelTimer(timer_);
+      timer_(loop) {
 }
 
 void Pool::Start() {
   started_ = Now();
+  memory_kills_ = options_.memory_kills ? options_.memory_kills() : 0;
   dispatcher_.Start(started_);
   Run();
 }
@@ -49,14 +46,20 @@ CallId Pool::NewId() {
 }
 
 void Pool::Call(CallInput input, std::unique_ptr<Caller> caller) {
+  if (waiting_bytes_ + input.body.size() > options_.max_waiting) {
+    return caller->Fail({.kind = FaultKind::kOverload,
+                         .text = "too many calls with large inputs wait: try again later"});
+  }
+  waiting_bytes_ += input.body.size();
   const CallId id = NewId();
   const std::optional<SteadyTime> deadline = input.deadline;
-  caller->OnGone([self = self_, id] {
-    if (*self != nullptr) {
-      (*self)->OnCallerGone(id);
-    }
-  });
-  active_.emplace(id, Active{.input = std::move(input), .caller = std::move(caller)});
+  std::string name = input.id;
+  caller->OnGone(lifetime_.Bind([this, id] { OnCallerGone(id); }));
+  const bool is_large = input.body.size() > kLarge;
+  active_.emplace(id, Active{.input = std::move(input),
+                             .caller = std::move(caller),
+                             .id = std::move(name),
+                             .is_large = is_large});
   ++calls_;
   dispatcher_.Admit(id, deadline, Now());
   Run();
@@ -147,8 +150,13 @@ void Pool::SendCall(const Dispatcher::Effect& effect) {
   CallInput& input = found->second.input;
   const auto left = std::max(milliseconds(0), duration_cast<milliseconds>(effect.deadline - Now()));
   input.text += CallTextEnd(left);
-  worker->SendCall(effect.call, input.text, std::exchange(input.body, {}));
+  worker->SendCall(effect.call, input.text, TakeBody(input));
   input.text = std::string();
+}
+
+std::string Pool::TakeBody(CallInput& input) {
+  waiting_bytes_ -= input.body.size();
+  return std::exchange(input.body, {});
 }
 
 std::unique_ptr<Caller> Pool::Take(CallId call) {
@@ -160,6 +168,11 @@ std::unique_ptr<Caller> Pool::Take(CallId call) {
     if (paused_for_[i] == call) {
       Resume(i);
     }
+  }
+  Active& ended = node.mapped();
+  (void)TakeBody(ended.input);
+  if (large_call_ended_ && (ended.is_large || ended.output > kLarge)) {
+    large_call_ended_();
   }
   return std::move(node.mapped().caller);
 }
@@ -195,7 +208,7 @@ void Pool::OnFrame(size_t process, const Frame& frame) {
     return;  // its caller is gone
   }
   if (frame.type == FrameType::kHead) {
-    OnHead(process, found->second, frame.payload);
+    OnHead(frame.call, found->second, frame.payload);
   } else {
     OnData(frame.call, found->second, frame.payload);
   }
@@ -216,13 +229,26 @@ void Pool::OnReadyFrame(size_t process, std::string_view payload) {
   Run();
 }
 
-void Pool::OnHead(size_t process, Active& active, std::string_view payload) {
+void Pool::OnHead(CallId call, Active& active, std::string_view payload) {
+  if (active.has_data) {
+    return RefuseReply(call, "status and headers must precede the output");
+  }
   StatusOr<CallHead> head = ParseHead(payload);
-  if (!head.ok() || active.has_data) {
-    dispatcher_.OnNonsense(process, head.ok() ? "head: must precede data" : Message(head.status()));
-    return Run();
+  if (!head.ok()) {
+    return RefuseReply(call, Message(head.status()));
   }
   active.caller->Head(*std::move(head));
+}
+
+// The frames are right, and their content is this call's alone: the process goes on with the
+// others, and keeps this one's place until the handler has returned.
+void Pool::RefuseReply(CallId call, std::string_view why) {
+  KGPU_LOG(kWarning, "answer of the handler refused", {"call", active_.at(call).id},
+           {"reason", why});
+  FailCall(call, {.kind = FaultKind::kReply,
+                  .text = fmt::format("the handler's answer is no valid HTTP response: {}", why)});
+  dispatcher_.OnCallerGone(call, Now());
+  Run();
 }
 
 void Pool::OnData(CallId call, Active& active, std::string_view payload) {
@@ -271,11 +297,11 @@ void Pool::PauseFor(CallId call, size_t process) {
   paused_for_[process] = call;
   workers_[process]->SetPaused(true);
   dispatcher_.SetSlow(call, true);
-  active_.at(call).caller->OnDrained([self = self_, call, process] {
-    if (*self != nullptr && (*self)->paused_for_[process] == call) {
-      (*self)->Resume(process);
+  active_.at(call).caller->OnDrained(lifetime_.Bind([this, call, process] {
+    if (paused_for_[process] == call) {
+      Resume(process);
     }
-  });
+  }));
 }
 
 void Pool::Resume(size_t process) {
@@ -292,12 +318,22 @@ void Pool::Resume(size_t process) {
 void Pool::OnExit(size_t process, std::string_view why) {
   const std::unique_ptr<Worker> gone = std::move(workers_[process]);
   paused_for_[process] = 0;
-  KGPU_LOG(kInfo, "worker ended", {"worker", process}, {"pid", gone->pid()}, {"how", why});
-  dispatcher_.OnExit(process, why, Now());
+  const std::string how = ExplainExit(why);
+  KGPU_LOG(kInfo, "worker ended", {"worker", process}, {"pid", gone->pid()}, {"how", how});
+  dispatcher_.OnExit(process, how, Now());
   Run();
   if (worker_gone_) {
     worker_gone_();
   }
+}
+
+// A process that is killed for want of memory looks like one that somebody has killed.
+std::string Pool::ExplainExit(std::string_view why) {
+  const uint64_t kills = options_.memory_kills ? options_.memory_kills() : 0;
+  if (kills <= std::exchange(memory_kills_, kills)) {
+    return std::string(why);
+  }
+  return fmt::format("{}: out of memory: raise limits.memory of the function", why);
 }
 
 void Pool::ArmTimer() {
@@ -306,10 +342,8 @@ void Pool::ArmTimer() {
   if (!next || timer_due_ <= *next) {
     return;
   }
-  loop_.CancelTimer(timer_);
   timer_due_ = *next;
-  timer_ = loop_.After(*next - Now(), [this] {
-    timer_ = TimerId::kNone;
+  timer_.Arm(*next - Now(), [this] {
     timer_due_ = SteadyTime::max();
     dispatcher_.OnTime(Now());
     Run();
@@ -332,6 +366,7 @@ PoolStatus Pool::status() const {
           .waiting = dispatcher_.waiting(),
           .calls = calls_,
           .restarts = dispatcher_.restarts(),
+          .problem = dispatcher_.problem(),
           .worker_started = worker_started_,
           .worker_ready = worker_ready_};
 }

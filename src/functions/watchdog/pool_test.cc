@@ -118,8 +118,22 @@ TEST_F(PoolTest, EndsAProcessThatBreaksTheProtocol) {
   Start({});
   EXPECT_THAT(AnswerTo("n"), HasSubstr("is no head of a frame"));
   EXPECT_EQ(AnswerTo("e"), ".");
-  EXPECT_THAT(AnswerTo("dh"), HasSubstr("head: must precede data"));
-  EXPECT_EQ(pool_->status().restarts, 2U);
+  EXPECT_EQ(pool_->status().restarts, 1U);
+}
+
+TEST_F(PoolTest, AnInvalidAnswerFailsItsCallAlone) {
+  Start({.concurrency = 3}, "concurrent");
+  Seen beside;
+  Call(beside, "d");
+  RunUntil([&] { return beside.text == "data"; });
+  EXPECT_THAT(AnswerTo("i"),
+              StartsWith("reply: the handler's answer is no valid HTTP response: status"));
+  EXPECT_THAT(AnswerTo("iddhe"), StartsWith("reply: ")) << "the rest of it is dropped";
+  EXPECT_THAT(AnswerTo("dhe"), HasSubstr("must precede the output"));
+  EXPECT_FALSE(beside.is_over) << beside.text;
+  EXPECT_EQ(AnswerTo("de"), "data.");
+  EXPECT_EQ(pool_->status().restarts, 0U);
+  EXPECT_EQ(pool_->status().running, 2U) << "one that has not returned keeps its place";
 }
 
 TEST_F(PoolTest, EndsAProcessThatClosesItsOutput) {
@@ -180,6 +194,34 @@ TEST_F(PoolTest, GivesUpTheCallOfACallerThatLeavesBeforeAnyOutput) {
   EXPECT_FALSE(running.is_over);
 }
 
+TEST_F(PoolTest, LimitsTheInputsThatWait) {
+  pool_ = std::make_unique<Pool>(
+      loop_, PoolOptions{.program = {.argv = {KGPU_TEST_WORKER, "one"}, .environment = {}},
+                         .limits = {.timeout = seconds(5)},
+                         .max_waiting = 1'000});
+  pool_->Start();
+  RunUntil([&] { return pool_->is_ready(); });
+  Seen running;
+  Call(running, "-" + std::string(899, ' '));
+  RunUntil([&] { return pool_->status().running == 1; });
+  Seen waiting;
+  Call(waiting, "e" + std::string(699, ' '));
+  Seen refused;
+  Call(refused, "e" + std::string(399, ' '));
+  EXPECT_THAT(refused.text, StartsWith("overload: "));
+  EXPECT_FALSE(waiting.is_over);
+  Seen leaves;
+  Call(leaves, std::string(300, ' '));
+  leaves.leave();
+  Seen last;
+  Call(last, "e" + std::string(299, ' '));
+  loop_.Advance(seconds(5));  // the end of the one that runs
+  RunUntil([&] { return last.is_over; });
+  EXPECT_EQ(waiting.text, ".");
+  EXPECT_EQ(last.text, ".");
+  EXPECT_EQ(AnswerTo("e" + std::string(899, ' ')), ".");
+}
+
 TEST_F(PoolTest, StopsReadingForASlowCaller) {
   Start({});
   Seen slow;
@@ -192,6 +234,22 @@ TEST_F(PoolTest, StopsReadingForASlowCaller) {
   EXPECT_EQ(loop_.watches(), watches + 1) << "it is read again";
 }
 
+TEST_F(PoolTest, NamesWantOfMemoryAsTheCause) {
+  uint64_t kills = 5;
+  pool_ = std::make_unique<Pool>(
+      loop_, PoolOptions{.program = {.argv = {KGPU_TEST_WORKER, "one"}, .environment = {}},
+                         .limits = {},
+                         .memory_kills = [&kills] { return kills; }});
+  pool_->Start();
+  RunUntil([&] { return pool_->is_ready(); });
+  EXPECT_EQ(AnswerTo("x"), "crash: the handler's process is gone: exit code 7");
+  EXPECT_EQ(AnswerTo("e"), ".");
+  kills = 6;
+  EXPECT_THAT(AnswerTo("x"), HasSubstr("exit code 7: out of memory: raise limits.memory"));
+  EXPECT_EQ(AnswerTo("e"), ".");
+  EXPECT_EQ(AnswerTo("x"), "crash: the handler's process is gone: exit code 7") << "not again";
+}
+
 TEST_F(PoolTest, ReportsAProgramThatDoesNotStart) {
   Start({}, "broken");
   Seen seen;
@@ -201,6 +259,7 @@ TEST_F(PoolTest, ReportsAProgramThatDoesNotStart) {
     loop_.Advance(seconds(1));
   }
   EXPECT_THAT(seen.text, StartsWith("starting: the handler's process does not start: exit code 5"));
+  EXPECT_THAT(pool_->status().problem, HasSubstr("exit code 5"));
 }
 
 TEST_F(PoolTest, Drains) {

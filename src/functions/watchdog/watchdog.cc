@@ -1,5 +1,8 @@
 #include "src/functions/watchdog/watchdog.h"
 
+#include <malloc.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -11,6 +14,7 @@
 
 #include "src/functions/watchdog/grpc_front.h"
 #include "src/functions/watchdog/http_front.h"
+#include "src/functions/watchdog/memory_kills.h"
 #include "src/functions/watchdog/options.h"
 #include "src/functions/watchdog/pool.h"
 #include "src/functions/watchdog/reaper.h"
@@ -18,6 +22,7 @@
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/find_program.h"
 #include "src/platform/sys/root.h"
@@ -31,6 +36,14 @@ using std::chrono::milliseconds;
 // After the last call: for its caller to take the rest of its answer.
 constexpr milliseconds kLastBytesTime{2000};
 constexpr milliseconds kLastBytesLook{5};
+// After a large call, until its memory is given back.
+constexpr milliseconds kTrimPause{1000};
+
+// Of the bodies of all incomplete requests together, and of the inputs of all calls that wait: as
+// many as the service takes, at least.
+size_t MaxBodies(const Options& options) {
+  return std::max(size_t{256} << 20, 4 * options.max_body);
+}
 
 // The path of a command that may be a bare name.
 StatusOr<std::string> PathOf(const std::string& program) {
@@ -72,6 +85,11 @@ void SetWorkerConcurrency(std::vector<std::string>& variables, const Options& op
       "{}{}", kName, (options.concurrency + options.processes - 1) / options.processes));
 }
 
+uint64_t KillsHere() {
+  const StatusOr<sys::Root> root = sys::Root::Open("/");
+  return root.ok() ? MemoryKills(*root) : 0;
+}
+
 class Watchdog {
  public:
   Watchdog(EpollLoop& loop, UniqueFd signals, const Options& options, WorkerProgram program)
@@ -85,9 +103,13 @@ class Watchdog {
                                 .timeout = options.timeout,
                                 .wait_timeout = 2 * options.timeout,
                                 .start_timeout = options.start_timeout},
-                     .max_output = options.max_output}),
-        http_(loop, pool_, {.max_body = options.max_body, .max_output = options.max_output}),
-        grpc_(loop, pool_, options.max_body) {}
+                     .max_output = options.max_output,
+                     .max_waiting = MaxBodies(options),
+                     .memory_kills = [] { return KillsHere(); }}),
+        bodies_(std::make_shared<http::BodyBudget>(MaxBodies(options))),
+        http_(loop, pool_,
+              {.max_body = options.max_body, .max_output = options.max_output, .bodies = bodies_}),
+        grpc_(loop, pool_, options.max_body, bodies_) {}
   ~Watchdog() { loop_.Unwatch(watch_); }
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -103,6 +125,7 @@ class Watchdog {
       KGPU_LOG(kInfo, "listening", {"protocol", "grpc"}, {"address", bound});
     }
     pool_.OnWorkerGone([this] { Reap(); });
+    pool_.OnLargeCallEnded([this] { GiveBackMemory(); });
     pool_.Start();
     return OkStatus();
   }
@@ -124,6 +147,21 @@ class Watchdog {
     ReapOrphans([this](pid_t pid) { return pool_.Owns(pid); });
   }
 
+  // The allocator keeps the memory of large calls for the next ones. The container's limit is the
+  // handler's to use.
+  void GiveBackMemory() {
+    if (trim_timer_.is_armed()) {
+      return;
+    }
+    trim_timer_.Arm(kTrimPause, [this] {
+      (void)malloc_trim(0);
+      // Callers that read slowly may have more of it.
+      if (http_.is_busy() || grpc_.is_busy()) {
+        GiveBackMemory();
+      }
+    });
+  }
+
   void OnDrained(SteadyTime deadline) {
     if ((!http_.is_busy() && !grpc_.is_busy()) || loop_.clock().Now() >= deadline) {
       return loop_.Quit();
@@ -135,9 +173,11 @@ class Watchdog {
   const UniqueFd signals_;
   const Options options_;
   Pool pool_;
+  const std::shared_ptr<http::BodyBudget> bodies_;  // of both fronts
   HttpFront http_;
   GrpcFront grpc_;
   WatchId watch_ = WatchId::kNone;
+  Timer trim_timer_{loop_};
 };
 
 Status Run(const Options& options, std::vector<std::string> variables) {

@@ -22,7 +22,7 @@ constexpr int kWorkerInput = 3;
 constexpr int kWorkerOutput = 4;
 // Above the numbers that a worker uses, so that placing one descriptor never closes another.
 constexpr int kFirstOwnFd = 10;
-// What the kernel grants without privileges: fewer turns for large bodies.
+// The largest that the kernel grants without privileges: fewer turns for large bodies.
 constexpr int kPipeSize = 1 << 20;
 constexpr size_t kReadSize = size_t{256} << 10;
 // Bodies up to this size are copied into the batch; larger ones are queued as they are.
@@ -80,15 +80,13 @@ Worker::Worker(EventLoop& loop, sys::ChildProcess process, UniqueFd input, Uniqu
       input_(std::move(input)),
       output_(std::move(output)),
       handlers_(std::move(handlers)),
-      self_(std::make_shared<Worker*>(this)) {
+      end_timer_(loop) {
 }
 
 Worker::~Worker() {
-  *self_ = nullptr;
   loop_.Unwatch(readable_);
   loop_.Unwatch(writable_);
   loop_.Unwatch(ended_);
-  loop_.CancelTimer(end_timer_);
   (void)process_.KillGroup();
 }
 
@@ -129,12 +127,10 @@ void Worker::PostFlush() {
   if (std::exchange(is_flush_posted_, true)) {
     return;
   }
-  loop_.Post([self = self_] {
-    if (*self != nullptr) {
-      (*self)->is_flush_posted_ = false;
-      (*self)->Flush();
-    }
-  });
+  loop_.Post(lifetime_.Bind([this] {
+    is_flush_posted_ = false;
+    Flush();
+  }));
 }
 
 void Worker::Flush() {
@@ -241,7 +237,7 @@ void Worker::PassFrames() {
 void Worker::OnPipeEnd() {
   loop_.Unwatch(std::exchange(readable_, WatchId::kNone));
   output_.Reset();
-  end_timer_ = loop_.After(kEndTime, [this] { Kill(); });
+  end_timer_.Arm(kEndTime, [this] { Kill(); });
 }
 
 void Worker::OnProcessEnd() {

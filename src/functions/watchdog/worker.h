@@ -9,7 +9,9 @@
 
 #include "src/functions/watchdog/frame.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/net/http/output_queue.h"
 #include "src/platform/sys/child_process.h"
@@ -83,8 +85,8 @@ class Worker {
   WatchId readable_ = WatchId::kNone;
   WatchId writable_ = WatchId::kNone;
   WatchId ended_ = WatchId::kNone;
-  TimerId end_timer_ = TimerId::kNone;
-  std::shared_ptr<Worker*> self_;  // for posted tasks: null when we are gone
+  Timer end_timer_;
+  Lifetime lifetime_;
 };
 
 }  // namespace kgpu::watchdog

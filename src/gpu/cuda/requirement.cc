@@ -82,6 +82,16 @@ std::string Place(const Demand& demand, size_t position) {
                                : fmt::format("byte {} of {}", position, demand.source);
 }
 
+// An expression without a variable comes from a person, who can correct it.
+std::string MalformedText(const Demand& demand, const Trial& trial) {
+  const std::string what = fmt::format("{}: {}", Place(demand, trial.position), trial.problem);
+  return demand.source.empty() ? fmt::format("{}: correct the expression", what)
+                               : fmt::format(
+                                     "malformed requirement: {}: fix the image, or start it with "
+                                     "NVIDIA_DISABLE_REQUIRE=1",
+                                     what);
+}
+
 class Judge {
  public:
   explicit Judge(const HostFacts& host) : facts_(FactsOf(host)) {}
@@ -100,9 +110,7 @@ class Judge {
       return;
     }
     if (!trial.problem.empty()) {
-      Add(Outcome::kMalformed, fmt::format("malformed requirement: {}: {}: fix the image, or start "
-                                           "it with NVIDIA_DISABLE_REQUIRE=1",
-                                           Place(demand, trial.position), trial.problem));
+      Add(Outcome::kMalformed, MalformedText(demand, trial));
       return;
     }
     const auto index = static_cast<size_t>(unmet - trial.is_met.begin());

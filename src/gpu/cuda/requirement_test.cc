@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -183,8 +184,11 @@ TEST(RequirementTest, CudaIsTakenFromTheDriverWhereItIsNotSaid) {
 
 TEST(RequirementTest, MalformedTextsAreNamedWithTheirPlace) {
   EXPECT_EQ(CheckRequirement("cuda>=99 gpu>=2", Host("535.104.05", "12.2")).reason,
-            "malformed requirement: byte 10: \"gpu\" must be one of the properties cuda, driver, "
-            "arch and brand: fix the image, or start it with NVIDIA_DISABLE_REQUIRE=1");
+            "byte 10: \"gpu\" must be one of the properties cuda, driver, arch and brand: correct "
+            "the expression");
+  EXPECT_THAT(CheckEnvironment({{"NVIDIA_REQUIRE_CUDA=gpu>=2"}}, Host("535.104.05", "12.2")).reason,
+              AllOf(StartsWith("malformed requirement: byte 1 of NVIDIA_REQUIRE_CUDA: "),
+                    EndsWith(": fix the image, or start it with NVIDIA_DISABLE_REQUIRE=1")));
 }
 
 TEST(RequirementTest, AMalformedAlternativeThatIsNotNeededIsANote) {

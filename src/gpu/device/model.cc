@@ -96,14 +96,39 @@ std::string Sanitised(std::string_view text) {
   return id;
 }
 
+// "L4-12Q", "GRID-T4-4C", "GRID-A100D-1-10C", "A100-1-5CME": a part of a GPU that a hypervisor
+// gives to a virtual machine, with the PCI device id of the whole. Source: NVIDIA's vGPU guide,
+// "Virtual GPU Types".
+bool IsVirtualGpu(std::string_view id) {
+  std::string_view profile = id.substr(id.rfind('-') + 1);
+  if (profile.ends_with("ME")) {
+    profile.remove_suffix(2);
+  }
+  constexpr std::string_view kSeries = "ABCQ";
+  return profile.size() > 1 && profile.size() < id.size() &&
+         kSeries.find(profile.back()) != std::string_view::npos &&
+         ParseUint(profile.substr(0, profile.size() - 1)).has_value();
+}
+
+std::string_view FirstPart(std::string_view id) {
+  return id.substr(0, id.find('-'));
+}
+
+// Whether the driver's name means the product of the table's model: several products may share a
+// PCI device id. "H100-80GB-HBM3" is the same as "H100-SXM5-80GB", "A16" is not "A2".
+bool IsSameProduct(std::string_view id, std::string_view model) {
+  if (IsVirtualGpu(id)) {
+    return false;
+  }
+  const bool is_longer =
+      id.starts_with(model) && (id.size() == model.size() || id[model.size()] == '-');
+  const bool has_number = std::ranges::any_of(FirstPart(model), IsDigit);
+  return is_longer || (has_number && FirstPart(id) == FirstPart(model));
+}
+
 }  // namespace
 
 std::string ModelId(std::string_view name, uint16_t pci_device_id) {
-  const auto* found =
-      std::ranges::lower_bound(kModels, pci_device_id, {}, &ModelEntry::pci_device_id);
-  if (found != kModels.end() && found->pci_device_id == pci_device_id) {
-    return std::string(found->model);
-  }
   std::string_view rest = Trim(name);
   for (const std::string_view maker : {"NVIDIA ", "Tesla "}) {
     if (rest.starts_with(maker)) {
@@ -111,6 +136,12 @@ std::string ModelId(std::string_view name, uint16_t pci_device_id) {
     }
   }
   std::string id = Sanitised(rest);
+  const auto* found =
+      std::ranges::lower_bound(kModels, pci_device_id, {}, &ModelEntry::pci_device_id);
+  const bool is_known = found != kModels.end() && found->pci_device_id == pci_device_id;
+  if (is_known && (id.empty() || IsSameProduct(id, found->model))) {
+    return std::string(found->model);
+  }
   return id.empty() ? fmt::format("PCI-10DE-{:04X}", pci_device_id) : id;
 }
 

@@ -11,9 +11,11 @@
 
 namespace kgpu::device {
 
-// "A100-SXM4-80GB", "H100-SXM5-80GB", "T4", "Quadro-K620". The table maps known PCI device ids,
-// since drivers have renamed models ("Tesla T4"); otherwise `name` is reduced to a valid label
-// value. Never empty, at most 63 characters of [A-Za-z0-9.-].
+// "A100-SXM4-80GB", "H100-SXM5-80GB", "T4", "L4-12Q". A table by PCI device id gives products the
+// same id with every driver ("Tesla T4", "NVIDIA H100 80GB HBM3"). `name`, the driver's, decides
+// which product it is, since one id may stand for several: a GPU whose name is another product's,
+// or a virtual GPU's, is called by that name, reduced to a valid label value. Never empty, at most
+// 63 characters of [A-Za-z0-9.-].
 std::string ModelId(std::string_view name, uint16_t pci_device_id);
 
 // "ampere", …; from the driver's number (nvmlDeviceArchitecture_t), else from the compute

@@ -29,6 +29,36 @@ TEST(ModelIdTest, KnowsModelsByPciIdOrName) {
   }
 }
 
+// Source: awslabs/amazon-eks-ami#2443, NVIDIA/gpu-operator#267, NVIDIA/k8s-device-plugin#739, the
+// PCI ID database (25b6 is "A2 / A16"), and the names of virtual GPUs in NVIDIA's guide.
+TEST(ModelIdTest, TheDriversNameDecidesBetweenProductsOfOnePciId) {
+  struct Case {
+    std::string name;
+    uint16_t pci_device_id;
+    std::string model;
+  };
+  for (const Case& c :
+       {Case{"NVIDIA A16", 0x25b6, "A16"}, Case{"NVIDIA A2", 0x25b6, "A2"},
+        Case{"NVIDIA L4-12Q", 0x27b8, "L4-12Q"}, Case{"GRID T4-4C", 0x1eb8, "GRID-T4-4C"},
+        Case{"NVIDIA A10-4Q", 0x2236, "A10-4Q"}, Case{"NVIDIA A40-48Q", 0x2235, "A40-48Q"},
+        Case{"GRID V100D-8Q", 0x1db6, "GRID-V100D-8Q"}, Case{"GRID M60-2B", 0x13f2, "GRID-M60-2B"},
+        Case{"GRID A100-40C", 0x20f1, "GRID-A100-40C"}, Case{"NVIDIA A100-40C", 0x20f1, "A100-40C"},
+        Case{"GRID A100D-1-10C", 0x20b5, "GRID-A100D-1-10C"},
+        Case{"NVIDIA A100-1-5CME", 0x20f1, "A100-1-5CME"},
+        Case{"NVIDIA H100XM-80C", 0x2330, "H100XM-80C"},
+        Case{"NVIDIA PG506-232", 0x20b5, "PG506-232"},
+        // The same products, spelled otherwise.
+        Case{"NVIDIA A100 80GB PCIe", 0x20b5, "A100-PCIE-80GB"},
+        Case{"NVIDIA GH200 480GB", 0x2342, "GH200-96GB"},
+        Case{"NVIDIA B200", 0x2901, "B200-SXM6-180GB"},
+        Case{"NVIDIA RTX 6000 Ada Generation", 0x26b1, "RTX-6000-Ada"},
+        Case{"NVIDIA RTX PRO 6000 Blackwell Server Edition", 0x2bb5, "RTX-PRO-6000-Blackwell"},
+        Case{"NVIDIA RTX A6000", 0x2230, "RTX-A6000"}, Case{"NVIDIA A10G", 0x2237, "A10G"},
+        Case{"", 0x25b6, "A2"}}) {
+    EXPECT_EQ(ModelId(c.name, c.pci_device_id), c.model) << c.name;
+  }
+}
+
 TEST(ModelIdTest, IsALabelValueWhateverTheDriverSays) {
   EXPECT_EQ(ModelId("", 0x1234), "PCI-10DE-1234");
   EXPECT_EQ(ModelId("\n??", 0x1234), "PCI-10DE-1234");

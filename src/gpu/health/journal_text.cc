@@ -11,7 +11,7 @@
 #include "src/platform/base/utf8.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/json_texts.h"
-#include "src/platform/doc/utf8.h"
+#include "src/platform/doc/saved_fields.h"
 
 namespace kgpu::health {
 namespace {
@@ -31,7 +31,7 @@ constexpr doc::Limits kLineLimits{.bytes = kMaxJournalLine, .depth = 4, .values 
 // One line of UTF-8 of at most `limit` bytes: the kernel's log has other bytes too.
 std::string Cut(std::string_view text, size_t limit) {
   std::string cut(CutUtf8(text, limit));
-  const bool is_text = !doc::FindInvalidUtf8(cut);
+  const bool is_text = !FindInvalidUtf8(cut);
   std::ranges::replace_if(
       cut, [is_text](unsigned char c) { return c < 0x20 || (c > 0x7e && !is_text); }, '?');
   return cut;
@@ -65,39 +65,7 @@ void AddEvents(const HealthEvent& event, json::object& line) {
   }
 }
 
-// Fields of one line; an invalid number, or one out of its range, counts as missing.
-class Line {
- public:
-  explicit Line(const json::object& object) : object_(object) {}
-
-  std::string_view Text(std::string_view key) const {
-    const json::value* value = object_.if_contains(View(key));
-    const json::string* text = value == nullptr ? nullptr : value->if_string();
-    return text == nullptr ? std::string_view() : std::string_view(text->data(), text->size());
-  }
-  std::optional<uint64_t> Number(std::string_view key, uint64_t max) const {
-    const json::value* value = object_.if_contains(View(key));
-    if (value == nullptr) {
-      return std::nullopt;
-    }
-    json::error_code error;
-    const auto number = value->to_number<uint64_t>(error);
-    return error || number > max ? std::nullopt : std::optional(number);
-  }
-  std::optional<uint32_t> Small(std::string_view key) const {
-    const auto number = Number(key, UINT32_MAX);
-    return number ? std::optional(static_cast<uint32_t>(*number)) : std::nullopt;
-  }
-  bool Flag(std::string_view key) const {
-    const json::value* value = object_.if_contains(View(key));
-    return value != nullptr && value->is_bool() && value->get_bool();
-  }
-
- private:
-  const json::object& object_;
-};
-
-std::optional<HealthEvent> ReadEvents(const Line& line, WallTime when) {
+std::optional<HealthEvent> ReadEvents(const doc::SavedFields& line, WallTime when) {
   const auto kind = ParseHealthEventKind(line.Text("kind"));
   if (!kind || line.Text("rule").empty()) {
     return std::nullopt;
@@ -111,7 +79,7 @@ std::optional<HealthEvent> ReadEvents(const Line& line, WallTime when) {
   event.gpu_instance = line.Small("gi");
   event.compute_instance = line.Small("ci");
   event.rule = line.Text("rule");
-  event.xid = line.Number("xid", UINT64_MAX);
+  event.xid = line.Number("xid");
   // For a word of a later version this class is the closest that is always correct.
   event.fault_class = ParseFaultClass(line.Text("class")).value_or(FaultClass::kOther);
   event.action = ParseAction(line.Text("action")).value_or(Action::kInspect);
@@ -119,7 +87,7 @@ std::optional<HealthEvent> ReadEvents(const Line& line, WallTime when) {
   event.is_unhealthy = line.Flag("unhealthy");
   event.message = line.Text("message");
   event.detail = line.Text("detail");
-  event.count = line.Number("count", UINT64_MAX).value_or(1);
+  event.count = line.Number("count").value_or(1);
   event.pid = line.Small("pid");
   return event;
 }
@@ -133,7 +101,7 @@ std::optional<JournalEntry> ReadLine(std::string_view text) {
   if (object == nullptr) {
     return std::nullopt;
   }
-  const Line line(*object);
+  const doc::SavedFields line(*object);
   // Within the range of a clock: sums with it must not overflow.
   const auto ms = line.Number("ms", uint64_t{1} << 42U);
   if (line.Number("v", kVersion) != kVersion || !ms) {

@@ -37,7 +37,7 @@ void KernelLog::Start(std::optional<uint64_t> after) {
 
 void KernelLog::Stop() {
   is_started_ = false;
-  loop_.CancelTimer(std::exchange(retry_, TimerId::kNone));
+  retry_.Cancel();
   Close();
   problem_.clear();
   position_.reset();
@@ -77,8 +77,7 @@ void KernelLog::Fail(const Status& status) {
     KGPU_LOG(kInfo, "kernel log not read", {"reason", problem_});
     logged_ = problem_;
   }
-  retry_ = loop_.After(kRetry, [this] {
-    retry_ = TimerId::kNone;
+  retry_.Arm(kRetry, [this] {
     if (const Status again = Open(); !again.ok()) {
       Fail(again);
     }

@@ -11,6 +11,7 @@
 
 #include "src/gpu/health/kernel_line.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/root.h"
 
@@ -59,7 +60,7 @@ class KernelLog {
   std::optional<uint64_t> newest_;  // the newest record read
   std::optional<uint64_t> position_;
   WatchId watch_ = WatchId::kNone;
-  TimerId retry_ = TimerId::kNone;
+  Timer retry_{loop_};
   std::string problem_;
   std::string logged_;   // the problem that was logged last
   std::string partial_;  // the start of a line whose end has not been read

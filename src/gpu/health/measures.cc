@@ -58,6 +58,17 @@ bool HasActiveLink(const GpuSample& gpu) {
   return std::ranges::any_of(gpu.nvlinks, &NvLinkSample::is_active);
 }
 
+// "0, 3" of the bits 0 and 3.
+std::string LinksText(uint64_t links) {
+  std::string text;
+  for (unsigned link = 0; link < 64; ++link) {
+    if ((links >> link & 1) != 0) {
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", link);
+    }
+  }
+  return text;
+}
+
 // Sum of one kind of counters; nothing if no link has it.
 void Add(std::optional<uint64_t>& sum, std::optional<uint64_t> value) {
   if (value) {
@@ -88,6 +99,8 @@ struct Measures::Pass {
   SteadyTime now;
   Known& known;
   unsigned lanes_of_model;  // the most that a GPU like it has
+  unsigned links_of_model;
+  bool is_only;  // the only round
   FaultTracker& tracker;
   bool has_changed = false;
 
@@ -113,7 +126,8 @@ struct Measures::Pass {
       return;
     }
     const SteadyTime since = known.since.emplace(name, now).first->second;
-    if (now - since < RuleOf(tracker, name).lasts.value_or(std::chrono::milliseconds(0))) {
+    const auto lasts = RuleOf(tracker, name).lasts.value_or(std::chrono::milliseconds(0));
+    if (!is_only && now - since < lasts) {
       return;
     }
     const std::string text = detail();
@@ -133,9 +147,8 @@ struct Measures::Pass {
 
   void JudgeMemory() {
     const std::optional<uint64_t> errors = gpu.ecc.volatile_uncorrected;
-    const uint64_t more = errors && known.uncorrected && *errors > *known.uncorrected
-                              ? *errors - *known.uncorrected
-                              : 0;
+    const std::optional<uint64_t> before = is_only ? 0 : known.uncorrected;
+    const uint64_t more = errors && before && *errors > *before ? *errors - *before : 0;
     known.uncorrected = errors;
     Report("EccUncorrected",
            more > 0 && more >= RuleOf(tracker, "EccUncorrected").limit.value_or(1), [&] {
@@ -173,7 +186,7 @@ struct Measures::Pass {
     // The maximum of GPU and slot says little: many cards have fewer lanes than their chip, and a
     // virtual machine does not see the slot.
     const unsigned expected =
-        known.are_lanes_accepted ? known.lanes : std::max(known.lanes, lanes_of_model);
+        known.is_accepted ? known.lanes : std::max(known.lanes, lanes_of_model);
     const bool is_narrow = pcie.width && *pcie.width < expected;
     // An idle link slows down to save power.
     const bool is_busy = gpu.utilization.gpu.value_or(0) >= static_cast<double>(busy);
@@ -201,14 +214,14 @@ struct Measures::Pass {
     }
     const uint64_t down = known.active_links & ~active;
     known.active_links |= active;
-    Report("NvLinkDown", down != 0, [&] {
-      std::string links;
-      for (unsigned link = 0; link < 64; ++link) {
-        if ((down >> link & 1) != 0) {
-          links += fmt::format("{}{}", links.empty() ? "" : ", ", link);
-        }
-      }
-      return fmt::format("down: {}", links);
+    // One that was down from the start shows against other GPUs. Without any link that is up, and
+    // in MIG mode, a GPU is not meant to be linked.
+    const bool is_short = !known.is_accepted && !known.is_mig_on && known.links_now > 0 &&
+                          known.links_now < links_of_model;
+    Report("NvLinkDown", down != 0 || is_short, [&] {
+      return down != 0 ? fmt::format("down: {}", LinksText(down))
+                       : fmt::format("{} links are up, {} on another GPU of this model; down: {}",
+                                     known.links_now, links_of_model, LinksText(InactiveLinks()));
     });
     known.link_errors.Take(errors, now);
     known.link_crc.Take(crc, now);
@@ -222,6 +235,14 @@ struct Measures::Pass {
         Report(rule, false);
       }
     }
+  }
+
+  uint64_t InactiveLinks() const {
+    uint64_t inactive = 0;
+    for (const NvLinkSample& link : gpu.nvlinks) {
+      inactive |= link.is_active ? 0 : LinkBit(link);
+    }
+    return inactive;
   }
 
   void JudgeFabric() {
@@ -255,14 +276,14 @@ struct Measures::Pass {
   }
 };
 
-unsigned Measures::LanesOfModel(const std::string& model) const {
-  unsigned lanes = 0;
+unsigned Measures::MostOfModel(const std::string& model, unsigned Known::* count) const {
+  unsigned most = 0;
   for (const auto& [uuid, known] : gpus_) {
     if (!model.empty() && known.model == model) {
-      lanes = std::max(lanes, known.lanes_now);
+      most = std::max(most, known.*count);
     }
   }
-  return lanes;
+  return most;
 }
 
 void Measures::SetGpus(std::span<const device::Gpu> gpus) {
@@ -288,7 +309,7 @@ void Measures::Accept(const device::GpuUuid& gpu) {
   Known& known = found->second;
   known.active_links = 0;
   known.lanes = 0;
-  known.are_lanes_accepted = true;
+  known.is_accepted = true;
   known.since.clear();
 }
 
@@ -301,13 +322,17 @@ bool Measures::Judge(const device::SampleSet& set, FaultTracker& tracker) {
     Known& known = gpus_[gpu.uuid];
     known.lanes_now = gpu.pcie.width.value_or(0);
     known.lanes = std::max(known.lanes, known.lanes_now);
+    known.links_now =
+        static_cast<unsigned>(std::ranges::count_if(gpu.nvlinks, &NvLinkSample::is_active));
   }
   for (const GpuSample& gpu : set.gpus) {
     Known& known = gpus_[gpu.uuid];
     Pass pass{.gpu = gpu,
               .now = set.begun,
               .known = known,
-              .lanes_of_model = LanesOfModel(known.model),
+              .lanes_of_model = MostOfModel(known.model, &Known::lanes_now),
+              .links_of_model = MostOfModel(known.model, &Known::links_now),
+              .is_only = span_ == Span::kOneLook,
               .tracker = tracker};
     pass.Run();
     has_changed |= pass.has_changed;

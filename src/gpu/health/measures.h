@@ -18,6 +18,11 @@ namespace kgpu::health {
 // Owned by the inventory, lives on the loop's thread. Keeps what it needs from earlier samples.
 class Measures {
  public:
+  // kOneLook: there are no earlier samples and will be no later ones, so nothing has to last, and
+  // errors count from the start of the driver.
+  enum class Span : uint8_t { kRounds, kOneLook };
+  explicit Measures(Span span = Span::kRounds) : span_(span) {}
+
   // Passes the signs in `set` to the tracker, and tells it which GPUs were measured. True if the
   // result of the tracker's Apply may have changed.
   bool Judge(const device::SampleSet& set, FaultTracker& tracker);
@@ -39,9 +44,10 @@ class Measures {
   struct Known {
     std::optional<uint64_t> uncorrected{};
     uint64_t active_links = 0;  // one bit per link: was active at some time
+    unsigned links_now = 0;     // active ones
     unsigned lanes = 0;         // the most lanes seen on the PCIe link
     unsigned lanes_now = 0;
-    bool are_lanes_accepted = false;  // other GPUs no longer matter
+    bool is_accepted = false;  // other GPUs no longer matter
     std::string model{};
     bool is_mig_on = false;
     Rate replays{};
@@ -51,8 +57,10 @@ class Measures {
   };
   struct Pass;
 
-  unsigned LanesOfModel(const std::string& model) const;
+  // The most lanes, or active links, that a GPU of this model has now.
+  unsigned MostOfModel(const std::string& model, unsigned Known::* count) const;
 
+  Span span_;
   std::map<device::GpuUuid, Known> gpus_;
 };
 

@@ -262,6 +262,38 @@ TEST_F(MeasuresTest, WhatAnAdminAcceptsStaysAccepted) {
   EXPECT_THAT(Rules(), ElementsAre("NvLinkDown"));
 }
 
+// Two GPUs of a model, of which the first lacks a link since before the first measurement.
+TEST_F(MeasuresTest, ALinkThatWasDownFromTheStartShowsAgainstAnotherGpu) {
+  std::vector<device::Gpu> shown(2);
+  shown[0].uuid = gpu_.uuid;
+  shown[1].uuid = *device::GpuUuid::Parse("GPU-5d8429f0-1f2e-4c3b-9a54-0123456789ac");
+  shown[0].model = shown[1].model = "A100-SXM4-80GB";
+  measures_.SetGpus(shown);
+  GpuSample sibling = gpu_;
+  sibling.uuid = shown[1].uuid;
+  gpu_.nvlinks[1].is_active = false;
+  Measure(1, {sibling});
+  ASSERT_THAT(Rules(), ElementsAre("NvLinkDown"));
+  EXPECT_EQ(tracker_.Open()[0].detail, "1 links are up, 2 on another GPU of this model; down: 1");
+  ASSERT_OK(tracker_.Clear(gpu_.uuid));
+  measures_.Accept(gpu_.uuid);
+  Measure(10, {sibling});
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
+TEST_F(MeasuresTest, AGpuThatIsNotLinkedLacksNoLink) {
+  std::vector<device::Gpu> shown(2);
+  shown[0].uuid = gpu_.uuid;
+  shown[1].uuid = *device::GpuUuid::Parse("GPU-5d8429f0-1f2e-4c3b-9a54-0123456789ac");
+  shown[0].model = shown[1].model = "A100-PCIE-80GB";
+  measures_.SetGpus(shown);
+  GpuSample bridged = gpu_;
+  bridged.uuid = shown[1].uuid;
+  gpu_.nvlinks[0].is_active = gpu_.nvlinks[1].is_active = false;
+  Measure(10, {bridged});
+  EXPECT_THAT(Rules(), IsEmpty());
+}
+
 TEST_F(MeasuresTest, AChangeOfTheMigModeTakesLinksDownOnPurpose) {
   std::vector<device::Gpu> shown(1);
   shown[0].uuid = gpu_.uuid;

@@ -98,8 +98,9 @@ constexpr std::array kNamed = {
     Rule{.name = "NvLinkDown",
          .fault_class = kNvLink,
          .action = kResetGpu,
-         .text = "an NVLink that was up is down: check the GPU or switch at its other end, reset "
-                 "the GPU",
+         .text =
+             "an NVLink is down that was up, or is up on other GPUs of this model: check its other "
+             "end, reset the GPU",
          .is_standing = true},
     Rule{.name = "NvLinkErrors",
          .fault_class = kNvLink,

@@ -61,7 +61,8 @@ Client::Client(EventLoop& loop, ClientOptions options, FindLibrary find_library,
 Client::~Client() = default;
 
 bool Client::is_abandoned() const {
-  return session_ != nullptr && session_->state() == SessionState::kAbandoned;
+  return stuck_ != nullptr ||
+         (session_ != nullptr && session_->state() == SessionState::kAbandoned);
 }
 
 pid_t Client::probe_pid() const {
@@ -114,7 +115,7 @@ void Client::Pause(std::function<void()> released) {
 
 void Client::PostReleased() {
   loop_.Post(lifetime_.Bind([this] {
-    if (is_paused_ && session_ == nullptr && released_) {
+    if (is_paused_ && session_ == nullptr && stuck_ == nullptr && released_) {
       std::exchange(released_, nullptr)();
     }
   }));
@@ -146,6 +147,7 @@ std::optional<Down> Client::TrySession() {
   up_since_.reset();
   own_reason_.reset();
   is_restart_wanted_ = false;
+  is_end_of_one_gpu_ = false;
   auto library = find_library_();
   if (!library.ok()) {
     return Down{.cause = DownCause::kNoLibrary, .text = std::string(Message(library.status()))};
@@ -160,7 +162,7 @@ std::optional<Down> Client::TrySession() {
                                 {.on_hello = [this](const Hello&) { OnHello(); },
                                  .on_event = [this](const Event& e) { listener_.on_event(e); },
                                  .on_end = [this](const SessionEnd& end) { OnEnd(end); },
-                                 .on_abandoned = [this] { listener_.on_abandoned(); },
+                                 .on_abandoned = [this] { OnAbandoned(); },
                                  .on_gone = [this] { OnGone(); }});
   if (!session.ok()) {
     return Down{.cause = DownCause::kNotStarted, .text = std::string(Message(session.status()))};
@@ -193,11 +195,13 @@ void Client::OnInit(const Reply& reply) {
 
 void Client::OnEnd(const SessionEnd& end) {
   const bool was_up = std::exchange(is_up_, false);
+  is_end_of_one_gpu_ = end.gpu.has_value();
   if (is_restart_wanted_ || is_paused_) {
     next_start_ = loop_.clock().Now();
     return;
   }
-  Down down = own_reason_.value_or(Down{.cause = CauseOf(end.cause), .text = end.text});
+  Down down =
+      own_reason_.value_or(Down{.cause = CauseOf(end.cause), .text = end.text, .gpu = end.gpu});
   down.was_up = was_up;
   GoDown(down);
 }
@@ -214,20 +218,37 @@ void Client::GoDown(const Down& down) {
   listener_.on_down(down);
 }
 
+// A driver that is stuck at one GPU may serve the others: a second probe is started. A third is
+// not: each holds the driver's files open, and nothing can end it.
+void Client::OnAbandoned() {
+  listener_.on_abandoned();
+  if (is_end_of_one_gpu_ && stuck_ == nullptr) {
+    stuck_ = std::move(session_);
+    ScheduleNext();
+  }
+}
+
 void Client::OnGone() {
   // The session is calling us: it is destroyed by the loop's next task.
   loop_.Post(lifetime_.Bind([this] {
-    if (session_ == nullptr || session_->state() != SessionState::kGone) {
-      return;
+    const auto is_gone = [](const std::unique_ptr<Session>& session) {
+      return session != nullptr && session->state() == SessionState::kGone;
+    };
+    if (is_gone(stuck_)) {
+      stuck_.reset();
+      PostReleased();
     }
-    session_.reset();
-    if (is_paused_) {
-      return PostReleased();
+    if (is_gone(session_)) {
+      session_.reset();
+      PostReleased();
+      ScheduleNext();
     }
-    const auto pause = std::chrono::ceil<std::chrono::milliseconds>(
-        std::max(next_start_ - loop_.clock().Now(), SteadyTime::duration::zero()));
-    Schedule(pause);
   }));
+}
+
+void Client::ScheduleNext() {
+  Schedule(std::chrono::ceil<std::chrono::milliseconds>(
+      std::max(next_start_ - loop_.clock().Now(), SteadyTime::duration::zero())));
 }
 
 template <typename T>
@@ -247,6 +268,12 @@ void Client::Ask(Op op, unsigned gpu, unsigned index,
       });
 }
 
+void Client::LeaveOut(unsigned gpu, bool is_left_out) {
+  if (is_up_) {
+    session_->Call(Op::kLeaveOut, gpu, is_left_out ? 1 : 0, options_.call_deadline,
+                   [](const Reply&) {});
+  }
+}
 void Client::ReadDriver(AnswerTask<DriverReport> done) {
   Ask<DriverReport>(Op::kDriverInfo, 0, 0, &DecodeDriver, std::move(done));
 }

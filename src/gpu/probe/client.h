@@ -46,6 +46,7 @@ struct Down {
   nvml::Return result = nvml::kSuccess;  // for kInitFailed
   std::string text{};                    // for people
   bool was_up = false;                   // it had answered before
+  std::optional<unsigned> gpu{};         // kUnresponsive: the one that the call was about, if one
 };
 
 // The driver's answer to a request: `result`, and the value on success.
@@ -91,12 +92,15 @@ class Client {
   void Resume();
 
   bool is_up() const { return is_up_; }
-  // The probe survived SIGKILL; no other is started until it is gone.
+  // A probe survived SIGKILL and is still there. No other is started until it is gone, unless it is
+  // stuck in a call about one GPU: then there is one other, whose owner leaves that GPU out.
   bool is_abandoned() const;
   // 0 if there is none.
   pid_t probe_pid() const;
   const std::string& library() const { return library_; }
 
+  // For this probe: calls about the GPU are answered with "timeout" and do not reach the driver.
+  void LeaveOut(unsigned gpu, bool is_left_out);
   void ReadDriver(AnswerTask<DriverReport> done);
   void ReadGpu(unsigned gpu, AnswerTask<GpuReport> done);
   void ReadMigDevice(unsigned gpu, unsigned index, AnswerTask<MigReport> done);
@@ -133,8 +137,10 @@ class Client {
   void OnHello();
   void OnInit(const Reply& reply);
   void OnEnd(const SessionEnd& end);
+  void OnAbandoned();
   void OnGone();
   void GoDown(const Down& down);
+  void ScheduleNext();
   void Schedule(std::chrono::milliseconds delay);
   void PostReleased();
 
@@ -143,6 +149,8 @@ class Client {
   FindLibrary find_library_;
   Listener listener_;
   std::unique_ptr<Session> session_;
+  std::unique_ptr<Session> stuck_;  // abandoned in a call about one GPU, beside session_
+  bool is_end_of_one_gpu_ = false;  // the end of session_ was due to such a call
   std::string library_;
   Backoff backoff_;
   SteadyTime next_start_{};

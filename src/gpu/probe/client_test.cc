@@ -526,7 +526,7 @@ TEST_F(ClientTest, AProbeThatOutlivesSigkillIsAbandonedAndNoOtherIsStartedUntilI
   if (!freezer.Freeze(pid)) {
     GTEST_SKIP() << "no version 1 freezer cgroup that can be written";
   }
-  client_->ReadGpu(0, [](const auto&) {});
+  client_->ReadDriver([](const auto&) {});
   ASSERT_TRUE(RunUntil(*loop_, [&] { return abandoned_ == 1; }));
   EXPECT_TRUE(client_->is_abandoned());
   ASSERT_EQ(downs_.size(), 1U);
@@ -540,6 +540,49 @@ TEST_F(ClientTest, AProbeThatOutlivesSigkillIsAbandonedAndNoOtherIsStartedUntilI
   ASSERT_TRUE(WaitForUp(2));
   EXPECT_NE(client_->probe_pid(), pid);
   EXPECT_FALSE(client_->is_abandoned());
+}
+
+TEST_F(ClientTest, AProbeThatIsStuckAtOneGpuIsFollowedByOneOther) {
+  options_.call_deadline = milliseconds(30);
+  options_.kill_grace = milliseconds(30);
+  Freezer freezer;
+  Start();
+  ASSERT_TRUE(WaitForUp());
+  const pid_t first = client_->probe_pid();
+  if (!freezer.Freeze(first)) {
+    GTEST_SKIP() << "no version 1 freezer cgroup that can be written";
+  }
+  client_->ReadGpu(1, [](const auto&) {});
+  ASSERT_TRUE(WaitForUp(2));
+  ASSERT_EQ(downs_.size(), 1U);
+  EXPECT_EQ(downs_[0].gpu, 1U);
+  const pid_t second = client_->probe_pid();
+  EXPECT_NE(second, first);
+  EXPECT_TRUE(client_->is_abandoned());
+  // The frozen cgroup takes the second in, too: there is no third.
+  ASSERT_TRUE(freezer.Freeze(second));
+  client_->ReadGpu(0, [](const auto&) {});
+  ASSERT_TRUE(RunUntil(*loop_, [&] { return abandoned_ == 2; }));
+  const auto is_up_again = [&] { return ups_ > 2; };
+  EXPECT_FALSE(RunUntil(*loop_, is_up_again, milliseconds(60)));
+  bool is_released = false;
+  client_->Pause([&] { is_released = true; });
+  EXPECT_FALSE(RunUntil(*loop_, [&] { return is_released; }, milliseconds(60)));
+  ASSERT_TRUE(freezer.Thaw());
+  ASSERT_TRUE(RunUntil(*loop_, [&] { return is_released; }));
+  EXPECT_FALSE(client_->is_abandoned());
+}
+
+TEST_F(ClientTest, AGpuThatIsLeftOutIsNotAskedAbout) {
+  control_.Set("hang_gpu 1\n");
+  Start();
+  ASSERT_TRUE(WaitForUp());
+  client_->LeaveOut(1, true);
+  EXPECT_EQ(ReadGpu(1).result, nvml::kErrorTimeout);
+  EXPECT_OK(ReadGpu(0).value);
+  client_->LeaveOut(1, false);
+  control_.Set("");
+  EXPECT_OK(ReadGpu(1).value);
 }
 
 TEST(ClientBackoffTest, DoublesUpToTheLastAndStartsAgainWhenReportedSo) {

@@ -57,8 +57,16 @@ enum class Op : uint32_t {
   kMigDestroyGpu = 19,      // no payload; gpu, index: id of the GPU instance
   kMigCreateCompute = 20,   // ComputeInstancePayload; gpu, index: MigPart with slices
   kMigDestroyCompute = 21,  // no payload; gpu, index: MigPart with an id
+  // No payload; gpu, index: 1 leaves the GPU out, 0 takes it back. Calls for a GPU that is left out
+  // are answered with "timeout" and do not reach the driver.
+  kLeaveOut = 22,
 };
-inline constexpr uint32_t kLastOp = 21;
+inline constexpr uint32_t kLastOp = 22;
+
+// Requests whose driver calls are about `gpu` alone, or about it and GPUs that are not left out.
+constexpr bool IsOfOneGpu(Op op) {
+  return op >= Op::kGpu && op != Op::kStartEvents && op != Op::kShutdown && op != Op::kLeaveOut;
+}
 
 struct FrameHeader {
   uint32_t magic;

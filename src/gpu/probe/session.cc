@@ -46,7 +46,8 @@ std::string_view OpName(Op op) {
       "creating a GPU instance",
       "destroying a GPU instance",
       "creating a compute instance",
-      "destroying a compute instance"};
+      "destroying a compute instance",
+      "leaving a GPU out"};
   return kNames.at(static_cast<size_t>(op));
 }
 
@@ -114,8 +115,6 @@ Session::Session(EventLoop& loop, const SessionOptions& options, Listener listen
 Session::~Session() {
   loop_.Unwatch(socket_watch_);
   loop_.Unwatch(exit_watch_);
-  loop_.CancelTimer(deadline_timer_);
-  loop_.CancelTimer(grace_timer_);
   (void)child_.KillGroup();
 }
 
@@ -198,7 +197,7 @@ void Session::OnExit() {
     return;
   }
   loop_.Unwatch(std::exchange(exit_watch_, WatchId::kNone));
-  loop_.CancelTimer(std::exchange(grace_timer_, TimerId::kNone));
+  grace_timer_.Cancel();
   if (state_ == SessionState::kStarting || state_ == SessionState::kRunning) {
     End(EndCause::kExited, ExitText(*exit_state));
   }
@@ -244,16 +243,14 @@ void Session::HandleReply(const Reply& reply) {
 
 // One timer for all deadlines. A later deadline leaves it alone: it looks again when it runs.
 void Session::ArmDeadline() {
-  if (deadline_timer_ != TimerId::kNone && timer_due_ <= deadline_) {
+  if (deadline_timer_.is_armed() && timer_due_ <= deadline_) {
     return;
   }
-  loop_.CancelTimer(deadline_timer_);
   timer_due_ = deadline_;
-  deadline_timer_ = loop_.After(deadline_ - loop_.clock().Now(), [this] { CheckDeadline(); });
+  deadline_timer_.Arm(deadline_ - loop_.clock().Now(), [this] { CheckDeadline(); });
 }
 
 void Session::CheckDeadline() {
-  deadline_timer_ = TimerId::kNone;
   if (state_ == SessionState::kRunning && queue_.empty() && !is_stream_over_) {
     return;
   }
@@ -263,37 +260,40 @@ void Session::CheckDeadline() {
   if (is_stream_over_) {
     return End(EndCause::kProtocol, "kgpu-probe closed its socket");
   }
-  const std::string_view what =
-      queue_.empty() ? "starting kgpu-probe" : OpName(static_cast<Op>(queue_.front().frame.op));
-  const std::string gpu =
-      queue_.empty() || queue_.front().frame.op == static_cast<uint32_t>(Op::kInit)
-          ? ""
-          : fmt::format(" (GPU {})", queue_.front().frame.gpu);
-  End(EndCause::kUnresponsive, fmt::format("{}{} did not return within its deadline", what, gpu));
+  std::string what = "starting kgpu-probe";
+  std::optional<unsigned> gpu;
+  if (!queue_.empty()) {
+    const RequestFrame& frame = queue_.front().frame;
+    what = OpName(static_cast<Op>(frame.op));
+    if (IsOfOneGpu(static_cast<Op>(frame.op))) {
+      gpu = frame.gpu;
+      what += fmt::format(" (GPU {})", frame.gpu);
+    }
+  }
+  End(EndCause::kUnresponsive, fmt::format("{} did not return within its deadline", what), gpu);
 }
 
 void Session::Stop() {
   End(EndCause::kStopped, "stopped");
 }
 
-void Session::End(EndCause cause, std::string text) {
+void Session::End(EndCause cause, std::string text, std::optional<unsigned> gpu) {
   if (state_ != SessionState::kStarting && state_ != SessionState::kRunning) {
     return;
   }
   state_ = SessionState::kKilled;
   loop_.Unwatch(std::exchange(socket_watch_, WatchId::kNone));
-  loop_.CancelTimer(std::exchange(deadline_timer_, TimerId::kNone));
+  deadline_timer_.Cancel();
   socket_.Reset();
   queue_.clear();
   sent_ = 0;
   (void)child_.KillGroup();
   (void)child_.Kill();
-  grace_timer_ = loop_.After(kill_grace_, [this] {
-    grace_timer_ = TimerId::kNone;
+  grace_timer_.Arm(kill_grace_, [this] {
     state_ = SessionState::kAbandoned;
     listener_.on_abandoned();
   });
-  listener_.on_end({.cause = cause, .text = std::move(text)});
+  listener_.on_end({.cause = cause, .text = std::move(text), .gpu = gpu});
 }
 
 }  // namespace kgpu::probe

@@ -15,6 +15,7 @@
 #include "src/gpu/probe/stderr_relay.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/sys/child_process.h"
 
@@ -45,7 +46,8 @@ enum class EndCause {
 
 struct SessionEnd {
   EndCause cause = EndCause::kExited;
-  std::string text;  // for people
+  std::string text;               // for people
+  std::optional<unsigned> gpu{};  // kUnresponsive: the GPU that the call was about, if one
 };
 
 // Owned by the client, lives on the loop's thread. Callbacks may make further calls but must not
@@ -98,7 +100,7 @@ class Session {
   void SendWindow();
   void ArmDeadline();
   void CheckDeadline();
-  void End(EndCause cause, std::string text);
+  void End(EndCause cause, std::string text, std::optional<unsigned> gpu = std::nullopt);
 
   EventLoop& loop_;
   std::chrono::milliseconds kill_grace_;
@@ -109,8 +111,8 @@ class Session {
   SessionState state_ = SessionState::kStarting;
   WatchId socket_watch_ = WatchId::kNone;
   WatchId exit_watch_ = WatchId::kNone;
-  TimerId deadline_timer_ = TimerId::kNone;
-  TimerId grace_timer_ = TimerId::kNone;
+  Timer deadline_timer_{loop_};
+  Timer grace_timer_{loop_};
   bool is_stream_over_ = false;  // the probe's end of the socket is closed
   SteadyTime timer_due_{};       // of deadline_timer_
   SteadyTime deadline_{};        // of the request at the head of the queue, or of the first frame

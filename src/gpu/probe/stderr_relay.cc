@@ -31,7 +31,6 @@ StderrRelay::StderrRelay(EventLoop& loop, UniqueFd pipe, const OutputLimits& lim
 
 StderrRelay::~StderrRelay() {
   loop_.Unwatch(watch_);
-  loop_.CancelTimer(report_timer_);
   for (int i = 0; i < kReadsAtEnd && ReadSome(); ++i) {
   }
   limit_.Finish(loop_.clock().Now());
@@ -59,11 +58,8 @@ bool StderrRelay::ReadSome() {
 void StderrRelay::OnReadable() {
   for (int i = 0; i < kReadsPerTurn && ReadSome(); ++i) {
   }
-  if (limit_.has_dropped() && report_timer_ == TimerId::kNone) {
-    report_timer_ = loop_.After(limits_.period, [this] {
-      report_timer_ = TimerId::kNone;
-      ReportDropped();
-    });
+  if (limit_.has_dropped() && !report_timer_.is_armed()) {
+    report_timer_.Arm(limits_.period, [this] { ReportDropped(); });
   }
 }
 

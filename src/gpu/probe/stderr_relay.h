@@ -4,6 +4,7 @@
 #include "src/gpu/probe/output_limit.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/base/unique_fd.h"
 
 namespace kgpu::probe {
@@ -31,7 +32,7 @@ class StderrRelay {
   const OutputLimits limits_;
   OutputLimit limit_;
   WatchId watch_ = WatchId::kNone;
-  TimerId report_timer_ = TimerId::kNone;
+  Timer report_timer_{loop_};
 };
 
 }  // namespace kgpu::probe

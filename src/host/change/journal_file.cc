@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/utf8.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/fields.h"
-#include "src/platform/doc/utf8.h"
 
 namespace kgpu::change {
 namespace {
@@ -49,7 +49,7 @@ Status JournalFile::WithWay(const Status& status, const sys::Root& host) const {
 }
 
 Status JournalFile::Write(std::string_view text, Disk& disk) const {
-  if (const auto bad = doc::FindInvalidUtf8(text); bad) {
+  if (const auto bad = FindInvalidUtf8(text); bad) {
     return InvalidArgument("{}: a recorded name is not UTF-8 (byte {})", path_, *bad);
   }
   if (text.size() > most_bytes_) {

@@ -24,6 +24,8 @@ class JournalFile {
   constexpr JournalFile(std::string_view path, size_t most_bytes, std::string_view backups = {})
       : path_(path), most_bytes_(most_bytes), backups_(backups) {}
 
+  constexpr std::string_view path() const { return path_; }
+
   // The object as JSON, with the "format" field that all journals share. `fields` has no "format".
   static std::string Print(boost::json::object fields);
   // Errors: InvalidArgument, naming `file` and the field (or another format).

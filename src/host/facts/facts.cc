@@ -3,8 +3,19 @@
 #include <utility>
 
 #include "src/host/facts/sight.h"
+#include "src/host/inspect/rivals.h"
 
 namespace kgpu::host {
+
+std::string Facts::RivalInTheWay() const {
+  std::vector<PciDevice> ours;
+  for (const GpuFacts& gpu : pci.gpus) {
+    if (!gpu.is_for_guests) {
+      ours.push_back(gpu.pci);
+    }
+  }
+  return host::RivalInTheWay(driver.rival, driver.is_nvidia_live, ours);
+}
 
 Facts GatherFacts(const DriverRoot& root, sys::ProgramRunner& runner) {
   Facts facts;

@@ -32,6 +32,8 @@ struct Facts {
   bool has_gpus() const {
     return std::ranges::any_of(pci.gpus, [](const GpuFacts& gpu) { return !gpu.is_for_guests; });
   }
+  // See host::RivalInTheWay; of the GPUs that this host's own driver should manage.
+  std::string RivalInTheWay() const;
   // Whether NVIDIA's driver is installed here, in whatever state.
   bool has_driver() const {
     return driver.is_nvidia_loaded || !driver.library_versions.empty() ||

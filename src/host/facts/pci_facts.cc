@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "src/host/inspect/rivals.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::host {
@@ -104,12 +105,6 @@ size_t CountNumaNodes(Sight& sight) {
   return static_cast<size_t>(std::ranges::count_if(names, [](const std::string& name) {
     return name.starts_with("node") && ParseUint(std::string_view(name).substr(4)).has_value();
   }));
-}
-
-// vfio-pci and the drivers built on it, Xen's pciback, and pci-stub of old.
-bool IsForGuests(std::string_view driver) {
-  return driver.find("vfio") != std::string_view::npos || driver == "pciback" ||
-         driver == "xen-pciback" || driver == "pci-stub";
 }
 
 }  // namespace

@@ -74,8 +74,9 @@ void ReadConfig(const Source& source, const std::string& release) {
     }
   }
   source.Complain(
-      "no kernel configuration in {} or {} other places: load the module \"configs\" or mount "
-      "/boot below the root",
+      "kernel-config labels are missing: no readable kernel configuration (searched {} and {} "
+      "other "
+      "paths): load the module \"configs\" or mount /boot below the root",
       source.host.At("proc/config.gz"), places.size() - 1);
 }
 

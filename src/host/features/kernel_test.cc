@@ -39,6 +39,11 @@ INSTANTIATE_TEST_SUITE_P(
         // What a label cannot have; and a plus at the end, which unclean trees have.
         VersionCase{"6.9.3-own+",
                     {{"full", "6.9.3-own"}, {"major", "6"}, {"minor", "9"}, {"revision", "3"}}},
+        VersionCase{"4.9.140-l4t-r32.3.1+g47e7e1cb0b49",
+                    {{"full", "4.9.140-l4t-r32.3.1_g47e7e1cb0b49"},
+                     {"major", "4"},
+                     {"minor", "9"},
+                     {"revision", "140"}}},
         VersionCase{"6.9.3~own", {{"full", "6.9.3_own"}}},
         VersionCase{"6.9.3.4", {{"full", "6.9.3.4"}}}, VersionCase{"6..3", {{"full", "6..3"}}},
         VersionCase{"next", {{"full", "next"}}}, VersionCase{"", {{"full", ""}}}));

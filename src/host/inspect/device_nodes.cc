@@ -56,11 +56,6 @@ void ReadCapNodes(const sys::Root& host, DeviceNodes& nodes) {
 
 }  // namespace
 
-const DeviceFile* DeviceNodes::FindGpu(unsigned gpu_minor) const {
-  const auto node = std::ranges::find(gpus, gpu_minor, &GpuNode::gpu_minor);
-  return node == gpus.end() ? nullptr : &node->node;
-}
-
 const DeviceFile* DeviceNodes::FindCap(unsigned cap_minor) const {
   const auto node = std::ranges::find(caps, cap_minor, &CapNode::cap_minor);
   return node == caps.end() ? nullptr : &node->node;

@@ -41,7 +41,6 @@ struct DeviceNodes {
   std::optional<DeviceFile> modeset;
   std::vector<std::string> problems;  // files that have the name of a node but are none
 
-  const DeviceFile* FindGpu(unsigned gpu_minor) const;
   const DeviceFile* FindCap(unsigned cap_minor) const;
 };
 

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "src/host/inspect/driver_files.h"
+#include "src/host/inspect/module_fit.h"
+#include "src/host/inspect/rivals.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::host {
@@ -42,8 +44,8 @@ void ReadModules(const sys::Root& host, DriverFacts& facts) {
       facts.is_nvidia_live = module.is_live;
     } else if (module.name == "nvidia_uvm") {
       facts.is_uvm_loaded = true;
-    } else if (module.name == "nouveau") {
-      facts.is_nouveau_loaded = true;
+    } else if (std::ranges::find(kRivals, module.name, &Rival::module) != kRivals.end()) {
+      facts.rival = module.name;
     }
   }
 }
@@ -76,6 +78,11 @@ void ReadModuleVersion(const sys::Root& host, DriverFacts& facts) {
   }
 }
 
+bool IsCharDevice(const sys::Root& host, std::string_view path) {
+  const StatusOr<struct stat> info = host.LinkStat(path);
+  return info.ok() && S_ISCHR(info->st_mode);
+}
+
 bool Contains(const std::vector<std::string>& list, std::string_view item) {
   return std::ranges::find(list, item) != list.end();
 }
@@ -96,11 +103,19 @@ DriverVerdict Mismatch(const DriverFacts& facts) {
                                                      : Join(facts.library_versions, ", "))};
 }
 
-DriverVerdict ExplainNotLoaded(const DriverFacts& facts, bool has_gpus) {
-  if (facts.is_nouveau_loaded) {
+// One fix for all of them, whichever is loaded now: the kernel would load the other one instead.
+std::string RivalText(std::string_view start) {
+  return fmt::format(
+      "{}: write \"blacklist nouveau\", \"blacklist nova_core\" and \"blacklist nova_drm\" to "
+      "/etc/modprobe.d/, rebuild the initramfs and restart the host.",
+      start);
+}
+
+DriverVerdict ExplainNotLoaded(const DriverFacts& facts, const std::vector<PciDevice>& pci) {
+  const bool has_gpus = std::ranges::any_of(pci, &PciDevice::is_gpu);
+  if (const std::string rival = RivalInTheWay(facts.rival, false, pci); !rival.empty()) {
     return {DriverState::kNouveau,
-            "The kernel module nouveau uses the GPUs: write \"blacklist nouveau\" to "
-            "/etc/modprobe.d/, rebuild the initramfs and restart the host."};
+            RivalText(fmt::format("The kernel module {} uses the GPUs", rival))};
   }
   if (!facts.library_versions.empty()) {
     return {DriverState::kNotLoaded,
@@ -246,9 +261,24 @@ std::optional<unsigned> ComputeInstanceCapMinor(const sys::Root& host, unsigned 
       host, fmt::format("gpu{}/mig/gi{}/ci{}", gpu_minor, gpu_instance, compute_instance));
 }
 
+std::vector<std::string> CudaObstacles(const DriverFacts& facts) {
+  std::vector<std::string> obstacles;
+  if (facts.is_nvidia_live && facts.has_control_node && !facts.has_uvm_node) {
+    obstacles.emplace_back(
+        "/dev/nvidia-uvm does not exist, without which no container can use CUDA: run "
+        "nvidia-modprobe -u -c=0");
+  }
+  if (facts.is_nvidia_live && !facts.missing_libraries.empty()) {
+    obstacles.push_back(
+        fmt::format("{} not found below {}, which CUDA needs: kgpu doctor shows the fix",
+                    Join(facts.missing_libraries, " and "), facts.driver_root));
+  }
+  return obstacles;
+}
+
 DriverFacts ReadDriverFacts(const DriverRoot& root) {
   DriverFacts facts;
-  facts.driver_root = root.driver.path();
+  facts.driver_root = root.EnginePath(root.driver, "");
   ReadModules(root.host, facts);
   ReadModuleVersion(root.host, facts);
   if (const StatusOr<std::string> text = root.host.ReadFile("proc/devices"); text.ok()) {
@@ -261,11 +291,16 @@ DriverFacts ReadDriverFacts(const DriverRoot& root) {
     Note(facts, text.status());
   }
   facts.library_versions = FindDriverVersions(root.driver);
+  if (!facts.library_versions.empty()) {
+    const bool has_modules = Contains(facts.library_versions, facts.module_version);
+    facts.missing_libraries = MissingLibraries(
+        root.driver, has_modules ? facts.module_version : facts.library_versions.back());
+  }
   if (StatusOr<std::string> library = FindNvmlLibrary(root.driver); library.ok()) {
     facts.nvml_library = *std::move(library);
   }
-  const StatusOr<struct stat> control = root.host.LinkStat("dev/nvidiactl");
-  facts.has_control_node = control.ok() && S_ISCHR(control->st_mode);
+  facts.has_control_node = IsCharDevice(root.host, "dev/nvidiactl");
+  facts.has_uvm_node = IsCharDevice(root.host, "dev/nvidia-uvm");
   return facts;
 }
 
@@ -277,7 +312,7 @@ DriverVerdict ExplainDriver(const DriverFacts& facts, const std::vector<PciDevic
             "add them to its devices."};
   }
   if (!facts.is_nvidia_loaded) {
-    return ExplainNotLoaded(facts, std::ranges::any_of(pci, &PciDevice::is_gpu));
+    return ExplainNotLoaded(facts, pci);
   }
   if (facts.nvml_library.empty() || answer == LibraryAnswer::kLibraryNotFound) {
     return {DriverState::kNoLibrary,
@@ -294,22 +329,37 @@ DriverVerdict ExplainDriver(const DriverFacts& facts, const std::vector<PciDevic
   return ExplainSilentDriver(facts, answer, answer_text);
 }
 
-std::string ExplainUnmanagedGpu(const PciDevice& gpu, const DriverVerdict& verdict) {
+NvrmVersion ReadLoadedModule(const sys::Root& host) {
+  const StatusOr<std::string> text = host.ReadFile("proc/driver/nvidia/version");
+  return text.ok() ? ParseNvrmVersion(*text).value_or(NvrmVersion()) : NvrmVersion();
+}
+
+std::string ExplainUnmanagedGpu(const PciDevice& gpu, const DriverVerdict& verdict,
+                                const NvrmVersion& module) {
   if (gpu.is_off_bus) {
     return gpu.problem;
   }
-  if (gpu.kernel_driver == "vfio-pci") {
-    return "Bound to vfio-pci for a virtual machine: unbind it to use it in containers.";
+  if (IsForGuests(gpu.kernel_driver)) {
+    return fmt::format("Bound to {} for a virtual machine: unbind it to use it in containers.",
+                       gpu.kernel_driver);
   }
-  if (gpu.kernel_driver == "nouveau") {
-    return "Bound to nouveau: write \"blacklist nouveau\" to /etc/modprobe.d/, rebuild the "
-           "initramfs and restart the host.";
+  if (FindRival(gpu.kernel_driver) != nullptr) {
+    return RivalText(fmt::format("Bound to {}", ModuleOfDriver(gpu)));
+  }
+  if (!gpu.kernel_driver.empty() && gpu.kernel_driver != "nvidia") {
+    return fmt::format(
+        "Bound to the kernel driver {}: unbind it, write \"blacklist {}\" to /etc/modprobe.d/ "
+        "and restart the host.",
+        gpu.kernel_driver, ModuleOfDriver(gpu));
   }
   if (!verdict.reason.empty()) {
     return verdict.reason;
   }
   if (!gpu.problem.empty()) {
     return gpu.problem;
+  }
+  if (const Misfit misfit = MisfitOf(gpu.device_id, module)) {
+    return fmt::format("The driver does not support this GPU: {}: {}.", misfit.cause, misfit.fix);
   }
   if (gpu.kernel_driver.empty()) {
     return "No kernel driver is bound: read dmesg for NVRM lines of this address; the driver may "

@@ -54,22 +54,31 @@ std::optional<unsigned> ComputeInstanceCapMinor(const sys::Root& host, unsigned 
                                                 unsigned gpu_instance, unsigned compute_instance);
 
 struct DriverFacts {
-  std::string driver_root;  // where we looked for the user-space files
+  // Where we looked for the user-space files, as the host calls it: people read it there.
+  std::string driver_root;
   bool is_nvidia_loaded = false;
   bool is_nvidia_live = false;  // loaded, and neither loading nor unloading
   bool is_uvm_loaded = false;
-  bool is_nouveau_loaded = false;
+  std::string rival;  // loaded module of another driver for these GPUs: see kRivals; empty: none
   std::string module_version;  // of the loaded kernel module; empty: not loaded or unreadable
   bool is_open_module = false;
   std::map<std::string, unsigned> nvidia_majors;  // of /proc/devices, names with "nvidia" only
   std::vector<std::string> library_versions;      // of libcuda and libnvidia-ml, sorted, unique
+  // Of the module's version, else of the newest: file names of libraries that CUDA needs and that
+  // are not there while others of that version are.
+  std::vector<std::string> missing_libraries;
   std::string nvml_library;       // path below the driver root, links followed; empty: not found
   bool has_control_node = false;  // /dev/nvidiactl is a character device
+  bool has_uvm_node = false;      // /dev/nvidia-uvm is one
   std::vector<std::string> problems;  // what could not be read, one sentence each
 };
 
 // Never fails: what cannot be read is in `problems`.
 DriverFacts ReadDriverFacts(const DriverRoot& root);
+
+// The things that CUDA programs lack where the driver answers, a sentence each with the fix: the
+// node of the module for unified memory, libraries. Pure.
+std::vector<std::string> CudaObstacles(const DriverFacts& facts);
 
 // The answer of the driver's library, if it was asked.
 enum class LibraryAnswer {
@@ -91,8 +100,12 @@ struct DriverVerdict {
 DriverVerdict ExplainDriver(const DriverFacts& facts, const std::vector<PciDevice>& pci,
                             LibraryAnswer answer, std::string_view answer_text = {});
 
-// Why a GPU that PCI shows is not usable, with the fix: off the bus, bound to vfio-pci or nouveau,
-// the driver's problem in `verdict`, or what could not be read of the GPU.
-std::string ExplainUnmanagedGpu(const PciDevice& gpu, const DriverVerdict& verdict);
+// Why a GPU that PCI shows is not usable, with the fix: off the bus, bound to another driver, the
+// driver's problem in `verdict`, what could not be read of the GPU, or a `module` that does not
+// support it. Pure.
+std::string ExplainUnmanagedGpu(const PciDevice& gpu, const DriverVerdict& verdict,
+                                const NvrmVersion& module = {});
+// The loaded module's version and kind, from /proc/driver/nvidia/version; empty: unknown.
+NvrmVersion ReadLoadedModule(const sys::Root& host);
 
 }  // namespace kgpu::host

@@ -92,6 +92,17 @@ class DriverFactsTest : public ::testing::Test {
   TempDir dir_;
 };
 
+// An agent sees its host below a folder that the people on the host do not have.
+TEST_F(DriverFactsTest, TheDriversFolderIsNamedAsTheHostNamesIt) {
+  dir_.MakeDir("run/nvidia/driver");
+  const auto root = OpenDriverRoot(dir_.path(), "/run/nvidia/driver", "");
+  ASSERT_OK(root);
+  EXPECT_EQ(ReadDriverFacts(*root).driver_root, "/run/nvidia/driver");
+  const auto simulated = OpenDriverRoot(dir_.path(), "", "/");
+  ASSERT_OK(simulated);
+  EXPECT_EQ(ReadDriverFacts(*simulated).driver_root, dir_.path()) << "a folder, not a host";
+}
+
 TEST_F(DriverFactsTest, ReadsACompleteDriver) {
   LoadModule();
   Install("535.104.05");
@@ -99,11 +110,11 @@ TEST_F(DriverFactsTest, ReadsACompleteDriver) {
 
   const DriverFacts facts = Read();
 
-  EXPECT_EQ(facts.driver_root, dir_.path());
+  EXPECT_EQ(facts.driver_root, "/") << "as the host calls it";
   EXPECT_TRUE(facts.is_nvidia_loaded);
   EXPECT_TRUE(facts.is_nvidia_live);
   EXPECT_TRUE(facts.is_uvm_loaded);
-  EXPECT_FALSE(facts.is_nouveau_loaded);
+  EXPECT_EQ(facts.rival, "");
   EXPECT_EQ(facts.module_version, "535.104.05");
   EXPECT_THAT(facts.nvidia_majors, ElementsAre(Pair("nvidia", 195)));
   EXPECT_THAT(facts.library_versions, ElementsAre("535.104.05"));
@@ -175,11 +186,22 @@ TEST(ExplainDriverTest, NoGpuAtAll) {
 
 TEST(ExplainDriverTest, NouveauHoldsTheGpus) {
   DriverFacts facts;
-  facts.is_nouveau_loaded = true;
+  facts.rival = "nouveau";
   facts.library_versions = {"535.104.05"};
   const DriverVerdict verdict = ExplainDriver(facts, OneGpu(), LibraryAnswer::kDriverNotLoaded);
   EXPECT_EQ(verdict.state, DriverState::kNouveau);
   EXPECT_THAT(verdict.reason, HasSubstr("blacklist nouveau"));
+}
+
+// Source: beclab/Olares#3963.
+TEST(ExplainDriverTest, NovaHoldsTheGpus) {
+  std::vector<PciDevice> pci = OneGpu();
+  pci[0].kernel_driver = "NovaCore";
+  DriverFacts facts;
+  facts.library_versions = {"580.95.05"};
+  const DriverVerdict verdict = ExplainDriver(facts, pci, LibraryAnswer::kDriverNotLoaded);
+  EXPECT_EQ(verdict.state, DriverState::kNouveau);
+  EXPECT_THAT(verdict.reason, HasSubstr("nova_core uses the GPUs"));
 }
 
 TEST(ExplainDriverTest, InstalledButNotLoaded) {
@@ -241,17 +263,44 @@ TEST(ExplainDriverTest, AnythingElseQuotesTheLibrary) {
   EXPECT_THAT(verdict.reason, AllOf(HasSubstr("GPU is lost"), HasSubstr("\\x1b")));
 }
 
+TEST(CudaObstaclesTest, AreTheNodeAndTheLibrariesOfADriverThatRuns) {
+  DriverFacts facts = Whole();
+  facts.has_uvm_node = true;
+  EXPECT_THAT(CudaObstacles(facts), IsEmpty());
+  facts.has_uvm_node = false;
+  facts.missing_libraries = {"libcuda.so.535.104.05"};
+  EXPECT_THAT(CudaObstacles(facts), ElementsAre(HasSubstr("nvidia-modprobe -u -c=0"),
+                                                HasSubstr("libcuda.so.535.104.05 not found")));
+  facts.is_nvidia_live = false;
+  EXPECT_THAT(CudaObstacles(facts), IsEmpty());
+}
+
 TEST(ExplainUnmanagedGpuTest, NamesTheHolder) {
   PciDevice gpu;
   gpu.kernel_driver = "vfio-pci";
   EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}), HasSubstr("vfio-pci"));
   gpu.kernel_driver = "nouveau";
   EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}), HasSubstr("nouveau"));
+  gpu.kernel_driver = "NovaCore";
+  EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}), HasSubstr("blacklist nova_core"));
+  gpu.kernel_driver = "xe";
+  EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}), HasSubstr("Bound to the kernel driver xe"));
   gpu.kernel_driver = "nvidia";
   EXPECT_EQ(ExplainUnmanagedGpu(gpu, {DriverState::kMissing, "reason"}), "reason");
   EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}), HasSubstr("does not report"));
   gpu.kernel_driver.clear();
   EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}), HasSubstr("No kernel driver"));
+}
+
+// Source: NVIDIA/open-gpu-kernel-modules#259.
+TEST(ExplainUnmanagedGpuTest, NamesModulesThatDoNotSupportIt) {
+  PciDevice gpu;
+  gpu.device_id = 0x1b38;
+  gpu.kernel_driver = "nvidia";
+  EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}, {"580.95.05", true}),
+              HasSubstr("kgpu driver install --module proprietary"));
+  gpu.kernel_driver = "";
+  EXPECT_THAT(ExplainUnmanagedGpu(gpu, {}, {"590.44.01", false}), HasSubstr("branch 580"));
 }
 
 TEST(ExplainUnmanagedGpuTest, AFileThatCannotBeReadIsTheLastReason) {

@@ -20,6 +20,10 @@ namespace {
 constexpr std::string_view kLdCache = "etc/ld.so.cache";
 constexpr std::array<std::string_view, 2> kAnchors = {"libcuda.so.", "libnvidia-ml.so."};
 
+// Without these no program with CUDA runs, or none that has to compile for its GPU. Sorted.
+constexpr std::array<std::string_view, 3> kNeeded = {"libcuda", "libnvidia-ml",
+                                                     "libnvidia-ptxjitcompiler"};
+
 // Libraries that come with the driver and carry versions of their own.
 constexpr std::array<std::string_view, 7> kOwnVersions = {
     "libnvidia-api.so.1",          "libnvidia-egl-gbm.so.1", "libnvidia-egl-wayland.so.1",
@@ -119,6 +123,24 @@ class Search {
     }
     files.problems = std::move(problems_);
     return files;
+  }
+
+  std::vector<std::string> Missing(std::string_view version) const {
+    std::vector<std::string> missing;
+    const std::vector<std::string> folders = FoldersWith(version);
+    for (const std::string_view stem : kNeeded) {
+      const std::string name = fmt::format("{}.so.{}", stem, version);
+      const bool is_there = std::ranges::any_of(folders, [&](const std::string& folder) {
+        const StatusOr<std::string> real = driver_.Resolve(fmt::format("{}/{}", folder, name));
+        const auto elf = real.ok() ? ReadElf(driver_, *real) : StatusOr<ElfInfo>(real.status());
+        // Libraries for 32-bit programs do not replace them.
+        return elf.ok() && elf->machine != ElfMachine::kI386;
+      });
+      if (!is_there && !folders.empty()) {
+        missing.push_back(name);
+      }
+    }
+    return missing;
   }
 
   StatusOr<std::string> FindNvml() const {
@@ -338,6 +360,12 @@ std::vector<std::string> FindDriverVersions(const sys::Root& driver) {
   Search search(driver);
   search.FindAnchors({});
   return search.Versions();
+}
+
+std::vector<std::string> MissingLibraries(const sys::Root& driver, std::string_view version) {
+  Search search(driver);
+  search.FindAnchors(version);
+  return search.Missing(version);
 }
 
 StatusOr<std::string> FindNvmlLibrary(const sys::Root& driver) {

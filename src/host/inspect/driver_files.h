@@ -41,6 +41,11 @@ StatusOr<DriverFiles> FindDriverFiles(const sys::Root& driver, std::string_view 
 // Versions of libcuda and libnvidia-ml found below `driver`, sorted, unique; may be empty.
 std::vector<std::string> FindDriverVersions(const sys::Root& driver);
 
+// File names of the libraries that every program with CUDA needs, of that version, that are not
+// there while libcuda or libnvidia-ml of that version is: libcuda, libnvidia-ml and the compiler of
+// PTX, which libcuda loads. Sorted; empty too if nothing of that version is installed.
+std::vector<std::string> MissingLibraries(const sys::Root& driver, std::string_view version);
+
 // libnvidia-ml.so.1 for the machine this program runs on: path below the root, links followed.
 // Errors: NotFound, naming the places searched.
 StatusOr<std::string> FindNvmlLibrary(const sys::Root& driver);

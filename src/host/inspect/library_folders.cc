@@ -43,10 +43,6 @@ const MachineFolders* FoldersOf(ElfMachine machine) {
   return row == kMachines.end() ? nullptr : row;
 }
 
-std::span<const MachineFolders> AllMachineFolders() {
-  return kMachines;
-}
-
 std::vector<std::string> CandidateLibraryFolders() {
   std::vector<std::string> folders;
   for (const MachineFolders& machine : kMachines) {

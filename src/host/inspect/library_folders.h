@@ -2,7 +2,6 @@
 // families look for them. Nothing else in the program spells a triplet.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +19,6 @@ struct MachineFolders {
 
 // Null for kUnknown. The row lives as long as the program.
 const MachineFolders* FoldersOf(ElfMachine machine);
-std::span<const MachineFolders> AllMachineFolders();
 
 // Folders relative to a driver root that may have NVIDIA's libraries besides those in ld.so.cache,
 // in order of preference; they need not exist.

@@ -78,9 +78,10 @@ std::optional<unsigned> ReadNumaNode(const sys::Root& host, const std::string& f
   return static_cast<unsigned>(*node);
 }
 
-std::string ReadKernelDriver(const sys::Root& host, const std::string& folder) {
-  const StatusOr<std::string> link = host.ReadLink(folder + "/driver");
-  return link.ok() ? link->substr(link->rfind('/') + 1) : std::string();
+// The last part of what a link in sysfs leads to; empty: there is none.
+std::string LinkedName(const sys::Root& host, const std::string& link) {
+  const StatusOr<std::string> target = host.ReadLink(link);
+  return target.ok() ? target->substr(target->rfind('/') + 1) : std::string();
 }
 
 // No vendor has the number 0xffff: nothing answers there.
@@ -152,7 +153,8 @@ std::optional<PciDevice> ReadDevice(const sys::Root& host, const std::string& na
   device.problem = attributes.problem();
   FillFromConfig(host, folder, device);
   device.numa_node = ReadNumaNode(host, folder);
-  device.kernel_driver = ReadKernelDriver(host, folder);
+  device.kernel_driver = LinkedName(host, folder + "/driver");
+  device.driver_module = LinkedName(host, folder + "/driver/module");
   if (const StatusOr<std::string> text = host.ReadFile(folder + "/resource", kSysfsLimit);
       text.ok()) {
     device.bar_sizes = ParsePciResources(*text);

@@ -26,6 +26,7 @@ struct PciDevice {
   uint16_t subsystem_device_id = 0;
   std::optional<unsigned> numa_node;  // nullopt: a single node, or unknown
   std::string kernel_driver;          // bound driver: "nvidia", "vfio-pci"; empty for none
+  std::string driver_module;          // that provides it: "nova_core"; empty: built in, or unknown
   std::vector<Bytes> bar_sizes;       // BAR 0 … 5 without empty ones; empty if unreadable
   std::string problem;                // what could not be read of this device; empty: all was read
   bool is_off_bus = false;            // its configuration space reads as all ones: see `problem`

@@ -29,6 +29,10 @@ constexpr seconds kSuspiciousEnd{1};
 constexpr size_t kManyEvents = 100;
 // Wait after errors that only a human can fix (RBAC, an API that does not exist).
 constexpr seconds kLongWait{60};
+// After an outage a server may have another, shorter history: etcd was restored from a backup. Its
+// watch from our version then begins in the future and leaves out everything until there. One small
+// list shows it, some time within this, so that 10,000 nodes do not all send it at once.
+constexpr seconds kHistoryCheckSpread{60};
 // Wait for a server that is behind: it is soon up to date.
 constexpr seconds kBehindWait{1};
 
@@ -47,6 +51,16 @@ bool IsForHumans(const Status& status) {
   return status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kNotFound ||
          status.code() == StatusCode::kUnimplemented ||
          status.code() == StatusCode::kInvalidArgument;
+}
+
+bool IsNumber(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Versions of one resource are whole numbers without leading zeros.
+bool IsOlder(std::string_view version, std::string_view than) {
+  return IsNumber(version) && IsNumber(than) &&
+         (version.size() != than.size() ? version.size() < than.size() : version < than);
 }
 
 // In a bookmark: all initial events have been sent.
@@ -77,6 +91,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
     is_stopped_ = true;
     call_.reset();
     timer_.Cancel();
+    StopHistoryCheck();
     handlers_ = {};
   }
 
@@ -158,6 +173,8 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
       return TooLarge();
     }
     version_ = version;
+    was_away_ = false;
+    StopHistoryCheck();
     // Never back in time behind this.
     start_ = has_watch_list_ ? Start::kWatchList : Start::kList;
     is_synced_ = true;
@@ -198,6 +215,10 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
                            {.on_begin =
                                 [this] {
                                   const auto self = shared_from_this();
+                                  if (std::exchange(was_away_, false) && !is_initial_) {
+                                    history_timer_.Arm(random_.PartOf(kHistoryCheckSpread),
+                                                       [this] { CheckHistory(); });
+                                  }
                                   if (const auto on_watching = handlers_.on_watching) {
                                     on_watching();
                                   }
@@ -210,6 +231,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
                             .on_end =
                                 [this](const Status& status) {
                                   const auto self = shared_from_this();
+                                  was_away_ = was_away_ || !status.ok();
                                   OnWatchEnd(status);
                                 }});
     timer_.Arm(length + kWatchGrace, [this] {
@@ -219,17 +241,45 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
     });
   }
 
-  ApiRequest WatchRequest(bool is_list, seconds length) const {
-    ApiRequest request{.path = options_.selection.path,
-                       .query = {{"watch", "1"},
-                                 {"allowWatchBookmarks", "true"},
-                                 {"timeoutSeconds", fmt::format("{}", length.count())}}};
+  // Whether the server's newest version is older than what it has sent before.
+  void CheckHistory() {
+    ApiRequest request{
+        .path = options_.selection.path, .query = {{"limit", "1"}}, .is_repeated = false};
+    AddSelectors(request);
+    history_call_ = client_.Send(std::move(request), [this](const StatusOr<json::value>& newest) {
+      const auto self = shared_from_this();
+      history_call_.reset();
+      // An error: the watch finds it, too, and is followed by another check.
+      if (newest.ok() && IsOlder(VersionOf(*newest), version_)) {
+        version_.clear();
+        start_ = has_watch_list_ ? Start::kWatchList : Start::kListNewest;
+        Trouble(Unavailable("GET {}: the server's history was replaced by an older one",
+                            options_.selection.path),
+                [this] { Resync(); });
+      }
+    });
+  }
+
+  void StopHistoryCheck() {
+    history_timer_.Cancel();
+    history_call_.reset();
+  }
+
+  void AddSelectors(ApiRequest& request) const {
     if (!options_.selection.label_selector.empty()) {
       request.query.emplace_back("labelSelector", options_.selection.label_selector);
     }
     if (!options_.selection.field_selector.empty()) {
       request.query.emplace_back("fieldSelector", options_.selection.field_selector);
     }
+  }
+
+  ApiRequest WatchRequest(bool is_list, seconds length) const {
+    ApiRequest request{.path = options_.selection.path,
+                       .query = {{"watch", "1"},
+                                 {"allowWatchBookmarks", "true"},
+                                 {"timeoutSeconds", fmt::format("{}", length.count())}}};
+    AddSelectors(request);
     if (is_list) {
       request.query.emplace_back("sendInitialEvents", "true");
       request.query.emplace_back("resourceVersionMatch", "NotOlderThan");
@@ -336,6 +386,7 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   void Trouble(const Status& status, std::function<void()> again) {
     call_.reset();
     timer_.Cancel();
+    StopHistoryCheck();
     nanoseconds wait = backoff_.Next(loop_.clock().Now());
     if (HasReason(status, "ResourceVersionTooLarge")) {
       wait = kBehindWait + random_.PartOf(kBehindWait);
@@ -366,6 +417,9 @@ class Reflector::Impl : public std::enable_shared_from_this<Reflector::Impl> {
   bool is_synced_ = false;
   bool is_stopped_ = false;
 
+  bool was_away_ = false;  // a watch has failed since the last list or check
+  std::unique_ptr<Call> history_call_;
+  Timer history_timer_{loop_};
   std::unique_ptr<Call> call_;
   Timer timer_{loop_};
   SteadyTime began_;         // of the watch

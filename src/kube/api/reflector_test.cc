@@ -342,6 +342,44 @@ TEST_F(ReflectorTest, ResumesWithoutAListWhenTheConnectionBroke) {
   EXPECT_EQ(reflector_->objects().size(), 1U);
 }
 
+// etcd was restored from a backup: a watch from our version would leave out what is older.
+TEST_F(ReflectorTest, ListsAgainWhenTheServersHistoryIsAnOlderOne) {
+  for (const bool is_older : {true, false}) {
+    Begin({.selection = {.label_selector = "a=b"}});
+    Answer(List(1000, {ServedObject("a", 999)}));
+    BeginWatch();
+    transport_.last().End(Unavailable("connection refused"));
+    Pass(seconds(10));
+    EXPECT_EQ(Query("resourceVersion"), "1000");
+    const Wire watch = transport_.last();
+    watch.Head(200);
+    for (int second = 0; second < 60 && Query("limit") == "none"; ++second) {
+      Pass(seconds(1));
+    }
+    EXPECT_EQ(Query("limit"), "1");
+    EXPECT_EQ(Query("labelSelector"), "a=b");
+    EXPECT_TRUE(watch.is_open());
+    Seen();
+    Answer(List(is_older ? 998 : 1001, {ServedObject("b", 997)}));
+    EXPECT_EQ(watch.is_open(), !is_older);
+    if (is_older) {
+      Pass(seconds(10));
+      EXPECT_EQ(Query("watch"), "none");
+      EXPECT_EQ(Query("resourceVersion"), "none");
+      Answer(List(998, {ServedObject("b", 997)}));
+      EXPECT_THAT(Seen(), ElementsAre("+b@997", "-a", "synced"));
+      EXPECT_EQ(Query("resourceVersion"), "998");
+    } else {
+      const size_t before = Requests();
+      Pass(minutes(4));
+      EXPECT_EQ(Requests(), before) << "one check is enough";
+      EXPECT_EQ(reflector_->objects().size(), 1U);
+    }
+    reflector_.reset();
+    EXPECT_EQ(loop_.timers(), 0U);
+  }
+}
+
 TEST_F(ReflectorTest, ResumesFromTheSameVersionAfterBeingThrottled) {
   for (const bool is_frame : {false, true}) {
     Begin();

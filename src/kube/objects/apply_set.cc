@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -23,6 +24,9 @@ constexpr Resource kDefinitions{"apiextensions.k8s.io", "v1", "customresourcedef
 constexpr milliseconds kLookAgain{500};
 constexpr milliseconds kServedTime{10'000};
 
+constexpr std::string_view kConflict = "others have set fields to other values: ";
+constexpr std::string_view kConflictFix = ": undo that, or overwrite it with --force-conflicts";
+
 // A conflict in the words of the person who must decide.
 Status ExplainConflict(const Status& status) {
   const std::optional<ApiError> error = ApiErrorOf(status);
@@ -34,9 +38,41 @@ Status ExplainConflict(const Status& status) {
     fields.push_back(fmt::format("{} ({})", cause.field, cause.message));
   }
   return MakeStatus(StatusCode::kAborted,
-                    fmt::format("others have set fields to other values: {}: undo that, or "
-                                "overwrite it with --force-conflicts",
-                                Join(fields, ", ")));
+                    fmt::format("{}{}{}", kConflict, Join(fields, ", "), kConflictFix));
+}
+
+bool IsConflict(const ApplyResult& result) {
+  return result.status.code() == StatusCode::kAborted &&
+         std::string_view(Message(result.status)).starts_with(kConflict);
+}
+
+// Without what all conflicts have in common.
+std::string FieldsOf(const ApplyResult& conflict) {
+  std::string text(Message(conflict.status));
+  text.resize(text.size() - kConflictFix.size());
+  return fmt::format("{}: {}", TextOf(conflict.ref), text.substr(kConflict.size()));
+}
+
+Status StatusOfConflicts(const std::vector<ApplyResult>& results) {
+  std::vector<std::string> conflicts;
+  size_t others = 0;
+  for (const ApplyResult& result : results) {
+    if (IsConflict(result)) {
+      conflicts.push_back(FieldsOf(result));
+    } else {
+      others += result.status.ok() ? 0 : 1;
+    }
+  }
+  const std::string rest = others == 0 ? "" : fmt::format(" (and {} more objects failed)", others);
+  return MakeStatus(StatusCode::kAborted,
+                    fmt::format("{}{}{}{}", kConflict, Join(conflicts, "; "), kConflictFix, rest));
+}
+
+// Both ways to apply with kubectl; `kubectl edit` is a change by a person.
+bool IsKubectlApply(const json::value& entry) {
+  const std::string_view manager = TextField(entry, {"manager"});
+  return manager == "kubectl-client-side-apply" ||
+         (manager == "kubectl" && TextField(entry, {"operation"}) == "Apply");
 }
 
 bool IsSilent(const Status& status) {
@@ -98,7 +134,32 @@ class Applier {
     if (before.ok() || !options_.is_dry_run) {
       result.uid = TextField(*after, {"metadata", "uid"});
     }
+    RETURN_IF_ERROR(ReplaceKubectl(path, *after, result.ref));
     return AfterDefinition(object, result);
+  }
+
+  Status ReplaceKubectl(const std::string& path, const json::value& object, const ObjectRef& ref) {
+    const json::value* managers = FindField(object, {"metadata", "managedFields"});
+    if (options_.is_dry_run || !options_.replaces_kubectl || !options_.replaces_kubectl(ref) ||
+        managers == nullptr || !managers->is_array()) {
+      return OkStatus();
+    }
+    json::array others;
+    std::ranges::copy_if(managers->get_array(), std::back_inserter(others),
+                         [](const json::value& entry) { return !IsKubectlApply(entry); });
+    if (others.size() == managers->get_array().size()) {
+      return OkStatus();
+    }
+    const json::array patch = {
+        {{"op", "test"},
+         {"path", "/metadata/resourceVersion"},
+         {"value", json::string(VersionOf(object))}},
+        {{"op", "replace"}, {"path", "/metadata/managedFields"}, {"value", std::move(others)}}};
+    return SendUntilReached(client_,
+                            PatchRequest(path, PatchType::kJson, patch,
+                                         {.field_manager = options_.field_manager}),
+                            options_.reach_time)
+        .status();
   }
 
   // A definition that is established may be unknown to some of the servers for a moment.
@@ -175,6 +236,9 @@ Status StatusOfResults(const std::vector<ApplyResult>& results) {
   const auto first = std::ranges::find_if(results, failed);
   if (first == results.end()) {
     return OkStatus();
+  }
+  if (IsConflict(*first)) {
+    return StatusOfConflicts(results);
   }
   const auto others = std::ranges::count_if(results, failed) - 1;
   const Status status = Annotate(first->status, "{}", TextOf(first->ref));

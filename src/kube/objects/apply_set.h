@@ -34,6 +34,9 @@ struct ApplyOptions {
   std::string field_manager = "kgpu-cluster";
   bool force = false;       // other managers lose fields that differ
   bool is_dry_run = false;  // the server validates, but writes nothing
+  // Whether the object was made by `kubectl apply` of the same manifests: kubectl then owns its
+  // fields no longer, since each later change of one would be a conflict with it. Empty: none was.
+  std::function<bool(const ObjectRef&)> replaces_kubectl{};
   // How long a CustomResourceDefinition may take until it is served.
   std::chrono::milliseconds established_time{60'000};
   // How long to try again while the server cannot be reached.
@@ -49,7 +52,8 @@ std::vector<ApplyResult> ApplyObjects(BlockingClient& client, Kinds& kinds,
                                       std::vector<boost::json::value> objects,
                                       const ApplyOptions& options);
 
-// The first error among `results`, annotated with the object's name and the number of others.
+// The first error among `results`, annotated with the object's name and the number of others; of
+// conflicts each one, since somebody must decide about each.
 Status StatusOfResults(const std::vector<ApplyResult>& results);
 
 // Waits until the API serves what a definition describes. Errors: DeadlineExceeded with the

@@ -119,6 +119,44 @@ TEST_F(ApplySetTest, AConflictNamesFieldAndOwner) {
   EXPECT_EQ(TextField(cluster_.At(kConfig), {"data", "a"}), "1");
 }
 
+TEST_F(ApplySetTest, EachConflictIsNamed) {
+  ASSERT_OK(StatusOfResults(Apply(kSet)));
+  ASSERT_OK(cluster_.api.Do("PATCH", kConfig, {{"data", {{"a", "theirs"}}}}));
+  ASSERT_OK(cluster_.api.Do(
+      "PATCH", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com",
+      {{"spec", {{"names", {{"listKind", "Widgets"}}}}}}));
+  const Status status = StatusOfResults(Apply(kSet));
+  EXPECT_THAT(status, StatusIs(StatusCode::kAborted,
+                               AllOf(HasSubstr("ConfigMap kgpu/c: .data.a"),
+                                     HasSubstr("widgets.example.com: .spec.names.listKind"))));
+  EXPECT_EQ(Message(status).find("--force-conflicts"), Message(status).rfind("--force-conflicts"));
+}
+
+// Otherwise each later change of a field that kubectl has set, too, would be a conflict.
+TEST_F(ApplySetTest, WhatKubectlHasAppliedBecomesOurs) {
+  const std::string target = "/api/v1/namespaces/default/configmaps";
+  const std::string path = target + "/m";
+  const auto create = [&](std::string_view manager) {
+    ASSERT_OK(cluster_.api.Do("POST", fmt::format("{}?fieldManager={}", target, manager),
+                              {{"metadata", {{"name", "m"}}}, {"data", {{"a", "1"}}}}));
+  };
+  const auto apply = [&](std::string_view value) {
+    return StatusOfResults(Apply(
+        fmt::format("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: m, namespace: default}}, "
+                    "data: {{a: '{}'}}}}",
+                    value),
+        {.replaces_kubectl = [](const ObjectRef& ref) { return ref.name == "m"; }}));
+  };
+  create("kubectl-client-side-apply");
+  EXPECT_OK(apply("1"));
+  EXPECT_OK(apply("2"));
+  EXPECT_EQ(TextField(cluster_.At(path), {"data", "a"}), "2");
+  ASSERT_OK(cluster_.api.Do("DELETE", path, nullptr));
+  create("kubectl-edit");
+  EXPECT_OK(apply("1"));
+  EXPECT_THAT(apply("2"), StatusIs(StatusCode::kAborted));
+}
+
 TEST_F(ApplySetTest, CollectsTheErrorsOfAllObjects) {
   cluster_.api.faults().Add({.kind = apiserver::FaultKind::kAnswer,
                              .verb = "apply",

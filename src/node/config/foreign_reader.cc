@@ -35,19 +35,33 @@ void ForeignNotes::AddText(Fate fate, const Node& node, std::string_view text) {
   // An item of a list has no key of its own.
   const bool has_key = node.path().empty() || node.path().back() != ']';
   const doc::Position position = has_key ? node.key_position() : node.position();
-  notes_.push_back({position,
-                    {fate, fmt::format("{}:{}:{}: {}: {}: {}", file_, position.line,
-                                       position.column, node.path(), ToString(fate), text)}});
+  std::string placeless = fmt::format("{}: {}: {}", node.path(), ToString(fate), text);
+  notes_.push_back(
+      {position,
+       {fate, fmt::format("{}:{}:{}: {}", file_, position.line, position.column, placeless)},
+       std::move(placeless)});
 }
 
 Node::Unknown ForeignNotes::ForUnknown() {
   return [this](std::string_view nearest, const Node& field) {
-    if (nearest.empty()) {
+    const std::string key = field.path().substr(field.path().rfind('.') + 1);
+    const auto home = std::ranges::find(homes_, key, [](const auto& pair) { return pair.first; });
+    if (home != homes_.end()) {
+      Add(Fate::kUnknown, field, "also ignored by its owner; it belongs to {}", home->second);
+    } else if (nearest.empty()) {
       Add(Fate::kUnknown, field, "also ignored by its owner");
     } else {
       Add(Fate::kUnknown, field, "also ignored by its owner; did you mean \"{}\"?", nearest);
     }
   };
+}
+
+void ForeignNotes::AddUnknownTo(Problems& problems) const {
+  for (const Placed& placed : notes_) {
+    if (placed.note.fate == Fate::kUnknown) {
+      problems.Add(placed.position, placed.text);
+    }
+  }
 }
 
 std::vector<Note> ForeignNotes::Take() {
@@ -71,7 +85,10 @@ StatusOr<Converted> ConvertForeign(
   ForeignNotes notes(file);
   Converted converted;
   converted.config = convert(Node(document, problems), notes);
-  RETURN_IF_ERROR(problems.ToStatus());
+  if (!problems.empty()) {
+    notes.AddUnknownTo(problems);
+    return problems.ToStatus();
+  }
   // Two renames to one name, for example, are legal there but not here.
   const auto check = ParseNodeConfig(PrintNodeConfig(converted.config), "NodeConfig");
   if (!check.ok()) {

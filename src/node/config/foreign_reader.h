@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/node/config/foreign.h"
@@ -13,7 +15,13 @@ namespace kgpu::config {
 
 class ForeignNotes {
  public:
+  // Where a key belongs that people also write elsewhere: {"replicas", "sharing.timeSlicing"}.
+  using Homes = std::span<const std::pair<std::string_view, std::string_view>>;
+
   explicit ForeignNotes(std::string_view file) : file_(file) {}
+
+  // Of unknown keys; `homes` must outlive this.
+  void SetHomes(Homes homes) { homes_ = homes; }
 
   // Reports at the key of `node`.
   template <typename... Args>
@@ -22,16 +30,20 @@ class ForeignNotes {
   }
   // Reports an unknown key, for Node::ForEachFieldLoosely.
   Node::Unknown ForUnknown();
+  // Beside the errors of a file that cannot be converted: an unknown key may be why.
+  void AddUnknownTo(Problems& problems) const;
   std::vector<Note> Take();
 
  private:
   struct Placed {
     doc::Position position;
     Note note;
+    std::string text;  // of the note, without the position
   };
   void AddText(Fate fate, const Node& node, std::string_view text);
 
   std::string file_;
+  Homes homes_;
   std::vector<Placed> notes_;
 };
 

@@ -8,6 +8,7 @@
 #include "src/node/config/foreign_reader.h"
 #include "src/node/config/health_switches.h"
 #include "src/node/config/selector_text.h"
+#include "src/node/sharing/kind.h"
 
 namespace kgpu::config {
 namespace {
@@ -30,14 +31,13 @@ class GkeConverter {
         notes_.ForUnknown());
     // GKE's plugin lets the old key win.
     const uint64_t clients = old_clients_ > 0 ? old_clients_ : clients_;
-    if (by_ == ShareBy::kMps && clients > kMaxMpsClients) {
-      root.Error("{} clients share a GPU, but an MPS server takes {}: set at most that many",
-                 clients, kMaxMpsClients);
+    const auto replicas = static_cast<unsigned>(clients);
+    if (const Status status = by_->CheckReplicas(replicas); !status.ok()) {
+      root.Error("{} clients share a GPU: {}", clients, Message(status));
     }
     if (clients >= 2) {
-      config_.pools.front().share = {.by = by_,
-                                     .replicas = static_cast<unsigned>(clients),
-                                     .multiple = MultipleSlots::kRefuse};
+      config_.pools.front().share = {
+          .by = by_, .replicas = replicas, .multiple = sharing::MultipleSlots::kRefuse};
     }
     return config_;
   }
@@ -94,18 +94,19 @@ class GkeConverter {
 
   void ReadStrategy(const Node& field) {
     const auto text = field.String();
-    if (text == "mps") {
-      by_ = ShareBy::kMps;
-      notes_.Add(Fate::kTranslated, field, "share.by: mps, multiple: refuse");
-    } else if (text && *text != "time-sharing" && !text->empty()) {
+    if (!text || text->empty()) {
+      return;
+    }
+    if (const sharing::Kind* kind = sharing::FindByGkeName(*text)) {
+      by_ = kind;
+      notes_.Add(Fate::kTranslated, field, "share.by: {}, multiple: refuse", kind->traits().name);
+    } else {
       field.Error("{} must be time-sharing or mps", field.Shown());
-    } else if (text == "time-sharing") {
-      notes_.Add(Fate::kTranslated, field, "share.by: time, multiple: refuse");
     }
   }
 
   uint64_t ReadClients(const Node& field) {
-    const uint64_t clients = field.Number(0, kMaxReplicas).value_or(0);
+    const uint64_t clients = field.Number(0, sharing::kMaxReplicas).value_or(0);
     if (clients >= 2) {
       notes_.Add(Fate::kTranslated, field, "share.replicas: {}", clients);
     } else {
@@ -116,7 +117,7 @@ class GkeConverter {
 
   ForeignNotes& notes_;
   NodeConfig config_;
-  ShareBy by_ = ShareBy::kTime;
+  const sharing::Kind* by_ = sharing::FindByGkeName("time-sharing");
   uint64_t clients_ = 0;
   uint64_t old_clients_ = 0;
 };

@@ -3,10 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/node/sharing/mps/mps.h"
+#include "src/node/sharing/time/time.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::config {
 namespace {
+
+using sharing::MultipleSlots;
+using sharing::Share;
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -21,7 +26,7 @@ TEST(GkeConfigTest, PartitionsAreMigDevicesCalledGpu) {
   wanted.mig = MigStrategy::kSingle;
   wanted.pools.front().devices.mig_profiles = {"1g.5gb"};
   wanted.pools.front().share = {
-      .by = ShareBy::kTime, .replicas = 3, .multiple = MultipleSlots::kRefuse};
+      .by = &sharing::kTime, .replicas = 3, .multiple = MultipleSlots::kRefuse};
   wanted.health.rules["Xid*"] = {.is_unhealthy = false};
   wanted.health.rules["Xid48"] = {.is_unhealthy = true};
   wanted.health.rules["Xid79"] = {.is_unhealthy = true};
@@ -63,7 +68,7 @@ TEST(GkeConfigTest, MpsBecomesAShare) {
       "c.json");
   ASSERT_OK(converted);
   EXPECT_EQ(converted->config.pools.front().share,
-            (Share{.by = ShareBy::kMps, .replicas = 2, .multiple = MultipleSlots::kRefuse}));
+            (Share{.by = &sharing::kMps, .replicas = 2, .multiple = MultipleSlots::kRefuse}));
   EXPECT_THAT(
       ConvertGkeConfig(
           R"({"GPUSharingConfig": {"GPUSharingStrategy": "mps", "MaxSharedClientsPerGPU": 64}})",

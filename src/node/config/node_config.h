@@ -11,7 +11,7 @@
 
 #include "src/gpu/health/settings.h"
 #include "src/node/config/selector.h"
-#include "src/node/config/share.h"
+#include "src/node/sharing/share.h"
 #include "src/platform/base/status.h"
 #include "src/platform/doc/doc.h"
 
@@ -54,7 +54,7 @@ struct Pool {
   std::string resource{};
   Selector devices{};
   std::optional<MigStrategy> mig{};  // nullopt: NodeConfig::mig
-  Share share{};
+  sharing::Share share{};
   Provider provider = Provider::kKubelet;
   bool operator==(const Pool&) const = default;
 };

@@ -43,7 +43,7 @@ json::value PoolTree(const Pool& pool) {
   if (pool.mig) {
     fields["mig"] = WordOf<MigStrategy>(kMigStrategyWords, *pool.mig);
   }
-  if (pool.share.by != ShareBy::kNothing) {
+  if (sharing::IsShared(pool.share)) {
     fields["share"] = ShareTree(pool.share);
   }
   if (pool.provider != Provider::kKubelet) {

@@ -211,7 +211,7 @@ std::string_view ResourceOf(const Pool& pool) {
   if (!pool.resource.empty()) {
     return pool.resource;
   }
-  const bool is_cut = IsNamedBySize(pool.share);
+  const bool is_cut = sharing::IsNamedBySize(pool.share);
   if (pool.provider == Provider::kLocal) {
     return is_cut ? kDefaultLocalSlices : kDefaultLocalPool;
   }

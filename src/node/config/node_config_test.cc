@@ -6,11 +6,14 @@
 #include <string>
 
 #include "src/node/config/selector_text.h"
+#include "src/node/sharing/time/time.h"
 #include "src/platform/base/strings.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::config {
 namespace {
+
+using sharing::MultipleSlots;
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -93,7 +96,7 @@ gate: {condition: false, taint: true}
                    .compute = {*ParseComputeBound(">= 8.0"), *ParseComputeBound("< 9.0")}}},
       {.resource = "nvidia.com/gpu.shared",
        .mig = MigStrategy::kSingle,
-       .share = {.by = ShareBy::kTime, .replicas = 8, .multiple = MultipleSlots::kRefuse}},
+       .share = {.by = &sharing::kTime, .replicas = 8, .multiple = MultipleSlots::kRefuse}},
       {.devices = {.mig_profiles = {"1g.10gb"}}}};
   wanted.mig = MigStrategy::kMixed;
   wanted.plugin = {.strategies = {DeviceListStrategy::kCdiCri, DeviceListStrategy::kEnvvar},
@@ -231,8 +234,8 @@ INSTANTIATE_TEST_SUITE_P(
     Shares, BadNodeConfigTest,
     ::testing::Values(
         BadCase{"pools: [{share: {by: time, replicas: 1}}]\n",
-                "n.yaml:3:38: pools[0].share.replicas: 1 must be an integer from 2 to 1024"},
-        BadCase{"pools: [{share: {by: time, replicas: 1025}}]\n", "from 2 to 1024"},
+                "n.yaml:3:38: pools[0].share.replicas: 1 must be an integer from 2 to 32768"},
+        BadCase{"pools: [{share: {by: time, replicas: 32769}}]\n", "from 2 to 32768"},
         BadCase{"pools: [{share: {by: time, replicas: -2}}]\n", "-2 must be an integer"},
         BadCase{"pools: [{share: {by: time, replicas: \"4\"}}]\n", "\"4\" must be an integer"},
         BadCase{"pools: [{share: {by: time, replicas: 2.5}}]\n", "must be an integer"},

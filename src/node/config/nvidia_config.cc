@@ -13,6 +13,7 @@
 #include "src/node/config/resource_name.h"
 #include "src/node/config/selector_text.h"
 #include "src/node/config/words.h"
+#include "src/node/sharing/kind.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::config {
@@ -28,6 +29,19 @@ constexpr std::array<std::string_view, 3> kTimeSlicingKeys = {
 constexpr std::array<std::string_view, 4> kNvidiaShareKeys = {"name", "rename", "devices",
                                                               "replicas"};
 constexpr std::array<std::string_view, 2> kImexKeys = {"channelIDs", "required"};
+// Keys that are easily put elsewhere, where NVIDIA's plugin ignores them.
+constexpr std::array kHomes = std::to_array<std::pair<std::string_view, std::string_view>>(
+    {{"renameByDefault", "sharing.timeSlicing"},
+     {"failRequestsGreaterThanOne", "sharing.timeSlicing"},
+     {"replicas", "sharing.timeSlicing.resources[]"},
+     {"timeSlicing", "sharing"},
+     {"mps", "sharing"},
+     {"migStrategy", "flags"},
+     {"failOnInitError", "flags"},
+     {"nvidiaDriverRoot", "flags"},
+     {"passDeviceSpecs", "flags.plugin"},
+     {"deviceListStrategy", "flags.plugin"},
+     {"deviceIDStrategy", "flags.plugin"}});
 
 // "gpu" is "nvidia.com/gpu".
 std::optional<std::string> WholeName(const Node& node) {
@@ -62,7 +76,7 @@ std::string ModelPattern(std::string_view pattern) {
 
 class NvidiaConverter {
  public:
-  explicit NvidiaConverter(ForeignNotes& notes) : notes_(notes) {}
+  explicit NvidiaConverter(ForeignNotes& notes) : notes_(notes) { notes_.SetHomes(kHomes); }
 
   NodeConfig Convert(const Node& root) {
     ForEach(root, kNvidiaRootKeys, [this](std::string_view name, const Node& field) {
@@ -132,17 +146,17 @@ class NvidiaConverter {
 
   // NVIDIA's plugin lets MPS win if both share something.
   void ReadSharing(std::string_view kind, const Node& way) {
-    const bool by_mps = kind == "mps";
+    const bool wins = kind == "mps";
     bool has_resources = false;
     way.ForAnyField([&](std::string_view name, const Node& field) {
       has_resources |= ToLower(name) == "resources" && field.size() > 0;
     });
-    if (by_mps && !has_resources) {
+    if (wins && !has_resources) {
       notes_.Add(Fate::kNoMeaning, way, "has no effect");
       return;
     }
-    NvidiaResources found{.multiple = by_mps ? MultipleSlots::kRefuse : MultipleSlots::kAllow,
-                          .by = by_mps ? ShareBy::kMps : ShareBy::kTime};
+    const sharing::Kind* by = sharing::FindBySection(kind);
+    NvidiaResources found{.multiple = by->traits().multiple, .by = by};
     ForEach(way, kTimeSlicingKeys, [&](std::string_view name, const Node& field) {
       if (name == "resources") {
         field.ForEachItem([&](const Node& item) { ReadShare(item, found); });
@@ -151,20 +165,20 @@ class NvidiaConverter {
         notes_.Add(Fate::kTranslated, field, "pools[].resource{}",
                    found.is_renamed_by_default ? " ends in .shared" : "");
       } else {
-        found.multiple =
-            field.Bool().value_or(false) ? MultipleSlots::kRefuse : MultipleSlots::kAllow;
+        found.multiple = field.Bool().value_or(false) ? sharing::MultipleSlots::kRefuse
+                                                      : sharing::MultipleSlots::kAllow;
         notes_.Add(Fate::kTranslated, field, "share.multiple: {}",
-                   NameOf<MultipleSlots>(kMultipleWords, found.multiple));
+                   NameOf<sharing::MultipleSlots>(kMultipleWords, found.multiple));
       }
     });
     if (found.shares.empty()) {
       return;
     }
-    if (!by_mps && resources_.by == ShareBy::kMps) {
+    if (!wins && !resources_.shares.empty()) {
       notes_.Add(Fate::kNotTranslated, way, "sharing.mps is set too, and wins");
       return;
     }
-    if (by_mps && !resources_.shares.empty()) {
+    if (wins && !resources_.shares.empty()) {
       notes_.Add(Fate::kNotTranslated, way, "replaces sharing.timeSlicing, which is set too");
     }
     resources_.shares = std::move(found.shares);
@@ -187,8 +201,10 @@ class NvidiaConverter {
         ReadDevices(field, share);
       } else {
         has_replicas = true;
-        const unsigned most = found.by == ShareBy::kMps ? kMaxMpsClients : kMaxReplicas;
-        share.replicas = static_cast<unsigned>(field.Number(2, most).value_or(2));
+        share.replicas = static_cast<unsigned>(field.Number(2, sharing::kMaxReplicas).value_or(2));
+        if (const Status status = found.by->CheckReplicas(share.replicas); !status.ok()) {
+          field.Error("{}", Message(status));
+        }
       }
     });
     if (!has_replicas && item.is_map()) {

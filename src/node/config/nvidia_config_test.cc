@@ -5,10 +5,15 @@
 
 #include <algorithm>
 
+#include "src/node/sharing/mps/mps.h"
+#include "src/node/sharing/time/time.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::config {
 namespace {
+
+using sharing::MultipleSlots;
+using sharing::Share;
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -28,7 +33,44 @@ auto NoteIs(Fate fate, std::string_view text) {
 }
 
 constexpr Share TimeShare(unsigned replicas, MultipleSlots multiple = MultipleSlots::kAllow) {
-  return {.by = ShareBy::kTime, .replicas = replicas, .multiple = multiple};
+  return {.by = &sharing::kTime, .replicas = replicas, .multiple = multiple};
+}
+
+// NVIDIA/k8s-device-plugin#1433.
+TEST(NvidiaConfigTest, ManyReplicasAreTakenOverAndMisplacedKeysNamed) {
+  const Converted converted = Convert(R"(version: v1
+flags:
+  migStrategy: none
+  renameByDefault: true
+  failRequestsGreaterThanOne: false
+sharing:
+  timeSlicing:
+    resources:
+      - name: nvidia.com/gpu
+        replicas: 16384
+)");
+  ASSERT_EQ(converted.config.pools.size(), 1U);
+  EXPECT_EQ(converted.config.pools[0].share, TimeShare(16'384));
+  EXPECT_THAT(converted.notes,
+              AllOf(Contains(NoteIs(Fate::kUnknown,
+                                    "v1.yaml:4:3: flags.renameByDefault: unknown key: also ignored "
+                                    "by its owner; it belongs to sharing.timeSlicing")),
+                    Contains(NoteIs(Fate::kUnknown,
+                                    "v1.yaml:5:3: flags.failRequestsGreaterThanOne: unknown key: "
+                                    "also ignored by its owner; it belongs to "
+                                    "sharing.timeSlicing"))));
+}
+
+TEST(NvidiaConfigTest, AnErrorHidesNoUnknownKey) {
+  const auto converted = ConvertNvidiaConfig(
+      "version: v1\nflags: {migstrategi: none}\nsharing: {timeSlicing: {resources: [{name: gpu, "
+      "replicas: 99999}]}}\n",
+      "v1.yaml");
+  EXPECT_THAT(converted.status(),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("v1.yaml:2:9: flags.migstrategi: unknown key: also ignored "
+                                       "by its owner; did you mean \"migStrategy\"?"),
+                             HasSubstr("99999 must be an integer from 2 to 32768"))));
 }
 
 TEST(NvidiaConfigTest, AVersionAloneIsTheDefault) {
@@ -116,7 +158,7 @@ sharing:
       converted.config.pools,
       (std::vector<Pool>{
           {.resource = "nvidia.com/gpu.shared",
-           .share = {.by = ShareBy::kMps, .replicas = 4, .multiple = MultipleSlots::kRefuse}}}));
+           .share = {.by = &sharing::kMps, .replicas = 4, .multiple = MultipleSlots::kRefuse}}}));
   EXPECT_EQ(Convert("sharing: {mps: {failRequestsGreaterThanOne: false, resources: [{name: gpu, "
                     "replicas: 4}]}}\n")
                 .config.pools.at(0)
@@ -127,11 +169,11 @@ sharing:
 TEST(NvidiaConfigTest, MpsWinsOverTimeSlicing) {
   const std::string time = "timeSlicing: {resources: [{name: gpu, replicas: 2}]}";
   const std::string mps = "mps: {resources: [{name: gpu, replicas: 4}]}";
-  for (const std::string& text :
-       {"sharing: {" + time + ", " + mps + "}\n", "sharing: {" + mps + ", " + time + "}\n"}) {
+  for (const std::string& text : {fmt::format("sharing: {{{}, {}}}\n", time, mps),
+                                  fmt::format("sharing: {{{}, {}}}\n", mps, time)}) {
     const Converted converted = Convert(text);
     ASSERT_EQ(converted.config.pools.size(), 1U);
-    EXPECT_EQ(converted.config.pools[0].share.by, ShareBy::kMps) << text;
+    EXPECT_EQ(converted.config.pools[0].share.by, &sharing::kMps) << text;
     EXPECT_EQ(converted.config.pools[0].share.replicas, 4U);
     EXPECT_THAT(converted.notes, Contains(NoteIs(Fate::kNotTranslated, "set too")));
   }
@@ -246,8 +288,9 @@ TEST(NvidiaConfigTest, WhatCannotBeDoneIsAnError) {
       {"flags: {deviceDiscoveryStrategy: tegra}\n", "Jetson"},
       {"flags: {plugin: {deviceListStrategy: auto}}\n", "must be one of envvar"},
       {"flags: {gdsEnabled: \"yes\"}\n", "must be true or false"},
-      {"sharing: {mps: {resources: [{name: gpu, replicas: 49}]}}\n", "from 2 to 48"},
-      {"sharing: {timeSlicing: {resources: [{name: gpu, replicas: 1}]}}\n", "from 2 to 1024"},
+      {"sharing: {mps: {resources: [{name: gpu, replicas: 49}]}}\n",
+       "an MPS server takes 48 programs"},
+      {"sharing: {timeSlicing: {resources: [{name: gpu, replicas: 1}]}}\n", "from 2 to 32768"},
       {"sharing: {timeSlicing: {resources: [{name: gpu}]}}\n", "replicas: missing"},
       {"sharing: {timeSlicing: {resources: [{replicas: 2}]}}\n", "name: missing"},
       {"sharing: {timeSlicing: {resources: [{name: \"\", replicas: 2}]}}\n", "after the slash"},

@@ -61,7 +61,7 @@ class PoolBuilder {
     std::vector<Pool> result;
     bool is_found = false;
     for (Pool& pool : pools_) {
-      if (pool.resource != share.resource || pool.share.by != ShareBy::kNothing) {
+      if (pool.resource != share.resource || sharing::IsShared(pool.share)) {
         result.push_back(std::move(pool));
         continue;
       }
@@ -121,7 +121,7 @@ class PoolBuilder {
   // A pool of GPUs takes MIG devices along under mixed; those of a shared one would be shared.
   void KeepMigDevicesUnshared() {
     const auto is_shared_gpus = [](const Pool& pool) {
-      return !IsOfMigDevices(pool) && pool.share.by != ShareBy::kNothing;
+      return !IsOfMigDevices(pool) && sharing::IsShared(pool.share);
     };
     if (file_.mig != MigStrategy::kMixed || std::ranges::none_of(pools_, is_shared_gpus)) {
       return;

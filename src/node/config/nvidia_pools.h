@@ -31,8 +31,8 @@ struct NvidiaResources {
   std::vector<NvidiaName> mig_devices{};
   std::vector<NvidiaShare> shares{};
   bool is_renamed_by_default = false;
-  MultipleSlots multiple = MultipleSlots::kAllow;
-  ShareBy by = ShareBy::kTime;
+  sharing::MultipleSlots multiple = sharing::MultipleSlots::kAllow;
+  const sharing::Kind* by = nullptr;  // of `shares`
 };
 
 std::vector<Pool> NvidiaPools(const NvidiaResources& resources, ForeignNotes& notes);

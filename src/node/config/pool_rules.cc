@@ -7,10 +7,17 @@
 #include <string_view>
 
 #include "src/node/config/resource_name.h"
-#include "src/node/config/share_mig.h"
+#include "src/node/sharing/kind.h"
 
 namespace kgpu::config {
 namespace {
+
+using sharing::IsNamedBySize;
+using sharing::MakesDevices;
+using sharing::Share;
+using sharing::SizesOf;
+using sharing::SliceSize;
+using sharing::SlotShare;
 
 bool HasSizePlaceholder(const Pool& pool) {
   return ResourceOf(pool).find(kSizePlaceholder) != std::string_view::npos;
@@ -21,7 +28,7 @@ bool HasSizePlaceholder(const Pool& pool) {
 std::string_view KnownName(const Pool& pool) {
   const bool is_named_by_profile = pool.provider == Provider::kKubelet && pool.resource.empty() &&
                                    !IsNamedBySize(pool.share) &&
-                                   (MakesMigLayout(pool) || !pool.devices.mig_profiles.empty());
+                                   (MakesDevices(pool.share) || !pool.devices.mig_profiles.empty());
   return is_named_by_profile || HasSizePlaceholder(pool) ? std::string_view() : ResourceOf(pool);
 }
 
@@ -52,27 +59,21 @@ bool NamesMigDevices(const Selector& selector) {
                              [](const std::string& uuid) { return uuid.starts_with("MIG-"); });
 }
 
-// The agent partitions whole GPUs, and each MIG device is one slot.
-void CheckMigPool(const Pool& pool, const std::string& field, const PoolPlaces& places,
-                  Problems& problems) {
-  if (pool.mig) {
-    problems.Add(places.mig,
-                 fmt::format("{}.mig: share.by: mig advertises the MIG devices of its layout: "
-                             "remove mig",
-                             field));
-  }
-  if (NamesMigDevices(pool.devices)) {
-    problems.Add(places.devices,
-                 fmt::format("{}.devices: share.by: mig partitions whole GPUs: select GPUs, no MIG "
-                             "devices",
-                             field));
+// The kind's rules about other fields than share.
+void CheckKind(const Pool& pool, const std::string& field, const PoolPlaces& places,
+               Problems& problems) {
+  const sharing::PoolFacts facts{.sets_mig = pool.mig.has_value(),
+                                 .names_mig_devices = NamesMigDevices(pool.devices)};
+  for (const sharing::PoolProblem& problem : pool.share.by->CheckPool(facts)) {
+    problems.Add(problem.field == "mig" ? places.mig : places.devices,
+                 fmt::format("{}.{}: {}", field, problem.field, problem.text));
   }
 }
 
-// Who borrows gets a GPU or parts of its memory for itself, so that the loan says all that it has.
+// A borrower gets a GPU or parts of its memory for itself, so that its loan describes all of it.
 void CheckLocal(const Pool& pool, const std::string& field, const PoolPlaces& places,
                 Problems& problems) {
-  if (pool.share.by != ShareBy::kNothing && pool.share.by != ShareBy::kMemory) {
+  if (!pool.share.by->traits().is_lendable) {
     problems.Add(places.share,
                  fmt::format("{}.share: a pool with provider: local lends whole GPUs or memory "
                              "slices: set by: memory, or remove share",
@@ -100,7 +101,7 @@ void CheckLocal(const Pool& pool, const std::string& field, const PoolPlaces& pl
 
 // What the slots of a resource are, whatever else a layout has.
 Share ShareOfResource(const Pool& pool) {
-  if (MakesMigLayout(pool)) {
+  if (MakesDevices(pool.share)) {
     return Share();
   }
   const std::vector<SliceSize> sizes = SizesOf(pool.share);
@@ -129,9 +130,7 @@ void CheckPools(const std::vector<Pool>& pools, const std::vector<PoolPlaces>& p
                 Problems& problems) {
   for (size_t i = 0; i < pools.size(); ++i) {
     CheckSlices(pools[i], fmt::format("pools[{}]", i), places[i], problems);
-    if (MakesMigLayout(pools[i])) {
-      CheckMigPool(pools[i], fmt::format("pools[{}]", i), places[i], problems);
-    }
+    CheckKind(pools[i], fmt::format("pools[{}]", i), places[i], problems);
     if (pools[i].provider == Provider::kLocal) {
       CheckLocal(pools[i], fmt::format("pools[{}]", i), places[i], problems);
     }

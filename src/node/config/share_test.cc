@@ -1,4 +1,4 @@
-#include "src/node/config/share.h"
+#include "src/node/sharing/share.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,10 +6,20 @@
 #include <string>
 
 #include "src/node/config/node_config.h"
+#include "src/node/sharing/memory/memory.h"
+#include "src/node/sharing/mig/mig.h"
+#include "src/node/sharing/mps/mps.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::config {
 namespace {
+
+using sharing::MultipleSlots;
+using sharing::ParseSliceSize;
+using sharing::Share;
+using sharing::SizesOf;
+using sharing::SliceOfResource;
+using sharing::SliceSize;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -80,7 +90,7 @@ TEST(ShareTest, SlicesAreReadAndPrinted) {
       WithShare("{by: memory, layout: [1/2, 10Gi, 10Gi], context: 1Gi, pinned: true}"), "n.yaml");
   ASSERT_OK(config);
   const Share& share = config->pools.front().share;
-  EXPECT_EQ(share.by, ShareBy::kMemory);
+  EXPECT_EQ(share.by, &sharing::kMemory);
   EXPECT_THAT(share.layout, ElementsAre(SliceSize{.parts = 2}, SliceSize{.bytes = GibiBytes(10)},
                                         SliceSize{.bytes = GibiBytes(10)}));
   EXPECT_THAT(SizesOf(share),
@@ -95,7 +105,7 @@ TEST(ShareTest, MigLayoutsAreReadAndPrinted) {
         "{by: mig, layout: [1c.3g.40gb, 2c.3g.40gb]}", "{layout: [4g.24gb], by: mig}"}) {
     const auto config = ParseNodeConfig(WithShare(text), "n.yaml");
     ASSERT_OK(config) << text;
-    EXPECT_EQ(config->pools.front().share.by, ShareBy::kMig);
+    EXPECT_EQ(config->pools.front().share.by, &sharing::kMig);
     const auto again = ParseNodeConfig(PrintNodeConfig(*config), "n.yaml");
     ASSERT_OK(again);
     EXPECT_EQ(*again, *config) << text;
@@ -186,7 +196,7 @@ TEST(MpsShareTest, IsReadAndPrinted) {
   const auto config = ParseNodeConfig(WithShare("{by: mps, size: 1/4, threads: 30}"), "n.yaml");
   ASSERT_OK(config);
   const Share& share = config->pools.front().share;
-  EXPECT_EQ(share.by, ShareBy::kMps);
+  EXPECT_EQ(share.by, &sharing::kMps);
   EXPECT_EQ(share.threads, 30U);
   EXPECT_EQ(share.multiple, MultipleSlots::kRefuse) << "unless asked for, as NVIDIA's plugin";
   EXPECT_EQ(ResourceOf(config->pools.front()), "nvidia.com/gpu-{size}");

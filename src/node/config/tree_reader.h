@@ -31,6 +31,8 @@ class Problems {
 
   void Add(doc::Position position, std::string_view text);
   bool empty() const { return found_.empty(); }
+  // Of all errors, also those that are not kept.
+  size_t count() const { return found_.size() + left_out_; }
   // "file:line:column: text" for each, sorted by position; OK if there are none.
   Status ToStatus() const;
   // Only the texts, for a tree without positions.
@@ -60,6 +62,9 @@ class Node {
   // `observer`, which may be null, receives what is expected of this value and those below it.
   Node(const doc::Located& document, Problems& problems, ReadObserver* observer = nullptr)
       : Node(document.root, document.place, "", problems, observer) {}
+
+  // The same value, whose errors go elsewhere: for a part of a document that may fail alone.
+  Node With(Problems& problems) const { return {value_, place_, path_, problems, observer_}; }
 
   const std::string& path() const { return path_; }
   doc::Position position() const { return place_.value; }

@@ -21,20 +21,20 @@ inline constexpr std::array kProviderWords = {
 };
 
 inline constexpr std::array kMultipleWords = {
-    Word<MultipleSlots>{"allow", MultipleSlots::kAllow},
-    Word<MultipleSlots>{"refuse", MultipleSlots::kRefuse},
-    Word<MultipleSlots>{"spread", MultipleSlots::kSpread},
+    Word<sharing::MultipleSlots>{"allow", sharing::MultipleSlots::kAllow},
+    Word<sharing::MultipleSlots>{"refuse", sharing::MultipleSlots::kRefuse},
+    Word<sharing::MultipleSlots>{"spread", sharing::MultipleSlots::kSpread},
 };
 
 inline constexpr std::array kUnknownApiWords = {
-    Word<UnknownApi>{"refuse", UnknownApi::kRefuse},
-    Word<UnknownApi>{"flag", UnknownApi::kFlag},
+    Word<sharing::UnknownApi>{"refuse", sharing::UnknownApi::kRefuse},
+    Word<sharing::UnknownApi>{"flag", sharing::UnknownApi::kFlag},
 };
 
 inline constexpr std::array kOnExcessWords = {
-    Word<OnExcess>{"event", OnExcess::kEvent},
-    Word<OnExcess>{"evict", OnExcess::kEvict},
-    Word<OnExcess>{"kill", OnExcess::kKill},
+    Word<sharing::OnExcess>{"event", sharing::OnExcess::kEvent},
+    Word<sharing::OnExcess>{"evict", sharing::OnExcess::kEvict},
+    Word<sharing::OnExcess>{"kill", sharing::OnExcess::kKill},
 };
 
 inline constexpr std::array kStrategyWords = {

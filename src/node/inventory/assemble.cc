@@ -9,6 +9,7 @@
 #include "src/gpu/nvml/error_map.h"
 #include "src/host/inspect/companion_nodes.h"
 #include "src/host/inspect/driver_facts.h"
+#include "src/host/inspect/module_fit.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::inventory {
@@ -32,6 +33,13 @@ Health Fault(nvml::Return code) {
                       nvml::Explain(code), static_cast<int>(code))};
 }
 
+Health Hung(std::string_view hang) {
+  return {false, "DriverUnresponsive",
+          fmt::format("The driver does not respond for this GPU: {}. Read dmesg for NVRM and Xid "
+                      "lines; restart the host if it persists.",
+                      hang)};
+}
+
 Health NotListed() {
   return {false, "GpuLost",
           "The driver no longer reports this GPU, but it is on the PCI bus: read dmesg for Xid "
@@ -47,6 +55,13 @@ Health NoMinor() {
   return {false, "NoDeviceNode",
           "Cannot determine which /dev/nvidia<N> belongs to this GPU: mount the host's /proc below "
           "--host-root."};
+}
+
+std::string Refusal(nvml::Return code) {
+  return fmt::format(
+      "The driver refuses this GPU: {} (NVML {}). Read dmesg for NVRM and Xid lines of this "
+      "address.",
+      nvml::Explain(code), static_cast<int>(code));
 }
 
 std::optional<nvml::Return> FaultOf(const GpuReading& reading) {
@@ -146,9 +161,10 @@ void AddPeers(const Reading& reading, std::vector<Gpu>& gpus) {
   }
 }
 
-std::string UnlistedReason(const host::PciDevice& pci, const std::string& verdict_reason,
+std::string UnlistedReason(const host::PciDevice& pci, const Obstacle& obstacle,
                            const sys::Root& host) {
-  if (verdict_reason.empty() && pci.kernel_driver == "nvidia" && !pci.is_off_bus) {
+  const host::NvrmVersion module = host::ReadLoadedModule(host);
+  if (obstacle.verdict.empty() && pci.kernel_driver == "nvidia" && !pci.is_off_bus) {
     const auto minor = MinorFromProc(host, pci.id);
     if (minor && !host.Exists(fmt::format("dev/nvidia{}", *minor))) {
       return fmt::format(
@@ -156,9 +172,12 @@ std::string UnlistedReason(const host::PciDevice& pci, const std::string& verdic
           "or on a host run nvidia-modprobe -c {}.",
           *minor, *minor);
     }
+    if (!obstacle.refusal.empty() && !host::MisfitOf(pci.device_id, module)) {
+      return obstacle.refusal;
+    }
   }
   return host::ExplainUnmanagedGpu(
-      pci, {.state = device::DriverState::kReady, .reason = verdict_reason});
+      pci, {.state = device::DriverState::kReady, .reason = obstacle.verdict}, module);
 }
 
 }  // namespace
@@ -201,11 +220,17 @@ std::optional<unsigned> MinorFromProc(const sys::Root& host, const device::PciBu
 Listed ListGpus(const Reading& reading, const HostView& view, const sys::Root& host) {
   Listed listed;
   std::set<device::GpuUuid> seen;
+  std::set<std::string> refusals;
   for (unsigned index = 0; index < reading.gpus.size(); ++index) {
     const GpuReading& answers = reading.gpus[index];
     std::optional<Gpu> made = MakeGpu(index, answers, view);
     if (!made && answers.result == nvml::kErrorGpuIsLost) {
       ++listed.unnamed_lost;
+    } else if (!made && !answers.hang.empty()) {
+      listed.hung[index] = Hung(answers.hang);
+      refusals.insert(Hung("a call did not return within its deadline").message);
+    } else if (!made && !nvml::IsBenign(answers.result)) {
+      refusals.insert(Refusal(answers.result));
     }
     // Two GPUs of one name would be one device in every view: the first is kept.
     if (!made || !seen.insert(made->uuid).second) {
@@ -223,6 +248,9 @@ Listed ListGpus(const Reading& reading, const HostView& view, const sys::Root& h
       listed.faults[gpu.uuid] = NoMinor();
     }
     listed.gpus.push_back(std::move(gpu));
+  }
+  if (refusals.size() == 1) {
+    listed.refusal = *refusals.begin();
   }
   AddPeers(reading, listed.gpus);
   std::ranges::sort(listed.gpus, {}, &Gpu::pci);
@@ -248,7 +276,8 @@ std::vector<Gpu> MergeKnown(const std::vector<Gpu>& known, Listed& listed, const
     if (is_listed) {
       listed.gpus.erase(now);  // what it said is in part void: its last good values stay
     } else {
-      listed.faults[before.uuid] = NotListed();
+      const auto hung = listed.hung.find(before.index);
+      listed.faults[before.uuid] = hung != listed.hung.end() ? hung->second : NotListed();
     }
     gpus.push_back(before);
   }
@@ -258,8 +287,7 @@ std::vector<Gpu> MergeKnown(const std::vector<Gpu>& known, Listed& listed, const
 }
 
 std::vector<device::UnmanagedGpu> Unmanaged(const HostView& view, const std::vector<Gpu>& gpus,
-                                            const std::string& verdict_reason,
-                                            const sys::Root& host) {
+                                            const Obstacle& obstacle, const sys::Root& host) {
   std::vector<device::UnmanagedGpu> unmanaged;
   for (const host::PciDevice& pci : view.pci) {
     if (!pci.is_gpu() || std::ranges::find(gpus, pci.id, &Gpu::pci) != gpus.end()) {
@@ -269,7 +297,7 @@ std::vector<device::UnmanagedGpu> Unmanaged(const HostView& view, const std::vec
                          .pci_device_id = pci.device_id,
                          .pci_class = host::PciClassName(pci.class_code),
                          .kernel_driver = pci.kernel_driver,
-                         .reason = UnlistedReason(pci, verdict_reason, host)});
+                         .reason = UnlistedReason(pci, obstacle, host)});
   }
   std::ranges::sort(unmanaged, {}, &device::UnmanagedGpu::pci);
   return unmanaged;

@@ -28,7 +28,11 @@ HostView ReadHostView(const sys::Root& host);
 struct Listed {
   std::vector<device::Gpu> gpus;                     // sorted by PCI address
   std::map<device::GpuUuid, device::Health> faults;  // of those with failed answers
+  std::map<unsigned, device::Health> hung;           // by NVML index: left out, without a name
   unsigned unnamed_lost = 0;                         // reported lost without a name
+  // The driver's answer for GPUs that it refuses without naming them, for people; empty: there are
+  // none, or their answers differ.
+  std::string refusal;
 };
 
 // Leaves out GPUs that cannot even be named (lost before we saw them). Reads minors that the driver
@@ -40,12 +44,16 @@ Listed ListGpus(const Reading& reading, const HostView& view, const sys::Root& h
 std::vector<device::Gpu> MergeKnown(const std::vector<device::Gpu>& known, Listed& listed,
                                     const HostView& view);
 
-// The GPUs on PCI that are not among `gpus`, with the reason. `verdict_reason` explains the
-// driver's state; empty if it is ready.
+// Why the driver shows no more GPUs than it does.
+struct Obstacle {
+  std::string verdict{};  // explains the driver's state; empty if it is ready
+  std::string refusal{};  // Listed::refusal
+};
+
+// The GPUs on PCI that are not among `gpus`, with the reason.
 std::vector<device::UnmanagedGpu> Unmanaged(const HostView& view,
                                             const std::vector<device::Gpu>& gpus,
-                                            const std::string& verdict_reason,
-                                            const sys::Root& host);
+                                            const Obstacle& obstacle, const sys::Root& host);
 
 // A GPU's minor according to the kernel module. Source:
 // /proc/driver/nvidia/gpus/<address>/information, "Device Minor:".

@@ -161,7 +161,7 @@ TEST_F(AssembleTest, WithoutPciNothingIsTakenForRemoved) {
 TEST_F(AssembleTest, UnmanagedGpusHaveAReason) {
   host_.AddGpu(2, "vfio-pci");
   host_.AddGpu(3);
-  const auto unmanaged = Unmanaged(View(), List().gpus, "", host_.Open().host);
+  const auto unmanaged = Unmanaged(View(), List().gpus, {}, host_.Open().host);
   ASSERT_EQ(unmanaged.size(), 2U);
   EXPECT_EQ(unmanaged[0].kernel_driver, "vfio-pci");
   EXPECT_THAT(unmanaged[0].reason, HasSubstr("vfio-pci"));
@@ -171,13 +171,14 @@ TEST_F(AssembleTest, UnmanagedGpusHaveAReason) {
 TEST_F(AssembleTest, AGpuOffTheBusNeedsNoNode) {
   host_.AddGpu(3);
   host_.dir().WriteFile("sys/bus/pci/devices/0000:04:00.0/config", std::string(64, '\xff'));
-  const auto unmanaged = Unmanaged(View(), List().gpus, "", host_.Open().host);
+  const auto unmanaged = Unmanaged(View(), List().gpus, {}, host_.Open().host);
   ASSERT_EQ(unmanaged.size(), 1U);
   EXPECT_THAT(unmanaged[0].reason, HasSubstr("fallen off the bus"));
 }
 
 TEST_F(AssembleTest, UnmanagedGpusTellWhyTheDriverIsNotReady) {
-  const auto unmanaged = Unmanaged(View(), {}, "The driver is away.", host_.Open().host);
+  const auto unmanaged =
+      Unmanaged(View(), {}, {.verdict = "The driver is away."}, host_.Open().host);
   ASSERT_EQ(unmanaged.size(), 2U);
   EXPECT_EQ(unmanaged[0].reason, "The driver is away.");
 }
@@ -187,6 +188,19 @@ TEST_F(AssembleTest, MinorFromProcRejectsNonsense) {
                         "Device Minor: \t 99999999999\n");
   EXPECT_EQ(MinorFromProc(host_.Open().host, {.bus = 1}), std::nullopt);
   EXPECT_EQ(MinorFromProc(host_.Open().host, {.bus = 9}), std::nullopt);
+}
+
+// Source: microsoft/pai#4344, NVIDIA/k8s-device-plugin#414: the handle of a GPU is refused.
+TEST_F(AssembleTest, ARefusalIsTheReasonOfTheGpuThatIsNotListed) {
+  host_.dir().WriteFile("dev/nvidia1", "");
+  reading_.gpus[1] = {};
+  reading_.gpus[1].result = nvml::kErrorInsufficientPower;
+  const Listed listed = List();
+  EXPECT_THAT(listed.refusal, HasSubstr("(NVML 8)"));
+  const auto unmanaged =
+      Unmanaged(View(), listed.gpus, {.refusal = listed.refusal}, host_.Open().host);
+  ASSERT_EQ(unmanaged.size(), 1U);
+  EXPECT_EQ(unmanaged[0].reason, listed.refusal);
 }
 
 }  // namespace

@@ -43,11 +43,7 @@ HealthMonitor::HealthMonitor(EventLoop& loop, const sys::Root& host, health::Set
       kernel_log_(loop, host, [this](const health::KernelFault& fault) { OnKernelFault(fault); }) {
 }
 
-HealthMonitor::~HealthMonitor() {
-  for (const TimerId timer : {show_timer_, check_timer_, events_timer_, measure_timer_}) {
-    loop_.CancelTimer(timer);
-  }
-}
+HealthMonitor::~HealthMonitor() = default;
 
 void HealthMonitor::Start(const std::vector<health::OpenFault>& known,
                           std::optional<uint64_t> kernel_log) {
@@ -221,7 +217,7 @@ void HealthMonitor::OnSamples(const device::SampleSet& set) {
   // A fault that was measured once more is due later than the planned look. Those that are due by
   // now are being looked at.
   if (const auto next = tracker_.NextCheck(); next && *next > loop_.clock().Now()) {
-    CheckAt(*next);
+    CheckAt(next);
   }
 }
 
@@ -241,35 +237,35 @@ health::Overview HealthMonitor::overview() const {
 }
 
 void HealthMonitor::Measure() {
-  if (measure_timer_ != TimerId::kNone) {
+  if (measure_timer_.is_armed()) {
     return;
   }
   const auto delay = std::max<std::chrono::nanoseconds>(
       measured_at_ + kBetweenMeasures - loop_.clock().Now(), milliseconds(0));
-  measure_timer_ = loop_.After(delay, [this] { MeasureNow(); });
+  measure_timer_.Arm(delay, [this] { MeasureNow(); });
 }
 
 void HealthMonitor::MeasureNow() {
-  loop_.CancelTimer(std::exchange(measure_timer_, TimerId::kNone));
+  measure_timer_.Cancel();
   measured_at_ = loop_.clock().Now();
   callbacks_.measure();
 }
 
 void HealthMonitor::Show() {
-  loop_.CancelTimer(std::exchange(show_timer_, TimerId::kNone));
+  show_timer_.Cancel();
   shown_at_ = loop_.clock().Now();
   callbacks_.show();
 }
 
 void HealthMonitor::ShowSoon() {
   const SteadyTime due = shown_at_ + kBetweenShows;
-  if (show_timer_ != TimerId::kNone) {
+  if (show_timer_.is_armed()) {
     return;
   }
   if (due <= loop_.clock().Now()) {
     return Show();
   }
-  show_timer_ = loop_.After(due - loop_.clock().Now(), [this] { Show(); });
+  show_timer_.Arm(due - loop_.clock().Now(), [this] { Show(); });
 }
 
 void HealthMonitor::ArmCheck() {
@@ -280,14 +276,13 @@ void HealthMonitor::ArmCheck() {
 }
 
 void HealthMonitor::CheckAt(std::optional<SteadyTime> time) {
-  loop_.CancelTimer(std::exchange(check_timer_, TimerId::kNone));
+  check_timer_.Cancel();
   if (!time) {
     return;
   }
   const auto delay =
       std::max<std::chrono::nanoseconds>(*time - loop_.clock().Now(), milliseconds(1));
-  check_timer_ = loop_.After(delay, [this] {
-    check_timer_ = TimerId::kNone;
+  check_timer_.Arm(delay, [this] {
     tracker_.NoteCheck();
     callbacks_.look();
     MeasureNow();
@@ -297,13 +292,11 @@ void HealthMonitor::CheckAt(std::optional<SteadyTime> time) {
 // Leaves an earlier timer as it is: a storm arms one timer, not thousands.
 void HealthMonitor::ArmEvents() {
   const auto next = tracker_.NextEvent();
-  if (!next || (events_timer_ != TimerId::kNone && events_due_ <= *next)) {
+  if (!next || (events_timer_.is_armed() && events_due_ <= *next)) {
     return;
   }
-  loop_.CancelTimer(events_timer_);
   events_due_ = *next;
-  events_timer_ = loop_.After(*next - loop_.clock().Now(), [this] {
-    events_timer_ = TimerId::kNone;
+  events_timer_.Arm(*next - loop_.clock().Now(), [this] {
     tracker_.Notify();
     ArmEvents();
   });

@@ -19,6 +19,7 @@
 #include "src/gpu/probe/client.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::inventory {
@@ -94,11 +95,11 @@ class HealthMonitor {
   std::vector<Early> early_;
   std::optional<uint64_t> position_before_early_;
   SteadyTime shown_at_{};
-  TimerId show_timer_ = TimerId::kNone;
-  TimerId check_timer_ = TimerId::kNone;
-  TimerId events_timer_ = TimerId::kNone;
+  Timer show_timer_{loop_};
+  Timer check_timer_{loop_};
+  Timer events_timer_{loop_};
   SteadyTime events_due_{};
-  TimerId measure_timer_ = TimerId::kNone;
+  Timer measure_timer_{loop_};
   SteadyTime measured_at_{};  // when it was requested
 };
 

@@ -15,12 +15,14 @@
 #include "src/node/inventory/driver_status.h"
 #include "src/node/inventory/event_trouble.h"
 #include "src/node/inventory/health_monitor.h"
+#include "src/node/inventory/hung_gpus.h"
 #include "src/node/inventory/part_options.h"
 #include "src/node/inventory/reader.h"
 #include "src/node/inventory/sampler.h"
 #include "src/node/inventory/triggers.h"
 #include "src/node/inventory/unlisted.h"
 #include "src/platform/base/log.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::inventory {
 namespace {
@@ -62,22 +64,18 @@ class Inventory::Impl {
     SetSampling(milliseconds(0));
   }
 
-  ~Impl() {
-    for (const TimerId timer : {view_timer_, look_timer_, patience_timer_}) {
-      loop_.CancelTimer(timer);
-    }
-  }
   void Start(Listener listener);
-  void Refresh();
-  void Refresh(std::function<void()> done) {
-    after_next_.push_back(std::move(done));
-    Refresh();
-  }
+  void Refresh(std::function<void()> done = nullptr);
   void Pause(std::function<void()> released) {
     sampler_.Stop();
     client_.Pause(std::move(released));
   }
   void Resume() { client_.Resume(); }
+  void StopWatching() {
+    if (triggers_) {
+      triggers_->StopWatching();
+    }
+  }
   void SetHealth(health::Settings settings) {
     health_.SetSettings(std::move(settings));
     SetSampling(sampling_);
@@ -85,7 +83,6 @@ class Inventory::Impl {
   void SetSampling(milliseconds every);
   void OnSample(SampleListener listener) { sample_listener_ = std::move(listener); }
   SnapshotPtr current() const { return current_; }
-  device::SampleSetPtr samples() const { return sampler_.newest(); }
   HealthMonitor& health() { return health_; }
 
  private:
@@ -97,11 +94,12 @@ class Inventory::Impl {
   void OnPoll();
   void LookIn(milliseconds delay);
   void Look();
-  void OnRead(const ReadOutcome& outcome);
+  void OnRead(ReadOutcome outcome);
   void WatchNewGpus();
   // The names of the GPUs that the driver listed.
   std::set<device::GpuUuid> Take(const Reading& reading);
   void OnSamples(const device::SampleSetPtr& samples);
+  Snapshot Show(const Obstacle& obstacle) const;
   void ShowVerdicts();
   void ShowReady();
   void ShowDown();
@@ -123,6 +121,7 @@ class Inventory::Impl {
   std::optional<HostView> first_view_;
   std::vector<Gpu> known_;           // GPUs to show, health unset, sorted by PCI address
   unsigned lost_gpus_ = 0;           // see Snapshot
+  std::string refusal_;              // see Listed::refusal
   std::optional<probe::Down> down_;  // why there are no answers; nothing while there are
 
   Unlisted unlisted_;
@@ -134,12 +133,13 @@ class Inventory::Impl {
   std::vector<std::function<void()>> after_next_;  // to be called after the next reading
   std::vector<std::function<void()>> after_this_;  // and after the one in progress
   bool is_trouble_hidden_ = false;
-  TimerId view_timer_ = TimerId::kNone;
-  TimerId look_timer_ = TimerId::kNone;
+  Timer view_timer_{loop_};
+  Timer look_timer_{loop_};
   SteadyTime look_due_{};
   EventTrouble event_trouble_;
-  TimerId patience_timer_ = TimerId::kNone;
+  Timer patience_timer_{loop_};
   probe::Client client_;  // its listener uses the members above
+  HungGpus hung_{loop_, client_, [this] { LookIn(milliseconds(0)); }};
   Sampler sampler_;
 };
 
@@ -165,16 +165,11 @@ void Inventory::Impl::Start(Listener listener) {
   listener_ = std::move(listener);
   const WallTime since = loop_.clock().WallNow();
   // Before the probe's own deadline of the same length: a cold driver is starting, not hung.
-  patience_timer_ = loop_.After(options_.start_deadline, [this, since] {
-    patience_timer_ = TimerId::kNone;
+  patience_timer_.Arm(options_.start_deadline, [this, since] {
     if (current_->version == 0) {
       driver_.reason = ExplainSilence(since);
       view_ = ReadHostView(root_.host);
-      Snapshot next;
-      next.driver = driver_;
-      next.unmanaged = Unmanaged(view_, {}, driver_.reason, root_.host);
-      next.companions = view_.companions;
-      Publish(std::move(next));
+      Publish(Show({.verdict = driver_.reason}));
     }
   });
   client_.Start();  // before the rest: the probe works while we go on
@@ -186,8 +181,7 @@ void Inventory::Impl::Start(Listener listener) {
         [this] { Refresh(); }, [this] { OnPoll(); });
     // After the watches, so that what changes from now on is heard of; and after the owner has done
     // what it has to do first.
-    view_timer_ = loop_.After(milliseconds(0), [this] {
-      view_timer_ = TimerId::kNone;
+    view_timer_.Arm(milliseconds(0), [this] {
       if (!first_view_ && current_->version == 0) {
         first_view_ = ReadHostView(root_.host);
       }
@@ -195,7 +189,10 @@ void Inventory::Impl::Start(Listener listener) {
   }
 }
 
-void Inventory::Impl::Refresh() {
+void Inventory::Impl::Refresh(std::function<void()> done) {
+  if (done) {
+    after_next_.push_back(std::move(done));
+  }
   unlisted_.OnChange();
   if (client_.is_up()) {
     LookIn(milliseconds(0));
@@ -207,7 +204,7 @@ void Inventory::Impl::Refresh() {
 void Inventory::Impl::OnPoll() {
   if (client_.is_up()) {
     LookIn(milliseconds(0));
-  } else if (down_) {
+  } else if (down_ && !patience_timer_.is_armed()) {
     ShowDown();  // PCI may have changed while the driver is away
   }
 }
@@ -219,6 +216,7 @@ void Inventory::Impl::OnUp() {
   is_reading_ = false;
   is_first_look_ = true;
   sampler_.Stop();
+  hung_.OnUp();
   if (options_.is_live) {
     if (!first_view_) {
       first_view_ = ReadHostView(root_.host);
@@ -239,15 +237,17 @@ void Inventory::Impl::OnDown(const probe::Down& down) {
   if (options_.is_live && (!down_ || down_->text != down.text)) {
     KGPU_LOG(kWarning, "driver not answering", {"reason", down.text});
   }
+  const bool is_hang = hung_.Note(down);
   const bool is_first_trouble = IsPassing(down) && !is_trouble_hidden_;
   down_ = down;
-  if (!is_first_trouble) {
+  if (!is_hang && !is_first_trouble) {
     return ShowDown();
   }
   is_trouble_hidden_ = true;
-  loop_.CancelTimer(patience_timer_);
-  patience_timer_ = loop_.After(kPatience, [this] {
-    patience_timer_ = TimerId::kNone;
+  // After a hang, the next probe may have to wait until this one is given up.
+  const milliseconds patience =
+      is_hang ? 2 * options_.call_deadline + options_.kill_grace : kPatience;
+  patience_timer_.Arm(patience, [this] {
     if (down_) {
       ShowDown();
     }
@@ -294,15 +294,11 @@ void Inventory::Impl::SetSampling(milliseconds every) {
 
 void Inventory::Impl::LookIn(milliseconds delay) {
   const SteadyTime due = loop_.clock().Now() + delay;
-  if (look_timer_ != TimerId::kNone && look_due_ <= due) {
+  if (look_timer_.is_armed() && look_due_ <= due) {
     return;
   }
-  loop_.CancelTimer(look_timer_);
   look_due_ = due;
-  look_timer_ = loop_.After(delay, [this] {
-    look_timer_ = TimerId::kNone;
-    Look();
-  });
+  look_timer_.Arm(delay, [this] { Look(); });
 }
 
 void Inventory::Impl::Look() {
@@ -320,16 +316,21 @@ void Inventory::Impl::Look() {
     triggers_->OnFullLook();
   }
   const auto events = std::exchange(is_first_look_, false) ? Events::kRegister : Events::kLeave;
-  ReadAll(client_, loop_.clock(), events, [this](const ReadOutcome& outcome) { OnRead(outcome); });
+  ReadAll(client_, loop_.clock(), events,
+          [this](ReadOutcome outcome) { OnRead(std::move(outcome)); });
 }
 
-void Inventory::Impl::OnRead(const ReadOutcome& outcome) {
+void Inventory::Impl::OnRead(ReadOutcome outcome) {
   is_reading_ = false;
   if (outcome.driver_result != nvml::kSuccess) {
     // nvmlInit of a new probe will tell more.
     return client_.GiveUp({.cause = probe::DownCause::kInitFailed,
                            .result = outcome.driver_result,
                            .text = std::string(nvml::Explain(outcome.driver_result))});
+  }
+  if (!hung_.Mark(outcome.reading)) {
+    return client_.GiveUp(
+        {.cause = probe::DownCause::kUnresponsive, .text = outcome.reading.gpus.front().hang});
   }
   down_.reset();
   is_trouble_hidden_ = false;
@@ -360,12 +361,12 @@ std::set<device::GpuUuid> Inventory::Impl::Take(const Reading& reading) {
   }
   Listed listed = ListGpus(reading, view_, root_.host);
   lost_gpus_ = listed.unnamed_lost;
+  refusal_ = listed.refusal;
   std::set<device::GpuUuid> names;
   for (const Gpu& gpu : listed.gpus) {
     names.insert(gpu.uuid);
   }
-  const std::vector<Gpu> before = std::move(known_);
-  known_ = MergeKnown(before, listed, view_);
+  known_ = MergeKnown(std::exchange(known_, {}), listed, view_);
   health_.SetGpus(known_);
   for (const Gpu& gpu : known_) {
     if (const auto fault = listed.faults.find(gpu.uuid); fault != listed.faults.end()) {
@@ -378,11 +379,9 @@ std::set<device::GpuUuid> Inventory::Impl::Take(const Reading& reading) {
       }
     }
   }
-  for (const Gpu& gpu : before) {
-    if (std::ranges::find(known_, gpu.uuid, &Gpu::uuid) == known_.end()) {
-      watched_.erase(gpu.uuid);
-    }
-  }
+  std::erase_if(watched_, [this](const device::GpuUuid& uuid) {
+    return std::ranges::find(known_, uuid, &Gpu::uuid) == known_.end();
+  });
   return names;
 }
 
@@ -401,16 +400,22 @@ void Inventory::Impl::ShowVerdicts() {
   }
 }
 
+// The state as it is known, without the health of the GPUs.
+Snapshot Inventory::Impl::Show(const Obstacle& obstacle) const {
+  Snapshot snapshot;
+  snapshot.driver = driver_;
+  snapshot.gpus = known_;
+  snapshot.unmanaged = Unmanaged(view_, known_, obstacle, root_.host);
+  snapshot.companions = view_.companions;
+  return snapshot;
+}
+
 void Inventory::Impl::ShowReady() {
-  Snapshot next;
-  next.driver = driver_;
-  next.gpus = known_;
+  Snapshot next = Show({.refusal = refusal_});
   for (Gpu& gpu : next.gpus) {
     health_.Apply(gpu);
   }
   next.lost_gpus = lost_gpus_;
-  next.unmanaged = Unmanaged(view_, known_, "", root_.host);
-  next.companions = view_.companions;
   Publish(std::move(next));
 }
 
@@ -418,6 +423,7 @@ void Inventory::Impl::ShowDown() {
   if (!down_) {
     return;
   }
+  patience_timer_.Cancel();
   sampler_.Clear();
   view_ = ReadHostView(root_.host);
   driver_ = ExplainDown(*down_, host::ReadDriverFacts(root_), view_);
@@ -425,17 +431,13 @@ void Inventory::Impl::ShowDown() {
     std::erase_if(known_, [&](const Gpu& gpu) { return !view_.Shows(gpu.pci); });
   }
   health_.OnDown(*down_, driver_.reason);
-  Snapshot next;
-  next.driver = driver_;
-  next.gpus = known_;
+  Snapshot next = Show({.verdict = driver_.reason});
   for (Gpu& gpu : next.gpus) {
     gpu.health = HealthWithout(driver_);
     for (device::MigDevice& mig : gpu.mig_devices) {
       mig.health = gpu.health;
     }
   }
-  next.unmanaged = Unmanaged(view_, known_, driver_.reason, root_.host);
-  next.companions = view_.companions;
   Publish(std::move(next));
 }
 
@@ -463,9 +465,6 @@ void Inventory::Start(Listener listener) {
 SnapshotPtr Inventory::current() const {
   return impl_->current();
 }
-void Inventory::Refresh() {
-  impl_->Refresh();
-}
 void Inventory::Refresh(std::function<void()> done) {
   impl_->Refresh(std::move(done));
 }
@@ -474,6 +473,9 @@ void Inventory::Pause(std::function<void()> released) {
 }
 void Inventory::Resume() {
   impl_->Resume();
+}
+void Inventory::StopWatching() {
+  impl_->StopWatching();
 }
 void Inventory::SetHealth(health::Settings settings) {
   impl_->SetHealth(std::move(settings));
@@ -492,9 +494,6 @@ void Inventory::SetSampling(milliseconds every) {
 }
 void Inventory::OnSample(SampleListener listener) {
   impl_->OnSample(std::move(listener));
-}
-device::SampleSetPtr Inventory::samples() const {
-  return impl_->samples();
 }
 
 }  // namespace kgpu::inventory

@@ -57,15 +57,16 @@ class Inventory {
   void Start(Listener listener);
   // The newest snapshot; before the first one, version 0 and driver state kStarting.
   device::SnapshotPtr current() const;
-  // Reads again now instead of waiting for the slow poll.
-  void Refresh();
-  // The same; calls `done` on the loop after a reading that began later than this call. While the
-  // driver does not answer, that waits.
-  void Refresh(std::function<void()> done);
+  // Reads again now instead of waiting for the slow poll. Calls `done`, if there is one, on the
+  // loop after a reading that began later than this call: while the driver does not answer, that
+  // waits.
+  void Refresh(std::function<void()> done = nullptr);
   // Closes all GPUs, for one that is to be reset: until Resume nothing is read, and the snapshot
   // stays as it is. Calls `released` on the loop once they are closed, unless Resume comes first.
   void Pause(std::function<void()> released);
   void Resume();
+  // For the end: see sys::Inotify::RemoveWatches.
+  void StopWatching();
   // Also applies to faults that are open now.
   void SetHealth(health::Settings settings);
   // Health events of the GPUs, on the loop; set it before Start. The snapshot follows each event.
@@ -80,8 +81,6 @@ class Inventory {
   // Calls `listener` on the loop after each round, and with a set of no GPUs when the driver is
   // shown as down. Set it before Start.
   void OnSample(SampleListener listener);
-  // The newest round; null before the first.
-  device::SampleSetPtr samples() const;
 
  private:
   class Impl;

@@ -149,6 +149,57 @@ TEST_F(InventoryTest, AHungCallMakesTheDevicesUnhealthyAndIsTriedAgain) {
   EXPECT_TRUE(WaitForHealth(1, ""));
 }
 
+// With the usual deadline, so that a slow machine does not look like a second GPU that hangs.
+TEST_F(InventoryTest, AGpuThatHangsIsUnhealthyWhileTheOthersAreServed) {
+  options_.slow_poll = milliseconds(50);
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  const std::string name = now().gpus[1].name;
+  control_.Set("hang_gpu 1\n");
+  ASSERT_TRUE(WaitForHealth(1, "DriverUnresponsive"));
+  EXPECT_EQ(now().gpus[1].name, name);
+  EXPECT_THAT(now().gpus[1].health.message, HasSubstr("(GPU 1) did not return"));
+  control_.Set("hang_gpu 1\nlost 0\n");  // the other one is still read
+  ASSERT_TRUE(WaitForHealth(0, "GpuLost"));
+  control_.Set("");
+  ASSERT_TRUE(WaitForHealth(0, ""));
+  ASSERT_TRUE(WaitForHealth(1, ""));
+  for (const SnapshotPtr& snapshot : published_) {
+    EXPECT_EQ(snapshot->driver.state, DriverState::kReady);
+    EXPECT_NE(snapshot->gpus[0].health.reason, "DriverUnresponsive");
+  }
+}
+
+TEST_F(InventoryTest, AGpuThatHangsFromTheStartIsUnmanagedWithTheReason) {
+  host_.AddNode(0);
+  for (const bool is_live : {true, false}) {
+    options_.call_deadline = milliseconds(1000);
+    options_.is_live = is_live;
+    control_.Set("hang_gpu 0\n");
+    Start();
+    ASSERT_TRUE(WaitForReady(1));
+    EXPECT_EQ(now().gpus[0].index, 1U);
+    EXPECT_TRUE(now().gpus[0].health.is_healthy);
+    ASSERT_EQ(now().unmanaged.size(), 1U);
+    EXPECT_EQ(now().unmanaged[0].pci.str(), "0000:01:00.0");
+    EXPECT_THAT(now().unmanaged[0].reason, HasSubstr("does not respond for this GPU"));
+  }
+}
+
+TEST_F(InventoryTest, ADriverThatHangsAtEveryGpuHangsAsAWhole) {
+  options_.call_deadline = milliseconds(300);
+  Start();
+  ASSERT_TRUE(WaitForReady());
+  control_.Set("hang_gpu 0\nhang_gpu 1\n");
+  inventory_->Refresh();
+  ASSERT_TRUE(
+      WaitFor([](const Snapshot& s) { return s.driver.state == DriverState::kUnresponsive; }));
+  EXPECT_EQ(now().gpus[0].health.reason, "DriverUnresponsive");
+  EXPECT_EQ(now().gpus[1].health.reason, "DriverUnresponsive");
+  control_.Set("");
+  ASSERT_TRUE(WaitForReady());
+}
+
 TEST_F(InventoryTest, ASingleCrashOfTheProbeIsNotShown) {
   const TempDir dir;
   control_.Set("crash_with " + dir.At("armed") + "\n");

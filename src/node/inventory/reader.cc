@@ -9,7 +9,7 @@ namespace {
 class Pass : public std::enable_shared_from_this<Pass> {
  public:
   Pass(probe::Client& client, const Clock& clock, Events events,
-       std::function<void(const ReadOutcome&)> done)
+       std::function<void(ReadOutcome)> done)
       : client_(client), events_(events), done_(std::move(done)) {
     outcome_.reading.begun = clock.Now();
   }
@@ -31,7 +31,7 @@ class Pass : public std::enable_shared_from_this<Pass> {
   // The last answer ends the pass.
   void Close() {
     if (--open_ == 0) {
-      done_(outcome_);
+      done_(std::move(outcome_));
     }
   }
 
@@ -114,7 +114,7 @@ class Pass : public std::enable_shared_from_this<Pass> {
 
   probe::Client& client_;
   const Events events_;
-  std::function<void(const ReadOutcome&)> done_;
+  std::function<void(ReadOutcome)> done_;
   ReadOutcome outcome_;
   unsigned open_ = 0;
 };
@@ -122,7 +122,7 @@ class Pass : public std::enable_shared_from_this<Pass> {
 }  // namespace
 
 void ReadAll(probe::Client& client, const Clock& clock, Events events,
-             std::function<void(const ReadOutcome&)> done) {
+             std::function<void(ReadOutcome)> done) {
   std::make_shared<Pass>(client, clock, events, std::move(done))->Start();
 }
 

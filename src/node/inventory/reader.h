@@ -21,6 +21,6 @@ enum class Events { kRegister, kLeave };
 // queries each GPU for everything. `done` is called once, on the loop; never if the probe goes down
 // first. `client` and `clock` must outlive the pass.
 void ReadAll(probe::Client& client, const Clock& clock, Events events,
-             std::function<void(const ReadOutcome&)> done);
+             std::function<void(ReadOutcome)> done);
 
 }  // namespace kgpu::inventory

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "src/gpu/nvml/abi.h"
@@ -12,6 +13,7 @@ namespace kgpu::inventory {
 
 struct GpuReading {
   nvml::Return result = nvml::kSuccess;  // of finding the GPU at all
+  std::string hang{};                    // the call that did not return; empty if none
   bool is_garbled = false;               // the driver reported impossible values
   probe::GpuReport gpu;
   probe::NvLinkReport nvlinks;

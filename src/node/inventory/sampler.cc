@@ -58,7 +58,7 @@ void Sampler::SetGpus(const std::vector<device::Gpu>& gpus) {
 void Sampler::Stop() {
   is_ready_ = false;
   round_.reset();
-  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  timer_.Cancel();
 }
 
 void Sampler::Clear() {
@@ -72,7 +72,7 @@ void Sampler::Clear() {
 
 // The next round, unless one is under way: that one arms the timer when it ends.
 void Sampler::Arm() {
-  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  timer_.Cancel();
   if (!is_ready_ || every_ <= std::chrono::milliseconds(0) || round_ != nullptr) {
     return;
   }
@@ -80,10 +80,7 @@ void Sampler::Arm() {
   if (begun_) {
     delay = std::max<std::chrono::nanoseconds>(*begun_ + every_ - loop_.clock().Now(), delay);
   }
-  timer_ = loop_.After(delay, [this] {
-    timer_ = TimerId::kNone;
-    Begin();
-  });
+  timer_.Arm(delay, [this] { Begin(); });
 }
 
 void Sampler::Begin() {

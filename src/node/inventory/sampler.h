@@ -13,6 +13,7 @@
 #include "src/gpu/device/sample.h"
 #include "src/gpu/probe/client.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::inventory {
 
@@ -39,8 +40,6 @@ class Sampler {
   void Stop();
   // Nothing is measured for now: publishes a set without GPUs unless the last one was empty.
   void Clear();
-
-  const device::SampleSetPtr& newest() const { return newest_; }
 
  private:
   struct Target {
@@ -76,7 +75,7 @@ class Sampler {
   std::shared_ptr<Round> round_;       // the current one
   std::vector<Target> round_targets_;  // its own copy: targets_ may change meanwhile
   std::optional<SteadyTime> begun_;    // start of the last round
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{loop_};
   uint64_t version_ = 0;
   device::SampleSetPtr newest_;
 };

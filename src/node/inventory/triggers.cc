@@ -76,8 +76,6 @@ Triggers::Triggers(EventLoop& loop, const sys::Root& host, const TriggerOptions&
 }
 
 Triggers::~Triggers() {
-  loop_.CancelTimer(quick_timer_);
-  loop_.CancelTimer(slow_timer_);
   for (const TimerId timer : change_timers_) {
     loop_.CancelTimer(timer);
   }
@@ -85,6 +83,12 @@ Triggers::~Triggers() {
 
 void Triggers::OnFullLook() {
   quick_look_ = QuickLook(host_);
+}
+
+void Triggers::StopWatching() {
+  if (dev_watch_) {
+    dev_watch_->RemoveWatches();
+  }
 }
 
 void Triggers::LookRepeatedly() {
@@ -97,7 +101,7 @@ void Triggers::LookRepeatedly() {
 }
 
 void Triggers::ArmQuickPoll() {
-  quick_timer_ = loop_.After(UntilNextTick(loop_.clock(), options_.quick_poll), [this] {
+  quick_timer_.Arm(UntilNextTick(loop_.clock(), options_.quick_poll), [this] {
     std::string look = QuickLook(host_);
     if (look != quick_look_) {
       quick_look_ = std::move(look);
@@ -108,7 +112,7 @@ void Triggers::ArmQuickPoll() {
 }
 
 void Triggers::ArmSlowPoll() {
-  slow_timer_ = loop_.After(options_.slow_poll, [this] {
+  slow_timer_.Arm(options_.slow_poll, [this] {
     poll_();
     ArmSlowPoll();
   });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/sys/inotify.h"
 #include "src/platform/sys/root.h"
 
@@ -35,6 +36,8 @@ class Triggers {
   void OnFullLook();
   // Something has begun to change: checks now, and again while the kernel may still be at it.
   void LookRepeatedly();
+  // See sys::Inotify::RemoveWatches.
+  void StopWatching();
 
  private:
   void ArmQuickPoll();
@@ -47,8 +50,8 @@ class Triggers {
   std::function<void()> poll_;
   std::unique_ptr<sys::Inotify> dev_watch_;
   std::vector<TimerId> change_timers_;
-  TimerId quick_timer_ = TimerId::kNone;
-  TimerId slow_timer_ = TimerId::kNone;
+  Timer quick_timer_{loop_};
+  Timer slow_timer_{loop_};
   std::string quick_look_;  // the last one, or that of the last full read
 };
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "src/node/labels/node_claims.h"
-#include "src/node/labels/pattern.h"
 #include "src/platform/base/status.h"
+#include "src/platform/pattern/pattern.h"
 
 namespace kgpu::labels {
 

@@ -88,6 +88,49 @@ TEST_P(RulesOnHostTest, DoWhatTheyDid) {
                fmt::format("{}\n{}", Print(assembled), PrintVerdicts(verdicts)));
 }
 
+// kubernetes-sigs/node-feature-discovery#864, #1313, #1192, #1970: templates of matchAny alone,
+// several terms of one feature, counts, references, matchName, loaded or built-in modules.
+TEST(PublicReportsTest, RulesDoAsInTheRepairedNfd) {
+  auto set = RulesOf("50-reports.yaml");
+  ASSERT_OK(set);
+  features::FeatureSet features;
+  const features::Attributes gpu = {{"class", "0302"}, {"vendor", "10de"}, {"device", "1eb8"}};
+  features.instances["pci.device"] = {
+      gpu, gpu, {{"class", "0604"}, {"vendor", "1000"}, {"device", "c010"}}};
+  features.attributes["kernel.version"] = {{"major", "6"}, {"minor", "1"}};
+  features.attributes["kernel.config"] = {};
+  features.flags["kernel.loadedmodule"] = {"nvidia", "nvidia_uvm"};
+  features.flags["kernel.enabledmodule"] = {};
+  const std::vector<RuleSet> objects = {*std::move(set)};
+  const Assembled done = Assemble({.features = features,
+                                   .own = {},
+                                   .file_rules = {},
+                                   .files = {},
+                                   .foreign = {},
+                                   .object_rules = objects,
+                                   .own_allow = {},
+                                   .filters = {}},
+                                  nullptr);
+  const std::string ours = "feature.node.kubernetes.io/";
+  EXPECT_THAT(
+      done.claims.labels,
+      testing::UnorderedElementsAre(
+          testing::Pair("vendor.io/pci-device.0302-1eb8", "exists"),
+          testing::Pair("vendor.io/pci-device.0604-c010", "exists"),
+          testing::Pair(ours + "anyonly-10de", "true"), testing::Pair(ours + "foo.bar.count", "2"),
+          testing::Pair(ours + "kmajor", "6"), testing::Pair(ours + "nvmods", "true"),
+          testing::Pair(ours + "nvidia-any", "true"),
+          testing::Pair("nvidia.com/from-rule", "true")));
+  EXPECT_THAT(done.claims.annotations, testing::ElementsAre(testing::Pair("my.io/note", "hello")));
+  EXPECT_THAT(done.claims.extended_resources,
+              testing::ElementsAre(testing::Pair("vendor.io/nums", "1")));
+  EXPECT_THAT(done.problems,
+              testing::AllOf(testing::Contains(
+                                 testing::HasSubstr("\"@kernel.config.LSM\": kernel.config has no "
+                                                    "such element")),
+                             testing::Contains(testing::HasSubstr("kubernetes.io/not-allowed"))));
+}
+
 std::string TestName(const testing::TestParamInfo<const char*>& info) {
   std::string name = info.param;
   std::erase_if(name, [](char c) { return c == '-'; });

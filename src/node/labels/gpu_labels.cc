@@ -14,6 +14,7 @@
 #include "src/node/labels/gpu_resource.h"
 #include "src/node/labels/model_affinity.h"
 #include "src/node/labels/nvlink_domains.h"
+#include "src/node/sharing/kind.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/doc.h"
 
@@ -189,9 +190,13 @@ NodeClaims GpuClaims(const device::Snapshot& snapshot, const config::NodeConfig&
   Put(labels, "mig.capable", Flag(std::ranges::any_of(snapshot.gpus, [](const Gpu& gpu) {
         return gpu.mig_mode.has_value();
       })));
-  Put(labels, "mps.capable", Flag(std::ranges::any_of(config.pools, [](const config::Pool& pool) {
-        return pool.share.by == config::ShareBy::kMps;
-      })));
+  for (const sharing::Kind* kind : sharing::Kinds()) {
+    if (const std::string_view name = kind->traits().foreign.capability; !name.empty()) {
+      Put(labels, fmt::format("{}.capable", name),
+          Flag(std::ranges::any_of(
+              config.pools, [kind](const config::Pool& pool) { return pool.share.by == kind; })));
+    }
+  }
   AddClique(snapshot, labels);
   AddResourceLabels(snapshot, config, labels);
   AddModels(snapshot, labels);

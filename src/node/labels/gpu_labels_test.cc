@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 
 #include "src/node/labels/gpu_names.h"
@@ -151,6 +153,41 @@ TEST(GpuLabelsTest, OfEquallyManyTheLargerLeadsWhateverTheOrder) {
   EXPECT_THAT(labels, Contains(Pair("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB")));
   std::ranges::reverse(snapshot.gpus);
   EXPECT_EQ(LabelsOf(snapshot), labels);
+}
+
+// NVIDIA/gpu-feature-discovery#66: three models, one of each.
+TEST(GpuLabelsTest, OfThreeModelsTheLargestIsDescribedAndEachCounted) {
+  device::Snapshot snapshot = A100s(3);
+  constexpr std::array<std::pair<const char*, unsigned>, 3> kCards = {
+      {{"3080", 10}, {"3090", 24}, {"4090", 23}}};
+  for (size_t i = 0; i < kCards.size(); ++i) {
+    Name(snapshot.gpus[i], fmt::format("NVIDIA GeForce RTX {}", kCards[i].first),
+         fmt::format("GeForce-RTX-{}", kCards[i].first));
+    snapshot.gpus[i].memory = GibiBytes(kCards[i].second);
+    snapshot.gpus[i].mig_mode.reset();
+  }
+  const auto labels = LabelsOf(snapshot);
+  EXPECT_THAT(labels, Contains(Pair("nvidia.com/gpu.product", "NVIDIA-GeForce-RTX-3090")));
+  EXPECT_THAT(labels, Contains(Pair("nvidia.com/gpu.memory", "24576")));
+  for (const auto& [model, memory] : kCards) {
+    EXPECT_THAT(labels, Contains(Pair(
+                            fmt::format("{}GeForce-RTX-{}.count", kModelLabelPrefix, model), "1")));
+  }
+  std::ranges::reverse(snapshot.gpus);
+  EXPECT_EQ(LabelsOf(snapshot), labels) << "whatever the order";
+}
+
+// NVIDIA/k8s-device-plugin#1482: unified memory, for which the driver reports none.
+TEST(GpuLabelsTest, AGpuWithoutMemoryHasNoMemoryLabel) {
+  device::Snapshot snapshot = A100s(1);
+  Name(snapshot.gpus[0], "NVIDIA GB10", "GB10");
+  snapshot.gpus[0].memory.reset();
+  const auto labels = LabelsOf(snapshot);
+  EXPECT_THAT(labels, Contains(Pair("nvidia.com/gpu.product", "NVIDIA-GB10")));
+  EXPECT_THAT(labels, Contains(Pair("nvidia.com/gpu.count", "1")));
+  EXPECT_THAT(labels, Contains(Pair(std::string(kModelLabelPrefix) + "GB10.count", "1")));
+  EXPECT_THAT(labels, Not(Contains(Key("nvidia.com/gpu.memory"))));
+  EXPECT_THAT(labels, Not(Contains(Key(std::string(kModelLabelPrefix) + "GB10.memory"))));
 }
 
 TEST(GpuLabelsTest, EachModelHasLabelsOfItsOwn) {

@@ -8,15 +8,17 @@
 
 #include <fmt/format.h>
 
+#include "src/gpu/device/mig_mode.h"
 #include "src/node/config/resource_name.h"
-#include "src/node/config/share_mig.h"
 #include "src/node/labels/gpu_names.h"
+#include "src/node/sharing/kind.h"
 
 namespace kgpu::labels {
 namespace {
 
 using config::MigStrategy;
 using device::Gpu;
+using device::IsInMigMode;
 using device::MigDevice;
 using Labels = std::map<std::string, std::string>;
 
@@ -24,7 +26,7 @@ using Labels = std::map<std::string, std::string>;
 struct Sharing {
   unsigned replicas = 1;  // 0: sharing does not apply
   bool is_renamed = false;
-  bool by_mps = false;
+  std::string_view strategy{};
 
   bool is_shared() const { return replicas > 1; }
 };
@@ -52,9 +54,7 @@ class ResourceLabels {
     Put("product", SanitizedValue(product));
     Put("count", count);
     Put("replicas", sharing.replicas);
-    Put("sharing-strategy", !sharing.is_shared() ? "none"
-                            : sharing.by_mps     ? "mps"
-                                                 : "time-slicing");
+    Put("sharing-strategy", sharing.is_shared() ? sharing.strategy : "none");
   }
 
  private:
@@ -62,14 +62,10 @@ class ResourceLabels {
   Labels& labels_;
 };
 
-bool IsInMigMode(const Gpu& gpu) {
-  return gpu.mig_mode && gpu.mig_mode->is_enabled;
-}
-
 // The strategy of the pool that hands out whole GPUs or its replacement, else the node's.
 MigStrategy StrategyOf(const config::NodeConfig& config) {
   for (const config::Pool& pool : config.pools) {
-    if (config::MakesMigLayout(pool)) {
+    if (sharing::MakesDevices(pool.share)) {
       return MigStrategy::kMixed;
     }
     if (pool.mig && config::ResourceOf(pool) == config::kDefaultResource) {
@@ -80,9 +76,8 @@ MigStrategy StrategyOf(const config::NodeConfig& config) {
 }
 
 // As NVIDIA's plugin shares: slots without sizes.
-bool HasReplicas(const config::Share& share) {
-  return share.by == config::ShareBy::kTime ||
-         (share.by == config::ShareBy::kMps && share.replicas > 1);
+bool HasReplicas(const sharing::Share& share) {
+  return share.replicas > 1;
 }
 
 Sharing SharingOf(const config::NodeConfig& config, std::string_view resource) {
@@ -91,7 +86,7 @@ Sharing SharingOf(const config::NodeConfig& config, std::string_view resource) {
     if (is_it && HasReplicas(pool.share)) {
       return {.replicas = pool.share.replicas,
               .is_renamed = false,
-              .by_mps = pool.share.by == config::ShareBy::kMps};
+              .strategy = pool.share.by->traits().foreign.label};
     }
     if (is_it) {
       return {};
@@ -103,7 +98,7 @@ Sharing SharingOf(const config::NodeConfig& config, std::string_view resource) {
     if (pool.resource == renamed && HasReplicas(pool.share)) {
       return {.replicas = pool.share.replicas,
               .is_renamed = true,
-              .by_mps = pool.share.by == config::ShareBy::kMps};
+              .strategy = pool.share.by->traits().foreign.label};
     }
   }
   return {};

@@ -114,6 +114,7 @@ void LabelSource::LoadNfdConfigs() {
       load_problems_.emplace_back(Message(converted.status()));
       return;
     }
+    std::ranges::move(converted->problems, std::back_inserter(load_problems_));
     settings = std::move(converted->settings);
     for (const config::Note& note : converted->notes) {
       if (note.fate == config::Fate::kUnknown || note.fate == config::Fate::kNotTranslated) {
@@ -127,14 +128,21 @@ void LabelSource::LoadNfdConfigs() {
 
 void LabelSource::LoadRules(const std::string& path) {
   const auto text = rules_root_->ReadFile(path, kMaxRuleBytes);
-  auto rules = text.ok() ? ParseRuleFile(*text, path) : text.status();
-  if (rules.ok()) {
-    good_rules_[path] = *std::move(rules);
+  RuleFile read;
+  if (text.ok()) {
+    read = ReadRuleFile(*text, path);
   } else {
-    // A file that is being edited takes nothing off the node.
+    read.has_unreadable = true;
+    read.problems.emplace_back(Message(text.status()));
+  }
+  // A file that is being edited takes nothing off the node.
+  const bool keeps_previous = read.has_unreadable && good_rules_.contains(path);
+  for (const std::string& problem : read.problems) {
     load_problems_.push_back(
-        fmt::format("{}{}", Message(rules.status()),
-                    good_rules_.contains(path) ? " (its previous rules stay in use)" : ""));
+        fmt::format("{}{}", problem, keeps_previous ? " (its previous rules stay in use)" : ""));
+  }
+  if (!keeps_previous) {
+    good_rules_[path] = std::move(read.sets);
   }
   if (const auto good = good_rules_.find(path); good != good_rules_.end()) {
     std::ranges::copy(good->second, std::back_inserter(rules_));

@@ -105,6 +105,34 @@ TEST_F(LabelSourceTest, AWrongRuleFileIsReportedAndHidesNoOther) {
   EXPECT_THAT(look.labels.problems, Not(Contains(HasSubstr("hidden"))));
 }
 
+TEST_F(LabelSourceTest, AWrongRuleCostsNoOther) {
+  dir_.WriteFile("etc/kgpu/rules.d/a.yaml",
+                 "- name: bad\n  labels: {\"a b\": x}\n" + std::string(kRule).substr(1) +
+                     "---\nkind: NodeFeatureGroup\nspec: {rules: []}\n---\n"
+                     "- {name: last, labels: {vendor.io/last: \"1\"}}\n");
+  const LabelLook look = Look();
+  EXPECT_THAT(look.labels.claims.labels,
+              AllOf(Contains(Key("vendor.io/debian")), Contains(Key("vendor.io/last"))));
+  EXPECT_THAT(look.labels.problems,
+              AllOf(Contains(HasSubstr("/etc/kgpu/rules.d/a.yaml:2:")),
+                    Contains(HasSubstr("/etc/kgpu/rules.d/a.yaml:9:7: kind:"))));
+}
+
+TEST_F(LabelSourceTest, AWrongRuleOfNfdsConfigurationCostsNoOther) {
+  dir_.WriteFile("etc/kubernetes/node-feature-discovery/nfd-worker.conf",
+                 "core: {noPublish: true}\n"
+                 "sources:\n"
+                 "  custom:\n"
+                 "  - {name: bad, labels: {a: 1}}\n"
+                 "  - {name: good, labels: {vendor.io/good: \"1\"}}\n");
+  const LabelLook look = Look();
+  EXPECT_FALSE(look.publishes);
+  EXPECT_THAT(look.labels.claims.labels, Contains(Key("vendor.io/good")));
+  EXPECT_THAT(look.labels.problems,
+              Contains(AllOf(HasSubstr("nfd-worker.conf:4:"),
+                             HasSubstr("sources.custom[0].labels.a: 1 must be a string"))));
+}
+
 TEST_F(LabelSourceTest, NfdsConfigurationCounts) {
   dir_.WriteFile("etc/kubernetes/node-feature-discovery/nfd-worker.conf",
                  "core: {labelSources: [kernel], labelWhiteList: \"\", noPublsh: true}\n");

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "src/node/labels/pattern.h"
 #include "src/node/labels/version.h"
 #include "src/platform/base/status.h"
+#include "src/platform/pattern/pattern.h"
 
 namespace kgpu::labels {
 

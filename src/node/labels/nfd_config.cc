@@ -50,7 +50,10 @@ constexpr std::array<std::string_view, 4> kUsbFields = {"class", "vendor", "devi
 class Reader {
  public:
   Reader(LabelsSettings base, ForeignNotes& notes, std::string_view file)
-      : settings_(std::move(base)), notes_(notes), file_(file) {}
+      : settings_(std::move(base)), notes_(notes), file_(file), rule_problems_(file) {}
+
+  // Rules that were left out.
+  const Problems& rule_problems() const { return rule_problems_; }
 
   LabelsSettings ReadWorker(const Node& root) {
     ForEach(root, kWorkerKeys, [this](std::string_view name, const Node& field) {
@@ -148,11 +151,12 @@ class Reader {
   void ReadRules(const Node& list) {
     RuleSet set{.name = fmt::format("{}: sources.custom", file_), .rules = {}};
     RuleReader reader;
-    list.ForEachItem([&](const Node& item) {
-      if (set.rules.size() < kMaxRules) {
-        set.rules.push_back(reader.Read(item));
-      } else {
+    list.With(rule_problems_).ForEachItem([&](const Node& item) {
+      const size_t before = rule_problems_.count();
+      if (set.rules.size() == kMaxRules) {
         item.Error("more than {} rules: split the file", kMaxRules);
+      } else if (Rule rule = reader.Read(item); rule_problems_.count() == before) {
+        set.rules.push_back(std::move(rule));
       }
     });
     notes_.Add(Fate::kTranslated, list, "{} rule{}", set.rules.size(),
@@ -258,6 +262,7 @@ class Reader {
   LabelsSettings settings_;
   ForeignNotes& notes_;
   std::string_view file_;
+  Problems rule_problems_;
   std::optional<Texts> label_sources_;
   bool taints_ = false;
   bool no_taints_ = false;
@@ -283,6 +288,12 @@ StatusOr<ConvertedSettings> Convert(std::string_view text, std::string_view file
   Reader reader(std::move(base), notes, file);
   converted.settings = (reader.*read)(Node(*document, problems));
   RETURN_IF_ERROR(problems.ToStatus());
+  const Status rules = reader.rule_problems().ToStatus();
+  for (const std::string_view line : Split(Message(rules), '\n')) {
+    if (!line.empty()) {
+      converted.problems.emplace_back(line);
+    }
+  }
   converted.notes = notes.Take();
   return converted;
 }

@@ -32,11 +32,13 @@ struct LabelsSettings {
 struct ConvertedSettings {
   LabelsSettings settings;
   std::vector<config::Note> notes;  // what happened to each key, in file order
+  // Rules of sources.custom that are left out, with their positions: they cost no others.
+  std::vector<std::string> problems{};
 };
 
 // Applies nfd-worker.conf and nfd-master.conf, in YAML or JSON, to `base`. Unknown keys become
-// notes with the nearest key, since NFD ignores them too; an invalid value or rule is an error with
-// its position. Errors: InvalidArgument.
+// notes with the nearest key, since NFD ignores them too; an invalid value is an error with its
+// position. Errors: InvalidArgument.
 StatusOr<ConvertedSettings> ReadNfdWorkerConfig(std::string_view text, std::string_view file,
                                                 LabelsSettings base = {});
 StatusOr<ConvertedSettings> ReadNfdMasterConfig(std::string_view text, std::string_view file,

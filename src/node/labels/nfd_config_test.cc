@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/host/features/read.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::labels {
@@ -12,6 +13,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 
 std::vector<std::string> Texts(const std::vector<config::Note>& notes) {
   std::vector<std::string> texts;
@@ -114,14 +116,40 @@ TEST(NfdWorkerConfigTest, TellsUnknownKeysAndRefusesWhatMeansNothing) {
            {"sources: {pci: {deviceClassWhitelist: [gpu]}}", "\"gpu\" must be a class"},
            {"sources: {usb: {deviceLabelFields: [subsystem_vendor]}}",
             "\"subsystem_vendor\" must be one of class, vendor, device, serial"},
-           {"sources: {custom: [{name: x, labels: {a: 1}}]}",
-            "sources.custom[0].labels.a: 1 must be a string"},
            {"sources: [", "w.conf:"},
        }) {
     EXPECT_THAT(ReadNfdWorkerConfig(text, "w.conf"),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr(std::string(error))))
         << text;
   }
+}
+
+TEST(NfdWorkerConfigTest, AWrongRuleCostsNoOther) {
+  const auto converted = ReadNfdWorkerConfig(
+      "sources: {custom: [{name: x, labels: {a: 1}}, {name: y, labels: {a: b}}]}", "w.conf");
+  ASSERT_OK(converted);
+  ASSERT_EQ(converted->settings.rules.size(), 1U);
+  ASSERT_EQ(converted->settings.rules[0].rules.size(), 1U);
+  EXPECT_EQ(converted->settings.rules[0].rules[0].name, "y");
+  EXPECT_THAT(
+      converted->problems,
+      ElementsAre(HasSubstr("w.conf:1:42: sources.custom[0].labels.a: 1 must be a string")));
+}
+
+// NVIDIA/gpu-feature-discovery#77, NVIDIA/gpu-operator#438: labels by vendor alone.
+TEST(NfdWorkerConfigTest, PciLabelsMayHaveTheVendorAlone) {
+  const auto converted = ReadNfdWorkerConfig(
+      "sources:\n"
+      "  pci:\n"
+      "    deviceClassWhitelist: [\"02\", \"0200\", \"0300\", \"0302\"]\n"
+      "    deviceLabelFields: [vendor]\n",
+      "w.conf");
+  ASSERT_OK(converted);
+  features::FeatureSet features;
+  features.instances["pci.device"] = {{{"class", "0302"}, {"vendor", "10de"}, {"device", "1eb8"}},
+                                      {{"class", "0106"}, {"vendor", "8086"}, {"device", "a282"}}};
+  EXPECT_THAT(features::FeatureLabels(features, converted->settings.features, nullptr),
+              ElementsAre(Pair("feature.node.kubernetes.io/pci-10de.present", "true")));
 }
 
 TEST(NfdMasterConfigTest, TakesFiltersUponTheWorkers) {

@@ -8,7 +8,9 @@
 
 #include "src/node/config/tree_reader.h"
 #include "src/node/labels/filters.h"
+#include "src/node/labels/known_features.h"
 #include "src/node/labels/names.h"
+#include "src/node/labels/rule_template.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::labels {
@@ -108,9 +110,9 @@ std::vector<Taint> ReadTaints(const Node& list) {
 
 // A template may only use features that some matcher names: no others are available to
 // it.
-void CheckPaths(const Node& node, std::string_view field, const Template& source,
+void CheckPaths(const Node& node, std::string_view field, const gotemplate::Template& source,
                 const std::vector<std::string>& features) {
-  for (const TemplatePath& path : source.paths()) {
+  for (const gotemplate::Path& path : source.paths()) {
     const std::string wanted =
         ToLower(path.fields.size() > 1 ? fmt::format("{}.{}", path.fields[0], path.fields[1])
                                        : fmt::format("{}.", path.fields[0]));
@@ -175,10 +177,13 @@ void RuleReader::ReadField(std::string_view name, const Node& field, Rule& rule)
     rule.name = field.String().value_or("");
   } else if (name == "labels") {
     rule.labels = ReadPairs(field, Checked(CheckLabelPair));
+    HintOnReferences(field);
   } else if (name == "annotations") {
     rule.annotations = ReadPairs(field, Checked(CheckAnnotation));
+    HintOnReferences(field);
   } else if (name == "extendedResources") {
     rule.extended_resources = ReadPairs(field, Checked(CheckExtendedResource));
+    HintOnReferences(field);
   } else if (name == "vars") {
     rule.vars = ReadPairs(field, CheckVar);
   } else if (name == "taints") {
@@ -200,22 +205,22 @@ void RuleReader::ReadField(std::string_view name, const Node& field, Rule& rule)
 }
 
 // The template's line and column are in the text: the place is that of the field.
-std::optional<Template> RuleReader::ReadTemplate(const Node& node) {
+std::optional<gotemplate::Template> RuleReader::ReadTemplate(const Node& node) {
   const auto text = node.String();
   if (!text || Trim(*text).empty()) {
     return std::nullopt;
   }
-  auto source = node.Accept(Template::Parse(*text));
+  auto source = node.Accept(gotemplate::Template::Parse(*text, RuleLanguage()));
   if (!source) {
     return std::nullopt;
   }
   parts_ += source->parts();
   patterns_ += source->patterns();
-  if (parts_ > kMaxTemplateParts || patterns_ > kMaxPatterns) {
+  if (parts_ > RuleLanguage().limits.parts || patterns_ > kMaxPatterns) {
     node.Error(
         "the templates of this file have more than {} parts or {} regular expressions: "
         "split the rules",
-        kMaxTemplateParts, kMaxPatterns);
+        RuleLanguage().limits.parts, kMaxPatterns);
     return std::nullopt;
   }
   return source;
@@ -253,7 +258,41 @@ FeatureTerm RuleReader::ReadTerm(const Node& node) {
   if (node.is_map() && !has_feature) {
     node.Error("feature is missing: set what to match, such as pci.device");
   }
+  HintOnTerm(node, term);
   return term;
+}
+
+void RuleReader::Hint(const Node& node, const std::string& text) const {
+  if (!text.empty()) {
+    hints_->Add(node.position(), fmt::format("{}: {}", node.path(), text));
+  }
+}
+
+void RuleReader::HintOnTerm(const Node& node, const FeatureTerm& term) const {
+  if (hints_ == nullptr || term.feature.empty()) {
+    return;
+  }
+  Hint(node, HintOnFeature(term.feature));
+  for (const KeyExpression& expression : term.expressions.value_or(std::vector<KeyExpression>())) {
+    Hint(node, HintOnElement(term.feature, expression.key));
+  }
+}
+
+// Of values such as "@kernel.version.full".
+void RuleReader::HintOnReferences(const Node& pairs) const {
+  if (hints_ == nullptr || !pairs.is_map()) {
+    return;
+  }
+  pairs.ForAnyField([this](std::string_view, const Node& field) {
+    const std::string value = field.is_string() ? field.String().value_or("") : "";
+    const size_t first = value.find('.');
+    const size_t second = first == std::string::npos ? first : value.find('.', first + 1);
+    if (IsReference(value) && second != std::string::npos) {
+      const std::string feature = value.substr(1, second - 1);
+      Hint(field, HintOnFeature(feature));
+      Hint(field, HintOnElement(feature, value.substr(second + 1)));
+    }
+  });
 }
 
 std::vector<KeyExpression> RuleReader::ReadExpressions(const Node& node) {

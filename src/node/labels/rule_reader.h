@@ -13,6 +13,10 @@ class RuleReader {
  public:
   static constexpr size_t kMaxPatterns = 1'000;
 
+  // `hints`, which may be null and must outlive the reader, receives the names that no source of
+  // features has.
+  explicit RuleReader(config::Problems* hints = nullptr) : hints_(hints) {}
+
   Rule Read(const config::Node& node);
 
  private:
@@ -26,8 +30,13 @@ class RuleReader {
   std::optional<MatchExpression> Make(const config::Node& node, Op op,
                                       std::vector<std::string> values, bool are_versions = false);
 
-  std::optional<Template> ReadTemplate(const config::Node& node);
+  std::optional<gotemplate::Template> ReadTemplate(const config::Node& node);
 
+  void Hint(const config::Node& node, const std::string& text) const;
+  void HintOnReferences(const config::Node& pairs) const;
+  void HintOnTerm(const config::Node& node, const FeatureTerm& term) const;
+
+  config::Problems* hints_;
   size_t patterns_ = 0;
   size_t parts_ = 0;  // of templates
 };

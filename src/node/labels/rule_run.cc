@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/node/labels/rule_template.h"
 #include "src/node/labels/term_match.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::labels {
+
+using gotemplate::Template;
+using gotemplate::Value;
+
 namespace {
 
 using Strings = std::map<std::string, std::string>;
@@ -123,8 +128,9 @@ Status RuleRun::Expand(std::string_view field, const std::optional<Template>& so
     return OkStatus();
   }
   size_t steps = 0;
-  const auto pairs = source->ExpandPairs(data, &steps);
+  const auto output = source->Expand(data, &steps);
   RETURN_IF_ERROR(Spend(steps * kWorkOfStep));
+  const auto pairs = output.ok() ? ReadPairs(*output) : output.status();
   if (!pairs.ok()) {
     return Annotate(pairs.status(), "{}", field);
   }
@@ -134,6 +140,7 @@ Status RuleRun::Expand(std::string_view field, const std::optional<Template>& so
 
 std::string RuleRun::Why() const {
   std::vector<std::string> reasons;
+  reasons.reserve(rule_.any.size());
   for (const auto& terms : rule_.any) {
     reasons.push_back(WhyTerms(terms));
   }

@@ -10,8 +10,8 @@
 
 #include "src/node/labels/feature_view.h"
 #include "src/node/labels/rules.h"
-#include "src/node/labels/template_value.h"
 #include "src/platform/base/status.h"
+#include "src/platform/gotemplate/value.h"
 
 namespace kgpu::labels {
 
@@ -38,11 +38,12 @@ class RuleRun {
   std::string Why() const;
 
  private:
-  StatusOr<bool> MatchAny(std::vector<Value>& data);
-  StatusOr<bool> MatchTerms(const std::vector<FeatureTerm>& terms, std::vector<Value>& data);
+  StatusOr<bool> MatchAny(std::vector<gotemplate::Value>& data);
+  StatusOr<bool> MatchTerms(const std::vector<FeatureTerm>& terms,
+                            std::vector<gotemplate::Value>& data);
   Status Spend(size_t work);
-  Status Expand(std::string_view field, const std::optional<Template>& source, const Value& data,
-                std::map<std::string, std::string>& into);
+  Status Expand(std::string_view field, const std::optional<gotemplate::Template>& source,
+                const gotemplate::Value& data, std::map<std::string, std::string>& into);
   std::string WhyTerms(const std::vector<FeatureTerm>& terms) const;
 
   const Rule& rule_;

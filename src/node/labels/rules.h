@@ -14,8 +14,8 @@
 
 #include "src/node/labels/match.h"
 #include "src/node/labels/node_claims.h"
-#include "src/node/labels/template.h"
 #include "src/platform/base/status.h"
+#include "src/platform/gotemplate/template.h"
 
 namespace kgpu::labels {
 
@@ -49,8 +49,8 @@ struct Rule {
   std::map<std::string, std::string> extended_resources;
   std::map<std::string, std::string> vars;
   std::vector<Taint> taints;
-  std::optional<Template> labels_template;
-  std::optional<Template> vars_template;
+  std::optional<gotemplate::Template> labels_template;
+  std::optional<gotemplate::Template> vars_template;
   std::vector<FeatureTerm> all;               // matchFeatures
   std::vector<std::vector<FeatureTerm>> any;  // matchAny: one must match
   bool operator==(const Rule&) const = default;
@@ -68,8 +68,20 @@ struct RuleSet {
 // every error.
 StatusOr<RuleSet> ParseRules(std::string_view text, std::string_view file);
 
-// The same for a file that may hold several YAML documents separated by "---", each an object, a
-// list of rules, or a List of objects as kubectl prints it. In order, without empty ones.
+// The usable rules of a file: a wrong one costs no other.
+struct RuleFile {
+  std::vector<RuleSet> sets;            // in order
+  std::vector<std::string> problems{};  // "file:line:column: rules[0].matchFeatures[1].op: …"
+  std::vector<std::string> hints{};     // the same for names that no source of features has
+  // A document is no YAML or JSON: its rules are not known.
+  bool has_unreadable = false;
+};
+
+// Reads a file that may hold several YAML documents separated by "---", each an object, a list of
+// rules, or a List of objects as kubectl prints it.
+RuleFile ReadRuleFile(std::string_view text, std::string_view file);
+
+// The same for a file that must be without a mistake. Errors: InvalidArgument, all problems.
 StatusOr<std::vector<RuleSet>> ParseRuleFile(std::string_view text, std::string_view file);
 
 // An object from the API server. As in NFD, an invalid rule does not hide the others: `problems`

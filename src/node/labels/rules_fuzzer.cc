@@ -32,12 +32,10 @@ void Require(bool claim) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto parsed = labels::ParseRuleFile(text, "rules.yaml");
-  if (!parsed.ok()) {
-    return 0;
-  }
+  const labels::RuleFile read = labels::ReadRuleFile(text, "rules.yaml");
+  Require(labels::ParseRuleFile(text, "rules.yaml").ok() == read.problems.empty());
   const features::FeatureSet node = Node();
-  const std::vector<labels::RuleSet>& sets = *parsed;
+  const std::vector<labels::RuleSet>& sets = read.sets;
   size_t rules = 0;
   for (const labels::RuleSet& set : sets) {
     rules += set.rules.size();

@@ -27,15 +27,26 @@ constexpr std::array<std::string_view, 1> kSpecKeys = {"rules"};
 constexpr std::array<std::string_view, 4> kListKeys = {"apiVersion", "kind", "metadata", "items"};
 constexpr std::array<std::string_view, 2> kListKinds = {"List", "NodeFeatureRuleList"};
 
-void ReadRules(const Node& list, RuleReader& reader, std::vector<Rule>& rules) {
-  list.ForEachItem([&](const Node& item) {
-    if (rules.size() == kMaxRules) {
-      item.Error("more than {} rules: split the file", kMaxRules);
-    } else {
-      rules.push_back(reader.Read(item));
-    }
-  });
-}
+// Reads the rules of one document.
+struct RuleListReader {
+  RuleReader& reader;
+  const Problems& problems;  // of the document's nodes
+
+  // Leaves out those with a mistake.
+  void Read(const Node& list, std::vector<Rule>& rules) const {
+    list.ForEachItem([&](const Node& item) {
+      if (rules.size() == kMaxRules) {
+        item.Error("more than {} rules: split the file", kMaxRules);
+        return;
+      }
+      const size_t before = problems.count();
+      Rule rule = reader.Read(item);
+      if (problems.count() == before) {
+        rules.push_back(std::move(rule));
+      }
+    });
+  }
+};
 
 void ExpectText(const Node& field, std::string_view wanted) {
   const auto text = field.String();
@@ -44,7 +55,7 @@ void ExpectText(const Node& field, std::string_view wanted) {
   }
 }
 
-void ReadObject(const Node& root, RuleReader& reader, RuleSet& set) {
+void ReadObject(const Node& root, const RuleListReader& lists, RuleSet& set) {
   bool has_rules = false;
   root.ForEachField(kObjectKeys, [&](std::string_view name, const Node& field) {
     if (name == "apiVersion") {
@@ -60,7 +71,7 @@ void ReadObject(const Node& root, RuleReader& reader, RuleSet& set) {
     } else if (name == "spec") {
       field.ForEachField(kSpecKeys, [&](std::string_view, const Node& list) {
         has_rules = true;
-        ReadRules(list, reader, set.rules);
+        lists.Read(list, set.rules);
       });
     }
   });
@@ -101,35 +112,50 @@ bool IsListOfObjects(const json::value& root) {
   return std::ranges::find(kListKinds, TextField(&root, "kind")) != kListKinds.end();
 }
 
-// One document: a list of rules, an object, or a List of objects.
-StatusOr<std::vector<RuleSet>> ParseDocument(std::string_view text, std::string_view file,
-                                             RuleReader& reader) {
-  std::vector<RuleSet> sets;
-  if (Trim(text).empty()) {
-    return sets;
+void AddLines(const Status& status, std::vector<std::string>& lines) {
+  for (const std::string_view line : Split(Message(status), '\n')) {
+    if (!line.empty()) {
+      lines.emplace_back(line);
+    }
   }
-  ASSIGN_OR_RETURN(
-      const doc::Located document,
-      doc::ParseLocated(text, FormatOf(file), file, doc::Limits{.bytes = kMaxRuleBytes}));
-  if (document.root.is_null()) {
-    return sets;
+}
+
+// One document: a list of rules, an object, or a List of objects. `hints` are the reader's.
+void ReadDocument(std::string_view text, RuleReader& reader, std::string_view file, RuleFile& out) {
+  if (Trim(text).empty()) {
+    return;
+  }
+  const auto document =
+      doc::ParseLocated(text, FormatOf(file), file, doc::Limits{.bytes = kMaxRuleBytes});
+  if (!document.ok()) {
+    out.has_unreadable = true;
+    return AddLines(document.status(), out.problems);
+  }
+  if (document->root.is_null()) {
+    return;
   }
   Problems problems(file);
-  const Node root(document, problems);
-  const auto add = [&] { return &sets.emplace_back(RuleSet{std::string(file), {}}); };
+  const RuleListReader lists{.reader = reader, .problems = problems};
+  const Node root(*document, problems);
+  const auto add = [&]() -> RuleSet& {
+    return out.sets.emplace_back(RuleSet{std::string(file), {}});
+  };
   if (root.is_list()) {
-    ReadRules(root, reader, add()->rules);
-  } else if (IsListOfObjects(document.root)) {
+    lists.Read(root, add().rules);
+  } else if (IsListOfObjects(document->root)) {
     root.ForEachField(kListKeys, [&](std::string_view name, const Node& field) {
       if (name == "items") {
-        field.ForEachItem([&](const Node& item) { ReadObject(item, reader, *add()); });
+        field.ForEachItem([&](const Node& item) { ReadObject(item, lists, add()); });
       }
     });
   } else {
-    ReadObject(root, reader, *add());
+    ReadObject(root, lists, add());
   }
-  RETURN_IF_ERROR(problems.ToStatus());
-  return sets;
+  AddLines(problems.ToStatus(), out.problems);
+}
+
+Status ProblemsIn(const RuleFile& read) {
+  return read.problems.empty() ? OkStatus() : InvalidArgument("{}", Join(read.problems, "\n"));
 }
 
 // The documents of a YAML text, each on the lines it has there, so that places stay true.
@@ -156,25 +182,38 @@ StatusOr<std::vector<std::string>> SplitDocuments(std::string_view text, std::st
 
 StatusOr<RuleSet> ParseRules(std::string_view text, std::string_view file) {
   RuleReader reader;
-  ASSIGN_OR_RETURN(std::vector<RuleSet> sets, ParseDocument(text, file, reader));
-  if (sets.size() > 1) {
-    return InvalidArgument("{}: {} objects: must be one", file, sets.size());
+  RuleFile read;
+  ReadDocument(text, reader, file, read);
+  RETURN_IF_ERROR(ProblemsIn(read));
+  if (read.sets.size() > 1) {
+    return InvalidArgument("{}: {} objects: must be one", file, read.sets.size());
   }
-  return sets.empty() ? RuleSet{.name = std::string(file), .rules = {}} : std::move(sets.front());
+  return read.sets.empty() ? RuleSet{.name = std::string(file), .rules = {}}
+                           : std::move(read.sets.front());
+}
+
+RuleFile ReadRuleFile(std::string_view text, std::string_view file) {
+  Problems hints(file);
+  RuleReader reader(&hints);
+  RuleFile read;
+  if (FormatOf(file) == doc::Format::kJson) {
+    ReadDocument(text, reader, file, read);
+  } else if (const auto documents = SplitDocuments(text, file); documents.ok()) {
+    for (const std::string& document : *documents) {
+      ReadDocument(document, reader, file, read);
+    }
+  } else {
+    read.has_unreadable = true;
+    AddLines(documents.status(), read.problems);
+  }
+  AddLines(hints.ToStatus(), read.hints);
+  return read;
 }
 
 StatusOr<std::vector<RuleSet>> ParseRuleFile(std::string_view text, std::string_view file) {
-  RuleReader reader;
-  if (FormatOf(file) == doc::Format::kJson) {
-    return ParseDocument(text, file, reader);
-  }
-  std::vector<RuleSet> all;
-  ASSIGN_OR_RETURN(const std::vector<std::string> documents, SplitDocuments(text, file));
-  for (const std::string& document : documents) {
-    ASSIGN_OR_RETURN(std::vector<RuleSet> sets, ParseDocument(document, file, reader));
-    std::ranges::move(sets, std::back_inserter(all));
-  }
-  return all;
+  RuleFile read = ReadRuleFile(text, file);
+  RETURN_IF_ERROR(ProblemsIn(read));
+  return std::move(read.sets);
 }
 
 StatusOr<RuleObject> ReadRuleObject(const json::value& object) {

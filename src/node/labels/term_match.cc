@@ -10,6 +10,9 @@
 #include "src/platform/base/strings.h"
 
 namespace kgpu::labels {
+
+using gotemplate::Value;
+
 namespace {
 
 using Outcome = MatchExpression::Outcome;

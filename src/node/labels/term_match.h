@@ -7,7 +7,7 @@
 
 #include "src/node/labels/feature_view.h"
 #include "src/node/labels/rules.h"
-#include "src/node/labels/template_value.h"
+#include "src/platform/gotemplate/value.h"
 
 namespace kgpu::labels {
 
@@ -15,7 +15,7 @@ struct TermAnswer {
   bool is_met = false;
   // The matching elements, as templates see them: maps with a Name for flags, a Name and a Value
   // for attributes, both sorted by name; then instances with their attributes.
-  Value::List elements;
+  gotemplate::Value::List elements;
   size_t work = 0;  // the cost; see MatchExpression::Work
 };
 

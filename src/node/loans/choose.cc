@@ -35,11 +35,11 @@ size_t MostOf(const Kind& kind, const std::vector<pools::Slot>& slots) {
     return slots.size();
   }
   switch (kind.slots.share.multiple) {
-    case config::MultipleSlots::kAllow:
-      return std::min(slots.size(), share::kMostSlices);
-    case config::MultipleSlots::kRefuse:
+    case sharing::MultipleSlots::kAllow:
+      return std::min(slots.size(), sharing::kMostSlices);
+    case sharing::MultipleSlots::kRefuse:
       return std::min<size_t>(slots.size(), 1);
-    case config::MultipleSlots::kSpread:
+    case sharing::MultipleSlots::kSpread:
       break;
   }
   std::set<std::string_view> devices;
@@ -51,7 +51,7 @@ size_t MostOf(const Kind& kind, const std::vector<pools::Slot>& slots) {
 
 // Whether its pool says how many slices a loan may have.
 bool IsLimited(const Kind& kind) {
-  return kind.memory && kind.slots.share.multiple != config::MultipleSlots::kAllow;
+  return kind.memory && kind.slots.share.multiple != sharing::MultipleSlots::kAllow;
 }
 
 config::Selector OfModel(const std::string& name) {
@@ -212,7 +212,7 @@ class Chooser {
   // Of the free slots, those that a loan may have together.
   static std::vector<std::string> OffersOf(const Kind& kind) {
     const bool is_spread =
-        kind.memory && kind.slots.share.multiple == config::MultipleSlots::kSpread;
+        kind.memory && kind.slots.share.multiple == sharing::MultipleSlots::kSpread;
     std::set<std::string_view> devices;
     std::vector<std::string> ids;
     for (const pools::Slot& slot : kind.free) {

@@ -6,6 +6,7 @@
 #include "src/node/loans/choose.h"
 #include "src/node/loans/test_stock.h"
 #include "src/node/loans/withhold.h"
+#include "src/node/sharing/memory/memory.h"
 
 namespace kgpu::loans {
 namespace {
@@ -29,7 +30,7 @@ LoanRequest MemoryRequest(uint64_t gibi, size_t count = 1, std::vector<std::stri
 
 Ledger WithSlices(const LentSlices& slices) {
   Ledger ledger;
-  for (const share::SliceSlot& slice : slices) {
+  for (const slices::SliceSlot& slice : slices) {
     EXPECT_OK(ledger.Add({.holder = "fn/old/" + std::to_string(ledger.loans().size()),
                           .model = "T4",
                           .gpus = GpusOf({slice}),
@@ -61,7 +62,7 @@ TEST_F(ChooseSlicesTest, TheSmallestSliceThatHasTheMemoryIsLent) {
   EXPECT_EQ(choice->model, "T4");
   ASSERT_EQ(choice->slices.size(), 1);
   EXPECT_EQ(choice->slices[0].memory, GibiBytes(4));
-  EXPECT_EQ(choice->slices[0].share.by, config::ShareBy::kMemory);
+  EXPECT_EQ(choice->slices[0].share.by, &sharing::kMemory);
 }
 
 TEST_F(ChooseSlicesTest, ALargerOneIsLentIfTheSmallerOnesAreTaken) {

@@ -125,7 +125,7 @@ const Loan* Ledger::FindByGpu(const device::GpuUuid& gpu) const {
 
 const Loan* Ledger::FindBySlot(std::string_view slot_id) const {
   const auto found = std::ranges::find_if(loans_, [slot_id](const Loan& loan) {
-    return std::ranges::find(loan.slices, slot_id, &share::SliceSlot::id) != loan.slices.end();
+    return std::ranges::find(loan.slices, slot_id, &slices::SliceSlot::id) != loan.slices.end();
   });
   return found == loans_.end() ? nullptr : &*found;
 }
@@ -151,7 +151,7 @@ Status Ledger::CheckFree(const Loan& loan) const {
       }
     }
   }
-  for (const share::SliceSlot& slice : loan.slices) {
+  for (const slices::SliceSlot& slice : loan.slices) {
     if (const Loan* other = FindBySlot(slice.id)) {
       return lent(slice.id, *other);
     }

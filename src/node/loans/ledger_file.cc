@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/platform/base/status_macros.h"
 #include "src/platform/sys/state_file.h"
 
 namespace kgpu::loans {
@@ -33,6 +34,21 @@ StatusOr<Ledger> LoadLedger(const std::string& path) {
 
 Status SaveLedger(const std::string& path, const Ledger& ledger) {
   return FileAt(path).Write(PrintLedger(ledger));
+}
+
+StatusOr<size_t> EndLoansInFile(const std::string& path, std::string_view holder) {
+  ASSIGN_OR_RETURN(const Ledger before, LoadLedger(path));
+  Ledger ledger = before;
+  for (const Loan& loan : before.loans()) {
+    if (loan.holder.starts_with(holder)) {
+      ledger.Remove(loan.id);
+    }
+  }
+  const size_t ended = before.loans().size() - ledger.loans().size();
+  if (ended > 0) {
+    RETURN_IF_ERROR(SaveLedger(path, ledger));
+  }
+  return ended;
 }
 
 }  // namespace kgpu::loans

@@ -47,6 +47,23 @@ TEST(LedgerFileTest, LeavesAFileThatIsNoLedgerAlone) {
   EXPECT_EQ(dir.ReadFile("loans.json"), "{\"version\": 1, \"lo");
 }
 
+TEST(LedgerFileTest, EndsTheLoansOfSomeHoldersWhereNoAgentRuns) {
+  const TempDir dir;
+  const std::string path = dir.At("loans.json");
+  EXPECT_THAT(EndLoansInFile(path, "fn/"), IsOkAndHolds(0U));
+  Ledger ledger = LedgerWithALoan();
+  const auto other = ledger.Add({.holder = "fn-run/a/1", .model = "T4", .gpus = TestGpus({1})},
+                                WallTime(std::chrono::seconds(1'700'000'000)));
+  ASSERT_OK(other);
+  ASSERT_OK(SaveLedger(path, ledger));
+  EXPECT_THAT(EndLoansInFile(path, "fn/"), IsOkAndHolds(1U));
+  const auto left = LoadLedger(path);
+  ASSERT_OK(left);
+  EXPECT_THAT(left->loans(), ::testing::ElementsAre(*other));
+  dir.WriteFile("loans.json", "{");
+  EXPECT_THAT(EndLoansInFile(path, "fn/"), StatusIs(StatusCode::kInvalidArgument));
+}
+
 TEST(LedgerFileTest, AFolderInItsPlaceIsNoEmptyLedger) {
   const TempDir dir;
   dir.MakeDir("loans.json");

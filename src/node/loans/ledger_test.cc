@@ -81,7 +81,7 @@ TEST(LedgerTest, RefusesWhatIsNoSlice) {
   other.slices[0].id += "x";
   EXPECT_THAT(ledger.Add(other, kNow), StatusIs(StatusCode::kInvalidArgument));
   LentSlices many;
-  for (unsigned i = 0; i <= share::kMostSlices; ++i) {
+  for (unsigned i = 0; i <= sharing::kMostSlices; ++i) {
     many.push_back(TestSlice(0, i, 1));
   }
   EXPECT_THAT(ledger.Add(SliceLoan("a", many), kNow),
@@ -93,8 +93,8 @@ TEST(LedgerTest, ReadsSlicesWithAllTheirSettings) {
   LentSlices slices = {TestSlice(0, 0, 4), TestSlice(1, 3, 4)};
   slices[0].share.context = MebiBytes(100);
   slices[0].share.counts_pinned = true;
-  slices[0].share.unknown = config::UnknownApi::kFlag;
-  slices[1].share.size = config::SliceSize{.parts = 4};
+  slices[0].share.unknown = sharing::UnknownApi::kFlag;
+  slices[1].share.size = sharing::SliceSize{.parts = 4};
   ASSERT_OK(ledger.Add(SliceLoan("fn/a/1", slices), kNow));
   ASSERT_OK(ledger.Add(MakeLoan("fn/b/1", TestGpus({2})), kNow));
   const std::string text = PrintLedger(ledger);

@@ -55,8 +55,8 @@ void Lender::End(std::string id, const std::function<void(const Status&)>& done)
   }
 }
 
-void Lender::Reload() {
-  (void)Enqueue([this] { RunReload(); });
+void Lender::Retry() {
+  (void)Enqueue([this] { RunRetry(); });
 }
 
 const Loan* Lender::LoanOf(const device::GpuUuid& gpu) const {
@@ -136,10 +136,17 @@ void Lender::RunEnd(const std::string& id, const std::function<void(const Status
   Save(next, done);
 }
 
-void Lender::RunReload() {
-  if (load_status_.ok()) {
-    return Next();
+void Lender::RunRetry() {
+  if (!load_status_.ok()) {
+    Reload();
+  } else if (!save_status_.ok()) {
+    Save(ledger_, [](const Status&) {});
+  } else {
+    Next();
   }
+}
+
+void Lender::Reload() {
   const bool is_taken = disk_.load([this](StatusOr<Ledger> ledger) {
     load_status_ = ledger.status();
     if (ledger.ok()) {
@@ -161,8 +168,10 @@ void Lender::Save(const Ledger& next, const std::function<void(const Status&)>& 
     if (status.ok()) {
       ledger_ = pending_;
     } else {
-      KGPU_LOG(kWarning, "loan not saved", {"reason", Message(status)});
       pending_ = ledger_;
+    }
+    if (!status.ok() && status != save_status_) {
+      KGPU_LOG(kWarning, "loan not saved", {"reason", Message(status)});
     }
     save_status_ = status;
     done(status.ok() ? status : LedgerFault(Annotate(status, "nothing was changed")));

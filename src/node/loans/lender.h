@@ -31,7 +31,7 @@ class Lender {
   };
 
   // `ledger` is what the disk has, or why it could not be read: nothing is then lent or ended until
-  // Reload finds it. `changed` is called after ledger(), LoanOf() or problem() has changed.
+  // Retry finds it. `changed` is called after ledger(), LoanOf() or problem() has changed.
   Lender(const Clock& clock, StatusOr<Ledger> ledger, LenderDisk disk, Choose choose,
          std::function<void()> changed);
   Lender(const Lender&) = delete;
@@ -45,8 +45,9 @@ class Lender {
   StatusOr<Choice> Check(const LoanRequest& request) const;
   // An unknown loan has ended. Errors: ResourceExhausted, DataLoss.
   void End(std::string id, const std::function<void(const Status&)>& done);
-  // Reads the ledger again if it could not be read.
-  void Reload();
+  // Reads the ledger again if it could not be read, and writes it again, as it is, if it could not
+  // be written: so problem() ends with its cause. Call it now and then while there is a problem.
+  void Retry();
 
   // What is lent, as on the disk; empty while is_known() is false.
   const Ledger& ledger() const { return ledger_; }
@@ -65,7 +66,8 @@ class Lender {
   void Next();
   void RunLend(const LoanRequest& request, const std::function<void(StatusOr<Lent>)>& done);
   void RunEnd(const std::string& id, const std::function<void(const Status&)>& done);
-  void RunReload();
+  void RunRetry();
+  void Reload();
   // Makes `next` the ledger once it is on the disk.
   void Save(const Ledger& next, const std::function<void(const Status&)>& done);
 

@@ -193,6 +193,27 @@ TEST_F(LenderTest, AFullDiskLendsNothingAndEndsNothing) {
   EXPECT_EQ(process_->lender().problem(), "");
 }
 
+// Nobody has to lend or end anything before the alarm ends.
+TEST_F(LenderTest, ALedgerThatCouldNotBeWrittenIsWrittenAgain) {
+  const auto a = process_->Lend("a");
+  process_->DoAll();
+  process_->lender().Retry();
+  EXPECT_FALSE(process_->writes()) << "there is no problem";
+  process_->FillDisk(true);
+  const auto b = process_->Lend("b");
+  EXPECT_THAT(b->lent, StatusIs(StatusCode::kDataLoss));
+  process_->lender().Retry();
+  EXPECT_THAT(process_->lender().problem(), HasSubstr("no space left"));
+  process_->FillDisk(false);
+  const int changes = process_->changes();
+  process_->lender().Retry();
+  process_->DoAll();
+  EXPECT_EQ(process_->lender().problem(), "");
+  EXPECT_GT(process_->changes(), changes);
+  EXPECT_THAT(process_->lender().ledger().loans(), SizeIs(1)) << "what nobody got is not lent";
+  EXPECT_EQ(LoadLedger(path()).value().loans(), process_->lender().ledger().loans());
+}
+
 TEST_F(LenderTest, AnUnreadableLedgerLendsAndEndsNothingUntilItIsRead) {
   dir_.MakeDir("state");
   dir_.WriteFile("state/loans.json", "?");
@@ -201,11 +222,11 @@ TEST_F(LenderTest, AnUnreadableLedgerLendsAndEndsNothingUntilItIsRead) {
   EXPECT_THAT(process_->Lend("a")->lent,
               StatusIs(StatusCode::kDataLoss, HasSubstr("remove the file")));
   EXPECT_THAT(process_->End("x")->status, StatusIs(StatusCode::kDataLoss));
-  process_->lender().Reload();
+  process_->lender().Retry();
   EXPECT_FALSE(process_->lender().is_known());
   EXPECT_EQ(dir_.ReadFile("state/loans.json"), "?");
   ASSERT_OK(SaveLedger(path(), Ledger()));
-  process_->lender().Reload();
+  process_->lender().Retry();
   EXPECT_TRUE(process_->lender().is_known());
   const auto a = process_->Lend("a");
   process_->DoAll();

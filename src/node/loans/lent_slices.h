@@ -8,14 +8,14 @@
 
 #include "src/gpu/device/ids.h"
 #include "src/node/config/tree_reader.h"
-#include "src/node/share/slice_files.h"
+#include "src/node/slices/slice_files.h"
 #include "src/platform/base/status.h"
 
 namespace kgpu::loans {
 
 // Slices with their limits as they were when they were lent: whatever the configuration says
 // later, a container keeps what it has.
-using LentSlices = std::vector<share::SliceSlot>;
+using LentSlices = std::vector<slices::SliceSlot>;
 
 // "GPU-…::3", as in pools::Slot.
 std::string SlotIdOf(const device::GpuUuid& gpu, unsigned replica);

@@ -10,6 +10,7 @@
 
 #include "src/node/loans/choose.h"
 #include "src/node/pools/assignment.h"
+#include "src/node/sharing/memory/memory.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::loans {
@@ -27,17 +28,16 @@ inline std::vector<device::GpuUuid> TestGpus(std::initializer_list<unsigned> ind
 }
 
 // The slice of that number, of a GPU of TestStock.
-inline share::SliceSlot TestSlice(unsigned gpu, unsigned replica, uint64_t gibi) {
+inline slices::SliceSlot TestSlice(unsigned gpu, unsigned replica, uint64_t gibi) {
   return {.id = SlotIdOf(TestGpu(gpu), replica),
           .device_uuid = TestGpu(gpu).str(),
           .memory = GibiBytes(gibi),
-          .share = {.by = config::ShareBy::kMemory,
-                    .size = config::SliceSize{.bytes = GibiBytes(gibi)}}};
+          .share = {.by = &sharing::kMemory, .size = sharing::SliceSize{.bytes = GibiBytes(gibi)}}};
 }
 
 inline std::vector<std::string> IdsOf(const LentSlices& slices) {
   std::vector<std::string> ids;
-  for (const share::SliceSlot& slice : slices) {
+  for (const slices::SliceSlot& slice : slices) {
     ids.push_back(slice.id);
   }
   return ids;

@@ -15,7 +15,8 @@ void NoteUnassigned(const pools::Slot& slot, std::string why, pools::Assignment&
   const auto listed =
       std::ranges::find(assignment.unassigned, slot.device_uuid, &pools::Unassigned::device_uuid);
   if (listed == assignment.unassigned.end()) {
-    assignment.unassigned.push_back({slot.device_uuid, std::move(why), slot.gpu});
+    assignment.unassigned.push_back(
+        {slot.device_uuid, std::move(why), slot.gpu, /*is_changing=*/true});
   }
 }
 
@@ -35,7 +36,7 @@ bool IsAsLent(const Loan& loan, const device::GpuUuid& gpu, const pools::Assignm
   if (loan.slices.empty()) {
     return slices.empty();
   }
-  return !has_whole && std::ranges::all_of(loan.slices, [&](const share::SliceSlot& slice) {
+  return !has_whole && std::ranges::all_of(loan.slices, [&](const slices::SliceSlot& slice) {
     const auto found = slices.find(slice.id);
     return slice.device_uuid != gpu.str() ||
            (found != slices.end() && found->second == slice.memory);

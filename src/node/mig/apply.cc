@@ -5,6 +5,7 @@
 
 #include "src/gpu/nvml/error_map.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::mig {
 namespace {
@@ -26,6 +27,21 @@ std::string PlaceText(const HostGpu& gpu, const Instance& instance) {
                      instance.start);
 }
 
+std::string_view Word(bool is_enabled) {
+  return is_enabled ? "on" : "off";
+}
+
+// A former change of the MIG mode that was pending, after everything else has been undone.
+std::string PendingRemark(const Target& before, const HostGpu& now) {
+  if (!before.is_pending_enabled) {
+    return "";
+  }
+  return fmt::format("; GPU {}: MIG {} {} at the next reset{}", now.index,
+                     now.is_mode_pending() ? "turns" : "does not turn",
+                     Word(*before.is_pending_enabled),
+                     now.is_mode_pending() ? ", as before" : " any more");
+}
+
 StatusOr<HostGpu> WithMig(HostGpu gpu) {
   if (gpu.geometry == nullptr) {
     return FailedPrecondition("GPU {} ({}) has no MIG", gpu.index, gpu.name);
@@ -41,7 +57,24 @@ StatusOr<Target> TargetOf(const HostGpu& gpu) {
     ASSIGN_OR_RETURN(Instance instance, InstanceOf(*gpu.geometry, report));
     target.layout.push_back(std::move(instance));
   }
+  if (gpu.is_mode_pending()) {
+    target.is_pending_enabled = !target.is_mig_enabled;
+  }
   return target;
+}
+
+std::string StateText(const Target& target) {
+  std::vector<std::string> instances;
+  instances.reserve(target.layout.size());
+  for (const Instance& instance : target.layout) {
+    instances.push_back(fmt::format("{} at {}", KindText(instance.kind), instance.start));
+  }
+  const std::string pending =
+      target.is_pending_enabled
+          ? fmt::format(" ({} after a reset)", Word(*target.is_pending_enabled))
+          : "";
+  return fmt::format("MIG {}{}, {}", Word(target.is_mig_enabled), pending,
+                     instances.empty() ? "no instances" : Join(instances, ", "));
 }
 
 std::vector<Target> TargetsOf(const Plan& plan, std::span<const HostGpu> gpus) {
@@ -84,6 +117,7 @@ StatusOr<HostGpu> Applier::Find(const device::GpuUuid& uuid) {
 }
 
 Status Applier::Apply(const std::vector<Target>& targets) {
+  has_left_changes_ = false;
   std::vector<Target> before;  // of each GPU that may have been changed
   for (const Target& target : targets) {
     if (const Status status = Change(target, before); !status.ok()) {
@@ -97,49 +131,97 @@ Status Applier::Change(const Target& target, std::vector<Target>& before) {
   ASSIGN_OR_RETURN(HostGpu gpu, Find(target.uuid));
   ASSIGN_OR_RETURN(Target present, TargetOf(gpu));
   before.push_back(std::move(present));
-  return ApplyOne(std::move(gpu), target);
+  ASSIGN_OR_RETURN(gpu, ApplyOne(std::move(gpu), target));
+  if (target.is_pending_enabled && !gpu.is_mode_pending()) {
+    deps_.note(fmt::format("GPU {}: MIG stays {} at the next reset", gpu.index,
+                           Word(target.is_mig_enabled)));
+  }
+  return OkStatus();
 }
 
 Status Applier::UndoAll(const std::vector<Target>& before, const Status& error) {
   deps_.undoing(error);
   std::string left;
+  std::string pending;
   for (size_t i = before.size(); i > 0; --i) {
-    if (const Status status = FindAndApply(before[i - 1]); !status.ok()) {
-      left += fmt::format("; {} keeps its changes: {}", before[i - 1].uuid.str(), Message(status));
+    const auto now = FindAndApply(before[i - 1]);
+    if (now.ok()) {
+      pending += PendingRemark(before[i - 1], *now);
+    } else {
+      left += fmt::format("; {} keeps its changes: {}", before[i - 1].uuid.str(),
+                          Message(now.status()));
     }
   }
-  return MakeStatus(
-      error.code(),
-      fmt::format("{}{}", Message(error), left.empty() ? "; the former layouts are back" : left));
+  has_left_changes_ = !left.empty();
+  return MakeStatus(error.code(),
+                    fmt::format("{}{}{}", Message(error),
+                                left.empty() ? "; the former layouts are back" : left, pending));
 }
 
-Status Applier::FindAndApply(const Target& target) {
+StatusOr<HostGpu> Applier::FindAndApply(const Target& target) {
   ASSIGN_OR_RETURN(HostGpu gpu, Find(target.uuid));
   return ApplyOne(std::move(gpu), target);
 }
 
-Status Applier::ApplyOne(HostGpu gpu, const Target& target) {
+StatusOr<HostGpu> Applier::ApplyOne(HostGpu gpu, const Target& target) {
+  const bool has_mode = gpu.is_mig_enabled() == target.is_mig_enabled;
+  if (has_mode && gpu.is_mode_pending() && !target.is_pending_enabled) {
+    RETURN_IF_ERROR(KeepMode(gpu));
+  }
   RETURN_IF_ERROR(DestroyOthers(gpu, target.layout));
-  if (gpu.is_mig_enabled() != target.is_mig_enabled) {
+  if (!has_mode) {
     RETURN_IF_ERROR(SetMode(gpu, target.is_mig_enabled));
     ASSIGN_OR_RETURN(gpu, Find(target.uuid));
   }
-  if (!target.is_mig_enabled) {
-    return OkStatus();
+  if (target.is_mig_enabled) {
+    RETURN_IF_ERROR(CreateMissing(gpu, target.layout));
   }
-  return CreateMissing(gpu, target.layout);
+  return Verify(target);
 }
 
-Status Applier::SetMode(HostGpu& gpu, bool is_enabled) {
-  const std::string_view word = is_enabled ? "on" : "off";
+// The driver may have answered each step with success, and yet show another state.
+StatusOr<HostGpu> Applier::Verify(const Target& target) {
+  ASSIGN_OR_RETURN(HostGpu gpu, Find(target.uuid));
+  ASSIGN_OR_RETURN(const Target present, TargetOf(gpu));
+  const bool has_mode = present.is_mig_enabled == target.is_mig_enabled &&
+                        (!present.is_pending_enabled || target.is_pending_enabled);
+  const bool has_layout = present.layout.size() == target.layout.size() &&
+                          std::ranges::all_of(present.layout, [&](const Instance& instance) {
+                            return IsPartOf(instance, target.layout);
+                          });
+  if (has_mode && has_layout) {
+    return gpu;
+  }
+  return FailedPrecondition(
+      "GPU {}: the driver shows {} instead of {}: look for another program that changes MIG",
+      gpu.index, StateText(present), StateText(target));
+}
+
+StatusOr<probe::MigModeReport> Applier::RequestMode(const HostGpu& gpu, bool is_enabled) {
+  return session_->Await<probe::MigModeReport>(
+      Request<probe::MigModeReport>([&](auto& client, auto done) {
+        probe::SetMigMode(client, gpu.index, is_enabled, std::move(done));
+      }));
+}
+
+Status Applier::KeepMode(const HostGpu& gpu) {
+  const bool is_enabled = gpu.is_mig_enabled();
+  ASSIGN_OR_RETURN(const auto mode, RequestMode(gpu, is_enabled));
+  if (mode.mode.is_enabled != is_enabled || mode.mode.is_pending_enabled != is_enabled) {
+    return FailedPrecondition(
+        "GPU {}: MIG still turns {} at the next reset: try again once the GPU is idle", gpu.index,
+        Word(!is_enabled));
+  }
+  deps_.note(fmt::format("GPU {}: MIG stays {} at the next reset", gpu.index, Word(is_enabled)));
+  return OkStatus();
+}
+
+Status Applier::SetMode(const HostGpu& gpu, bool is_enabled) {
+  const std::string_view word = Word(is_enabled);
   if (const auto users = UsersOf(gpu, std::nullopt); !users.empty() && deps_.evict) {
     RETURN_IF_ERROR(deps_.evict(gpu, users));
   }
-  ASSIGN_OR_RETURN(const auto mode, session_->Await<probe::MigModeReport>(
-                                        Request<probe::MigModeReport>([&](auto& client, auto done) {
-                                          probe::SetMigMode(client, gpu.index, is_enabled,
-                                                            std::move(done));
-                                        })));
+  ASSIGN_OR_RETURN(const auto mode, RequestMode(gpu, is_enabled));
   if (mode.mode.is_enabled == is_enabled) {
     deps_.note(fmt::format("GPU {}: MIG is {}", gpu.index, word));
     return OkStatus();
@@ -153,8 +235,10 @@ Status Applier::SetMode(HostGpu& gpu, bool is_enabled) {
   RETURN_IF_ERROR(Annotate(deps_.reset(gpu), "GPU {}: MIG turns {} at a reset", gpu.index, word));
   ASSIGN_OR_RETURN(const HostGpu again, Find(gpu.uuid));
   if (again.is_mig_enabled() != is_enabled) {
-    return FailedPrecondition("GPU {}: MIG is not {} after the reset: reboot the host", gpu.index,
-                              word);
+    return FailedPrecondition(
+        "GPU {}: MIG is not {} after the reset: reboot the host, then try "
+        "again",
+        gpu.index, word);
   }
   deps_.note(fmt::format("GPU {}: reset, MIG is {}", gpu.index, word));
   return OkStatus();

@@ -34,8 +34,19 @@ Status CarryOut(const sys::Root& host, const std::vector<Target>& before,
   }
   ASSIGN_OR_RETURN(const UniqueFd lock, change::LockFolder(host, disk, change::kStateFolder,
                                                            "another kgpu that changes this host"));
+  // One that cannot be read is no reason to refuse the change.
+  const auto older = kRecordFile.Read(host, &ParseRecord);
   RETURN_IF_ERROR(kRecordFile.Write(PrintRecord(before), disk));
-  return Applier(std::move(deps)).Apply(targets);
+  Applier applier(std::move(deps));
+  const Status status = applier.Apply(targets);
+  if (status.ok() || applier.has_left_changes() || !older.ok()) {
+    return status;
+  }
+  const Status restored =
+      older->has_value() ? kRecordFile.Write(PrintRecord(**older), disk) : kRecordFile.Remove(disk);
+  return restored.ok()
+             ? status
+             : MakeStatus(status.code(), fmt::format("{}; {}", Message(status), Message(restored)));
 }
 
 }  // namespace kgpu::mig

@@ -15,7 +15,8 @@ namespace kgpu::mig {
 StatusOr<std::vector<Target>> PresentOf(const std::vector<Target>& targets,
                                         const std::vector<HostGpu>& gpus);
 
-// Writes `before` to kRecordFile ahead of the first change; an older record stays until then.
+// Writes `before` to kRecordFile ahead of the first change. A change that failed and was undone
+// leaves the older record, so that `kgpu mig rollback` can still restore what that one has.
 // Ignores SIGPIPE from now on: a reader of our output may end, and the change is finished or undone
 // all the same. Errors: Unavailable (another program changes this host), those of Applier and of
 // the disk.

@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/base/suggest.h"
-#include "src/platform/doc/doc.h"
+#include "src/platform/doc/located.h"
 
 namespace kgpu::mig {
 namespace {
@@ -145,17 +146,34 @@ StatusOr<ConfigEntry> ParseConfigEntry(const json::value& value, const std::stri
   return entry;
 }
 
-StatusOr<NamedConfig> ParseConfig(const json::key_value_pair& pair, std::string_view file) {
-  NamedConfig config{.name = std::string(KeyOfPair(pair)), .entries = {}};
-  const std::string where = fmt::format("{}: mig-configs.{}", file, Printable(config.name, 60));
-  const json::array* entries = pair.value().if_array();
-  if (entries == nullptr || entries->empty() || entries->size() > kMaxEntries) {
-    return InvalidArgument("{}: must be a list of 1 to {} entries", where, kMaxEntries);
+// `place` is that of `value`.
+StatusOr<std::vector<ConfigEntry>> ParseEntriesOf(const json::value& value, const doc::Place& place,
+                                                  std::string_view file, std::string_view name) {
+  const std::string where = fmt::format("mig-configs.{}", Printable(name, 60));
+  const json::array* list = value.if_array();
+  if (list == nullptr || list->empty() || list->size() > kMaxEntries) {
+    return InvalidArgument("{}:{}: {}: must be a list of 1 to {} entries", file, place.key.line,
+                           where, kMaxEntries);
   }
-  for (size_t i = 0; i < entries->size(); ++i) {
-    ASSIGN_OR_RETURN(ConfigEntry entry,
-                     ParseConfigEntry((*entries)[i], fmt::format("{}[{}]", where, i)));
-    config.entries.push_back(std::move(entry));
+  std::vector<ConfigEntry> entries;
+  for (size_t i = 0; i < list->size(); ++i) {
+    ASSIGN_OR_RETURN(
+        ConfigEntry entry,
+        ParseConfigEntry((*list)[i], fmt::format("{}:{}: {}[{}]", file,
+                                                 place.children.at(i).value.line, where, i)));
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+NamedConfig ParseConfig(const json::key_value_pair& pair, const doc::Place& place,
+                        std::string_view file) {
+  NamedConfig config{.name = std::string(KeyOfPair(pair)), .entries = {}};
+  auto entries = ParseEntriesOf(pair.value(), place, file, config.name);
+  if (entries.ok()) {
+    config.entries = *std::move(entries);
+  } else {
+    config.problem = Message(entries.status());
   }
   return config;
 }
@@ -242,24 +260,14 @@ std::vector<std::string> ProfileNamesOf(std::span<const HostGpu> gpus) {
   return names;
 }
 
-Status CheckIndexes(const NamedConfig& config, const ConfigEntry& entry,
-                    std::span<const HostGpu> gpus) {
-  for (const unsigned index : entry.devices.value_or(std::vector<unsigned>())) {
-    if (std::ranges::find(gpus, index, &HostGpu::index) == gpus.end()) {
-      return NotFound("MIG configuration \"{}\": there is no GPU {}", config.name, index);
-    }
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 StatusOr<std::vector<NamedConfig>> ParseConfigs(std::string_view text, std::string_view file) {
   ASSIGN_OR_RETURN(const doc::Format format, doc::FormatOfPath(file));
   doc::Limits limits;
   limits.bytes = kMaxConfigBytes;
-  ASSIGN_OR_RETURN(const json::value tree, doc::Parse(text, format, file, limits));
-  const json::object* root = tree.if_object();
+  ASSIGN_OR_RETURN(const doc::Located document, doc::ParseLocated(text, format, file, limits));
+  const json::object* root = document.root.if_object();
   if (root == nullptr) {
     return InvalidArgument("{}: must be a map with version and mig-configs", file);
   }
@@ -273,10 +281,11 @@ StatusOr<std::vector<NamedConfig>> ParseConfigs(std::string_view text, std::stri
     return InvalidArgument("{}: mig-configs: must be a map of at most {} configurations", file,
                            kMaxConfigs);
   }
+  const auto index = static_cast<size_t>(root->find("mig-configs") - root->begin());
+  const doc::Place& places = document.place.children.at(index);
   std::vector<NamedConfig> configs;
   for (const json::key_value_pair& pair : map->get_object()) {
-    ASSIGN_OR_RETURN(NamedConfig config, ParseConfig(pair, file));
-    configs.push_back(std::move(config));
+    configs.push_back(ParseConfig(pair, places.children.at(configs.size()), file));
   }
   return configs;
 }
@@ -303,7 +312,8 @@ StatusOr<NamedConfig> SelectConfig(const std::vector<NamedConfig>& configs, std:
   std::vector<std::string_view> names;
   for (const NamedConfig& config : configs) {
     if (config.name == name) {
-      return config;
+      return config.problem.empty() ? StatusOr<NamedConfig>(config)
+                                    : InvalidArgument("{}", config.problem);
     }
     names.push_back(config.name);
   }
@@ -312,13 +322,21 @@ StatusOr<NamedConfig> SelectConfig(const std::vector<NamedConfig>& configs, std:
                   meant.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : meant);
 }
 
-StatusOr<std::vector<Goal>> GoalsOf(const NamedConfig& config, std::span<const HostGpu> gpus,
-                                    Scope scope) {
+std::vector<unsigned> IndexesWithoutGpu(const NamedConfig& config, std::span<const HostGpu> gpus) {
+  std::set<unsigned> indexes;
+  for (const ConfigEntry& entry : config.entries) {
+    for (const unsigned index : entry.devices.value_or(std::vector<unsigned>())) {
+      if (std::ranges::find(gpus, index, &HostGpu::index) == gpus.end()) {
+        indexes.insert(index);
+      }
+    }
+  }
+  return {indexes.begin(), indexes.end()};
+}
+
+StatusOr<std::vector<Goal>> GoalsOf(const NamedConfig& config, std::span<const HostGpu> gpus) {
   std::map<size_t, Goal> goals;
   for (const ConfigEntry& entry : config.entries) {
-    if (scope == Scope::kAll) {
-      RETURN_IF_ERROR(CheckIndexes(config, entry, gpus));
-    }
     for (size_t i = 0; i < gpus.size(); ++i) {
       if (!IsAbout(entry, gpus[i])) {
         continue;
@@ -347,6 +365,9 @@ StatusOr<Plan> PlanGoals(std::span<const GpuState> gpus, const std::vector<Goal>
   for (const Goal& goal : goals) {
     const GpuState& gpu = gpus[goal.gpu];
     if (!goal.is_mig_enabled && !gpu.is_mig_enabled) {
+      if (gpu.is_mode_pending) {
+        all.changes.push_back({.gpu = goal.gpu, .disables_mig = true, .keeps_mode = true});
+      }
       continue;
     }
     ASSIGN_OR_RETURN(Plan plan, PlanLayout(gpu, goal.layout));
@@ -367,6 +388,7 @@ StatusOr<Plan> PlanGoals(std::span<const GpuState> gpus, const std::vector<Goal>
     for (GpuChange& change : plan.changes) {
       change.gpu = goal.gpu;
       change.disables_mig = !goal.is_mig_enabled;
+      change.keeps_mode = change.keeps_mode && goal.is_mig_enabled;
       all.changes.push_back(std::move(change));
     }
   }

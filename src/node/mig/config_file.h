@@ -29,18 +29,21 @@ struct ConfigEntry {
 struct NamedConfig {
   std::string name;
   std::vector<ConfigEntry> entries;
+  // Why the file's configuration of this name cannot be used; empty: it can.
+  std::string problem{};
 };
 
 inline constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 
-// Reads `version: v1` with `mig-configs`. YAML or JSON, by the suffix of `file`. Errors:
-// InvalidArgument. Source: the README of mig-parted.
+// Reads `version: v1` with `mig-configs`. YAML or JSON, by the suffix of `file`. A configuration
+// that is wrong costs no other: its `problem` says why, with the line. Errors: InvalidArgument, for
+// the file as a whole. Source: the README of mig-parted.
 StatusOr<std::vector<NamedConfig>> ParseConfigs(std::string_view text, std::string_view file);
 
 // all-disabled, all-enabled, all-PROFILE ("+" becomes "."), all-balanced, for the models of `gpus`.
 std::vector<NamedConfig> GeneratedConfigs(std::span<const HostGpu> gpus);
 
-// Errors: NotFound with similar names, or all of them.
+// Errors: NotFound with similar names, or all of them; InvalidArgument, its `problem`.
 StatusOr<NamedConfig> SelectConfig(const std::vector<NamedConfig>& configs, std::string_view name);
 
 // What one GPU is to have.
@@ -50,14 +53,13 @@ struct Goal {
   std::vector<Demand> layout{};
 };
 
-// Whether `gpus` are all that the host has.
-enum class Scope { kAll, kSome };
-
 // Of GPUs that an entry is about; the last entry counts. GPUs without MIG are left out, unless an
-// entry names their index. Errors: NotFound (all GPUs are there, and none has that index),
-// FailedPrecondition (it has no MIG).
-StatusOr<std::vector<Goal>> GoalsOf(const NamedConfig& config, std::span<const HostGpu> gpus,
-                                    Scope scope = Scope::kAll);
+// entry names their index. An index that no GPU has means nothing, as for mig-parted: one file
+// serves nodes with four and with eight GPUs. Errors: FailedPrecondition (a named GPU has no MIG).
+StatusOr<std::vector<Goal>> GoalsOf(const NamedConfig& config, std::span<const HostGpu> gpus);
+
+// The indexes that entries name and no GPU has, in order.
+std::vector<unsigned> IndexesWithoutGpu(const NamedConfig& config, std::span<const HostGpu> gpus);
 
 // What a GPU in use means for the others.
 enum class Busy {

@@ -58,9 +58,36 @@ TEST(ParseConfigsTest, NamesFileAndField) {
   for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
            {"version: v2\nmig-configs: {}", "x.yaml: version: must be v1"},
            {"version: v1", "x.yaml: mig-configs: must be a map"},
-           {"version: v1\nmig-config: {}", "did you mean \"mig-configs\"?"},
-           {"version: v1\nmig-configs: {a: {}}", "x.yaml: mig-configs.a: must be a list"},
-           {"version: v1\nmig-configs: {a: [1]}", "x.yaml: mig-configs.a[0]: must be a map"},
+           {"version: v1\nmig-config: {}", "did you mean \"mig-configs\"?"}}) {
+    EXPECT_THAT(ParseConfigs(text, "x.yaml").status(),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(why)))
+        << text;
+  }
+}
+
+TEST(ParseConfigsTest, AWrongConfigurationCostsNoOther) {
+  const auto configs = ParseConfigs(
+      "version: v1\n"
+      "mig-configs:\n"
+      "  good: [{devices: all, mig-enabled: false}]\n"
+      "  bad:\n"
+      "  - devices: all\n"
+      "    mig-enabled: true\n"
+      "  - devices: all\n"
+      "    mig-enabled: maybe\n",
+      "x.yaml");
+  ASSERT_OK(configs);
+  EXPECT_OK(SelectConfig(*configs, "good"));
+  EXPECT_THAT(
+      SelectConfig(*configs, "bad"),
+      StatusIs(StatusCode::kInvalidArgument,
+               HasSubstr("x.yaml:7: mig-configs.bad[1].mig-enabled: must be true or false")));
+}
+
+TEST(ParseConfigsTest, NamesLineAndFieldOfAConfiguration) {
+  for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
+           {"version: v1\nmig-configs: {a: {}}", "x.yaml:2: mig-configs.a: must be a list"},
+           {"version: v1\nmig-configs: {a: [1]}", "x.yaml:2: mig-configs.a[0]: must be a map"},
            {"version: v1\nmig-configs: {a: [{devices: some, mig-enabled: true}]}",
             "mig-configs.a[0].devices: must be \"all\""},
            {"version: v1\nmig-configs: {a: [{devices: [-1], mig-enabled: true}]}",
@@ -79,8 +106,9 @@ TEST(ParseConfigsTest, NamesFileAndField) {
            {"version: v1\nmig-configs: {a: [{devices: all, mig-enabled: false, mig-devices: "
             "{1g.5gb: 1}}]}",
             "must be empty where mig-enabled is false"}}) {
-    EXPECT_THAT(ParseConfigs(text, "x.yaml").status(),
-                StatusIs(StatusCode::kInvalidArgument, HasSubstr(why)))
+    const auto configs = ParseConfigs(text, "x.yaml");
+    ASSERT_OK(configs) << text;
+    EXPECT_THAT(SelectConfig(*configs, "a"), StatusIs(StatusCode::kInvalidArgument, HasSubstr(why)))
         << text;
   }
 }
@@ -137,11 +165,55 @@ TEST(GoalsOfTest, LetsTheLastEntryCount) {
   ASSERT_OK(goals);
   ASSERT_THAT(*goals, SizeIs(1));
   EXPECT_FALSE(goals->front().is_mig_enabled);
-  config.entries = {{.devices = std::vector<unsigned>{7}, .is_mig_enabled = true}};
-  EXPECT_THAT(GoalsOf(config, gpus).status(), StatusIs(StatusCode::kNotFound, HasSubstr("GPU 7")));
   config.entries = {{.devices = std::vector<unsigned>{1}, .is_mig_enabled = true}};
   EXPECT_THAT(GoalsOf(config, gpus).status(),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("GPU 1 (GPU) has no MIG")));
+}
+
+// NVIDIA/gpu-operator#281, NVIDIA/mig-parted#97: one file for nodes with two and with eight GPUs.
+TEST(GoalsOfTest, IndexesOfLargerNodesMeanNothing) {
+  const auto configs = ParseConfigs(
+      "version: v1\n"
+      "mig-configs:\n"
+      "  custom-config:\n"
+      "  - devices: [0, 1, 2, 3]\n"
+      "    mig-enabled: false\n"
+      "  - devices: [4]\n"
+      "    mig-enabled: true\n"
+      "    mig-devices: {\"1g.6gb\": 4}\n"
+      "  - devices: [1]\n"
+      "    mig-enabled: true\n"
+      "    mig-devices: {\"2g.12gb\": 2}\n",
+      "x.yaml");
+  ASSERT_OK(configs);
+  const std::vector<HostGpu> gpus = {HostGpuOf(0, 0x20b7), HostGpuOf(1, 0x20b7)};
+  const auto goals = GoalsOf(configs->front(), gpus);
+  ASSERT_OK(goals);
+  ASSERT_THAT(*goals, SizeIs(2));
+  EXPECT_FALSE((*goals)[0].is_mig_enabled);
+  EXPECT_EQ(DemandText((*goals)[1].layout), "2 x 2g.12gb");
+  EXPECT_THAT(IndexesWithoutGpu(configs->front(), gpus), ElementsAre(2, 3, 4));
+}
+
+// NVIDIA/mig-parted#157.
+TEST(GoalsOfTest, TheSecondGpuAloneMayHaveAGoal) {
+  const NamedConfig config{.name = "node1",
+                           .entries = {{.devices = std::vector<unsigned>{1},
+                                        .is_mig_enabled = true,
+                                        .layout = {{.kind = {.profile = "1g.6gb"}, .count = 4}}}}};
+  const std::vector<HostGpu> gpus = {HostGpuOf(0, 0x20b7), HostGpuOf(1, 0x20b7)};
+  const auto goals = GoalsOf(config, gpus);
+  ASSERT_OK(goals);
+  ASSERT_THAT(*goals, SizeIs(1));
+  EXPECT_EQ(goals->front().gpu, 1U);
+  const auto plan = PlanGoals(
+      std::vector<GpuState>{{.id = "0", .geometry = gpus[0].geometry, .is_mig_enabled = false},
+                            {.id = "1", .geometry = gpus[1].geometry, .is_mig_enabled = false}},
+      *goals);
+  ASSERT_OK(plan);
+  EXPECT_TRUE(plan->is_feasible) << plan->reason;
+  ASSERT_THAT(plan->changes, SizeIs(1));
+  EXPECT_THAT(plan->changes[0].create, SizeIs(4));
 }
 
 TEST(PlanGoalsTest, TurnsMigOff) {

@@ -152,11 +152,6 @@ std::vector<unsigned> Geometry::FreeStarts(const Taken& taken, size_t profile) c
   return starts;
 }
 
-std::optional<unsigned> Geometry::DriverStart(const Taken& taken, size_t profile) const {
-  const std::vector<unsigned> starts = FreeStarts(taken, profile);
-  return starts.empty() ? std::nullopt : std::optional(starts.back());
-}
-
 // Calls `visit` for `layout` and every layout made of it and placements from `next` on.
 template <typename Visit>
 void Geometry::Walk(Layout& layout, Taken& taken, size_t next, const Visit& visit) const {

@@ -26,7 +26,7 @@ struct Placement {
 };
 using Layout = std::vector<Placement>;
 
-// What some instances take together. Only Geometry fills it.
+// The slices and engines that some instances take together. Only Geometry fills it.
 struct Taken {
   static constexpr size_t kMaxProfiles = 32;
   uint32_t memory = 0;  // a bit for each memory slice
@@ -69,8 +69,6 @@ class Geometry {
   Status Check(std::span<const Placement> layout) const;
   // Starts at which one more instance fits, ascending.
   std::vector<unsigned> FreeStarts(const Taken& taken, size_t profile) const;
-  // Where the driver puts an instance that is created without a placement: the last free start.
-  std::optional<unsigned> DriverStart(const Taken& taken, size_t profile) const;
 
   // Every legal layout, the empty one included; each sorted, all sorted.
   std::vector<Layout> AllLayouts() const;

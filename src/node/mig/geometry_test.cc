@@ -230,18 +230,18 @@ TEST(GeometryTest, MediaEnginesLimitTheVariants) {
   EXPECT_OK(geometry->Check(Layout{{all_media, 0}, {none, 1}, {none, 2}, {none, 3}}));
 }
 
-TEST(GeometryTest, PutsInstancesWhereTheDriverDoes) {
+TEST(GeometryTest, FindsTheFreeStarts) {
   const auto geometry = Geometry::OfModel(0x2330);
   ASSERT_OK(geometry);
   const size_t half = geometry->Find("3g.40gb").value_or(0);
   Taken taken;
-  EXPECT_EQ(geometry->DriverStart(taken, half), 4U);
+  EXPECT_THAT(geometry->FreeStarts(taken, half), ElementsAre(0, 4));
   geometry->Take(taken, {.profile = half, .start = 4});
-  EXPECT_EQ(geometry->DriverStart(taken, half), 0U);
+  EXPECT_THAT(geometry->FreeStarts(taken, half), ElementsAre(0));
   geometry->Take(taken, {.profile = half, .start = 0});
-  EXPECT_EQ(geometry->DriverStart(taken, half), std::nullopt);
+  EXPECT_THAT(geometry->FreeStarts(taken, half), IsEmpty());
   geometry->Free(taken, {.profile = half, .start = 0});
-  EXPECT_EQ(geometry->DriverStart(taken, half), 0U);
+  EXPECT_THAT(geometry->FreeStarts(taken, half), ElementsAre(0));
 }
 
 TEST(GeometryTest, MeasuresTheRoomThatIsLeft) {

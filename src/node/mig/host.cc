@@ -177,6 +177,7 @@ StatusOr<GpuState> StateOf(const HostGpu& gpu, InUse in_use) {
   }
   GpuState state{.id = fmt::format("{}", gpu.index), .geometry = gpu.geometry};
   state.is_mig_enabled = gpu.is_mig_enabled();
+  state.is_mode_pending = gpu.is_mode_pending();
   for (const probe::GpuInstanceReport& report : gpu.instances) {
     ASSIGN_OR_RETURN(Instance instance, InstanceOf(*gpu.geometry, report));
     if (!UsersOf(gpu, report.id).empty()) {

@@ -39,6 +39,8 @@ struct HostGpu {
   std::vector<User> users{};
 
   bool is_mig_enabled() const { return mode && mode->is_enabled; }
+  // Whether the next reset turns MIG on or off.
+  bool is_mode_pending() const { return mode && mode->is_enabled != mode->is_pending_enabled; }
 };
 
 // All GPUs, by index. A GPU that does not answer is left out with a line in `problems`. Errors:

@@ -123,17 +123,18 @@ std::string Obstacle(const GpuState& gpu, const Numbers& target) {
       for (const device::MigProfile& known : geometry.profiles()) {
         names.push_back(known.name);
       }
-      return fmt::format("it has no profile {}; it has {}", kind.profile, fmt::join(names, ", "));
+      return fmt::format("has no profile {}; its profiles are {}", kind.profile,
+                         fmt::join(names, ", "));
     }
     const device::MigProfile& found = geometry.profiles()[*profile];
     if (count > found.max_instances) {
-      return fmt::format("{} x {} needed, it can have {}", count, kind.profile,
-                         found.max_instances);
+      return fmt::format("can hold {} x {}, not {}", found.max_instances, kind.profile, count);
     }
     memory += count * found.memory_slices;
   }
   if (memory > geometry.memory_slices()) {
-    return fmt::format("{} memory slices needed, it has {}", memory, geometry.memory_slices());
+    return fmt::format("has {} memory slices; the layout needs {}", geometry.memory_slices(),
+                       memory);
   }
   Numbers left = target;
   for (const Instance& instance : gpu.instances) {
@@ -186,11 +187,13 @@ StatusOr<Plan> PlanLayout(const GpuState& gpu, const std::vector<Demand>& layout
   plan.evicted =
       static_cast<unsigned>(std::ranges::count(change->destroy, Use::kMovable, &Instance::use));
   change->enables_mig = !gpu.is_mig_enabled;
+  change->keeps_mode = gpu.is_mig_enabled && gpu.is_mode_pending;
   change->layout.insert(change->layout.end(), change->create.begin(), change->create.end());
   std::ranges::sort(change->destroy, {}, &Instance::start);
   std::ranges::sort(change->create, {}, &Instance::start);
   std::ranges::sort(change->layout, {}, &Instance::start);
-  if (!change->destroy.empty() || !change->create.empty() || change->enables_mig) {
+  if (!change->destroy.empty() || !change->create.empty() || change->enables_mig ||
+      change->keeps_mode) {
     if (!gpu.may_change) {
       return NoPlan(gpu, "it is in use");
     }

@@ -7,7 +7,9 @@
 #include <tuple>
 #include <utility>
 
+#include "src/gpu/device/mig.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
 
 namespace kgpu::mig {
 namespace {
@@ -47,6 +49,44 @@ bool IsBetter(const Plan& plan, const Plan& other) {
          std::tuple(!other.is_feasible, other.evicted, other.destroyed, other.changes.size());
 }
 
+std::vector<std::string> ProfilesOf(const std::vector<Demand>& demands) {
+  std::vector<std::string> names;
+  names.reserve(demands.size());
+  for (const Demand& demand : demands) {
+    names.push_back(demand.kind.profile);
+  }
+  return names;
+}
+
+Status CheckProfiles(const std::vector<std::string>& profiles, const Geometry& geometry,
+                     const std::string& model) {
+  for (const std::string& profile : profiles) {
+    if (geometry.Find(profile)) {
+      continue;
+    }
+    std::vector<std::string> names;
+    names.reserve(geometry.profiles().size());
+    for (const device::MigProfile& known : geometry.profiles()) {
+      names.push_back(known.name);
+    }
+    return InvalidArgument("--profiles: {} has no profile {}; it has {}", model, profile,
+                           Join(names, ", "));
+  }
+  return OkStatus();
+}
+
+// Errors: InvalidArgument (--have).
+StatusOr<std::vector<std::vector<Instance>>> WaysOf(const Geometry& geometry,
+                                                    const std::string& have) {
+  const auto entries = ParseEntries(have);
+  RETURN_IF_ERROR(Annotate(entries.status(), "--have"));
+  auto ways = WaysToHave(geometry, *entries);
+  if (ways.empty()) {
+    return InvalidArgument("--have: no GPU of this model can have {}", Printable(have, 200));
+  }
+  return ways;
+}
+
 }  // namespace
 
 std::vector<std::vector<Instance>> WaysToHave(const Geometry& geometry,
@@ -80,6 +120,22 @@ StatusOr<PlannedGpus> PlanBestOf(const std::shared_ptr<const Geometry>& geometry
     }
   }
   return best;
+}
+
+StatusOr<ModelPlan> PlanModel(const ModelRequest& request) {
+  if (request.profiles.empty()) {
+    return InvalidArgument("--model: give --profiles");
+  }
+  ASSIGN_OR_RETURN(const auto demand, ParseDemands("--profiles", request.profiles));
+  const std::vector<std::string> profiles = ProfilesOf(demand);
+  const auto model = device::FindMigModel(request.model, profiles);
+  RETURN_IF_ERROR(Annotate(model.status(), "--model"));
+  ASSIGN_OR_RETURN(Geometry made, Geometry::OfModel(model->pci_device_ids.front()));
+  const auto geometry = std::make_shared<const Geometry>(std::move(made));
+  RETURN_IF_ERROR(CheckProfiles(profiles, *geometry, model->name));
+  ASSIGN_OR_RETURN(const auto ways, WaysOf(*geometry, request.have));
+  ASSIGN_OR_RETURN(PlannedGpus best, PlanBestOf(geometry, request.count, ways, demand));
+  return ModelPlan{.model = model->name, .planned = std::move(best)};
 }
 
 }  // namespace kgpu::mig

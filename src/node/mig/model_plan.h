@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "src/node/mig/geometry.h"
@@ -29,5 +30,22 @@ struct PlannedGpus {
 StatusOr<PlannedGpus> PlanBestOf(const std::shared_ptr<const Geometry>& geometry, size_t count,
                                  const std::vector<std::vector<Instance>>& present,
                                  const std::vector<Demand>& demand);
+
+inline constexpr unsigned kMostModelGpus = 128;
+
+struct ModelRequest {
+  std::string model{};     // "H100-80GB"
+  unsigned count = 1;      // of GPUs, up to kMostModelGpus
+  std::string have{};      // the first GPU's instances, which are in use unless they are marked
+  std::string profiles{};  // instances that must be free afterwards
+};
+struct ModelPlan {
+  std::string model;
+  PlannedGpus planned;
+};
+
+// The plan for GPUs of a model. Errors: InvalidArgument, NotFound (no such model), those of
+// PlanDemand.
+StatusOr<ModelPlan> PlanModel(const ModelRequest& request);
 
 }  // namespace kgpu::mig

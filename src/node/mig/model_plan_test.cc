@@ -107,5 +107,27 @@ TEST_F(ModelPlanTest, SaysWhyNoWayIsFeasible) {
   EXPECT_FALSE(made.plan.reason.empty());
 }
 
+TEST(PlanModelTest, PlansForAModelThatThisHostLacks) {
+  const auto made = PlanModel({.model = "A100-80GB", .have = "3g.40gb", .profiles = "4g.40gb"});
+  ASSERT_OK(made);
+  EXPECT_EQ(made->model, "A100-80GB");
+  EXPECT_THAT(made->planned.gpus, SizeIs(1));
+  EXPECT_TRUE(made->planned.plan.is_feasible);
+}
+
+TEST(PlanModelTest, NamesTheFlagThatIsWrong) {
+  for (const auto& [request, why] : std::vector<std::pair<ModelRequest, std::string>>{
+           {{.model = "A100-80GB"}, "--model: give --profiles"},
+           {{.model = "X", .profiles = "1g.10gb"}, "--model: "},
+           {{.model = "A100-80GB", .profiles = "1g"}, "--profiles: "},
+           {{.model = "A100-80GB", .profiles = "1g.18gb"},
+            "A100-80GB has no profile 1g.18gb; it has "},
+           {{.model = "A100-80GB", .have = "?", .profiles = "1g.10gb"}, "--have: "},
+           {{.model = "A100-80GB", .have = "9x1g.10gb", .profiles = "1g.10gb"},
+            "--have: no GPU of this model can have 9x1g.10gb"}}) {
+    EXPECT_THAT(Message(PlanModel(request).status()), ::testing::HasSubstr(why));
+  }
+}
+
 }  // namespace
 }  // namespace kgpu::mig

@@ -214,8 +214,8 @@ std::string ReasonOf(const Problem& problem) {
   for (size_t kind = 0; kind < problem.kinds.size(); ++kind) {
     const uint64_t most = CapacityOf(all, 0, kind);
     if (most < problem.demand[kind]) {
-      return fmt::format("{} x {} needed, at most {} can be on {}{}", problem.demand[kind],
-                         KindText(problem.kinds[kind]), most, gpus, stay);
+      return fmt::format("{} can hold {} x {}, not {}{}", gpus, most, KindText(problem.kinds[kind]),
+                         problem.demand[kind], stay);
     }
   }
   uint64_t needed = 0;
@@ -223,8 +223,8 @@ std::string ReasonOf(const Problem& problem) {
     needed += uint64_t{problem.demand[kind]} * problem.input.weights[0][kind];
   }
   if (needed > available) {
-    return fmt::format("{} memory slices needed, {} are available on {}{}", needed, available, gpus,
-                       stay);
+    return fmt::format("the profiles need {} memory slices; {} can provide {}{}", needed, gpus,
+                       available, stay);
   }
   return fmt::format("each profile fits, but no placement on {} holds them together{}", gpus, stay);
 }
@@ -245,6 +245,7 @@ GpuChange ChangeOf(const Problem& problem, size_t index, const Option& option) {
   std::ranges::sort(change.create, {}, &Instance::start);
   std::ranges::sort(change.layout, {}, &Instance::start);
   change.enables_mig = !gpu.is_mig_enabled;
+  change.keeps_mode = gpu.is_mig_enabled && gpu.is_mode_pending;
   return change;
 }
 

@@ -29,6 +29,7 @@ struct GpuState {
   std::shared_ptr<const Geometry> geometry{};
   std::vector<Instance> instances{};  // none overlap
   bool is_mig_enabled = true;         // without MIG, an idle GPU counts as one without instances
+  bool is_mode_pending = false;       // the next reset turns MIG on or off
   bool may_change = true;
 };
 
@@ -36,7 +37,8 @@ struct GpuState {
 struct GpuChange {
   size_t gpu = 0;  // index of its GpuState
   bool enables_mig = false;
-  bool disables_mig = false;        // after its instances are destroyed
+  bool disables_mig = false;        // after its instances are destroyed; afterwards MIG is off
+  bool keeps_mode = false;          // a pending change of the MIG mode is cancelled
   std::vector<Instance> destroy{};  // by start
   std::vector<Instance> create{};   // by start
   std::vector<Instance> layout{};   // afterwards, by start

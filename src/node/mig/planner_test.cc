@@ -115,7 +115,7 @@ TEST(PlanDemandTest, MovesUsersOnlyWhereItMay) {
   EXPECT_FALSE(fixed.is_feasible);
   EXPECT_TRUE(fixed.is_proven);
   EXPECT_EQ(fixed.reason,
-            "1 x 4g.40gb needed, at most 0 can be on 1 GPU; 1 instance is in use and "
+            "1 GPU can hold 0 x 4g.40gb, not 1; 1 instance is in use and "
             "stays");
   const Plan moved = PlanOrDie({GpuWith(geometry, "1g.10gb@2:movable")}, demand);
   ASSERT_TRUE(moved.is_feasible);
@@ -155,9 +155,10 @@ TEST(PlanDemandTest, SaysWhyNothingFits) {
     EXPECT_TRUE(plan.is_proven) << demand;
     return plan.reason;
   };
-  EXPECT_EQ(why("8x1g.10gb"), "8 x 1g.10gb needed, at most 7 can be on 1 GPU");
-  EXPECT_EQ(why("1g.5gb"), "1 x 1g.5gb needed, at most 0 can be on 1 GPU");
-  EXPECT_EQ(why("4g.40gb,3g.40gb,1g.10gb"), "9 memory slices needed, 8 are available on 1 GPU");
+  EXPECT_EQ(why("8x1g.10gb"), "1 GPU can hold 7 x 1g.10gb, not 8");
+  EXPECT_EQ(why("1g.5gb"), "1 GPU can hold 0 x 1g.5gb, not 1");
+  EXPECT_EQ(why("4g.40gb,3g.40gb,1g.10gb"),
+            "the profiles need 9 memory slices; 1 GPU can provide 8");
   EXPECT_EQ(why("3x2g.20gb,1g.10gb,1g.10gb+me"),
             "each profile fits, but no placement on 1 GPU holds them together");
   EXPECT_EQ(PlanOrDie({}, DemandOf("1g.10gb")).reason, "there is no GPU with MIG");
@@ -457,10 +458,11 @@ TEST(PlanLayoutTest, SaysWhatIsInTheWay) {
   const auto geometry = GeometryOf(kA100);
   const GpuState gpu = GpuWith(geometry, "1g.10gb@0:used,1g.10gb@6:idle");
   EXPECT_EQ(LayoutOrDie(gpu, "7g.80gb").reason, "GPU 0: 1g.10gb at memory slice 0 is in use");
-  EXPECT_EQ(LayoutOrDie(gpu, "8x1g.10gb").reason, "GPU 0: 8 x 1g.10gb needed, it can have 7");
+  EXPECT_EQ(LayoutOrDie(gpu, "8x1g.10gb").reason, "GPU 0: can hold 7 x 1g.10gb, not 8");
   EXPECT_EQ(LayoutOrDie(gpu, "4g.40gb,3g.40gb,1g.10gb").reason,
-            "GPU 0: 9 memory slices needed, it has 8");
-  EXPECT_THAT(LayoutOrDie(gpu, "1g.5gb").reason, HasSubstr("no profile 1g.5gb; it has 7g.80gb"));
+            "GPU 0: has 8 memory slices; the layout needs 9");
+  EXPECT_THAT(LayoutOrDie(gpu, "1g.5gb").reason,
+              HasSubstr("has no profile 1g.5gb; its profiles are 7g.80gb"));
   EXPECT_EQ(LayoutOrDie(gpu, "4g.40gb,1g.10gb").reason,
             "GPU 0: no placement holds 1 x 1g.10gb, 1 x 4g.40gb beside the instances in use");
   GpuState whole = GpuWith(geometry, "");

@@ -4,6 +4,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include <optional>
 #include <utility>
 
 #include "src/platform/base/status_macros.h"
@@ -52,6 +53,8 @@ StatusOr<Target> ReadTarget(const json::value& value, const std::string& where) 
   doc::Fields fields(value, where);
   const std::string uuid = fields.Text("uuid");
   const bool is_mig_enabled = fields.Bool("mig");
+  const std::optional<bool> is_pending_enabled =
+      fields.Has("migAfterReset") ? std::optional(fields.Bool("migAfterReset")) : std::nullopt;
   const json::array* instances = fields.Get("instances").if_array();
   if (instances == nullptr || instances->size() > kMostInstances) {
     fields.Fail("instances", "must be a list of instances");
@@ -59,7 +62,9 @@ StatusOr<Target> ReadTarget(const json::value& value, const std::string& where) 
   RETURN_IF_ERROR(fields.status());
   auto parsed = device::GpuUuid::Parse(uuid);
   RETURN_IF_ERROR(Annotate(parsed.status(), "{}.uuid", where));
-  Target target{.uuid = *std::move(parsed), .is_mig_enabled = is_mig_enabled};
+  Target target{.uuid = *std::move(parsed),
+                .is_mig_enabled = is_mig_enabled,
+                .is_pending_enabled = is_pending_enabled};
   for (size_t i = 0; i < instances->size(); ++i) {
     ASSIGN_OR_RETURN(Instance instance,
                      ReadInstance((*instances)[i], fmt::format("{}.instances[{}]", where, i)));
@@ -80,6 +85,9 @@ std::string PrintRecord(const std::vector<Target>& before) {
     gpus.push_back(json::object{{"uuid", target.uuid.str()},
                                 {"mig", target.is_mig_enabled},
                                 {"instances", std::move(instances)}});
+    if (target.is_pending_enabled) {
+      gpus.back().get_object()["migAfterReset"] = *target.is_pending_enabled;
+    }
   }
   return change::JournalFile::Print({{"gpus", std::move(gpus)}});
 }

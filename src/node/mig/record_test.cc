@@ -18,12 +18,15 @@ TEST(RecordTest, ReadsWhatItPrints) {
   before[0].layout = {{.kind = {.profile = "3g.40gb", .compute = {2, 1}}, .start = 4},
                       {.kind = {.profile = "1g.10gb"}, .start = 0}};
   before.push_back({.uuid = *uuid, .is_mig_enabled = false});
+  before.push_back({.uuid = *uuid, .is_mig_enabled = false, .is_pending_enabled = true});
   const auto read = ParseRecord(PrintRecord(before), "mig.json");
   ASSERT_OK(read);
-  ASSERT_EQ(read->size(), 2U);
+  ASSERT_EQ(read->size(), 3U);
   EXPECT_EQ((*read)[0].layout, before[0].layout);
   EXPECT_EQ((*read)[0].uuid, *uuid);
   EXPECT_FALSE((*read)[1].is_mig_enabled);
+  EXPECT_EQ((*read)[1].is_pending_enabled, std::nullopt);
+  EXPECT_EQ((*read)[2].is_pending_enabled, true);
 }
 
 TEST(RecordTest, NamesTheFieldThatIsWrong) {

@@ -125,6 +125,21 @@ std::string DemandText(const std::vector<Demand>& demands) {
   return parts.empty() ? "none" : Join(parts, ", ");
 }
 
+StatusOr<std::vector<Demand>> ParseDemands(std::string_view name, std::string_view text) {
+  if (text == "none") {
+    return std::vector<Demand>();
+  }
+  const auto entries = ParseEntries(text);
+  RETURN_IF_ERROR(Annotate(entries.status(), "{}", name));
+  for (const Entry& entry : *entries) {
+    if (entry.start) {
+      return InvalidArgument("{}: {}@{}: the planner chooses the memory slices", name,
+                             entry.profile, *entry.start);
+    }
+  }
+  return DemandsOf(*entries);
+}
+
 unsigned SlicesOfName(std::string_view profile) {
   const size_t end = profile.find("g.");
   return end == std::string_view::npos

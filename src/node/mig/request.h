@@ -1,4 +1,4 @@
-// What people and programs request of MIG: kinds of instances, and lists of them. Pure.
+// Requests of people and programs: kinds of MIG instances, and lists of them. Pure.
 #pragma once
 
 #include <compare>
@@ -12,7 +12,7 @@
 
 namespace kgpu::mig {
 
-// What a layout change may do with an instance.
+// How a layout change may treat an instance.
 enum class Use {
   kIdle,     // nobody uses it: it may be destroyed
   kMovable,  // its users may be evicted if another instance of its kind is free afterwards
@@ -63,6 +63,10 @@ StatusOr<Entry> ParseProfileName(std::string_view name);
 // GPU instances for the entries, sorted by kind. Compute instances that are parts share GPU
 // instances, the largest first. Errors: InvalidArgument (a part that the GPU instance cannot have).
 StatusOr<std::vector<Demand>> DemandsOf(const std::vector<Entry>& entries);
+
+// Both for the text of the option `name`, which errors begin with; "none" is an empty list. Errors:
+// InvalidArgument, also for an entry with a memory slice, which the planner chooses.
+StatusOr<std::vector<Demand>> ParseDemands(std::string_view name, std::string_view text);
 
 // Compute slices by the name of a profile: 3 of "3g.40gb"; 0 if it is no such name.
 unsigned SlicesOfName(std::string_view profile);

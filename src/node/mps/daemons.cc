@@ -78,7 +78,7 @@ std::map<std::string, Settings> SettingsOf(const pools::Assignment& assignment,
   std::map<std::string, Settings> devices;
   for (const pools::Resource& resource : assignment.resources) {
     std::map<std::string, Settings> of_resource;
-    const bool adds_up = resource.share.multiple == config::MultipleSlots::kAllow;
+    const bool adds_up = resource.share.multiple == sharing::MultipleSlots::kAllow;
     for (const pools::Slot& slot : resource.slots) {
       if (slot.threads == 0 || slot.health.reason == pools::kMigChangeReason) {
         continue;

@@ -85,6 +85,10 @@ bool HasForeignGpus(const ChainFacts& facts) {
          });
 }
 
+bool HasDevices(const ResourceFact& resource) {
+  return resource.devices > 0;
+}
+
 Link PluginLink(const ChainFacts& facts) {
   if (!facts.plugin_owner.empty()) {
     return Ok("plugin", fmt::format("left to {}; to take over: `kgpu node adopt --from plugin`",
@@ -94,21 +98,27 @@ Link PluginLink(const ChainFacts& facts) {
     return Waiting("plugin", "PluginNotRegistered",
                    "the resources are unknown until the driver answers");
   }
-  if (facts.resources.empty()) {
+  const auto served = std::ranges::count_if(facts.resources, HasDevices);
+  if (served == 0 && facts.changing > 0) {
+    return Ok("plugin", fmt::format("{} {} once nobody uses {}: see `kgpu status`", facts.changing,
+                                    facts.changing == 1 ? "device changes" : "devices change",
+                                    facts.changing == 1 ? "it" : "them"));
+  }
+  if (served == 0) {
     return Bad("plugin", "NothingAdvertised",
                facts.local_gpus > 0
                    ? "pools with provider: local have every GPU: see `kgpu config assign`"
                    : "no pool of the configuration matches a GPU: see `kgpu config assign`");
   }
   for (const ResourceFact& resource : facts.resources) {
-    if (!resource.is_registered) {
+    if (HasDevices(resource) && !resource.is_registered) {
       return Waiting("plugin", "PluginNotRegistered",
                      fmt::format("{} is not registered with the kubelet: {}", resource.name,
                                  Or(resource.problem, "the kubelet has not been contacted yet")));
     }
   }
-  return Ok("plugin", fmt::format("{} {} registered", facts.resources.size(),
-                                  facts.resources.size() == 1 ? "resource" : "resources"));
+  return Ok("plugin",
+            fmt::format("{} {} registered", served, served == 1 ? "resource" : "resources"));
 }
 
 Link ForeignKubeletLink(const ChainFacts& facts) {
@@ -125,8 +135,10 @@ Link KubeletLink(const ChainFacts& facts) {
     return ForeignKubeletLink(facts);
   }
   uint64_t sum = 0;
+  std::string fault;
   for (const ResourceFact& resource : facts.resources) {
     sum += resource.allocatable;
+    fault = Or(fault, resource.fault);
     const uint64_t counted =
         facts.allocatable ? CountOf(*facts.allocatable, resource.name) : resource.allocatable;
     if (counted != resource.allocatable) {
@@ -136,9 +148,10 @@ Link KubeletLink(const ChainFacts& facts) {
                                  counted, resource.name, resource.allocatable));
     }
   }
-  if (sum == 0 && facts.has_resources && !facts.resources.empty()) {
+  if (sum == 0 && facts.changing == 0 && facts.has_resources && !facts.resources.empty()) {
     return Bad("kubelet", "NothingAllocatable",
-               "no advertised device is healthy: `kgpu status` lists the faults");
+               fmt::format("no advertised device is healthy: {}",
+                           Or(fault, "`kgpu status` lists the faults")));
   }
   return Ok("kubelet", facts.allocatable ? "allocatable matches the advertised devices"
                                          : "not checked: the API server has not answered");

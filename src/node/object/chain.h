@@ -37,9 +37,13 @@ using Quantities = std::map<std::string, std::string>;
 // One of our resources on the kubelet.
 struct ResourceFact {
   std::string name;
+  // Slots, healthy or not. Without any, the resource is not registered with the kubelet: its pool
+  // selects nothing of this node, or its devices change once nobody uses them.
+  size_t devices = 0;
   uint64_t allocatable = 0;  // healthy slots: what the kubelet should count
   bool is_registered = false;
   std::string problem{};  // why it is not registered, with the fix
+  std::string fault{};    // of the first slot that is unhealthy; empty: all are healthy
   bool operator==(const ResourceFact&) const = default;
 };
 
@@ -63,6 +67,8 @@ struct ChainFacts {
   bool has_resources = false;  // the configuration was applied to the driver's answer
   std::vector<ResourceFact> resources{};
   size_t local_gpus = 0;  // in pools that lend them to programs of the host
+  // Devices that no pod can get until those who use them now have ended: they change then.
+  size_t changing = 0;
   // Who serves GPUs to the kubelet instead of us ("NVIDIA's device plugin"); empty: we do.
   std::string plugin_owner{};
   // status.allocatable of the Node object; nothing: the API server has not answered yet, or is not

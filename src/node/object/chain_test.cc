@@ -94,6 +94,48 @@ TEST(ChainTest, EachFactBreaksItsOwnLink) {
   }
 }
 
+TEST(ChainTest, SaysWhyNoDeviceIsHealthy) {
+  ChainFacts facts = ReadyFacts();
+  facts.resources[0].allocatable = 0;
+  facts.resources[0].fault = "libkgpu-share.so is missing: install it";
+  facts.allocatable = Quantities{{"nvidia.com/gpu", "0"}};
+  const ConditionText condition = ConditionOf(CheckChain(facts));
+  EXPECT_EQ(condition.reason, "NothingAllocatable");
+  EXPECT_THAT(condition.message, testing::HasSubstr("libkgpu-share.so is missing: install it"));
+}
+
+// A pool for other nodes of the cluster, for example.
+TEST(ChainTest, AResourceWithoutDevicesNeedsNoRegistration) {
+  ChainFacts facts = ReadyFacts();
+  facts.resources.push_back({.name = "nvidia.com/t4"});
+  EXPECT_EQ(WrongName(facts), "");
+  facts.allocatable->emplace("nvidia.com/t4", "0");
+  EXPECT_EQ(WrongName(facts), "");
+  (*facts.allocatable)["nvidia.com/t4"] = "8";
+  EXPECT_EQ(WrongName(facts), "kubelet/KubeletCountDiffers");
+}
+
+TEST(ChainTest, PoolsWithoutAnyDeviceAdvertiseNothing) {
+  ChainFacts facts = ReadyFacts();
+  facts.resources = {{.name = "nvidia.com/t4"}};
+  facts.allocatable = Quantities{};
+  EXPECT_EQ(WrongName(facts), "plugin/NothingAdvertised");
+  EXPECT_EQ(Worst(CheckChain(facts)), LinkState::kBad);
+}
+
+TEST(ChainTest, ANodeWhoseDevicesAllWaitForTheirUsersIsReady) {
+  ChainFacts facts = ReadyFacts();
+  facts.resources = {{.name = "nvidia.com/a100"}};
+  facts.allocatable = Quantities{{"nvidia.com/gpu", "0"}};
+  facts.changing = 8;
+  EXPECT_EQ(WrongName(facts), "");
+  // Withdrawn until their MIG layout has changed: listed, but unhealthy.
+  facts.resources[0] = {.name = "nvidia.com/a100", .devices = 8, .is_registered = true};
+  EXPECT_EQ(WrongName(facts), "");
+  facts.changing = 0;
+  EXPECT_EQ(WrongName(facts), "kubelet/NothingAllocatable");
+}
+
 TEST(ChainTest, DoesNotNeedCdiWhereTheRuntimeGetsNodes) {
   ChainFacts facts = ReadyFacts();
   facts.is_cdi_used = false;

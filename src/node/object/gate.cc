@@ -29,9 +29,7 @@ Gate::Gate(EventLoop& loop, const GateOptions& options, std::function<void()> ch
       chain_(CheckChain(facts_)) {
 }
 
-Gate::~Gate() {
-  loop_.CancelTimer(timer_);
-}
+Gate::~Gate() = default;
 
 void Gate::SetFacts(ChainFacts facts) {
   facts.allocatable = std::move(facts_.allocatable);
@@ -52,6 +50,14 @@ void Gate::SetNode(const SeenNode& node) {
   is_expected_ = is_expected_ || node.gpu_ready.has_value() || HasGateTaint(node);
   facts_.allocatable = node.allocatable;
   Look();
+}
+
+// A node that was not ready remains so: nothing new is known.
+void Gate::SetNodeUnknown() {
+  if (is_ready()) {
+    facts_.allocatable.reset();
+    Look();
+  }
 }
 
 void Gate::Look() {
@@ -147,16 +153,13 @@ void Gate::Notify(const ConditionText& text) {
 }
 
 void Gate::Arm(const Hold& hold, SteadyTime now) {
-  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  timer_.Cancel();
   std::optional<SteadyTime> next = hold.next();
   if (reason_due_) {
     next = next ? std::min(*next, *reason_due_) : reason_due_;
   }
   if (next) {
-    timer_ = loop_.After(*next - now, [this] {
-      timer_ = TimerId::kNone;
-      Look();
-    });
+    timer_.Arm(*next - now, [this] { Look(); });
   }
 }
 

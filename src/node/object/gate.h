@@ -12,6 +12,7 @@
 #include "src/node/object/node_plan.h"
 #include "src/node/object/seen_node.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::node {
 
@@ -47,6 +48,9 @@ class Gate {
   // Leave out `allocatable`: the gate takes it from the node.
   void SetFacts(ChainFacts facts);
   void SetNode(const SeenNode& node);
+  // The API server is away: the kubelet cannot report counts until it is back. Call SetNode then,
+  // if only with the node as it was.
+  void SetNodeUnknown();
 
   // The current chain, whatever the node reports.
   const Chain& chain() const { return chain_; }
@@ -77,7 +81,7 @@ class Gate {
   bool is_expected_ = false;   // somebody expects GPUs here although there are none
   SteadyTime reason_since_{};  // when the reason in desired_ began
   std::optional<SteadyTime> reason_due_;
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{loop_};
 };
 
 }  // namespace kgpu::node

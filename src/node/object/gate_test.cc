@@ -200,5 +200,34 @@ TEST_F(GateTest, AMomentOfTheKubeletsIsRiddenOut) {
   EXPECT_EQ(Said(), "True/AllVerified");
 }
 
+// The kubelet could not report the count, whatever it was.
+TEST_F(GateTest, TimeWithoutTheApiServerIsNoDifferenceOfCounts) {
+  gate_->SetNode(node_);
+  gate_->SetFacts(ReadyFacts());
+  gate_->SetNodeUnknown();
+  ChainFacts facts = ReadyFacts();
+  facts.resources[0].allocatable = 7;
+  gate_->SetFacts(facts);
+  loop_.Advance(seconds(140));
+  EXPECT_EQ(Said(), "True/AllVerified");
+  gate_->SetNode(node_);  // as it was seen last
+  loop_.Advance(seconds(20));
+  node_.allocatable = {{"nvidia.com/gpu", "7"}};
+  gate_->SetNode(node_);
+  loop_.Advance(seconds(600));
+  EXPECT_EQ(Said(), "True/AllVerified");
+  EXPECT_THAT(events_, ElementsAre(HasSubstr("GPUReady")));
+}
+
+TEST_F(GateTest, ANodeThatWasNotReadyRemainsSoWithoutTheApiServer) {
+  node_.allocatable = {{"nvidia.com/gpu", "7"}};
+  gate_->SetNode(node_);
+  gate_->SetFacts(ReadyFacts());
+  EXPECT_EQ(Said(), "False/KubeletCountDiffers");
+  gate_->SetNodeUnknown();
+  loop_.Advance(seconds(600));
+  EXPECT_EQ(Said(), "False/KubeletCountDiffers");
+}
+
 }  // namespace
 }  // namespace kgpu::node

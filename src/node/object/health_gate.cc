@@ -102,9 +102,7 @@ HealthGate::HealthGate(EventLoop& loop, const HealthGateOptions& options,
     : loop_(loop), options_(options), changed_(std::move(changed)) {
 }
 
-HealthGate::~HealthGate() {
-  loop_.CancelTimer(timer_);
-}
+HealthGate::~HealthGate() = default;
 
 void HealthGate::SetSnapshot(device::SnapshotPtr snapshot) {
   snapshot_ = std::move(snapshot);
@@ -125,7 +123,7 @@ void HealthGate::SetNote(std::string note) {
 }
 
 void HealthGate::Look() {
-  loop_.CancelTimer(std::exchange(timer_, TimerId::kNone));
+  timer_.Cancel();
   if (!has_node_ || !snapshot_) {
     return;
   }
@@ -139,10 +137,7 @@ void HealthGate::Look() {
   }
   const SteadyTime now = loop_.clock().Now();
   if (IsAnotherText(desired_, *desired) && now < reported_ + options_.text_every) {
-    timer_ = loop_.After(reported_ + options_.text_every - now, [this] {
-      timer_ = TimerId::kNone;
-      Look();
-    });
+    timer_.Arm(reported_ + options_.text_every - now, [this] { Look(); });
     return;
   }
   reported_ = now;

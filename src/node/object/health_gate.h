@@ -9,6 +9,7 @@
 #include "src/node/object/node_plan.h"
 #include "src/node/object/seen_node.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::node {
 
@@ -51,7 +52,7 @@ class HealthGate {
   bool is_expected_ = false;
   std::optional<DesiredHealth> desired_;
   SteadyTime reported_{};  // when desired_ last changed
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{loop_};
 };
 
 }  // namespace kgpu::node

@@ -46,6 +46,14 @@ std::string TextOf(const std::set<std::string>& words) {
   return Join({words.begin(), words.end()}, ",");
 }
 
+// An annotation may hold kilobytes: people and logs get its beginning.
+std::string Shortened(const std::string& value) {
+  constexpr size_t kShown = 100;
+  return value.size() <= kShown
+             ? value
+             : fmt::format("{} ({} bytes)", Printable(value, kShown), value.size());
+}
+
 class Planner {
  public:
   Planner(const SeenNode& node, const Wanted& wanted, const Owners& owners, WallTime now)
@@ -265,7 +273,7 @@ class Planner {
     for (const auto& [key, value] : chosen) {
       const auto present = seen.values.find(key);
       if (present == seen.values.end() || present->second != value) {
-        Change("{} + {}={}", kind, key, value);
+        Change("{} + {}={}", kind, key, Shortened(value));
         has_key_changes_ = true;
       } else if (!seen.ours.contains(key)) {
         has_key_changes_ = true;  // the same value, which becomes ours too

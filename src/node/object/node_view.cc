@@ -247,7 +247,8 @@ std::string NodeTable(const NodeReport& report) {
   text += fmt::format("taint      {}\n", taint != nullptr ? labels::ToString(taint->taint)
                                          : report.seen    ? "none"
                                                           : "unknown");
-  text += fmt::format("API        {}\n", ApiLine(report));
+  const bool is_said = !report.api_problem.empty() && obstacle.ends_with(report.api_problem);
+  text += fmt::format("API        {}\n", is_said ? "no answer, as said above" : ApiLine(report));
   const std::string remarks = Remarks(report);
   return remarks.empty() ? text : text + "\n" + remarks;
 }

@@ -101,7 +101,8 @@ TEST(NodeViewTest, WithoutAnAgentTheConditionSpeaks) {
   report.seen.reset();
   report.api_problem = "nothing answers";
   EXPECT_THAT(NodeTable(report),
-              AllOf(StartsWith("node n1: not ready: nothing answers"), HasSubstr("unknown")));
+              AllOf(StartsWith("node n1: not ready: nothing answers"), HasSubstr("unknown"),
+                    HasSubstr("API        no answer, as said above\n")));
 }
 
 TEST(NodeViewTest, ANodeWithoutGpusIsHealthyWhereNobodyExpectsOne) {

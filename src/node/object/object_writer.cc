@@ -40,9 +40,7 @@ ObjectWriter::ObjectWriter(EventLoop& loop, kube::Client& client, Random& random
       backoff_(random, options_.retry) {
 }
 
-ObjectWriter::~ObjectWriter() {
-  loop_.CancelTimer(timer_);
-}
+ObjectWriter::~ObjectWriter() = default;
 
 void ObjectWriter::SetWanted(std::optional<json::value> object) {
   std::string digest;
@@ -64,11 +62,7 @@ void ObjectWriter::SetWanted(std::optional<json::value> object) {
 }
 
 void ObjectWriter::Schedule(std::chrono::nanoseconds delay) {
-  loop_.CancelTimer(timer_);
-  timer_ = loop_.After(delay, [this] {
-    timer_ = TimerId::kNone;
-    Look();
-  });
+  timer_.Arm(delay, [this] { Look(); });
 }
 
 void ObjectWriter::Look() {

@@ -15,6 +15,7 @@
 #include "src/platform/base/backoff.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::node {
 
@@ -69,7 +70,7 @@ class ObjectWriter {
   bool is_asked_ = false;
   bool is_stale_ = false;  // SetWanted was called during the call in progress
   std::unique_ptr<kube::Call> call_;
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{loop_};
   ObjectWriterState state_;
 };
 

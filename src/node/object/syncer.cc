@@ -46,17 +46,10 @@ Syncer::Syncer(EventLoop& loop, kube::Client& client, Random& random, SyncerOpti
       health_(loop, options_.health, [this] { OnDesired(); }),
       writer_(loop, client, random, options_.writer, [this] { handlers_.changed(); }),
       reported_(options_.reported) {
-  start_timer_ = loop_.After(random_.PartOf(options_.start_jitter), [this] {
-    start_timer_ = TimerId::kNone;
-    StartWatch();
-  });
+  start_timer_.Arm(random_.PartOf(options_.start_jitter), [this] { StartWatch(); });
 }
 
-Syncer::~Syncer() {
-  loop_.CancelTimer(start_timer_);
-  loop_.CancelTimer(claims_timer_);
-  loop_.CancelTimer(scan_timer_);
-}
+Syncer::~Syncer() = default;
 
 void Syncer::SetFacts(ChainFacts facts) {
   gate_.SetFacts(std::move(facts));
@@ -82,9 +75,8 @@ void Syncer::SetClaims(labels::NodeClaims claims) {
     return;
   }
   first_claims_ = std::move(claims);
-  if (claims_timer_ == TimerId::kNone) {
-    claims_timer_ = loop_.After(random_.PartOf(options_.claims_jitter), [this] {
-      claims_timer_ = TimerId::kNone;
+  if (!claims_timer_.is_armed()) {
+    claims_timer_.Arm(random_.PartOf(options_.claims_jitter), [this] {
       wanted_.claims = std::exchange(first_claims_, std::nullopt);
       writer_.SetWanted(wanted_);
     });
@@ -124,6 +116,7 @@ void Syncer::StartWatch() {
                               .on_trouble =
                                   [this](const Status& status) {
                                     api_problem_ = fmt::format("API server: {}", Message(status));
+                                    gate_.SetNodeUnknown();
                                     handlers_.changed();
                                   }});
 }
@@ -162,6 +155,7 @@ void Syncer::OnWatching() {
   }
   if (!api_problem_.empty()) {
     api_problem_.clear();
+    gate_.SetNode(*seen_);
     // A write that failed while the server was away need not wait for its next try.
     writer_.TryNow();
     handlers_.changed();
@@ -185,8 +179,8 @@ void Syncer::LookForOwners() {
     has_scanned_ = false;
     missing_.clear();
     scan_.reset();
-    loop_.CancelTimer(std::exchange(scan_timer_, TimerId::kNone));
-  } else if (!evidence_.pods && !scan_ && scan_timer_ == TimerId::kNone && seen_) {
+    scan_timer_.Cancel();
+  } else if (!evidence_.pods && !scan_ && !scan_timer_.is_armed() && seen_) {
     ArmScan(std::chrono::nanoseconds(0));
   }
   Owners owners = FindOwners(evidence_);
@@ -202,11 +196,7 @@ void Syncer::LookForOwners() {
 }
 
 void Syncer::ArmScan(std::chrono::nanoseconds delay) {
-  loop_.CancelTimer(scan_timer_);
-  scan_timer_ = loop_.After(delay, [this] {
-    scan_timer_ = TimerId::kNone;
-    ScanPods();
-  });
+  scan_timer_.Arm(delay, [this] { ScanPods(); });
 }
 
 void Syncer::ScanPods() {

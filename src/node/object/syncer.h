@@ -23,6 +23,7 @@
 #include "src/node/object/writer.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::node {
 
@@ -134,9 +135,9 @@ class Syncer {
   std::string api_problem_ = "the API server has not been queried yet";
   std::unique_ptr<kube::Reflector> watch_;
   std::unique_ptr<PodScan> scan_;
-  TimerId start_timer_ = TimerId::kNone;
-  TimerId claims_timer_ = TimerId::kNone;
-  TimerId scan_timer_ = TimerId::kNone;
+  Timer start_timer_{loop_};
+  Timer claims_timer_{loop_};
+  Timer scan_timer_{loop_};
 };
 
 }  // namespace kgpu::node

@@ -238,6 +238,22 @@ TEST_F(SyncerTest, TellsOfNoProblemOnceTheWatchIsBack) {
   EXPECT_EQ(syncer_->report().api_problem, "");
 }
 
+TEST_F(SyncerTest, AFaultWhileTheServerIsAwayDoesNotCloseTheGate) {
+  Settle();
+  api_.faults().Add({.kind = apiserver::FaultKind::kAway, .lasts_for = seconds(140)});
+  api_.CutWatches();
+  loop_.Advance(seconds(5));
+  ChainFacts facts = ReadyFacts();
+  facts.resources[0].allocatable = 7;
+  syncer_->SetFacts(facts);
+  loop_.Advance(seconds(160));  // the kubelet reports the new count some seconds after the outage
+  EXPECT_EQ(Seen(), "True");
+  Kubelet("7");
+  loop_.Advance(minutes(5));
+  EXPECT_EQ(Seen(), "True");
+  EXPECT_THAT(reported_, Not(Contains("GPUNotReady")));
+}
+
 TEST_F(SyncerTest, StillMissesTheNodeOnceTheWatchIsBack) {
   Do("DELETE", kNodePath, nullptr);
   Settle();

@@ -14,7 +14,8 @@ inline ChainFacts ReadyFacts() {
   facts.is_runtime_known = true;
   facts.is_cdi_written = true;
   facts.has_resources = true;
-  facts.resources = {{.name = "nvidia.com/gpu", .allocatable = 8, .is_registered = true}};
+  facts.resources = {
+      {.name = "nvidia.com/gpu", .devices = 8, .allocatable = 8, .is_registered = true}};
   facts.allocatable = Quantities{{"nvidia.com/gpu", "8"}};
   return facts;
 }

@@ -63,9 +63,7 @@ Writer::Writer(EventLoop& loop, kube::Client& client, Random& random, const Writ
   }
 }
 
-Writer::~Writer() {
-  loop_.CancelTimer(timer_);
-}
+Writer::~Writer() = default;
 
 void Writer::SetWanted(Wanted wanted) {
   if (wanted_ != wanted) {
@@ -110,15 +108,11 @@ void Writer::Schedule(std::chrono::nanoseconds delay) {
   }
   // One that is due sooner stands; one of a kind's back-off must not keep the other kinds waiting.
   const SteadyTime due = loop_.clock().Now() + delay;
-  if (timer_ != TimerId::kNone && due_ <= due) {
+  if (timer_.is_armed() && due_ <= due) {
     return;
   }
-  loop_.CancelTimer(timer_);
   due_ = due;
-  timer_ = loop_.After(delay, [this] {
-    timer_ = TimerId::kNone;
-    Step();
-  });
+  timer_.Arm(delay, [this] { Step(); });
 }
 
 void Writer::Step() {
@@ -161,11 +155,11 @@ void Writer::ForgetProblemsOf(const NodePlan& plan) {
 
 void Writer::Send(const Write& write, const std::string& signature) {
   asked_ = node_ ? node_->version : "";
-  call_ = client_.Send(write.request,
-                       [this, kind = write.kind, signature](StatusOr<boost::json::value> answer) {
-                         call_.reset();
-                         OnDone(kind, signature, answer);
-                       });
+  call_ = client_.Send(write.request, [this, kind = write.kind,
+                                       signature](const StatusOr<boost::json::value>& answer) {
+    call_.reset();
+    OnDone(kind, signature, answer);
+  });
 }
 
 void Writer::OnDone(WriteKind kind, const std::string& signature,

@@ -19,6 +19,7 @@
 #include "src/platform/base/backoff.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::node {
 
@@ -109,7 +110,7 @@ class Writer {
   std::vector<Retry> retries_;          // by WriteKind
   std::map<size_t, Repeat> repeats_;    // by hash of the change; bounded
   std::unique_ptr<kube::Call> call_;
-  TimerId timer_ = TimerId::kNone;
+  Timer timer_{loop_};
   SteadyTime due_{};  // of timer_
   WriterState state_;
 };

@@ -1,6 +1,7 @@
 #include "src/node/plugin/answer_cache.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -59,14 +60,6 @@ AnswerDevice ToDevice(const cdi::DeviceNode& node) {
           .permissions = node.permissions.empty() ? "rwm" : node.permissions};
 }
 
-void AddSliceMounts(std::vector<share::SliceMount> mounts, Answer& answer) {
-  for (share::SliceMount& mount : mounts) {
-    answer.mounts.push_back({.container_path = std::move(mount.container_path),
-                             .host_path = std::move(mount.host_path),
-                             .is_read_only = mount.is_read_only});
-  }
-}
-
 }  // namespace
 
 bool Delivery::NeedsDriverFiles() const {
@@ -75,15 +68,19 @@ bool Delivery::NeedsDriverFiles() const {
   });
 }
 
+bool Delivery::NeedsSpecs() const {
+  return strategies.contains(DeviceListStrategy::kCdiCri) ||
+         strategies.contains(DeviceListStrategy::kCdiAnnotations);
+}
+
 AnswerCache::AnswerCache(const pools::Resource& resource, const device::Snapshot& snapshot,
                          std::shared_ptr<const inject::InjectionPlan> plan, Delivery delivery,
-                         share::SlicePaths slices, mps::Paths mps)
+                         sharing::Places places)
     : resource_(resource.name),
       share_(resource.share),
       plan_(std::move(plan)),
       delivery_(std::move(delivery)),
-      slices_(std::move(slices)),
-      mps_(std::move(mps)) {
+      places_(std::move(places)) {
   const auto indices = IndicesOf(snapshot);
   const auto planned = PlannedByName(plan_.get());
   for (const pools::Slot& slot : resource.slots) {
@@ -93,9 +90,7 @@ AnswerCache::AnswerCache(const pools::Resource& resource, const device::Snapshot
                 .health = slot.health,
                 .planned = nullptr,
                 .is_split = IsSplit(snapshot, slot),
-                .slice = slot.memory ? slot.id : "",
-                .memory = slot.memory.value_or(Bytes{}),
-                .threads = slot.threads};
+                .part = {slot.id, slot.device_uuid, pools::LimitsOf(slot)}};
     if (const auto found = indices.find(slot.device_uuid); found != indices.end()) {
       entry.index = found->second;
     }
@@ -144,27 +139,22 @@ StatusOr<std::vector<const AnswerCache::Entry*>> AnswerCache::Slots(
   return slots;
 }
 
+std::vector<sharing::SlotPart> AnswerCache::PartsOf(const std::vector<const Entry*>& slots) {
+  std::vector<sharing::SlotPart> parts;
+  parts.reserve(slots.size());
+  std::ranges::transform(slots, std::back_inserter(parts),
+                         [](const Entry* slot) { return slot->part; });
+  return parts;
+}
+
 Status AnswerCache::CheckMultiple(const std::vector<const Entry*>& slots) const {
-  if (slots.size() > share::kMostSlices && config::LimitsMemory(share_)) {
-    return InvalidArgument(
-        "{}: {} slices requested, but a container can have {}: request larger "
-        "slices, or fewer",
-        resource_, slots.size(), share::kMostSlices);
+  if (const Status status = share_.by->CheckRequest(PartsOf(slots), share_); !status.ok()) {
+    return InvalidArgument("{}: {}", resource_, Message(status));
   }
-  if (share_.by == config::ShareBy::kMps && share_.multiple == config::MultipleSlots::kAllow) {
-    const auto other = std::ranges::find_if(
-        slots, [&](const Entry* slot) { return slot->device_uuid != slots.front()->device_uuid; });
-    if (other != slots.end()) {
-      return InvalidArgument(
-          "{}: {} slots requested, but those that are free are of {} and {}, and a program reaches "
-          "the MPS daemon of one device: request fewer",
-          resource_, slots.size(), slots.front()->device_uuid, (*other)->device_uuid);
-    }
-  }
-  if (slots.size() < 2 || share_.multiple == config::MultipleSlots::kAllow) {
+  if (slots.size() < 2 || share_.multiple == sharing::MultipleSlots::kAllow) {
     return OkStatus();
   }
-  if (share_.multiple == config::MultipleSlots::kRefuse) {
+  if (share_.multiple == sharing::MultipleSlots::kRefuse) {
     return InvalidArgument(
         "{}: {} slots requested, but its pool allows a container only one of a shared device: "
         "request 1, or set share.multiple: allow or spread in its pool",
@@ -193,8 +183,7 @@ StatusOr<Answer> AnswerCache::For(std::span<const std::string> ids) const {
   AddVisible(devices, answer);
   AddNodes(devices, answer);
   AddMounts(answer);
-  AddSlices(slots, answer);
-  AddMps(slots, answer);
+  AddAccess(slots, answer);
   return answer;
 }
 
@@ -269,32 +258,14 @@ void AnswerCache::AddMounts(Answer& answer) const {
   }
 }
 
-void AnswerCache::AddSlices(const std::vector<const Entry*>& slots, Answer& answer) const {
-  std::vector<std::string> ids;
-  for (const Entry* slot : slots) {
-    if (!slot->slice.empty()) {
-      ids.push_back(slot->slice);
-    }
-  }
-  if (ids.empty()) {
-    return;
-  }
-  AddSliceMounts(share::MountsOf(slices_, ids, share_.compute.is_set()), answer);
-}
-
-// All slots are of one device.
-void AnswerCache::AddMps(const std::vector<const Entry*>& slots, Answer& answer) const {
-  if (share_.by != config::ShareBy::kMps) {
-    return;
-  }
-  mps::Part part{.device_uuid = slots.front()->device_uuid};
-  for (const Entry* slot : slots) {
-    part.threads += slot->threads;
-    part.memory.count += slot->memory.count;
-  }
-  mps::Access access = mps::AccessTo(mps_, part);
+void AnswerCache::AddAccess(const std::vector<const Entry*>& slots, Answer& answer) const {
+  sharing::Access access = share_.by->AccessTo(PartsOf(slots), share_, places_);
   answer.envs.merge(access.envs);
-  AddSliceMounts(std::move(access.mounts), answer);
+  for (sharing::Mount& mount : access.mounts) {
+    answer.mounts.push_back({.container_path = std::move(mount.container_path),
+                             .host_path = std::move(mount.host_path),
+                             .is_read_only = mount.is_read_only});
+  }
 }
 
 }  // namespace kgpu::plugin

@@ -11,10 +11,9 @@
 #include "src/container/inject/plan.h"
 #include "src/gpu/device/snapshot.h"
 #include "src/node/config/node_config.h"
-#include "src/node/mps/paths.h"
 #include "src/node/plugin/answer.h"
 #include "src/node/pools/assignment.h"
-#include "src/node/share/slice_paths.h"
+#include "src/node/sharing/kind.h"
 #include "src/platform/base/status.h"
 
 namespace kgpu::plugin {
@@ -30,6 +29,8 @@ struct Delivery {
   // Whether answers contain parts of the driver, which must first be found on the host. NVIDIA's
   // runtime only needs names, and finds the parts itself.
   bool NeedsDriverFiles() const;
+  // Whether answers name devices of our CDI specs.
+  bool NeedsSpecs() const;
   bool operator==(const Delivery&) const = default;
 };
 
@@ -37,11 +38,10 @@ struct Delivery {
 class AnswerCache {
  public:
   // `plan` has the driver's parts (inject/plan.h); it may be null if `delivery` only needs names
-  // (CDI, environment). `slices` is where the parts of memory limits are, `mps` where those of MPS
-  // are; not needed for resources without slices, or without MPS.
+  // (CDI, environment). `places` is where the files of shared devices are.
   AnswerCache(const pools::Resource& resource, const device::Snapshot& snapshot,
               std::shared_ptr<const inject::InjectionPlan> plan, Delivery delivery,
-              share::SlicePaths slices = {}, mps::Paths mps = {});
+              sharing::Places places = {});
 
   // The answer for the slots `ids`, in any order; equal sets of ids give equal answers. Errors:
   // InvalidArgument (no ids, an id that the resource does not have, or several slots, or several of
@@ -57,9 +57,7 @@ class AnswerCache {
     device::Health health;
     const inject::PlannedDevice* planned = nullptr;  // into plan_; null: has no node
     bool is_split = false;                           // a whole GPU in MIG mode
-    std::string slice;                               // the slot's id if it is a memory slice
-    Bytes memory{};                                  // of a memory slice
-    unsigned threads = 0;                            // 0: not shared by MPS
+    sharing::SlotPart part{};
   };
 
   bool Uses(config::DeviceListStrategy strategy) const {
@@ -69,19 +67,18 @@ class AnswerCache {
   // The slots in their order.
   StatusOr<std::vector<const Entry*>> Slots(std::span<const std::string> ids) const;
   Status CheckMultiple(const std::vector<const Entry*>& slots) const;
+  static std::vector<sharing::SlotPart> PartsOf(const std::vector<const Entry*>& slots);
   void AddCdi(const std::vector<const Entry*>& devices, Answer& answer) const;
   void AddVisible(const std::vector<const Entry*>& devices, Answer& answer) const;
   void AddNodes(const std::vector<const Entry*>& devices, Answer& answer) const;
   void AddMounts(Answer& answer) const;
-  void AddSlices(const std::vector<const Entry*>& slots, Answer& answer) const;
-  void AddMps(const std::vector<const Entry*>& slots, Answer& answer) const;
+  void AddAccess(const std::vector<const Entry*>& slots, Answer& answer) const;
 
   std::string resource_;
-  config::Share share_;
+  sharing::Share share_;
   std::shared_ptr<const inject::InjectionPlan> plan_;
   Delivery delivery_;
-  share::SlicePaths slices_;
-  mps::Paths mps_;
+  sharing::Places places_;
   std::map<std::string, Entry, std::less<>> entries_;  // by slot id
 };
 

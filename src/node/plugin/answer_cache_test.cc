@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "src/node/sharing/mps/mps.h"
+#include "src/node/sharing/time/time.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::plugin {
@@ -148,7 +150,7 @@ TEST(AnswerCacheTest, GivesADeviceOnceForSeveralOfItsSlots) {
 TEST(AnswerCacheTest, RefusesSeveralSlotsWhereThePoolSaysSo) {
   pools::Resource resource = Resource(2);
   resource.share = {
-      .by = config::ShareBy::kTime, .replicas = 2, .multiple = config::MultipleSlots::kRefuse};
+      .by = &sharing::kTime, .replicas = 2, .multiple = sharing::MultipleSlots::kRefuse};
   Delivery delivery;
   delivery.strategies = {DeviceListStrategy::kCdiCri};
   const AnswerCache cache(resource, TwoGpus(), Plan(), delivery);
@@ -158,9 +160,9 @@ TEST(AnswerCacheTest, RefusesSeveralSlotsWhereThePoolSaysSo) {
   EXPECT_OK(cache.For(std::vector<std::string>{fmt::format("{}::0", kFirst)}).status());
 }
 
-pools::Resource MpsResource(config::MultipleSlots multiple) {
+pools::Resource MpsResource(sharing::MultipleSlots multiple) {
   pools::Resource resource = Resource(4);
-  resource.share = {.by = config::ShareBy::kMps, .replicas = 4, .multiple = multiple};
+  resource.share = {.by = &sharing::kMps, .replicas = 4, .multiple = multiple};
   for (pools::Slot& slot : resource.slots) {
     slot.memory = GibiBytes(4);
     slot.threads = 25;
@@ -171,8 +173,8 @@ pools::Resource MpsResource(config::MultipleSlots multiple) {
 TEST(AnswerCacheTest, AnMpsSlotComesWithTheWayToItsDaemon) {
   Delivery delivery;
   delivery.strategies = {DeviceListStrategy::kCdiCri};
-  const AnswerCache cache(MpsResource(config::MultipleSlots::kRefuse), TwoGpus(), Plan(), delivery,
-                          {.folder = "/share"}, {.folder = "/run/kgpu/mps"});
+  const AnswerCache cache(MpsResource(sharing::MultipleSlots::kRefuse), TwoGpus(), Plan(), delivery,
+                          {.slices = "/share", .mps = "/run/kgpu/mps"});
   const auto answer = cache.For(std::vector<std::string>{fmt::format("{}::2", kSecond)});
   ASSERT_OK(answer);
   EXPECT_THAT(answer->envs,
@@ -191,7 +193,7 @@ TEST(AnswerCacheTest, AnMpsSlotComesWithTheWayToItsDaemon) {
 TEST(AnswerCacheTest, MpsSlotsOfOneDeviceAddUpAndOthersAreRefused) {
   Delivery delivery;
   delivery.strategies = {DeviceListStrategy::kCdiCri};
-  const AnswerCache cache(MpsResource(config::MultipleSlots::kAllow), TwoGpus(), Plan(), delivery);
+  const AnswerCache cache(MpsResource(sharing::MultipleSlots::kAllow), TwoGpus(), Plan(), delivery);
   const auto answer = cache.For(
       std::vector<std::string>{fmt::format("{}::0", kFirst), fmt::format("{}::1", kFirst)});
   ASSERT_OK(answer);

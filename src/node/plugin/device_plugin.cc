@@ -29,7 +29,6 @@ DevicePlugin::DevicePlugin(EventLoop& loop, config::Registration registration,
 }
 
 DevicePlugin::~DevicePlugin() {
-  loop_.CancelTimer(tick_);
   for (auto& [resource, leaving] : leaving_) {
     loop_.CancelTimer(leaving.second);
   }
@@ -47,8 +46,14 @@ void DevicePlugin::WatchFolders() {
   }
 }
 
+void DevicePlugin::StopWatching() {
+  if (watch_) {
+    watch_->StopWatching();
+  }
+}
+
 void DevicePlugin::Tick() {
-  tick_ = loop_.After(UntilNextTick(loop_.clock(), watch_ ? kTick : kTickWithoutWatch), [this] {
+  tick_.Arm(UntilNextTick(loop_.clock(), watch_ ? kTick : kTickWithoutWatch), [this] {
     if (!watch_) {
       WatchFolders();
     }

@@ -11,6 +11,7 @@
 #include "src/node/config/node_config.h"
 #include "src/node/plugin/endpoint.h"
 #include "src/platform/base/event_loop.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/sys/folder_watch.h"
 
 namespace kgpu::plugin {
@@ -33,6 +34,8 @@ class DevicePlugin {
   // empty list, then removes its socket. Registers a new one immediately.
   void Show(const std::vector<ResourceViewPtr>& views);
   std::vector<EndpointStatus> status() const;  // sorted by resource
+  // For the end: see sys::Inotify::RemoveWatches.
+  void StopWatching();
 
  private:
   StatusOr<std::unique_ptr<Endpoint>> MakeEndpoint(const std::string& resource);
@@ -47,11 +50,11 @@ class DevicePlugin {
   const config::Registration registration_;
   const EndpointOptions options_;
   std::function<void()> changed_;
+  std::unique_ptr<sys::FolderWatch> watch_;  // its end takes longer than that of the endpoints
   std::map<std::string, std::unique_ptr<Endpoint>> endpoints_;
   std::map<std::string, std::unique_ptr<Endpoint>> prepared_;
   std::map<std::string, std::pair<std::unique_ptr<Endpoint>, TimerId>> leaving_;
-  std::unique_ptr<sys::FolderWatch> watch_;
-  TimerId tick_ = TimerId::kNone;
+  Timer tick_{loop_};
 };
 
 }  // namespace kgpu::plugin

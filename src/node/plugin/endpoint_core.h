@@ -52,18 +52,4 @@ class EndpointCore {
   std::unique_ptr<sys::Acceptor> acceptor_;
 };
 
-// Waiting times that double after each failure.
-class Backoff {
- public:
-  Backoff(std::chrono::milliseconds first, std::chrono::milliseconds last)
-      : first_(first), last_(last), next_(first) {}
-  void Reset() { next_ = first_; }
-  std::chrono::milliseconds Next() { return std::exchange(next_, std::min(next_ * 2, last_)); }
-
- private:
-  std::chrono::milliseconds first_;
-  std::chrono::milliseconds last_;
-  std::chrono::milliseconds next_;
-};
-
 }  // namespace kgpu::plugin

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "src/node/sharing/kind.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
@@ -58,12 +59,12 @@ PreferredPolicy::PreferredPolicy(const pools::Resource& resource, const device::
                                  config::SharedPolicy shared)
     : resource_(resource.name),
       shared_(shared),
-      by_mps_(resource.share.by == config::ShareBy::kMps) {
+      is_of_one_device_(resource.share.by->traits().is_of_one_device) {
   ids_.reserve(resource.slots.size());
   for (const Slot& slot : resource.slots) {
     slots_.emplace(ids_.emplace_back(slot.id), slots_.size());
   }
-  if (resource.share.by != config::ShareBy::kNothing) {
+  if (sharing::IsShared(resource.share)) {
     kind_ = Kind::kShared;
     places_ = PlacesOf(resource, false);
   } else if (std::ranges::any_of(resource.slots, &IsMigDevice)) {
@@ -123,8 +124,8 @@ std::vector<size_t> PreferredPolicy::Pick(const SlotRequest& request) const {
     case Kind::kShared:
       break;
   }
-  // A program reaches the MPS daemon of one device: slots of two would be refused.
-  const bool is_on_one = by_mps_ && request.size > 1;
+  // Slots of two devices would be refused.
+  const bool is_on_one = is_of_one_device_ && request.size > 1;
   return SpreadSlots(
       places_, request,
       is_on_one || shared_ == config::SharedPolicy::kPacked ? Spread::kTogether : Spread::kApart);

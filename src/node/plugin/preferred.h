@@ -53,7 +53,7 @@ class PreferredPolicy {
 
   std::string resource_;
   config::SharedPolicy shared_;
-  bool by_mps_;
+  bool is_of_one_device_;  // all slots of a container
   Kind kind_ = Kind::kWholeGpus;
   std::vector<std::string> ids_;
   std::unordered_map<std::string_view, size_t> slots_;  // by id; views into ids_

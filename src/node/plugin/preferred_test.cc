@@ -6,6 +6,8 @@
 #include <cstdint>
 
 #include "src/node/plugin/test_topology.h"
+#include "src/node/sharing/mps/mps.h"
+#include "src/node/sharing/time/time.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu::plugin {
@@ -115,7 +117,7 @@ TEST_F(PreferredPolicyTest, PacksSharedSlotsOnFewCards) {
 
 TEST_F(PreferredPolicyTest, SlotsOfARequestByMpsAreOfOneCard) {
   pools::Resource shared = TestResource(node_, 3);
-  shared.share.by = config::ShareBy::kMps;
+  shared.share.by = &sharing::kMps;
   const PreferredPolicy policy(shared, node_, SharedPolicy::kDistributed);
   EXPECT_THAT(policy.Choose(Ids(shared), {}, 2),
               IsOkAndHolds(ElementsAre(Id(0) + "::0", Id(0) + "::1")));
@@ -130,7 +132,7 @@ TEST_F(PreferredPolicyTest, SlotsOfARequestByMpsAreOfOneCard) {
 // Two MIG devices of each card.
 pools::Resource MigResource(const device::Snapshot& node, unsigned replicas) {
   pools::Resource resource = TestResource(node, 2 * replicas);
-  resource.share.by = replicas > 1 ? config::ShareBy::kTime : config::ShareBy::kNothing;
+  resource.share.by = replicas > 1 ? &sharing::kTime : &sharing::kWhole;
   for (size_t i = 0; i < resource.slots.size(); ++i) {
     pools::Slot& slot = resource.slots[i];
     slot.device_uuid = fmt::format("MIG-{}", i / replicas);

@@ -66,15 +66,20 @@ std::vector<std::string> ToVector(const google::protobuf::RepeatedPtrField<std::
   return {list.begin(), list.end()};
 }
 
-Status Allocate(const AnswerCache& answers, const AllocateRequest& request,
+// Precondition: the view has answers.
+Status Allocate(const ResourceView& view, const AllocateRequest& request,
                 AllocateResponse& response) {
   if (request.container_requests().empty()) {
     return InvalidArgument("the request contains no container");
   }
   for (const auto& container : request.container_requests()) {
-    StatusOr<Answer> answer = answers.For(ToVector(container.devices_ids()));
+    const std::vector<std::string> ids = ToVector(container.devices_ids());
+    StatusOr<Answer> answer = view.answers->For(ids);
     if (!answer.ok()) {
       return answer.status();
+    }
+    if (const Status prepared = view.prepare ? view.prepare(ids) : OkStatus(); !prepared.ok()) {
+      return prepared;
     }
     FillAnswer(*answer, *response.add_container_responses());
   }
@@ -329,7 +334,7 @@ grpc::ServerUnaryReactor* Service::Impl::Allocate(grpc::CallbackServerContext* c
 void Service::Impl::Settle(const Waiting& call, const ResourceView* view) {
   Status status = Unavailable("the driver has not answered yet: run `kgpu devices` to see why");
   if (view != nullptr && view->answers) {
-    status = plugin::Allocate(*view->answers, *call.request, *call.response);
+    status = plugin::Allocate(*view, *call.request, *call.response);
   } else if (view != nullptr && !view->obstacle.ok()) {
     status = view->obstacle;
   }

@@ -6,8 +6,10 @@
 #include "src/node/plugin/endpoint.h"
 #include "src/node/plugin/endpoint_core.h"
 #include "src/node/plugin/kubelet.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/net/rpc/one_call.h"
 
 namespace kgpu::plugin {
@@ -48,10 +50,7 @@ class SocketEndpoint final : public Endpoint {
     return self;
   }
 
-  ~SocketEndpoint() override {
-    loop_.CancelTimer(retry_);
-    loop_.CancelTimer(await_);
-  }
+  ~SocketEndpoint() override = default;
 
   void SetView(ResourceViewPtr view) override {
     core_->service().SetView(std::move(view));
@@ -66,7 +65,7 @@ class SocketEndpoint final : public Endpoint {
       : loop_(loop),
         options_(options),
         paths_(options.kubelet_dir),
-        backoff_(options.first_backoff, options.last_backoff) {}
+        backoff_({.first = options.first_backoff, .longest = options.last_backoff}) {}
 
   bool IsDone(const SocketIdentity& kubelet);
   void Register(const SocketIdentity& kubelet);
@@ -92,8 +91,8 @@ class SocketEndpoint final : public Endpoint {
   std::optional<SteadyTime> refused_since_;
   SteadyTime opened_at_{};
   bool is_ending_ = false;  // we ended the old streams in order to register
-  TimerId retry_ = TimerId::kNone;
-  TimerId await_ = TimerId::kNone;  // for the stream after Register, or for old streams to end
+  Timer retry_{loop_};
+  Timer await_{loop_};  // for the stream after Register, or for old streams to end
 };
 
 void SocketEndpoint::Look() {
@@ -129,28 +128,24 @@ void SocketEndpoint::Look() {
 // Whether nothing is to be done for `kubelet` now.
 bool SocketEndpoint::IsDone(const SocketIdentity& kubelet) {
   if (registered_ == kubelet) {
-    return core_->service().open_streams() > 0 || await_ != TimerId::kNone;
+    return core_->service().open_streams() > 0 || await_.is_armed();
   }
-  if (failed_ == kubelet && retry_ != TimerId::kNone) {
+  if (failed_ == kubelet && retry_.is_armed()) {
     return true;
   }
   if (core_->service().open_streams() > 0 && !is_ending_) {
     // The kubelet forgets the new registration when an older stream ends after it: end that first.
     is_ending_ = true;
     core_->service().EndStreams();
-    loop_.CancelTimer(await_);
-    await_ = loop_.After(kStreamEnd, [this] {
-      await_ = TimerId::kNone;
-      Look();
-    });
+    await_.Arm(kStreamEnd, [this] { Look(); });
     return true;
   }
-  return is_ending_ && core_->service().open_streams() > 0 && await_ != TimerId::kNone;
+  return is_ending_ && core_->service().open_streams() > 0 && await_.is_armed();
 }
 
 void SocketEndpoint::Register(const SocketIdentity& kubelet) {
-  loop_.CancelTimer(std::exchange(retry_, TimerId::kNone));
-  loop_.CancelTimer(std::exchange(await_, TimerId::kNone));
+  retry_.Cancel();
+  await_.Cancel();
   is_ending_ = false;
   StatusOr<UniqueFd> fd = sys::ConnectUnix(paths_.registration_socket);
   if (!fd.ok()) {
@@ -201,15 +196,14 @@ void SocketEndpoint::OnRegistered(const SocketIdentity& kubelet, const Status& s
 }
 
 void SocketEndpoint::AwaitStream(const SocketIdentity& kubelet) {
-  await_ = loop_.After(options_.stream_deadline, [this, kubelet] {
-    await_ = TimerId::kNone;
+  await_.Arm(options_.stream_deadline, [this, kubelet] {
     registered_.reset();
     Fail(kubelet, "the kubelet accepted the registration but does not read the device list");
   });
 }
 
 void SocketEndpoint::OnOpened() {
-  loop_.CancelTimer(std::exchange(await_, TimerId::kNone));
+  await_.Cancel();
   opened_at_ = loop_.clock().Now();
   core_->SetState(EndpointState::kRegistered, "");
 }
@@ -219,7 +213,7 @@ void SocketEndpoint::OnEnded() {
     return;
   }
   if (is_ending_) {
-    loop_.CancelTimer(std::exchange(await_, TimerId::kNone));
+    await_.Cancel();
     is_ending_ = false;
     Look();
     return;
@@ -239,15 +233,11 @@ void SocketEndpoint::OnEnded() {
 void SocketEndpoint::Fail(const SocketIdentity& kubelet, std::string reason) {
   failed_ = kubelet;
   core_->SetState(EndpointState::kWaiting, std::move(reason));
-  RetryIn(backoff_.Next());
+  RetryIn(backoff_.Next(loop_.clock().Now()));
 }
 
 void SocketEndpoint::RetryIn(std::chrono::nanoseconds delay) {
-  loop_.CancelTimer(retry_);
-  retry_ = loop_.After(delay, [this] {
-    retry_ = TimerId::kNone;
-    Look();
-  });
+  retry_.Arm(delay, [this] { Look(); });
 }
 
 }  // namespace

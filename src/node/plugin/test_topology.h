@@ -13,6 +13,7 @@
 #include "src/gpu/device/snapshot.h"
 #include "src/node/plugin/link_table.h"
 #include "src/node/pools/assignment.h"
+#include "src/node/sharing/time/time.h"
 
 namespace kgpu::plugin {
 
@@ -123,7 +124,7 @@ inline pools::Resource TestResource(const device::Snapshot& snapshot, unsigned r
   pools::Resource resource;
   resource.name = "nvidia.com/gpu";
   if (replicas > 1) {
-    resource.share = {.by = config::ShareBy::kTime, .replicas = replicas};
+    resource.share = {.by = &sharing::kTime, .replicas = replicas};
   }
   for (const device::Gpu& gpu : snapshot.gpus) {
     for (unsigned replica = 0; replica < replicas; ++replica) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ struct ResourceView {
   // Null while the driver has not answered yet or its files are being searched: calls wait, or fail
   // immediately if `obstacle` says why there are no answers.
   std::shared_ptr<const AnswerCache> answers;
+  // Makes the slots ready for their next container, before it is answered. Called on gRPC's
+  // threads, and on the loop for calls that have waited; may wait for a disk. Empty: nothing is to
+  // be done.
+  std::function<Status(std::span<const std::string> ids)> prepare{};
   Status obstacle = OkStatus();
 };
 

@@ -9,8 +9,10 @@
 #include "src/node/plugin/endpoint.h"
 #include "src/node/plugin/endpoint_core.h"
 #include "src/node/plugin/kubelet.h"
+#include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::plugin {
 namespace {
@@ -88,10 +90,7 @@ class WatcherEndpoint final : public Endpoint {
     return self;
   }
 
-  ~WatcherEndpoint() override {
-    loop_.CancelTimer(renew_);
-    loop_.CancelTimer(await_);
-  }
+  ~WatcherEndpoint() override = default;
 
   void SetView(ResourceViewPtr view) override {
     core_->service().SetView(std::move(view));
@@ -100,7 +99,7 @@ class WatcherEndpoint final : public Endpoint {
   }
 
   void Look() override {
-    if (!has_view_ || renew_ != TimerId::kNone || !core_->EnsureSocket()) {
+    if (!has_view_ || renew_.is_armed() || !core_->EnsureSocket()) {
       return;
     }
     if (core_->service().open_streams() > 0) {
@@ -117,13 +116,13 @@ class WatcherEndpoint final : public Endpoint {
   WatcherEndpoint(EventLoop& loop, std::string resource, const EndpointOptions& options)
       : loop_(loop),
         options_(options),
-        backoff_(options.first_backoff, options.last_backoff),
+        backoff_({.first = options.first_backoff, .longest = options.last_backoff}),
         registration_(loop, std::move(resource)) {}
 
   void OnOpened() {
     opened_at_ = loop_.clock().Now();
-    loop_.CancelTimer(std::exchange(renew_, TimerId::kNone));
-    loop_.CancelTimer(std::exchange(await_, TimerId::kNone));
+    renew_.Cancel();
+    await_.Cancel();
     core_->SetState(EndpointState::kRegistered, "");
   }
 
@@ -136,7 +135,7 @@ class WatcherEndpoint final : public Endpoint {
       backoff_.Reset();
       RenewIn(kOwnReturn);
     } else {
-      RenewIn(kOwnReturn + backoff_.Next());
+      RenewIn(kOwnReturn + backoff_.Next(loop_.clock().Now()));
     }
   }
 
@@ -153,22 +152,18 @@ class WatcherEndpoint final : public Endpoint {
 
   // A stream that broke before it reached us is never tried again by the kubelet.
   void AwaitStream() {
-    if (core_->service().open_streams() > 0 || renew_ != TimerId::kNone) {
+    if (core_->service().open_streams() > 0 || renew_.is_armed()) {
       return;
     }
-    loop_.CancelTimer(await_);
-    await_ = loop_.After(options_.stream_deadline, [this] {
-      await_ = TimerId::kNone;
+    await_.Arm(options_.stream_deadline, [this] {
       core_->SetState(EndpointState::kWaiting,
                       "the kubelet accepted the registration but does not read the device list");
-      RenewIn(backoff_.Next());
+      RenewIn(backoff_.Next(loop_.clock().Now()));
     });
   }
 
-  void RenewIn(std::chrono::milliseconds delay) {
-    loop_.CancelTimer(renew_);
-    renew_ = loop_.After(delay, [this] {
-      renew_ = TimerId::kNone;
+  void RenewIn(std::chrono::nanoseconds delay) {
+    renew_.Arm(delay, [this] {
       // As long as the socket stays the kubelet does not connect again.
       core_->DropSocket();
       Look();
@@ -182,8 +177,8 @@ class WatcherEndpoint final : public Endpoint {
   std::unique_ptr<EndpointCore> core_;  // after registration_, which its server uses
   bool has_view_ = false;
   SteadyTime opened_at_{};
-  TimerId renew_ = TimerId::kNone;
-  TimerId await_ = TimerId::kNone;  // for the stream after a registration
+  Timer renew_{loop_};
+  Timer await_{loop_};  // for the stream after a registration
 };
 
 }  // namespace

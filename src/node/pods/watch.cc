@@ -15,6 +15,7 @@
 #include "src/node/pods/join.h"
 #include "src/node/pods/kubelet_list.h"
 #include "src/platform/base/log.h"
+#include "src/platform/base/timer.h"
 
 namespace kgpu::pods {
 namespace {
@@ -36,14 +37,6 @@ bool HasFolder(const std::string& path) {
 
 }  // namespace
 
-Background AtOnce() {
-  return [](const std::function<std::function<void()>()>& job,
-            const std::function<void(const Status&)>&) {
-    job()();
-    return true;
-  };
-}
-
 class Watch::Impl {
  public:
   Impl(EventLoop& loop, const sys::Root& host, WatchOptions options, Background background,
@@ -58,10 +51,7 @@ class Watch::Impl {
     current_ = std::make_shared<const PodMap>(std::move(unknown));
     PollAfter(milliseconds(0));
   }
-  ~Impl() {
-    loop_.CancelTimer(poll_timer_);
-    loop_.CancelTimer(runtime_timer_);
-  }
+  ~Impl() {}
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
@@ -109,7 +99,7 @@ class Watch::Impl {
   SteadyTime polled_{};
   bool is_again_wanted_ = false;
   std::unique_ptr<ListCall> list_;
-  TimerId poll_timer_ = TimerId::kNone;
+  Timer poll_timer_{loop_};
 
   std::vector<SeenProcess> seen_;       // of the newest round
   std::vector<SeenProcess> processes_;  // those of them whose places are known, as of the last look
@@ -124,7 +114,7 @@ class Watch::Impl {
   std::set<std::string> asked_;  // what the last question was for
   milliseconds runtime_pause_ = kRuntimeFirst;
   std::unique_ptr<cri::Question> question_;
-  TimerId runtime_timer_ = TimerId::kNone;
+  Timer runtime_timer_{loop_};
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // answers from aside may come late
 };
 
@@ -151,7 +141,7 @@ void Watch::Impl::SetEvery(milliseconds every) {
   }
   options_.every = every;
   if (every.count() == 0) {
-    loop_.CancelTimer(std::exchange(poll_timer_, TimerId::kNone));
+    poll_timer_.Cancel();
     list_.reset();
     claims_.clear();
     uses_.clear();
@@ -164,10 +154,9 @@ void Watch::Impl::SetEvery(milliseconds every) {
 }
 
 void Watch::Impl::PollAfter(milliseconds pause) {
-  loop_.CancelTimer(poll_timer_);
-  poll_timer_ = TimerId::kNone;
+  poll_timer_.Cancel();
   if (options_.every.count() != 0) {
-    poll_timer_ = loop_.After(pause, [this] { Poll(); });
+    poll_timer_.Arm(pause, [this] { Poll(); });
   }
 }
 
@@ -181,7 +170,6 @@ void Watch::Impl::Refresh() {
 }
 
 void Watch::Impl::Poll() {
-  poll_timer_ = TimerId::kNone;
   polled_ = loop_.clock().Now();
   is_again_wanted_ = false;
   list_ = AskKubelet(loop_, options_.pod_resources_socket, options_.deadline,
@@ -324,7 +312,7 @@ void Watch::Impl::OnPlaces(StatusOr<std::vector<SeenProcess>> found) {
 void Watch::Impl::ConsiderRuntime() {
   const std::set<std::string> unknown = UnknownTo(Input());
   const bool is_new = is_index_old_ || !std::ranges::includes(asked_, unknown);
-  if (question_ != nullptr || (runtime_timer_ != TimerId::kNone && !is_new)) {
+  if (question_ != nullptr || (runtime_timer_.is_armed() && !is_new)) {
     return;
   }
   if (unknown.empty() && uses_.empty() && !is_index_old_) {
@@ -333,7 +321,7 @@ void Watch::Impl::ConsiderRuntime() {
   is_index_old_ = false;
   runtime_pause_ = is_new ? kRuntimeFirst : std::min(runtime_pause_ * 2, kRuntimeLast);
   asked_ = unknown;
-  loop_.CancelTimer(std::exchange(runtime_timer_, TimerId::kNone));
+  runtime_timer_.Cancel();
   AskRuntime(0);
 }
 
@@ -351,10 +339,7 @@ void Watch::Impl::OnContainers(size_t socket,
     AskRuntime(socket + 1);
     return;
   }
-  runtime_timer_ = loop_.After(runtime_pause_, [this] {
-    runtime_timer_ = TimerId::kNone;
-    ConsiderRuntime();
-  });
+  runtime_timer_.Arm(runtime_pause_, [this] { ConsiderRuntime(); });
   refusal_ = containers.status();
   if (containers.ok()) {
     runtime_problem_.clear();

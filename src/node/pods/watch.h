@@ -11,6 +11,7 @@
 
 #include "src/gpu/device/sample.h"
 #include "src/gpu/device/snapshot.h"
+#include "src/node/pods/background.h"
 #include "src/node/pods/pod_map.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/sys/root.h"
@@ -37,13 +38,6 @@ struct ListState {
   // stops. So nobody runs pods.
   bool has_no_kubelet = false;
 };
-
-// Takes work that may wait for a disk or the kernel: runs `job` on another thread, and on the loop
-// the function it returns, or `failed` if it threw. False: not accepted now.
-using Background = std::function<bool(std::function<std::function<void()>()> job,
-                                      std::function<void(const Status&)> failed)>;
-// For programs with nothing else to do: runs it immediately.
-Background AtOnce();
 
 // Lives on the loop's thread. Never in a hurry: reports a missing kubelet, runtime or /proc in
 // PodMap::problem and retries. Queries the kubelet once per period, and at most once per second

@@ -8,20 +8,22 @@
 #include <utility>
 
 #include "src/node/config/resource_name.h"
-#include "src/node/config/share_mig.h"
 #include "src/node/pools/claims.h"
 #include "src/node/pools/health_update.h"
 #include "src/node/pools/notes.h"
-#include "src/node/pools/slices.h"
+#include "src/node/sharing/sliced.h"
 
 namespace kgpu::pools {
 namespace {
 
 using config::Provider;
+using sharing::Cut;
+using sharing::Device;
 
-// Longest id ("MIG-GPU-<uuid>/ddd/ddd::dddd"), "Unhealthy", a NUMA node, tags and lengths.
-constexpr size_t kMaxSlotBytes = 58 + 9 + 11 + 14;
+// Longest id ("MIG-GPU-<uuid>/ddd/ddd::ddddd"), "Unhealthy", a NUMA node, tags and lengths.
+constexpr size_t kMaxSlotBytes = 59 + 9 + 11 + 14;
 static_assert(kMaxSlots * kMaxSlotBytes < (size_t{4} << 20));
+static_assert(sharing::kMaxReplicas <= kMaxSlots);
 
 constexpr std::string_view kReplicaMark = "::";
 
@@ -57,21 +59,21 @@ class Naming {
   // A pool's resource exists even without a device: the kubelet then reports 0.
   void AddKnownResources(size_t index) {
     const config::Pool& pool = config_.pools[index];
-    if (config::IsNamedBySize(pool.share)) {
-      for (const config::SliceSize& size : config::SizesOf(pool.share)) {
-        AddKnown(config::ResourceOfSize(config::ResourceOf(pool), config::NameOf(size)), index,
-                 config::SlotShare(pool.share, size));
+    if (sharing::IsNamedBySize(pool.share)) {
+      for (const sharing::SliceSize& size : sharing::SizesOf(pool.share)) {
+        AddKnown(config::ResourceOfSize(config::ResourceOf(pool), sharing::NameOf(size)), index,
+                 sharing::SlotShare(pool.share, size));
       }
       return;
     }
     if (!pool.resource.empty() || pool.provider == Provider::kLocal) {
       AddKnown(std::string(config::ResourceOf(pool)), index,
-               config::MakesMigLayout(pool) ? config::Share() : pool.share);
+               sharing::MakesDevices(pool.share) ? sharing::Share() : pool.share);
       return;
     }
-    if (config::MakesMigLayout(pool)) {
+    if (sharing::MakesDevices(pool.share)) {
       for (const std::string& profile : pool.share.profiles) {
-        EntryOf(config::ResourceOfMigProfile(profile), index, config::Share());
+        EntryOf(config::ResourceOfMigProfile(profile), index, sharing::Share());
       }
       return;
     }
@@ -90,13 +92,13 @@ class Naming {
     }
   }
 
-  void AddKnown(const std::string& name, size_t pool, const config::Share& share) {
+  void AddKnown(const std::string& name, size_t pool, const sharing::Share& share) {
     if (name.find(config::kModelPlaceholder) == std::string::npos) {
       EntryOf(name, pool, share);
     }
   }
 
-  Entry& EntryOf(const std::string& name, size_t pool, const config::Share& share) {
+  Entry& EntryOf(const std::string& name, size_t pool, const sharing::Share& share) {
     const auto [entry, is_new] = resources_.try_emplace(Key(config_.pools[pool].provider, name));
     if (is_new) {
       entry->second.resource.name = name;
@@ -110,9 +112,10 @@ class Naming {
     const config::Pool& pool = config_.pools[claim.pool];
     const bool is_mixed = StrategyOf(config_, claim.pool) == config::MigStrategy::kMixed;
     // Slices have the name of their size, whatever they are cut from.
-    const bool is_cut = config::IsNamedBySize(pool.share);
-    const bool is_by_profile =
-        claim.is_by_strategy && !config::MakesMigLayout(pool) ? is_mixed : pool.resource.empty();
+    const bool is_cut = sharing::IsNamedBySize(pool.share);
+    const bool is_by_profile = claim.is_by_strategy && !sharing::MakesDevices(pool.share)
+                                   ? is_mixed
+                                   : pool.resource.empty();
     if (!is_cut && claim.device.mig != nullptr && is_by_profile) {
       return config::ResourceOfMigProfile(claim.device.mig->profile);
     }
@@ -122,33 +125,19 @@ class Naming {
   // Makes the slots of a device; the reason when it cannot have any.
   std::string Place(const Claim& claim) {
     const std::string name = NameOf(claim);
-    // The library in a container knows devices by their own UUIDs.
-    if (config_.pools[claim.pool].share.by == config::ShareBy::kMemory &&
-        claim.device.uuid().starts_with("MIG-GPU-")) {
-      return fmt::format("{}: memory slices of MIG devices need a driver from 470 on",
-                         PoolName(config_, claim.pool));
-    }
-    if (const Status status = config_.pools[claim.pool].share.by == config::ShareBy::kMps
-                                  ? CheckMps(claim.device)
-                                  : OkStatus();
-        !status.ok()) {
+    const sharing::Share& share = config_.pools[claim.pool].share;
+    if (const Status status = share.by->CheckDevice(share, claim.device); !status.ok()) {
       return fmt::format("{}: {}", PoolName(config_, claim.pool), Message(status));
     }
-    if (config_.pools[claim.pool].share.compute.is_set() && claim.device.mig != nullptr) {
-      return fmt::format(
-          "{}: the driver does not say how much each program uses of a MIG device, so compute "
-          "cannot hold there: remove compute, or select whole GPUs",
-          PoolName(config_, claim.pool));
-    }
     const StatusOr<std::vector<Cut>> cuts =
-        CutsOf(config_.pools[claim.pool].share, UsableMemory(claim.device));
+        share.by->CutsOf(share, sharing::UsableMemory(claim.device));
     if (!cuts.ok()) {
       return fmt::format("{}: {}", PoolName(config_, claim.pool), Message(cuts.status()));
     }
     std::vector<Entry*> entries;
     for (const Cut& cut : *cuts) {
       const std::string full =
-          cut.share.size ? config::ResourceOfSize(name, config::NameOf(*cut.share.size)) : name;
+          cut.share.size ? config::ResourceOfSize(name, sharing::NameOf(*cut.share.size)) : name;
       if (std::string reason = Check(claim, full, cut); !reason.empty()) {
         return reason;
       }
@@ -192,9 +181,10 @@ class Naming {
   // Once for each pool and model.
   void NoteWaste(const Claim& claim) {
     const Device& device = claim.device;
-    const std::string note = WasteNote(
-        config_.pools[claim.pool].share,
-        device.mig == nullptr ? device.gpu->model : device.mig->profile, UsableMemory(device));
+    const std::string note =
+        sharing::WasteNote(config_.pools[claim.pool].share,
+                           device.mig == nullptr ? device.gpu->model : device.mig->profile,
+                           sharing::UsableMemory(device));
     const std::string text = fmt::format("{}: {}", PoolName(config_, claim.pool), note);
     if (!note.empty() && std::ranges::find(out_.hints, text) == out_.hints.end()) {
       out_.hints.push_back(text);
@@ -216,16 +206,16 @@ class Naming {
 
   static void AddSlots(Resource& resource, const Device& device, const Cut& cut, unsigned first) {
     const device::Gpu& gpu = *device.gpu;
-    const bool is_shared = resource.share.by != config::ShareBy::kNothing;
+    const bool is_shared = sharing::IsShared(resource.share);
     Slot slot{.id = device.uuid(),
               .device_uuid = device.uuid(),
               .gpu = gpu.uuid,
               .replica = 0,
               .health = HealthOf(gpu, device.mig),
               .numa_node = gpu.numa_node,
-              .memory = cut.memory,
-              .threads = cut.threads,
-              .compute = cut.compute};
+              .memory = cut.limits.memory,
+              .threads = cut.limits.threads,
+              .compute = cut.limits.compute};
     for (unsigned replica = first; replica < first + cut.slots; ++replica) {
       if (is_shared) {
         slot.id = fmt::format("{}{}{}", slot.device_uuid, kReplicaMark, replica);
@@ -242,6 +232,10 @@ class Naming {
 };
 
 }  // namespace
+
+sharing::Limits LimitsOf(const Slot& slot) {
+  return {.memory = slot.memory, .threads = slot.threads, .compute = slot.compute};
+}
 
 const Resource* Assignment::Find(std::string_view resource) const {
   const auto found = std::ranges::find(resources, resource, &Resource::name);

@@ -9,6 +9,7 @@
 
 #include "src/gpu/device/snapshot.h"
 #include "src/node/config/node_config.h"
+#include "src/node/sharing/kind.h"
 
 namespace kgpu::pools {
 
@@ -31,18 +32,20 @@ struct Slot {
   std::optional<unsigned> numa_node;
   // The limit of a memory slice; nothing: the device's whole memory.
   std::optional<Bytes> memory{};
-  // Percent of the device's threads that each program of the slot may use; 0: not shared by MPS.
+  // Percent of the device's threads that each program of the slot may use; 0: no limit.
   unsigned threads = 0;
   // Its part of the device's time while others use the device, too, in percent; 0: none is set.
   unsigned compute = 0;
   bool operator==(const Slot&) const = default;
 };
 
+sharing::Limits LimitsOf(const Slot& slot);
+
 // The devices of one name. In Assignment::local it is no resource of the kubelet's.
 struct Resource {
   std::string name;         // "nvidia.com/gpu"
   std::vector<Slot> slots;  // by card (PCI order), MIG device, replica
-  config::Share share;
+  sharing::Share share;
   bool operator==(const Resource&) const = default;
 };
 
@@ -51,6 +54,7 @@ struct Unassigned {
   std::string device_uuid{};
   std::string reason{};   // for people: "excluded by exclude[0] (uuid=GPU-5d5ba0d6)", with the fix
   device::GpuUuid gpu{};  // the card
+  bool is_changing = false;  // it gets slots once nobody uses it as what it was
   bool operator==(const Unassigned&) const = default;
 };
 

@@ -143,12 +143,37 @@ TEST(AssignDevicesTest, OneUuidIsAdvertisedOnce) {
   EXPECT_THAT(ReasonFor(assignment, TestGpuName(0)), HasSubstr("two devices with this UUID"));
 }
 
-TEST(AssignDevicesMigTest, StrategyNoneHandsOutTheWholeGpu) {
-  device::Snapshot node = TestNode(1);
+// Programs in a container with the whole GPU would find no device.
+TEST(AssignDevicesMigTest, StrategyNoneHandsOutNoGpuInMigMode) {
+  device::Snapshot node = TestNode(3);
   AddTestMig(node, 0, {"1g.10gb"});
+  AddTestMig(node, 1, {});
   const Assignment assignment = AssignDevices(node, config::DefaultNodeConfig());
-  EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"), ElementsAre(TestGpuName(0)));
-  EXPECT_THAT(assignment.notes, ElementsAre(HasSubstr("set migStrategy: mixed or single")));
+  EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"), ElementsAre(TestGpuName(2)));
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(0)), HasSubstr("set migStrategy: mixed or single"));
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(1)),
+              HasSubstr("in MIG mode without MIG devices, so no program can use it"));
+}
+
+TEST(AssignDevicesMigTest, NoStrategyHandsOutAGpuInMigModeWithoutDevices) {
+  for (const std::string_view config :
+       {"migStrategy: none\n", "migStrategy: single\n", "migStrategy: mixed\n",
+        "pools: [{devices: all}]\n", "pools: [{devices: {index: 0}, mig: mixed}]\n",
+        "pools: [{devices: all, share: {by: time, replicas: 2}}]\n",
+        "pools: [{devices: all, share: {by: memory, size: 10Gi}}]\n",
+        "pools: [{provider: local}]\n"}) {
+    device::Snapshot node = TestNode(1);
+    AddTestMig(node, 0, {});
+    const Assignment assignment = AssignDevices(node, TestConfig(config));
+    for (const Resource& resource : assignment.resources) {
+      EXPECT_THAT(resource.slots, IsEmpty()) << config << resource.name;
+    }
+    for (const Resource& resource : assignment.local) {
+      EXPECT_THAT(resource.slots, IsEmpty()) << config << resource.name;
+    }
+    EXPECT_THAT(ReasonFor(assignment, TestGpuName(0)), HasSubstr("--gpu 0 --select all-disabled"))
+        << config;
+  }
 }
 
 TEST(AssignDevicesMigTest, StrategySingleGivesMigDevicesThePoolsName) {
@@ -175,7 +200,7 @@ TEST(AssignDevicesMigTest, StrategySingleRefusesWhatIsNotAlike) {
   Assignment assignment = AssignDevices(node, TestConfig("migStrategy: single\n"));
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"),
               ElementsAre(TestMigName(0, 0), TestMigName(2, 0)));
-  EXPECT_THAT(ReasonFor(assignment, TestGpuName(1)), HasSubstr("in MIG mode without any"));
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(1)), HasSubstr("in MIG mode without MIG devices"));
   EXPECT_THAT(ReasonFor(assignment, TestGpuName(3)), HasSubstr("enable MIG mode on this GPU too"));
 
   node.gpus[2].mig_devices[0].profile = "2g.20gb";
@@ -196,7 +221,8 @@ TEST(AssignDevicesMigTest, StrategyMixedNamesMigDevicesByProfile) {
                           "nvidia.com/mig-1g.10gb.me"));
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"), ElementsAre(TestGpuName(2)));
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/mig-1g.10gb.me"), ElementsAre(TestMigName(0, 1)));
-  EXPECT_THAT(ReasonFor(assignment, TestGpuName(1)), HasSubstr("nvidia-smi mig -cgi"));
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(1)),
+              HasSubstr("kgpu mig apply --gpu 1 --select all-balanced"));
 }
 
 TEST(AssignDevicesMigTest, APoolMayHaveAStrategyOfItsOwn) {
@@ -298,7 +324,7 @@ TEST(AssignmentTest, ALocalPoolLendsNoGpuInMigMode) {
   EXPECT_EQ(OnlyLocal(assignment).slots.size(), 1);
   EXPECT_THAT(assignment.resources, IsEmpty());
   EXPECT_THAT(ReasonFor(assignment, TestGpuName(1)), HasSubstr("lends whole GPUs"));
-  EXPECT_THAT(ReasonFor(assignment, TestGpuName(2)), HasSubstr("disable MIG mode"));
+  EXPECT_THAT(ReasonFor(assignment, TestGpuName(2)), HasSubstr("turn MIG off"));
 }
 
 TEST(AssignmentTest, ALocalPoolDoesNotLendAGpuOfWhichAPartIsTaken) {
@@ -323,7 +349,7 @@ TEST(AssignmentTest, APoolOfMigLayoutsHasWhatItsGpusAreMadeOf) {
   // MIG devices stay in the pool of their GPU, whatever their own memory.
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/mig-3g.40gb"), ElementsAre(TestMigName(1, 0)));
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/mig-2g.20gb"), ElementsAre(TestMigName(1, 1)));
-  EXPECT_EQ(assignment.Find("nvidia.com/mig-2g.20gb")->share, config::Share());
+  EXPECT_EQ(assignment.Find("nvidia.com/mig-2g.20gb")->share, sharing::Share());
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"), IsEmpty());
   EXPECT_THAT(ReasonFor(assignment, TestGpuName(0)),
               HasSubstr("gives it the MIG layout 3g.40gb,2g.20gb, which it does not have yet"));

@@ -25,14 +25,8 @@ ChangeGuard::Shapes ShapesOf(const Assignment& assignment) {
       auto& [card, text] = texts[slot.device_uuid];
       card = slot.gpu.str();
       text +=
-          fmt::format("{} {} {}{}\n", resource.name, slot.id, slot.memory ? slot.memory->count : 0,
-                      slot.threads == 0 ? "" : fmt::format(" mps {}", slot.threads));
-      // The daemon's own limits are those of all slots then, and it must end for others.
-      if (slot.threads != 0 && resource.share.multiple == config::MultipleSlots::kAllow) {
-        text += "slots add up\n";
-      }
-      // Containers have mapped the gates of their shares.
-      text += slot.compute != 0 ? fmt::format("compute {}\n", slot.compute) : "";
+          fmt::format("{} {} {}{}", resource.name, slot.id, slot.memory ? slot.memory->count : 0,
+                      resource.share.by->ShapeOf(resource.share, LimitsOf(slot)));
     }
   }
   ChangeGuard::Shapes shapes;
@@ -64,7 +58,8 @@ void Withdraw(const std::map<std::string, std::string>& reasons, Assignment& ass
         return false;
       }
       if (noted.insert(slot.device_uuid).second) {
-        assignment.unassigned.push_back({slot.device_uuid, found->second, slot.gpu});
+        assignment.unassigned.push_back(
+            {slot.device_uuid, found->second, slot.gpu, /*is_changing=*/true});
       }
       return true;
     });

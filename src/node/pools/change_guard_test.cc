@@ -74,6 +74,7 @@ TEST_F(ChangeGuardTest, IdleDevicesChangeAndBusyOnesWait) {
   Assignment assignment = Apply(kShared);
   EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"), ElementsAre(second_ + "::0", second_ + "::1"));
   EXPECT_THAT(ReasonFor(assignment, first_), HasSubstr("pod a/b holds it"));
+  EXPECT_TRUE(assignment.unassigned.at(0).is_changing);
   EXPECT_TRUE(IsWaiting());
   const SteadyTime withdrawn = now_;
   for (int i = 0; i < 100; ++i) {
@@ -215,21 +216,22 @@ TEST_F(ChangeGuardTest, RecalledSlotsOfDevicesThatStayWhatTheyAreAreNotHeld) {
 }
 
 TEST_F(ChangeGuardTest, AGpuAndItsMigDevicesAreTheSameMemory) {
-  device::Snapshot snapshot = TestNode(1);
+  const device::Snapshot whole = TestNode(1);
+  device::Snapshot snapshot = whole;
   AddTestMig(snapshot, 0, {"3g.40gb", "3g.40gb"});
   constexpr const char* kMig = "migStrategy: mixed\n";
   const std::string mig = TestMigName(0, 0);
-  Apply("migStrategy: none\n", snapshot);
+  Apply("migStrategy: none\n", whole);
   busy_ = {first_};
   EXPECT_THAT(ReasonFor(Apply(kMig, snapshot), mig), HasSubstr("pod a/b holds it"));
   busy_.clear();
   EXPECT_EQ(SlotIds(Apply(kMig, snapshot), "nvidia.com/mig-3g.40gb").size(), 2U);
   // And back, while one of them is in use.
   busy_ = {mig};
-  EXPECT_THAT(ReasonFor(Apply("migStrategy: none\n", snapshot), first_),
+  EXPECT_THAT(ReasonFor(Apply("migStrategy: none\n", whole), first_),
               HasSubstr("pod a/b holds it"));
   busy_.clear();
-  EXPECT_EQ(SlotIds(Apply("migStrategy: none\n", snapshot), "nvidia.com/gpu").size(), 1U);
+  EXPECT_EQ(SlotIds(Apply("migStrategy: none\n", whole), "nvidia.com/gpu").size(), 1U);
 }
 
 TEST_F(ChangeGuardTest, MigDevicesComeAndGoWithoutWaiting) {

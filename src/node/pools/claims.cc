@@ -9,17 +9,14 @@
 #include <tuple>
 #include <utility>
 
+#include "src/gpu/device/mig_mode.h"
 #include "src/node/config/selector.h"
-#include "src/node/config/share_mig.h"
 
 namespace kgpu::pools {
 namespace {
 
 using config::MigStrategy;
-
-bool IsInMigMode(const device::Gpu& gpu) {
-  return gpu.mig_mode && gpu.mig_mode->is_enabled;
-}
+using device::IsInMigMode;
 
 // Goes through the pools for one GPU.
 class CardClaims {
@@ -94,7 +91,7 @@ class CardClaims {
       ClaimToLend(pool);
       return;
     }
-    if (config::MakesMigLayout(config_.pools[pool]) && RefuseUnpartitioned(pool)) {
+    if (sharing::MakesDevices(config_.pools[pool].share) && RefuseUnpartitioned(pool)) {
       return;
     }
     const MigStrategy strategy = StrategyOf(config_, pool);
@@ -105,17 +102,12 @@ class CardClaims {
       return;
     }
     if (gpu_.mig_devices.empty() && Matches(selector, gpu_)) {
-      is_whole_settled_ = true;
-      out_.refusals.push_back(
-          {{&gpu_, nullptr},
-           fmt::format("{} takes its MIG devices, but it is in MIG mode without any: create some "
-                       "(nvidia-smi mig -cgi … -C), or disable MIG mode",
-                       PoolName(config_, pool))});
+      RefuseWithoutMigDevices(pool);
       return;
     }
     ForEachOpenMig([&](const device::MigDevice& mig) {
       // The agent partitions whole GPUs: what they become is the same pool's.
-      const bool is_meant = config::MakesMigLayout(config_.pools[pool])
+      const bool is_meant = sharing::MakesDevices(config_.pools[pool].share)
                                 ? Matches(selector, gpu_)
                                 : Matches(selector, gpu_, mig);
       if (is_meant) {
@@ -125,14 +117,22 @@ class CardClaims {
     });
   }
 
-  // True where the GPU has no MIG devices yet, and the agent is to make them.
+  void RefuseWithoutMigDevices(size_t pool) {
+    is_whole_settled_ = true;
+    out_.refusals.push_back(
+        {{&gpu_, nullptr},
+         fmt::format("{}: {}", PoolName(config_, pool), device::WithoutMigDevicesText(gpu_)),
+         true});
+  }
+
+  // True where the GPU has no MIG devices yet, and the agent makes them.
   bool RefuseUnpartitioned(size_t pool) {
     if (!Matches(config_.pools[pool].devices, gpu_) ||
         (IsInMigMode(gpu_) && !gpu_.mig_devices.empty())) {
       return false;
     }
     is_whole_settled_ = true;
-    const std::string layout = config::MigLayoutText(config_.pools[pool].share);
+    const std::string layout = sharing::ProfilesText(config_.pools[pool].share);
     out_.refusals.push_back(
         {{&gpu_, nullptr},
          gpu_.mig_mode ? fmt::format("{} gives it the MIG layout {}, which it does not have yet",
@@ -152,10 +152,12 @@ class CardClaims {
       ClaimWhole(pool);
       return;
     }
-    RefuseRest(fmt::format(
-        "{} lends whole GPUs, but it is in MIG mode: disable MIG mode (nvidia-smi -mig 0), or add "
-        "it to a pool without provider: local",
-        PoolName(config_, pool)));
+    RefuseRest(
+        fmt::format("{} lends whole GPUs, but it is in MIG mode: turn MIG off (kgpu mig apply "
+                    "--gpu {} --select "
+                    "all-disabled), or add it to a pool without provider: local",
+                    PoolName(config_, pool), gpu_.index),
+        true);
     is_whole_settled_ = true;
   }
 
@@ -165,22 +167,33 @@ class CardClaims {
           fmt::format("{} takes whole GPUs, but other MIG devices of this GPU are taken or "
                       "excluded: set mig: single or mixed in the pool",
                       PoolName(config_, pool)));
+    } else if (device::IsWithoutMigDevices(gpu_)) {
+      RefuseWithoutMigDevices(pool);
+    } else if (IsInMigMode(gpu_)) {
+      RefuseRest(
+          fmt::format(
+              "{} takes whole GPUs, but it is in MIG mode, where programs see only its MIG "
+              "devices: "
+              "set migStrategy: mixed or single, or turn MIG off (kgpu mig apply --gpu {} --select "
+              "all-disabled)",
+              PoolName(config_, pool), gpu_.index),
+          true);
     } else {
       out_.claims.push_back({.device = {&gpu_, nullptr}, .pool = pool, .is_by_strategy = false});
     }
     is_whole_settled_ = true;
   }
 
-  void RefuseRest(const std::string& reason) {
+  void RefuseRest(const std::string& reason, bool is_withdrawn = false) {
     if (is_whole_settled_) {
       return;
     }
     if (!IsCut()) {
-      out_.refusals.push_back({{&gpu_, nullptr}, reason});
+      out_.refusals.push_back({{&gpu_, nullptr}, reason, is_withdrawn});
       return;
     }
     ForEachOpenMig([&](const device::MigDevice& mig) {
-      out_.refusals.push_back({{&gpu_, &mig}, reason});
+      out_.refusals.push_back({{&gpu_, &mig}, reason, is_withdrawn});
       return true;
     });
   }
@@ -239,15 +252,19 @@ void CheckSingle(const config::NodeConfig& config, Claims& out) {
 
 // GPUs are in one list of the snapshot, and so are the MIG devices of a GPU: the order of their
 // addresses is that of the lists.
-auto OrderOf(const Device& device) {
+auto OrderOf(const sharing::Device& device) {
   return std::tuple(device.gpu, device.mig);
 }
 
 }  // namespace
 
+bool IsSomeWithdrawn(const Claims& claims) {
+  return std::ranges::any_of(claims.refusals, &Refusal::is_withdrawn);
+}
+
 config::MigStrategy StrategyOf(const config::NodeConfig& config, size_t pool) {
   const config::Pool& asked = config.pools.at(pool);
-  return config::MakesMigLayout(asked) ? MigStrategy::kMixed : asked.mig.value_or(config.mig);
+  return sharing::MakesDevices(asked.share) ? MigStrategy::kMixed : asked.mig.value_or(config.mig);
 }
 
 std::string PoolName(const config::NodeConfig& config, size_t pool) {

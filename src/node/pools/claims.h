@@ -7,26 +7,20 @@
 
 #include "src/gpu/device/snapshot.h"
 #include "src/node/config/node_config.h"
+#include "src/node/sharing/kind.h"
 
 namespace kgpu::pools {
 
-// A GPU or, with `mig`, one of its MIG devices; both belong to the snapshot.
-struct Device {
-  const device::Gpu* gpu = nullptr;
-  const device::MigDevice* mig = nullptr;
-
-  const std::string& uuid() const { return mig != nullptr ? mig->uuid.str() : gpu->uuid.str(); }
-};
-
 struct Claim {
-  Device device;
+  sharing::Device device;
   size_t pool = 0;
   bool is_by_strategy = false;  // a MIG device taken with its GPU, not named by the selector
 };
 
 struct Refusal {
-  Device device;
+  sharing::Device device;
   std::string reason;
+  bool is_withdrawn = false;  // a pool selects it, but its MIG mode keeps programs from using it
 };
 
 struct Claims {
@@ -36,6 +30,9 @@ struct Claims {
 
 // Every device of the snapshot is in one of the lists, by itself or as part of its whole GPU.
 Claims ClaimDevices(const device::Snapshot& snapshot, const config::NodeConfig& config);
+
+// Whether the MIG mode of a GPU keeps it from a pool that selects it.
+bool IsSomeWithdrawn(const Claims& claims);
 
 void SortByCard(std::vector<Refusal>& refusals);
 

@@ -71,15 +71,6 @@ std::vector<std::string> NotesOn(const device::Snapshot& snapshot, const config:
   if (snapshot.driver.state == device::DriverState::kReady) {
     NoteSelectors(snapshot, config, claims, notes);
   }
-  for (const Claim& claim : claims.claims) {
-    const device::Gpu& gpu = *claim.device.gpu;
-    if (claim.device.mig == nullptr && gpu.mig_mode && gpu.mig_mode->is_enabled) {
-      notes.push_back(
-          fmt::format("{}: allocated as a whole by {}, but it is in MIG mode, where programs see "
-                      "only its MIG devices: set migStrategy: mixed or single",
-                      gpu.uuid.str(), PoolName(config, claim.pool)));
-    }
-  }
   return notes;
 }
 

@@ -23,7 +23,7 @@ device::Health HealthOfGone(bool is_driver_ready) {
 }
 
 Resource& ResourceIn(std::vector<Resource>& resources, const std::string& name,
-                     const config::Share& share) {
+                     const sharing::Share& share) {
   const auto place = std::ranges::lower_bound(resources, name, {}, &Resource::name);
   if (place != resources.end() && place->name == name) {
     return *place;

@@ -49,7 +49,7 @@ class Roster {
   struct Known {
     std::string resource;
     bool is_local = false;
-    config::Share share;
+    sharing::Share share;
     std::vector<Slot> slots;
     std::optional<SteadyTime> expiry;  // if it vanished while the driver was ready
   };

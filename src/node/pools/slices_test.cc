@@ -1,14 +1,14 @@
-#include "src/node/pools/slices.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "src/node/pools/test_node.h"
+#include "src/node/sharing/memory/memory.h"
+#include "src/node/sharing/mps/mps.h"
 
 namespace kgpu::pools {
 namespace {
 
-using config::SliceSize;
+using sharing::SliceSize;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -16,8 +16,12 @@ using ::testing::IsEmpty;
 // 80 GiB, of which the driver keeps 600 MiB.
 constexpr Bytes kUsable{(uint64_t{80} << 30) - (uint64_t{600} << 20)};
 
-config::Share ByMemory(std::optional<SliceSize> size, std::vector<SliceSize> layout = {}) {
-  return {.by = config::ShareBy::kMemory, .size = size, .layout = std::move(layout)};
+sharing::Share ByMemory(std::optional<SliceSize> size, std::vector<SliceSize> layout = {}) {
+  return {.by = &sharing::kMemory, .size = size, .layout = std::move(layout)};
+}
+StatusOr<std::vector<sharing::Cut>> CutsOf(const sharing::Share& share,
+                                           std::optional<Bytes> usable) {
+  return share.by->CutsOf(share, usable);
 }
 SliceSize Gibi(uint64_t gibi) {
   return {.bytes = GibiBytes(gibi)};
@@ -28,7 +32,7 @@ TEST(SlicesTest, AsManyOfAnAmountAsFitIntoTheUsableMemory) {
   ASSERT_OK(cuts);
   ASSERT_EQ(cuts->size(), 1U);
   EXPECT_EQ(cuts->front().slots, 3U);
-  EXPECT_EQ(cuts->front().memory, GibiBytes(20));
+  EXPECT_EQ(cuts->front().limits.memory, GibiBytes(20));
 }
 
 TEST(SlicesTest, PartsDivideAllThatIsUsable) {
@@ -36,18 +40,18 @@ TEST(SlicesTest, PartsDivideAllThatIsUsable) {
     const auto cuts = CutsOf(ByMemory(SliceSize{.parts = parts}), kUsable);
     ASSERT_OK(cuts);
     EXPECT_EQ(cuts->front().slots, parts);
-    const uint64_t sum = cuts->front().memory->count * parts;
+    const uint64_t sum = cuts->front().limits.memory->count * parts;
     EXPECT_LE(sum, kUsable.count);
     EXPECT_GT(sum + (uint64_t{parts} << 20), kUsable.count) << "less than a MiB each is lost";
   }
 }
 
 TEST(SlicesTest, EachSlotHasItsShareOfTheTime) {
-  config::Share share = ByMemory(Gibi(20));
-  share.compute = {.kind = config::ComputeShare::Kind::kPercent, .percent = 33};
+  sharing::Share share = ByMemory(Gibi(20));
+  share.compute = {.kind = sharing::ComputeShare::Kind::kPercent, .percent = 33};
   const auto cuts = CutsOf(share, kUsable);
   ASSERT_OK(cuts);
-  EXPECT_EQ(cuts->front().compute, 33U);
+  EXPECT_EQ(cuts->front().limits.compute, 33U);
   share.compute.percent = 34;
   EXPECT_THAT(CutsOf(share, kUsable),
               StatusIs(StatusCode::kFailedPrecondition,
@@ -56,20 +60,20 @@ TEST(SlicesTest, EachSlotHasItsShareOfTheTime) {
 }
 
 TEST(SlicesTest, ProportionalSharesNeverAddUpToMoreThanTheDevice) {
-  config::Share share = ByMemory({}, {Gibi(40), Gibi(20), Gibi(10)});
-  share.compute = {.kind = config::ComputeShare::Kind::kProportional};
+  sharing::Share share = ByMemory({}, {Gibi(40), Gibi(20), Gibi(10)});
+  share.compute = {.kind = sharing::ComputeShare::Kind::kProportional};
   const auto cuts = CutsOf(share, kUsable);
   ASSERT_OK(cuts);
-  EXPECT_EQ((*cuts)[0].compute, 50U);
-  EXPECT_EQ((*cuts)[1].compute, 25U);
-  EXPECT_EQ((*cuts)[2].compute, 12U);
+  EXPECT_EQ((*cuts)[0].limits.compute, 50U);
+  EXPECT_EQ((*cuts)[1].limits.compute, 25U);
+  EXPECT_EQ((*cuts)[2].limits.compute, 12U);
   for (unsigned parts = 2; parts <= 100; ++parts) {
     share = ByMemory(SliceSize{.parts = parts});
-    share.compute = {.kind = config::ComputeShare::Kind::kProportional};
+    share.compute = {.kind = sharing::ComputeShare::Kind::kProportional};
     const auto equal = CutsOf(share, kUsable);
     ASSERT_OK(equal);
-    EXPECT_LE(equal->front().compute * parts, 100U);
-    EXPECT_GE(equal->front().compute, 1U);
+    EXPECT_LE(equal->front().limits.compute * parts, 100U);
+    EXPECT_GE(equal->front().limits.compute, 1U);
   }
   share.size = SliceSize{.parts = 101};
   EXPECT_THAT(CutsOf(share, kUsable), StatusIs(StatusCode::kFailedPrecondition,
@@ -82,7 +86,7 @@ TEST(SlicesTest, ALayoutIsExactlyWhatItLists) {
   ASSERT_EQ(cuts->size(), 3U);
   EXPECT_EQ((*cuts)[0].slots, 1U);
   EXPECT_EQ((*cuts)[1].slots, 2U);
-  EXPECT_EQ((*cuts)[2].memory, MebiBytes((kUsable.count / 4) >> 20));
+  EXPECT_EQ((*cuts)[2].limits.memory, MebiBytes((kUsable.count / 4) >> 20));
 }
 
 TEST(SlicesTest, NeverMoreThanTheDeviceHas) {
@@ -97,10 +101,10 @@ TEST(SlicesTest, NeverMoreThanTheDeviceHas) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("does not report its memory")));
 }
 
-config::Share ByMps(unsigned replicas, std::optional<SliceSize> size = {},
-                    std::vector<SliceSize> layout = {}) {
-  config::Share share = ByMemory(size, std::move(layout));
-  share.by = config::ShareBy::kMps;
+sharing::Share ByMps(unsigned replicas, std::optional<SliceSize> size = {},
+                     std::vector<SliceSize> layout = {}) {
+  sharing::Share share = ByMemory(size, std::move(layout));
+  share.by = &sharing::kMps;
   share.replicas = replicas;
   return share;
 }
@@ -110,8 +114,8 @@ TEST(MpsSlicesTest, ReplicasAreEqualPartsOfMemoryAndThreads) {
   ASSERT_OK(cuts);
   ASSERT_EQ(cuts->size(), 1U);
   EXPECT_EQ(cuts->front().slots, 4U);
-  EXPECT_EQ(cuts->front().threads, 25U);
-  EXPECT_EQ(cuts->front().memory, MebiBytes((kUsable.count / 4) >> 20));
+  EXPECT_EQ(cuts->front().limits.threads, 25U);
+  EXPECT_EQ(cuts->front().limits.memory, MebiBytes((kUsable.count / 4) >> 20));
   EXPECT_EQ(cuts->front().share, ByMps(4)) << "without a size, which would be in its name";
 }
 
@@ -119,18 +123,20 @@ TEST(MpsSlicesTest, UnequalSharesHaveTheThreadsOfTheirMemory) {
   const auto cuts = CutsOf(ByMps(1, {}, {Gibi(40), Gibi(20), {.parts = 8}}), kUsable);
   ASSERT_OK(cuts);
   ASSERT_EQ(cuts->size(), 3U);
-  EXPECT_EQ((*cuts)[0].threads, 50U);
-  EXPECT_EQ((*cuts)[1].threads, 25U);
-  EXPECT_EQ((*cuts)[2].threads, 12U);
-  config::Share fixed = ByMps(1, Gibi(2));
+  EXPECT_EQ((*cuts)[0].limits.threads, 50U);
+  EXPECT_EQ((*cuts)[1].limits.threads, 25U);
+  EXPECT_EQ((*cuts)[2].limits.threads, 12U);
+  sharing::Share fixed = ByMps(1, Gibi(2));
   fixed.threads = 100;
-  EXPECT_EQ(CutsOf(fixed, kUsable)->front().threads, 100U);
-  EXPECT_EQ(CutsOf(ByMps(1, SliceSize{.bytes = MebiBytes(512)}, {}), GibiBytes(8))->front().threads,
+  EXPECT_EQ(CutsOf(fixed, kUsable)->front().limits.threads, 100U);
+  EXPECT_EQ(CutsOf(ByMps(1, SliceSize{.bytes = MebiBytes(512)}, {}), GibiBytes(8))
+                ->front()
+                .limits.threads,
             6U);
 }
 
 TEST(MpsSlicesTest, NoMoreSlotsThanAServerTakesPrograms) {
-  EXPECT_EQ(CutsOf(ByMps(48), kUsable)->front().threads, 2U);
+  EXPECT_EQ(CutsOf(ByMps(48), kUsable)->front().limits.threads, 2U);
   EXPECT_THAT(CutsOf(ByMps(1, Gibi(1)), kUsable),
               StatusIs(StatusCode::kFailedPrecondition,
                        HasSubstr("79 slots, but an MPS server takes 48 programs")));
@@ -157,7 +163,7 @@ TEST(MpsSlicesTest, OnlyFromVoltaOnAndNotInMigMode) {
   const Assignment whole = AssignDevices(
       snapshot,
       TestConfig("migStrategy: none\npools:\n- devices: all\n  share: {by: mps, replicas: 2}\n"));
-  EXPECT_THAT(ReasonFor(whole, TestGpuName(3)), HasSubstr("disable MIG mode"));
+  EXPECT_THAT(ReasonFor(whole, TestGpuName(3)), HasSubstr("turn MIG off"));
 }
 
 // One GPU of 80 GiB of which 79.4 are usable.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/gpu/device/mig_mode.h"
 #include "src/node/report/causes.h"
 #include "src/node/report/table.h"
 #include "src/platform/base/bytes.h"
@@ -30,6 +31,9 @@ std::string MigCell(const device::Gpu& gpu) {
   }
   if (gpu.mig_mode->is_enabled != gpu.mig_mode->is_pending_enabled) {
     return gpu.mig_mode->is_pending_enabled ? "off (on after reset)" : "on (off after reset)";
+  }
+  if (device::IsWithoutMigDevices(gpu)) {
+    return "on (empty)";
   }
   return gpu.mig_mode->is_enabled ? "on" : "off";
 }
@@ -89,6 +93,12 @@ std::map<std::string, Line> LinesOf(const device::Snapshot& snapshot) {
   return lines;
 }
 
+// Whether a further fault was only added to the text about the same one.
+bool IsOnlyMore(const device::Health& before, const device::Health& after) {
+  return !before.is_healthy && !after.is_healthy && before.reason == after.reason &&
+         after.message.starts_with(before.message);
+}
+
 std::string HealthText(const device::Health& health) {
   return health.is_healthy ? "Healthy"
                            : fmt::format("Unhealthy: {}: {}", health.reason, health.message);
@@ -101,6 +111,9 @@ void AddReasons(const device::Snapshot& snapshot, std::string& out) {
     // The column HEALTH says already whose fault it is.
     if (!gpu.health.is_healthy && gpu.health.message != snapshot.driver.reason) {
       fmt::format_to(put, "GPU {}: {}\n", gpu.index, causes.Next(gpu.health.message));
+    }
+    if (gpu.health.is_healthy && device::IsWithoutMigDevices(gpu)) {
+      fmt::format_to(put, "GPU {}: {}\n", gpu.index, device::WithoutMigDevicesText(gpu));
     }
   }
   for (const device::UnmanagedGpu& gpu : snapshot.unmanaged) {
@@ -153,7 +166,7 @@ std::string DescribeChanges(const device::Snapshot& before, const device::Snapsh
     const auto old = old_lines.find(uuid);
     if (old == old_lines.end()) {
       fmt::format_to(put, "{}: added, {}\n", line.name, HealthText(line.health));
-    } else if (old->second.health != line.health) {
+    } else if (old->second.health != line.health && !IsOnlyMore(old->second.health, line.health)) {
       fmt::format_to(put, "{}: {}\n", line.name, HealthText(line.health));
     }
   }

@@ -77,6 +77,17 @@ TEST(DevicesViewTest, TheTableShowsEachGpuOnOneLine) {
             "GPU-00000000-0000-0000-0000-000000000001\n");
 }
 
+TEST(DevicesViewTest, AGpuInMigModeWithoutDevicesIsNamedWithTheFix) {
+  device::Snapshot snapshot = TwoGpus();
+  snapshot.gpus[1].mig_mode = device::MigMode{.is_enabled = true, .is_pending_enabled = true};
+  EXPECT_THAT(DevicesTable(snapshot),
+              AllOf(HasSubstr("on (empty)"),
+                    HasSubstr("\nGPU 1: in MIG mode without MIG devices, so no program can use it: "
+                              "create some (kgpu mig apply --gpu 1 ")));
+  snapshot.gpus[1].mig_devices = {MakeMig()};
+  EXPECT_THAT(DevicesTable(snapshot), Not(HasSubstr("without MIG devices")));
+}
+
 TEST(DevicesViewTest, TheTableShowsMigDevicesBelowTheirGpu) {
   device::Snapshot snapshot = TwoGpus();
   snapshot.gpus[1].mig_mode = device::MigMode{.is_enabled = true, .is_pending_enabled = true};
@@ -156,6 +167,11 @@ TEST(DevicesViewTest, ChangesAreDescribedOnceEach) {
   EXPECT_EQ(DescribeChanges(before, after),
             "GPU 1 (A100-SXM4-80GB, GPU-00000000-0000-0000-0000-000000000001): "
             "Unhealthy: GpuLost: Reboot.\n");
+  device::Snapshot more = after;
+  more.gpus[1].health.message += " Also: Xid79.";
+  EXPECT_EQ(DescribeChanges(after, more), "") << "it is the same fault";
+  more.gpus[1].health.message = "Replace it.";
+  EXPECT_THAT(DescribeChanges(after, more), HasSubstr("Unhealthy: GpuLost: Replace it.\n"));
   EXPECT_THAT(DescribeChanges(after, before), HasSubstr(": Healthy\n"));
   EXPECT_FALSE(IsAllHealthy(after));
   after.gpus.pop_back();

@@ -142,4 +142,12 @@ json::value HistoryJson(const health::JournalText& journal) {
   return {{"entries", std::move(entries)}, {"unreadableLines", journal.bad_lines}};
 }
 
+json::value ClearingJson(const Clearing& clearing) {
+  json::array gpus;
+  for (const ClearedGpu& gpu : clearing.gpus) {
+    gpus.push_back(json::object{{"uuid", gpu.uuid}, {"faults", doc::Texts(gpu.faults)}});
+  }
+  return json::object{{"dryRun", clearing.is_dry_run}, {"gpus", std::move(gpus)}};
+}
+
 }  // namespace kgpu::report

@@ -7,9 +7,11 @@
 #include <optional>
 #include <string_view>
 
+#include "src/gpu/device/mig_mode.h"
 #include "src/node/report/causes.h"
 #include "src/node/report/format.h"
 #include "src/node/report/table.h"
+#include "src/platform/base/strings.h"
 #include "src/platform/base/time_text.h"
 
 namespace kgpu::report {
@@ -200,6 +202,11 @@ std::string HealthTable(const HealthReport& report) {
   Causes causes(report.snapshot->driver);
   for (const device::Gpu& gpu : report.snapshot->gpus) {
     AddFaults(gpu, report, causes, text);
+    // No fault, and yet of no use.
+    if (gpu.health.is_healthy && device::IsWithoutMigDevices(gpu)) {
+      fmt::format_to(std::back_inserter(text), "\nGPU {}: {}\n", gpu.index,
+                     device::WithoutMigDevicesText(gpu));
+    }
   }
   for (const device::UnmanagedGpu& gpu : report.snapshot->unmanaged) {
     fmt::format_to(std::back_inserter(text), "\n{}: not managed: {}\n", gpu.pci.str(),
@@ -237,6 +244,20 @@ std::string HistoryTable(const health::JournalText& journal, const device::Snaps
                    journal.bad_lines);
   }
   return text;
+}
+
+std::string ClearingText(const Clearing& clearing) {
+  if (clearing.gpus.empty()) {
+    return "no GPU has a fault\n";
+  }
+  std::string text;
+  for (const ClearedGpu& gpu : clearing.gpus) {
+    text +=
+        fmt::format("{}: {}: {}\n", gpu.uuid, clearing.is_dry_run ? "would be cleared" : "cleared",
+                    gpu.faults.empty() ? "no fault" : Join(gpu.faults, ", "));
+  }
+  return text + (clearing.is_dry_run ? "nothing was changed\n"
+                                     : "the next sign of a fault counts as a new fault\n");
 }
 
 }  // namespace kgpu::report

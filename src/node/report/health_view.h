@@ -31,4 +31,16 @@ bool IsHealthy(const HealthReport& report);
 boost::json::value HistoryJson(const health::JournalText& journal);
 std::string HistoryTable(const health::JournalText& journal, const device::Snapshot& snapshot);
 
+struct ClearedGpu {
+  std::string uuid;
+  std::vector<std::string> faults{};  // names of rules, the worst first
+};
+// The answer of `kgpu health clear`.
+struct Clearing {
+  std::vector<ClearedGpu> gpus{};
+  bool is_dry_run = false;
+};
+boost::json::value ClearingJson(const Clearing& clearing);
+std::string ClearingText(const Clearing& clearing);
+
 }  // namespace kgpu::report

@@ -75,6 +75,13 @@ TEST(HealthViewTest, AllHealthyIsSaidInTheFirstLine) {
   EXPECT_TRUE(IsHealthy(report));
 }
 
+TEST(HealthViewTest, AGpuInMigModeWithoutDevicesIsNamedWithTheFix) {
+  device::Snapshot snapshot = TwoFaultyGpus();
+  snapshot.gpus[1].mig_mode = device::MigMode{.is_enabled = true, .is_pending_enabled = true};
+  EXPECT_THAT(HealthTable(ReportOf(snapshot)),
+              HasSubstr("\nGPU 1: in MIG mode without MIG devices, so no program can use it: "));
+}
+
 TEST(HealthViewTest, EachFaultIsReportedWithItsFix) {
   EXPECT_THAT(HealthTable(UnhealthyReport()),
               AllOf(StartsWith("1 of 2 GPUs is unhealthy.\n"),

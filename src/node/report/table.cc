@@ -3,17 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/platform/base/strings.h"
+#include "src/platform/base/utf8.h"
+
 namespace kgpu::report {
-namespace {
-
-// UTF-8 continuation bytes are 10xxxxxx.
-size_t Width(const std::string& text) {
-  return static_cast<size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
-}  // namespace
-
 Table::Table(std::vector<std::string> header) {
   rows_.push_back(std::move(header));
 }
@@ -21,9 +14,7 @@ Table::Table(std::vector<std::string> header) {
 void Table::AddRow(std::vector<std::string> cells) {
   cells.resize(rows_.front().size());
   for (std::string& cell : cells) {
-    if (cell.empty()) {
-      cell = "-";
-    }
+    cell = cell.empty() ? "-" : Printable(cell, cell.size());
   }
   rows_.push_back(std::move(cells));
 }
@@ -32,7 +23,7 @@ std::string Table::Render() const {
   std::vector<size_t> widths(rows_.front().size());
   for (const auto& row : rows_) {
     for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], Width(row[i]));
+      widths[i] = std::max(widths[i], CountCharacters(row[i]));
     }
   }
   std::string out;
@@ -40,7 +31,7 @@ std::string Table::Render() const {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
       line += row[i];
-      line.append(widths[i] - Width(row[i]) + 2, ' ');
+      line.append(widths[i] - CountCharacters(row[i]) + 2, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line;

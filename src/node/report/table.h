@@ -9,7 +9,8 @@ namespace kgpu::report {
 class Table {
  public:
   explicit Table(std::vector<std::string> header);
-  // A row may be shorter than the header. An empty cell prints as "-".
+  // A row may be shorter than the header. An empty cell prints as "-"; a cell is one line, and
+  // writes nothing else to a terminal.
   void AddRow(std::vector<std::string> cells);
   // Every line ends with a newline. Widths count code points, not bytes.
   std::string Render() const;

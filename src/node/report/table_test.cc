@@ -22,6 +22,12 @@ TEST(TableTest, CountsCodePointsNotBytes) {
   EXPECT_EQ(table.Render(), "A   B\né   x\nab  y\n");
 }
 
+TEST(TableTest, ACellIsOneLineAndWritesNothingElseToATerminal) {
+  Table table({"A", "B"});
+  table.AddRow({"1\n2", "\x1b[2J"});
+  EXPECT_EQ(table.Render(), "A       B\n1\\x0a2  \\x1b[2J\n");
+}
+
 TEST(TableTest, FillsShortRows) {
   Table table({"A", "B"});
   table.AddRow({"1"});

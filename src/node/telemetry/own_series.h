@@ -1,4 +1,4 @@
-// The agent's series about itself, as table entries: the agent writes their values.
+// The agent's series about itself, as table entries: the agent and its parts write their values.
 #pragma once
 
 #include <array>
@@ -71,6 +71,17 @@ consteval const Series& Own(std::string_view name) {
     }
   }
   throw "no such series";  // NOLINT: only ever seen by the compiler
+}
+
+// Starts the family of a series.
+inline void Begin(const Series& series, metrics::Exposition& page) {
+  page.Family(series.name, series.type, series.help, series.unit);
+}
+
+// Writes a family of one sample without labels.
+inline void Write(const Series& series, double value, metrics::Exposition& page) {
+  Begin(series, page);
+  page.Sample(value);
 }
 
 }  // namespace kgpu::telemetry

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "src/platform/base/unique_fd.h"
+#include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
 
 namespace kgpu {
@@ -286,6 +287,22 @@ TEST_F(EventLoopTest, ADescriptorNumberMayBeWatchedAgainBeforeItsOldWatchIsRemov
   loop_->Unwatch(old_watch);
   loop_->Unwatch(write_watch);
   loop_->Run();
+}
+
+// As the real one: tests run code that has worker threads on it.
+TEST(FakeLoopTest, TakesTasksFromOtherThreads) {
+  constexpr int kTasks = 20'000;
+  FakeLoop loop;
+  int run = 0;
+  const std::jthread poster([&] {
+    for (int i = 0; i < kTasks; ++i) {
+      loop.Post([&run] { ++run; });
+    }
+  });
+  while (run < kTasks) {
+    loop.RunUntilIdle();
+  }
+  EXPECT_EQ(run, kTasks);
 }
 
 TEST_F(EventLoopTest, RefusesADescriptorThatCannotBePolled) {

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "src/platform/base/utf8.h"
+
 namespace kgpu {
 namespace {
 
@@ -32,6 +34,19 @@ size_t EditDistance(std::string_view a, std::string_view b) {
     }
   }
   return row[b.size()];
+}
+
+// Whether a terminal or a log obeys this character instead of showing it: a control, a mark that
+// turns the direction of text, a separator of lines, a byte order mark. `character` is one of
+// UTF-8.
+bool IsControl(std::string_view character) {
+  if (character.size() == 1) {
+    return character[0] < 0x20 || character[0] == 0x7f;
+  }
+  return (character >= "\u0080" && character <= "\u009f") || character == "\u061c" ||
+         character == "\u200e" || character == "\u200f" ||
+         (character >= "\u2028" && character <= "\u202e") ||
+         (character >= "\u2066" && character <= "\u2069") || character == "\ufeff";
 }
 
 }  // namespace
@@ -119,13 +134,18 @@ std::optional<std::string_view> Nearest(std::string_view word,
 
 std::string Printable(std::string_view text, size_t limit) {
   std::string out;
-  for (const char c : text.substr(0, limit)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7f) {
-      out += c;
+  const std::string_view shown = CutUtf8(text, limit);
+  for (size_t at = 0; at < shown.size();) {
+    const size_t length = Utf8Length(shown.substr(at));
+    const std::string_view character = shown.substr(at, std::max<size_t>(length, 1));
+    if (length > 0 && !IsControl(character)) {
+      out += character;
     } else {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+      for (const char byte : character) {
+        fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(byte));
+      }
     }
+    at += character.size();
   }
   if (text.size() > limit) {
     out += "…";

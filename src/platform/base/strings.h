@@ -37,8 +37,8 @@ std::string ToLower(std::string_view text);
 std::optional<std::string_view> Nearest(std::string_view word,
                                         const std::vector<std::string_view>& candidates);
 
-// Bytes that are not printable ASCII become \xNN, so that hostile input cannot write to a
-// terminal or break a log line; at most `limit` characters of input, then "…".
+// Controls, marks of direction and bytes that are not UTF-8 become \xNN: hostile input must not
+// write to a terminal or break a log line. At most `limit` bytes of input, then "…".
 std::string Printable(std::string_view text, size_t limit = 200);
 
 }  // namespace kgpu

@@ -62,6 +62,9 @@ Command TreeOf(const CLI::App& app, const Offers& offers) {
                   .footer = app.get_footer(),
                   .is_passed_on = app.get_prefix_command()};
   for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) {
+      continue;  // hidden: a former name
+    }
     if (!option->get_lnames().empty()) {
       command.flags.push_back(FlagOf(app, *option, offers));
     } else if (option->get_positional()) {

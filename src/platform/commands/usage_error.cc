@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <vector>
 
 #include "src/platform/base/strings.h"
@@ -18,7 +19,8 @@ constexpr size_t kMaxShown = 40;  // characters of a word
 std::vector<std::string> CommandsOf(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* child : app.get_subcommands(nullptr)) {
-    if (!child->get_group().empty()) {
+    // A former name has no group; an option group has no name.
+    if (!child->get_group().empty() && !child->get_name().empty()) {
       names.push_back(child->get_name());
     }
   }
@@ -48,27 +50,36 @@ bool IsFlag(std::string_view word) {
 
 std::string UnknownFlag(const Reached& reached, std::string_view word) {
   const std::string_view name = word.substr(0, word.find('='));
-  return fmt::format(
-      "{}: unknown flag \"{}\": {}", reached.words, Printable(name, kMaxShown),
-      Advice(name, FlagsOf(*reached.app), fmt::format("see {} --help", reached.words)));
+  const std::vector<std::string> flags = FlagsOf(*reached.app);
+  // -n is --namespace, as in kubectl; it was --dry-run here once.
+  if (name == "-n" && std::ranges::find(flags, "--dry-run") != flags.end()) {
+    return fmt::format("{}: unknown flag \"-n\": did you mean --dry-run?", reached.words);
+  }
+  return fmt::format("{}: unknown flag \"{}\": {}", reached.words, Printable(name, kMaxShown),
+                     Advice(name, flags, fmt::format("see {} --help", reached.words)));
 }
 
 }  // namespace
 
-std::string UnknownCommand(const CLI::App& app) {
+std::string UnknownCommand(const CLI::App& app, const UsualWords& usual) {
   const Reached reached = ReachedBy(app);
   const std::vector<std::string> left = app.remaining(true);
   const std::vector<std::string> names = CommandsOf(*reached.app);
   if (left.empty() || IsFlag(left.front()) || names.empty()) {
     return "";
   }
+  const auto meant = reached.app == &app ? usual.find(left.front()) : usual.end();
+  if (meant != usual.end()) {
+    return fmt::format("{}: unknown command \"{}\": did you mean {}?", reached.words, left.front(),
+                       meant->second);
+  }
   return fmt::format(
       "{}: unknown command \"{}\": {}", reached.words, Printable(left.front(), kMaxShown),
       Advice(left.front(), names, fmt::format("choose one of {}", Join(names, ", "))));
 }
 
-std::string UsageError(const CLI::App& app, const CLI::ParseError& error) {
-  if (std::string unknown = UnknownCommand(app); !unknown.empty()) {
+std::string UsageError(const CLI::App& app, const CLI::ParseError& error, const UsualWords& usual) {
+  if (std::string unknown = UnknownCommand(app, usual); !unknown.empty()) {
     return unknown;
   }
   const Reached reached = ReachedBy(app);

@@ -19,12 +19,15 @@ std::string ErrorOf(std::vector<std::string> words) {
   driver->add_subcommand("plan", "");
   driver->add_subcommand("status", "");
   std::string shell;
-  app.add_subcommand("completion", "")->add_option("SHELL", shell, "")->required();
+  CLI::App* completion = app.add_subcommand("completion", "");
+  completion->add_option("SHELL", shell, "")->required();
+  completion->add_flag("--dry-run");
+  app.add_subcommand("former", "")->group("");
   std::ranges::reverse(words);
   try {
     app.parse(words);
   } catch (const CLI::ParseError& error) {
-    return UsageError(app, error);
+    return UsageError(app, error, {{"smi", "kgpu devices"}});
   }
   return "no error";
 }
@@ -108,6 +111,29 @@ TEST(UsageErrorTest, WhatBeginsWithTheWordIsOfferedBeforeWhatIsNear) {
   EXPECT_EQ(ErrorOf({"de"}), "kgpu: unknown command \"de\": did you mean devices?");
 }
 
+TEST(UsageErrorTest, LeadsUsualWordsToTheirCommand) {
+  EXPECT_EQ(ErrorOf({"smi"}), "kgpu: unknown command \"smi\": did you mean kgpu devices?");
+  EXPECT_EQ(ErrorOf({"driver", "smi"}),
+            "kgpu driver: unknown command \"smi\": choose one of plan, status");
+}
+
+TEST(UsageErrorTest, AFormerNameIsNotOffered) {
+  EXPECT_EQ(ErrorOf({"formre"}),
+            "kgpu: unknown command \"formre\": choose one of devices, driver, completion");
+}
+
+TEST(UsageErrorTest, AnOptionGroupIsNoCommand) {
+  EXPECT_EQ(ProblemOf({"power", "down"}),
+            "kgpu sim power: unexpected argument \"down\": see kgpu sim power --help");
+}
+
+TEST(UsageErrorTest, TheLetterOfNamespacesIsNotThatOfDryRuns) {
+  EXPECT_EQ(ErrorOf({"completion", "-n", "bash"}),
+            "kgpu completion: unknown flag \"-n\": did you mean --dry-run?");
+  EXPECT_EQ(ErrorOf({"devices", "-n"}),
+            "kgpu devices: unknown flag \"-n\": see kgpu devices --help");
+}
+
 TEST(UsageErrorTest, ListsTheCommandsWhereNoneIsNear) {
   EXPECT_EQ(ErrorOf({"driver", "teapot"}),
             "kgpu driver: unknown command \"teapot\": choose one of plan, status");
@@ -134,7 +160,7 @@ TEST(UsageErrorTest, NamesAnArgumentTooMany) {
 
 TEST(UsageErrorTest, NamesWhatIsMissingAndTheUsage) {
   EXPECT_EQ(ErrorOf({"completion"}),
-            "kgpu completion: SHELL is missing: add it\nusage: kgpu completion SHELL");
+            "kgpu completion: SHELL is missing: add it\nusage: kgpu completion SHELL [flags]");
   EXPECT_EQ(ErrorOf({"devices", "--output"}),
             "kgpu devices: --output needs a value: table, json or yaml\n"
             "usage: kgpu devices [flags]");

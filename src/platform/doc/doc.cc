@@ -7,10 +7,10 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/utf8.h"
 #include "src/platform/doc/json_places.h"
 #include "src/platform/doc/json_reader.h"
 #include "src/platform/doc/located.h"
-#include "src/platform/doc/utf8.h"
 #include "src/platform/doc/yaml_reader.h"
 
 namespace kgpu::doc {

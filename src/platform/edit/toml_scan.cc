@@ -6,7 +6,7 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/doc/utf8.h"
+#include "src/platform/base/utf8.h"
 #include "src/platform/edit/names.h"
 #include "src/platform/edit/toml_scalar.h"
 
@@ -90,7 +90,7 @@ class Scanner {
 
   // toml++ relies on what these are not.
   Status CheckBytes() {
-    if (const std::optional<size_t> invalid = doc::FindInvalidUtf8(text_)) {
+    if (const std::optional<size_t> invalid = FindInvalidUtf8(text_)) {
       at_ = *invalid;
       return Error("not UTF-8 text");
     }

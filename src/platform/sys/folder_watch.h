@@ -25,6 +25,9 @@ class FolderWatch {
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
+  // See Inotify::RemoveWatches.
+  void StopWatching() { inotify_->RemoveWatches(); }
+
  private:
   FolderWatch(std::string folder, std::function<void()> changed)
       : folder_(std::move(folder)), changed_(std::move(changed)) {}

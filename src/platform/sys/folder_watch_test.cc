@@ -31,6 +31,14 @@ class FolderWatchTest : public ::testing::Test {
   int changes_ = 0;
 };
 
+TEST_F(FolderWatchTest, TellsOfNothingOnceItHasStopped) {
+  dir_.MakeDir("f");
+  const auto watch = Watch(dir_.At("f"));
+  watch->StopWatching();
+  dir_.WriteFile("f/a", "1");
+  EXPECT_FALSE(IsReported());
+}
+
 TEST_F(FolderWatchTest, TellsOfNamesThatComeAndGo) {
   dir_.MakeDir("f");
   const auto watch = Watch(dir_.At("f"));

@@ -37,7 +37,14 @@ StatusOr<int> Inotify::Watch(const std::string& path, uint32_t mask) {
   if (watch < 0) {
     return ErrnoStatus(errno, fmt::format("watch {}", path));
   }
+  watches_.insert(watch);
   return watch;
+}
+
+void Inotify::RemoveWatches() {
+  for (const int watch : std::exchange(watches_, {})) {
+    (void)inotify_rm_watch(fd_.get(), watch);  // its file may be gone, and the watch with it
+  }
 }
 
 void Inotify::OnReadable() {

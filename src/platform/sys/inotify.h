@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ class Inotify {
 
   // Returns the same number for a file that is already watched. Errors: as ErrnoStatus.
   StatusOr<int> Watch(const std::string& path, uint32_t mask);
+  // Removes all watches, for the end. Closing a descriptor waits until the kernel has forgotten its
+  // watches, about 10 ms. So an owner of several removes all watches before it closes any, and
+  // waits once.
+  void RemoveWatches();
 
  private:
   Inotify(EventLoop& loop, UniqueFd fd, Handler handler);
@@ -40,6 +45,7 @@ class Inotify {
   EventLoop& loop_;
   UniqueFd fd_;
   Handler handler_;
+  std::set<int> watches_;
   WatchId readable_ = WatchId::kNone;
 };
 

@@ -144,6 +144,11 @@ std::string PeerAddress(int socket) {
   return std::string(is_mapped ? address.substr(kMapped.size()) : address);
 }
 
+bool HasUnread(int socket) {
+  char byte = 0;
+  return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 StatusOr<TcpListener> TcpListener::Listen(const TcpAddress& address, int backlog) {
   StatusOr<TcpListener> listener = ListenOn(address, backlog);
   if (listener.ok() || !address.is_any()) {

@@ -44,6 +44,8 @@ Status ConnectResult(const UniqueFd& socket, const TcpAddress& address);
 // The IP address of a connected socket's other end, without its port: "10.0.0.7", "::1". An IPv4
 // address of a socket for both families is shown as one. Empty for other sockets.
 std::string PeerAddress(int socket);
+// Whether bytes of the other end wait to be read; its end is none.
+bool HasUnread(int socket);
 
 // A listening socket.
 class TcpListener {

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "src/platform/base/status_macros.h"
@@ -15,7 +16,7 @@
 namespace kgpu::sys {
 namespace {
 
-// An address and the folder's descriptor that keeps it valid.
+// An address and the descriptor that keeps it valid: the folder's, or the socket file's own.
 struct Address {
   UniqueFd folder;
   std::string name;
@@ -23,6 +24,11 @@ struct Address {
 
   const sockaddr* base() const { return reinterpret_cast<const sockaddr*>(&un); }
 };
+
+void SetPath(std::string_view path, Address& address) {
+  address.un.sun_family = AF_UNIX;
+  std::memcpy(address.un.sun_path, path.data(), path.size());
+}
 
 StatusOr<Address> AddressOf(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -40,8 +46,23 @@ StatusOr<Address> AddressOf(const std::string& path) {
   if (address.name.empty() || short_path.size() >= sizeof(address.un.sun_path)) {
     return InvalidArgument("{}: the socket's name must have 1 to 80 bytes", path);
   }
-  address.un.sun_family = AF_UNIX;
-  std::memcpy(address.un.sun_path, short_path.data(), short_path.size());
+  SetPath(short_path, address);
+  return address;
+}
+
+// Of the file that is there now, whatever takes its place. Source: open(2), O_PATH with O_NOFOLLOW.
+StatusOr<Address> AddressOfFile(const Address& named, const std::string& path) {
+  Address address;
+  address.folder.Reset(
+      openat(named.folder.get(), named.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat file = {};
+  if (!address.folder.is_valid() || fstat(address.folder.get(), &file) != 0) {
+    return ErrnoStatus(errno, fmt::format("open {}", path));
+  }
+  if (!S_ISSOCK(file.st_mode)) {
+    return PermissionDenied("{}: not a socket, but something in its place", path);
+  }
+  SetPath(fmt::format("/proc/self/fd/{}", address.folder.get()), address);
   return address;
 }
 
@@ -107,8 +128,11 @@ StatusOr<bool> IsListening(const std::string& path) {
   return IsListening(*address, path);
 }
 
-StatusOr<UniqueFd> ConnectUnix(const std::string& path) {
-  ASSIGN_OR_RETURN(const Address address, AddressOf(path));
+StatusOr<UniqueFd> ConnectUnix(const std::string& path, Links links) {
+  ASSIGN_OR_RETURN(Address address, AddressOf(path));
+  if (links == Links::kRefuse) {
+    ASSIGN_OR_RETURN(address, AddressOfFile(address, path));
+  }
   return Connect(address, path);
 }
 

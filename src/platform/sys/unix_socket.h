@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -12,9 +13,14 @@
 
 namespace kgpu::sys {
 
+// Whether a symbolic link may lead to the socket. One in a folder that others may write to can lead
+// to any socket that we may use and they may not: kRefuse is for those.
+enum class Links : uint8_t { kFollow, kRefuse };
+
 // A non-blocking socket connected to `path`. Errors: NotFound (no such folder or socket),
-// Unavailable (nobody listens there, or its queue is full), PermissionDenied.
-StatusOr<UniqueFd> ConnectUnix(const std::string& path);
+// Unavailable (nobody listens there, or its queue is full), PermissionDenied (also for a link that
+// is refused).
+StatusOr<UniqueFd> ConnectUnix(const std::string& path, Links links = Links::kFollow);
 
 // Whether a server listens on the socket, even one that is too busy to accept; false if there is no
 // socket, or nobody listens. Errors: PermissionDenied, and any other that prevents the answer.

@@ -55,6 +55,20 @@ TEST(UnixSocketTest, TellsAMissingSocketFromADeafOne) {
               StatusIs(StatusCode::kUnavailable, HasSubstr("connection refused")));
 }
 
+TEST(UnixSocketTest, FollowsALinkOnlyWhereItMay) {
+  const TempDir dir;
+  auto listener = UnixListener::Listen(dir.At("s"), {});
+  ASSERT_OK(listener.status());
+  EXPECT_OK(ConnectUnix(dir.At("s"), Links::kRefuse).status());
+  std::filesystem::create_symlink(dir.At("s"), dir.At("link"));
+  EXPECT_OK(ConnectUnix(dir.At("link")).status());
+  EXPECT_THAT(ConnectUnix(dir.At("link"), Links::kRefuse),
+              StatusIs(StatusCode::kPermissionDenied, HasSubstr("not a socket")));
+  EXPECT_THAT(ConnectUnix(dir.At("none"), Links::kRefuse), StatusIs(StatusCode::kNotFound));
+  dir.WriteFile("file", "");
+  EXPECT_FALSE(ConnectUnix(dir.At("file"), Links::kRefuse).ok());
+}
+
 TEST(UnixSocketTest, AServerThatIsTooBusyStillListens) {
   const TempDir dir;
   EXPECT_THAT(IsListening(dir.At("none/s")), IsOkAndHolds(false));

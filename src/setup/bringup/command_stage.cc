@@ -15,6 +15,7 @@ namespace {
 // Modules are compiled and packages fetched within.
 constexpr std::chrono::hours kDeadline{3};
 constexpr int kFailures = static_cast<int>(commands::ExitCode::kUnhealthy);
+constexpr int kHidden = static_cast<int>(commands::ExitCode::kPrecondition);
 constexpr int kWarned = static_cast<int>(commands::ExitCode::kWarned);
 
 // Before what a command waits for, as cli::OutcomeText prints it.
@@ -114,6 +115,9 @@ Look ByCommands::LookAt() {
     return obstacle.empty()
                ? Look{Condition::kReady, ""}
                : Look{Condition::kBlocked, fmt::format("{}; {}", obstacle, stage_.way_past)};
+  }
+  if (result->exit.code == kHidden && !stage_.when_hidden.empty()) {
+    return {Condition::kBlocked, stage_.when_hidden};
   }
   if (result->exit.code != kFailures) {
     return {Condition::kBlocked,

@@ -35,6 +35,7 @@ struct CommandStage {
   bool is_look_final = false;  // no stage fixes what it finds: 7 also means blocked
   std::string obstacle{};      // a line of `look` with this text means blocked, whatever it returns
   std::string way_past{};      // what else can be done about that
+  std::string when_hidden{};   // what to do where `look` cannot see the host: exit code 6
   bool is_proven = false;      // after `act`, `look` must report ready
   Words act{};                 // empty: nothing to do
   Words preview{};

@@ -70,6 +70,15 @@ TEST_F(CommandStageTest, WhatIsOnlyRemarkedMayBlock) {
   EXPECT_EQ(stage->LookAt().condition, Condition::kReady);
 }
 
+TEST_F(CommandStageTest, AHostThatIsNotVisibleBlocksWithTheWayToShowIt) {
+  const auto stage =
+      MakeStage({.id = "host", .look = {"doctor"}, .when_hidden = "mount the host"}, commands_);
+  runner_.Answer("/kgpu doctor", "1 check\n", 6, "open /proc/modules: none\n");
+  const Look look = stage->LookAt();
+  EXPECT_EQ(look.condition, Condition::kBlocked);
+  EXPECT_EQ(look.text, "mount the host");
+}
+
 TEST_F(CommandStageTest, RunsTheCommand) {
   runner_.Answer("/kgpu driver install", "");
   const auto outcome = Make()->Do();

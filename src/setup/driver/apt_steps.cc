@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "src/host/facts/kernel_packages.h"
 #include "src/platform/base/strings.h"
 #include "src/setup/driver/nvidia_repository.h"
 #include "src/setup/driver/pages.h"
@@ -56,34 +57,6 @@ std::map<Repository, std::vector<std::string>> MissingComponents(
     }
   }
   return missing;
-}
-
-// Whether linux-image-`series` brings kernels of `flavour`: "generic" and "generic-hwe-24.04" those
-// of "generic", and "virtual" does, too.
-bool IsSeriesOf(std::string_view series, std::string_view flavour) {
-  if (flavour == "generic" && series.starts_with("virtual")) {
-    return IsSeriesOf(fmt::format("generic{}", series.substr(std::string_view("virtual").size())),
-                      flavour);
-  }
-  if (!series.starts_with(flavour)) {
-    return false;
-  }
-  const std::string_view rest = series.substr(flavour.size());
-  return rest.empty() || rest.starts_with("-hwe-") || rest.starts_with("-lts-");
-}
-
-// The packages without a version in their names whose newest is always the newest kernel's headers:
-// one for each package that brings the host its kernels.
-std::vector<std::string> FollowingHeaders(const HostFacts& facts) {
-  constexpr std::string_view kImage = "linux-image-";
-  std::vector<std::string> names;
-  for (const auto& [name, package] : facts.packages) {
-    if (!facts.kernel.flavour.empty() && name.starts_with(kImage) &&
-        IsSeriesOf(std::string_view(name).substr(kImage.size()), facts.kernel.flavour)) {
-      names.push_back(fmt::format("linux-headers-{}", name.substr(kImage.size())));
-    }
-  }
-  return names;
 }
 
 std::vector<std::string> UpdateCommand(const Planning& planning) {
@@ -161,8 +134,10 @@ void AddPackageLists(Planning& planning, std::string_view page) {
 void AddAptHeaders(Planning& planning, std::string_view page) {
   const HostFacts& facts = planning.facts;
   const std::string& release = facts.kernel.release;
-  std::vector<std::string> names = {fmt::format("linux-headers-{}", release)};
-  std::vector<std::string> following = FollowingHeaders(facts);
+  const std::string own = host::HeadersPackage(facts.distribution, release, facts.packages);
+  std::vector<std::string> names = {own};
+  std::vector<std::string> following =
+      host::FollowingHeaders(release, facts.kernel.flavour, facts.packages);
   if (release.find("+bpo") != std::string::npos && !following.empty()) {
     // Without its suite apt takes the stable kernel's.
     planning.plan.notes.push_back(
@@ -173,9 +148,10 @@ void AddAptHeaders(Planning& planning, std::string_view page) {
   } else if (following.empty()) {
     planning.plan.notes.push_back(
         fmt::format("no package installs new kernels of the flavor {} here: install the headers "
-                    "(linux-headers-RELEASE) of each new kernel before the kernel, or the driver "
+                    "({}RELEASE) of each new kernel before the kernel, or the driver "
                     "is not built for it",
-                    facts.kernel.flavour.empty() ? release : facts.kernel.flavour));
+                    facts.kernel.flavour.empty() ? release : facts.kernel.flavour,
+                    own.substr(0, own.find(release))));
   }
   names.insert(names.end(), following.begin(), following.end());
   AddStep(planning.plan, "headers",

@@ -96,21 +96,48 @@ std::string WantedText(const Needs& needs, const Request& request) {
   return parts.empty() ? "" : fmt::format(" ({})", Join(parts, "; "));
 }
 
+// No package of the host has a driver for its GPUs, whatever is requested.
+Status NoDriverFor(const HostFacts& facts, const Needs& needs) {
+  const Branch* last = FindBranch(needs.last_branch);
+  if (last == nullptr) {
+    return FailedPrecondition(
+        "{}: no package has a driver for these GPUs ({}), which need branch {} or newer: use "
+        "NVIDIA's installer with --source FILE.run",
+        facts.distribution.name, needs.Names(), needs.first_branch);
+  }
+  return FailedPrecondition(
+      "{}: no package has a driver for these GPUs ({}); the last one is {}: download NVIDIA's "
+      "installer, then: kgpu driver plan --source NVIDIA-Linux-{}-{}.run",
+      facts.distribution.name, needs.Names(), last->newest, facts.arch, last->newest);
+}
+
 Status NothingFits(const HostFacts& facts, const Request& request, const Needs& needs,
                    const std::vector<SourceKind>& sources) {
+  constexpr std::array kAll = {SourceKind::kDistribution, SourceKind::kNvidia,
+                               SourceKind::kPrecompiled};
+  if (std::ranges::all_of(
+          kAll, [&](const SourceKind source) { return OffersOf(facts, source).empty(); })) {
+    return FailedPrecondition(
+        "{}: no driver packages are known for it: use NVIDIA's installer with --source FILE.run",
+        facts.distribution.name);
+  }
+  const bool is_by_gpus = request.version.empty() && request.cuda.empty() && !request.kind &&
+                          !request.source && (needs.last_branch != 0 || needs.first_branch != 0);
+  if (is_by_gpus) {
+    return NoDriverFor(facts, needs);
+  }
   std::vector<std::string> texts;
-  texts.reserve(sources.size());
-  bool is_served = false;
+  bool has_offers = false;
   for (const SourceKind source : sources) {
     texts.push_back(OffersText(facts, source));
-    is_served |= !OffersOf(facts, source).empty();
+    has_offers |= !OffersOf(facts, source).empty();
   }
   const std::string all = Join(texts, "; ");
-  if (!is_served) {
-    return Unimplemented(
-        "{}: no driver packages are known for it ({}): use NVIDIA's installer with --source "
-        "FILE.run",
-        facts.distribution.name, all);
+  if (!has_offers && needs.branch && request.version.find('.') != std::string::npos) {
+    return FailedPrecondition(
+        "{}: no packages of driver {} are known ({}): request a branch with --branch, or use "
+        "NVIDIA's installer with --source FILE.run",
+        facts.distribution.name, request.version, all);
   }
   return FailedPrecondition(
       "{}: no branch meets the request{}; available: {}: relax the request, or use NVIDIA's "
@@ -328,6 +355,9 @@ StatusOr<Choice> Choose(const HostFacts& facts, const Request& request) {
     choice.notes = needs.notes;
     Explain(*offer, needs, request, choice);
     return choice;
+  }
+  if (!passed_over.empty()) {
+    return FailedPrecondition("{}: {}", facts.distribution.name, Join(passed_over, "; "));
   }
   return NothingFits(facts, request, needs, sources);
 }

@@ -53,8 +53,8 @@ struct Choice {
 };
 
 // Errors: InvalidArgument (an invalid flag, or flags that contradict each other or the GPUs),
-// FailedPrecondition (no GPU; nothing fits; the text says what would), Unimplemented (a
-// distribution without packages).
+// FailedPrecondition (no GPU; nothing fits; a distribution without packages; the text says what
+// would help).
 StatusOr<Choice> Choose(const HostFacts& facts, const Request& request);
 
 }  // namespace kgpu::driver

@@ -8,8 +8,10 @@
 namespace kgpu::driver {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr uint16_t kV100 = 0x1db6;
 constexpr uint16_t kA100 = 0x20b5;
@@ -102,7 +104,7 @@ TEST(ChoiceTest, SendsSuseToNvidiaWhoseModulesSuseSigns) {
   ASSERT_OK(newer);
   EXPECT_EQ(newer->version, "595");
   EXPECT_THAT(Choose(Host("ID=sles\nVERSION_ID=16.0\nPRETTY_NAME=SLES\n", {kV100}), {}),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("FILE.run")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--source NVIDIA-Linux-")));
 }
 
 TEST(ChoiceTest, TakesABranchWithFixesBeforeAnEndedOne) {
@@ -221,12 +223,25 @@ TEST(ChoiceTest, TellsWhatThereIsWhereNothingFits) {
   EXPECT_THAT(Choose(Debian12({kA100}), request),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("535 (both kinds)")));
   EXPECT_THAT(Choose(Host("ID=alpine\nPRETTY_NAME=Alpine\n", {kA100}), {}),
-              StatusIs(StatusCode::kUnimplemented, HasSubstr("--source FILE.run")));
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("Alpine: no driver packages are known for it: use NVIDIA's")));
+}
+
+TEST(ChoiceTest, NamesTheLastDriverOfOldGpus) {
+  Request request;
+  request.generation = Generation::kFermi;
+  EXPECT_THAT(Choose(Debian12({}), request),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("no package has a driver for these GPUs (fermi); the last "
+                                       "one is 390."),
+                             HasSubstr("kgpu driver plan --source NVIDIA-Linux-x86_64-390."),
+                             Not(HasSubstr("meets the request")))));
 }
 
 TEST(ChoiceTest, TellsWhichLimitKeepsABranchFromFitting) {
   Request request;
   request.generation = Generation::kFermi;
+  request.source = SourceKind::kDistribution;
   EXPECT_THAT(Choose(Debian12({}), request),
               StatusIs(StatusCode::kFailedPrecondition,
                        HasSubstr("(GPUs: fermi, up to branch 390); available: distribution: ")));

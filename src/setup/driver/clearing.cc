@@ -59,7 +59,7 @@ void AddUnloading(const HostFacts& facts, Plan& plan) {
 }  // namespace
 
 bool IsRivalLoaded(const HostFacts& facts) {
-  return facts.host.driver.is_nouveau_loaded || facts.host.kernel.loaded.contains("nova_core");
+  return !facts.host.RivalInTheWay().empty();
 }
 
 bool NeedsUnload(const HostFacts& facts, const Plan& plan) {

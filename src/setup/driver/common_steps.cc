@@ -5,20 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "src/host/inspect/rivals.h"
 #include "src/setup/driver/pages.h"
 
 namespace kgpu::driver {
 namespace {
 
-constexpr std::string_view kNouveauFile = "/etc/modprobe.d/kgpu-nouveau.conf";
-// nova is nouveau's successor in newer kernels.
-constexpr std::string_view kNouveauText =
-    "# Written by kgpu: nouveau, nova and NVIDIA's driver cannot share a GPU.\n"
-    "blacklist nouveau\n"
-    "options nouveau modeset=0\n"
-    "blacklist nova_core\n"
-    "blacklist nova_drm\n";
-constexpr std::string_view kNouveauArguments = "rd.driver.blacklist=nouveau,nova_core";
 // More numbers in one call nvidia-modprobe does not take; one of them is nvidiactl's.
 constexpr size_t kMostNodes = 63;
 constexpr std::string_view kPersistence = "nvidia-persistenced.service";
@@ -35,9 +27,10 @@ void AddNouveauOff(const HostFacts& facts, const Traits& traits, Plan& plan) {
   AddNouveauFile(traits, plan);
   if (facts.bootloader == "grubby" && IsRivalLoaded(facts)) {
     const std::string grubby = facts.Program("grubby");
-    AddCommand(plan, "nouveau-off-at-boot", "keep nouveau out of the initial RAM disk", traits.page,
-               {grubby, "--update-kernel=ALL", fmt::format("--args={}", kNouveauArguments)},
-               {grubby, "--update-kernel=ALL", fmt::format("--remove-args={}", kNouveauArguments)});
+    AddCommand(
+        plan, "nouveau-off-at-boot", "keep nouveau out of the initial RAM disk", traits.page,
+        {grubby, "--update-kernel=ALL", fmt::format("--args={}", host::kRivalsOffArgument)},
+        {grubby, "--update-kernel=ALL", fmt::format("--remove-args={}", host::kRivalsOffArgument)});
     LetItBuild(plan);
   }
 }
@@ -187,8 +180,9 @@ std::string PersistenceUnit(std::string_view program, std::string_view lines,
 }
 
 void AddNouveauFile(const Traits& traits, Plan& plan) {
-  AddStep(plan, "nouveau-off", "keep nouveau from loading", traits.page,
-          WriteFile{.path = std::string(kNouveauFile), .text = std::string(kNouveauText)});
+  AddStep(
+      plan, "nouveau-off", "keep nouveau from loading", traits.page,
+      WriteFile{.path = std::string(host::kRivalsOffFile), .text = std::string(host::kRivalsOff)});
 }
 
 void AddBefore(const HostFacts& facts, const Traits& traits, Plan& plan) {

@@ -4,38 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "src/host/facts/kernel_packages.h"
 #include "src/setup/driver/nvidia_repository.h"
 #include "src/setup/driver/pages.h"
 
 namespace kgpu::driver {
 namespace {
-
-// The kernel's package and the release in the names of those that belong to it: "kernel-64k",
-// "5.14.0-427.13.1.el9_4.aarch64" for 5.14.0-427.13.1.el9_4.aarch64+64k.
-struct KernelPackage {
-  std::string stem;
-  std::string release;
-};
-
-KernelPackage KernelPackageOf(const HostFacts& facts) {
-  const std::string& release = facts.kernel.release;
-  if (const size_t plus = release.find('+'); plus != std::string::npos) {
-    return {fmt::format("kernel-{}", release.substr(plus + 1)), release.substr(0, plus)};
-  }
-  if (release.find("uek") != std::string::npos) {
-    return {"kernel-uek", release};  // Oracle's own
-  }
-  if (facts.distribution.family == host::Family::kRhel &&
-      release.find(".rt") != std::string::npos) {
-    return {"kernel-rt", release};
-  }
-  if (facts.distribution.family == host::Family::kAmazon && !release.starts_with("6.1.")) {
-    // Amazon's newer kernels are packages of their own: kernel6.12.
-    return {fmt::format("kernel{}", release.substr(0, release.find('.', release.find('.') + 1))),
-            release};
-  }
-  return {"kernel", release};
-}
 
 // A repository of dnf's turned on or off.
 std::vector<std::string> Switch(const HostFacts& facts, const std::string& id, bool is_on) {
@@ -69,6 +43,15 @@ void AddEpelOfSubscribers(Planning& planning) {
   planning.plan.notes.emplace_back(
       "the host must be subscribed (subscription-manager status): its repositories provide the "
       "kernel headers");
+}
+
+// The headers for programs come with another kernel's packages, which those of the distribution
+// would replace: "kernel-ml-headers".
+bool HasUserHeaders(const HostFacts& facts) {
+  return std::ranges::any_of(facts.packages, [](const auto& package) {
+    const std::string& name = package.first;
+    return name.starts_with("kernel-") && name.ends_with("-headers") && name != "kernel-headers";
+  });
 }
 
 }  // namespace
@@ -160,12 +143,13 @@ void AddDkmsSources(Planning& planning) {
 }
 
 void AddDnfHeaders(Planning& planning, std::string_view page) {
-  const KernelPackage kernel = KernelPackageOf(planning.facts);
+  const host::RpmKernel kernel = host::RpmKernelOf(
+      planning.facts.distribution, planning.facts.kernel.release, planning.facts.packages);
   std::vector<std::string> names = {fmt::format("{}-devel-{}", kernel.stem, kernel.release)};
   if (planning.facts.distribution.family == host::Family::kAmazon) {
     names.push_back(fmt::format("{}-headers", kernel.stem));
     names.push_back(fmt::format("{}-modules-extra-{}", kernel.stem, kernel.release));
-  } else {
+  } else if (!HasUserHeaders(planning.facts)) {
     names.emplace_back("kernel-headers");  // one for all kernels
   }
   AddStep(planning.plan, "headers", "install the kernel headers", page,

@@ -48,6 +48,8 @@ constexpr std::array<std::string_view, 28> kPrograms = {"amazon-linux-extras",
                                                         "yum",
                                                         "zypper"};
 
+constexpr std::string_view kPrebuiltModules = "linux-modules-nvidia-";
+
 StatusOr<Kernel> ReadKernel(const sys::Root& host, const std::string& running,
                             const FactsOptions& options) {
   const std::string& wanted = options.kernel;
@@ -86,6 +88,26 @@ std::string ReadArch(const sys::Root& host) {
   const bool is_arm =
       host.Exists("lib/ld-linux-aarch64.so.1") && !host.Exists("lib64/ld-linux-x86-64.so.2");
   return is_arm ? "aarch64" : "x86_64";
+}
+
+// From the lists that apt has here: asks no server.
+void ReadPrebuilt(const sys::Root& host, sys::ProgramRunner& runner, HostFacts& facts) {
+  const std::string program = facts.Program("apt-cache");
+  if (facts.distribution.family != host::Family::kUbuntu || program.empty()) {
+    return;
+  }
+  sys::RunRequest request = sys::RequestOf(
+      host, {program, "pkgnames", std::string(kPrebuiltModules)}, std::chrono::seconds{60});
+  request.output_limit = host::kPackagesLimit;
+  const StatusOr<sys::RunResult> result = runner.Run(request);
+  if (!result.ok() || !result->IsSuccess()) {
+    return;
+  }
+  for (const std::string_view line : Split(result->out, '\n')) {
+    if (line.starts_with(kPrebuiltModules)) {
+      facts.prebuilt_modules.emplace_back(line);
+    }
+  }
 }
 
 void ReadPackages(const sys::Root& host, sys::ProgramRunner& runner, HostFacts& facts) {
@@ -241,6 +263,7 @@ StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRu
   ReadTools(host, facts);
   ReadUsers(host, runner, facts);
   ReadPackages(host, runner, facts);
+  ReadPrebuilt(host, runner, facts);
   facts.apt = ReadAptSources(host);
   facts.repositories = ReadRpmRepositories(host);
   facts.stream = ReadModuleStream(host, "nvidia-driver");

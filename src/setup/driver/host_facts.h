@@ -13,16 +13,26 @@
 #include "src/host/facts/facts.h"
 #include "src/host/facts/installed_packages.h"
 #include "src/host/inspect/driver_root.h"
+#include "src/host/inspect/generation.h"
 #include "src/platform/base/status.h"
 #include "src/platform/sys/run.h"
 #include "src/setup/driver/apt_sources.h"
-#include "src/setup/driver/generation.h"
 #include "src/setup/driver/gpu_holders.h"
 #include "src/setup/driver/plan.h"
 #include "src/setup/driver/repo_files.h"
 #include "src/setup/driver/run_file.h"
 
 namespace kgpu::driver {
+
+using host::Generation;
+using host::GenerationNames;
+using host::GenerationOf;
+using host::IsGb10;
+using host::IsGrace;
+using host::IsHgxBlackwell;
+using host::ParseGeneration;
+using host::Support;
+using host::SupportOf;
 
 // The kernel to build or install the module for.
 struct Kernel {
@@ -57,6 +67,9 @@ struct HostFacts {
   std::vector<GpuId> gpus;
   unsigned nvswitches = 0;
   host::Packages packages;
+  // Names of packages with modules that Ubuntu has built, which apt finds in this host's lists;
+  // empty: unknown.
+  std::vector<std::string> prebuilt_modules;
   std::vector<AptSource> apt;
   std::vector<RpmRepository> repositories;   // of dnf or zypper
   ModuleStream stream;                       // of dnf's module nvidia-driver
@@ -94,9 +107,9 @@ struct FactsOptions {
   bool needs_kernel = true;  // false: the running one is enough, even without any of its files here
 };
 
-// Reads the host, and asks rpm (if the host uses it) and systemd (for running units). What cannot
-// be found out is in `problems`. Errors: FailedPrecondition (no os-release, no kernel), NotFound
-// (no such file), InvalidArgument (a file that is no installer).
+// Reads the host, and asks rpm or apt's lists (whichever it uses) and systemd (for running units).
+// Unreadable facts are in `problems`. Errors: FailedPrecondition (no os-release, no kernel),
+// NotFound (no such file), InvalidArgument (a file that is no installer).
 StatusOr<HostFacts> GatherHostFacts(const host::DriverRoot& root, sys::ProgramRunner& runner,
                                     const FactsOptions& options);
 

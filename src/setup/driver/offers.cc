@@ -4,6 +4,10 @@
 #include <array>
 #include <limits>
 
+#include <fmt/format.h>
+
+#include "src/host/facts/kernel_packages.h"
+
 namespace kgpu::driver {
 namespace {
 
@@ -157,7 +161,13 @@ std::vector<Offer> OfPrecompiled(const HostFacts& facts) {
 }  // namespace
 
 bool HasUbuntuModules(const HostFacts& facts) {
-  return std::ranges::find(kUbuntuFlavours, facts.kernel.flavour) != kUbuntuFlavours.end();
+  if (!facts.prebuilt_modules.empty()) {
+    const std::string end = fmt::format("-{}", facts.kernel.release);
+    return std::ranges::any_of(facts.prebuilt_modules,
+                               [&end](const std::string& name) { return name.ends_with(end); });
+  }
+  return host::IsNumberedAsUbuntus(facts.kernel.release) &&
+         std::ranges::find(kUbuntuFlavours, facts.kernel.flavour) != kUbuntuFlavours.end();
 }
 
 std::vector<Offer> OffersOf(const HostFacts& facts, SourceKind source) {

@@ -20,7 +20,8 @@ struct Offer {
 // Empty: this source has nothing for this host. Files and their content are no offers.
 std::vector<Offer> OffersOf(const HostFacts& facts, SourceKind source);
 
-// Whether Ubuntu's archive has modules built and signed for the kernel's flavour.
+// Whether Ubuntu's archive has modules built and signed for the kernel: as apt knows the packages
+// of this host's sources, else by the numbers and the flavour of Ubuntu's own kernels.
 bool HasUbuntuModules(const HostFacts& facts);
 
 }  // namespace kgpu::driver

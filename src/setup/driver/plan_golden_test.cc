@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "src/platform/base/strings.h"
-#include "src/setup/driver/golden_hosts.h"
 #include "src/setup/driver/planner.h"
+#include "src/setup/driver/test_golden_hosts.h"
 #include "src/setup/driver/view.h"
 #include "testing/golden.h"
 #include "testing/status_matchers.h"
@@ -76,7 +76,7 @@ HostFacts FactsOf(const GoldenHost& host) {
   facts.kernel.installed = {host.kernel};
   facts.host.kernel.release = host.kernel;
   facts.host.kernel.secure_boot = host.has_secure_boot;
-  facts.host.driver.is_nouveau_loaded = host.has_nouveau;
+  facts.host.driver.rival = host.has_nouveau ? "nouveau" : "";
   for (unsigned i = 0; i < host.count; ++i) {
     facts.gpus.push_back({host.gpu, GenerationOf(host.gpu)});
   }

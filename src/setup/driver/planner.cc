@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <functional>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -96,17 +98,37 @@ StatusOr<Plan> PlanImage(const HostFacts& facts, const Request& request) {
 }
 
 // Packages of headers are left out; what a step brings besides stays.
-void DropHeaders(Plan& plan) {
-  std::erase_if(plan.steps, [](Step& step) {
+void DropHeaders(const std::function<bool(const std::string&)>& is_dropped, Plan& plan) {
+  std::erase_if(plan.steps, [&is_dropped](Step& step) {
     auto* install = std::get_if<InstallPackages>(&step.action);
     if (step.id != "headers" || install == nullptr) {
       return false;
     }
-    std::erase_if(install->names, [](const std::string& name) {
-      return name.starts_with("linux-headers-") || name.starts_with("kernel");
-    });
+    std::erase_if(install->names, is_dropped);
     return install->names.empty();
   });
+}
+
+bool IsOfHeaders(const std::string& name) {
+  return name.find("-headers-") != std::string::npos || name.starts_with("kernel");
+}
+
+// Where the kernel's headers are installed, no package of them is needed, whatever it is called;
+// those of the kernels to come are.
+void DropInstalledHeaders(const HostFacts& facts, Plan& plan) {
+  std::string release = facts.kernel.release.substr(0, facts.kernel.release.find('+'));
+  if (const std::string end = fmt::format("-{}", facts.kernel.flavour);
+      facts.distribution.family == host::Family::kSuse && release.ends_with(end)) {
+    release.resize(release.size() - end.size());  // there a version, without the flavor
+  }
+  const std::string& kernel = facts.kernel.release;
+  DropHeaders(
+      [&](const std::string& name) {
+        const bool is_of_kernel = name.find(release) != std::string::npos || name.ends_with(kernel);
+        return is_of_kernel && (name.find("-headers-") != std::string::npos ||
+                                name.find("-devel") != std::string::npos);
+      },
+      plan);
 }
 
 }  // namespace
@@ -138,7 +160,9 @@ StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request) {
     AddDisplaySteps(planning);
   }
   if (request.has_headers) {
-    DropHeaders(middle);
+    DropHeaders(IsOfHeaders, middle);
+  } else if (facts.kernel.has_headers) {
+    DropInstalledHeaders(facts, middle);
   }
   AddBefore(facts, traits, plan);
   plan.steps.insert(plan.steps.end(), middle.steps.begin(), middle.steps.end());

@@ -197,7 +197,7 @@ TEST(PlannerTest, LoadsWhatWasLoadedAndTellsOfWhatIsNotItsOwn) {
 TEST(PlannerTest, RestartsForNovaAsForNouveau) {
   HostFacts facts = HostWith("");
   facts.host.driver = {};
-  facts.host.kernel.loaded = {"nova_core"};
+  facts.host.driver.rival = "nova_core";
   const auto plan = PlanDriver(facts, {});
   ASSERT_OK(plan);
   EXPECT_LT(IndexOf(*plan, "reboot"), IndexOf(*plan, "load"));
@@ -275,11 +275,37 @@ TEST(SecureBootPlanTest, AsksForAKeyThatIsFetchedBeforeTheOldDriverGoes) {
   EXPECT_LT(Find(*plan, "enrol-key"), Find(*plan, "other-version"));
 }
 
+// NVIDIA/gpu-operator#1726: the modules that a driver container compiled on GKE's Ubuntu were
+// refused.
+TEST(SecureBootPlanTest, SignedModulesOfGkesUbuntuNeedNoKey) {
+  HostFacts facts = HostWithSecureBoot("ID=ubuntu\nVERSION_ID=24.04\nVERSION_CODENAME=noble\n");
+  facts.kernel.release = "6.8.0-1029-gke";
+  facts.prebuilt_modules = {"linux-modules-nvidia-580-server-open-6.8.0-1029-gke"};
+  facts.arch = "aarch64";
+  facts.gpus = {{0x2941, Generation::kBlackwell}};  // GB200
+  facts.existing = Existing::kNone;
+  facts.existing_version.clear();
+  facts.packages.clear();
+  const auto plan = PlanDriver(facts, {});
+  ASSERT_OK(plan);
+  EXPECT_EQ(plan->source, SourceKind::kDistribution);
+  EXPECT_EQ(plan->kind, ModuleKind::kOpen);
+  EXPECT_EQ(CountOf(*plan, "enrol-key"), 0U);
+  EXPECT_EQ(CountOf(*plan, "build"), 0U) << "Ubuntu has built and signed them";
+
+  Request request;
+  request.source = SourceKind::kNvidia;
+  request.version = "580.65.06";
+  const auto built = PlanDriver(facts, request);
+  ASSERT_OK(built);
+  EXPECT_EQ(CountOf(*built, "enrol-key"), 1U) << "a person must do that";
+}
+
 // The restart that belongs to it would bring nouveau back.
 TEST(SecureBootPlanTest, AsksLateWhereNouveauHasTheGpus) {
   HostFacts facts = HostWithSecureBoot("ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n");
   facts.host.kernel.key_file = "/var/lib/dkms/mok.pub";
-  facts.host.driver.is_nouveau_loaded = true;
+  facts.host.driver.rival = "nouveau";
   Request request;
   request.version = "580";
   request.source = SourceKind::kNvidia;
@@ -316,7 +342,7 @@ DriverFile FileOf(std::string version, FileKind kind = FileKind::kDriverRun) {
 HostFacts HostWithFile(std::string version) {
   HostFacts facts = HostWith("");
   facts.host.driver = {};
-  facts.host.driver.is_nouveau_loaded = true;
+  facts.host.driver.rival = "nouveau";
   facts.host.kernel.loaded = {"nouveau"};
   facts.users = {};
   facts.file = FileOf(std::move(version));

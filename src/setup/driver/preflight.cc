@@ -98,7 +98,7 @@ void CheckWayBack(const HostFacts& facts, const Plan& plan, Findings& findings) 
                        is_installers ? InstallersDriver(facts) : fmt::format("driver {}", old)),
        .fix = {.commands = {is_installers ? "/usr/bin/nvidia-uninstall   # first, and keep its .run"
                                           : "# remove it first, the way it was installed",
-                            "# or continue without a way back: --no-way-back"}}});
+                            "# or continue without a way back: --no-restore"}}});
 }
 
 void CheckHeld(const HostFacts& facts, Findings& findings) {

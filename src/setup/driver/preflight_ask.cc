@@ -90,7 +90,7 @@ void NoteNotKept(const std::string& reason, Asking& asking) {
                               reason),
        .fix = {
            .commands = {
-               "# add the source that provides them, or give up that driver with --no-way-back"}}});
+               "# add the source that provides them, or give up that driver with --no-restore"}}});
 }
 
 void CheckKept(const std::vector<std::string>& argv, Asking& asking) {
@@ -103,12 +103,25 @@ void CheckKept(const std::vector<std::string>& argv, Asking& asking) {
   }
 }
 
+// The reason names the package with the kernel's headers: no other driver would help.
+bool LacksHeaders(const std::string& reason, const Asking& asking) {
+  return std::ranges::any_of(asking.names, [&](const std::string& name) {
+    const bool is_headers =
+        name.find(asking.facts.kernel.release) != std::string::npos &&
+        (name.find("-headers-") != std::string::npos || name.find("-devel-") != std::string::npos);
+    return is_headers && reason.find(name) != std::string::npos;
+  });
+}
+
 void NoteUnresolved(const std::string& reason, Asking& asking) {
   if (!reason.empty()) {
     asking.findings.push_back(
         {.id = "packages",
          .message = fmt::format("cannot install {}: {}", Join(asking.names, ", "), reason),
-         .fix = {.commands = {"# try another --source, --version or --module"}}});
+         .fix = {.commands = {LacksHeaders(reason, asking)
+                                  ? "# install this kernel's headers from where the kernel comes "
+                                    "from; with them no package is needed. Then run it again"
+                                  : "# try another --source, --version or --module"}}});
   }
 }
 

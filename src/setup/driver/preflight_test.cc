@@ -144,7 +144,7 @@ TEST(CheckFactsTest, LetsPackagesGiveWayThatAreKept) {
   EXPECT_THAT(CheckFacts(facts, plan),
               ElementsAre(AllOf(Field(&Finding::severity, Severity::kError),
                                 Field(&Finding::fix, Field(&report::Fix::commands,
-                                                           Contains(HasSubstr("--no-way-back")))))))
+                                                           Contains(HasSubstr("--no-restore")))))))
       << "in the place of the old ones";
   plan.steps.push_back(
       {.id = "", .title = "", .source = "", .action = RemovePackages{.names = {"libcuda1"}}});

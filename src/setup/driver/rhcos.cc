@@ -155,8 +155,8 @@ Status AddRhcosPlan(Planning& planning, const std::string& image) {
   if (IsRivalLoaded(facts)) {
     // A server does not draw with it: its console is the board's own. The kernel's arguments belong
     // to the cluster (MachineConfig).
-    AddStep(planning.plan, "nouveau-unload", "unload nouveau", pages::kDriverToolkit,
-            UnloadModules{{facts.host.driver.is_nouveau_loaded ? "nouveau" : "nova_core"}});
+    AddStep(planning.plan, "nouveau-unload", fmt::format("unload {}", facts.host.RivalInTheWay()),
+            pages::kDriverToolkit, UnloadModules{{facts.host.RivalInTheWay()}});
   }
   AddUnits(planning);
   planning.plan.notes.push_back(fmt::format(

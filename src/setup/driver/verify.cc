@@ -11,15 +11,17 @@
 
 #include "src/gpu/cuda/compatibility.h"
 #include "src/host/facts/facts.h"
+#include "src/host/facts/package_files.h"
 #include "src/host/inspect/device_nodes.h"
 #include "src/host/inspect/driver_facts.h"
 #include "src/host/inspect/driver_files.h"
 #include "src/host/inspect/installed_kernels.h"
 #include "src/host/inspect/ldcache.h"
+#include "src/host/inspect/module_fit.h"
+#include "src/host/inspect/rivals.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/sys/find_program.h"
 #include "src/setup/driver/module_facts.h"
-#include "src/setup/driver/package_files.h"
 
 namespace kgpu::driver {
 namespace {
@@ -181,7 +183,7 @@ void LookAtDkms(Look& look) {
 }
 
 void LookAtPackageFiles(Look& look) {
-  PackageFiles files = CheckPackageFiles(look.root.driver, look.runner);
+  host::PackageFiles files = host::CheckPackageFiles(look.root.driver, look.runner);
   if (files.packages > 0 && files.failed.empty()) {
     Pass(look, "all files of the driver's {} packages", files.packages);
   }
@@ -189,7 +191,7 @@ void LookAtPackageFiles(Look& look) {
   std::ranges::move(files.skipped, std::back_inserter(look.seen.skipped));
 }
 
-// Gives whether any are there.
+// Gives whether all are there that the linker is to find.
 bool LookAtLibraries(Look& look) {
   const std::vector<std::string> versions = host::FindDriverVersions(look.root.driver);
   if (versions.empty()) {
@@ -203,7 +205,15 @@ bool LookAtLibraries(Look& look) {
   } else {
     Pass(look, "libraries {}", versions.front());
   }
-  return !versions.empty();
+  const std::vector<std::string> missing =
+      versions.size() == 1 ? host::MissingLibraries(look.root.driver, versions.front())
+                           : std::vector<std::string>();
+  if (!missing.empty()) {
+    Fail(look,
+         "{} not found, but other libraries of the driver are there: reinstall its user space",
+         Join(missing, " and "));
+  }
+  return !versions.empty() && missing.empty();
 }
 
 void LookAtCuda(Look& look) {
@@ -275,10 +285,41 @@ void LookAtLoaded(const host::DriverFacts& facts, Look& look) {
   } else {
     Pass(look, "module {} is loaded", facts.module_version);
   }
-  if (facts.is_nouveau_loaded) {
-    Fail(look, "nouveau is loaded and uses the GPUs: restart the host");
+}
+
+// One GPU of the bus: held by NVIDIA's driver, or by none that it should not have.
+void LookAtGpu(const host::DriverFacts& facts, const host::PciDevice& gpu, Look& look) {
+  const std::string at = gpu.id.str();
+  const host::Misfit misfit = host::MisfitOf(
+      gpu.device_id, {.version = facts.module_version, .is_open_module = facts.is_open_module});
+  if (gpu.is_off_bus) {
+    Fail(look, "{}: {}", at, gpu.problem);
+  } else if (gpu.kernel_driver.empty() && facts.is_nvidia_live) {
+    Fail(look, "{}: no kernel driver has bound this GPU: {}", at,
+         misfit ? fmt::format("{}: {}", misfit.cause, misfit.fix)
+                : "dmesg shows why in its NVRM lines");
+  } else if (!gpu.kernel_driver.empty() && gpu.kernel_driver != "nvidia") {
+    Fail(look, "{}: bound to the kernel driver {}: {}", at, gpu.kernel_driver,
+         host::FindRival(gpu.kernel_driver) != nullptr
+             ? "restart the host"
+             : fmt::format("unbind it, and keep {} from loading", host::ModuleOfDriver(gpu)));
+  }
+}
+
+void LookAtBus(const host::Facts& facts, Look& look) {
+  for (const host::GpuFacts& gpu : facts.pci.gpus) {
+    if (!gpu.is_for_guests) {
+      LookAtGpu(facts.driver, gpu.pci, look);
+    }
+  }
+  const std::string rival = facts.RivalInTheWay();
+  if (rival.empty()) {
+    Pass(look, "neither nouveau nor nova is loaded");
   } else {
-    Pass(look, "nouveau is not loaded");
+    Fail(look,
+         "{} is loaded and uses the GPUs: write \"blacklist {}\" to /etc/modprobe.d, rebuild "
+         "the initial RAM disk, restart the host",
+         rival, rival);
   }
 }
 
@@ -370,9 +411,10 @@ Verified VerifyDriver(const Verify& request, const Demands& demands, const host:
     return std::move(look.seen);
   }
   LookAtNextKernel(look);
-  const host::DriverFacts facts = host::ReadDriverFacts(root);
-  LookAtLoaded(facts, look);
-  LookAtNodes(facts, look);
+  const host::Facts facts = host::GatherFacts(root, runner);
+  LookAtLoaded(facts.driver, look);
+  LookAtBus(facts, look);
+  LookAtNodes(facts.driver, look);
   return std::move(look.seen);
 }
 

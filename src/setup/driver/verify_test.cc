@@ -17,6 +17,8 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 constexpr const char* kKernel = "6.1.0-56-amd64";
 
@@ -198,6 +200,30 @@ TEST_F(VerifyTest, FailsWhenTheRunningKernelHasNotLoadedIt) {
 TEST_F(VerifyTest, FailsWhenNouveauIsLoaded) {
   StartKernel("nouveau 1 0 - Live 0x0\nnvidia 1 0 - Live 0x0\n");
   EXPECT_THAT(Look().failed, Contains(HasSubstr("nouveau is loaded")));
+}
+
+// Sources: beclab/Olares#3963, NVIDIA/open-gpu-kernel-modules#259.
+TEST_F(VerifyTest, FailsWhenAGpuHasAnotherDriverOrNone) {
+  StartKernel("nova_core 1 0 - Live 0x0\nnvidia 1 0 - Live 0x0\n");
+  EXPECT_THAT(Look().failed, Not(Contains(HasSubstr("nova")))) << "it has no GPU";
+  const std::string gpu = "sys/bus/pci/devices/0000:25:00.0";
+  for (const auto& [name, text] :
+       {std::pair("vendor", "0x10de"), {"device", "0x2901"}, {"class", "0x030200"}}) {
+    host_.dir().WriteFile(fmt::format("{}/{}", gpu, name), text);
+  }
+  EXPECT_THAT(Look().failed, Contains(HasSubstr("blackwell GPU needs NVIDIA's open modules")));
+  host_.dir().Symlink("../../../bus/pci/drivers/NovaCore", gpu + "/driver");
+  EXPECT_THAT(Look().failed, IsSupersetOf({HasSubstr("0000:25:00.0: bound to the kernel driver "
+                                                     "NovaCore: restart"),
+                                           HasSubstr("nova_core is loaded and uses the GPUs")}));
+}
+
+TEST_F(VerifyTest, FailsWithoutALibraryThatOthersAreBeside) {
+  ASSERT_EQ(
+      unlink(
+          host_.dir().At("usr/lib/x86_64-linux-gnu/nvidia/current/libcuda.so.535.104.05").c_str()),
+      0);
+  EXPECT_THAT(Look().failed, ElementsAre(HasSubstr("libcuda.so.535.104.05 not found")));
 }
 
 TEST_F(VerifyTest, FailsWhenTheLoadedModuleIsNotTheOneInstalled) {

@@ -247,7 +247,8 @@ std::string StatusText(const HostFacts& facts) {
                                           : (host.driver.is_open_module ? "open" : "proprietary"));
   Line(text, "libraries", Join(host.driver.library_versions, ", "));
   Line(text, "dkms", DkmsVersion(host));
-  Line(text, "nouveau", host.driver.is_nouveau_loaded ? "loaded" : "not loaded");
+  Line(text, "nouveau",
+       host.driver.rival.empty() ? "not loaded" : fmt::format("{} is loaded", host.driver.rival));
   Line(text, "secure boot", YesOrNo(host.kernel.secure_boot));
   for (const std::string& problem : facts.problems) {
     Line(text, "unknown", problem);
@@ -278,7 +279,7 @@ json::object StatusJson(const HostFacts& facts) {
       {"openModule", host.driver.is_open_module},
       {"libraries", Texts(host.driver.library_versions)},
       {"dkms", View(DkmsVersion(host))},
-      {"nouveauLoaded", host.driver.is_nouveau_loaded},
+      {"nouveauLoaded", !host.driver.rival.empty()},
       {"secureBoot", secure_boot},
       {"problems", Texts(facts.problems)}};
 }

@@ -8,13 +8,19 @@ constexpr uint64_t kStepNs = 2'000'000;  // how soon a heal is seen
 struct Delay {
   bool hangs = false;
   uint64_t slow_ns = 0;
+  uint32_t refusal = 0;
 };
 
+bool Concerns(const SimKnob& knob, const char* name) {
+  return knob.is_set != 0 &&
+         (knob.function[0] == '\0' || strncmp(knob.function, name, sizeof(knob.function)) == 0);
+}
+
 void Add(const SimKnob& knob, const char* name, Delay& delay) {
-  if (knob.is_set == 0 ||
-      (knob.function[0] != '\0' && strncmp(knob.function, name, sizeof(knob.function)) != 0)) {
+  if (!Concerns(knob, name)) {
     return;
   }
+  delay.refusal = knob.refusal != 0 ? knob.refusal : delay.refusal;
   delay.hangs = delay.hangs || knob.hang != 0;
   delay.slow_ns += knob.slow_ns;
 }
@@ -47,21 +53,29 @@ void Sleep(uint64_t ns) {
 
 }  // namespace
 
-void ObeyKnobs(const Session& session, const char* name, uint32_t slot) {
+Return ObeyKnobs(const Session& session, const char* name, uint32_t slot) {
   Delay delay = CurrentDelay(session, name, slot);
   if (!delay.hangs && delay.slow_ns == 0) {
-    return;
+    return static_cast<Return>(delay.refusal);
   }
   uint64_t start = MonotonicNs();
   for (;;) {
     uint64_t passed = MonotonicNs() - start;
     if (!delay.hangs && passed >= delay.slow_ns) {
-      return;
+      return static_cast<Return>(delay.refusal);
     }
     uint64_t left = delay.hangs ? kStepNs : delay.slow_ns - passed;
     Sleep(left < kStepNs ? left : kStepNs);
     delay = CurrentDelay(session, name, slot);
   }
+}
+
+Return RefusalOf(const SimGpu& gpu, const char* name) {
+  Delay delay;
+  for (const SimKnob& knob : gpu.knobs) {
+    Add(knob, name, delay);
+  }
+  return static_cast<Return>(delay.refusal);
 }
 
 Return CheckDriver(const Session& session, const SimState& state) {

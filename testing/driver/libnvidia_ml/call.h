@@ -23,14 +23,17 @@ using nvml::Return;
 
 inline constexpr uint32_t kNoSlot = kUnsupported;
 
-// Delays the call as the knobs say, or waits until they are healed. `name` is the function's
-// without version suffix. Cost without knobs: one pass over eight words.
-void ObeyKnobs(const Session& session, const char* name, uint32_t slot);
+// Delays the call as the knobs say, or waits until they are healed; returns the call's result if it
+// is refused, else success. `name` is the function's without version suffix. Cost without knobs:
+// one pass over eight words.
+Return ObeyKnobs(const Session& session, const char* name, uint32_t slot);
 
 // Whether the driver for which this session was opened still answers. Call within ReadState.
 Return CheckDriver(const Session& session, const SimState& state);
 // The same for a GPU: present as nvmlInit found it, permitted, on the bus.
 Return CheckGpu(const Session& session, const SimState& state, uint32_t slot);
+// The result of a call on the GPU that its knobs refuse, else success. Call within ReadState.
+Return RefusalOf(const SimGpu& gpu, const char* name);
 
 // The compute instance behind a MIG handle, or null if it is gone (or never existed).
 const SimGpuInstance* FindGpuInstance(const SimGpu& gpu, uint32_t id);
@@ -59,7 +62,10 @@ Return SystemCall(const char* name, bool has_arguments, Read&& read) {
   if (!has_arguments) {
     return nvml::kErrorInvalidArgument;
   }
-  ObeyKnobs(*session, name, kNoSlot);
+  Return refusal = ObeyKnobs(*session, name, kNoSlot);
+  if (refusal != nvml::kSuccess) {
+    return refusal;
+  }
   return ReadState(*session->shared.state, [&](const SimState& state) {
     Return result = CheckDriver(*session, state);
     return result != nvml::kSuccess ? result : read(*session, state);
@@ -76,7 +82,10 @@ Return SlotCall(const char* name, uint32_t slot, Read&& read) {
   if (IndexOfSlot(*session, slot) == kNoSlot) {
     return nvml::kErrorInvalidArgument;
   }
-  ObeyKnobs(*session, name, slot);
+  Return refusal = ObeyKnobs(*session, name, slot);
+  if (refusal != nvml::kSuccess) {
+    return refusal;
+  }
   return ReadState(*session->shared.state, [&](const SimState& state) {
     Return result = CheckGpu(*session, state, slot);
     return result != nvml::kSuccess ? result : read(*session, state);

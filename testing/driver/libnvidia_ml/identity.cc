@@ -43,7 +43,12 @@ KGPU_NVML nvmlDeviceGetCount(uint32_t* count) {
 namespace {
 
 // A handle is given only for GPUs that answer.
-Return GiveHandle(const Session& session, const SimState& state, uint32_t slot, Device* device) {
+Return GiveHandle(const char* name, const Session& session, const SimState& state, uint32_t slot,
+                  Device* device) {
+  Return refusal = RefusalOf(state.gpus[slot], name);
+  if (refusal != kSuccess) {
+    return refusal;
+  }
   Return result = CheckGpu(session, state, slot);
   if (result == kSuccess) {
     *device = GpuHandle(slot);
@@ -59,7 +64,7 @@ Return FindHandle(const char* name, bool has_arguments, Device* device, Matches&
                         uint32_t slot = session.gpus[i].slot;
                         if (state.gpus[slot].incarnation == session.gpus[i].incarnation &&
                             matches(state.gpus[slot])) {
-                          return GiveHandle(session, state, slot, device);
+                          return GiveHandle(name, session, state, slot, device);
                         }
                       }
                       return kErrorNotFound;
@@ -130,7 +135,8 @@ KGPU_NVML nvmlDeviceGetHandleByIndex_v2(uint32_t index, Device* device) {
                       if (index >= session.gpu_count) {
                         return kErrorInvalidArgument;
                       }
-                      return GiveHandle(session, state, session.gpus[index].slot, device);
+                      return GiveHandle("nvmlDeviceGetHandleByIndex", session, state,
+                                        session.gpus[index].slot, device);
                     });
 }
 
@@ -140,7 +146,8 @@ KGPU_NVML nvmlDeviceGetHandleByIndex(uint32_t index, Device* device) {
                       uint32_t permitted = 0;
                       for (uint32_t i = 0; i < session.gpu_count; ++i) {
                         if (session.gpus[i].is_permitted && permitted++ == index) {
-                          return GiveHandle(session, state, session.gpus[i].slot, device);
+                          return GiveHandle("nvmlDeviceGetHandleByIndex", session, state,
+                                            session.gpus[i].slot, device);
                         }
                       }
                       return kErrorInvalidArgument;

@@ -261,10 +261,9 @@ KGPU_NVML nvmlDeviceGetComputeMode(Device device, uint32_t* mode) {
                   [](const SimGpu& gpu) { return gpu.compute_mode; });
 }
 
-// Bare metal.
 KGPU_NVML nvmlDeviceGetVirtualizationMode(Device device, uint32_t* mode) {
   return GetValue("nvmlDeviceGetVirtualizationMode", device, mode,
-                  [](const SimGpu&) { return 0U; });
+                  [](const SimGpu& gpu) { return gpu.virtualization; });
 }
 
 KGPU_NVML nvmlDeviceGetAPIRestriction(Device device, int32_t api,

@@ -61,7 +61,7 @@ uint32_t SortedSlots(const SimState& state, size_t size, uint32_t* slots) {
   uint32_t count = 0;
   for (uint32_t slot = 0; slot < state.gpu_count && slot < kMaxGpus; ++slot) {
     size_t end = offsetof(SimState, gpus) + (slot + size_t{1}) * sizeof(SimGpu);
-    if (end > size || state.gpus[slot].is_present == 0) {
+    if (end > size || state.gpus[slot].is_present == 0 || state.gpus[slot].is_unlisted != 0) {
       continue;
     }
     uint64_t key = PciKey(state.gpus[slot].pci);

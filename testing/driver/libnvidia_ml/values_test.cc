@@ -374,6 +374,32 @@ TEST_F(SimulatedGpuTest, SlowsTheNamedFunctionOnly) {
   EXPECT_EQ(library_.Temperature(gpu_, celsius), nvml::kSuccess);
 }
 
+TEST_F(SimulatedGpuTest, RefusesTheNamedFunctionOnly) {
+  Start(2);
+  const auto refuse = [this](const char* function, uint32_t code) {
+    server_.Change([&](SimState& state) {
+      state.gpus[0].knobs[0].is_set = 1;
+      state.gpus[0].knobs[0].refusal = code;
+      (void)snprintf(state.gpus[0].knobs[0].function, sizeof(state.gpus[0].knobs[0].function), "%s",
+                     function);
+    });
+  };
+  refuse("nvmlDeviceGetMemoryInfo", 3);
+  nvml::Memory memory{};
+  EXPECT_EQ(library_.Call<nvml::DeviceGetMemoryInfoFn>("nvmlDeviceGetMemoryInfo", gpu_, &memory),
+            nvml::kErrorNotSupported);
+  uint32_t celsius = 0;
+  EXPECT_EQ(library_.Temperature(gpu_, celsius), nvml::kSuccess);
+  refuse("nvmlDeviceGetHandleByIndex", 4);
+  nvml::Device device = nullptr;
+  const auto handle = [&](uint32_t index) {
+    return library_.Call<nvml::DeviceGetHandleByIndexFn>("nvmlDeviceGetHandleByIndex_v2", index,
+                                                         &device);
+  };
+  EXPECT_EQ(handle(0), nvml::kErrorNoPermission);
+  EXPECT_EQ(handle(1), nvml::kSuccess);
+}
+
 // Total and reserved always change together: a torn read would see one without the other.
 TEST_F(SimulatedGpuTest, ReadsAreNeverTorn) {
   Start(1);

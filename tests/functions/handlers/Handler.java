@@ -22,6 +22,16 @@ class Handler {
         call.write(call.method() + " " + call.path() + " " + call.query() + " "
             + call.header("traceparent") + " " + call.id());
         return;
+      case "cookies":
+        call.setHeader("Set-Cookie", "a=1; Path=/");
+        call.addHeader("Set-Cookie", "b=2; Path=/");
+        call.setHeader("X-Number", "7");
+        call.write("set");
+        return;
+      case "bad-status": call.setStatus(999); break;
+      case "bad-name": call.setHeader("Bad Header", "x"); break;
+      case "bad-value": call.setHeader("X-A", "x\r\nSet-Cookie: stolen=1"); break;
+      case "big-head": call.setHeader("X-A", "x".repeat(2 << 20)); break;
       case "stream":
         for (int i = 0; i < Integer.parseInt(words[1]); i++) {
           call.write("piece " + i + "\n");

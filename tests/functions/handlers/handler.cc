@@ -31,6 +31,19 @@ void Misbehave(const std::string& word) {
   }
 }
 
+// Status or headers that no HTTP response can have.
+void SpoilHead(kgpu::fn::Call& call, const std::string& word) {
+  if (word == "bad-status") {
+    call.SetStatus(999);
+  } else if (word == "bad-name") {
+    call.SetHeader("Bad Header", "x");
+  } else if (word == "bad-value") {
+    call.SetHeader("X-A", "x\r\nSet-Cookie: stolen=1");
+  } else if (word == "big-head") {
+    call.SetHeader("X-A", std::string(2 << 20, 'x'));
+  }
+}
+
 }  // namespace
 
 void StreamHandler(kgpu::fn::Call& call) {
@@ -39,7 +52,13 @@ void StreamHandler(kgpu::fn::Call& call) {
   Misbehave(word);
   while (word == "flood" && call.Write(std::string(65536, 'x'))) {
   }
-  if (word == "head") {
+  SpoilHead(call, word);
+  if (word == "cookies") {
+    call.SetHeader("Set-Cookie", "a=1; Path=/");
+    call.AddHeader("Set-Cookie", "b=2; Path=/");
+    call.SetHeader("X-Number", "7");
+    call.Write("set");
+  } else if (word == "head") {
     call.SetStatus(418);
     call.SetHeader("X-Pot", "tea");
     call.Write(call.method() + " " + call.path() + " " + call.query() + " " +

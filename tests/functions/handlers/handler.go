@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"function/mesh"
@@ -40,6 +41,20 @@ func Handler(req sdk.Request, w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s %s %s %s %s", req.Method, req.Path, req.Query,
 			req.Headers["traceparent"], req.CallID)
 		return err
+	case "cookies":
+		req.SetHeader("Set-Cookie", "a=1; Path=/")
+		req.AddHeader("Set-Cookie", "b=2; Path=/")
+		req.SetHeader("X-Number", "7")
+		_, err := io.WriteString(w, "set")
+		return err
+	case "bad-status":
+		req.SetStatus(999)
+	case "bad-name":
+		req.SetHeader("Bad Header", "x")
+	case "bad-value":
+		req.SetHeader("X-A", "x\r\nSet-Cookie: stolen=1")
+	case "big-head":
+		req.SetHeader("X-A", strings.Repeat("x", 2<<20))
 	case "mesh":
 		_, err := io.WriteString(w, mesh.MeshCall("other", req.Input[5:]))
 		return err

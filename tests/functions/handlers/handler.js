@@ -20,6 +20,16 @@ function Handler(buf, call) {
       call.setStatus(418);
       call.setHeader('X-Pot', 'tea');
       return `${call.method} ${call.path} ${call.query} ${call.headers.traceparent} ${call.id}`;
+    case 'cookies':
+      call.setHeader('Set-Cookie', ['a=1; Path=/']);
+      call.appendHeader('Set-Cookie', 'b=2; Path=/');
+      call.setHeader('X-Number', 7);
+      return 'set';
+    case 'bad-status': call.setStatus(999); return 'x';
+    case 'bad-name': call.setHeader('Bad Header', 'x'); return 'x';
+    case 'bad-value': call.setHeader('X-A', 'x\r\nSet-Cookie: stolen=1'); return 'x';
+    case 'big-head': call.setHeader('X-A', 'x'.repeat(2 << 20)); return 'x';
+    case 'bad-type': call.setHeader('X-A', undefined); return 'x';
     case 'stream': return numbers(Number(argument));
     case 'print':
       console.log('a line of the log');

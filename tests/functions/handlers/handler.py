@@ -32,6 +32,18 @@ def Handler(req):
     if word == b"head":
         text = f"{req.method} {req.path} {req.query} {req.headers.get('traceparent')} {req.call_id}"
         return 418, {"X-Pot": "tea"}, text
+    if word == b"cookies":
+        return 200, {"Set-Cookie": ["a=1; Path=/", "b=2; Path=/"], "X-Number": 7}, "set"
+    if word == b"bad-status":
+        return 999, {}, "x"
+    if word == b"bad-name":
+        return 200, {"Bad Header": "x"}, "x"
+    if word == b"bad-value":
+        return 200, {"X-A": "x\r\nSet-Cookie: stolen=1"}, "x"
+    if word == b"big-head":
+        return 200, {"X-A": "x" * (2 << 20)}, "x"
+    if word == b"bad-type":
+        return 200, {"X-A": {"x": 1}}, "x"
     if word == b"mesh":
         return mesh.mesh_call("other", req.input[5:])
     if word == b"stream":

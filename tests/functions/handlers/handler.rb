@@ -13,6 +13,15 @@ module FxWatcher
       call.status = 418
       call.response_headers['X-Pot'] = 'tea'
       return "#{call.method} #{call.path} #{call.query} #{call.headers['traceparent']} #{call.id}"
+    when 'cookies'
+      call.response_headers['Set-Cookie'] = ['a=1; Path=/', 'b=2; Path=/']
+      call.response_headers['X-Number'] = 7
+      return 'set'
+    when 'bad-status' then call.status = 999
+    when 'bad-name' then call.response_headers['Bad Header'] = 'x'
+    when 'bad-value' then call.response_headers['X-A'] = "x\r\nSet-Cookie: stolen=1"
+    when 'big-head' then call.response_headers['X-A'] = 'x' * (2 << 20)
+    when 'bad-type' then call.response_headers['X-A'] = nil
     when 'mesh' then return mesh_call('other', input.byteslice(5..))
     when 'stream' then return (0...argument.to_i).lazy.map { |number| "piece #{number}\n" }
     when 'print'

@@ -24,6 +24,7 @@
 #include <thread>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "json_text.h"
 #include "kgpu/fn.h"
@@ -50,6 +51,8 @@ constexpr int kOutput = 4;
 constexpr std::size_t kHead = 12;
 // Of a frame: as much as the watchdog reads at a time.
 constexpr std::size_t kPiece = std::size_t{128} << 10;
+// The largest payload that the watchdog takes.
+constexpr std::size_t kMaxFrame = std::size_t{1} << 20;
 // Of what is written as it is, not copied into a batch.
 constexpr std::size_t kLarge = std::size_t{16} << 10;
 constexpr std::size_t kReadSize = std::size_t{256} << 10;
@@ -157,16 +160,23 @@ class Call::Impl {
       return;
     }
     std::string head = "{\"status\":" + std::to_string(status) + ",\"headers\":{";
-    for (const auto& [name, value] : answer_headers) {
+    for (const auto& [name, values] : answer_headers) {
       if (head.back() != '{') {
         head += ',';
       }
       AppendJsonText(head, name);
-      head += ':';
-      AppendJsonText(head, value);
+      head += ":[";
+      for (const std::string& value : values) {
+        if (head.back() != '[') {
+          head += ',';
+        }
+        AppendJsonText(head, value);
+      }
+      head += ']';
     }
     head += "}}";
-    output.Add('H', number, head.data(), head.size());
+    // A longer one is refused, as it would be whole, but for this call only.
+    output.Add('H', number, head.data(), head.size() < kMaxFrame ? head.size() : kMaxFrame);
   }
 
   void Data(const char* bytes, std::size_t size) {
@@ -189,7 +199,7 @@ class Call::Impl {
   long deadline_ms = 0;
   bool has_sent_head = false;
   int status = 200;
-  std::map<std::string, std::string> answer_headers;
+  std::map<std::string, std::vector<std::string>> answer_headers;
   std::atomic<bool> is_given_up{false};
 };
 
@@ -224,7 +234,10 @@ void Call::SetStatus(int status) {
   impl_.status = status;
 }
 void Call::SetHeader(const std::string& name, const std::string& value) {
-  impl_.answer_headers[name] = value;
+  impl_.answer_headers[name] = {value};
+}
+void Call::AddHeader(const std::string& name, const std::string& value) {
+  impl_.answer_headers[name].push_back(value);
 }
 bool Call::Write(const char* bytes, std::size_t size) {
   if (is_given_up()) {

@@ -22,13 +22,16 @@ import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 
 public final class KgpuWorker {
   private static final int HEAD = 12;
@@ -41,7 +44,7 @@ public final class KgpuWorker {
     private final KgpuWorker worker;
     private final ByteArrayOutputStream received = new ByteArrayOutputStream();
     private final Map<String, Object> about;
-    private final Map<String, String> responseHeaders = new LinkedHashMap<>();
+    private final Map<String, List<String>> responseHeaders = new LinkedHashMap<>();
     private int status = 200;
     private boolean hasHead;
     private byte[] input;
@@ -68,7 +71,13 @@ public final class KgpuWorker {
     /** Before the first write. */
     public void setStatus(int code) { status = code; }
     /** Before the first write. */
-    public void setHeader(String name, String value) { responseHeaders.put(name, value); }
+    public void setHeader(String name, String value) {
+      responseHeaders.put(name, new ArrayList<>(List.of(value)));
+    }
+    /** One field more of this name, such as a second Set-Cookie. Before the first write. */
+    public void addHeader(String name, String value) {
+      responseHeaders.computeIfAbsent(name, unused -> new ArrayList<>()).add(value);
+    }
 
     /** Sends a piece of the answer now. */
     public void write(byte[] bytes) throws IOException {
@@ -93,11 +102,14 @@ public final class KgpuWorker {
       }
       StringBuilder head = new StringBuilder("{\"status\":" + status + ",\"headers\":{");
       String separator = "";
-      for (Map.Entry<String, String> header : responseHeaders.entrySet()) {
-        head.append(separator).append(quoted(header.getKey())).append(':').append(quoted(header.getValue()));
+      for (Map.Entry<String, List<String>> header : responseHeaders.entrySet()) {
+        String values = header.getValue().stream().map(KgpuWorker::quoted).collect(Collectors.joining(","));
+        head.append(separator).append(quoted(header.getKey())).append(":[").append(values).append(']');
         separator = ",";
       }
-      worker.send('H', number, head.append("}}").toString().getBytes(StandardCharsets.UTF_8));
+      byte[] bytes = head.append("}}").toString().getBytes(StandardCharsets.UTF_8);
+      // A longer one is refused, as it would be whole, but for this call only.
+      worker.send('H', number, Arrays.copyOf(bytes, Math.min(bytes.length, MAX_PAYLOAD)));
     }
   }
 

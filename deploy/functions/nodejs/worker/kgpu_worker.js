@@ -27,7 +27,12 @@ class Call {
     this.isGivenUp = false;
   }
   setStatus(status) { this.status = status; }
-  setHeader(name, value) { this.responseHeaders[name] = String(value); }
+  // A list becomes that many fields.
+  setHeader(name, value) { this.responseHeaders[name] = value; }
+  // One field more of this name.
+  appendHeader(name, value) {
+    this.responseHeaders[name] = [].concat(this.responseHeaders[name] ?? [], value);
+  }
 }
 
 function loadHandler() {
@@ -69,6 +74,21 @@ class Output {
     }
   }
   end(done) { this.socket.end(done); }
+}
+
+// The value of a header as JSON. The watchdog refuses what is no text: the answer is no valid HTTP then.
+function fieldOf(value) {
+  if (Array.isArray(value)) return value.map(fieldOf);
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'bigint') return String(value);
+  return { [`a value of the type ${typeof value}`]: null };
+}
+
+function headOf(call) {
+  const fields = Object.entries(call.responseHeaders).map(([name, value]) => [name, fieldOf(value)]);
+  const status = typeof call.status === 'bigint' ? Number(call.status) : call.status;
+  const head = { status: status === undefined ? null : status, headers: Object.fromEntries(fields) };
+  return Buffer.from(JSON.stringify(head)).subarray(0, MAX_PAYLOAD);
 }
 
 function bytesOf(piece) {
@@ -168,8 +188,7 @@ class Worker {
 
   sendHead(number, call) {
     if (call.status === 200 && Object.keys(call.responseHeaders).length === 0) return;
-    const head = { status: call.status, headers: call.responseHeaders };
-    this.output.send('H', number, Buffer.from(JSON.stringify(head)));
+    this.output.send('H', number, headOf(call));
   }
 
   sendData(number, bytes) {

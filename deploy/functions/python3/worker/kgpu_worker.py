@@ -5,6 +5,7 @@ the handler prints is its log. Standard library only.
 """
 import importlib.util
 import json
+import operator
 import os
 import platform
 import queue
@@ -118,6 +119,45 @@ def as_bytes(value):
                     f"not {type(value).__name__}")
 
 
+def as_field(value):
+    """The value of a header as JSON: a list is that many fields. The watchdog refuses what is no text."""
+    if isinstance(value, (list, tuple)):
+        return [as_field(item) for item in value]
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def as_fields(headers):
+    """Headers as a map of names to lists of values; from a map, or from pairs of a name and a value."""
+    if headers is None:
+        return {}
+    if isinstance(headers, (list, tuple)) and all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in headers):
+        pairs = headers
+    elif hasattr(headers, "items"):
+        pairs = headers.items()
+    else:
+        return headers
+    fields = {}
+    for name, value in pairs:
+        value = as_field(value)
+        name = name.decode("latin-1") if isinstance(name, bytes) else str(name)
+        fields.setdefault(name, []).extend(value if isinstance(value, list) else [value])
+    return fields
+
+
+def head_frame(number, status, headers):
+    """The watchdog judges what it says: an answer that is no valid HTTP fails its own call only."""
+    try:
+        status = int(status) if isinstance(status, str) else operator.index(status)
+    except (TypeError, ValueError):
+        pass
+    head = {"status": status, "headers": as_fields(headers)}
+    # A type that JSON lacks is named, and thereby refused.
+    text = json.dumps(head, default=lambda value: {"a value of the type": type(value).__name__})
+    return ("H", number, text.encode()[:MAX_PAYLOAD])
+
+
 def data_frames(number, data):
     if len(data) <= MAX_PAYLOAD:
         return [("D", number, data)] if data else []
@@ -207,9 +247,7 @@ class Worker:
             if len(result) != 3:
                 raise TypeError("a handler that returns a tuple returns (status, headers, body)")
             status, headers, result = result
-            head = {"status": int(status),
-                    "headers": {str(name): str(value) for name, value in (headers or {}).items()}}
-            frames.append(("H", call.number, json.dumps(head).encode()))
+            frames.append(head_frame(call.number, status, headers))
         if isinstance(result, (str, bytes, bytearray, memoryview)) or result is None:
             frames += data_frames(call.number, as_bytes(result))
         else:

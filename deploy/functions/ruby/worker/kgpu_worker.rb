@@ -149,10 +149,27 @@ module KgpuWorker
       return if call.response_headers.nil?
 
       unless call.status == 200 && call.response_headers.empty?
-        head = { status: call.status, headers: call.response_headers.transform_values(&:to_s) }
-        @output.send_frame('H', entry.number, JSON.generate(head))
+        @output.send_frame('H', entry.number, head_of(call).byteslice(0, MAX_PAYLOAD))
       end
       call.response_headers = nil # it has been sent
+    end
+
+    # The watchdog judges what it says: an answer that is no valid HTTP fails its own call only.
+    def head_of(call)
+      headers = call.response_headers
+      headers = headers.to_h { |name, value| [name.to_s, field_of(value)] } if headers.is_a?(Hash)
+      JSON.generate({ status: call.status, headers: headers })
+    rescue JSON::GeneratorError => e
+      JSON.generate({ status: e.class.name })
+    end
+
+    # The value of a header: a list becomes that many fields.
+    def field_of(value)
+      case value
+      when Array then value.map { |item| field_of(item) }
+      when String, Symbol, Numeric then value.to_s
+      else { "a #{value.class}" => nil }
+      end
     end
 
     def send_piece(entry, piece)

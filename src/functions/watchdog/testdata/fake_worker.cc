@@ -1,7 +1,7 @@
 // A worker for tests, in one thread: answers with frames as the input of the call says, one letter
 // an action, so that a test can make it misbehave at any point.
 //   e  the end   d  "data"   h  a head   f  a failure   x  exit 7   n  bytes that are no frame
-//   b  64 KiB of data   o  an end of call 999   c  closes its output
+//   i  an invalid head   b  64 KiB of data   o  an end of call 999   c  closes its output
 // Any other letter does nothing: the call stays open.
 #include <unistd.h>
 
@@ -74,6 +74,8 @@ void Act(char letter, uint32_t call) {
       return Send(FrameType::kData, call, "data");
     case 'h':
       return Send(FrameType::kHead, call, R"({"status":201,"headers":{"x-a":"1"}})");
+    case 'i':
+      return Send(FrameType::kHead, call, R"({"status":99})");
     case 'f':
       return Send(FrameType::kFailed, call, "no such thing");
     case 'x':

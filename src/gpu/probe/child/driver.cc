@@ -57,6 +57,14 @@ nvml::Return Driver::Init(const char* library_path, InitPayload* payload) {
   return Call(nvml::kInit);
 }
 
+nvml::Return Driver::LeaveOut(uint32_t gpu, bool is_left_out) {
+  if (gpu >= kMaxGpus) {
+    return nvml::kErrorInvalidArgument;
+  }
+  is_left_out_[gpu] = is_left_out;
+  return nvml::kSuccess;
+}
+
 nvml::Return Driver::ReadDriver(DriverPayload* payload) {
   payload->driver_version_result =
       Call(nvml::kSystemGetDriverVersion, payload->driver_version, nvml::kSystemVersionSize);

@@ -24,8 +24,11 @@ class Driver {
   nvml::Return ReadMigDevice(uint32_t gpu, uint32_t index, MigPayload* payload);
   nvml::Return ReadNvLinks(uint32_t gpu, NvLinkPayload* payload);
   nvml::Return ReadTopology(uint32_t gpu, TopologyPayload* payload);
+  // See Op::kLeaveOut.
+  nvml::Return LeaveOut(uint32_t gpu, bool is_left_out);
   nvml::Return Handle(uint32_t gpu, nvml::Device* device) {
-    return Call(nvml::kDeviceGetHandleByIndex, gpu, device);
+    return gpu < kMaxGpus && is_left_out_[gpu] ? nvml::kErrorTimeout
+                                               : Call(nvml::kDeviceGetHandleByIndex, gpu, device);
   }
 
   template <typename Fn, typename... Args>
@@ -47,6 +50,7 @@ class Driver {
   const Channel& channel_;
   uint32_t request_id_ = 0;
   uint64_t last_progress_ms_ = 0;
+  bool is_left_out_[kMaxGpus] = {};
 };
 
 }  // namespace kgpu::probe::child

@@ -131,6 +131,8 @@ Answer Server::Serve(const RequestFrame& request, Payload* payload) {
       return {events.Start(), 0};
     case Op::kShutdown:
       return {driver.Shutdown(), 0};
+    case Op::kLeaveOut:
+      return {driver.LeaveOut(request.gpu, request.index != 0), 0};
     case Op::kSampleGpu:
     case Op::kSampleNvLinks:
     case Op::kSampleProcesses:

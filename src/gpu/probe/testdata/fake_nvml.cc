@@ -8,6 +8,7 @@
 //   lost I          GPU I answers GPU_IS_LOST to everything but its handle
 //   unlisted I      the handle of GPU I is GPU_IS_LOST
 //   hang NAME       the function never returns        slow MS    every function takes that long
+//   hang_gpu I      no function about GPU I but that for its handle returns
 //   crash NAME      the function ends the process by a signal
 //   crash_with FILE nvmlDeviceGetName does so if it can remove the file: once
 //   noise N         nvmlInit prints N long lines to stderr
@@ -131,6 +132,9 @@ void Enter(const char* name) {
 
 Return DeviceCall(const char* name, Device device, bool is_basic = false) {
   Enter(name);
+  while (NamesGpu("hang_gpu", IndexOf(device))) {
+    (void)pause();
+  }
   if (NamesGpu("lost", IndexOf(device))) {
     return kErrorGpuIsLost;
   }

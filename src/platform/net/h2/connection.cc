@@ -1,4 +1,4 @@
-// The one source that knows nghttp2.
+// The one module that knows nghttp2.
 #include "src/platform/net/h2/connection.h"
 
 #include <nghttp2/nghttp2.h>
@@ -11,10 +11,7 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
-#include "src/platform/net/h2/grpc_message.h"
-#include "src/platform/net/h2/nghttp2_types.h"
-#include "src/platform/net/h2/peer_budget.h"
-#include "src/platform/net/h2/stream.h"
+#include "src/platform/net/h2/connection_impl.h"
 
 namespace kgpu::h2 {
 namespace {
@@ -26,17 +23,9 @@ constexpr uint64_t kResetBurst = 200;
 constexpr uint64_t kResetRate = 50;
 constexpr size_t kMaxSettings = 16;
 constexpr size_t kMaxUnsentAcks = 200;
-constexpr int kTooLarge = 413;
-constexpr int kUnavailable = 503;
-// Of a field in a header list, besides its text. Source: RFC 9113, 6.5.2.
-constexpr size_t kFieldCost = 32;
 // Of the whole connection; one stream has a quarter, so that four upload at full speed.
 constexpr int32_t kConnectionWindow = int32_t{4} << 20;
 constexpr uint32_t kStreamWindow = uint32_t{1} << 20;
-
-std::string BodyOf(http::Response& response) {
-  return response.shared_front ? *response.shared_front + response.body : std::move(response.body);
-}
 
 bool HasBody(int code) {
   constexpr int kNoContent = 204;
@@ -45,60 +34,6 @@ bool HasBody(int code) {
 }
 
 }  // namespace
-
-struct Connection::Impl {
-  Impl(const Limits& connection_limits, Handlers connection_handlers)
-      : limits(connection_limits),
-        handlers(std::move(connection_handlers)),
-        share(limits.all_bodies) {}
-
-  Status Open();
-  StreamState* Find(StreamId id) {
-    const auto found = streams.find(id);
-    return found == streams.end() ? nullptr : &found->second;
-  }
-  StreamState* FindWaiting(StreamId id) {
-    StreamState* stream = Find(id);
-    return stream != nullptr && stream->is_complete && !stream->has_ended ? stream : nullptr;
-  }
-  void Submit(StreamId id, const http::Response& head, bool has_body);
-  void Resume(StreamId id, StreamState& stream) {
-    if (std::exchange(stream.is_deferred, false)) {
-      (void)nghttp2_session_resume_data(session.get(), id);
-    }
-  }
-  void Kill(uint32_t code) { (void)nghttp2_session_terminate_session(session.get(), code); }
-  void Complete(StreamId id, StreamState& stream);
-  int OnField(const nghttp2_frame& frame, std::string_view name, std::string_view value);
-  void OnFrame(const nghttp2_frame& frame);
-  void OnData(StreamId id, std::string_view bytes);
-  void Refuse(StreamId id, StreamState& stream, int code, std::string_view text);
-  // What it has of a request that is not incomplete any more.
-  void Release(const StreamState& stream) {
-    bodies -= stream.request.body.size();
-    (void)share.Set(bodies);
-  }
-  void OnStreamEnd(StreamId id);
-
-  static Impl& Of(void* user) { return *static_cast<Impl*>(user); }
-  static void SetCallbacks(nghttp2_session_callbacks* callbacks);
-  static ssize_t ReadBody(nghttp2_session* session, int32_t id, uint8_t* to, size_t room,
-                          uint32_t* flags, nghttp2_data_source*, void* user);
-
-  const Limits limits;
-  const Handlers handlers;
-  std::unique_ptr<nghttp2_session, SessionDeleter> session;
-  std::map<StreamId, StreamState> streams;
-  PeerBudget budget;
-  SteadyTime now{};
-  size_t bodies = 0;  // bytes of incomplete requests
-  http::BodyBudget::Share share;
-  bool has_had_request = false;
-  bool is_failed = false;
-  std::vector<std::pair<StreamId, http::Request>> complete;  // to be handed out
-  std::string output;
-  size_t sent = 0;  // of `output`
-};
 
 Status Connection::Impl::Open() {
   nghttp2_session_callbacks* new_callbacks = nullptr;
@@ -149,6 +84,11 @@ void Connection::Impl::SetCallbacks(nghttp2_session_callbacks* callbacks) {
         Of(user).OnFrame(*frame);
         return 0;
       });
+  nghttp2_session_callbacks_set_on_frame_send_callback(
+      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* user) {
+        Of(user).OnSent(*frame);
+        return 0;
+      });
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
       callbacks,
       [](nghttp2_session*, uint8_t, int32_t id, const uint8_t* bytes, size_t size, void* user) {
@@ -160,124 +100,6 @@ void Connection::Impl::SetCallbacks(nghttp2_session_callbacks* callbacks) {
         Of(user).OnStreamEnd(id);
         return 0;
       });
-}
-
-int Connection::Impl::OnField(const nghttp2_frame& frame, std::string_view name,
-                              std::string_view value) {
-  StreamState* stream = Find(frame.hd.stream_id);
-  if (stream == nullptr) {
-    return 0;
-  }
-  // nghttp2 limits the bytes of the frames; a few of those can be many when they are decompressed.
-  stream->header_size += name.size() + value.size() + kFieldCost;
-  if (stream->header_size > limits.header) {
-    budget.Spend(1);
-    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;  // resets the stream
-  }
-  // A client's trailers are of no use to anybody here.
-  if (frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
-    AddField(stream->request, name, value);
-  }
-  return 0;
-}
-
-void Connection::Impl::OnFrame(const nghttp2_frame& frame) {
-  switch (frame.hd.type) {
-    case NGHTTP2_PING:
-    case NGHTTP2_SETTINGS:
-    case NGHTTP2_PRIORITY:
-      budget.Spend(1);
-      break;
-    case NGHTTP2_RST_STREAM:
-      budget.Spend(2);  // the handler has begun for nothing
-      break;
-    case NGHTTP2_HEADERS:
-    case NGHTTP2_DATA:
-      if (frame.hd.length == 0) {
-        budget.Spend(1);
-      }
-      if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
-        if (StreamState* stream = Find(frame.hd.stream_id); stream && !stream->is_complete) {
-          Complete(frame.hd.stream_id, *stream);
-        }
-      }
-      break;
-    default:
-      break;
-  }
-  if (budget.is_spent()) {
-    Kill(NGHTTP2_ENHANCE_YOUR_CALM);
-    is_failed = true;
-  }
-}
-
-void Connection::Impl::Complete(StreamId id, StreamState& stream) {
-  Release(stream);
-  stream.is_complete = true;
-  stream.is_head = stream.request.method == "HEAD";
-  has_had_request = true;
-  if (!CompleteRequest(stream.request)) {
-    (void)nghttp2_submit_rst_stream(session.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_PROTOCOL_ERROR);
-    stream.has_ended = true;
-    return;
-  }
-  // Not from within nghttp2: a handler may respond at once, or destroy the connection.
-  complete.emplace_back(id, std::move(stream.request));
-}
-
-void Connection::Impl::OnData(StreamId id, std::string_view bytes) {
-  StreamState* stream = Find(id);
-  if (stream == nullptr || stream->is_complete) {
-    return;
-  }
-  if (stream->request.body.size() + bytes.size() > limits.body) {
-    return Refuse(id, *stream, kTooLarge,
-                  fmt::format("the body is larger than {} bytes", limits.body));
-  }
-  if (bodies + bytes.size() > limits.bodies || !share.Set(bodies + bytes.size())) {
-    return Refuse(id, *stream, kUnavailable, "too many large requests at a time: try again later");
-  }
-  stream->request.body += bytes;
-  bodies += bytes.size();
-}
-
-// Before the request is complete. A gRPC client understands the reset: ResourceExhausted.
-void Connection::Impl::Refuse(StreamId id, StreamState& stream, int code, std::string_view text) {
-  Release(stream);
-  stream.request.body = std::string();
-  stream.is_complete = true;
-  stream.has_ended = true;
-  has_had_request = true;
-  if (IsGrpc(stream.request)) {
-    (void)nghttp2_submit_rst_stream(session.get(), NGHTTP2_FLAG_NONE, id,
-                                    NGHTTP2_ENHANCE_YOUR_CALM);
-    return;
-  }
-  http::Response response = http::TextResponse(code, text);
-  stream.has_response = true;
-  stream.output = std::exchange(response.body, {});
-  Submit(id, response, true);
-}
-
-void Connection::Impl::OnStreamEnd(StreamId id) {
-  const auto found = streams.find(id);
-  if (found == streams.end()) {
-    return;
-  }
-  const StreamState& stream = found->second;
-  if (!stream.is_complete) {
-    Release(stream);
-  }
-  const bool is_answered = stream.is_complete && stream.has_ended && stream.pending() == 0;
-  const bool is_reset = stream.is_complete && !is_answered;
-  streams.erase(found);
-  std::erase_if(complete, [id](const auto& request) { return request.first == id; });
-  if (is_answered) {
-    budget.AddAnswer();
-  }
-  if (is_reset && handlers.on_reset) {
-    handlers.on_reset(id);
-  }
 }
 
 ssize_t Connection::Impl::ReadBody(nghttp2_session* session, int32_t id, uint8_t* to, size_t room,
@@ -295,10 +117,6 @@ ssize_t Connection::Impl::ReadBody(nghttp2_session* session, int32_t id, uint8_t
     return count > 0 ? static_cast<ssize_t>(count) : ssize_t{NGHTTP2_ERR_DEFERRED};
   }
   *flags |= NGHTTP2_DATA_FLAG_EOF;
-  if (nghttp2_session_get_stream_remote_close(session, id) == 0) {
-    // Refused: the rest of the request need not come. Source: RFC 9113, 8.1.
-    (void)nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
-  }
   if (!stream->trailers.fields().empty()) {
     *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
     const Fields fields(stream->trailers);
@@ -354,7 +172,9 @@ void Connection::Respond(StreamId stream, http::Response response, const http::H
   }
   const bool has_body = HasBody(response.code);
   // Where trailers follow, the client knows the end by them: gRPC's has no length.
-  if (has_body && trailers.fields().empty() && !response.headers.Find("content-length")) {
+  const bool is_left_out = state->is_head && response.body_size() == 0;  // of unknown length
+  if (has_body && trailers.fields().empty() && !is_left_out &&
+      !response.headers.Find("content-length")) {
     response.headers.Add("content-length", fmt::format("{}", response.body_size()));
   }
   state->has_response = true;
@@ -428,7 +248,8 @@ void Connection::Shutdown() {
 
 void Connection::ResetOlderThan(SteadyTime time) {
   for (const auto& [id, stream] : impl_->streams) {
-    if (!stream.is_complete && stream.began < time) {
+    const bool is_coming = nghttp2_session_get_stream_remote_close(impl_->session.get(), id) == 0;
+    if (is_coming && stream.began < time) {
       (void)nghttp2_submit_rst_stream(impl_->session.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
     }
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,17 @@ struct Limits {
   std::shared_ptr<http::BodyBudget> all_bodies{};
 };
 
+// A response and its trailers.
+struct Answer {
+  http::Response response{};
+  http::Headers trailers{};
+};
+
+// Judges a request whose header has arrived and whose body has not: with the answer that it returns
+// the stream ends, and nothing of the body is kept. The handler must judge as well: other requests
+// have no body. Must not use the connection.
+using Judge = std::function<std::optional<Answer>(const http::Request&)>;
+
 // Used by one thread at a time. Destroying it calls nothing.
 class Connection {
  public:
@@ -37,6 +49,7 @@ class Connection {
     std::function<void(StreamId, http::Request)> on_request;
     // The peer gave up a stream that has a request and no complete response; only then.
     std::function<void(StreamId)> on_reset{};
+    Judge judge{};  // null: every body is received
   };
 
   // Errors: ResourceExhausted.

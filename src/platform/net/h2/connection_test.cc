@@ -27,7 +27,8 @@ class ConnectionTest : public ::testing::Test {
                                    [this](StreamId stream, http::Request request) {
                                      requests_.emplace_back(stream, std::move(request));
                                    },
-                               .on_reset = [this](StreamId stream) { resets_.push_back(stream); }})
+                               .on_reset = [this](StreamId stream) { resets_.push_back(stream); },
+                               .judge = judge_})
                       .value();
   }
   // Passes bytes both ways until neither has more to say.
@@ -56,7 +57,119 @@ class ConnectionTest : public ::testing::Test {
   std::unique_ptr<Connection> connection_;
   std::vector<std::pair<StreamId, http::Request>> requests_;
   std::vector<StreamId> resets_;
+  Judge judge_;
 };
+
+TEST_F(ConnectionTest, JoinsThePartsOfACookie) {
+  Open();
+  client_.Request("/", "", {{"cookie", "a=1"}, {"x-a", "1"}, {"cookie", "b=2"}, {"x-a", "2"}});
+  ASSERT_OK(Talk());
+  ASSERT_EQ(requests_.size(), 1U);
+  const http::Headers& headers = requests_[0].second.headers;
+  EXPECT_EQ(headers.Count("cookie"), 1U);
+  EXPECT_EQ(headers.Find("cookie"), "a=1; b=2");
+  EXPECT_EQ(headers.Count("x-a"), 2U);
+}
+
+TEST_F(ConnectionTest, RefusesARequestBeforeItsBodyComes) {
+  judge_ = [](const http::Request& request) -> std::optional<Answer> {
+    if (request.headers.Find("authorization")) {
+      return std::nullopt;
+    }
+    return Answer{.response = {.code = 401, .body = "no token"}, .trailers = {{"x-t", "1"}}};
+  };
+  Open();
+  const StreamId refused = client_.Request("/a", std::string(100'000, 'x'));
+  ASSERT_OK(Talk());
+  EXPECT_THAT(requests_, IsEmpty());
+  EXPECT_EQ(client_.answers[refused].fields[":status"], "401");
+  EXPECT_EQ(client_.answers[refused].fields["x-t"], "1")
+      << "trailers precede the end of the stream";
+  EXPECT_EQ(client_.answers[refused].body, "no token");
+  EXPECT_EQ(client_.answers[refused].closed, uint32_t{NGHTTP2_NO_ERROR});
+  client_.Request("/b", "body", {{"authorization", "Bearer t"}});
+  ASSERT_OK(Talk());
+  ASSERT_EQ(requests_.size(), 1U);
+  EXPECT_EQ(requests_[0].second.body, "body");
+}
+
+TEST_F(ConnectionTest, RefusesABodyByItsLengthBeforeItComes) {
+  Open({.body = 1000});
+  const StreamId large =
+      client_.Request("/a", std::string(1001, 'x'), {{"content-length", "1001"}});
+  ASSERT_OK(Talk());
+  EXPECT_EQ(client_.answers[large].fields[":status"], "413");
+  EXPECT_THAT(requests_, IsEmpty());
+}
+
+// A field as HPACK writes it without a table. Source: RFC 7541, 6.2.2.
+std::string Literal(std::string_view name, std::string_view value) {
+  std::string text(1, '\0');
+  for (const std::string_view part : {name, value}) {
+    text += static_cast<char>(part.size());
+    text += part;
+  }
+  return text;
+}
+
+// A head without a body.
+constexpr uint8_t kWhole = NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM;
+
+TEST_F(ConnectionTest, MalformedRequestsReachNobody) {
+  using namespace std::string_view_literals;
+  const std::string plain("\x82\x86\x84\x41\x01h");  // GET http / h
+  const std::string post("\x83\x86\x84\x41\x01h");
+  const auto headers = [](const std::string& block, uint8_t flags = kWhole, uint32_t stream = 1) {
+    return FrameOf(NGHTTP2_HEADERS, flags, stream, block);
+  };
+  const std::vector<std::pair<std::string, std::string>> inputs{
+      {"upper-case name", headers(plain + Literal("X-Up", "1"))},
+      {"connection", headers(plain + Literal("connection", "close"))},
+      {"transfer-encoding", headers(plain + Literal("transfer-encoding", "chunked"))},
+      {"line end in a value", headers(plain + Literal("x", "a\r\nevil: 1"))},
+      {"NUL in a value", headers(plain + Literal("x", "a\0b"sv))},
+      {"colon in a name", headers(plain + Literal("x:y", "1"))},
+      {"pseudo-header after others", headers(plain + Literal("x", "1") + Literal(":path", "/x"))},
+      {"two paths", headers(plain + Literal(":path", "/x"))},
+      {"no path", headers("\x82\x86\x41\x01h")},
+      {"method with a blank", headers(Literal(":method", "GET /x HTTP/1.1") + "\x86\x84\x41\x01h")},
+      {"line end in the path", headers("\x82\x86" + Literal(":path", "/x\r\nX: y") + "\x41\x01h")},
+      {"another host", headers(plain + Literal("host", "evil.example"))},
+      {"a host that is none", headers("\x82\x86\x84" + Literal(":authority", "a b/c"))},
+      {"length without a body", headers(post + Literal("content-length", "10"))},
+      {"body shorter than its length",
+       headers(post + Literal("content-length", "10"), NGHTTP2_FLAG_END_HEADERS) +
+           FrameOf(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1, "hello")},
+      {"body longer than its length",
+       headers(post + Literal("content-length", "3"), NGHTTP2_FLAG_END_HEADERS) +
+           FrameOf(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1, "hello")},
+      {"bad index", headers("\xff\xff\xff\x0f")},
+      {"table of 4 GB", headers("\x3f\xe1\xff\xff\xff\x0f" + plain)},
+      {"even stream", headers(plain, kWhole, 2)},
+      {"stream 0", headers(plain, kWhole, 0)},
+      {"data on an idle stream", FrameOf(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 5, "x")},
+      {"frame over the limit", FrameOf(NGHTTP2_DATA, 0, 1, std::string(20'000, 'x'))},
+      {"window over the limit", FrameOf(NGHTTP2_WINDOW_UPDATE, 0, 0, "\x7f\xff\xff\xff")},
+      {"continuation of nothing", FrameOf(NGHTTP2_CONTINUATION, 0, 1, "")},
+  };
+  for (const auto& [name, frames] : inputs) {
+    Open();
+    (void)ReceiveRaw(std::string(kPreface) + FrameOf(NGHTTP2_SETTINGS, 0, 0, "") + frames);
+    EXPECT_THAT(requests_, IsEmpty()) << name;
+  }
+  Open();
+  ASSERT_OK(
+      ReceiveRaw(std::string(kPreface) + FrameOf(NGHTTP2_SETTINGS, 0, 0, "") + headers(plain)));
+  EXPECT_EQ(requests_.size(), 1U) << "the plain one does";
+}
+
+TEST_F(ConnectionTest, TakesOneHostThatComesTwice) {
+  Open();
+  client_.Request("/a", "", {{"host", "HOST"}});
+  ASSERT_OK(Talk());
+  ASSERT_EQ(requests_.size(), 1U);
+  EXPECT_EQ(requests_[0].second.headers.Count("host"), 1U);
+}
 
 TEST_F(ConnectionTest, TakesARequestAndResponds) {
   Open();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::h2 {
@@ -81,13 +82,18 @@ http::Response GrpcHead() {
   return {.code = 200, .headers = {{"content-type", std::string(kContentType)}}};
 }
 
-std::optional<std::chrono::nanoseconds> ParseGrpcTimeout(std::string_view text) {
-  if (text.size() < 2 || text.size() > kMaxTimeoutDigits + 1) {
-    return std::nullopt;
-  }
-  const std::optional<uint64_t> number = ParseUint(text.substr(0, text.size() - 1));
+StatusOr<std::chrono::nanoseconds> ParseGrpcTimeout(std::string_view text) {
+  const auto invalid = [text] {
+    return InvalidArgument(
+        "grpc-timeout: \"{}\" must be 1 to {} digits and a unit, H, M, S, m, u or n: 100m",
+        Printable(text, 40), kMaxTimeoutDigits);
+  };
+  const std::string_view digits = text.substr(0, text.empty() ? 0 : text.size() - 1);
+  const bool is_number = !digits.empty() && digits.size() <= kMaxTimeoutDigits &&
+                         digits.find_first_not_of("0123456789") == std::string_view::npos;
+  const std::optional<uint64_t> number = is_number ? ParseUint(digits) : std::nullopt;
   if (!number) {
-    return std::nullopt;
+    return invalid();
   }
   const auto count = static_cast<int64_t>(*number);
   switch (text.back()) {
@@ -105,8 +111,17 @@ std::optional<std::chrono::nanoseconds> ParseGrpcTimeout(std::string_view text) 
     case 'n':
       return std::chrono::nanoseconds(count);
     default:
-      return std::nullopt;
+      return invalid();
   }
+}
+
+StatusOr<std::optional<std::chrono::nanoseconds>> GrpcTimeoutOf(const http::Request& request) {
+  const auto text = request.headers.Find("grpc-timeout");
+  if (!text) {
+    return std::nullopt;
+  }
+  ASSIGN_OR_RETURN(const std::chrono::nanoseconds timeout, ParseGrpcTimeout(*text));
+  return timeout;
 }
 
 }  // namespace kgpu::h2

@@ -40,7 +40,9 @@ http::Headers GrpcTrailers(GrpcCode code, std::string_view message);
 // The head of every response to a gRPC call.
 http::Response GrpcHead();
 
-// "100m" as grpc-timeout has it; nothing if it is invalid.
-std::optional<std::chrono::nanoseconds> ParseGrpcTimeout(std::string_view text);
+// "100m" as grpc-timeout has it. Errors: InvalidArgument.
+StatusOr<std::chrono::nanoseconds> ParseGrpcTimeout(std::string_view text);
+// A call's grpc-timeout; nothing if it has none. Errors: InvalidArgument.
+StatusOr<std::optional<std::chrono::nanoseconds>> GrpcTimeoutOf(const http::Request& request);
 
 }  // namespace kgpu::h2

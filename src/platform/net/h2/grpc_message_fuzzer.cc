@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::abort();
   }
   const auto timeout = kgpu::h2::ParseGrpcTimeout(bytes);
-  if (timeout && timeout->count() < 0) {
+  if (timeout.ok() && timeout->count() < 0) {
     std::abort();
   }
   const kgpu::http::Headers trailers = kgpu::h2::GrpcTrailers(kgpu::h2::GrpcCode::kUnknown, bytes);

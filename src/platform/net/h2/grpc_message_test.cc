@@ -48,12 +48,21 @@ TEST(GrpcMessageTest, KnowsACallByItsContentType) {
 }
 
 TEST(GrpcMessageTest, ReadsTimeouts) {
-  EXPECT_THAT(ParseGrpcTimeout("100m"), Optional(std::chrono::nanoseconds(100'000'000)));
-  EXPECT_THAT(ParseGrpcTimeout("2S"), Optional(std::chrono::nanoseconds(2'000'000'000)));
-  EXPECT_THAT(ParseGrpcTimeout("99999999H"), Optional(std::chrono::hours(8760)));
-  for (const char* bad : {"", "m", "1", "-1S", "1x", "123456789S", "1 S"}) {
-    EXPECT_EQ(ParseGrpcTimeout(bad), std::nullopt) << bad;
+  EXPECT_THAT(ParseGrpcTimeout("100m"), IsOkAndHolds(std::chrono::nanoseconds(100'000'000)));
+  EXPECT_THAT(ParseGrpcTimeout("2S"), IsOkAndHolds(std::chrono::nanoseconds(2'000'000'000)));
+  EXPECT_THAT(ParseGrpcTimeout("99999999H"), IsOkAndHolds(std::chrono::hours(8760)));
+  for (const char* bad :
+       {"", "m", "S", "1", "-1S", "+1S", "1x", "123456789S", "1 S", "0x1S", "1.5S"}) {
+    EXPECT_THAT(ParseGrpcTimeout(bad), StatusIs(StatusCode::kInvalidArgument)) << bad;
   }
+}
+
+TEST(GrpcMessageTest, TellsACallWithoutATimeoutFromOneWithAnInvalidOne) {
+  EXPECT_THAT(GrpcTimeoutOf({}), IsOkAndHolds(std::nullopt));
+  EXPECT_THAT(GrpcTimeoutOf({.headers = {{"grpc-timeout", "1S"}}}),
+              IsOkAndHolds(Optional(std::chrono::nanoseconds(1'000'000'000))));
+  EXPECT_THAT(GrpcTimeoutOf({.headers = {{"grpc-timeout", "1x"}}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("\"1x\"")));
 }
 
 }  // namespace

@@ -132,16 +132,17 @@ Status Peer::Open(std::unique_ptr<tls::Session> session, bool is_unix) {
     request.has_tls = has_tls;
     request.is_from_unix_socket = is_unix;
     const Responder responder(weak_from_this(), stream);
+    const std::string path = request.path;
     try {
-      (*handler_)(request, responder);
+      (*handler_)(std::move(request), responder);
     } catch (const std::exception& e) {
-      KGPU_LOG(kError, "HTTP/2 handler threw an exception", {"path", request.path},
-               {"what", e.what()});
+      KGPU_LOG(kError, "HTTP/2 handler threw an exception", {"path", path}, {"what", e.what()});
     }
   };
   const auto on_reset = [this](StreamId stream) { PostGone(stream); };
-  ASSIGN_OR_RETURN(connection_, Connection::Create(options_.limits,
-                                                   {.on_request = handle, .on_reset = on_reset}));
+  ASSIGN_OR_RETURN(connection_, Connection::Create(options_.limits, {.on_request = handle,
+                                                                     .on_reset = on_reset,
+                                                                     .judge = options_.judge}));
   line_ = std::make_unique<PeerLine>(*connection_, std::move(session));
   return OkStatus();
 }
@@ -253,6 +254,10 @@ http::Claim Peer::claim() const {
     return http::Claim::kHandling;
   }
   return connection_->is_answering() || is_full_ ? http::Claim::kAnswer : http::Claim::kNone;
+}
+
+bool Peer::has_unread() const {
+  return sys::HasUnread(socket_.get());
 }
 
 void Peer::OnReadable() {

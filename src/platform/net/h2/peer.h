@@ -22,6 +22,7 @@ namespace kgpu::h2 {
 
 struct PeerOptions {
   Limits limits;
+  Judge judge{};                                      // see Connection
   std::chrono::milliseconds first_timeout{10'000};    // until the first request
   std::chrono::milliseconds request_timeout{60'000};  // for each whole request
   std::chrono::milliseconds write_timeout{60'000};  // for the peer to take any bytes of a response
@@ -59,7 +60,7 @@ class Responder {
 // Held by shared_ptr, since a handler may drop it. Lives on the loop's thread.
 class Peer final : public http::ConnectedPeer, public std::enable_shared_from_this<Peer> {
  public:
-  using Handler = std::function<void(const http::Request&, Responder)>;
+  using Handler = std::function<void(http::Request, Responder)>;
 
   // `loop` must outlive the peer. Errors: ResourceExhausted.
   static StatusOr<std::shared_ptr<Peer>> Create(EventLoop& loop, http::Http2Socket socket,
@@ -74,6 +75,7 @@ class Peer final : public http::ConnectedPeer, public std::enable_shared_from_th
   void Close() override;
   void Shutdown() override;
   http::Claim claim() const override;
+  bool has_unread() const override;
   bool is_active() const override { return !lingers_since_; }
   // Whether requests or responses are in progress.
   bool is_busy() const;

@@ -3,11 +3,48 @@
 #include <algorithm>
 #include <cstring>
 
+#include "src/platform/net/http/field.h"
+
 namespace kgpu::h2 {
 namespace {
 
 // What was sent is dropped once it is so much: not at every frame.
 constexpr size_t kDropSent = size_t{64} << 10;
+
+// nghttp2 takes names in lower case only.
+constexpr std::string_view kCookie = "cookie";
+constexpr std::string_view kHost = "host";
+
+void JoinCookies(http::Headers& headers) {
+  if (headers.Count(kCookie) < 2) {
+    return;
+  }
+  std::string joined;
+  for (const auto& [name, value] : headers.fields()) {
+    if (name == kCookie) {
+      joined.append(joined.empty() ? "" : "; ").append(value);
+    }
+  }
+  headers.EraseIf([](std::string_view name) { return name == kCookie; });
+  headers.Add(kCookie, joined);
+}
+
+// False: it is none.
+bool SettleHost(http::Headers& headers) {
+  const auto first = headers.Find(kHost);
+  if (!first) {
+    return true;
+  }
+  const std::string host(*first);
+  const bool is_same = std::ranges::all_of(headers.fields(), [&](const auto& field) {
+    return field.first != kHost || http::EqualsIgnoringCase(field.second, host);
+  });
+  if (is_same && headers.Count(kHost) > 1) {
+    headers.EraseIf([](std::string_view name) { return name == kHost; });
+    headers.Add(kHost, host);
+  }
+  return is_same && http::IsHost(host);
+}
 
 }  // namespace
 
@@ -54,7 +91,9 @@ void AddField(http::Request& request, std::string_view name, std::string_view va
 }
 
 bool CompleteRequest(http::Request& request) {
-  return !request.method.empty() && !request.target.empty() && http::SplitTarget(request).ok();
+  JoinCookies(request.headers);
+  return !request.method.empty() && !request.target.empty() && SettleHost(request.headers) &&
+         http::SplitTarget(request).ok();
 }
 
 }  // namespace kgpu::h2

@@ -17,6 +17,7 @@ struct StreamState {
   SteadyTime began{};
   size_t header_size = 0;     // as HTTP/2 counts it
   bool is_head = false;       // so its response has no body
+  bool has_data = false;      // some of a body has come
   bool is_complete = false;   // the request has been handed out, or refused
   bool has_response = false;  // its head has been submitted
   bool has_ended = false;     // nothing will be written after `output`
@@ -40,7 +41,9 @@ struct StreamState {
 
 // Takes one field of a request's header; nghttp2 has checked it.
 void AddField(http::Request& request, std::string_view name, std::string_view value);
-// Path and query from the target. False: it has none, or an invalid one.
+// Path and query from the target, one host, and one field for all parts of a cookie (RFC 9113,
+// 8.2.3). False: the request has no target, or an invalid one, or an invalid host, or two that
+// differ (8.3.1).
 bool CompleteRequest(http::Request& request);
 
 }  // namespace kgpu::h2

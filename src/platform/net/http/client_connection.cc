@@ -50,21 +50,33 @@ void ClientConnection::Close() {
 }
 
 void ClientConnection::Send(std::string request, bool is_head, ExchangeHandlers handlers) {
+  BeginExchange(is_head, std::move(handlers));
+  if (session_ == nullptr) {
+    output_.Append(std::move(request));
+  } else if (!session_->Write(request).ok()) {
+    is_reusable_ = false;  // broken: the server's end of it is read
+  }
+  SendOutput();
+}
+
+void ClientConnection::Send(OutputQueue& request, bool is_head, ExchangeHandlers handlers) {
+  BeginExchange(is_head, std::move(handlers));
+  output_.Take(request);
+  SendOutput();
+}
+
+void ClientConnection::BeginExchange(bool is_head, ExchangeHandlers handlers) {
   parser_ = std::make_unique<ResponseParser>(limits_, is_head);
   handlers_ = std::move(handlers);
   ended_ = nullptr;
   is_busy_ = true;
   has_head_ = false;
   has_sent_ = false;
-  if (session_ == nullptr && output_.empty()) {
-    output_ = std::move(request);
-  } else if (session_ == nullptr) {
-    output_ += request;
-  } else if (!session_->Write(request).ok()) {
-    is_reusable_ = false;  // broken: the server's end of it is read
-  }
-  // Most requests fit into the socket, which need not be watched then. What goes wrong is seen by
-  // the watches: it must not be reported from here.
+}
+
+// Most requests fit into the socket, which need not be watched then. What goes wrong is seen by
+// the watches: it must not be reported from here.
+void ClientConnection::SendOutput() {
   return HasUnread() ? WatchWritable() : Flush();
 }
 
@@ -117,14 +129,17 @@ void ClientConnection::WatchWritable() {
 
 void ClientConnection::Flush() {
   if (session_ != nullptr) {
-    output_ += session_->TakeOutput();
+    output_.Append(session_->TakeOutput());
   }
-  while (sent_ < output_.size()) {
-    const ssize_t count = send(socket_.get(), output_.data() + sent_, output_.size() - sent_,
-                               MSG_NOSIGNAL | MSG_DONTWAIT);
+  while (!output_.empty()) {
+    std::array<iovec, OutputQueue::kMaxPieces> pieces{};
+    msghdr message{};
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = output_.Fill(pieces);
+    const ssize_t count = sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count > 0) {
       has_sent_ = true;
-      sent_ += static_cast<size_t>(count);
+      output_.Consume(static_cast<size_t>(count));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
       return WatchWritable();
     } else {
@@ -133,15 +148,12 @@ void ClientConnection::Flush() {
       break;
     }
   }
-  // Its memory goes with it: a quiet connection holds none.
-  std::string().swap(output_);
-  sent_ = 0;
   loop_.Unwatch(std::exchange(writable_, WatchId::kNone));
 }
 
 void ClientConnection::OnReadable() {
   const auto self = shared_from_this();
-  std::array<char, size_t{16} << 10> bytes;  // NOLINT(cppcoreguidelines-init-variables): recv fills
+  std::array<char, size_t{64} << 10> bytes;  // NOLINT(cppcoreguidelines-init-variables): recv fills
   const ssize_t count = recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (count > 0) {
     OnBytes({bytes.data(), static_cast<size_t>(count)});

@@ -11,6 +11,7 @@
 #include "src/platform/base/status.h"
 #include "src/platform/base/unique_fd.h"
 #include "src/platform/net/http/message.h"
+#include "src/platform/net/http/output_queue.h"
 #include "src/platform/net/http/parser.h"
 #include "src/platform/net/tls/session.h"
 
@@ -44,12 +45,16 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   // Sends a request, complete as RequestText writes it, and reads its response. Only if no other
   // exchange is in progress. Calls no handler before it returns; on_end comes once.
   void Send(std::string request, bool is_head, ExchangeHandlers handlers);
+  // The same for a request in pieces, which are not copied. Only without TLS.
+  void Send(OutputQueue& request, bool is_head, ExchangeHandlers handlers);
   // Between exchanges: whether another one may follow.
   bool IsReusable() const;
   // Whether the socket took any byte of the last request: if not, the server knows nothing of it.
   bool has_sent() const { return has_sent_; }
   // Bytes of it that the socket has not taken yet, without TLS.
-  size_t unsent() const { return output_.size() - sent_; }
+  size_t unsent() const { return output_.size(); }
+  // Without TLS, after on_end, and if nothing was sent: the request, for another connection.
+  void TakeRequest(OutputQueue& request) { request.Take(output_); }
   // Stops reading: the server's bytes wait in the sockets, and the server with them, once those are
   // full. A response that has been read to its end still ends.
   void Pause();
@@ -64,6 +69,8 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
  private:
   ClientConnection(EventLoop& loop, UniqueFd socket, std::unique_ptr<tls::Session> session,
                    std::string where, const ParserLimits& limits);
+  void BeginExchange(bool is_head, ExchangeHandlers handlers);
+  void SendOutput();
   void OnReadable();
   void OnBytes(std::string_view bytes);
   void OnPlain(std::string_view bytes);
@@ -83,10 +90,8 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   const ParserLimits limits_;
   WatchId readable_ = WatchId::kNone;
   WatchId writable_ = WatchId::kNone;
-  std::string output_;  // to be sent
-  size_t sent_ = 0;     // of output_
-
-  std::string input_;  // decrypted, not yet consumed by the parser
+  OutputQueue output_;  // to be sent
+  std::string input_;   // decrypted, not yet consumed by the parser
   std::unique_ptr<ResponseParser> parser_;
   ExchangeHandlers handlers_;
   bool is_busy_ = false;

@@ -32,6 +32,8 @@ class ConnectedPeer {
   // No new requests, except the first one; closes once those in progress have their responses.
   virtual void Shutdown() = 0;
   virtual Claim claim() const = 0;
+  // Whether bytes of the client wait to be read: its next request has come, most likely.
+  virtual bool has_unread() const = 0;
   // False for a connection that only waits for its peer to see the end.
   virtual bool is_active() const { return true; }
   virtual bool is_shaking_hands() const { return false; }

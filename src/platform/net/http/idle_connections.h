@@ -14,7 +14,7 @@
 namespace kgpu::http {
 
 struct IdleOptions {
-  size_t max = 64;
+  size_t max = 1'000;  // what is not used ends after the limit anyway
   // Shorter than the server's limit, so that no request meets the end of its connection.
   std::chrono::milliseconds limit{20'000};
 };

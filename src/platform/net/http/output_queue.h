@@ -3,11 +3,14 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace kgpu::http {
 
@@ -20,6 +23,13 @@ class OutputQueue {
       size_ += bytes.size();
       pieces_.push_back({.own = std::move(bytes), .shared = nullptr});
     }
+  }
+
+  // Takes what is left of `other`, whose first piece must be whole.
+  void Take(OutputQueue& other) {
+    size_ += std::exchange(other.size_, 0);
+    std::ranges::move(other.pieces_, std::back_inserter(pieces_));
+    other.pieces_.clear();
   }
 
   // Ignores null.

@@ -12,6 +12,7 @@
 
 #include "src/platform/base/strings.h"
 #include "src/platform/net/http/body_decoder.h"
+#include "src/platform/net/http/field.h"
 #include "src/platform/net/http/header_scan.h"
 
 namespace kgpu::http {
@@ -186,6 +187,12 @@ class RequestParser::Impl {
     return is_http11() && expect && EqualsIgnoringCase(*expect, "100-continue");
   }
 
+  Request Head() const {
+    Request head = request_;
+    head.headers = message_.headers();
+    return head;
+  }
+
   Request Take() {
     request_.headers = message_.headers();
     request_.body = message_.TakeBody();
@@ -226,6 +233,9 @@ class RequestParser::Impl {
     if (is_http11() && headers.Count("Host") != 1) {
       return message_.Refuse(400, "a request must have one Host field");
     }
+    if (const auto host = headers.Find("Host"); host && !IsHost(*host)) {
+      return message_.Refuse(400, "Host: must be a name or an address, with a port at most");
+    }
     // Source: RFC 9112, section 6.1. A body whose end others see elsewhere smuggles requests in.
     const auto encoding = headers.Find("Transfer-Encoding");
     if (encoding && (!is_http11() || headers.Count("Content-Length") != 0)) {
@@ -265,6 +275,9 @@ bool RequestParser::is_http11() const {
 }
 size_t RequestParser::body_size() const {
   return impl_->body_size();
+}
+Request RequestParser::Head() const {
+  return impl_->Head();
 }
 Request RequestParser::Take() {
   return impl_->Take();

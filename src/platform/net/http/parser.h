@@ -44,6 +44,7 @@ class RequestParser {
   ParseState state() const;
   const Refusal& refusal() const;
   // From kBody on:
+  Request Head() const;           // the request without its body
   bool keeps_alive() const;       // as the client requests
   bool expects_continue() const;  // it waits for "100 Continue" before it sends the body
   bool is_http11() const;         // the peer understands chunks

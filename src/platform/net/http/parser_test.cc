@@ -108,6 +108,12 @@ TEST(RequestParserTest, RefusesWhatIsNoRequest) {
            Case{"GET / HTTP/2.0\r\nHost: h\r\n\r\n", 505},
            Case{"GET / HTTP/1.1\r\n\r\n", 400},                        // no Host
            Case{"GET / HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n", 400},  // two
+           Case{"GET / HTTP/1.1\r\nHost: a b/c\r\n\r\n", 400},
+           Case{"GET / HTTP/1.0\r\nHost: a@b\r\n\r\n", 400},
+           Case{"GET /a\x01"
+                "b HTTP/1.1\r\nHost: h\r\n\r\n",
+                400},
+           Case{"GET /a b HTTP/1.1\r\nHost: h\r\n\r\n", 505},
            Case{"GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", 400},
            Case{"GET / HTTP/1.1\r\nHost : h\r\n\r\n", 400},
            Case{"GET / HTTP/1.1\r\nHost: h\r\nA\x01: b\r\n\r\n", 400},
@@ -131,6 +137,52 @@ TEST(RequestParserTest, RefusesWhatIsNoRequest) {
       const Parsed parsed = Parse(c.text, step);
       EXPECT_EQ(parsed.state, ParseState::kRefused) << c.text << " by " << step;
       EXPECT_EQ(parsed.code, c.code) << c.text << " by " << step;
+    }
+  }
+}
+
+// Refused, or read in the one way that everybody on the way reads them.
+TEST(RequestParserTest, NoBodyHasTwoMeanings) {
+  const std::string post = "POST / HTTP/1.1\r\nHost: h\r\n";
+  for (const std::string_view rest : {
+           "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+           "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+           "Content-Length: 5, 5\r\n\r\nhello",
+           "Content-Length: +5\r\n\r\nhello",
+           "Content-Length: 0x5\r\n\r\nhello",
+           "Content-Length: 5 5\r\n\r\nhello",
+           "Content-Length: 005\r\n\r\nhello",
+           "Content-Length: 99999999999999999999999\r\n\r\nhello",
+           "Content-Length : 5\r\n\r\nhello",
+           "X-A: b\r\n c\r\nContent-Length: 5\r\n\r\nhello",
+           "X: y\nContent-Length: 5\r\n\r\nhello",
+           "X: y\rContent-Length: 6\r\nContent-Length: 5\r\n\r\nhello",
+           "Transfer-Encoding: xchunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+           "Transfer-Encoding: chunked, identity\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+           "Transfer-Encoding: CHUNKED\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+           "Transfer-Encoding:\tchunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+           "Transfer-Encoding: \x0b"
+           "chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+           "Transfer-Encoding: chunked\r\nTransfer-Encoding: "
+           "chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+           "Transfer-Encoding: chunked\r\n\r\n5;a=b;c=\"d\"\r\nhello\r\n0;x\r\n\r\n",
+           "Transfer-Encoding: chunked\r\n\r\n5;\nhello\r\n0\r\n\r\n",
+           "Transfer-Encoding: chunked\r\n\r\n5\nhello\n0\n\n",
+           "Transfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n",
+           "Transfer-Encoding: chunked\r\n\r\n 5\r\nhello\r\n0\r\n\r\n",
+           "Transfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n",
+           "Transfer-Encoding: chunked\r\n\r\n-5\r\nhello\r\n0\r\n\r\n",
+           "Transfer-Encoding: chunked\r\n\r\n10000000000000005\r\nhello\r\n0\r\n\r\n",
+           "Transfer-Encoding: chunked\r\n\r\n5\r\nhelloXX\r\n0\r\n\r\n",
+           "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nContent-Length: 50\r\n\r\n",
+           "Content-Length: 5\r\nConnection: Content-Length\r\n\r\nhello",
+       }) {
+    const std::string text = post + std::string(rest);
+    for (const size_t step : {size_t{1}, text.size()}) {
+      const Parsed parsed = Parse(text, step);
+      const bool is_plain = parsed.state == ParseState::kDone && parsed.request.body == "hello" &&
+                            parsed.taken == text.size();
+      EXPECT_TRUE(is_plain || parsed.state == ParseState::kRefused) << rest << " by " << step;
     }
   }
 }

@@ -124,7 +124,7 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     for (auto at = peers_.begin(); at != peers_.end(); ++at) {
       const ConnectedPeer& peer = *at->second;
       if (peer.is_active() && peer.claim() != Claim::kHandling &&
-          (least == peers_.end() || peer.claim() < least->second->claim())) {
+          (least == peers_.end() || peer.claim() < least->second->claim()) && !peer.has_unread()) {
         least = at;
       }
     }

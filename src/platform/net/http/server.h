@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +31,10 @@ struct ServerOptions {
   // For the bodies of all incomplete requests together; over it: 503. Null: no limit. Servers may
   // share one.
   std::shared_ptr<BodyBudget> bodies{};
+  // Judges a request whose header has arrived and whose body has not: the response that it returns
+  // is sent, and nothing of the body is received or kept. Such requests are not all that there are:
+  // the handler must judge as well. Null: every body is received.
+  std::function<std::optional<Response>(const Request&)> judge{};
   // Over it, the oldest connection without a request is closed; 503 if there is none.
   size_t max_connections = 64;
   size_t max_handshakes = 16;      // over it, the oldest one is closed
@@ -94,8 +99,9 @@ class Responder {
 
 class Server {
  public:
-  // Called once per request. May destroy the server. An exception becomes code 500.
-  using Handler = std::function<void(const Request&, Responder)>;
+  // Called once per request, which is the handler's. May destroy the server. An exception becomes
+  // code 500.
+  using Handler = std::function<void(Request, Responder)>;
   // Our identity for the next TLS client: called for each connection, so that a new certificate
   // takes effect immediately. Null: the connection is closed or, with takes_plain, continues
   // without TLS.

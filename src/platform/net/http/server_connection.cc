@@ -6,7 +6,8 @@
 
 namespace kgpu::http {
 
-ServerConnection::ServerConnection(const ParserLimits& limits) : limits_(limits) {
+ServerConnection::ServerConnection(const ParserLimits& limits, bool judges)
+    : limits_(limits), judges_(judges) {
 }
 
 bool ServerConnection::wants_input() const {
@@ -37,7 +38,7 @@ void ServerConnection::Parse(WallTime now) {
   }
   if (!parser_) {
     parser_ = std::make_unique<RequestParser>(limits_);
-    has_continued_ = false;
+    is_admitted_ = false;
   }
   input_.erase(0, parser_->Feed(input_));
   switch (parser_->state()) {
@@ -46,8 +47,8 @@ void ServerConnection::Parse(WallTime now) {
       return;
     case ParseState::kBody:
       phase_ = Phase::kBody;
-      if (parser_->expects_continue() && !std::exchange(has_continued_, true)) {
-        output_.Append(std::string(kContinue));
+      if (!is_admitted_ && !judges_) {
+        Admit();
       }
       return;
     case ParseState::kDone:
@@ -55,6 +56,13 @@ void ServerConnection::Parse(WallTime now) {
       return;
     case ParseState::kRefused:
       return Refuse(parser_->refusal().code, parser_->refusal().reason, now);
+  }
+}
+
+void ServerConnection::Admit() {
+  is_admitted_ = true;
+  if (parser_->expects_continue()) {
+    output_.Append(std::string(kContinue));
   }
 }
 
@@ -72,7 +80,10 @@ void ServerConnection::Respond(Response response, WallTime now) {
   if (phase_ != Phase::kHandling) {
     return;
   }
-  output_.Append(ResponseHead(response, Framing::kLength, keeps_alive_, now));
+  // The length of a body that is left out may be known to nobody but the handler.
+  const bool is_given = is_head_ && response.body_size() == 0;
+  output_.Append(
+      ResponseHead(response, is_given ? Framing::kGiven : Framing::kLength, keeps_alive_, now));
   const bool has_body = !is_head_ && response.code != 204 && response.code != 304;
   if (has_body) {
     output_.AppendShared(std::move(response.shared_front));
@@ -135,7 +146,10 @@ void ServerConnection::FinishAnswer(WallTime now) {
 }
 
 void ServerConnection::Refuse(int code, std::string_view reason, WallTime now) {
-  const Response response = TextResponse(code, reason);
+  Refuse(TextResponse(code, reason), now);
+}
+
+void ServerConnection::Refuse(const Response& response, WallTime now) {
   RefuseWith(ResponseHead(response, Framing::kLength, false, now) + response.body);
 }
 
@@ -146,10 +160,10 @@ void ServerConnection::RefuseWith(std::string bytes) {
   phase_ = Phase::kClosing;
 }
 
-void ServerConnection::Shutdown() {
+void ServerConnection::Shutdown(bool has_unread) {
   is_shut_down_ = true;
   keeps_alive_ = false;
-  if (phase_ == Phase::kIdle && has_responded_) {
+  if (phase_ == Phase::kIdle && has_responded_ && !has_unread) {
     phase_ = Phase::kClosing;
   }
 }

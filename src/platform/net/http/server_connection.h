@@ -27,7 +27,8 @@ enum class Phase : uint8_t {
 
 class ServerConnection {
  public:
-  explicit ServerConnection(const ParserLimits& limits);
+  // `judges`: a request's body is received once Admit has been called for it.
+  explicit ServerConnection(const ParserLimits& limits, bool judges = false);
 
   Phase phase() const { return phase_; }
   // False if the connection accepts no input now, or never again.
@@ -41,6 +42,10 @@ class ServerConnection {
   // closes its side while it listens is most likely gone.
   void ReceiveEnd();
 
+  // Whether a request's header is there and waits for Admit, or Refuse; only in kBody.
+  bool awaits_verdict() const { return phase_ == Phase::kBody && !is_admitted_; }
+  Request Head() const { return parser_->Head(); }
+  void Admit();
   // Only in kReady.
   Request TakeRequest();
   // Only in kHandling: the complete response.
@@ -52,11 +57,12 @@ class ServerConnection {
   void EndStream(WallTime now);
   // In any phase except kStreaming: sends `code` and closes.
   void Refuse(int code, std::string_view reason, WallTime now);
+  void Refuse(const Response& response, WallTime now);
   // The same with these bytes instead of a response: another protocol's refusal.
   void RefuseWith(std::string bytes);
   // In any phase: closes after the response to the request in progress, which is the last one. A
   // peer that has had no response yet may still send its request, as it knows nothing of our end.
-  void Shutdown();
+  void Shutdown(bool has_unread = false);
   // In any phase: closes, and drops unsent output.
   void Abort();
 
@@ -69,13 +75,14 @@ class ServerConnection {
   void FinishAnswer(WallTime now);
 
   const ParserLimits limits_;
+  const bool judges_;
   Phase phase_ = Phase::kIdle;
   std::string input_;
   bool has_input_ended_ = false;
   bool has_responded_ = false;
   bool is_shut_down_ = false;
   std::unique_ptr<RequestParser> parser_;
-  bool has_continued_ = false;  // "100 Continue" was sent for this request
+  bool is_admitted_ = false;  // the body of this request may come
   // Of the request in progress:
   bool keeps_alive_ = true;
   bool is_http11_ = true;

@@ -57,6 +57,58 @@ TEST_F(ServerConnectionTest, GoesThroughTheStatesOfARequest) {
   EXPECT_THAT(Sent(http_), StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
+TEST(JudgingConnectionTest, AsksForTheBodyOnceTheRequestIsAdmitted) {
+  ServerConnection connection({.header = 300, .body = 100}, true);
+  connection.Receive(
+      "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n",
+      kConnectionNow);
+  ASSERT_TRUE(connection.awaits_verdict());
+  EXPECT_EQ(connection.Head().path, "/b");
+  EXPECT_EQ(connection.Head().headers.Find("content-length"), "3");
+  EXPECT_EQ(Sent(connection), "");
+  connection.Admit();
+  EXPECT_FALSE(connection.awaits_verdict());
+  EXPECT_THAT(Sent(connection), StartsWith("HTTP/1.1 100 "));
+  connection.Receive("xyz", kConnectionNow);
+  ASSERT_EQ(connection.phase(), Phase::kReady);
+  EXPECT_EQ(connection.TakeRequest().body, "xyz");
+}
+
+TEST(JudgingConnectionTest, TakesNoBodyOfARefusedRequest) {
+  ServerConnection connection({.header = 300, .body = 100}, true);
+  connection.Receive(kPost.substr(0, kPost.size() - 1), kConnectionNow);
+  ASSERT_TRUE(connection.awaits_verdict());
+  Response refusal = TextResponse(401, "no token");
+  refusal.headers.Add("WWW-Authenticate", "Bearer");
+  connection.Refuse(refusal, kConnectionNow);
+  EXPECT_EQ(connection.body_size(), 0U);
+  EXPECT_FALSE(connection.wants_input());
+  const std::string sent = Sent(connection);
+  EXPECT_THAT(sent, StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(sent, HasSubstr("\r\nWWW-Authenticate: Bearer\r\n"));
+  EXPECT_THAT(sent, EndsWith("no token\n"));
+}
+
+TEST_F(ServerConnectionTest, AnswersHeadWithTheLengthThatTheHandlerKnows) {
+  constexpr std::string_view kHead = "HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n";
+  const auto answer_of = [&](Response response) {
+    Receive(kHead);
+    (void)http_.TakeRequest();
+    http_.Respond(std::move(response), kConnectionNow);
+    return Sent(http_);
+  };
+  EXPECT_THAT(answer_of({.headers = {{"Content-Length", "70"}}}),
+              HasSubstr("\r\nContent-Length: 70\r\n"));
+  EXPECT_THAT(answer_of({.body = "four"}), HasSubstr("\r\nContent-Length: 4\r\n"));
+  EXPECT_THAT(answer_of({}), Not(HasSubstr("Content-Length")));
+  EXPECT_THAT(answer_of({.body = "four"}), EndsWith("\r\n\r\n"));
+}
+
+TEST_F(ServerConnectionTest, RefusesAHostThatIsNone) {
+  Receive("GET /a HTTP/1.1\r\nHost: a b/c\r\n\r\n");
+  EXPECT_THAT(Sent(http_), StartsWith("HTTP/1.1 400 "));
+}
+
 TEST_F(ServerConnectionTest, LetsRequestsThatCameEarlyWait) {
   Receive(std::string(kPlainGet) + std::string(kPost) + std::string(kPlainGet));
   for (const std::string path : {"/a", "/b", "/a"}) {

@@ -25,7 +25,7 @@ ServerPeer::ServerPeer(std::shared_ptr<const ServerSetup> setup, UniqueFd socket
       socket_(std::move(socket)),
       is_unix_(is_unix),
       peer_(is_unix ? std::string() : sys::PeerAddress(socket_.get())),
-      http_(setup_->options.limits),
+      http_(setup_->options.limits, setup_->options.judge != nullptr),
       line_(http_, std::move(session),
             {.takes_plain = setup_->options.takes_plain, .may_be_http2 = setup_->http2 != nullptr}),
       bodies_(setup_->options.bodies),
@@ -80,7 +80,7 @@ void ServerPeer::StopWatching() {
 }
 
 void ServerPeer::Shutdown() {
-  http_.Shutdown();
+  http_.Shutdown(has_unread());
   Pump();
 }
 
@@ -105,6 +105,10 @@ Claim ServerPeer::claim() const {
     return Claim::kHandling;
   }
   return line_.is_flushed() ? Claim::kNone : Claim::kAnswer;
+}
+
+bool ServerPeer::has_unread() const {
+  return sys::HasUnread(socket_.get());
 }
 
 bool ServerPeer::IsWaiting(uint64_t request) const {
@@ -218,7 +222,7 @@ void ServerPeer::Abandon(uint64_t request) {
 
 void ServerPeer::OnReadable() {
   const auto self = shared_from_this();
-  std::array<char, size_t{16} << 10> bytes;  // NOLINT(cppcoreguidelines-init-variables): recv fills
+  std::array<char, size_t{64} << 10> bytes;  // NOLINT(cppcoreguidelines-init-variables): recv fills
   const ssize_t count = recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (count < 0) {
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
@@ -237,10 +241,27 @@ void ServerPeer::OnReadable() {
     http_.ReceiveEnd();
   } else if (!is_lingering_) {
     line_.Receive(received, WallNow());
+    Judge();
     SettleBodies();
     SettleRefusal();
   }
   Pump();
+}
+
+// Before anything of a body is kept for a request that may be refused.
+void ServerPeer::Judge() {
+  if (!http_.awaits_verdict()) {
+    return;
+  }
+  Request head = http_.Head();
+  head.is_from_unix_socket = is_unix_;
+  head.has_tls = line_.has_tls();
+  head.peer = peer_;
+  if (const std::optional<Response> refusal = setup_->options.judge(head)) {
+    http_.Refuse(*refusal, WallNow());
+  } else {
+    http_.Admit();
+  }
 }
 
 void ServerPeer::SettleBodies() {
@@ -274,8 +295,10 @@ void ServerPeer::Pump() {
   }
   const auto self = shared_from_this();
   is_pumping_ = true;
+  Judge();
   while (socket_.is_valid() && Flush() && line_.is_flushed() && http_.phase() == Phase::kReady) {
     Handle();
+    Judge();  // the next request, which has come early
   }
   is_pumping_ = false;
   if (!socket_.is_valid()) {
@@ -308,10 +331,11 @@ void ServerPeer::Handle() {
   // The handler may destroy the server.
   const auto setup = setup_;
   const Responder responder(std::make_shared<PeerAnswer>(weak_from_this(), request_));
+  const std::string path = request.path;
   try {
-    setup->handler(request, responder);
+    setup->handler(std::move(request), responder);
   } catch (const std::exception& e) {
-    KGPU_LOG(kError, "HTTP handler threw an exception", {"path", request.path}, {"what", e.what()});
+    KGPU_LOG(kError, "HTTP handler threw an exception", {"path", path}, {"what", e.what()});
     responder.Send(TextResponse(500, "internal error: see the log"));
   }
 }

@@ -67,6 +67,7 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   void Shutdown() override;
   bool is_active() const override { return !is_lingering_ && !is_refused_; }
   Claim claim() const override;
+  bool has_unread() const override;
   bool is_shaking_hands() const override { return line_.is_shaking_hands(); }
 
   // For the request with this number; false for any other.
@@ -96,6 +97,7 @@ class ServerPeer final : public ConnectedPeer, public std::enable_shared_from_th
   void Handle();
   bool Flush();
   void Settle();
+  void Judge();
   void SettleBodies();
   void SettleRefusal();
   void HandOver();

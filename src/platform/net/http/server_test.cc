@@ -217,6 +217,20 @@ TEST_F(HttpServerTest, ClientsThatAskNothingKeepNobodyOut) {
   EXPECT_FALSE(silent[3].is_closed());
 }
 
+TEST_F(HttpServerTest, MakesRoomWithoutLosingARequestThatHasCome) {
+  ServePaths({.limits = {}, .max_connections = 2});
+  Client first = Connect();
+  EXPECT_EQ(BodyOf(Ask(first, kGet)), "/a\n");
+  Client second = Connect();
+  EXPECT_EQ(BodyOf(Ask(second, kGet)), "/a\n");
+  // The server sees the new connection first, then the request on the oldest one.
+  Client third(sys::ConnectUnix(path_).value());
+  EXPECT_EQ(BodyOf(Ask(first, kGet)), "/a\n");
+  EXPECT_EQ(second.Receive(), "");
+  EXPECT_TRUE(second.is_closed());
+  EXPECT_EQ(BodyOf(Ask(third, kGet)), "/a\n");
+}
+
 TEST_F(HttpServerTest, ClientsThatTakeNoAnswerKeepNobodyOut) {
   const std::string large(size_t{8} << 20, 'x');
   Serve(
@@ -635,6 +649,19 @@ TEST_F(HttpServerTest, FinishesItsRequestsAfterAShutdown) {
   loop_.Advance(seconds(2));
   EXPECT_EQ(loop_.watches(), 0U);
   EXPECT_EQ(loop_.timers(), 0U);
+}
+
+TEST_F(HttpServerTest, AnswersARequestThatHasComeBeforeAShutdown) {
+  ServePaths();
+  Client client = Connect();
+  EXPECT_EQ(BodyOf(Ask(client, kGet)), "/a\n");
+  client.Send(kGet);
+  server_->Shutdown();
+  loop_.RunUntilIdle();
+  const std::string answer = client.Receive();
+  EXPECT_EQ(BodyOf(answer), "/a\n");
+  EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+  EXPECT_TRUE(client.is_closed());
 }
 
 TEST_F(HttpServerTest, MayBeDestroyedByItsHandler) {

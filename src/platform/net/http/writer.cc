@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "src/platform/base/strings.h"
+#include "src/platform/net/http/field.h"
 #include "src/platform/net/http/status_code.h"
 
 namespace kgpu::http {
@@ -14,22 +15,8 @@ namespace {
 
 // Enough for the head of most messages, so that it grows in one step.
 constexpr size_t kUsualHead = 512;
-
-// The bytes of a token. Source: RFC 9110, section 5.6.2.
-constexpr std::array<bool, 256> kIsOfToken = [] {
-  std::array<bool, 256> table{};
-  for (const unsigned char c : std::string_view("0123456789abcdefghijklmnopqrstuvwxyz"
-                                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ!#$%&'*+-.^_`|~")) {
-    table.at(c) = true;
-  }
-  return table;
-}();
-
-bool IsToken(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return kIsOfToken.at(static_cast<unsigned char>(c));
-  });
-}
+// Of a field, in an error.
+constexpr size_t kShownField = 80;
 
 void AppendField(std::string& head, std::string_view name, std::string_view value) {
   if (!IsToken(name)) {
@@ -103,6 +90,9 @@ std::string ResponseHead(const Response& response, Framing framing, bool keeps_a
   const bool has_body = response.code >= 200 && response.code != 204 && response.code != 304;
   if (framing == Framing::kLength && has_body) {
     AppendField(head, "Content-Length", std::to_string(response.body_size()));
+  } else if (const auto given = response.headers.Find("Content-Length");
+             framing == Framing::kGiven && has_body && given) {
+    AppendField(head, "Content-Length", *given);
   } else if (framing == Framing::kChunked) {
     AppendField(head, "Transfer-Encoding", "chunked");
   }
@@ -112,7 +102,7 @@ std::string ResponseHead(const Response& response, Framing framing, bool keeps_a
   return head;
 }
 
-StatusOr<std::string> RequestText(const Request& request, std::string_view host, bool keeps_alive) {
+StatusOr<std::string> RequestHead(const Request& request, std::string_view host, bool keeps_alive) {
   const bool is_target_clean =
       !request.target.empty() && std::ranges::all_of(request.target, [](char c) {
         return static_cast<unsigned char>(c) > 0x20 && c != 0x7f;
@@ -122,8 +112,16 @@ StatusOr<std::string> RequestText(const Request& request, std::string_view host,
         "{} {}: invalid HTTP request: percent-encode spaces and control characters",
         Printable(request.method), Printable(request.target));
   }
+  for (const auto& [name, value] : request.headers.fields()) {
+    if (!IsToken(name) || !IsFieldValue(Trim(value))) {
+      return InvalidArgument(
+          "header \"{}: {}\": invalid in an HTTP request: a name is letters, digits and "
+          "!#$%&'*+-.^_`|~, a value has no line end or control character",
+          Printable(name, kShownField), Printable(value, kShownField));
+    }
+  }
   std::string text;
-  text.reserve(kUsualHead + request.target.size() + request.body.size());
+  text.reserve(kUsualHead + request.target.size());
   text.append(request.method).append(" ").append(request.target).append(" HTTP/1.1\r\n");
   if (!request.headers.Find("Host")) {
     AppendField(text, "Host", host);
@@ -135,7 +133,14 @@ StatusOr<std::string> RequestText(const Request& request, std::string_view host,
   if (!keeps_alive) {
     AppendField(text, "Connection", "close");
   }
-  text.append("\r\n").append(request.body);
+  return text += "\r\n";
+}
+
+StatusOr<std::string> RequestText(const Request& request, std::string_view host, bool keeps_alive) {
+  StatusOr<std::string> text = RequestHead(request, host, keeps_alive);
+  if (text.ok()) {
+    text->append(request.body);
+  }
   return text;
 }
 

@@ -13,6 +13,7 @@ namespace kgpu::http {
 
 enum class Framing {
   kLength,      // Content-Length: the whole body follows
+  kGiven,       // no body follows; the length is that of the headers, if they have one: HEAD
   kChunked,     // pieces of the body follow as chunks
   kUntilClose,  // the body ends with the connection: for HTTP/1.0 clients
 };
@@ -21,9 +22,12 @@ enum class Framing {
 // cleaned, so that nobody can inject fields or lines into a response.
 std::string ResponseHead(const Response& response, Framing framing, bool keeps_alive, WallTime now);
 
-// Request line, fields and body. Adds Host if it is missing; unless `keeps_alive`, asks the server
-// to close the connection after the response. Errors: InvalidArgument (the method or target is not
-// valid in a message).
+// Request line and fields, up to and with the empty line. Adds Host if it is missing; unless
+// `keeps_alive`, asks the server to close the connection after the response. Errors:
+// InvalidArgument (the method, the target, or a header is not valid in a message).
+StatusOr<std::string> RequestHead(const Request& request, std::string_view host,
+                                  bool keeps_alive = false);
+// The same, and the body.
 StatusOr<std::string> RequestText(const Request& request, std::string_view host,
                                   bool keeps_alive = false);
 

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "testing/status_matchers.h"
 
 namespace kgpu::http {
@@ -12,6 +16,25 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr WallTime kNow{std::chrono::seconds(784111777)};
+
+TEST(WriterTest, GivesTheLengthOfABodyThatIsLeftOutIfItIsKnown) {
+  const Response known{.code = 200, .headers = {{"content-length", "7"}}, .body = ""};
+  EXPECT_THAT(ResponseHead(known, Framing::kGiven, true, kNow),
+              HasSubstr("\r\nContent-Length: 7\r\n"));
+  EXPECT_THAT(ResponseHead({}, Framing::kGiven, true, kNow), Not(HasSubstr("Content-Length")));
+}
+
+TEST(WriterTest, RefusesHeadersThatCannotBeInARequest) {
+  const std::vector<std::pair<std::string, std::string>> invalid{
+      {"Bad Header", "x"}, {"", "x"}, {"A", "x\r\nB: y"}, {"A", std::string("\0", 1)}};
+  for (const auto& [name, value] : invalid) {
+    Request request;
+    request.headers.Add(name, value);
+    EXPECT_THAT(RequestText(request, "h"),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("header")))
+        << name;
+  }
+}
 
 TEST(WriterTest, WritesAResponsesHead) {
   const Response response{.code = 404, .headers = {{"Content-Type", "a/b"}}, .body = "gone"};

@@ -35,6 +35,8 @@ class Call {
   // Before the first Write: the status code and headers of the answer.
   void SetStatus(int status);
   void SetHeader(const std::string& name, const std::string& value);
+  // One field more of this name, such as a second Set-Cookie.
+  void AddHeader(const std::string& name, const std::string& value);
   // Sends a piece of the answer now. False if nobody waits for it any more.
   bool Write(const char* bytes, std::size_t size);
   bool Write(const std::string& bytes) { return Write(bytes.data(), bytes.size()); }

@@ -44,7 +44,12 @@ type Request struct {
 func (r Request) SetStatus(status int) { r.call.status = status }
 
 // SetHeader sets a header of the answer. Before the first byte of it.
-func (r Request) SetHeader(name, value string) { r.call.headers[name] = value }
+func (r Request) SetHeader(name, value string) { r.call.headers[name] = []string{value} }
+
+// AddHeader adds one field more of this name, such as a second Set-Cookie.
+func (r Request) AddHeader(name, value string) {
+	r.call.headers[name] = append(r.call.headers[name], value)
+}
 
 // IsGivenUp says whether nobody waits for the answer any more.
 func (r Request) IsGivenUp() bool { return r.call.isGivenUp.Load() }
@@ -67,7 +72,7 @@ type call struct {
 	input     bytes.Buffer
 	isGivenUp atomic.Bool
 	status    int
-	headers   map[string]string
+	headers   map[string][]string
 	hasHead   bool
 }
 
@@ -106,6 +111,9 @@ func (w *writer) sendHead() {
 		return
 	}
 	head, _ := json.Marshal(map[string]any{"status": c.status, "headers": c.headers})
+	if len(head) > maxPayload {
+		head = head[:maxPayload] // which the watchdog refuses, for this call only
+	}
 	w.output.send('H', c.number, head)
 }
 
@@ -177,7 +185,7 @@ func (w *worker) take(kind byte, number uint32, payload []byte) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if kind == 'C' {
-		w.calls[number] = &call{number: number, about: payload, status: 200, headers: map[string]string{}}
+		w.calls[number] = &call{number: number, about: payload, status: 200, headers: map[string][]string{}}
 		return
 	}
 	c, isKnown := w.calls[number]
