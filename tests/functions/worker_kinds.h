@@ -22,7 +22,7 @@
 
 namespace kgpu::e2e {
 
-// One runtime's handler, built where it has to be. Built once for a test program.
+// One runtime's handler. The build has made that of C++; Go and Java are compiled here.
 class WorkerKind {
  public:
   explicit WorkerKind(std::string runtime);

@@ -355,6 +355,11 @@ bool Pool::Owns(pid_t pid) const {
       workers_, [pid](const auto& worker) { return worker != nullptr && worker->pid() == pid; });
 }
 
+bool Pool::is_writing() const {
+  return std::ranges::any_of(
+      workers_, [](const auto& worker) { return worker != nullptr && worker->is_writing(); });
+}
+
 PoolStatus Pool::status() const {
   return {.state = is_draining() ? "draining"
                    : is_ready()  ? "ready"

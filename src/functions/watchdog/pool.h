@@ -61,6 +61,8 @@ class Pool {
 
   bool is_ready() const { return dispatcher_.is_ready(); }
   bool is_draining() const { return dispatcher_.is_draining(); }
+  // Inputs of calls, also of those that have ended, are on their way to a worker.
+  bool is_writing() const;
   PoolStatus status() const;
   const DispatchLimits& limits() const { return options_.limits; }
   // Whether the pool itself reaps this process.

@@ -222,6 +222,24 @@ TEST_F(PoolTest, LimitsTheInputsThatWait) {
   EXPECT_EQ(AnswerTo("e" + std::string(899, ' ')), ".");
 }
 
+// The memory of such inputs is given back when they are gone, not only when their calls have ended.
+TEST_F(PoolTest, IsWritingWhileAnInputIsQueuedForASlowWorker) {
+  Start({.concurrency = 2, .timeout = seconds(5)}, "concurrent");
+  Seen pauses;
+  Call(pauses, "dp");
+  RunUntil([&] { return pauses.text == "data"; });
+  EXPECT_FALSE(pool_->is_writing());
+  Seen large;
+  Call(large, std::string(size_t{8} << 20, ' '));
+  large.leave();
+  loop_.RunUntilIdle();
+  EXPECT_TRUE(pool_->is_writing());
+  loop_.Advance(seconds(5));
+  RunUntil([&] { return pauses.is_over; });
+  EXPECT_EQ(AnswerTo("e"), ".") << "a new process answers";
+  EXPECT_FALSE(pool_->is_writing());
+}
+
 TEST_F(PoolTest, StopsReadingForASlowCaller) {
   Start({});
   Seen slow;

@@ -155,8 +155,8 @@ class Watchdog {
     }
     trim_timer_.Arm(kTrimPause, [this] {
       (void)malloc_trim(0);
-      // Callers that read slowly may have more of it.
-      if (http_.is_busy() || grpc_.is_busy()) {
+      // Callers that read slowly may have more of it, and so may inputs of calls that have ended.
+      if (http_.is_busy() || grpc_.is_busy() || pool_.is_writing()) {
         GiveBackMemory();
       }
     });

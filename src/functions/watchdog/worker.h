@@ -54,6 +54,8 @@ class Worker {
   void SetPaused(bool is_paused);
   // Kills the process group; on_exit follows.
   void Kill();
+  // Calls and their bodies are still queued: the worker reads slower than they come.
+  bool is_writing() const { return writable_ != WatchId::kNone; }
   pid_t pid() const { return process_.pid(); }
 
  private:
