@@ -31,6 +31,7 @@ AgentImpl::~AgentImpl() {
   // First what the kernel and the disk do while we go on.
   config_.StopWatching();
   inventory_.StopWatching();
+  claims_.StopWatching();
   if (plugin_) {
     plugin_->StopWatching();
   }
@@ -387,6 +388,7 @@ AgentState AgentImpl::state() const {
   if (plugin_) {
     state.endpoints = plugin_->status();
   }
+  AddClaimEndpoints(claims_.problem(), state);
   state.delivery = answering_.delivery;
   if (answering_.injection) {
     state.injection_problem = std::string(Message(answering_.Obstacle()));

@@ -18,6 +18,7 @@
 #include "src/agent/views.h"
 #include "src/agent/web.h"
 #include "src/node/choice/config_source.h"
+#include "src/node/claims/part.h"
 #include "src/node/cluster/cluster_node.h"
 #include "src/node/faults/health_handler.h"
 #include "src/node/injection/injector.h"
@@ -87,6 +88,13 @@ class AgentImpl final : public Agent, private node::Effects {
              .clear = [this](const device::GpuUuid& gpu) { return inventory_.ClearHealth(gpu); }}),
         usage_(loop, disk_, options_.state_dir + "/usage", *this),
         kernels_(loop, root.host, pods::BackgroundOn(disk_)),
+        claims_(loop, root.host, ClaimPartOptionsOf(options_), pods::BackgroundOn(disk_), *this,
+                {.client = [this] { return cluster_.claims_client(); },
+                 .node_uid = [this] { return cluster_.node_uid(); },
+                 .places = [this](bool needs_slices) { return PlacesOf(answering_, needs_slices); },
+                 .renew_slots = sharing_.renewal(),
+                 .runtime_problem = [this] { return CdiObstacle(answering_); },
+                 .changed = [this] { NotifySoon(); }}),
         runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
         measurements_(loop, root.host, MeasurementsOptionsOf(options_, root.host),
                       pods::BackgroundOn(disk_),
@@ -215,8 +223,9 @@ class AgentImpl final : public Agent, private node::Effects {
   faults::HealthHandler health_;
   usage::UsageHandler usage_;
   watch::KernelWatch kernels_;
-  const std::array<node::Part*, 7> parts_{&loans_,  &sharing_, &mig_,    &mps_,
-                                          &health_, &usage_,   &kernels_};
+  claims::ClaimPart claims_;
+  const std::array<node::Part*, 8> parts_{&loans_,  &sharing_, &mig_,     &mps_,
+                                          &health_, &usage_,   &kernels_, &claims_};
 
   watch::RuntimeWatch runtime_;
   telemetry::Measurements measurements_;

@@ -65,7 +65,8 @@ void AddResources(const AgentState& state, node::ChainFacts& facts) {
       std::ranges::count(state.assignment.unassigned, true,
                          [](const pools::Unassigned& one) { return one.is_changing; }));
   for (const pools::Resource& resource : state.assignment.resources) {
-    node::ResourceFact fact{.name = resource.name, .devices = resource.slots.size()};
+    node::ResourceFact fact{
+        .name = resource.name, .devices = resource.slots.size(), .by_claims = resource.by_claims};
     fact.allocatable = static_cast<uint64_t>(std::ranges::count_if(
         resource.slots, [](const pools::Slot& slot) { return slot.health.is_healthy; }));
     facts.changing += static_cast<size_t>(std::ranges::count(

@@ -266,6 +266,14 @@ mps::MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options,
   return mps;
 }
 
+claims::ClaimPartOptions ClaimPartOptionsOf(const AgentOptions& options) {
+  return {.node = options.node_name,
+          .kubelet_dir = options.kubelet_dir,
+          .files = {.state_dir = options.state_dir,
+                    .cdi_folder = options.cdi_folder,
+                    .boot_id = ReadBootId(options.boot_id_file)}};
+}
+
 layouts::MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options,
                                                const Remembered& remembered) {
   return {.program = options.mig_program,

@@ -10,6 +10,7 @@
 #include "src/container/inject/capability.h"
 #include "src/host/inspect/driver_root.h"
 #include "src/node/choice/config_source.h"
+#include "src/node/claims/part.h"
 #include "src/node/cluster/cluster_node.h"
 #include "src/node/faults/health_handler.h"
 #include "src/node/faults/saved_faults.h"
@@ -72,6 +73,7 @@ bool OwnsSharedMemory(std::string_view mountinfo);
 // outlive a reboot.
 mps::MpsSharingOptions MpsSharingOptionsOf(const AgentOptions& options,
                                            const host::DriverRoot& root, const sys::Root& own);
+claims::ClaimPartOptions ClaimPartOptionsOf(const AgentOptions& options);
 layouts::MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options,
                                                const Remembered& remembered);
 telemetry::MeasurementsOptions MeasurementsOptionsOf(const AgentOptions& options,

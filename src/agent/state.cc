@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace kgpu::agent {
 namespace {
 
@@ -32,6 +34,20 @@ std::string Obstacle(const AgentState& state) {
 bool IsReady(const AgentState& state, std::string* why) {
   *why = Obstacle(state);
   return why->empty();
+}
+
+void AddClaimEndpoints(const std::string& problem, AgentState& state) {
+  for (const pools::Resource& resource : state.assignment.resources) {
+    if (!resource.by_claims || resource.slots.empty()) {
+      continue;
+    }
+    plugin::EndpointStatus& endpoint = state.endpoints.emplace_back();
+    endpoint.resource = resource.name;
+    endpoint.state =
+        problem.empty() ? plugin::EndpointState::kRegistered : plugin::EndpointState::kWaiting;
+    endpoint.reason = problem;
+  }
+  std::ranges::sort(state.endpoints, {}, &plugin::EndpointStatus::resource);
 }
 
 std::string DriverProblem(const AgentState& state) {

@@ -44,6 +44,9 @@ struct AgentState {
 // `why` receives the first obstacle.
 bool IsReady(const AgentState& state, std::string* why);
 
+// The resources of claims, which one driver serves: registered unless there is a problem.
+void AddClaimEndpoints(const std::string& problem, AgentState& state);
+
 // Why the driver does not answer: the privilege that this process lacks for it, or what the driver
 // reports.
 std::string DriverProblem(const AgentState& state);

@@ -27,6 +27,14 @@ plugin::Preference PreferenceOf(const pools::Resource& resource, const device::S
           size_t size) { return preferred->Choose(available, must_include, size); };
 }
 
+// Without slices where their files are not written.
+sharing::Places PlacesIn(const Answering& answering) {
+  const bool has_slices = answering.slices && answering.slices->ok();
+  return {.slices = has_slices ? (*answering.slices)->folder : "",
+          .mps = answering.mps.folder,
+          .shared_memory = answering.mps.shared_memory};
+}
+
 // A container without its limit would be one without any: it gets nothing then.
 void AddAnswers(const pools::Resource& resource, const device::Snapshot& snapshot,
                 const Answering& answering, plugin::ResourceView& view) {
@@ -37,10 +45,7 @@ void AddAnswers(const pools::Resource& resource, const device::Snapshot& snapsho
     view.obstacle = answering.slices->status();
   } else if (answering.injection && answering.delivery && (!has_slices || answering.slices)) {
     view.answers = std::make_shared<const plugin::AnswerCache>(
-        resource, snapshot, answering.injection->plan, *answering.delivery,
-        sharing::Places{.slices = has_slices ? (*answering.slices)->folder : "",
-                        .mps = answering.mps.folder,
-                        .shared_memory = answering.mps.shared_memory});
+        resource, snapshot, answering.injection->plan, *answering.delivery, PlacesIn(answering));
     view.prepare = has_slices ? answering.renew_slices : nullptr;
   }
 }
@@ -53,6 +58,27 @@ Status Answering::Obstacle() const {
     return injection->plan_status;
   }
   return injection && delivery && delivery->NeedsSpecs() ? injection->cdi : OkStatus();
+}
+
+StatusOr<sharing::Places> PlacesOf(const Answering& answering, bool needs_slices) {
+  if (!needs_slices) {
+    return PlacesIn(answering);
+  }
+  if (!answering.slices) {
+    return Unavailable("the files of shared devices are not written yet: try again");
+  }
+  if (!answering.slices->ok()) {
+    return answering.slices->status();
+  }
+  return PlacesIn(answering);
+}
+
+std::string CdiObstacle(const Answering& answering) {
+  if (!answering.delivery || answering.delivery->NeedsSpecs()) {
+    return "";
+  }
+  return fmt::format("claims need CDI, and the container runtime does not use it: {}",
+                     answering.delivery->reason);
 }
 
 void MarkObstacle(const Status& obstacle, pools::Assignment& shown) {
@@ -84,7 +110,7 @@ std::vector<plugin::ResourceViewPtr> MakeViews(const pools::Assignment& assignme
                                                const Answering& answering) {
   std::vector<plugin::ResourceViewPtr> views;
   for (const pools::Resource& resource : assignment.resources) {
-    if (resource.slots.empty()) {
+    if (resource.slots.empty() || resource.by_claims) {
       continue;
     }
     auto view = std::make_shared<plugin::ResourceView>();

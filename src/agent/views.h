@@ -35,6 +35,13 @@ struct Answering {
   Status Obstacle() const;
 };
 
+// Where the files of shared devices are, those of memory slices if they are needed. Errors:
+// Unavailable (not written yet), and why they cannot be written.
+StatusOr<sharing::Places> PlacesOf(const Answering& answering, bool needs_slices);
+// Why the runtime cannot use CDI devices, without which claims give nothing; empty: it can, or is
+// not known yet.
+std::string CdiObstacle(const Answering& answering);
+
 // Of slots that no container could get, with the obstacle as the message.
 inline constexpr char kInjectionReason[] = "InjectionNotReady";
 // Marks the kubelet's healthy slots unhealthy while there is an obstacle: a pod must not be

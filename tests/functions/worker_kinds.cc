@@ -57,14 +57,10 @@ bool WorkerKind::Find(std::string_view program) {
 void WorkerKind::Build(std::vector<std::string> argv) {
   sys::RunRequest request{.argv = std::move(argv)};
   request.deadline = kBuildTime;
-  request.environment = {"PATH=/usr/local/bin:/usr/bin:/bin",
-                         "HOME=" + dir_.path(),
+  request.environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir_.path(),
                          // Shared: else every test compiles Go's own library.
-                         std::string("GOCACHE=") + KGPU_BUILD_DIR + "/go-cache",
-                         "GO111MODULE=on",
-                         "GOFLAGS=-mod=mod",
-                         "GOPROXY=off",
-                         "CGO_ENABLED=0"};
+                         std::string("GOCACHE=") + KGPU_BUILD_DIR + "/go-cache", "GO111MODULE=on",
+                         "GOFLAGS=-mod=mod", "GOPROXY=off", "CGO_ENABLED=0"};
   const auto result = sys::RealRunner().Run(request);
   if (!result.ok()) {
     problem_ = Message(result.status());

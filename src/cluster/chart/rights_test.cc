@@ -52,8 +52,12 @@ const Program& Agent() {
               {"src/node/cluster/rule_watch.cc",
                {"list nodefeaturerules.nfd.k8s-sigs.io", "watch nodefeaturerules.nfd.k8s-sigs.io",
                 "list nodefeatures.nfd.k8s-sigs.io", "watch nodefeatures.nfd.k8s-sigs.io"}},
-              // No part of the agent uses it yet.
-              {"src/node/dra/publisher.cc", {}},
+              {"src/node/claims/keeper.cc", {"get resourceclaims.resource.k8s.io"}},
+              // An apply may create.
+              {"src/node/dra/publisher.cc",
+               {"list resourceslices.resource.k8s.io", "watch resourceslices.resource.k8s.io",
+                "create resourceslices.resource.k8s.io", "patch resourceslices.resource.k8s.io",
+                "delete resourceslices.resource.k8s.io"}},
               {"src/node/object/object_writer.cc",
                {"get nodefeatures.nfd.k8s-sigs.io", "create nodefeatures.nfd.k8s-sigs.io",
                 "patch nodefeatures.nfd.k8s-sigs.io", "delete nodefeatures.nfd.k8s-sigs.io"}},

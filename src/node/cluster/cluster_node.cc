@@ -309,6 +309,13 @@ kube::Client* ClusterNode::review_client() {
   return review_client_.get();
 }
 
+kube::Client* ClusterNode::claims_client() {
+  if (!claims_client_ && cluster_) {
+    claims_client_ = cluster_->NewClient({.user_agent = "kgpu/" + options_.version});
+  }
+  return claims_client_.get();
+}
+
 node::NodeReport ClusterNode::report() const {
   if (writer_) {
     return writer_->report();

@@ -79,6 +79,10 @@ class ClusterNode {
   // For checking tokens, with its own rate limit; null while there is no cluster. The node must
   // outlive its use.
   kube::Client* review_client();
+  // The same for claims of DRA.
+  kube::Client* claims_client();
+  // Of the Node object; empty: not seen yet.
+  std::string node_uid() const { return writer_ ? writer_->node_uid() : std::string(); }
   // Another plugin serves the kubelet's GPUs: ours must register none.
   bool stands_back() const;
   node::NodeReport report() const;
@@ -126,6 +130,7 @@ class ClusterNode {
   std::string api_problem_;
   std::unique_ptr<kube::Cluster> cluster_;
   std::unique_ptr<kube::Client> review_client_;
+  std::unique_ptr<kube::Client> claims_client_;
   std::unique_ptr<EventPublisher> events_;
   std::unique_ptr<PodEvictor> evictor_;  // null: none yet
   std::unique_ptr<node::Syncer> writer_;

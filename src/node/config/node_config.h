@@ -41,6 +41,7 @@ enum class SharedPolicy { kDistributed, kPacked };
 // Who hands out the devices of a pool.
 enum class Provider : uint8_t {
   kKubelet,  // the kubelet, to pods: the device plugin advertises them
+  kClaims,   // the scheduler, to claims of DRA: ResourceSlices advertise them
   // The agent, to programs of this host: it lends whole GPUs or memory slices, and no kubelet
   // counts them.
   kLocal,

@@ -24,9 +24,10 @@
 namespace kgpu::config {
 namespace {
 
-constexpr std::array<std::string_view, 12> kRootKeys = {"apiVersion",  "kind",   "exclude", "pools",
-                                                        "migStrategy", "plugin", "health",  "http",
-                                                        "metrics",     "usage",  "labels",  "gate"};
+constexpr std::array<std::string_view, 13> kRootKeys = {
+    "apiVersion", "kind", "exclude", "serve", "pools",  "migStrategy", "plugin",
+    "health",     "http", "metrics", "usage", "labels", "gate"};
+constexpr std::array<std::string_view, 1> kServeKeys = {"by"};
 constexpr std::array<std::string_view, 5> kPoolKeys = {"resource", "devices", "mig", "share",
                                                        "provider"};
 constexpr std::array<std::string_view, 6> kPluginKeys = {"deviceListStrategy",  "deviceIds",
@@ -47,9 +48,17 @@ class Reader {
     });
     Require(root, has_version_, "apiVersion", kApiVersion);
     Require(root, has_kind_, "kind", kNodeConfigKind);
-    CheckPools(config_.pools, places_, problems_);
     if (config_.pools.empty()) {
       config_.pools = DefaultNodeConfig().pools;
+      is_provider_given_ = {false};
+    }
+    for (size_t i = 0; i < config_.pools.size(); ++i) {
+      if (!is_provider_given_[i]) {
+        config_.pools[i].provider = serves_;
+      }
+    }
+    if (!places_.empty()) {
+      CheckPools(config_.pools, places_, problems_);
     }
     return std::move(config_);
   }
@@ -72,6 +81,10 @@ class Reader {
     } else if (name == "exclude") {
       field.ForEachItem(
           [this](const Node& item) { config_.exclude.push_back(ReadSelector(item)); });
+    } else if (name == "serve") {
+      field.ForEachField(kServeKeys, [this](std::string_view, const Node& by) {
+        Set(serves_, by.OneOf<Provider>(kServeWords));
+      });
     } else if (name == "pools") {
       ReadPools(field);
     } else if (name == "migStrategy") {
@@ -117,6 +130,7 @@ class Reader {
 
   void ReadPool(const Node& node) {
     Pool pool;
+    bool is_provider_given = false;
     PoolPlaces places{.resource = node.position(),
                       .devices = node.position(),
                       .mig = node.position(),
@@ -132,6 +146,7 @@ class Reader {
         places.mig = field.key_position();
         pool.mig = field.OneOf<MigStrategy>(kMigStrategyWords);
       } else if (name == "provider") {
+        is_provider_given = true;
         Set(pool.provider, field.OneOf<Provider>(kProviderWords));
       } else {
         places.share = field.key_position();
@@ -140,6 +155,7 @@ class Reader {
     });
     config_.pools.push_back(std::move(pool));
     places_.push_back(places);
+    is_provider_given_.push_back(is_provider_given);
   }
 
   void ReadPlugin(const Node& node) {
@@ -178,6 +194,8 @@ class Reader {
   Problems& problems_;
   NodeConfig config_;
   std::vector<PoolPlaces> places_;  // of each pool
+  std::vector<bool> is_provider_given_;
+  Provider serves_ = Provider::kKubelet;  // pools that do not say
   bool has_version_ = false;
   bool has_kind_ = false;
 };

@@ -26,7 +26,7 @@ bool HasSizePlaceholder(const Pool& pool) {
 // Empty: MIG devices without a given name have one by their profile, known only with the device,
 // and memory slices may have one by their size.
 std::string_view KnownName(const Pool& pool) {
-  const bool is_named_by_profile = pool.provider == Provider::kKubelet && pool.resource.empty() &&
+  const bool is_named_by_profile = pool.provider != Provider::kLocal && pool.resource.empty() &&
                                    !IsNamedBySize(pool.share) &&
                                    (MakesDevices(pool.share) || !pool.devices.mig_profiles.empty());
   return is_named_by_profile || HasSizePlaceholder(pool) ? std::string_view() : ResourceOf(pool);

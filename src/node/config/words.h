@@ -17,7 +17,13 @@ inline constexpr std::array kMigStrategyWords = {
 
 inline constexpr std::array kProviderWords = {
     Word<Provider>{"kubelet", Provider::kKubelet},
+    Word<Provider>{"dra", Provider::kClaims},
     Word<Provider>{"local", Provider::kLocal},
+};
+
+inline constexpr std::array kServeWords = {
+    Word<Provider>{"device-plugin", Provider::kKubelet},
+    Word<Provider>{"dra", Provider::kClaims},
 };
 
 inline constexpr std::array kMultipleWords = {

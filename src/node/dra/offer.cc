@@ -186,6 +186,7 @@ class CardBuilder {
     }
     offer.device["allowMultipleAllocations"] = true;
     const std::optional<Bytes> each = group.slots.front()->memory;
+    offer.slot_memory = each;
     // A range of one amount has no step: the server refuses one beyond the capacity.
     const auto shared = [count](const std::string& all, const std::string& one) {
       json::object range = {{"min", one}, {"max", all}};
@@ -211,6 +212,7 @@ class CardBuilder {
   }
 
   static void Taint(const device::Health& health, Offer& offer) {
+    offer.health = health;
     if (!health.is_healthy) {
       offer.device["taints"] = json::array{TaintOf(health)};
     }

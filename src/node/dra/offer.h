@@ -28,8 +28,10 @@ struct Offer {
   std::string device_uuid{};
   std::optional<mig::Placement> placement{};  // of a MIG device that is made for a claim
   std::string resource{};                     // of its pool: "nvidia.com/gpu"
-  std::vector<std::string> slots{};           // ids, of a device that several claims share
-  boost::json::object device{};               // as in ResourceSlice's spec.devices
+  device::Health health{};
+  std::vector<std::string> slots{};    // ids, of a device that several claims share
+  std::optional<Bytes> slot_memory{};  // of each; nothing: slots have no memory of their own
+  boost::json::object device{};        // as in ResourceSlice's spec.devices
 };
 
 // All devices of one GPU. Those of one GPU are always published together.

@@ -139,8 +139,9 @@ Link KubeletLink(const ChainFacts& facts) {
   for (const ResourceFact& resource : facts.resources) {
     sum += resource.allocatable;
     fault = Or(fault, resource.fault);
-    const uint64_t counted =
-        facts.allocatable ? CountOf(*facts.allocatable, resource.name) : resource.allocatable;
+    const uint64_t counted = facts.allocatable && !resource.by_claims
+                                 ? CountOf(*facts.allocatable, resource.name)
+                                 : resource.allocatable;
     if (counted != resource.allocatable) {
       return Waiting("kubelet", "KubeletCountDiffers",
                      fmt::format("the node reports {} allocatable {}, kgpu advertises {}: if this "

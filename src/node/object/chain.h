@@ -42,8 +42,9 @@ struct ResourceFact {
   size_t devices = 0;
   uint64_t allocatable = 0;  // healthy slots: what the kubelet should count
   bool is_registered = false;
-  std::string problem{};  // why it is not registered, with the fix
-  std::string fault{};    // of the first slot that is unhealthy; empty: all are healthy
+  bool by_claims = false;  // the scheduler counts its devices, and the kubelet does not
+  std::string problem{};   // why it is not registered, with the fix
+  std::string fault{};     // of the first slot that is unhealthy; empty: all are healthy
   bool operator==(const ResourceFact&) const = default;
 };
 

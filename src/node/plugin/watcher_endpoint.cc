@@ -1,14 +1,12 @@
 // Registration by the plugin watcher: the kubelet finds our socket in plugins_registry/ and asks.
 // One socket serves both services.
-#include <grpcpp/grpcpp.h>
-#include <pluginregistration_v1.grpc.pb.h>
-
 #include <optional>
 #include <utility>
 
 #include "src/node/plugin/endpoint.h"
 #include "src/node/plugin/endpoint_core.h"
 #include "src/node/plugin/kubelet.h"
+#include "src/node/plugin/watcher_registration.h"
 #include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
@@ -17,57 +15,9 @@
 namespace kgpu::plugin {
 namespace {
 
-using ::pluginregistration::InfoRequest;
-using ::pluginregistration::PluginInfo;
-using ::pluginregistration::Registration;
-using ::pluginregistration::RegistrationStatus;
-using ::pluginregistration::RegistrationStatusResponse;
-
 // Pause after the end of a stream, before the socket is made again: a kubelet that restarts finds
 // the old one by itself.
 constexpr std::chrono::milliseconds kOwnReturn{200};
-
-// Answers on gRPC's threads; tells the loop.
-class RegistrationService final : public Registration::CallbackService {
- public:
-  using Notice = std::function<void(bool is_registered, std::string error)>;
-
-  RegistrationService(EventLoop& loop, std::string resource)
-      : loop_(loop), resource_(std::move(resource)), notice_(std::make_shared<Notice>()) {}
-  ~RegistrationService() override { *notice_ = nullptr; }
-
-  // Loop thread, once.
-  void SetNotice(Notice notice) { *notice_ = std::move(notice); }
-
-  grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context, const InfoRequest*,
-                                    PluginInfo* info) override {
-    info->set_type("DevicePlugin");
-    info->set_name(resource_);
-    info->add_supported_versions("v1beta1");
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-
-  grpc::ServerUnaryReactor* NotifyRegistrationStatus(grpc::CallbackServerContext* context,
-                                                     const RegistrationStatus* status,
-                                                     RegistrationStatusResponse*) override {
-    loop_.Post(
-        [notice = notice_, is_registered = status->plugin_registered(), error = status->error()] {
-          if (*notice) {
-            (*notice)(is_registered, error);
-          }
-        });
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-
- private:
-  EventLoop& loop_;
-  const std::string resource_;
-  std::shared_ptr<Notice> notice_;  // loop thread only
-};
 
 class WatcherEndpoint final : public Endpoint {
  public:
@@ -82,7 +32,7 @@ class WatcherEndpoint final : public Endpoint {
         EndpointCore::Create(loop, resource, socket, std::move(changed),
                              {.on_stream_opened = [endpoint = self.get()] { endpoint->OnOpened(); },
                               .on_stream_ended = [endpoint = self.get()] { endpoint->OnEnded(); }},
-                             {&self->registration_}));
+                             {&self->registration_.grpc_service()}));
     self->registration_.SetNotice(
         [endpoint = self.get()](bool is_registered, const std::string& error) {
           endpoint->OnNotice(is_registered, error);
@@ -113,11 +63,11 @@ class WatcherEndpoint final : public Endpoint {
   EndpointStatus status() const override { return core_->status(); }
 
  private:
-  WatcherEndpoint(EventLoop& loop, std::string resource, const EndpointOptions& options)
+  WatcherEndpoint(EventLoop& loop, const std::string& resource, const EndpointOptions& options)
       : loop_(loop),
         options_(options),
         backoff_({.first = options.first_backoff, .longest = options.last_backoff}),
-        registration_(loop, std::move(resource)) {}
+        registration_(loop, {.type = "DevicePlugin", .name = resource, .versions = {"v1beta1"}}) {}
 
   void OnOpened() {
     opened_at_ = loop_.clock().Now();
@@ -173,7 +123,7 @@ class WatcherEndpoint final : public Endpoint {
   EventLoop& loop_;
   const EndpointOptions options_;
   Backoff backoff_;
-  RegistrationService registration_;
+  WatcherRegistration registration_;
   std::unique_ptr<EndpointCore> core_;  // after registration_, which its server uses
   bool has_view_ = false;
   SteadyTime opened_at_{};

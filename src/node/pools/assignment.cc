@@ -45,6 +45,7 @@ class Naming {
       (key.first == Provider::kLocal ? out_.local : out_.resources)
           .push_back(std::move(entry.resource));
     }
+    std::ranges::stable_sort(out_.resources, {}, &Resource::name);
   }
 
  private:
@@ -103,6 +104,7 @@ class Naming {
     if (is_new) {
       entry->second.resource.name = name;
       entry->second.resource.share = share;
+      entry->second.resource.by_claims = config_.pools[pool].provider == Provider::kClaims;
       entry->second.pool = pool;
     }
     return entry->second;

@@ -41,11 +41,14 @@ struct Slot {
 
 sharing::Limits LimitsOf(const Slot& slot);
 
-// The devices of one name. In Assignment::local it is no resource of the kubelet's.
+// The devices of one name. In Assignment::local, and with by_claims, it is no resource of the
+// kubelet's.
 struct Resource {
   std::string name;         // "nvidia.com/gpu"
   std::vector<Slot> slots;  // by card (PCI order), MIG device, replica
   sharing::Share share;
+  // The scheduler gives its slots to claims of DRA: the device plugin does not show them.
+  bool by_claims = false;
   bool operator==(const Resource&) const = default;
 };
 

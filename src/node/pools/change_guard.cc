@@ -24,9 +24,9 @@ ChangeGuard::Shapes ShapesOf(const Assignment& assignment) {
     for (const Slot& slot : resource.slots) {
       auto& [card, text] = texts[slot.device_uuid];
       card = slot.gpu.str();
-      text +=
-          fmt::format("{} {} {}{}", resource.name, slot.id, slot.memory ? slot.memory->count : 0,
-                      resource.share.by->ShapeOf(resource.share, LimitsOf(slot)));
+      text += fmt::format("{}{} {} {}{}", resource.by_claims ? "claims " : "", resource.name,
+                          slot.id, slot.memory ? slot.memory->count : 0,
+                          resource.share.by->ShapeOf(resource.share, LimitsOf(slot)));
     }
   }
   ChangeGuard::Shapes shapes;
@@ -117,10 +117,14 @@ bool ChangeGuard::Hold(const std::string& device, const Assignment& before) {
         continue;
       }
       auto same = std::ranges::find_if(held_.resources, [&](const Resource& held) {
-        return held.name == resource.name && held.share == resource.share;
+        return held.name == resource.name && held.share == resource.share &&
+               held.by_claims == resource.by_claims;
       });
       if (same == held_.resources.end()) {
-        held_.resources.push_back({.name = resource.name, .slots = {}, .share = resource.share});
+        held_.resources.push_back({.name = resource.name,
+                                   .slots = {},
+                                   .share = resource.share,
+                                   .by_claims = resource.by_claims});
         same = std::prev(held_.resources.end());
       }
       same->slots.push_back(slot);

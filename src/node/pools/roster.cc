@@ -22,13 +22,15 @@ device::Health HealthOfGone(bool is_driver_ready) {
           .message = "the driver does not answer: run kgpu devices to see why"};
 }
 
-Resource& ResourceIn(std::vector<Resource>& resources, const std::string& name,
-                     const sharing::Share& share) {
-  const auto place = std::ranges::lower_bound(resources, name, {}, &Resource::name);
-  if (place != resources.end() && place->name == name) {
-    return *place;
+// The kubelet and claims may have a resource of the same name: MIG devices are named by profile.
+Resource& ResourceIn(std::vector<Resource>& resources, const Resource& wanted) {
+  auto place = std::ranges::lower_bound(resources, wanted.name, {}, &Resource::name);
+  for (; place != resources.end() && place->name == wanted.name; ++place) {
+    if (place->by_claims == wanted.by_claims) {
+      return *place;
+    }
   }
-  return *resources.insert(place, {.name = name, .slots = {}, .share = share});
+  return *resources.insert(place, wanted);
 }
 
 // Calls `act` with each slot, its resource, and whether that is a local pool's.
@@ -54,6 +56,7 @@ Assignment Roster::Update(Assignment fresh, bool is_driver_ready, SteadyTime now
     Known& known = seen[slot.device_uuid];
     known.resource = resource.name;
     known.is_local = is_local;
+    known.by_claims = resource.by_claims;
     known.share = resource.share;
     known.slots.push_back(slot);
   });
@@ -109,8 +112,9 @@ void Roster::DropOverflow(size_t max_gone) {
 }
 
 void Roster::AddGone(const Known& known, bool is_driver_ready, Assignment& out) {
-  Resource& resource =
-      ResourceIn(known.is_local ? out.local : out.resources, known.resource, known.share);
+  Resource& resource = ResourceIn(
+      known.is_local ? out.local : out.resources,
+      {.name = known.resource, .slots = {}, .share = known.share, .by_claims = known.by_claims});
   if (resource.share != known.share || resource.slots.size() + known.slots.size() > kMaxSlots) {
     return;
   }

@@ -49,6 +49,7 @@ class Roster {
   struct Known {
     std::string resource;
     bool is_local = false;
+    bool by_claims = false;
     sharing::Share share;
     std::vector<Slot> slots;
     std::optional<SteadyTime> expiry;  // if it vanished while the driver was ready

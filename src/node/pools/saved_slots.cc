@@ -83,6 +83,9 @@ json::array ResourcesJson(const std::vector<Resource>& resources) {
     if (resource.share.multiple != sharing::MultipleSlots::kAllow) {
       entry["refusesSeveral"] = true;
     }
+    if (resource.by_claims) {
+      entry["byClaims"] = true;
+    }
     array.push_back(std::move(entry));
   }
   return array;
@@ -99,6 +102,7 @@ std::vector<Resource> ReadResources(const doc::SavedFields& state, std::string_v
                                                      : sharing::OnExcess::kEvent;
     resource.share.multiple = entry.Flag("refusesSeveral") ? sharing::MultipleSlots::kRefuse
                                                            : sharing::MultipleSlots::kAllow;
+    resource.by_claims = entry.Flag("byClaims");
     for (const doc::SavedFields& slot : entry.List("slots")) {
       AddSlot(slot, resource.slots);
     }

@@ -1,0 +1,280 @@
+#include "src/node/claims/keeper.h"
+
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "src/kube/api/resource.h"
+#include "src/node/claims/choice.h"
+#include "src/platform/base/ascii.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+#include "src/platform/base/strings.h"
+
+namespace kgpu::claims {
+namespace {
+
+using dra::Allocation;
+using dra::Checkpoint;
+using dra::PreparedClaim;
+using dra::PreparedDevice;
+
+constexpr kube::Resource kClaims{"resource.k8s.io", "v1", "resourceclaims"};
+// Well below the 45 s that the kubelet gives a call: it asks again.
+constexpr std::chrono::seconds kAskTime{20};
+constexpr std::chrono::seconds kLoadAgain{5};
+constexpr size_t kMaxUid = 64;
+
+// It becomes part of a file's name and of CDI names.
+Status CheckUid(std::string_view uid) {
+  const auto is_good = [](char c) { return IsAlphanumeric(c) || c == '-'; };
+  if (uid.empty() || uid.size() > kMaxUid || !std::ranges::all_of(uid, is_good)) {
+    return InvalidArgument("UID {} of the claim is none: letters, digits and dashes, at most {}",
+                           Printable(uid, kMaxUid), kMaxUid);
+  }
+  return OkStatus();
+}
+
+std::vector<std::string> SlotsOf(const PreparedClaim& claim) {
+  std::vector<std::string> slots;
+  for (const PreparedDevice& device : claim.devices) {
+    slots.insert(slots.end(), device.slots.begin(), device.slots.end());
+  }
+  return slots;
+}
+
+SpecFacts SpecFactsOf(const KeeperFacts& facts) {
+  return {.cards = facts.cards,
+          .resources = facts.resources,
+          .plan = facts.plan,
+          .places = facts.places};
+}
+
+}  // namespace
+
+Keeper::Keeper(EventLoop& loop, const sys::Root& host, ClaimFilesOptions options,
+               pods::Background background, KeeperHooks hooks)
+    : loop_(loop),
+      files_(host, std::move(options)),
+      background_(std::move(background)),
+      hooks_(std::move(hooks)) {
+  Load();
+}
+
+Keeper::~Keeper() = default;
+
+void Keeper::Load() {
+  is_busy_ = true;
+  auto loaded = std::make_shared<StatusOr<LoadedClaims>>(Internal("not read"));
+  Work(
+      [files = files_, loaded] {
+        *loaded = files.Load();
+        return loaded->status();
+      },
+      [this, loaded](const Status& status) {
+        if (!status.ok()) {
+          problem_ = fmt::format("claims that are prepared are not known: {}", Message(status));
+          load_timer_.Arm(kLoadAgain, [this] { Load(); });
+          is_busy_ = true;  // calls wait
+          return hooks_.changed();
+        }
+        is_loaded_ = true;
+        record_ = std::move((*loaded)->record);
+        problem_ = std::move((*loaded)->problem);
+        if (!problem_.empty()) {
+          KGPU_LOG(kError, "record of claims not readable", {"reason", problem_});
+        }
+        hooks_.changed();
+      });
+}
+
+void Keeper::Prepare(const ClaimRef& claim, Prepared done) {
+  if (const Status status = CheckUid(claim.uid); !status.ok()) {
+    return Answer(done, status);
+  }
+  if (steps_.size() + questions_.size() >= kMaxCalls) {
+    return Answer(done, ResourceExhausted("{} calls wait: try again later", kMaxCalls));
+  }
+  Queue([this, claim, done = std::move(done)] {
+    if (record_.claims.contains(claim.uid)) {
+      return Repeat(claim.uid, done);
+    }
+    Ask(claim, done);
+    Next();
+  });
+}
+
+void Keeper::Unprepare(const ClaimRef& claim, Unprepared done) {
+  if (steps_.size() >= kMaxCalls) {
+    return done(ResourceExhausted("{} calls wait: try again later", kMaxCalls));
+  }
+  Queue([this, uid = claim.uid, done = std::move(done)] { Release(uid, done); });
+}
+
+void Keeper::Ask(const ClaimRef& claim, Prepared done) {
+  kube::Client* client = hooks_.client();
+  if (client == nullptr) {
+    return Answer(done, Unavailable("the API server is not known yet: see `kgpu status`"));
+  }
+  const uint64_t id = ++last_question_;
+  Question& question = questions_[id];
+  question.uid = claim.uid;
+  question.done = std::move(done);
+  question.call =
+      client->Send({.path = kClaims.Object(claim.space, claim.name), .timeout = kAskTime},
+                   [this, id, claim](StatusOr<boost::json::value> object) {
+                     OnClaim(id, claim, std::move(object));
+                   });
+}
+
+void Keeper::OnClaim(uint64_t id, const ClaimRef& claim, StatusOr<boost::json::value> object) {
+  auto question = questions_.extract(id);
+  Prepared done = std::move(question.mapped().done);
+  if (!object.ok()) {
+    return Answer(done, Annotate(object.status(), "read claim {}/{}", claim.space, claim.name));
+  }
+  StatusOr<Allocation> allocation = dra::ReadAllocation(*object, claim.uid);
+  if (!allocation.ok()) {
+    return Answer(done, allocation.status());
+  }
+  Queue([this, uid = claim.uid, allocation = *std::move(allocation), done = std::move(done)] {
+    if (record_.claims.contains(uid)) {
+      return Repeat(uid, done);  // a call for it that came meanwhile
+    }
+    Commit(uid, allocation, done);
+  });
+}
+
+void Keeper::Commit(const std::string& uid, const Allocation& allocation, const Prepared& done) {
+  const auto fail = [this, &done](const Status& status) {
+    Answer(done, status);
+    Next();
+  };
+  const StatusOr<KeeperFacts> facts = hooks_.facts();
+  if (!facts.ok()) {
+    return fail(facts.status());
+  }
+  StatusOr<PreparedClaim> claim = ChooseDevices(allocation, facts->cards, record_, facts->pool);
+  if (!claim.ok()) {
+    return fail(claim.status());
+  }
+  StatusOr<cdi::Spec> spec = SpecOf(*claim, SpecFactsOf(*facts));
+  if (!spec.ok()) {
+    return fail(spec.status());
+  }
+  claim->is_complete = true;
+  auto record = std::make_shared<Checkpoint>(record_);
+  record->claims[uid] = *claim;
+  Work(
+      [files = files_, uid, spec = *std::move(spec), record, slots = SlotsOf(*claim),
+       renew = hooks_.renew_slots]() -> Status {
+        if (renew && !slots.empty()) {
+          RETURN_IF_ERROR(renew(slots));
+        }
+        return files.Add(uid, spec, *record);
+      },
+      [this, record, devices = claim->devices, done](const Status& status) {
+        if (!status.ok()) {
+          return Answer(done, status);
+        }
+        record_ = *record;
+        hooks_.changed();
+        Answer(done, devices);
+      });
+}
+
+// The file may be gone, and the driver's files may be others by now.
+void Keeper::Repeat(const std::string& uid, const Prepared& done) {
+  const PreparedClaim& claim = record_.claims.at(uid);
+  const StatusOr<KeeperFacts> facts = hooks_.facts();
+  StatusOr<cdi::Spec> spec =
+      facts.ok() ? SpecOf(claim, SpecFactsOf(*facts)) : StatusOr<cdi::Spec>(facts.status());
+  if (!spec.ok()) {
+    Answer(done, spec.status());
+    return Next();
+  }
+  Work([files = files_, uid, spec = *std::move(spec)] { return files.Renew(uid, spec); },
+       [this, devices = claim.devices, done](const Status& status) {
+         Answer(done, status.ok() ? StatusOr<std::vector<PreparedDevice>>(devices)
+                                  : StatusOr<std::vector<PreparedDevice>>(status));
+       });
+}
+
+void Keeper::Release(const std::string& uid, const Unprepared& done) {
+  for (auto question = questions_.begin(); question != questions_.end();) {
+    if (question->second.uid != uid) {
+      ++question;
+      continue;
+    }
+    const Prepared waiting = std::move(question->second.done);
+    question = questions_.erase(question);
+    Answer(waiting, Unavailable("the claim was unprepared meanwhile"));
+  }
+  if (!record_.claims.contains(uid)) {
+    done(OkStatus());
+    return Next();
+  }
+  auto record = std::make_shared<Checkpoint>(record_);
+  record->claims.erase(uid);
+  Work([files = files_, uid, record] { return files.Remove(uid, *record); },
+       [this, record, done](const Status& status) {
+         if (status.ok()) {
+           record_ = *record;
+           ++counts_.unprepared;
+           hooks_.changed();
+         }
+         done(status);
+       });
+}
+
+void Keeper::Queue(Step step) {
+  steps_.push_back(std::move(step));
+  if (!is_busy_) {
+    Next();
+  }
+}
+
+void Keeper::Next() {
+  is_busy_ = !steps_.empty();
+  if (is_busy_) {
+    // Not at once: many calls that need no disk would nest.
+    loop_.Post(lifetime_.Bind([this] {
+      const Step step = std::move(steps_.front());
+      steps_.pop_front();
+      step();
+    }));
+  }
+}
+
+void Keeper::Work(std::function<Status()> job, std::function<void(Status)> done) {
+  const auto result = std::make_shared<Status>(Internal("not done"));
+  const auto finish = [this, done = std::move(done)](const Status& status) {
+    is_busy_ = false;
+    done(status);
+    if (!is_busy_) {
+      Next();
+    }
+  };
+  const bool is_accepted = background_(
+      [result, job = std::move(job),
+       bound = lifetime_.Bind([finish, result] { finish(*result); })] {
+        *result = job();
+        return bound;
+      },
+      lifetime_.Bind(finish));
+  if (!is_accepted) {
+    loop_.Post(lifetime_.Bind([finish] { finish(Unavailable("the disk is busy: try again")); }));
+  }
+}
+
+void Keeper::Answer(const Prepared& done, StatusOr<std::vector<PreparedDevice>> devices) {
+  ++(devices.ok() ? counts_.prepared : counts_.failed);
+  if (!devices.ok()) {
+    KGPU_LOG(kWarning, "claim not prepared", {"reason", Message(devices.status())});
+  }
+  done(std::move(devices));
+}
+
+}  // namespace kgpu::claims

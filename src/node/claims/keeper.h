@@ -1,0 +1,130 @@
+// Prepares claims for their pods, one after another, and gives their devices back. What it has
+// answered survives a kill at any moment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/kube/api/client.h"
+#include "src/node/claims/claim_files.h"
+#include "src/node/claims/claim_spec.h"
+#include "src/node/dra/allocation.h"
+#include "src/node/dra/checkpoint.h"
+#include "src/node/dra/offer.h"
+#include "src/node/pods/background.h"
+#include "src/platform/base/event_loop.h"
+#include "src/platform/base/lifetime.h"
+#include "src/platform/base/status.h"
+#include "src/platform/base/timer.h"
+
+namespace kgpu::claims {
+
+// As the kubelet names a claim.
+struct ClaimRef {
+  std::string space{};
+  std::string name{};
+  std::string uid{};
+};
+
+// The node at the moment of a call.
+struct KeeperFacts {
+  std::string pool{};  // of the slices: the node's name
+  std::vector<dra::CardOffer> cards{};
+  std::vector<pools::Resource> resources{};
+  std::shared_ptr<const inject::InjectionPlan> plan{};
+  sharing::Places places{};
+};
+
+struct KeeperHooks {
+  // Errors: Unavailable (nothing can be prepared now: says why).
+  std::function<StatusOr<KeeperFacts>()> facts{};
+  // Null while there is no cluster.
+  std::function<kube::Client*()> client{};
+  // Gives slots to their next container; any thread.
+  std::function<Status(std::span<const std::string> ids)> renew_slots{};
+  // record() or problem() has changed.
+  std::function<void()> changed{};
+};
+
+struct KeeperCounts {
+  uint64_t prepared = 0;
+  uint64_t failed = 0;
+  uint64_t unprepared = 0;
+};
+
+// Lives on the loop's thread.
+class Keeper {
+ public:
+  using Prepared = std::function<void(StatusOr<std::vector<dra::PreparedDevice>>)>;
+  using Unprepared = std::function<void(Status)>;
+
+  // Calls at one time. The kubelet makes one for each pod that starts or ends.
+  static constexpr size_t kMaxCalls = 1024;
+
+  // `loop` must outlive it, `host` also what `background` runs. Begins to read the record; calls
+  // wait for that.
+  Keeper(EventLoop& loop, const sys::Root& host, ClaimFilesOptions options,
+         pods::Background background, KeeperHooks hooks);
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+  ~Keeper();
+
+  // The devices of the claim, the same each time until it is unprepared. Errors: InvalidArgument
+  // (the UID), NotFound (the claim has ended, or is another one), of
+  // ChooseDevices and of SpecOf, Unavailable (API server, driver; unprepared meanwhile),
+  // ResourceExhausted (too many
+  // calls), those of the disk.
+  void Prepare(const ClaimRef& claim, Prepared done);
+  // OK for a claim that is not prepared. Errors: those of the disk.
+  void Unprepare(const ClaimRef& claim, Unprepared done);
+
+  const dra::Checkpoint& record() const { return record_; }
+  // For people: why claims of before are not known; empty: they are.
+  const std::string& problem() const { return problem_; }
+  const KeeperCounts& counts() const { return counts_; }
+
+ private:
+  struct Question {
+    std::string uid{};
+    Prepared done{};
+    std::unique_ptr<kube::Call> call{};
+  };
+  using Step = std::function<void()>;
+
+  void Load();
+  void Ask(const ClaimRef& claim, Prepared done);
+  void OnClaim(uint64_t id, const ClaimRef& claim, StatusOr<boost::json::value> object);
+  void Commit(const std::string& uid, const dra::Allocation& allocation, const Prepared& done);
+  void Repeat(const std::string& uid, const Prepared& done);
+  void Release(const std::string& uid, const Unprepared& done);
+  void Queue(Step step);
+  void Next();
+  // `job` on another thread, then `done` here, then the next step.
+  void Work(std::function<Status()> job, std::function<void(Status)> done);
+  void Answer(const Prepared& done, StatusOr<std::vector<dra::PreparedDevice>> devices);
+
+  EventLoop& loop_;
+  const ClaimFiles files_;
+  const pods::Background background_;
+  const KeeperHooks hooks_;
+  dra::Checkpoint record_;
+  std::string problem_;
+  KeeperCounts counts_;
+  bool is_loaded_ = false;
+  bool is_busy_ = false;
+  std::deque<Step> steps_;
+  std::map<uint64_t, Question> questions_;  // to the API server
+  uint64_t last_question_ = 0;
+  Timer load_timer_{loop_};
+  Lifetime lifetime_;
+};
+
+}  // namespace kgpu::claims

@@ -1,0 +1,273 @@
+// The keeper on the stub API server, in simulated time, with files on a real disk.
+#include "src/node/claims/keeper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include <memory>
+#include <optional>
+
+#include "src/kube/api/http_client.h"
+#include "src/kube/api/test_transport.h"
+#include "src/node/claims/test_claims.h"
+#include "src/platform/base/log.h"
+#include "testing/apiserver/api.h"
+#include "testing/apiserver/memory_transport.h"
+#include "testing/fake_loop.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace kgpu::claims {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kClaimsPath[] = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+
+class KeeperTest : public ::testing::Test {
+ protected:
+  KeeperTest() {
+    SetLogSink([](LogLevel, std::string_view) {});
+    dir_.MakeDir("host/var/run/cdi");
+    host_ = std::make_unique<sys::Root>(*sys::Root::Open(dir_.At("host")));
+    Start();
+  }
+  ~KeeperTest() override { SetLogSink({}); }
+
+  // As after a kill: nothing of the earlier one ends.
+  void Start(const std::string& boot = "b1") {
+    keeper_.reset();
+    keeper_ = std::make_unique<Keeper>(
+        loop_, *host_, ClaimFilesOptions{.state_dir = dir_.At("state"), .boot_id = boot},
+        pods::AtOnce(),
+        KeeperHooks{.facts = [this]() -> StatusOr<KeeperFacts> {
+                      if (!is_ready_) {
+                        return Unavailable("not ready");
+                      }
+                      return KeeperFacts{.pool = "n1",
+                                         .cards = claims_.cards,
+                                         .resources = claims_.resources,
+                                         .plan = claims_.plan,
+                                         .places = {.slices = "/var/lib/kgpu/share"}};
+                    },
+                    .client = [this] { return has_cluster_ ? &client_ : nullptr; },
+                    .renew_slots =
+                        [this](std::span<const std::string> ids) {
+                          renewed_.insert(renewed_.end(), ids.begin(), ids.end());
+                          return renew_status_;
+                        },
+                    .changed = [] {}});
+    Settle();
+  }
+  void Settle(std::chrono::nanoseconds time = seconds(1)) {
+    loop_.RunUntilIdle();
+    loop_.Advance(time);
+  }
+  // A claim of the server, allocated to devices of this node. Returns its UID.
+  std::string MakeClaim(const std::string& name, const std::vector<std::string>& devices) {
+    const json::value spec = {
+        {"devices",
+         {{"requests",
+           json::array{{{"name", "r"}, {"exactly", {{"deviceClassName", "gpu.nvidia.com"}}}}}}}}};
+    auto made = api_.Do("POST", kClaimsPath,
+                        {{"apiVersion", "resource.k8s.io/v1"},
+                         {"kind", "ResourceClaim"},
+                         {"metadata", {{"name", name}, {"namespace", "default"}}},
+                         {"spec", spec}});
+    EXPECT_OK(made);
+    json::value claim = made.value_or(json::object());
+    json::array results;
+    for (const std::string& device : devices) {
+      results.push_back(
+          {{"request", "r"}, {"driver", dra::kDriverName}, {"pool", "n1"}, {"device", device}});
+    }
+    claim.as_object()["status"] = {{"allocation", {{"devices", {{"results", results}}}}}};
+    EXPECT_OK(api_.Do("PUT", fmt::format("{}/{}/status", kClaimsPath, name), claim));
+    return std::string(claim.at("metadata").at("uid").as_string());
+  }
+  void Delete(const std::string& name) {
+    ASSERT_OK(api_.Do("DELETE", fmt::format("{}/{}", kClaimsPath, name), nullptr));
+  }
+  // "kgpu.dev/claim=…" of each device, or the error.
+  std::string Prepare(const std::string& name, const std::string& uid) {
+    std::optional<std::string> answer;
+    BeginPrepare(name, uid, answer);
+    Settle(seconds(30));
+    return answer.value_or("no answer");
+  }
+  void BeginPrepare(const std::string& name, const std::string& uid,
+                    std::optional<std::string>& answer) {
+    keeper_->Prepare({.space = "default", .name = name, .uid = uid},
+                     [&answer](StatusOr<std::vector<dra::PreparedDevice>> devices) {
+                       answer = devices.ok() ? "" : std::string(Message(devices.status()));
+                       for (const dra::PreparedDevice& device :
+                            devices.ok() ? *devices : std::vector<dra::PreparedDevice>()) {
+                         *answer += device.device + " ";
+                       }
+                     });
+  }
+  std::string Unprepare(const std::string& uid) {
+    std::string answer = "no answer";
+    keeper_->Unprepare({.space = "default", .name = "any", .uid = uid},
+                       [&answer](const Status& status) { answer = Message(status); });
+    Settle();
+    return answer;
+  }
+  std::vector<std::string> Specs() const {
+    return host_->ListDir("var/run/cdi").value_or(std::vector<std::string>());
+  }
+
+  FakeLoop loop_;
+  TempDir dir_;
+  std::unique_ptr<sys::Root> host_;
+  Random random_{1};
+  apiserver::Api api_{loop_};
+  apiserver::MemoryTransport transport_{loop_, api_};
+  kube::TestAuthenticator authenticator_;
+  kube::HttpClient client_{loop_, transport_, authenticator_, random_};
+  TestClaims claims_;
+  bool is_ready_ = true;
+  bool has_cluster_ = true;
+  std::vector<std::string> renewed_;
+  Status renew_status_;
+  std::unique_ptr<Keeper> keeper_;
+};
+
+TEST_F(KeeperTest, PreparesAndGivesBack) {
+  const std::string uid = MakeClaim("c", {"gpu-0"});
+  EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
+  EXPECT_THAT(Specs(), ElementsAre(SpecFileOf(uid)));
+  EXPECT_THAT(keeper_->record().claims, SizeIs(1));
+  EXPECT_EQ(Prepare("c", uid), "gpu-0 ") << "the same each time";
+  EXPECT_EQ(Unprepare(uid), "");
+  EXPECT_THAT(Specs(), IsEmpty());
+  EXPECT_THAT(keeper_->record().claims, IsEmpty());
+  EXPECT_EQ(Unprepare(uid), "") << "of a claim that is not prepared";
+}
+
+TEST_F(KeeperTest, WhatIsPreparedSurvivesARestart) {
+  const std::string uid = MakeClaim("c", {"gpu-0"});
+  const std::string other = MakeClaim("d", {"gpu-0"});
+  EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
+  Start();
+  has_cluster_ = false;
+  EXPECT_EQ(Prepare("c", uid), "gpu-0 ") << "without asking the API server";
+  has_cluster_ = true;
+  EXPECT_THAT(Prepare("d", other), HasSubstr("gpu-0 is prepared for claim default/c"));
+  EXPECT_EQ(Unprepare(uid), "");
+  EXPECT_EQ(Prepare("d", other), "gpu-0 ");
+}
+
+TEST_F(KeeperTest, ASpecThatIsGoneIsWrittenAgain) {
+  const std::string uid = MakeClaim("c", {"gpu-0"});
+  EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
+  ASSERT_EQ(unlink(dir_.At("host/var/run/cdi/" + SpecFileOf(uid)).c_str()), 0);
+  EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
+  EXPECT_THAT(Specs(), ElementsAre(SpecFileOf(uid)));
+}
+
+TEST_F(KeeperTest, AKillBetweenSpecAndRecordLeavesNothing) {
+  dir_.WriteFile("host/var/run/cdi/" + SpecFileOf("u9"), "{}");
+  dir_.WriteFile("host/var/run/cdi/kgpu-kgpu.dev-gpu.json", "{}");
+  Start();
+  EXPECT_THAT(Specs(), ElementsAre("kgpu-kgpu.dev-gpu.json"));
+}
+
+TEST_F(KeeperTest, ABootEndsAllClaims) {
+  const std::string uid = MakeClaim("c", {"gpu-0"});
+  EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
+  Start("b2");
+  EXPECT_THAT(keeper_->record().claims, IsEmpty());
+  EXPECT_THAT(Specs(), IsEmpty());
+  EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
+}
+
+TEST_F(KeeperTest, ADamagedRecordIsSetAsideAndReported) {
+  const std::string uid = MakeClaim("c", {"gpu-0"});
+  EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
+  const std::string text = dir_.ReadFile("state/claims.json");
+  dir_.WriteFile("state/claims.json", text.substr(0, text.size() / 2));
+  Start();
+  EXPECT_THAT(keeper_->problem(), HasSubstr("claims.json"));
+  EXPECT_THAT(Specs(), ElementsAre(SpecFileOf(uid))) << "containers may start again";
+  EXPECT_EQ(dir_.ReadFile("state/claims.json.bad"), text.substr(0, text.size() / 2));
+}
+
+TEST_F(KeeperTest, NothingIsPreparedForAClaimThatHasEnded) {
+  const std::string uid = MakeClaim("c", {"gpu-0"});
+  Delete("c");
+  EXPECT_THAT(Prepare("c", uid), HasSubstr("read claim default/c"));
+  const std::string later = MakeClaim("c", {"gpu-0"});
+  EXPECT_THAT(Prepare("c", uid), HasSubstr("is another one by now"));
+  EXPECT_EQ(Prepare("c", later), "gpu-0 ");
+}
+
+// The kubelet has given up the first call, and the answer of the API server comes late.
+TEST_F(KeeperTest, ALatePrepareLosesAgainstAnUnprepare) {
+  const std::string uid = MakeClaim("c", {"gpu-0"});
+  std::optional<std::string> late;
+  BeginPrepare("c", uid, late);
+  std::string ended = "no answer";
+  keeper_->Unprepare({.space = "default", .name = "c", .uid = uid},
+                     [&](const Status& status) { ended = Message(status); });
+  Settle(seconds(30));
+  EXPECT_EQ(ended, "");
+  EXPECT_EQ(late, "the claim was unprepared meanwhile");
+  EXPECT_THAT(keeper_->record().claims, IsEmpty());
+}
+
+TEST_F(KeeperTest, CallsOfOneClaimAtTheSameTimeHaveOneAnswer) {
+  const std::string uid = MakeClaim("c", {"gpu-0"});
+  std::optional<std::string> first;
+  std::optional<std::string> second;
+  BeginPrepare("c", uid, first);
+  BeginPrepare("c", uid, second);
+  Settle(seconds(30));
+  EXPECT_EQ(first, "gpu-0 ");
+  EXPECT_EQ(second, "gpu-0 ");
+  EXPECT_THAT(keeper_->record().claims, SizeIs(1));
+}
+
+TEST_F(KeeperTest, SlotsAreRenewedForANewClaimAlone) {
+  claims_.Configure("serve: {by: dra}\npools: [{share: {by: memory, size: 20Gi}}]\n");
+  const std::string uid = MakeClaim("c", {"gpu-0-20gi"});
+  EXPECT_EQ(Prepare("c", uid), "gpu-0-20gi ");
+  EXPECT_THAT(renewed_, ElementsAre(pools::TestGpuName(0) + "::0"));
+  EXPECT_EQ(Prepare("c", uid), "gpu-0-20gi ");
+  EXPECT_THAT(renewed_, SizeIs(1)) << "its containers use it";
+  renew_status_ = ResourceExhausted("disk full");
+  EXPECT_EQ(Prepare("d", MakeClaim("d", {"gpu-0-20gi"})), "disk full");
+  EXPECT_THAT(keeper_->record().claims, SizeIs(1));
+}
+
+TEST_F(KeeperTest, SaysWhyNothingCanBePreparedNow) {
+  const std::string uid = MakeClaim("c", {"gpu-0"});
+  has_cluster_ = false;
+  EXPECT_THAT(Prepare("c", uid), HasSubstr("API server"));
+  has_cluster_ = true;
+  is_ready_ = false;
+  EXPECT_EQ(Prepare("c", uid), "not ready");
+  EXPECT_THAT(Prepare("c", "../../etc/passwd"), HasSubstr("UID ../../etc/passwd of the claim"));
+  EXPECT_THAT(Prepare("c", ""), HasSubstr("UID"));
+  is_ready_ = true;
+  EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
+}
+
+// A disk that is full, or cannot be written.
+TEST_F(KeeperTest, WhatCannotBeRecordedIsNotGiven) {
+  const std::string uid = MakeClaim("c", {"gpu-0"});
+  dir_.WriteFile("state", "a file in the place of the folder");
+  EXPECT_THAT(Prepare("c", uid), HasSubstr("Not a directory"));
+  EXPECT_THAT(Specs(), IsEmpty());
+  EXPECT_THAT(keeper_->record().claims, IsEmpty());
+}
+
+}  // namespace
+}  // namespace kgpu::claims

@@ -1,0 +1,269 @@
+#include "src/node/claims/part.h"
+
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "src/node/dra/slices.h"
+#include "src/node/sharing/sliced.h"
+#include "src/node/telemetry/own_series.h"
+#include "src/platform/base/log.h"
+#include "src/platform/base/status_macros.h"
+
+namespace kgpu::claims {
+namespace {
+
+namespace json = boost::json;
+
+// For the answer to the last call.
+constexpr std::chrono::seconds kFarewell{5};
+
+bool ServesClaims(const node::NodeState& state) {
+  return !state.stands_back() && state.config &&
+         std::ranges::find(state.config->pools, config::Provider::kClaims,
+                           &config::Pool::provider) != state.config->pools.end();
+}
+
+std::vector<DeviceHealth> HealthOf(const std::vector<dra::CardOffer>& cards,
+                                   const std::string& pool) {
+  std::vector<DeviceHealth> health;
+  for (const dra::CardOffer& card : cards) {
+    for (const dra::Offer& offer : card.offers) {
+      health.push_back({.pool = pool,
+                        .device = offer.name,
+                        .is_healthy = offer.health.is_healthy,
+                        .message = offer.health.is_healthy ? "" : offer.health.message});
+    }
+  }
+  return health;
+}
+
+std::string TextOf(const std::vector<json::object>& specs) {
+  std::string text;
+  for (const json::object& spec : specs) {
+    text += json::serialize(spec);
+  }
+  return text;
+}
+
+}  // namespace
+
+ClaimPart::ClaimPart(EventLoop& loop, const sys::Root& host, ClaimPartOptions options,
+                     const pods::Background& background, node::Effects& effects,
+                     ClaimPartHooks hooks)
+    : loop_(loop),
+      host_(host),
+      options_(std::move(options)),
+      effects_(effects),
+      hooks_(std::move(hooks)),
+      background_(background),
+      random_(Random::SeedFromKernel()),
+      keeper_(loop, host, options_.files, background,
+              {.facts = [this] { return Facts(); },
+               .client = [this] { return hooks_.client(); },
+               .renew_slots = hooks_.renew_slots,
+               .changed =
+                   [this] {
+                     effects_.LookAtPods();
+                     effects_.UpdateAgain();
+                   }}) {
+}
+
+ClaimPart::~ClaimPart() = default;
+
+void ClaimPart::StopWatching() {
+  if (link_) {
+    link_->StopWatching();
+  }
+}
+
+void ClaimPart::Refresh(const node::NodeState& state) {
+  is_serving_ = ServesClaims(state);
+  if (is_serving_ || !keeper_.record().claims.empty()) {
+    close_timer_.Cancel();
+    OpenLink();
+  } else if (link_ && !close_timer_.is_armed()) {
+    close_timer_.Arm(kFarewell, [this] { link_.reset(); });
+  }
+  if (is_serving_ && (state.assignment != offered_ || state.snapshot != snapshot_)) {
+    OfferAgain(state);
+  } else if (!is_serving_) {
+    offered_.reset();
+    cards_.clear();
+    resources_.clear();
+  }
+  if (link_) {
+    link_->SetHealth(HealthOf(cards_, options_.node));
+  }
+  Publish();
+}
+
+void ClaimPart::OfferAgain(const node::NodeState& state) {
+  if (!state.snapshot) {
+    return;  // as before: a driver that has not answered yet has taken nothing away
+  }
+  offered_ = state.assignment;
+  snapshot_ = state.snapshot;
+  resources_.clear();
+  std::ranges::copy_if(offered_->resources, std::back_inserter(resources_),
+                       &pools::Resource::by_claims);
+  for (const device::Gpu& gpu : snapshot_->gpus) {
+    if (!roots_.contains(gpu.pci)) {
+      roots_[gpu.pci] = RootOf(gpu.pci);
+    }
+  }
+  cards_ = dra::OffersOf(*snapshot_, resources_, {.pcie_roots = roots_});
+}
+
+// "pci0000:00" of "../../../devices/pci0000:00/0000:00:01.0/…". Source: the kernel's
+// Documentation/filesystems/sysfs-pci.rst.
+std::string ClaimPart::RootOf(const device::PciBusId& pci) const {
+  constexpr std::string_view kDevices = "/devices/";
+  const auto link = host_.ReadLink(fmt::format("sys/bus/pci/devices/{}", pci.str()));
+  const size_t at = link.ok() ? link->find(kDevices) : std::string::npos;
+  if (at == std::string::npos) {
+    return "";
+  }
+  const std::string rest = link->substr(at + kDevices.size());
+  const std::string root = rest.substr(0, rest.find('/'));
+  return root.starts_with("pci") ? root : "";
+}
+
+// Only what is known is published: a slice without devices says that the node has none.
+void ClaimPart::Publish() {
+  kube::Client* client = hooks_.client();
+  if (client != client_) {
+    publisher_.reset();
+    published_.clear();
+    client_ = client;
+  }
+  const dra::NodeIdentity node{.name = options_.node, .uid = hooks_.node_uid()};
+  const bool is_other_there = link_ && link_->is_other_there();
+  if (client == nullptr || node.uid.empty() || is_other_there) {
+    return;
+  }
+  if (is_serving_ && !offered_) {
+    return;
+  }
+  if (!is_serving_) {
+    if (publisher_ && !std::exchange(published_, {}).empty()) {
+      publisher_->SetWanted({.node = node, .specs = {}});
+    }
+    return;
+  }
+  std::vector<json::object> specs = dra::SliceSpecs(node, cards_);
+  std::string text = node.uid + TextOf(specs);
+  if (publisher_ && text == published_) {
+    return;
+  }
+  if (!publisher_) {
+    publisher_ =
+        std::make_unique<dra::Publisher>(loop_, *client, random_, options_.node, hooks_.changed);
+  }
+  published_ = std::move(text);
+  publisher_->SetWanted(dra::NameSlices(node, std::move(specs)));
+}
+
+void ClaimPart::OpenLink() {
+  if (link_) {
+    return;
+  }
+  auto link = KubeletLink::Open(loop_, keeper_, options_.kubelet_dir, [this] {
+    effects_.UpdateAgain();
+    hooks_.changed();
+  });
+  if (link.ok()) {
+    link_ = *std::move(link);
+    link_problem_.clear();
+  } else if (link_problem_.empty()) {
+    link_problem_ = Message(link.status());
+    KGPU_LOG(kError, "DRA driver not started", {"reason", link_problem_});
+  }
+}
+
+StatusOr<KeeperFacts> ClaimPart::Facts() const {
+  const node::NodeState state = effects_.now();
+  if (!offered_ || !snapshot_) {
+    return Unavailable("the driver has not answered yet: run `kgpu devices` to see why");
+  }
+  if (!state.injection || !state.injection->plan) {
+    return state.injection && !state.injection->plan_status.ok()
+               ? state.injection->plan_status
+               : Unavailable("the driver's files are still searched: try again");
+  }
+  const bool needs_slices = std::ranges::any_of(resources_, [](const pools::Resource& resource) {
+    return sharing::LimitsMemory(resource.share);
+  });
+  ASSIGN_OR_RETURN(sharing::Places places, hooks_.places(needs_slices));
+  return KeeperFacts{.pool = options_.node,
+                     .cards = cards_,
+                     .resources = resources_,
+                     .plan = state.injection->plan,
+                     .places = std::move(places)};
+}
+
+bool ClaimPart::is_ready() const {
+  return is_serving_ && problem().empty();
+}
+
+std::string ClaimPart::problem() const {
+  if (!is_serving_) {
+    return "";
+  }
+  if (options_.node.empty()) {
+    return "claims need a cluster: set NODE_NAME";
+  }
+  if (!link_) {
+    return link_problem_;
+  }
+  if (!link_->problem().empty()) {
+    return link_->problem();
+  }
+  if (!keeper_.problem().empty()) {
+    return keeper_.problem();
+  }
+  if (!publisher_) {
+    return "the devices are not published yet: the API server has not answered";
+  }
+  if (!publisher_->state().is_published) {
+    const std::string& why = publisher_->state().problem;
+    return fmt::format("the devices are not published yet: {}",
+                       why.empty() ? "the write is in progress" : why);
+  }
+  return hooks_.runtime_problem();
+}
+
+void ClaimPart::ShowStatus(const node::NodeState& /*state*/, node::StatusPage& page) const {
+  if (!is_serving_ && keeper_.record().claims.empty()) {
+    return;
+  }
+  page.AddLine("claims", problem());
+  json::array prepared;
+  for (const auto& [uid, claim] : keeper_.record().claims) {
+    json::array devices;
+    for (const dra::PreparedDevice& device : claim.devices) {
+      devices.push_back({{"device", device.device}, {"uuid", device.device_uuid}});
+    }
+    prepared.push_back({{"namespace", claim.space},
+                        {"name", claim.name},
+                        {"uid", uid},
+                        {"devices", std::move(devices)}});
+  }
+  page.fields["claims"] = {{"problem", problem()}, {"prepared", std::move(prepared)}};
+}
+
+void ClaimPart::WriteSeries(const node::NodeState& /*state*/, metrics::Exposition& page) const {
+  const KeeperCounts& counts = keeper_.counts();
+  telemetry::Write(telemetry::Own("kgpu_claims"),
+                   static_cast<double>(keeper_.record().claims.size()), page);
+  telemetry::Begin(telemetry::Own("kgpu_claim_preparations_total"), page);
+  page.Sample({{"result", "ok"}}, static_cast<double>(counts.prepared));
+  page.Sample({{"result", "refused"}}, static_cast<double>(counts.failed));
+  telemetry::Write(telemetry::Own("kgpu_resource_slice_writes_total"),
+                   static_cast<double>(publisher_ ? publisher_->state().writes : 0), page);
+}
+
+}  // namespace kgpu::claims
