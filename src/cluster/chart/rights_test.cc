@@ -52,7 +52,7 @@ const Program& Agent() {
               {"src/node/cluster/rule_watch.cc",
                {"list nodefeaturerules.nfd.k8s-sigs.io", "watch nodefeaturerules.nfd.k8s-sigs.io",
                 "list nodefeatures.nfd.k8s-sigs.io", "watch nodefeatures.nfd.k8s-sigs.io"}},
-              {"src/node/claims/keeper.cc", {"get resourceclaims.resource.k8s.io"}},
+              {"src/node/claims/preparer.cc", {"get resourceclaims.resource.k8s.io"}},
               // An apply may create.
               {"src/node/dra/publisher.cc",
                {"list resourceslices.resource.k8s.io", "watch resourceslices.resource.k8s.io",

@@ -27,7 +27,7 @@ constexpr char kNotFound[] = "the kubelet has not discovered the DRA driver yet"
 
 }  // namespace
 
-KubeletLink::KubeletLink(EventLoop& loop, Keeper& keeper, std::string folder,
+KubeletLink::KubeletLink(EventLoop& loop, Preparer& preparer, std::string folder,
                          std::function<void()> changed)
     : loop_(loop),
       folder_(std::move(folder)),
@@ -36,15 +36,15 @@ KubeletLink::KubeletLink(EventLoop& loop, Keeper& keeper, std::string folder,
           loop, {.type = "DRAPlugin",
                  .name = std::string(dra::kDriverName),
                  .versions = {"v1.DRAPlugin", "v1beta1.DRAPlugin", "v1alpha1.DRAResourceHealth"}}),
-      service_(loop, keeper),
+      service_(loop, preparer),
       problem_(kNotFound) {
 }
 
-StatusOr<std::unique_ptr<KubeletLink>> KubeletLink::Open(EventLoop& loop, Keeper& keeper,
+StatusOr<std::unique_ptr<KubeletLink>> KubeletLink::Open(EventLoop& loop, Preparer& preparer,
                                                          const std::string& kubelet_dir,
                                                          std::function<void()> changed) {
   std::unique_ptr<KubeletLink> link(new KubeletLink(
-      loop, keeper, plugin::KubeletPaths(kubelet_dir).plugins_registry, std::move(changed)));
+      loop, preparer, plugin::KubeletPaths(kubelet_dir).plugins_registry, std::move(changed)));
   std::vector<grpc::Service*> services = link->service_.grpc_services();
   services.push_back(&link->registration_.grpc_service());
   ASSIGN_OR_RETURN(link->server_, rpc::Server::Start(services));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/node/claims/keeper.h"
+#include "src/node/claims/preparer.h"
 #include "src/node/claims/service.h"
 #include "src/node/plugin/watcher_registration.h"
 #include "src/platform/base/event_loop.h"
@@ -23,9 +23,9 @@ namespace kgpu::claims {
 // Lives on the loop's thread.
 class KubeletLink {
  public:
-  // Calls `changed` from the loop when problem() may have changed. `loop` and `keeper` must outlive
-  // it. Errors: Internal (gRPC does not start).
-  static StatusOr<std::unique_ptr<KubeletLink>> Open(EventLoop& loop, Keeper& keeper,
+  // Calls `changed` from the loop when problem() may have changed. `loop` and `preparer` must
+  // outlive it. Errors: Internal (gRPC does not start).
+  static StatusOr<std::unique_ptr<KubeletLink>> Open(EventLoop& loop, Preparer& preparer,
                                                      const std::string& kubelet_dir,
                                                      std::function<void()> changed);
   ~KubeletLink();
@@ -42,7 +42,8 @@ class KubeletLink {
   void StopWatching();
 
  private:
-  KubeletLink(EventLoop& loop, Keeper& keeper, std::string folder, std::function<void()> changed);
+  KubeletLink(EventLoop& loop, Preparer& preparer, std::string folder,
+              std::function<void()> changed);
   void Look();
   void LookForOther();
   void Tick();

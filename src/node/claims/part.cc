@@ -61,15 +61,15 @@ ClaimPart::ClaimPart(EventLoop& loop, const sys::Root& host, ClaimPartOptions op
       hooks_(std::move(hooks)),
       background_(background),
       random_(Random::SeedFromKernel()),
-      keeper_(loop, host, options_.files, background,
-              {.facts = [this] { return Facts(); },
-               .client = [this] { return hooks_.client(); },
-               .renew_slots = hooks_.renew_slots,
-               .changed =
-                   [this] {
-                     effects_.LookAtPods();
-                     effects_.UpdateAgain();
-                   }}) {
+      preparer_(loop, host, options_.files, background,
+                {.facts = [this] { return Facts(); },
+                 .client = [this] { return hooks_.client(); },
+                 .renew_slots = hooks_.renew_slots,
+                 .changed =
+                     [this] {
+                       effects_.LookAtPods();
+                       effects_.UpdateAgain();
+                     }}) {
 }
 
 ClaimPart::~ClaimPart() = default;
@@ -82,7 +82,7 @@ void ClaimPart::StopWatching() {
 
 void ClaimPart::Refresh(const node::NodeState& state) {
   is_serving_ = ServesClaims(state);
-  if (is_serving_ || !keeper_.record().claims.empty()) {
+  if (is_serving_ || !preparer_.record().claims.empty()) {
     close_timer_.Cancel();
     OpenLink();
   } else if (link_ && !close_timer_.is_armed()) {
@@ -171,7 +171,7 @@ void ClaimPart::OpenLink() {
   if (link_) {
     return;
   }
-  auto link = KubeletLink::Open(loop_, keeper_, options_.kubelet_dir, [this] {
+  auto link = KubeletLink::Open(loop_, preparer_, options_.kubelet_dir, [this] {
     effects_.UpdateAgain();
     hooks_.changed();
   });
@@ -184,7 +184,7 @@ void ClaimPart::OpenLink() {
   }
 }
 
-StatusOr<KeeperFacts> ClaimPart::Facts() const {
+StatusOr<PreparerFacts> ClaimPart::Facts() const {
   const node::NodeState state = effects_.now();
   if (!offered_ || !snapshot_) {
     return Unavailable("the driver has not answered yet: run `kgpu devices` to see why");
@@ -198,11 +198,11 @@ StatusOr<KeeperFacts> ClaimPart::Facts() const {
     return sharing::LimitsMemory(resource.share);
   });
   ASSIGN_OR_RETURN(sharing::Places places, hooks_.places(needs_slices));
-  return KeeperFacts{.pool = options_.node,
-                     .cards = cards_,
-                     .resources = resources_,
-                     .plan = state.injection->plan,
-                     .places = std::move(places)};
+  return PreparerFacts{.pool = options_.node,
+                       .cards = cards_,
+                       .resources = resources_,
+                       .plan = state.injection->plan,
+                       .places = std::move(places)};
 }
 
 bool ClaimPart::is_ready() const {
@@ -222,8 +222,8 @@ std::string ClaimPart::problem() const {
   if (!link_->problem().empty()) {
     return link_->problem();
   }
-  if (!keeper_.problem().empty()) {
-    return keeper_.problem();
+  if (!preparer_.problem().empty()) {
+    return preparer_.problem();
   }
   if (!publisher_) {
     return "the devices are not published yet: the API server has not answered";
@@ -237,12 +237,12 @@ std::string ClaimPart::problem() const {
 }
 
 void ClaimPart::ShowStatus(const node::NodeState& /*state*/, node::StatusPage& page) const {
-  if (!is_serving_ && keeper_.record().claims.empty()) {
+  if (!is_serving_ && preparer_.record().claims.empty()) {
     return;
   }
   page.AddLine("claims", problem());
   json::array prepared;
-  for (const auto& [uid, claim] : keeper_.record().claims) {
+  for (const auto& [uid, claim] : preparer_.record().claims) {
     json::array devices;
     for (const dra::PreparedDevice& device : claim.devices) {
       devices.push_back({{"device", device.device}, {"uuid", device.device_uuid}});
@@ -256,9 +256,9 @@ void ClaimPart::ShowStatus(const node::NodeState& /*state*/, node::StatusPage& p
 }
 
 void ClaimPart::WriteSeries(const node::NodeState& /*state*/, metrics::Exposition& page) const {
-  const KeeperCounts& counts = keeper_.counts();
+  const PreparerCounts& counts = preparer_.counts();
   telemetry::Write(telemetry::Own("kgpu_claims"),
-                   static_cast<double>(keeper_.record().claims.size()), page);
+                   static_cast<double>(preparer_.record().claims.size()), page);
   telemetry::Begin(telemetry::Own("kgpu_claim_preparations_total"), page);
   page.Sample({{"result", "ok"}}, static_cast<double>(counts.prepared));
   page.Sample({{"result", "refused"}}, static_cast<double>(counts.failed));

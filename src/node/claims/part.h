@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "src/node/claims/keeper.h"
 #include "src/node/claims/kubelet_link.h"
+#include "src/node/claims/preparer.h"
 #include "src/node/dra/offer.h"
 #include "src/node/dra/publisher.h"
 #include "src/node/part/part.h"
@@ -29,7 +29,7 @@ struct ClaimPartOptions {
   ClaimFilesOptions files{};
 };
 
-// What it needs of the rest of the agent.
+// The functions of the rest of the agent that it uses.
 struct ClaimPartHooks {
   // Null while there is no cluster.
   std::function<kube::Client*()> client{};
@@ -70,7 +70,7 @@ class ClaimPart final : public node::Part {
   void OfferAgain(const node::NodeState& state);
   void Publish();
   void OpenLink();
-  StatusOr<KeeperFacts> Facts() const;
+  StatusOr<PreparerFacts> Facts() const;
   std::string RootOf(const device::PciBusId& pci) const;
 
   EventLoop& loop_;
@@ -88,7 +88,7 @@ class ClaimPart final : public node::Part {
   std::map<device::PciBusId, std::string> roots_;
   kube::Client* client_ = nullptr;  // of publisher_
   std::string published_;           // the specs that publisher_ was given, as text
-  Keeper keeper_;
+  Preparer preparer_;
   std::unique_ptr<KubeletLink> link_;
   std::unique_ptr<dra::Publisher> publisher_;
   std::string link_problem_;

@@ -56,17 +56,17 @@ void Fill(const dra::PreparedDevice& from, Device& to) {
 
 }  // namespace
 
-// Shared by the services; its `keeper` is for the loop's thread alone.
+// Shared by the services; its `preparer` is for the loop's thread alone.
 class ClaimService::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(EventLoop& loop, Keeper& keeper) : loop_(loop), keeper_(&keeper) {}
+  Impl(EventLoop& loop, Preparer& preparer) : loop_(loop), preparer_(&preparer) {}
 
   template <typename Request, typename Response>
   grpc::ServerUnaryReactor* Prepare(grpc::CallbackServerContext* context, const Request* request,
                                     Response* response) {
     return Begin(context, *request, [this, response](uint64_t call, const ClaimRef& ref) {
-      keeper_->Prepare(ref, [self = shared_from_this(), call, response,
-                             uid = ref.uid](StatusOr<std::vector<dra::PreparedDevice>> devices) {
+      preparer_->Prepare(ref, [self = shared_from_this(), call, response,
+                               uid = ref.uid](StatusOr<std::vector<dra::PreparedDevice>> devices) {
         self->Answer(call, [&] {
           auto& answer = (*response->mutable_claims())[uid];
           if (!devices.ok()) {
@@ -84,7 +84,7 @@ class ClaimService::Impl : public std::enable_shared_from_this<Impl> {
   grpc::ServerUnaryReactor* Unprepare(grpc::CallbackServerContext* context, const Request* request,
                                       Response* response) {
     return Begin(context, *request, [this, response](uint64_t call, const ClaimRef& ref) {
-      keeper_->Unprepare(
+      preparer_->Unprepare(
           ref, [self = shared_from_this(), call, response, uid = ref.uid](const Status& status) {
             self->Answer(call, [&] {
               auto& answer = (*response->mutable_claims())[uid];
@@ -99,7 +99,7 @@ class ClaimService::Impl : public std::enable_shared_from_this<Impl> {
   grpc::ServerWriteReactor<NodeWatchResourcesResponse>* Watch();
   void SendHealth(std::vector<DeviceHealth> devices);
   void Stop();
-  void Detach() { keeper_ = nullptr; }
+  void Detach() { preparer_ = nullptr; }
 
   std::vector<grpc::Service*> services() { return {&v1_, &v1beta1_, &health_}; }
 
@@ -164,7 +164,7 @@ class ClaimService::Impl : public std::enable_shared_from_this<Impl> {
     }
     loop_.Post([self = shared_from_this(), id, refs = std::move(refs), act = std::move(act)] {
       for (const ClaimRef& ref : refs) {
-        if (self->keeper_ != nullptr) {
+        if (self->preparer_ != nullptr) {
           act(id, ref);
         }
       }
@@ -198,7 +198,7 @@ class ClaimService::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   EventLoop& loop_;
-  Keeper* keeper_;  // loop thread only; null: the service ends
+  Preparer* preparer_;  // loop thread only; null: the service ends
   Plugin<v1::DRAPlugin, v1::NodePrepareResourcesRequest, v1::NodePrepareResourcesResponse,
          v1::NodeUnprepareResourcesRequest, v1::NodeUnprepareResourcesResponse>
       v1_{*this};
@@ -307,7 +307,7 @@ void ClaimService::Impl::SendHealth(std::vector<DeviceHealth> devices) {
 }
 
 void ClaimService::Impl::Stop() {
-  keeper_ = nullptr;
+  preparer_ = nullptr;
   std::map<uint64_t, OpenCall> calls;
   {
     const MutexLock lock(mutex_);
@@ -322,8 +322,8 @@ void ClaimService::Impl::Stop() {
   }
 }
 
-ClaimService::ClaimService(EventLoop& loop, Keeper& keeper)
-    : impl_(std::make_shared<Impl>(loop, keeper)) {
+ClaimService::ClaimService(EventLoop& loop, Preparer& preparer)
+    : impl_(std::make_shared<Impl>(loop, preparer)) {
 }
 
 ClaimService::~ClaimService() {

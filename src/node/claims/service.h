@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/node/claims/keeper.h"
+#include "src/node/claims/preparer.h"
 #include "src/platform/base/event_loop.h"
 
 namespace grpc {
@@ -21,15 +21,15 @@ struct DeviceHealth {
   std::string pool{};
   std::string device{};
   bool is_healthy = true;
-  std::string message{};  // for people; empty: healthy
+  std::string message{};  // why it is not healthy
   bool operator==(const DeviceHealth&) const = default;
 };
 
 // Loop thread. Handlers run on gRPC's threads, and pass calls to the loop.
 class ClaimService {
  public:
-  // `keeper` is called on the loop, until the service is destroyed.
-  ClaimService(EventLoop& loop, Keeper& keeper);
+  // `preparer` is called on the loop, until the service is destroyed.
+  ClaimService(EventLoop& loop, Preparer& preparer);
   ~ClaimService();
   ClaimService(const ClaimService&) = delete;
   ClaimService& operator=(const ClaimService&) = delete;

@@ -1,8 +1,8 @@
 // A worker for tests, in one thread: answers with frames as the input of the call says, one letter
 // an action, so that a test can make it misbehave at any point.
 //   e  the end   d  "data"   h  a head   f  a failure   x  exit 7   n  bytes that are no frame
-//   i  an invalid head   b  64 KiB of data   o  an end of call 999   c  closes its output   p reads
-//   no more
+//   i  an invalid head   b  64 KiB of data   o  an end of call 999   c  closes its output
+//   p  reads no more
 // Any other letter does nothing: the call stays open.
 #include <unistd.h>
 

@@ -35,7 +35,7 @@ struct ClaimRef {
 };
 
 // The node at the moment of a call.
-struct KeeperFacts {
+struct PreparerFacts {
   std::string pool{};  // of the slices: the node's name
   std::vector<dra::CardOffer> cards{};
   std::vector<pools::Resource> resources{};
@@ -43,9 +43,9 @@ struct KeeperFacts {
   sharing::Places places{};
 };
 
-struct KeeperHooks {
+struct PreparerHooks {
   // Errors: Unavailable (nothing can be prepared now: says why).
-  std::function<StatusOr<KeeperFacts>()> facts{};
+  std::function<StatusOr<PreparerFacts>()> facts{};
   // Null while there is no cluster.
   std::function<kube::Client*()> client{};
   // Gives slots to their next container; any thread.
@@ -54,14 +54,14 @@ struct KeeperHooks {
   std::function<void()> changed{};
 };
 
-struct KeeperCounts {
+struct PreparerCounts {
   uint64_t prepared = 0;
   uint64_t failed = 0;
   uint64_t unprepared = 0;
 };
 
 // Lives on the loop's thread.
-class Keeper {
+class Preparer {
  public:
   using Prepared = std::function<void(StatusOr<std::vector<dra::PreparedDevice>>)>;
   using Unprepared = std::function<void(Status)>;
@@ -71,11 +71,11 @@ class Keeper {
 
   // `loop` must outlive it, `host` also what `background` runs. Begins to read the record; calls
   // wait for that.
-  Keeper(EventLoop& loop, const sys::Root& host, ClaimFilesOptions options,
-         pods::Background background, KeeperHooks hooks);
-  Keeper(const Keeper&) = delete;
-  Keeper& operator=(const Keeper&) = delete;
-  ~Keeper();
+  Preparer(EventLoop& loop, const sys::Root& host, ClaimFilesOptions options,
+           pods::Background background, PreparerHooks hooks);
+  Preparer(const Preparer&) = delete;
+  Preparer& operator=(const Preparer&) = delete;
+  ~Preparer();
 
   // The devices of the claim, the same each time until it is unprepared. Errors: InvalidArgument
   // (the UID), NotFound (the claim has ended, or is another one), of
@@ -89,7 +89,7 @@ class Keeper {
   const dra::Checkpoint& record() const { return record_; }
   // For people: why claims of before are not known; empty: they are.
   const std::string& problem() const { return problem_; }
-  const KeeperCounts& counts() const { return counts_; }
+  const PreparerCounts& counts() const { return counts_; }
 
  private:
   struct Question {
@@ -114,10 +114,10 @@ class Keeper {
   EventLoop& loop_;
   const ClaimFiles files_;
   const pods::Background background_;
-  const KeeperHooks hooks_;
+  const PreparerHooks hooks_;
   dra::Checkpoint record_;
   std::string problem_;
-  KeeperCounts counts_;
+  PreparerCounts counts_;
   bool is_loaded_ = false;
   bool is_busy_ = false;
   std::deque<Step> steps_;

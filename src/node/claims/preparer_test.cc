@@ -1,5 +1,5 @@
-// The keeper on the stub API server, in simulated time, with files on a real disk.
-#include "src/node/claims/keeper.h"
+// The preparer on the stub API server, in simulated time, with files on a real disk.
+#include "src/node/claims/preparer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,39 +31,39 @@ using ::testing::SizeIs;
 
 constexpr char kClaimsPath[] = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
 
-class KeeperTest : public ::testing::Test {
+class PreparerTest : public ::testing::Test {
  protected:
-  KeeperTest() {
+  PreparerTest() {
     SetLogSink([](LogLevel, std::string_view) {});
     dir_.MakeDir("host/var/run/cdi");
     host_ = std::make_unique<sys::Root>(*sys::Root::Open(dir_.At("host")));
     Start();
   }
-  ~KeeperTest() override { SetLogSink({}); }
+  ~PreparerTest() override { SetLogSink({}); }
 
   // As after a kill: nothing of the earlier one ends.
   void Start(const std::string& boot = "b1") {
-    keeper_.reset();
-    keeper_ = std::make_unique<Keeper>(
+    preparer_.reset();
+    preparer_ = std::make_unique<Preparer>(
         loop_, *host_, ClaimFilesOptions{.state_dir = dir_.At("state"), .boot_id = boot},
         pods::AtOnce(),
-        KeeperHooks{.facts = [this]() -> StatusOr<KeeperFacts> {
-                      if (!is_ready_) {
-                        return Unavailable("not ready");
-                      }
-                      return KeeperFacts{.pool = "n1",
-                                         .cards = claims_.cards,
-                                         .resources = claims_.resources,
-                                         .plan = claims_.plan,
-                                         .places = {.slices = "/var/lib/kgpu/share"}};
-                    },
-                    .client = [this] { return has_cluster_ ? &client_ : nullptr; },
-                    .renew_slots =
-                        [this](std::span<const std::string> ids) {
-                          renewed_.insert(renewed_.end(), ids.begin(), ids.end());
-                          return renew_status_;
-                        },
-                    .changed = [] {}});
+        PreparerHooks{.facts = [this]() -> StatusOr<PreparerFacts> {
+                        if (!is_ready_) {
+                          return Unavailable("not ready");
+                        }
+                        return PreparerFacts{.pool = "n1",
+                                             .cards = claims_.cards,
+                                             .resources = claims_.resources,
+                                             .plan = claims_.plan,
+                                             .places = {.slices = "/var/lib/kgpu/share"}};
+                      },
+                      .client = [this] { return has_cluster_ ? &client_ : nullptr; },
+                      .renew_slots =
+                          [this](std::span<const std::string> ids) {
+                            renewed_.insert(renewed_.end(), ids.begin(), ids.end());
+                            return renew_status_;
+                          },
+                      .changed = [] {}});
     Settle();
   }
   void Settle(std::chrono::nanoseconds time = seconds(1)) {
@@ -104,19 +104,19 @@ class KeeperTest : public ::testing::Test {
   }
   void BeginPrepare(const std::string& name, const std::string& uid,
                     std::optional<std::string>& answer) {
-    keeper_->Prepare({.space = "default", .name = name, .uid = uid},
-                     [&answer](StatusOr<std::vector<dra::PreparedDevice>> devices) {
-                       answer = devices.ok() ? "" : std::string(Message(devices.status()));
-                       for (const dra::PreparedDevice& device :
-                            devices.ok() ? *devices : std::vector<dra::PreparedDevice>()) {
-                         *answer += device.device + " ";
-                       }
-                     });
+    preparer_->Prepare({.space = "default", .name = name, .uid = uid},
+                       [&answer](StatusOr<std::vector<dra::PreparedDevice>> devices) {
+                         answer = devices.ok() ? "" : std::string(Message(devices.status()));
+                         for (const dra::PreparedDevice& device :
+                              devices.ok() ? *devices : std::vector<dra::PreparedDevice>()) {
+                           *answer += device.device + " ";
+                         }
+                       });
   }
   std::string Unprepare(const std::string& uid) {
     std::string answer = "no answer";
-    keeper_->Unprepare({.space = "default", .name = "any", .uid = uid},
-                       [&answer](const Status& status) { answer = Message(status); });
+    preparer_->Unprepare({.space = "default", .name = "any", .uid = uid},
+                         [&answer](const Status& status) { answer = Message(status); });
     Settle();
     return answer;
   }
@@ -137,22 +137,22 @@ class KeeperTest : public ::testing::Test {
   bool has_cluster_ = true;
   std::vector<std::string> renewed_;
   Status renew_status_;
-  std::unique_ptr<Keeper> keeper_;
+  std::unique_ptr<Preparer> preparer_;
 };
 
-TEST_F(KeeperTest, PreparesAndGivesBack) {
+TEST_F(PreparerTest, PreparesAndGivesBack) {
   const std::string uid = MakeClaim("c", {"gpu-0"});
   EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
   EXPECT_THAT(Specs(), ElementsAre(SpecFileOf(uid)));
-  EXPECT_THAT(keeper_->record().claims, SizeIs(1));
+  EXPECT_THAT(preparer_->record().claims, SizeIs(1));
   EXPECT_EQ(Prepare("c", uid), "gpu-0 ") << "the same each time";
   EXPECT_EQ(Unprepare(uid), "");
   EXPECT_THAT(Specs(), IsEmpty());
-  EXPECT_THAT(keeper_->record().claims, IsEmpty());
+  EXPECT_THAT(preparer_->record().claims, IsEmpty());
   EXPECT_EQ(Unprepare(uid), "") << "of a claim that is not prepared";
 }
 
-TEST_F(KeeperTest, WhatIsPreparedSurvivesARestart) {
+TEST_F(PreparerTest, WhatIsPreparedSurvivesARestart) {
   const std::string uid = MakeClaim("c", {"gpu-0"});
   const std::string other = MakeClaim("d", {"gpu-0"});
   EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
@@ -165,7 +165,7 @@ TEST_F(KeeperTest, WhatIsPreparedSurvivesARestart) {
   EXPECT_EQ(Prepare("d", other), "gpu-0 ");
 }
 
-TEST_F(KeeperTest, ASpecThatIsGoneIsWrittenAgain) {
+TEST_F(PreparerTest, ASpecThatIsGoneIsWrittenAgain) {
   const std::string uid = MakeClaim("c", {"gpu-0"});
   EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
   ASSERT_EQ(unlink(dir_.At("host/var/run/cdi/" + SpecFileOf(uid)).c_str()), 0);
@@ -173,34 +173,34 @@ TEST_F(KeeperTest, ASpecThatIsGoneIsWrittenAgain) {
   EXPECT_THAT(Specs(), ElementsAre(SpecFileOf(uid)));
 }
 
-TEST_F(KeeperTest, AKillBetweenSpecAndRecordLeavesNothing) {
+TEST_F(PreparerTest, AKillBetweenSpecAndRecordLeavesNothing) {
   dir_.WriteFile("host/var/run/cdi/" + SpecFileOf("u9"), "{}");
   dir_.WriteFile("host/var/run/cdi/kgpu-kgpu.dev-gpu.json", "{}");
   Start();
   EXPECT_THAT(Specs(), ElementsAre("kgpu-kgpu.dev-gpu.json"));
 }
 
-TEST_F(KeeperTest, ABootEndsAllClaims) {
+TEST_F(PreparerTest, ABootEndsAllClaims) {
   const std::string uid = MakeClaim("c", {"gpu-0"});
   EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
   Start("b2");
-  EXPECT_THAT(keeper_->record().claims, IsEmpty());
+  EXPECT_THAT(preparer_->record().claims, IsEmpty());
   EXPECT_THAT(Specs(), IsEmpty());
   EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
 }
 
-TEST_F(KeeperTest, ADamagedRecordIsSetAsideAndReported) {
+TEST_F(PreparerTest, ADamagedRecordIsSetAsideAndReported) {
   const std::string uid = MakeClaim("c", {"gpu-0"});
   EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
   const std::string text = dir_.ReadFile("state/claims.json");
   dir_.WriteFile("state/claims.json", text.substr(0, text.size() / 2));
   Start();
-  EXPECT_THAT(keeper_->problem(), HasSubstr("claims.json"));
+  EXPECT_THAT(preparer_->problem(), HasSubstr("claims.json"));
   EXPECT_THAT(Specs(), ElementsAre(SpecFileOf(uid))) << "containers may start again";
   EXPECT_EQ(dir_.ReadFile("state/claims.json.bad"), text.substr(0, text.size() / 2));
 }
 
-TEST_F(KeeperTest, NothingIsPreparedForAClaimThatHasEnded) {
+TEST_F(PreparerTest, NothingIsPreparedForAClaimThatHasEnded) {
   const std::string uid = MakeClaim("c", {"gpu-0"});
   Delete("c");
   EXPECT_THAT(Prepare("c", uid), HasSubstr("read claim default/c"));
@@ -210,20 +210,20 @@ TEST_F(KeeperTest, NothingIsPreparedForAClaimThatHasEnded) {
 }
 
 // The kubelet has given up the first call, and the answer of the API server comes late.
-TEST_F(KeeperTest, ALatePrepareLosesAgainstAnUnprepare) {
+TEST_F(PreparerTest, ALatePrepareLosesAgainstAnUnprepare) {
   const std::string uid = MakeClaim("c", {"gpu-0"});
   std::optional<std::string> late;
   BeginPrepare("c", uid, late);
   std::string ended = "no answer";
-  keeper_->Unprepare({.space = "default", .name = "c", .uid = uid},
-                     [&](const Status& status) { ended = Message(status); });
+  preparer_->Unprepare({.space = "default", .name = "c", .uid = uid},
+                       [&](const Status& status) { ended = Message(status); });
   Settle(seconds(30));
   EXPECT_EQ(ended, "");
   EXPECT_EQ(late, "the claim was unprepared meanwhile");
-  EXPECT_THAT(keeper_->record().claims, IsEmpty());
+  EXPECT_THAT(preparer_->record().claims, IsEmpty());
 }
 
-TEST_F(KeeperTest, CallsOfOneClaimAtTheSameTimeHaveOneAnswer) {
+TEST_F(PreparerTest, CallsOfOneClaimAtTheSameTimeHaveOneAnswer) {
   const std::string uid = MakeClaim("c", {"gpu-0"});
   std::optional<std::string> first;
   std::optional<std::string> second;
@@ -232,10 +232,10 @@ TEST_F(KeeperTest, CallsOfOneClaimAtTheSameTimeHaveOneAnswer) {
   Settle(seconds(30));
   EXPECT_EQ(first, "gpu-0 ");
   EXPECT_EQ(second, "gpu-0 ");
-  EXPECT_THAT(keeper_->record().claims, SizeIs(1));
+  EXPECT_THAT(preparer_->record().claims, SizeIs(1));
 }
 
-TEST_F(KeeperTest, SlotsAreRenewedForANewClaimAlone) {
+TEST_F(PreparerTest, SlotsAreRenewedForANewClaimAlone) {
   claims_.Configure("serve: {by: dra}\npools: [{share: {by: memory, size: 20Gi}}]\n");
   const std::string uid = MakeClaim("c", {"gpu-0-20gi"});
   EXPECT_EQ(Prepare("c", uid), "gpu-0-20gi ");
@@ -244,10 +244,10 @@ TEST_F(KeeperTest, SlotsAreRenewedForANewClaimAlone) {
   EXPECT_THAT(renewed_, SizeIs(1)) << "its containers use it";
   renew_status_ = ResourceExhausted("disk full");
   EXPECT_EQ(Prepare("d", MakeClaim("d", {"gpu-0-20gi"})), "disk full");
-  EXPECT_THAT(keeper_->record().claims, SizeIs(1));
+  EXPECT_THAT(preparer_->record().claims, SizeIs(1));
 }
 
-TEST_F(KeeperTest, SaysWhyNothingCanBePreparedNow) {
+TEST_F(PreparerTest, SaysWhyNothingCanBePreparedNow) {
   const std::string uid = MakeClaim("c", {"gpu-0"});
   has_cluster_ = false;
   EXPECT_THAT(Prepare("c", uid), HasSubstr("API server"));
@@ -261,12 +261,12 @@ TEST_F(KeeperTest, SaysWhyNothingCanBePreparedNow) {
 }
 
 // A disk that is full, or cannot be written.
-TEST_F(KeeperTest, WhatCannotBeRecordedIsNotGiven) {
+TEST_F(PreparerTest, WhatCannotBeRecordedIsNotGiven) {
   const std::string uid = MakeClaim("c", {"gpu-0"});
   dir_.WriteFile("state", "a file in the place of the folder");
   EXPECT_THAT(Prepare("c", uid), HasSubstr("Not a directory"));
   EXPECT_THAT(Specs(), IsEmpty());
-  EXPECT_THAT(keeper_->record().claims, IsEmpty());
+  EXPECT_THAT(preparer_->record().claims, IsEmpty());
 }
 
 }  // namespace

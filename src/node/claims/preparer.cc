@@ -1,4 +1,4 @@
-#include "src/node/claims/keeper.h"
+#include "src/node/claims/preparer.h"
 
 #include <boost/json.hpp>
 
@@ -45,7 +45,7 @@ std::vector<std::string> SlotsOf(const PreparedClaim& claim) {
   return slots;
 }
 
-SpecFacts SpecFactsOf(const KeeperFacts& facts) {
+SpecFacts SpecFactsOf(const PreparerFacts& facts) {
   return {.cards = facts.cards,
           .resources = facts.resources,
           .plan = facts.plan,
@@ -54,8 +54,8 @@ SpecFacts SpecFactsOf(const KeeperFacts& facts) {
 
 }  // namespace
 
-Keeper::Keeper(EventLoop& loop, const sys::Root& host, ClaimFilesOptions options,
-               pods::Background background, KeeperHooks hooks)
+Preparer::Preparer(EventLoop& loop, const sys::Root& host, ClaimFilesOptions options,
+                   pods::Background background, PreparerHooks hooks)
     : loop_(loop),
       files_(host, std::move(options)),
       background_(std::move(background)),
@@ -63,9 +63,9 @@ Keeper::Keeper(EventLoop& loop, const sys::Root& host, ClaimFilesOptions options
   Load();
 }
 
-Keeper::~Keeper() = default;
+Preparer::~Preparer() = default;
 
-void Keeper::Load() {
+void Preparer::Load() {
   is_busy_ = true;
   auto loaded = std::make_shared<StatusOr<LoadedClaims>>(Internal("not read"));
   Work(
@@ -90,7 +90,7 @@ void Keeper::Load() {
       });
 }
 
-void Keeper::Prepare(const ClaimRef& claim, Prepared done) {
+void Preparer::Prepare(const ClaimRef& claim, Prepared done) {
   if (const Status status = CheckUid(claim.uid); !status.ok()) {
     return Answer(done, status);
   }
@@ -106,14 +106,14 @@ void Keeper::Prepare(const ClaimRef& claim, Prepared done) {
   });
 }
 
-void Keeper::Unprepare(const ClaimRef& claim, Unprepared done) {
+void Preparer::Unprepare(const ClaimRef& claim, Unprepared done) {
   if (steps_.size() >= kMaxCalls) {
     return done(ResourceExhausted("{} calls wait: try again later", kMaxCalls));
   }
   Queue([this, uid = claim.uid, done = std::move(done)] { Release(uid, done); });
 }
 
-void Keeper::Ask(const ClaimRef& claim, Prepared done) {
+void Preparer::Ask(const ClaimRef& claim, Prepared done) {
   kube::Client* client = hooks_.client();
   if (client == nullptr) {
     return Answer(done, Unavailable("the API server is not known yet: see `kgpu status`"));
@@ -129,7 +129,7 @@ void Keeper::Ask(const ClaimRef& claim, Prepared done) {
                    });
 }
 
-void Keeper::OnClaim(uint64_t id, const ClaimRef& claim, StatusOr<boost::json::value> object) {
+void Preparer::OnClaim(uint64_t id, const ClaimRef& claim, StatusOr<boost::json::value> object) {
   auto question = questions_.extract(id);
   Prepared done = std::move(question.mapped().done);
   if (!object.ok()) {
@@ -147,12 +147,12 @@ void Keeper::OnClaim(uint64_t id, const ClaimRef& claim, StatusOr<boost::json::v
   });
 }
 
-void Keeper::Commit(const std::string& uid, const Allocation& allocation, const Prepared& done) {
+void Preparer::Commit(const std::string& uid, const Allocation& allocation, const Prepared& done) {
   const auto fail = [this, &done](const Status& status) {
     Answer(done, status);
     Next();
   };
-  const StatusOr<KeeperFacts> facts = hooks_.facts();
+  const StatusOr<PreparerFacts> facts = hooks_.facts();
   if (!facts.ok()) {
     return fail(facts.status());
   }
@@ -186,9 +186,9 @@ void Keeper::Commit(const std::string& uid, const Allocation& allocation, const 
 }
 
 // The file may be gone, and the driver's files may be others by now.
-void Keeper::Repeat(const std::string& uid, const Prepared& done) {
+void Preparer::Repeat(const std::string& uid, const Prepared& done) {
   const PreparedClaim& claim = record_.claims.at(uid);
-  const StatusOr<KeeperFacts> facts = hooks_.facts();
+  const StatusOr<PreparerFacts> facts = hooks_.facts();
   StatusOr<cdi::Spec> spec =
       facts.ok() ? SpecOf(claim, SpecFactsOf(*facts)) : StatusOr<cdi::Spec>(facts.status());
   if (!spec.ok()) {
@@ -202,7 +202,7 @@ void Keeper::Repeat(const std::string& uid, const Prepared& done) {
        });
 }
 
-void Keeper::Release(const std::string& uid, const Unprepared& done) {
+void Preparer::Release(const std::string& uid, const Unprepared& done) {
   for (auto question = questions_.begin(); question != questions_.end();) {
     if (question->second.uid != uid) {
       ++question;
@@ -229,14 +229,14 @@ void Keeper::Release(const std::string& uid, const Unprepared& done) {
        });
 }
 
-void Keeper::Queue(Step step) {
+void Preparer::Queue(Step step) {
   steps_.push_back(std::move(step));
   if (!is_busy_) {
     Next();
   }
 }
 
-void Keeper::Next() {
+void Preparer::Next() {
   is_busy_ = !steps_.empty();
   if (is_busy_) {
     // Not at once: many calls that need no disk would nest.
@@ -248,7 +248,7 @@ void Keeper::Next() {
   }
 }
 
-void Keeper::Work(std::function<Status()> job, std::function<void(Status)> done) {
+void Preparer::Work(std::function<Status()> job, std::function<void(Status)> done) {
   const auto result = std::make_shared<Status>(Internal("not done"));
   const auto finish = [this, done = std::move(done)](const Status& status) {
     is_busy_ = false;
@@ -269,7 +269,7 @@ void Keeper::Work(std::function<Status()> job, std::function<void(Status)> done)
   }
 }
 
-void Keeper::Answer(const Prepared& done, StatusOr<std::vector<PreparedDevice>> devices) {
+void Preparer::Answer(const Prepared& done, StatusOr<std::vector<PreparedDevice>> devices) {
   ++(devices.ok() ? counts_.prepared : counts_.failed);
   if (!devices.ok()) {
     KGPU_LOG(kWarning, "claim not prepared", {"reason", Message(devices.status())});
