@@ -78,6 +78,9 @@ const Program& Controller() {
       .asks = R"(kube::(Create|Apply|Patch|Delete|Replace)Request\(|kube::(Evict|ListObjects)\(|)"
               R"(kube::LeaderElection::Start|make_unique<(kube::)?(Reflector|EventRecorder)>)",
       .requests = {
+          {"src/cluster/controller/class_writer.cc",
+           {"list resourceslices.resource.k8s.io", "watch resourceslices.resource.k8s.io",
+            "create deviceclasses.resource.k8s.io", "patch deviceclasses.resource.k8s.io"}},
           {"src/cluster/controller/config_map.cc",
            {"create configmaps", "patch configmaps", "delete configmaps"}},
           {"src/cluster/controller/controller.cc",

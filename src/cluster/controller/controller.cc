@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/cluster/controller/executor.h"
+#include "src/cluster/controller/class_writer.h"
 #include "src/cluster/controller/feature_sweeper.h"
 #include "src/cluster/controller/metrics.h"
 #include "src/cluster/controller/model.h"
@@ -61,7 +62,8 @@ class Leader {
         sweeper_(loop, clients.main, options.pods.space, [this](std::string_view node) {
           // While the watch is broken, a node may have come that nobody has told us about.
           return !watches_.is_synced() || !watches_.is_current() || model_.nodes().contains(node);
-        }) {}
+        }),
+        classes_(loop, clients.main, random) {}
   Leader(const Leader&) = delete;
   Leader& operator=(const Leader&) = delete;
 
@@ -151,6 +153,7 @@ class Leader {
   Executor executor_;
   Watches watches_;
   FeatureSweeper sweeper_;
+  ClassWriter classes_;
 };
 
 class Controller::Impl {
