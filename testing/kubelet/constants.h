@@ -16,6 +16,9 @@ struct Constants {
   nanoseconds get_info_limit = std::chrono::seconds(1);
   nanoseconds notify_limit = std::chrono::seconds(5);
   nanoseconds pre_start_limit = std::chrono::seconds(30);
+  nanoseconds claim_limit = std::chrono::seconds(45);     // to prepare or unprepare claims
+  nanoseconds health_timeout = std::chrono::seconds(30);  // of a DRA device, unless it has its own
+  nanoseconds wipe_delay = std::chrono::seconds(30);  // of the slices of a DRA driver that is gone
 
   // Delays of the kubelet itself.
   nanoseconds dial_retry = std::chrono::seconds(1);          // after a refused connection
@@ -28,7 +31,11 @@ struct Constants {
   nanoseconds sync_retry = std::chrono::seconds(10);     // of a container that could not start
   nanoseconds restart_first = std::chrono::seconds(10);  // crash loop: doubles up to the longest
   nanoseconds restart_longest = std::chrono::minutes(5);
-  nanoseconds restart_reset = std::chrono::minutes(10);      // a run this long forgives the crashes
+  nanoseconds restart_reset = std::chrono::minutes(10);   // a run this long forgives the crashes
+  nanoseconds reconnect_first = std::chrono::seconds(1);  // to a DRA plugin
+  nanoseconds reconnect_longest = std::chrono::minutes(2);
+  nanoseconds health_retry = std::chrono::seconds(5);    // after a health stream has ended
+  nanoseconds claims_period = std::chrono::seconds(60);  // of unpreparing claims of vanished pods
   nanoseconds termination_grace = std::chrono::seconds(30);  // SIGTERM to SIGKILL
 
   // Not times.

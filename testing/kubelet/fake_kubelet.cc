@@ -9,6 +9,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "testing/kubelet/checkpoint.h"
+#include "testing/kubelet/dra_state.h"
 #include "testing/kubelet/node.h"
 #include "testing/kubelet/null_runtime.h"
 #include "testing/kubelet/pod_resources_server.h"
@@ -27,6 +28,7 @@ struct FakeKubelet::State {
     world.topology = options.topology;
     world.seed = options.seed;
     world.exclusive_cpus = options.exclusive_cpus;
+    world.claims = options.claims;
     node->OnChange([this] { Changed(); });
     world.calls->OnChange([this] { Changed(); });
     thread = std::jthread([this] { loop->Run(); });
@@ -176,6 +178,17 @@ std::vector<WatchedPlugin> FakeKubelet::WatchedPlugins() const {
 
 std::string FakeKubelet::CheckpointText() const {
   return ReadTextFile(layout().checkpoint(), kCheckpointLimit).value_or("");
+}
+
+std::vector<DraPluginStatus> FakeKubelet::DraPlugins() const {
+  return state_->Run([this] {
+    const Kubelet* kubelet = state_->node->kubelet();
+    return kubelet == nullptr ? std::vector<DraPluginStatus>() : kubelet->dra_plugins();
+  });
+}
+
+std::string FakeKubelet::DraStateText() const {
+  return ReadTextFile(layout().dra_state(), kDraStateLimit).value_or("");
 }
 
 std::vector<CallRecord> FakeKubelet::Calls() const {

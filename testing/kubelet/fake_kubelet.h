@@ -20,6 +20,7 @@
 
 #include "src/platform/base/status.h"
 #include "testing/kubelet/call_log.h"
+#include "testing/kubelet/claim_source.h"
 #include "testing/kubelet/constants.h"
 #include "testing/kubelet/faults.h"
 #include "testing/kubelet/kubelet.h"
@@ -39,6 +40,8 @@ class FakeKubelet {
     TopologyPolicy topology = TopologyPolicy::kNone;
     uint32_t seed = 1;                         // for what a real kubelet leaves to chance
     std::vector<int64_t> exclusive_cpus = {};  // for the exclusive use of containers
+    // Called on the kubelet's thread; must outlive the kubelet. Null: pods cannot use claims.
+    ClaimSource* claims = nullptr;
   };
   static constexpr std::chrono::milliseconds kPatience{10'000};
 
@@ -75,8 +78,11 @@ class FakeKubelet {
   // Empty while the kubelet is stopped.
   std::vector<EndpointStatus> Endpoints() const;
   std::vector<WatchedPlugin> WatchedPlugins() const;
-  // The file as it is; empty if there is none.
+  // By driver, in the order of registration.
+  std::vector<DraPluginStatus> DraPlugins() const;
+  // The files as they are; empty if there is none.
   std::string CheckpointText() const;
+  std::string DraStateText() const;
 
   // Calls between kubelet and plugins since the start of the test, or since ClearCalls.
   std::vector<CallRecord> Calls() const;
@@ -90,7 +96,7 @@ class FakeKubelet {
   // Injects a fault: see faults.h for the points.
   void Inject(const std::string& point, const Fault& fault);
   void ClearFaults();
-  // Of one resource, or of all if it is empty. False if there was none.
+  // Of one resource or DRA driver, or of all if it is empty. False if there was none.
   bool DropStream(const std::string& resource = "");
   bool CutPluginConnection(const std::string& resource = "");
   // Connections that plugins made to the kubelet's own sockets.

@@ -1,9 +1,11 @@
 #include "testing/kubelet/kubelet.h"
 
+#include <optional>
 #include <utility>
 
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
+#include "testing/kubelet/dra_manager.h"
 #include "testing/kubelet/pod_loop.h"
 #include "testing/kubelet/pod_resources_server.h"
 #include "testing/kubelet/registrar.h"
@@ -22,7 +24,14 @@ struct Kubelet::Parts {
                 {.active_pods = [this] { return pods.ActivePods(); },
                  .on_health = [this](const std::string& uid) { pods.Sync(uid); },
                  .on_change = [this] { UpdateNode(); }}),
-        pods(world, manager),
+        dra(world, client_setting,
+            {.active_pods =
+                 [this] {
+                   return manager.are_pods_known() ? std::optional(pods.ActivePods())
+                                                   : std::nullopt;
+                 },
+             .on_health = [this](const std::string& uid) { pods.Sync(uid); }}),
+        pods(world, manager, dra),
         clients(client_setting, world.constants, manager),
         registrar(world.loop, world.layout, clients, *world.calls, world.faults) {}
 
@@ -37,6 +46,7 @@ struct Kubelet::Parts {
   CallsInFlight calls;
   ClientSetting client_setting;
   DeviceManager manager;
+  DraManager dra;
   PodLoop pods;
   PluginClients clients;
   Registrar registrar;
@@ -55,6 +65,7 @@ Status Kubelet::Parts::Start() {
       amount = {};
     }
   }
+  RETURN_IF_ERROR(dra.Start());
   RETURN_IF_ERROR(RemoveSockets(world.layout.device_plugins()));
   ASSIGN_OR_RETURN(
       server, RegistrationServer::Start(
@@ -63,6 +74,7 @@ Status Kubelet::Parts::Start() {
   ASSIGN_OR_RETURN(watcher, PluginWatcher::Start({.client = client_setting,
                                                   .constants = world.constants,
                                                   .plugins = clients,
+                                                  .dra = dra.plugins(),
                                                   .faults = world.faults,
                                                   .on_change = [this] { world.Changed(); }},
                                                  world.layout.plugins_registry()));
@@ -76,7 +88,9 @@ std::vector<ListedPod> Kubelet::Parts::ListPods(const std::function<bool(const P
   std::vector<ListedPod> listed;
   for (const Pod* pod : world.pods.All()) {
     if (pod->status.is_bound && is_wanted(*pod)) {
-      listed.push_back(Listed(pod->spec, manager.pods()));
+      listed.push_back(Listed(pod->spec, manager.pods(), [&](const ContainerSpec& container) {
+        return dra.ClaimedBy(pod->spec, container);
+      }));
     }
   }
   return listed;
@@ -154,6 +168,10 @@ std::vector<WatchedPlugin> Kubelet::watched_plugins() const {
   return parts_->watcher->plugins();
 }
 
+std::vector<DraPluginStatus> Kubelet::dra_plugins() const {
+  return parts_->dra.plugins().plugins();
+}
+
 std::vector<EndpointStatus> Kubelet::endpoints() const {
   std::vector<EndpointStatus> endpoints;
   for (const auto& [name, resource] : parts_->manager.table().resources()) {
@@ -169,12 +187,14 @@ std::vector<EndpointStatus> Kubelet::endpoints() const {
   return endpoints;
 }
 
-bool Kubelet::DropStreams(const std::string& resource) {
-  return parts_->clients.DropStreams(resource);
+bool Kubelet::DropStreams(const std::string& name) {
+  const bool is_any = parts_->dra.plugins().DropStreams(name);
+  return parts_->clients.DropStreams(name) || is_any;
 }
 
-bool Kubelet::CutPluginConnections(const std::string& resource) {
-  return parts_->clients.CutConnections(resource);
+bool Kubelet::CutPluginConnections(const std::string& name) {
+  const bool is_any = parts_->dra.plugins().Cut(name);
+  return parts_->clients.CutConnections(name) || is_any;
 }
 
 void Kubelet::CutServedConnections() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/platform/base/status.h"
+#include "testing/kubelet/dra_plugins.h"
 #include "testing/kubelet/plugin_watcher.h"
 #include "testing/kubelet/world.h"
 
@@ -39,12 +40,13 @@ class Kubelet {
 
   // Plugins of plugins_registry that are registered.
   std::vector<WatchedPlugin> watched_plugins() const;
+  std::vector<DraPluginStatus> dra_plugins() const;
   // By resource.
   std::vector<EndpointStatus> endpoints() const;
 
-  // Faults. False if there was nothing to break.
-  bool DropStreams(const std::string& resource);
-  bool CutPluginConnections(const std::string& resource);
+  // Faults, by resource or DRA driver; empty: all. False if there was nothing to break.
+  bool DropStreams(const std::string& name);
+  bool CutPluginConnections(const std::string& name);
   void CutServedConnections();
 
  private:

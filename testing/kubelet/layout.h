@@ -18,6 +18,7 @@ struct Layout {
   std::string pod_resources_socket() const { return pod_resources() + "/kubelet.sock"; }
   // The container runtime's socket.
   std::string cri_socket() const { return root + "/cri.sock"; }
+  std::string dra_state() const { return root + "/dra_manager_state"; }
   std::string checkpoint() const { return device_plugins() + "/kubelet_internal_checkpoint"; }
 };
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "testing/kubelet/go_text.h"
-#include "testing/kubelet/list_stream.h"
 #include "testing/kubelet/proto_codec.h"
+#include "testing/kubelet/reply_stream.h"
 #include "testing/kubelet/rpc_connection.h"
 #include "testing/kubelet/summary.h"
 
@@ -16,6 +16,7 @@ namespace {
 
 using v1beta1::DevicePlugin;
 using Ids = std::vector<std::string>;
+using ListStream = ReplyStream<v1beta1::Empty, v1beta1::ListAndWatchResponse>;
 
 std::string ReplyText(const Status& status, const std::string& text) {
   return status.ok() ? text : GoText(status);
@@ -76,8 +77,9 @@ void PluginClient::ListAndWatch(std::function<void(const std::vector<Device>&)> 
   const std::shared_ptr<CallLog> log = state_->setting.log;
   const uint64_t number = log->Begin("ListAndWatch", state_->resource, "");
   ListStream::Handlers handlers;
-  handlers.on_list = [log, resource = state_->resource,
-                      on_list = std::move(on_list)](const std::vector<Device>& devices) {
+  handlers.on_message = [log, resource = state_->resource, on_list = std::move(on_list)](
+                            const v1beta1::ListAndWatchResponse& message) {
+    const std::vector<Device> devices = FromProto(message);
     log->Note("ListAndWatchResponse", resource, Summary(devices));
     on_list(devices);
   };
@@ -85,9 +87,10 @@ void PluginClient::ListAndWatch(std::function<void(const std::vector<Device>&)> 
     log->End(number, ReplyText(status, "the plugin ended the stream"));
     on_end(status);
   };
-  state_->stream =
-      ListStream::Start(state_->setting.loop, state_->setting.calls, *state_->stub,
-                        state_->connection.NewContext(std::nullopt), std::move(handlers));
+  state_->stream = ListStream::Start(
+      state_->setting.loop, state_->setting.calls, state_->connection.NewContext(std::nullopt),
+      [this](auto... arguments) { state_->stub->async()->ListAndWatch(arguments...); },
+      std::move(handlers));
 }
 
 void PluginClient::GetPreferredAllocation(const PreferredRequest& request, Done<Ids> done) {

@@ -16,8 +16,7 @@ constexpr const char* kDraPlugin = "DRAPlugin";
 
 Status Check(const PluginInfo& info) {
   if (info.type == kDraPlugin) {
-    return info.versions.empty() ? InvalidArgument("DRA plugin {} supports no version", info.name)
-                                 : OkStatus();
+    return DraPlugins::ChooseService(info.versions).status();
   }
   if (info.type != kDevicePlugin) {
     return InvalidArgument("no handler for plugins of type \"{}\"", info.type);
@@ -106,6 +105,8 @@ void PluginWatcher::Deregister(const std::string& path) {
   if (info.type == kDevicePlugin) {
     // By name: another plugin of the same resource goes with it.
     setting_.plugins.Disconnect(info.name);
+  } else {
+    setting_.dra.Deregister(info.name, info.endpoint);
   }
   setting_.on_change();
 }
@@ -150,7 +151,8 @@ void PluginWatcher::OnInfo(const AttemptPtr& attempt, const StatusOr<PluginInfo>
     return;
   }
   if (attempt->info.type != kDevicePlugin) {
-    OnConnected(attempt, OkStatus());
+    OnConnected(attempt, setting_.dra.Register(attempt->info.name, attempt->info.endpoint,
+                                               attempt->info.versions));
     return;
   }
   setting_.plugins.Connect(

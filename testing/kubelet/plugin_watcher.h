@@ -9,6 +9,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "testing/kubelet/constants.h"
+#include "testing/kubelet/dra_plugins.h"
 #include "testing/kubelet/faults.h"
 #include "testing/kubelet/folder_watch.h"
 #include "testing/kubelet/lifeline.h"
@@ -32,6 +33,7 @@ class PluginWatcher {
     ClientSetting client;
     const Constants& constants;
     PluginClients& plugins;
+    DraPlugins& dra;
     Faults& faults;
     std::function<void()> on_change;
   };

@@ -22,7 +22,21 @@ struct ClaimedDevice {
   std::string pool;
   std::string device;
   std::vector<std::string> cdi_ids = {};
+  std::optional<std::string> share_id = {};
   bool operator==(const ClaimedDevice&) const = default;
+};
+
+// A ResourceClaim that a pod uses.
+struct PodClaim {
+  std::string name;           // within the pod
+  std::string claim;          // the object, in the pod's namespace
+  bool is_generated = false;  // from a template: the pod must be its owner
+};
+
+// A container's use of one of them.
+struct ClaimReference {
+  std::string claim;         // the name within the pod
+  std::string request = {};  // empty: all requests of the claim
 };
 
 struct ContainerSpec {
@@ -35,6 +49,7 @@ struct ContainerSpec {
   std::vector<int64_t> exclusive_cpus = {};
   // Also reported by it: nobody prepares them, they simply exist.
   std::vector<ClaimedDevice> claims = {};
+  std::vector<ClaimReference> claim_references = {};
   // Null runtime only: the container ends by itself with this code (init containers: 0).
   std::optional<int> exits_with = {};
 };
@@ -46,6 +61,7 @@ struct PodSpec {
   std::string name_space = "default";
   std::string uid = {};  // generated if empty
   RestartPolicy restart_policy = RestartPolicy::kAlways;
+  std::vector<PodClaim> claims = {};           // prepared by their drivers
   std::vector<ContainerSpec> containers = {};  // in the order of the spec, init containers first
   bool is_image_missing = false;               // ImagePullBackOff forever
   // Stays pending until the node has enough allocatable resources, as with a scheduler. Otherwise
@@ -61,6 +77,7 @@ struct ResourceHealth {
   std::string resource;
   std::string id;
   std::string health;
+  std::string message = {};
   bool operator==(const ResourceHealth&) const = default;
 };
 
@@ -78,6 +95,14 @@ struct ContainerStatus {
   ContainerOptions options;  // what device plugins gave the last run
 };
 
+// A problem that the kubelet reports about a pod.
+struct PodEvent {
+  std::string reason;  // "FailedPrepareDynamicResources"
+  std::string message;
+  int count = 1;
+  bool operator==(const PodEvent&) const = default;
+};
+
 struct PodStatus {
   PodPhase phase = PodPhase::kPending;
   std::string reason;  // "UnexpectedAdmissionError", …
@@ -85,12 +110,14 @@ struct PodStatus {
   bool is_bound = false;                    // to this node
   bool is_admitted = false;                 // by the kubelet
   std::vector<ContainerStatus> containers;  // as in the spec
+  std::vector<PodEvent> events;             // the oldest first; the last kMostEvents
 };
 
 struct Pod {
   PodSpec spec;
   PodStatus status;
   bool is_terminating = false;
+  static constexpr size_t kMostEvents = 20;
 
   bool is_terminal() const {
     return status.phase == PodPhase::kSucceeded || status.phase == PodPhase::kFailed;

@@ -42,18 +42,37 @@ json::value ToJson(const ClaimedDevice& device) {
                       {"cdiIds", ListJson(device.cdi_ids)}};
 }
 
-json::value ToJson(const ContainerSpec& spec) {
-  json::array claims;
-  for (const ClaimedDevice& device : spec.claims) {
-    claims.push_back(ToJson(device));
+json::value ToJson(const PodClaim& claim) {
+  return json::object{
+      {"name", claim.name}, {"claim", claim.claim}, {"generated", claim.is_generated}};
+}
+
+json::value ToJson(const ClaimReference& reference) {
+  return json::object{{"claim", reference.claim}, {"request", reference.request}};
+}
+
+json::value ToJson(const PodEvent& event) {
+  return json::object{{"reason", event.reason}, {"message", event.message}, {"count", event.count}};
+}
+
+template <typename T>
+json::array ObjectsJson(const std::vector<T>& items) {
+  json::array array;
+  for (const T& item : items) {
+    array.push_back(ToJson(item));
   }
+  return array;
+}
+
+json::value ToJson(const ContainerSpec& spec) {
   return json::object{{"name", spec.name},
                       {"kind", NameOf(spec.kind)},
                       {"limits", MapJson(spec.limits)},
                       {"command", ListJson(spec.command)},
                       {"env", ListJson(spec.env)},
                       {"exclusiveCpus", ListJson(spec.exclusive_cpus)},
-                      {"claims", std::move(claims)},
+                      {"claims", ObjectsJson(spec.claims)},
+                      {"claimReferences", ObjectsJson(spec.claim_references)},
                       {"exitsWith", OptionalJson(spec.exits_with)}};
 }
 
@@ -84,8 +103,10 @@ json::value ToJson(const ContainerStatus& status) {
   }
   json::array health;
   for (const ResourceHealth& entry : status.health) {
-    health.push_back(
-        json::object{{"resource", entry.resource}, {"id", entry.id}, {"health", entry.health}});
+    health.push_back(json::object{{"resource", entry.resource},
+                                  {"id", entry.id},
+                                  {"health", entry.health},
+                                  {"message", entry.message}});
   }
   return json::object{{"name", status.name},
                       {"kind", NameOf(status.kind)},
@@ -126,6 +147,36 @@ Status ReadClaims(const JsonFields& fields, std::vector<ClaimedDevice>& claims) 
   });
 }
 
+// Reads a list of objects; an absent one leaves `out` as it is.
+template <typename T, typename Read>
+Status ReadObjects(const JsonFields& fields, std::string_view name, std::vector<T>& out,
+                   const Read& read) {
+  const json::value* list = fields.Find(name);
+  if (list == nullptr) {
+    return OkStatus();
+  }
+  return JsonFields(*list, fields.PathOf(name)).ForEachItem([&](const JsonFields& item) {
+    return read(item, out.emplace_back());
+  });
+}
+
+Status ReadPodClaim(const JsonFields& fields, PodClaim& claim) {
+  RETURN_IF_ERROR(fields.Read("name", claim.name));
+  RETURN_IF_ERROR(fields.Read("claim", claim.claim));
+  return fields.Read("generated", claim.is_generated);
+}
+
+Status ReadReference(const JsonFields& fields, ClaimReference& reference) {
+  RETURN_IF_ERROR(fields.Read("claim", reference.claim));
+  return fields.Read("request", reference.request);
+}
+
+Status ReadEvent(const JsonFields& fields, PodEvent& event) {
+  RETURN_IF_ERROR(fields.Read("reason", event.reason));
+  RETURN_IF_ERROR(fields.Read("message", event.message));
+  return fields.Read("count", event.count);
+}
+
 StatusOr<ContainerSpec> ContainerSpecFrom(const JsonFields& fields) {
   ContainerSpec spec;
   RETURN_IF_ERROR(fields.Read("name", spec.name));
@@ -137,6 +188,7 @@ StatusOr<ContainerSpec> ContainerSpecFrom(const JsonFields& fields) {
   if (const auto claims = fields.Field("claims"); claims.ok()) {
     RETURN_IF_ERROR(ReadClaims(*claims, spec.claims));
   }
+  RETURN_IF_ERROR(ReadObjects(fields, "claimReferences", spec.claim_references, ReadReference));
   RETURN_IF_ERROR(fields.Read("exitsWith", spec.exits_with));
   return spec;
 }
@@ -149,6 +201,7 @@ StatusOr<PodSpec> PodSpecFrom(const JsonFields& fields) {
   RETURN_IF_ERROR(ReadEnum(fields, "restartPolicy", RestartPolicy::kNever, spec.restart_policy));
   RETURN_IF_ERROR(fields.Read("imageMissing", spec.is_image_missing));
   RETURN_IF_ERROR(fields.Read("waitsForResources", spec.waits_for_resources));
+  RETURN_IF_ERROR(ReadObjects(fields, "resourceClaims", spec.claims, ReadPodClaim));
   ASSIGN_OR_RETURN(const JsonFields containers, fields.Field("containers"));
   RETURN_IF_ERROR(containers.ForEachItem([&spec](const JsonFields& item) -> Status {
     ASSIGN_OR_RETURN(ContainerSpec container, ContainerSpecFrom(item));
@@ -187,6 +240,7 @@ Status ReadOptions(const JsonFields& fields, ContainerOptions& options) {
 Status ReadHealth(const JsonFields& fields, ResourceHealth& health) {
   RETURN_IF_ERROR(fields.Read("resource", health.resource));
   RETURN_IF_ERROR(fields.Read("id", health.id));
+  RETURN_IF_ERROR(fields.Read("message", health.message));
   return fields.Read("health", health.health);
 }
 
@@ -228,6 +282,7 @@ json::value ToJson(const PodSpec& spec) {
                       {"restartPolicy", NameOf(spec.restart_policy)},
                       {"imageMissing", spec.is_image_missing},
                       {"waitsForResources", spec.waits_for_resources},
+                      {"resourceClaims", ObjectsJson(spec.claims)},
                       {"containers", std::move(containers)}};
 }
 
@@ -243,6 +298,7 @@ json::value ToJson(const Pod& pod) {
                                               {"message", pod.status.message},
                                               {"bound", pod.status.is_bound},
                                               {"admitted", pod.status.is_admitted},
+                                              {"events", ObjectsJson(pod.status.events)},
                                               {"containers", std::move(containers)}}}};
 }
 
@@ -262,6 +318,7 @@ StatusOr<Pod> PodFromJson(const json::value& value, const std::string& where) {
   RETURN_IF_ERROR(status.Read("message", pod.status.message));
   RETURN_IF_ERROR(status.Read("bound", pod.status.is_bound));
   RETURN_IF_ERROR(status.Read("admitted", pod.status.is_admitted));
+  RETURN_IF_ERROR(ReadObjects(status, "events", pod.status.events, ReadEvent));
   ASSIGN_OR_RETURN(const JsonFields containers, status.Field("containers"));
   RETURN_IF_ERROR(containers.ForEachItem([&pod](const JsonFields& item) {
     return ReadContainer(item, pod.status.containers.emplace_back());

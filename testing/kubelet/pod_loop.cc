@@ -16,11 +16,12 @@ std::string UidOf(const std::string& container_id) {
 
 }  // namespace
 
-PodLoop::PodLoop(World& world, DeviceManager& manager)
+PodLoop::PodLoop(World& world, DeviceManager& manager, DraManager& dra)
     : world_(world),
       manager_(manager),
+      dra_(dra),
       allocator_(manager, {.policy = world.topology, .seed = world.seed}),
-      preparer_(manager, allocator_, world.constants),
+      preparer_(manager, dra, allocator_, world.constants),
       queue_(world.loop) {
   world_.runtime.SetExitHandler(
       lifeline_.Guard([this](const std::string& id, int exit_code) { OnExit(id, exit_code); }));
@@ -86,6 +87,7 @@ void PodLoop::OnAllocated(const std::string& uid, const Status& status) {
                                    .store = world_.pods,
                                    .runtime = world_.runtime,
                                    .manager = manager_,
+                                   .dra = dra_,
                                    .preparer = preparer_};
   PodWorker& worker = *(workers_[uid] = std::make_unique<PodWorker>(setting, *pod));
   worker.Sync();

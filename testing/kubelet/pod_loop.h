@@ -9,6 +9,7 @@
 
 #include "testing/kubelet/allocator.h"
 #include "testing/kubelet/device_manager.h"
+#include "testing/kubelet/dra_manager.h"
 #include "testing/kubelet/lifeline.h"
 #include "testing/kubelet/pod_worker.h"
 #include "testing/kubelet/preparer.h"
@@ -20,8 +21,8 @@ namespace kgpu::kubelet {
 // Lives on the loop's thread.
 class PodLoop {
  public:
-  // `world` and `manager` must outlive this.
-  PodLoop(World& world, DeviceManager& manager);
+  // All arguments must outlive this.
+  PodLoop(World& world, DeviceManager& manager, DraManager& dra);
   ~PodLoop();
   PodLoop(const PodLoop&) = delete;
   PodLoop& operator=(const PodLoop&) = delete;
@@ -53,6 +54,7 @@ class PodLoop {
 
   World& world_;
   DeviceManager& manager_;
+  DraManager& dra_;
   Allocator allocator_;
   Preparer preparer_;
   std::map<std::string, std::unique_ptr<PodWorker>> workers_;

@@ -23,13 +23,18 @@ ListedContainer ListedOf(const std::string& pod_uid, const ContainerSpec& contai
 
 }  // namespace
 
-ListedPod Listed(const PodSpec& pod, const PodDevices& devices) {
+ListedPod Listed(
+    const PodSpec& pod, const PodDevices& devices,
+    const std::function<std::vector<ClaimedDevice>(const ContainerSpec& container)>& claimed) {
   ListedPod listed{.name = pod.name, .name_space = pod.name_space, .containers = {}};
   // Ordinary init containers are never listed, although they hold devices while they run.
   for (const ContainerKind kind : {ContainerKind::kSidecar, ContainerKind::kApp}) {
     for (const ContainerSpec& container : pod.containers) {
       if (container.kind == kind) {
-        listed.containers.push_back(ListedOf(pod.uid, container, devices));
+        ListedContainer& added =
+            listed.containers.emplace_back(ListedOf(pod.uid, container, devices));
+        const std::vector<ClaimedDevice> claims = claimed(container);
+        added.claims.insert(added.claims.end(), claims.begin(), claims.end());
       }
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,8 @@ struct ListedContainer {
   std::string name;
   std::vector<ListedDevice> devices;
   std::vector<int64_t> cpus;
-  std::vector<ClaimedDevice> claims;  // those of one claim are adjacent
+  // The devices of one claim are adjacent. An entry without a driver is a claim without devices.
+  std::vector<ClaimedDevice> claims;
   bool operator==(const ListedContainer&) const = default;
 };
 
@@ -35,7 +37,10 @@ struct ListedPod {
   bool operator==(const ListedPod&) const = default;
 };
 
-ListedPod Listed(const PodSpec& pod, const PodDevices& devices);
+// `claimed`: the devices of a container's claims, as their drivers prepared them.
+ListedPod Listed(
+    const PodSpec& pod, const PodDevices& devices,
+    const std::function<std::vector<ClaimedDevice>(const ContainerSpec& container)>& claimed);
 // Every healthy device of every connected plugin, assigned or not.
 std::vector<ListedDevice> ListAllocatable(const ResourceTable& table);
 

@@ -28,10 +28,12 @@ void Put(const ListedDevice& device, v1::ContainerDevices& to) {
   }
 }
 
-// The CDI ids of a claim's device stand with those of the devices before it, as in the kubelet.
+// The CDI ids of a claim's device stand with those of the devices of its driver before it, as in
+// the kubelet.
 void Put(const std::vector<ClaimedDevice>& claims, const std::string& name_space,
          v1::ContainerResources& to) {
   v1::DynamicResource* last = nullptr;
+  std::string driver;
   std::vector<std::string> cdi_ids;
   for (const ClaimedDevice& device : claims) {
     if (last == nullptr || last->claim_name() != device.claim) {
@@ -40,10 +42,19 @@ void Put(const std::vector<ClaimedDevice>& claims, const std::string& name_space
       last->set_claim_namespace(name_space);
       cdi_ids.clear();
     }
+    if (device.driver.empty()) {
+      continue;
+    }
+    if (std::exchange(driver, device.driver) != device.driver) {
+      cdi_ids.clear();
+    }
     v1::ClaimResource& listed = *last->add_claim_resources();
     listed.set_driver_name(device.driver);
     listed.set_pool_name(device.pool);
     listed.set_device_name(device.device);
+    if (device.share_id) {
+      listed.set_share_id(*device.share_id);
+    }
     cdi_ids.insert(cdi_ids.end(), device.cdi_ids.begin(), device.cdi_ids.end());
     for (const std::string& id : cdi_ids) {
       listed.add_cdi_devices()->set_name(id);

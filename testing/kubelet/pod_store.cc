@@ -19,7 +19,8 @@ bool IsLabel(const std::string& name) {
          });
 }
 
-Status CheckContainer(const ContainerSpec& container, std::set<std::string>& names) {
+Status CheckContainer(const PodSpec& pod, const ContainerSpec& container,
+                      std::set<std::string>& names) {
   if (!IsLabel(container.name)) {
     return InvalidArgument(
         "container name \"{}\": must be lower-case letters, digits and \"-\", at most 63",
@@ -36,6 +37,12 @@ Status CheckContainer(const ContainerSpec& container, std::set<std::string>& nam
       return InvalidArgument("resource {}: {} must be 0 or more", resource, count);
     }
   }
+  for (const ClaimReference& reference : container.claim_references) {
+    if (std::ranges::find(pod.claims, reference.claim, &PodClaim::name) == pod.claims.end()) {
+      return InvalidArgument("container {}: claim \"{}\" is none of the pod's claims",
+                             container.name, reference.claim);
+    }
+  }
   return OkStatus();
 }
 
@@ -48,7 +55,7 @@ Status Check(const PodSpec& spec) {
   }
   std::set<std::string> names;
   for (const ContainerSpec& container : spec.containers) {
-    RETURN_IF_ERROR(CheckContainer(container, names));
+    RETURN_IF_ERROR(CheckContainer(spec, container, names));
   }
   if (std::ranges::none_of(spec.containers, [](const ContainerSpec& container) {
         return container.kind == ContainerKind::kApp;
@@ -96,6 +103,27 @@ void PodStore::Restore(std::vector<Pod> pods) {
   for (Pod& pod : pods) {
     pods_.emplace(next_++, std::move(pod));
   }
+}
+
+void PodStore::AddEvent(const std::string& uid, const std::string& reason,
+                        const std::string& message) {
+  Pod* pod = FindUid(uid);
+  if (pod == nullptr) {
+    return;
+  }
+  std::vector<PodEvent>& events = pod->status.events;
+  const auto same = std::ranges::find_if(events, [&](const PodEvent& event) {
+    return event.reason == reason && event.message == message;
+  });
+  if (same != events.end()) {
+    ++same->count;
+  } else {
+    events.push_back({.reason = reason, .message = message});
+    if (events.size() > Pod::kMostEvents) {
+      events.erase(events.begin());
+    }
+  }
+  changed_();
 }
 
 Pod* PodStore::FindUid(const std::string& uid) {

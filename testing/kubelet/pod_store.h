@@ -40,6 +40,8 @@ class PodStore {
   Pod* FindKey(const std::string& key);
   std::vector<Pod*> All();  // in the order in which they were added
   void Changed() const { changed_(); }
+  // Counts an event that is the same as an earlier one. Does nothing if the pod is gone.
+  void AddEvent(const std::string& uid, const std::string& reason, const std::string& message);
 
  private:
   std::function<void()> changed_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/platform/base/log.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu::kubelet {
@@ -22,9 +23,17 @@ PodWorker::PodWorker(const Setting& setting, const Pod& pod)
     runs_[i].spec = pod.spec.containers[i];
     TakeUp(runs_[i], pod.status.containers[i]);
   }
+  if (spec_.claims.empty()) {
+    claims_ = Claims::kReleased;
+  } else if (std::ranges::any_of(runs_, [this](const Run& run) {
+               return !run.id.empty() && setting_.runtime.Find(run.id).has_value();
+             })) {
+    claims_ = Claims::kPrepared;  // the sandbox exists
+  }
 }
 
 PodWorker::~PodWorker() {
+  setting_.loop.CancelTimer(claims_timer_);
   for (const Run& run : runs_) {
     setting_.loop.CancelTimer(run.timer);
   }
@@ -48,8 +57,19 @@ void PodWorker::TakeUp(Run& run, const ContainerStatus& status) {
 }
 
 void PodWorker::Sync() {
-  if (terminated_ || is_over_) {
-    Publish();
+  if (!terminated_ && !is_over_) {
+    Advance();
+  }
+  Publish();
+  CheckTerminated();
+}
+
+// Starts what is missing, step by step: claims, init containers, app containers.
+void PodWorker::Advance() {
+  if (claims_ == Claims::kUnprepared && !AreAppsDone() && !HasInitFailed()) {
+    PrepareClaims();
+  }
+  if (claims_ == Claims::kUnprepared || claims_ == Claims::kPreparing) {
     return;
   }
   if (spec_.is_image_missing) {
@@ -64,7 +84,56 @@ void PodWorker::Sync() {
       }
     }
   }
-  Publish();
+}
+
+void PodWorker::PrepareClaims() {
+  const Pod* pod = setting_.store.FindUid(spec_.uid);
+  if (pod == nullptr || pod->is_terminating || claims_timer_ != TimerId::kNone) {
+    return;
+  }
+  claims_ = Claims::kPreparing;
+  cancel_prepare_ = setting_.dra.Prepare(
+      spec_, lifeline_.Guard([this](const Status& status) { OnClaimsPrepared(status); }));
+}
+
+void PodWorker::OnClaimsPrepared(const Status& status) {
+  cancel_prepare_ = nullptr;
+  claims_ = status.ok() ? Claims::kPrepared : Claims::kUnprepared;
+  if (!status.ok() && !terminated_) {
+    setting_.store.AddEvent(
+        spec_.uid, "FailedPrepareDynamicResources",
+        fmt::format("Failed to prepare dynamic resources: prepare dynamic resources: {}",
+                    Message(status)));
+    claims_timer_ = setting_.loop.After(setting_.constants.sync_retry, [this] {
+      claims_timer_ = TimerId::kNone;
+      Sync();
+    });
+  }
+  Sync();
+}
+
+void PodWorker::ReleaseClaims() {
+  if (claims_ == Claims::kReleasing || claims_ == Claims::kReleased) {
+    return;
+  }
+  setting_.loop.CancelTimer(std::exchange(claims_timer_, TimerId::kNone));
+  claims_ = Claims::kReleasing;
+  setting_.dra.Unprepare(
+      spec_.uid, lifeline_.Guard([this](const Status& status) { OnClaimsReleased(status); }));
+}
+
+void PodWorker::OnClaimsReleased(const Status& status) {
+  if (!status.ok()) {
+    KGPU_LOG(kInfo, "claims not unprepared", {"pod", spec_.name}, {"reason", Message(status)});
+    claims_timer_ = setting_.loop.After(setting_.constants.sync_retry, [this] {
+      claims_timer_ = TimerId::kNone;
+      claims_ = Claims::kPrepared;
+      CheckTerminated();
+    });
+    return;
+  }
+  claims_ = Claims::kReleased;
+  Sync();
 }
 
 // True when the app containers may start.
@@ -228,12 +297,14 @@ bool PodWorker::OnExit(const std::string& id, int exit_code) {
     run->crashes = 0;
   }
   Sync();
-  CheckTerminated();
   return true;
 }
 
 void PodWorker::Terminate(std::function<void()> done) {
   terminated_ = std::move(done);
+  if (cancel_prepare_) {
+    cancel_prepare_();
+  }
   for (Run& run : runs_) {
     setting_.loop.CancelTimer(std::exchange(run.timer, TimerId::kNone));
     if (run.is_running) {
@@ -249,7 +320,11 @@ bool PodWorker::IsAnyAlive() const {
 }
 
 void PodWorker::CheckTerminated() {
-  if (!terminated_ || IsAnyAlive()) {
+  if ((!terminated_ && !is_over_) || IsAnyAlive() || claims_ == Claims::kPreparing) {
+    return;
+  }
+  ReleaseClaims();
+  if (!terminated_ || claims_ != Claims::kReleased) {
     return;
   }
   for (const Run& run : runs_) {
@@ -278,7 +353,8 @@ bool PodWorker::HasInitFailed() const {
 }
 
 PodPhase PodWorker::Phase() const {
-  const bool is_any_alive = IsAnyAlive();
+  // A pod does not end before its claims are unprepared.
+  const bool is_any_alive = IsAnyAlive() || claims_ != Claims::kReleased;
   if (HasInitFailed() && !is_any_alive) {
     return PodPhase::kFailed;
   }
@@ -330,21 +406,33 @@ void PodWorker::PublishRun(const Run& run, ContainerStatus& status) const {
   status.restarts = run.restarts;
   status.id = run.id;
   status.options = run.options;
+  PublishHealth(run, status);
+}
+
+void PodWorker::PublishHealth(const Run& run, ContainerStatus& status) const {
   const auto held = setting_.manager.pods().OfContainer(spec_.uid, run.spec.name);
-  if (held.empty()) {
-    return;  // freed: the last known stays
+  // Freed devices: the last known stays.
+  std::erase_if(status.health, [&held](const ResourceHealth& entry) {
+    return !held.empty() || entry.resource.starts_with("claim:");
+  });
+  if (!held.empty()) {
+    status.devices.clear();
   }
-  status.devices.clear();
-  status.health.clear();
   for (const Assignment* assignment : held) {
     const DeviceIds ids = assignment->ids();
     status.devices[assignment->resource] = ids;
     for (const std::string& id : ids) {
       if (run.spec.kind == ContainerKind::kApp) {
-        status.health.push_back({assignment->resource, id,
-                                 setting_.manager.table().HealthOf(assignment->resource, id)});
+        status.health.push_back(
+            {.resource = assignment->resource,
+             .id = id,
+             .health = setting_.manager.table().HealthOf(assignment->resource, id)});
       }
     }
+  }
+  if (run.spec.kind == ContainerKind::kApp) {
+    const std::vector<ResourceHealth> claimed = setting_.dra.HealthOf(spec_, run.spec);
+    status.health.insert(status.health.end(), claimed.begin(), claimed.end());
   }
 }
 

@@ -1,6 +1,7 @@
 // Runs the containers of one admitted pod: start order, restarts, back-off, status, end.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "testing/kubelet/constants.h"
 #include "testing/kubelet/container_runtime.h"
 #include "testing/kubelet/device_manager.h"
+#include "testing/kubelet/dra_manager.h"
 #include "testing/kubelet/lifeline.h"
 #include "testing/kubelet/pod_store.h"
 #include "testing/kubelet/preparer.h"
@@ -25,6 +27,7 @@ class PodWorker {
     PodStore& store;
     ContainerRuntime& runtime;
     const DeviceManager& manager;
+    DraManager& dra;
     Preparer& preparer;
   };
 
@@ -38,12 +41,13 @@ class PodWorker {
   void Sync();
   // False if the container does not belong to this pod.
   bool OnExit(const std::string& id, int exit_code);
-  // Stops every container; `done` runs when none is left.
+  // Stops every container; `done` runs when none is left and the pod's claims are unprepared.
   void Terminate(std::function<void()> done);
-  // Whether every container has ended for good.
-  bool is_over() const { return is_over_ && !IsAnyAlive(); }
+  // Whether every container has ended for good, and the pod's claims are unprepared.
+  bool is_over() const { return is_over_ && !IsAnyAlive() && claims_ == Claims::kReleased; }
 
  private:
+  enum class Claims : uint8_t { kUnprepared, kPreparing, kPrepared, kReleasing, kReleased };
   struct Run {
     ContainerSpec spec;
     std::string id;
@@ -63,6 +67,11 @@ class PodWorker {
   };
 
   void TakeUp(Run& run, const ContainerStatus& status);
+  void Advance();
+  void PrepareClaims();
+  void OnClaimsPrepared(const Status& status);
+  void ReleaseClaims();
+  void OnClaimsReleased(const Status& status);
   bool StartInits();
   void Ensure(Run& run);
   bool ShouldRestart(const Run& run) const;
@@ -76,6 +85,7 @@ class PodWorker {
   void CheckTerminated();
   void Publish();
   void PublishRun(const Run& run, ContainerStatus& status) const;
+  void PublishHealth(const Run& run, ContainerStatus& status) const;
   PodPhase Phase() const;
   bool AreAppsDone() const;
   bool HasInitFailed() const;
@@ -84,6 +94,9 @@ class PodWorker {
   PodSpec spec_;
   std::vector<Run> runs_;  // never resized: callbacks point into it
   bool is_over_ = false;
+  Claims claims_ = Claims::kUnprepared;
+  DraManager::Cancel cancel_prepare_;
+  TimerId claims_timer_ = TimerId::kNone;
   std::function<void()> terminated_;  // set while the pod is being ended
   Lifeline lifeline_;
 };

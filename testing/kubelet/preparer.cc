@@ -1,6 +1,7 @@
 #include "testing/kubelet/preparer.h"
 
 #include <utility>
+#include <vector>
 
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
@@ -17,8 +18,9 @@ struct Preparer::Work {
   bool is_incomplete = false;
 };
 
-Preparer::Preparer(DeviceManager& manager, Allocator& allocator, const Constants& constants)
-    : manager_(manager), allocator_(allocator), constants_(constants) {
+Preparer::Preparer(DeviceManager& manager, const DraManager& dra, Allocator& allocator,
+                   const Constants& constants)
+    : manager_(manager), dra_(dra), allocator_(allocator), constants_(constants) {
 }
 
 Preparer::~Preparer() = default;
@@ -91,7 +93,7 @@ StatusOr<bool> Preparer::PreStart(const WorkPtr& work, const std::string& resour
 
 void Preparer::Finish(const WorkPtr& work) {
   if (!std::exchange(work->is_incomplete, false)) {
-    End(work, Merged(work->pod.uid, work->container.name));
+    End(work, Merged(*work));
     return;
   }
   allocator_.AllocateContainer(work->pod, work->container.name,
@@ -100,7 +102,7 @@ void Preparer::Finish(const WorkPtr& work) {
                                    End(work, status);
                                    return;
                                  }
-                                 End(work, Merged(work->pod.uid, work->container.name));
+                                 End(work, Merged(*work));
                                }));
 }
 
@@ -109,9 +111,16 @@ void Preparer::End(const WorkPtr& work, const StatusOr<ContainerOptions>& option
   std::exchange(work->done, nullptr)(options);
 }
 
-ContainerOptions Preparer::Merged(const std::string& pod_uid, const std::string& container) const {
+StatusOr<ContainerOptions> Preparer::Merged(const Work& work) const {
+  const std::string& container = work.container.name;
+  ASSIGN_OR_RETURN(std::vector<std::string> claimed, dra_.CdiIds(work.pod, work.container));
   ContainerOptions merged;
-  for (const Assignment* assignment : manager_.pods().OfContainer(pod_uid, container)) {
+  MergeInto(merged, {.envs = {},
+                     .mounts = {},
+                     .devices = {},
+                     .annotations = {},
+                     .cdi_devices = std::move(claimed)});
+  for (const Assignment* assignment : manager_.pods().OfContainer(work.pod.uid, container)) {
     for (const std::string& dropped : MergeInto(merged, assignment->options)) {
       KGPU_LOG(kWarning, "device plugins differ", {"container", container}, {"dropped", dropped});
     }

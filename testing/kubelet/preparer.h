@@ -10,6 +10,7 @@
 #include "testing/kubelet/allocator.h"
 #include "testing/kubelet/constants.h"
 #include "testing/kubelet/device_manager.h"
+#include "testing/kubelet/dra_manager.h"
 #include "testing/kubelet/lifeline.h"
 #include "testing/kubelet/pod.h"
 
@@ -21,13 +22,15 @@ class Preparer {
   using Done = std::function<void(const StatusOr<ContainerOptions>&)>;
 
   // All arguments must outlive this.
-  Preparer(DeviceManager& manager, Allocator& allocator, const Constants& constants);
+  Preparer(DeviceManager& manager, const DraManager& dra, Allocator& allocator,
+           const Constants& constants);
   ~Preparer();
   Preparer(const Preparer&) = delete;
   Preparer& operator=(const Preparer&) = delete;
 
   // PreStartContainer for each resource whose plugin requires it, allocation of what is missing (a
-  // race during a restart of the node), then the cached replies of all resources, merged.
+  // race during a restart of the node), then the CDI devices of the container's claims and the
+  // cached replies of all resources, merged.
   void Prepare(const PodSpec& pod, const ContainerSpec& container, Done done);
 
  private:
@@ -39,9 +42,10 @@ class Preparer {
   StatusOr<bool> PreStart(const WorkPtr& work, const std::string& resource);
   void Finish(const WorkPtr& work);
   void End(const WorkPtr& work, const StatusOr<ContainerOptions>& options);
-  ContainerOptions Merged(const std::string& pod_uid, const std::string& container) const;
+  StatusOr<ContainerOptions> Merged(const Work& work) const;
 
   DeviceManager& manager_;
+  const DraManager& dra_;
   Allocator& allocator_;
   const Constants& constants_;
   std::set<WorkPtr> busy_;

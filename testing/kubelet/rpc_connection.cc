@@ -2,7 +2,12 @@
 
 #include <fcntl.h>
 #include <grpcpp/create_channel_posix.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+
+#include <cerrno>
+
+#include "src/platform/base/status_macros.h"
 
 namespace kgpu::kubelet {
 
@@ -17,6 +22,7 @@ RpcConnection::RpcConnection(EventLoop& loop, CallsInFlight& calls, UniqueFd fd,
 }
 
 RpcConnection::~RpcConnection() {
+  loop_.Unwatch(watch_);
   Close();
 }
 
@@ -28,6 +34,22 @@ void RpcConnection::Close() {
   }
   contexts_.clear();
   Cut();
+}
+
+Status RpcConnection::WatchLoss(std::function<void()> on_lost) {
+  // A set of its own, since the loop would also wake up for data, which only gRPC reads.
+  hang_up_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event{.events = EPOLLRDHUP, .data = {}};
+  if (!hang_up_.is_valid() || epoll_ctl(hang_up_.get(), EPOLL_CTL_ADD, cut_.get(), &event) != 0) {
+    return ErrnoStatus(errno, "watch a plugin's connection");
+  }
+  ASSIGN_OR_RETURN(watch_,
+                   loop_.WatchReadable(hang_up_.get(), [this, on_lost = std::move(on_lost)] {
+                     const auto task = on_lost;
+                     loop_.Unwatch(std::exchange(watch_, WatchId::kNone));
+                     task();
+                   }));
+  return OkStatus();
 }
 
 void RpcConnection::Cut() const {

@@ -42,6 +42,9 @@ class RpcConnection {
   // Cuts the connection, like a network failure: both sides notice by
   // themselves.
   void Cut() const;
+  // Runs `on_lost` once, on the loop, when the plugin has closed the connection or it was cut; not
+  // after the end of this. Errors: ResourceExhausted.
+  Status WatchLoss(std::function<void()> on_lost);
 
   // The context of a new call, cancelled by Close. No `limit`: no deadline.
   std::shared_ptr<grpc::ClientContext> NewContext(std::optional<std::chrono::nanoseconds> limit);
@@ -50,11 +53,16 @@ class RpcConnection {
   template <typename Request, typename Response, typename Start>
   void Call(Request request, std::optional<std::chrono::nanoseconds> limit, const Start& start,
             std::function<void(const Status&, const Response&)> done) {
+    CallIn(NewContext(limit), std::move(request), start, std::move(done));
+  }
+  // The same in a context of NewContext, by which the caller can cancel it.
+  template <typename Request, typename Response, typename Start>
+  void CallIn(std::shared_ptr<grpc::ClientContext> context, Request request, const Start& start,
+              std::function<void(const Status&, const Response&)> done) {
     struct Messages {
       Request request;
       Response response;
     };
-    auto context = NewContext(limit);
     auto messages = std::make_shared<Messages>();
     messages->request = std::move(request);
     calls_.Begin();
@@ -62,9 +70,9 @@ class RpcConnection {
           // What `done` holds must not be destroyed on gRPC's thread: everything moves to the loop.
           [&loop = loop_, &calls = calls_, context, messages,
            done = std::move(done)](const grpc::Status& status) mutable {
-            loop.Post([messages = std::move(messages), done = std::move(done), status] {
-              done(rpc::FromGrpc(status), messages->response);
-            });
+            loop.Post([context = std::move(context), messages = std::move(messages),
+                       done = std::move(done),
+                       status] { done(rpc::FromGrpc(status), messages->response); });
             calls.End();
           });
   }
@@ -72,7 +80,9 @@ class RpcConnection {
  private:
   EventLoop& loop_;
   CallsInFlight& calls_;
-  UniqueFd cut_;  // a second descriptor of the connection
+  UniqueFd cut_;      // a second descriptor of the connection
+  UniqueFd hang_up_;  // an epoll(7) set: readable once the connection is lost
+  WatchId watch_ = WatchId::kNone;
   std::shared_ptr<grpc::Channel> channel_;
   std::vector<std::weak_ptr<grpc::ClientContext>> contexts_;
 };

@@ -6,80 +6,19 @@
 
 #include <chrono>
 #include <mutex>
-#include <set>
-#include <thread>
 #include <utility>
 
-#include "src/platform/base/event_loop.h"
 #include "src/platform/net/rpc/channel.h"
-#include "src/platform/net/rpc/server.h"
 #include "src/platform/net/rpc/status_map.h"
-#include "src/platform/sys/acceptor.h"
+#include "src/platform/sys/unix_socket.h"
 #include "testing/kubelet/proto_codec.h"
+#include "testing/kubelet/sample_server.h"
 
 namespace kgpu::kubelet {
 namespace {
 
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
-
-ServerUnaryReactor* Answer(CallbackServerContext* context, const Status& status) {
-  ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(rpc::ToGrpc(status));
-  return reactor;
-}
-
-// One open stream: sends the newest list, whatever happened between.
-class Stream final : public grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse> {
- public:
-  explicit Stream(std::function<void(Stream*)> on_done) : on_done_(std::move(on_done)) {}
-
-  void Send(const std::vector<Device>& devices) {
-    const std::lock_guard lock(mutex_);
-    next_ = ToProto(devices);
-    has_next_ = true;
-    Write();
-  }
-  void End(const Status& status) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (std::exchange(is_finished_, true)) {
-        return;
-      }
-    }
-    Finish(rpc::ToGrpc(status));
-  }
-
-  void OnWriteDone(bool is_ok) override {
-    if (!is_ok) {
-      End(MakeStatus(StatusCode::kCancelled, "the kubelet is gone"));
-      return;
-    }
-    const std::lock_guard lock(mutex_);
-    is_writing_ = false;
-    Write();
-  }
-  void OnCancel() override { End(MakeStatus(StatusCode::kCancelled, "the kubelet gave up")); }
-  void OnDone() override { on_done_(this); }
-
- private:
-  void Write() {
-    if (is_finished_ || is_writing_ || !std::exchange(has_next_, false)) {
-      return;
-    }
-    is_writing_ = true;
-    message_ = std::exchange(next_, {});
-    StartWrite(&message_);
-  }
-
-  std::function<void(Stream*)> on_done_;
-  std::mutex mutex_;
-  v1beta1::ListAndWatchResponse message_;
-  v1beta1::ListAndWatchResponse next_;
-  bool has_next_ = false;
-  bool is_writing_ = false;
-  bool is_finished_ = false;
-};
 
 }  // namespace
 
@@ -98,22 +37,9 @@ struct SamplePlugin::State final : public v1beta1::DevicePlugin::CallbackService
   }
 
   DeviceReactor* ListAndWatch(CallbackServerContext*, const v1beta1::Empty*) override {
-    auto* stream = new Stream([this](Stream* done) {  // owned by gRPC until on_done
-      {
-        const std::lock_guard lock(mutex);
-        streams.erase(done);
-      }
-      delete done;
-    });
     const Status status = behaviour.list_and_watch ? behaviour.list_and_watch() : OkStatus();
     const std::lock_guard lock(mutex);
-    streams.insert(stream);
-    if (status.ok()) {
-      stream->Send(devices);
-    } else {
-      stream->End(status);
-    }
-    return stream;
+    return streams.Open(ToProto(devices), status);
   }
 
   ServerUnaryReactor* GetPreferredAllocation(CallbackServerContext* context,
@@ -191,13 +117,10 @@ struct SamplePlugin::State final : public v1beta1::DevicePlugin::CallbackService
   Behaviour behaviour;
   mutable std::mutex mutex;
   std::vector<Device> devices;
-  std::set<Stream*> streams;
+  LatestStreams<v1beta1::ListAndWatchResponse> streams;
   std::vector<std::function<void()>> held;
 
-  std::unique_ptr<EpollLoop> loop = EpollLoop::Create().value();
-  std::unique_ptr<rpc::Server> server;
-  std::unique_ptr<sys::Acceptor> acceptor;
-  std::jthread thread;
+  std::unique_ptr<SampleServer> server;
 };
 
 SamplePlugin::SamplePlugin(const Options& options) : SamplePlugin(options, Behaviour()) {
@@ -211,19 +134,11 @@ SamplePlugin::SamplePlugin(const Options& options, Behaviour behaviour)
     services.push_back(
         static_cast<pluginregistration::Registration::CallbackService*>(state_.get()));
   }
-  state_->server = rpc::Server::Start(services).value();
-  state_->acceptor =
-      sys::Acceptor::Create(
-          *state_->loop, sys::UnixListener::Listen(options.socket_path, {}).value(),
-          [server = state_->server.get()](UniqueFd fd) { server->Serve(std::move(fd)); })
-          .value();
-  state_->thread = std::jthread([loop = state_->loop.get()] { loop->Run(); });
+  state_->server = std::make_unique<SampleServer>(services, options.socket_path);
 }
 
 SamplePlugin::~SamplePlugin() {
-  state_->loop->Quit();
-  state_->thread.join();
-  state_->acceptor.reset();
+  state_->server->StopListening();
   // gRPC waits for every call.
   Release();
   EndStreams(MakeStatus(StatusCode::kUnavailable, "the plugin stops"));
@@ -264,9 +179,7 @@ Status SamplePlugin::RegisterAs(const std::string& kubelet_socket, const std::st
 void SamplePlugin::SetDevices(const std::vector<Device>& devices) {
   const std::lock_guard lock(state_->mutex);
   state_->devices = devices;
-  for (Stream* stream : state_->streams) {
-    stream->Send(devices);
-  }
+  state_->streams.Send(ToProto(devices));
 }
 
 void SamplePlugin::SetHealth(const std::string& id, const std::string& health) {
@@ -284,10 +197,7 @@ void SamplePlugin::SetHealth(const std::string& id, const std::string& health) {
 }
 
 void SamplePlugin::EndStreams(const Status& status) {
-  const std::lock_guard lock(state_->mutex);
-  for (Stream* stream : state_->streams) {
-    stream->End(status);
-  }
+  state_->streams.End(status);
 }
 
 void SamplePlugin::Release() {
@@ -295,7 +205,6 @@ void SamplePlugin::Release() {
 }
 
 size_t SamplePlugin::streams() const {
-  const std::lock_guard lock(state_->mutex);
   return state_->streams.size();
 }
 

@@ -155,7 +155,7 @@ TEST_F(WatcherTest, FailingOptionsAreReportedToThePlugin) {
   }));
 }
 
-TEST_F(WatcherTest, ADraPluginIsOnlyRegistered) {
+TEST_F(WatcherTest, ADraPluginIsNotAskedAsADevicePlugin) {
   SamplePlugin::Options options = Registrar();
   options.type = "DRAPlugin";
   options.resource = "gpu.example.com";

@@ -10,6 +10,7 @@
 
 #include "src/platform/base/event_loop.h"
 #include "testing/kubelet/call_log.h"
+#include "testing/kubelet/claim_source.h"
 #include "testing/kubelet/constants.h"
 #include "testing/kubelet/container_runtime.h"
 #include "testing/kubelet/faults.h"
@@ -46,6 +47,7 @@ struct World {
   std::chrono::nanoseconds listen_delay{0};
   uint32_t seed = 1;
   std::vector<int64_t> exclusive_cpus;  // for the exclusive use of containers
+  ClaimSource* claims = nullptr;        // null: pods cannot use claims
   // If not empty, replaces the real answer of the pod resources API.
   std::string pod_resources_script;
   std::function<void()> on_change;
