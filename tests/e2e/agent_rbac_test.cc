@@ -1,11 +1,16 @@
 // The rights that the chart gives to the agent: what it asks for is allowed (ClusterFixture checks
 // that after every test), and nothing else is.
+#include <dra_v1.grpc.pb.h>
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
+#include "src/platform/net/rpc/channel.h"
+#include "src/platform/sys/unix_socket.h"
 #include "tests/e2e/cluster_fixture.h"
 
 namespace kgpu::e2e {
@@ -16,6 +21,27 @@ using ::testing::IsEmpty;
 class AgentRbacTest : public ClusterFixture {
  protected:
   std::vector<std::string> Unused() const { return UnusedOf("kgpu-agent"); }
+  void UseConfig(const std::string& text) const {
+    host_->dir().WriteFile("config.yaml", "apiVersion: kgpu.dev/v1\nkind: NodeConfig\n" + text);
+  }
+  // As the kubelet asks; there is no such claim.
+  void PrepareAClaim() const {
+    namespace v1 = ::k8s::io::kubelet::pkg::apis::dra::v1;
+    StatusOr<UniqueFd> fd =
+        sys::ConnectUnix(At("kubelet/plugins_registry/kgpu-gpu.nvidia.com.sock"));
+    ASSERT_OK(fd);
+    const auto stub = v1::DRAPlugin::NewStub(rpc::ChannelOver(*std::move(fd)));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    v1::NodePrepareResourcesRequest request;
+    auto* claim = request.add_claims();
+    claim->set_namespace_("default");
+    claim->set_name("c");
+    claim->set_uid("u");
+    v1::NodePrepareResourcesResponse response;
+    EXPECT_TRUE(stub->NodePrepareResources(&context, request, &response).ok());
+    EXPECT_THAT(response.claims().at("u").error(), ::testing::HasSubstr("default/c"));
+  }
   bool WaitUntilUsed(const std::string& what) const {
     return WaitForNode([&] {
       for (const std::string& line : Unused()) {
@@ -76,6 +102,13 @@ TEST_F(AgentRbacTest, EveryRuleIsNeeded) {
   })) << "an object that is no longer wanted stays away";
   EXPECT_TRUE(WaitUntilUsed("get nodes"));
   EXPECT_TRUE(WaitUntilUsed("patch nodes"));
+
+  // Claims, and back.
+  UseConfig("serve: {by: dra}\n");
+  EXPECT_TRUE(WaitUntilUsed("patch resourceslices.resource.k8s.io"));
+  PrepareAClaim();
+  UseConfig("");
+  EXPECT_TRUE(WaitUntilUsed("delete resourceslices.resource.k8s.io"));
   EXPECT_THAT(Unused(), IsEmpty());
 }
 

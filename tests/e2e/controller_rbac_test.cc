@@ -115,6 +115,11 @@ class ControllerRbacTest : public ClusterFixture {
 
 TEST_F(ControllerRbacTest, EveryRuleIsNeeded) {
   AddFeatureOfAGoneNode();
+  Ask("POST", "/apis/resource.k8s.io/v1/resourceslices",
+      R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},"spec":{
+          "driver":"gpu.nvidia.com","nodeName":"n1","pool":{"name":"n1","generation":1,
+          "resourceSliceCount":1},"devices":[{"name":"gpu-0","attributes":{
+          "type":{"string":"gpu"},"kgpu.dev/pool":{"string":"nvidia.com/gpu"}}}]}})");
   Report("535.104.05", true);
   AddUser();
   PutPolicy("true", true, true);

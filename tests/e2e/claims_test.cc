@@ -1,0 +1,275 @@
+// The built agent serves pools by DRA: a stub kubelet that prepares claims, the stub API server,
+// and the test as the scheduler.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "testing/kubelet/fake_kubelet.h"
+#include "tests/e2e/cluster_fixture.h"
+#include "tests/integration/kubelet_times.h"
+
+namespace kgpu::e2e {
+namespace {
+
+namespace json = boost::json;
+using kubelet::FakeKubelet;
+using kubelet::PodPhase;
+using kubelet::PodSpec;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kClaimsPath[] = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+constexpr char kSlicesPath[] = "/apis/resource.k8s.io/v1/resourceslices";
+constexpr std::chrono::seconds kPatience{30};
+// No runtime is there that could say it.
+constexpr char kByClaims[] = "serve: {by: dra}\nplugin: {deviceListStrategy: cdi-cri}\n";
+
+// The claims as the kubelet sees them.
+class Claims final : public kubelet::ClaimSource {
+ public:
+  StatusOr<std::string> GetClaim(const std::string& /*space*/, const std::string& name) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = claims_.find(name);
+    return found == claims_.end() ? StatusOr<std::string>(NotFound("no claim {}", name))
+                                  : found->second;
+  }
+  void WipeSlices(const std::string& /*driver*/) override {}
+  void Put(const std::string& name, std::string text) {
+    const std::lock_guard lock(mutex_);
+    claims_[name] = std::move(text);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::string> claims_;
+};
+
+class ClaimsTest : public ClusterFixture {
+ protected:
+  void StartKubelet() {
+    kubelet_ = std::make_unique<FakeKubelet>(FakeKubelet::Options{
+        .root = At("kubelet"), .constants = integration::ShortTimes(), .claims = &claims_});
+    ASSERT_OK(kubelet_->Start());
+  }
+  // Names of the devices that are published.
+  std::vector<std::string> Devices() const {
+    std::vector<std::string> names;
+    const auto list = doc::Parse(Ask("GET", kSlicesPath, ""), doc::Format::kJson, "slices");
+    for (const json::value& slice : list->at("items").as_array()) {
+      const json::value* devices = slice.at("spec").as_object().if_contains("devices");
+      for (const json::value& device : devices == nullptr ? json::array() : devices->as_array()) {
+        names.push_back(TextAt(device, {"name"}));
+      }
+    }
+    return names;
+  }
+  bool WaitForDevices(size_t count) const {
+    return WaitForNode([&] { return Devices().size() == count; });
+  }
+  // As the scheduler does: makes a claim and gives it devices, for the pod. Returns its UID.
+  std::string Allocate(const std::string& name, const std::string& pod,
+                       const std::vector<std::string>& devices, const std::string& memory = "") {
+    const auto made =
+        doc::Parse(Ask("POST", kClaimsPath,
+                       fmt::format(R"({{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
+                "metadata":{{"name":"{}","namespace":"default"}},"spec":{{"devices":{{"requests":[
+                {{"name":"gpu","exactly":{{"deviceClassName":"gpu.nvidia.com"}}}}]}}}}}})",
+                                   name)),
+                   doc::Format::kJson, "claim");
+    json::object claim = made->as_object();
+    json::array results;
+    for (const std::string& device : devices) {
+      json::object result = {
+          {"request", "gpu"}, {"driver", "gpu.nvidia.com"}, {"pool", "n1"}, {"device", device}};
+      if (!memory.empty()) {
+        result["shareID"] = fmt::format("00000000-0000-4000-8000-{:012}", ++shares_);
+        result["consumedCapacity"] = {{"memory", memory}};
+      }
+      results.push_back(std::move(result));
+    }
+    claim["status"] = {
+        {"allocation", {{"devices", {{"results", std::move(results)}}}}},
+        {"reservedFor", json::array{{{"resource", "pods"}, {"name", pod}, {"uid", pod}}}}};
+    claims_.Put(name,
+                Ask("PUT", fmt::format("{}/{}/status", kClaimsPath, name), json::serialize(claim)));
+    return TextAt(claim, {"metadata", "uid"});
+  }
+  static PodSpec PodWith(const std::string& name, const std::string& claim) {
+    PodSpec pod{.name = name, .uid = name};
+    pod.claims = {{.name = "gpu", .claim = claim}};
+    pod.containers = {{.name = "main", .claim_references = {{.claim = "gpu"}}}};
+    return pod;
+  }
+  std::vector<std::string> CdiOf(const std::string& pod) const {
+    const auto found = kubelet_->FindPod(pod);
+    return found && !found->status.containers.empty()
+               ? found->status.containers[0].options.cdi_devices
+               : std::vector<std::string>();
+  }
+  std::string Spec(const std::string& uid) const {
+    return host_->dir().ReadFile(fmt::format("host/var/run/cdi/kgpu-claim-{}.json", uid));
+  }
+  json::value Status() const {
+    const Result result =
+        RunProgram({"kgpu", "status", "--run-dir", At("run"), "--output", "json"});
+    auto status = doc::Parse(result.out, doc::Format::kJson, "status");
+    return status.ok() ? *std::move(status) : json::value(json::object());
+  }
+  size_t Prepared() const {
+    const json::value status = Status();
+    const json::value* claims = status.as_object().if_contains("claims");
+    return claims == nullptr ? 0 : claims->at("prepared").as_array().size();
+  }
+  void TearDown() override {
+    ClusterFixture::TearDown();
+    kubelet_.reset();
+  }
+
+  Claims claims_;
+  std::unique_ptr<FakeKubelet> kubelet_;
+  int shares_ = 0;
+};
+
+TEST_F(ClaimsTest, APodGetsTheGpuOfItsClaim) {
+  StartKubelet();
+  StartAgent(kByClaims);
+  ASSERT_TRUE(WaitForDevices(4));
+  ASSERT_TRUE(WaitForNode([&] { return Condition() == "True AllVerified"; })) << NodeStatus().out;
+  EXPECT_EQ(kubelet_->Capacity("nvidia.com/gpu"), -1) << "the plugin must not give it, too";
+
+  const std::string uid = Allocate("c", "p", {"gpu-1"});
+  ASSERT_OK(kubelet_->AddPod(PodWith("p", "c")));
+  ASSERT_TRUE(kubelet_->WaitForPhase("p", PodPhase::kRunning, kPatience));
+  EXPECT_THAT(CdiOf("p"), Contains(fmt::format("kgpu.dev/claim={}-gpu-1", uid)));
+  EXPECT_THAT(Spec(uid), HasSubstr("/dev/nvidia1"));
+  EXPECT_EQ(Prepared(), 1U);
+  EXPECT_TRUE(WaitForNode([&] {
+    return http::Fetch(At("run/agent.sock"), {.target = "/metrics"})->body.find("pod=\"p\"") !=
+           std::string::npos;
+  })) << "its use is the pod's";
+
+  ASSERT_OK(kubelet_->RemovePod("p"));
+  EXPECT_TRUE(WaitForNode([&] { return Prepared() == 0; }));
+  EXPECT_EQ(Spec(uid), "");
+}
+
+TEST_F(ClaimsTest, TwoPodsHaveSharesOfOneGpu) {
+  StartKubelet();
+  StartAgent(std::string(kByClaims) + "pools: [{share: {by: memory, size: 4Gi}}]\n");
+  ASSERT_TRUE(WaitForDevices(4));
+  const std::string first = Allocate("a", "pa", {"gpu-0-4gi"}, "4Gi");
+  const std::string second = Allocate("b", "pb", {"gpu-0-4gi"}, "8Gi");
+  ASSERT_OK(kubelet_->AddPod(PodWith("pa", "a")));
+  ASSERT_OK(kubelet_->AddPod(PodWith("pb", "b")));
+  ASSERT_TRUE(kubelet_->WaitForPhase("pa", PodPhase::kRunning, kPatience));
+  ASSERT_TRUE(kubelet_->WaitForPhase("pb", PodPhase::kRunning, kPatience));
+  EXPECT_NE(Spec(first), "");
+  EXPECT_NE(Spec(second), "");
+  // The last GB cannot be given twice.
+  (void)Allocate("c", "pc", {"gpu-0-4gi"}, "4Gi");
+  ASSERT_OK(kubelet_->AddPod(PodWith("pc", "c")));
+  EXPECT_TRUE(kubelet_->WaitFor(
+      [&] {
+        const auto pod = kubelet_->FindPod("pc");
+        return pod && !pod->status.events.empty() &&
+               pod->status.events[0].message.find("0 of 3 free shares") != std::string::npos;
+      },
+      kPatience));
+  ASSERT_OK(kubelet_->RemovePod("pa"));
+  EXPECT_TRUE(kubelet_->WaitForPhase("pc", PodPhase::kRunning, kPatience));
+}
+
+// Killed at any instant, it gives nothing twice and loses nothing.
+TEST_F(ClaimsTest, AKilledAgentGoesOn) {
+  StartKubelet();
+  StartAgent(kByClaims);
+  ASSERT_TRUE(WaitForDevices(4));
+  for (int round = 0; round < 12; ++round) {
+    const std::string name = fmt::format("c{}", round);
+    const std::string uid = Allocate(name, "p" + name, {fmt::format("gpu-{}", round % 4)});
+    const uint64_t calls = kubelet_->CallCount("NodePrepareResources");
+    ASSERT_OK(kubelet_->AddPod(PodWith("p" + name, name)));
+    if (round % 3 == 1) {  // during the call, or after it
+      ASSERT_TRUE(kubelet_->WaitForCalls("NodePrepareResources", calls + 1, kPatience));
+    } else if (round % 3 == 2) {
+      ASSERT_TRUE(kubelet_->WaitForPhase("p" + name, PodPhase::kRunning, kPatience));
+    }
+    agent_.reset();  // SIGKILL
+    StartAgent(kByClaims);
+    ASSERT_TRUE(kubelet_->WaitForPhase("p" + name, PodPhase::kRunning, kPatience)) << round;
+    EXPECT_THAT(Spec(uid), HasSubstr(fmt::format("/dev/nvidia{}", round % 4)));
+    ASSERT_OK(kubelet_->RemovePod("p" + name));
+    if (round % 2 == 0) {
+      agent_.reset();
+      StartAgent(kByClaims);
+    }
+    ASSERT_TRUE(WaitForNode([&] { return Prepared() == 0 && Spec(uid).empty(); })) << round;
+  }
+  EXPECT_THAT(Devices(), SizeIs(4));
+}
+
+TEST_F(ClaimsTest, ADeviceChangesItsWayOnceNoPodHasIt) {
+  StartKubelet();
+  StartAgent("plugin: {deviceListStrategy: cdi-cri}\n");
+  ASSERT_TRUE(
+      kubelet_->WaitForResource("nvidia.com/gpu", {.capacity = 4, .allocatable = 4}, kPatience));
+  PodSpec old{.name = "old", .uid = "old"};
+  old.containers = {{.name = "main", .limits = {{"nvidia.com/gpu", 1}}}};
+  ASSERT_OK(kubelet_->AddPod(old));
+  ASSERT_TRUE(kubelet_->WaitForPhase("old", PodPhase::kRunning, kPatience));
+
+  host_->dir().WriteFile("config.yaml",
+                         fmt::format("apiVersion: kgpu.dev/v1\nkind: NodeConfig\n{}", kByClaims));
+  ASSERT_TRUE(WaitForDevices(3)) << "all but the one in use";
+  EXPECT_EQ(kubelet_->FindPod("old")->status.phase, PodPhase::kRunning);
+  EXPECT_EQ(kubelet_->Allocatable("nvidia.com/gpu"), 0);
+  const std::vector<std::string> free = Devices();
+  (void)Allocate("c", "p", {free[0]});
+  ASSERT_OK(kubelet_->AddPod(PodWith("p", "c")));
+  ASSERT_TRUE(kubelet_->WaitForPhase("p", PodPhase::kRunning, kPatience));
+  ASSERT_OK(kubelet_->RemovePod("old"));
+  ASSERT_TRUE(WaitForDevices(4));
+
+  // And back: the claim's GPU stays its own.
+  host_->dir().WriteFile("config.yaml",
+                         "apiVersion: kgpu.dev/v1\nkind: NodeConfig\nplugin: {deviceListStrategy: "
+                         "cdi-cri}\n");
+  ASSERT_TRUE(
+      kubelet_->WaitForResource("nvidia.com/gpu", {.capacity = 3, .allocatable = 3}, kPatience));
+  EXPECT_THAT(Devices(), IsEmpty());
+  ASSERT_OK(kubelet_->RemovePod("p"));
+  EXPECT_TRUE(
+      kubelet_->WaitForResource("nvidia.com/gpu", {.capacity = 4, .allocatable = 4}, kPatience));
+}
+
+TEST_F(ClaimsTest, AFaultIsATaintAndTheHealthOfThePod) {
+  StartKubelet();
+  StartAgent(std::string(kByClaims) + "health: {holdDown: 1s}\n");
+  ASSERT_TRUE(WaitForDevices(4));
+  (void)Allocate("c", "p", {"gpu-1"});
+  ASSERT_OK(kubelet_->AddPod(PodWith("p", "c")));
+  ASSERT_TRUE(kubelet_->WaitForPhase("p", PodPhase::kRunning, kPatience));
+  const auto health = [&] {
+    const auto pod = kubelet_->FindPod("p");
+    return pod && !pod->status.containers[0].health.empty()
+               ? pod->status.containers[0].health[0].health
+               : std::string();
+  };
+  EXPECT_TRUE(kubelet_->WaitFor([&] { return health() == "Healthy"; }, kPatience));
+  host_->Inject("xid", {"1", "48"});
+  EXPECT_TRUE(WaitForNode(
+      [&] { return Ask("GET", kSlicesPath, "").find("gpu.nvidia.com/xid") != std::string::npos; }));
+  EXPECT_TRUE(kubelet_->WaitFor([&] { return health() == "Unhealthy"; }, kPatience));
+  EXPECT_EQ(kubelet_->FindPod("p")->status.phase, PodPhase::kRunning) << "pods stay";
+}
+
+}  // namespace
+}  // namespace kgpu::e2e
