@@ -14,13 +14,13 @@ nanoseconds Times(nanoseconds time, double factor) {
 Constants Scaled(double factor) {
   Constants constants;
   constexpr nanoseconds kLeastLimit = std::chrono::seconds(1);
-  for (nanoseconds Constants::*limit :
+  for (nanoseconds Constants::* limit :
        {&Constants::dial_limit, &Constants::get_info_limit, &Constants::notify_limit,
         &Constants::pre_start_limit, &Constants::claim_limit, &Constants::health_timeout,
         &Constants::wipe_delay}) {
     constants.*limit = std::max(Times(constants.*limit, factor), kLeastLimit);
   }
-  for (nanoseconds Constants::*time :
+  for (nanoseconds Constants::* time :
        {&Constants::dial_retry, &Constants::reconcile_period, &Constants::retry_first,
         &Constants::retry_longest, &Constants::stop_grace, &Constants::node_status_period,
         &Constants::pod_sync_period, &Constants::sync_retry, &Constants::restart_first,

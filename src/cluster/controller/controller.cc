@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/cluster/controller/executor.h"
 #include "src/cluster/controller/class_writer.h"
+#include "src/cluster/controller/executor.h"
 #include "src/cluster/controller/feature_sweeper.h"
 #include "src/cluster/controller/metrics.h"
 #include "src/cluster/controller/model.h"
@@ -59,10 +59,12 @@ class Leader {
         watches_(loop, clients.main, random, options.pods.space, model_,
                  {.on_changed = [this] { PlanSoon(); },
                   .on_node_gone = [this](const std::string&) { sweeper_.Sweep(); }}),
-        sweeper_(loop, clients.main, options.pods.space, [this](std::string_view node) {
-          // While the watch is broken, a node may have come that nobody has told us about.
-          return !watches_.is_synced() || !watches_.is_current() || model_.nodes().contains(node);
-        }),
+        sweeper_(loop, clients.main, options.pods.space,
+                 [this](std::string_view node) {
+                   // While the watch is broken, a node may have come that nobody has told us about.
+                   return !watches_.is_synced() || !watches_.is_current() ||
+                          model_.nodes().contains(node);
+                 }),
         classes_(loop, clients.main, random) {}
   Leader(const Leader&) = delete;
   Leader& operator=(const Leader&) = delete;
