@@ -68,9 +68,8 @@ std::string TypeSelector(std::string_view type) {
                      dra::kDriverName, type);
 }
 
-json::object ClassOf(std::string_view name, std::string selector, std::string_view resource) {
-  json::object spec = {
-      {"selectors", json::array{{{"cel", {{"expression", std::move(selector)}}}}}}};
+json::object ClassOf(std::string_view name, std::string_view selector, std::string_view resource) {
+  json::object spec = {{"selectors", json::array{{{"cel", {{"expression", selector}}}}}}};
   if (!resource.empty()) {
     spec["extendedResourceName"] = resource;
   }

@@ -34,7 +34,7 @@ class ClassWriterTest : public ::testing::Test {
   ClassWriterTest() {
     SetLogSink([](LogLevel, std::string_view) {});
   }
-  ~ClassWriterTest() override { SetLogSink({}); }
+  void TearDown() override { SetLogSink({}); }
 
   void Start() { writer_ = std::make_unique<ClassWriter>(loop_, client_, random_); }
   // A slice of one device.

@@ -72,7 +72,7 @@ class ClaimPartTest : public ::testing::Test {
                        .runtime_problem = [] { return ""; },
                        .changed = [] {}});
   }
-  ~ClaimPartTest() override {
+  void TearDown() override {
     part_.reset();
     SetLogSink({});
   }

@@ -249,23 +249,30 @@ void Preparer::Next() {
 }
 
 void Preparer::Work(std::function<Status()> job, std::function<void(Status)> done) {
-  const auto result = std::make_shared<Status>(Internal("not done"));
-  const auto finish = [this, done = std::move(done)](const Status& status) {
+  struct Item {
+    std::function<void(Status)> done;
+    Status status;
+  };
+  const auto item = std::make_shared<Item>(Item{std::move(done), OkStatus()});
+  const auto finish = [this, item] {
     is_busy_ = false;
-    done(status);
+    item->done(item->status);
     if (!is_busy_) {
       Next();
     }
   };
   const bool is_accepted = background_(
-      [result, job = std::move(job),
-       bound = lifetime_.Bind([finish, result] { finish(*result); })] {
-        *result = job();
+      [item, job = std::move(job), bound = lifetime_.Bind(finish)] {
+        item->status = job();
         return bound;
       },
-      lifetime_.Bind(finish));
+      lifetime_.Bind([item, finish](const Status& status) {
+        item->status = status;
+        finish();
+      }));
   if (!is_accepted) {
-    loop_.Post(lifetime_.Bind([finish] { finish(Unavailable("the disk is busy: try again")); }));
+    item->status = Unavailable("the disk is busy: try again");
+    loop_.Post(lifetime_.Bind(finish));
   }
 }
 

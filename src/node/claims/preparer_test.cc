@@ -39,7 +39,7 @@ class PreparerTest : public ::testing::Test {
     host_ = std::make_unique<sys::Root>(*sys::Root::Open(dir_.At("host")));
     Start();
   }
-  ~PreparerTest() override { SetLogSink({}); }
+  void TearDown() override { SetLogSink({}); }
 
   // As after a kill: nothing of the earlier one ends.
   void Start(const std::string& boot = "b1") {
