@@ -26,6 +26,7 @@ bench/port_load
 bench/fn_gateway
 build/release/bench/agent-bench 11 30
 build/release/bench/change-bench 7
+build/release/bench/claims-bench
 build/release/bench/features-bench
 build/release/bench/doctor-bench "${1:-20}"
 build/release/bench/labels-bench "${1:-20}"
