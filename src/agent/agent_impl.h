@@ -96,10 +96,12 @@ class AgentImpl final : public Agent, private node::Effects {
                  .runtime_problem = [this] { return CdiObstacle(answering_); },
                  .changed = [this] { NotifySoon(); }}),
         runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
-        measurements_(loop, root.host, MeasurementsOptionsOf(options_, root.host),
-                      pods::BackgroundOn(disk_),
-                      {.own_series = [this](metrics::Exposition& page) { WriteOwnSeries(page); },
-                       .health = [this] { return inventory_.health(); }}),
+        measurements_(
+            loop, root.host, MeasurementsOptionsOf(options_, root.host), pods::BackgroundOn(disk_),
+            {.own_series = [this](metrics::Exposition& page) { WriteOwnSeries(page); },
+             .health = [this] { return inventory_.health(); },
+             .claim_ids =
+                 [this](const pods::ClaimedDevice& claim) { return claims_.IdsOf(claim); }}),
         cluster_(loop, root.host, own_root_, ClusterNodeOptionsOf(options_, root.host),
                  [this] { OnCluster(); }),
         endpoints_(

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <ranges>
+#include <system_error>
 #include <utility>
 
 #include "src/agent/privileges.h"
@@ -188,9 +190,11 @@ inject::CapabilitySet CapabilitiesOf(const config::NodeConfig& config) {
 
 cluster::ClusterNodeOptions ClusterNodeOptionsOf(const AgentOptions& options,
                                                  const sys::Root& host) {
+  std::error_code error;
   return {.sources = {.kubeconfig = options.kubeconfig,
                       .context = options.context,
                       .environment = options.environment,
+                      .working_folder = std::filesystem::current_path(error).string(),
                       .ignores_home_kubeconfig = true},
           .node_name = options.node_name,
           .version = options.version,

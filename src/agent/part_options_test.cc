@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "src/agent/test_state.h"
 #include "src/gpu/health/journal.h"
 #include "src/platform/base/event_loop.h"
@@ -137,6 +139,13 @@ TEST_F(RecallTest, AJournalThatCannotBeReadKeepsNobodyFromStarting) {
   dir_.MakeDir("state/health.journal");
   KeepMemory();
   EXPECT_THAT(Recalled().faults.open, IsEmpty());
+}
+
+TEST(ClusterNodeOptionsTest, AKubeconfigIsRelativeToTheWorkingFolder) {
+  const auto root = sys::Root::Open("/");
+  ASSERT_OK(root);
+  EXPECT_EQ(ClusterNodeOptionsOf({.kubeconfig = "kc"}, *root).sources.working_folder,
+            std::filesystem::current_path().string());
 }
 
 TEST(MpsSharingOptionsTest, DaemonsAreInTheRunFolderByTheEnginesPath) {

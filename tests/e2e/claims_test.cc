@@ -173,6 +173,13 @@ TEST_F(ClaimsTest, TwoPodsHaveSharesOfOneGpu) {
   ASSERT_TRUE(kubelet_->WaitForPhase("pb", PodPhase::kRunning, kPatience));
   EXPECT_NE(Spec(first), "");
   EXPECT_NE(Spec(second), "");
+  // The pods have the slots, for the limits that the agent watches.
+  EXPECT_TRUE(WaitForNode([&] {
+    const Result devices =
+        RunProgram({"kgpu", "devices", "--run-dir", At("run"), "--output", "json"});
+    return devices.out.find("\"pa\"") != std::string::npos &&
+           devices.out.find("\"pb\"") != std::string::npos;
+  })) << RunProgram({"kgpu", "devices", "--run-dir", At("run"), "--output", "json"}).out;
   // The last GB cannot be given twice.
   (void)Allocate("c", "pc", {"gpu-0-4gi"}, "4Gi");
   ASSERT_OK(kubelet_->AddPod(PodWith("pc", "c")));

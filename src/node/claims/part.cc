@@ -236,6 +236,23 @@ std::string ClaimPart::problem() const {
   return hooks_.runtime_problem();
 }
 
+std::vector<std::string> ClaimPart::IdsOf(const pods::ClaimedDevice& claim) const {
+  std::vector<std::string> ids;
+  for (const auto& [uid, prepared] : preparer_.record().claims) {
+    const bool is_it = claim.driver == dra::kDriverName && prepared.name == claim.claim &&
+                       prepared.space == claim.claim_namespace;
+    for (const dra::PreparedDevice& device :
+         is_it ? prepared.devices : std::vector<dra::PreparedDevice>()) {
+      if (device.device == claim.device && device.slots.empty()) {
+        ids.push_back(device.device_uuid);
+      } else if (device.device == claim.device) {
+        ids.insert(ids.end(), device.slots.begin(), device.slots.end());
+      }
+    }
+  }
+  return ids;
+}
+
 void ClaimPart::ShowStatus(const node::NodeState& /*state*/, node::StatusPage& page) const {
   if (!is_serving_ && preparer_.record().claims.empty()) {
     return;

@@ -16,6 +16,7 @@
 #include "src/node/dra/publisher.h"
 #include "src/node/part/part.h"
 #include "src/node/pods/background.h"
+#include "src/node/pods/pod_map.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/random.h"
 #include "src/platform/base/timer.h"
@@ -64,6 +65,8 @@ class ClaimPart final : public node::Part {
   // Why not, with the fix; empty: it is ready, or serves nothing.
   std::string problem() const;
   void StopWatching();
+  // The slots that a prepared claim has of a device, or the device's UUID; empty: not ours.
+  std::vector<std::string> IdsOf(const pods::ClaimedDevice& claim) const;
 
  private:
   void Refresh(const node::NodeState& state);

@@ -236,6 +236,26 @@ TEST_F(ClaimPartTest, PreparesByBothVersions) {
   EXPECT_EQ(answer.claims().at(uid).error(), "");
 }
 
+TEST_F(ClaimPartTest, KnowsTheDevicesOfItsClaims) {
+  Configure("serve: {by: dra}\n");
+  const std::string uid = MakeClaim("gpu-1");
+  v1::NodePrepareResourcesRequest request;
+  auto* claim = request.add_claims();
+  claim->set_namespace_("default");
+  claim->set_name("c");
+  claim->set_uid(uid);
+  v1::NodePrepareResourcesResponse response;
+  const auto stub = v1::DRAPlugin::NewStub(Connect());
+  EXPECT_EQ(Call(&v1::DRAPlugin::Stub::NodePrepareResources, *stub, request, response), "ok");
+  pods::ClaimedDevice device{.claim_namespace = "default",
+                             .claim = "c",
+                             .driver = std::string(dra::kDriverName),
+                             .device = "gpu-1"};
+  EXPECT_THAT(part_->IdsOf(device), ElementsAre(pools::TestGpuName(1)));
+  device.claim = "d";
+  EXPECT_THAT(part_->IdsOf(device), IsEmpty());
+}
+
 TEST_F(ClaimPartTest, ErrorsAreThoseOfTheirClaim) {
   Configure("serve: {by: dra}\n");
   const std::string uid = MakeClaim("gpu-1");

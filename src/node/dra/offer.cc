@@ -196,18 +196,16 @@ class CardBuilder {
       return json::object{{"value", all},
                           {"requestPolicy", {{"default", one}, {"validRange", range}}}};
     };
+    // Nobody's part: a claim that asks for none takes none, and not all of it.
+    for (auto& capacity : capacities) {
+      capacity.value().as_object()["requestPolicy"] = {{"default", "0"},
+                                                       {"validRange", {{"min", "0"}}}};
+    }
     if (each) {
       capacities["memory"] =
           shared(FormatQuantity(Bytes{each->count * count}), FormatQuantity(*each));
-      return;
-    }
-    capacities["shares"] = shared(std::to_string(count), "1");
-    // Nobody's part: a claim that asks for none takes none.
-    for (auto& capacity : capacities) {
-      if (capacity.key() != "shares") {
-        capacity.value().as_object()["requestPolicy"] = {{"default", "0"},
-                                                         {"validRange", {{"min", "0"}}}};
-      }
+    } else {
+      capacities["shares"] = shared(std::to_string(count), "1");
     }
   }
 

@@ -81,6 +81,10 @@ TEST_F(OfferTest, MemoryIsTakenInSlices) {
   EXPECT_EQ(offer.device.at("capacity").at("memory"),
             json::parse(R"({"value":"80Gi","requestPolicy":{"default":"20Gi",
                 "validRange":{"min":"20Gi","step":"20Gi","max":"80Gi"}}})"));
+  // Without a policy, a claim that does not ask for one of these would take all of it.
+  for (const auto& capacity : offer.device.at("capacity").as_object()) {
+    EXPECT_TRUE(capacity.value().as_object().contains("requestPolicy")) << capacity.key();
+  }
 }
 
 TEST_F(OfferTest, SlicesOfSeveralSizesAreSeveralDevices) {

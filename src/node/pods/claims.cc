@@ -30,6 +30,10 @@ std::string ProfileInNames(std::string_view profile) {
   return name;
 }
 
+std::string_view UpToDash(std::string_view text) {
+  return text.substr(0, text.find('-'));
+}
+
 // `rest` is what follows "gpu-2-mig-": "1g10gb-19-4".
 bool IsNameOf(const MigDevice& mig, std::string_view rest) {
   const std::string front = ProfileInNames(mig.profile) + "-";
@@ -39,7 +43,7 @@ bool IsNameOf(const MigDevice& mig, std::string_view rest) {
   rest.remove_prefix(front.size());
   const size_t dash = rest.find('-');
   return dash != rest.npos && NumberOf(rest.substr(0, dash)) &&
-         NumberOf(rest.substr(dash + 1)) == mig.placement_start;
+         NumberOf(UpToDash(rest.substr(dash + 1))) == mig.placement_start;
 }
 
 // By the names of NVIDIA's driver.
@@ -50,7 +54,7 @@ std::string DeviceNamed(std::string_view name, const device::Snapshot& snapshot)
     return {};
   }
   const size_t mig_at = name.find(kMig);
-  const auto minor = NumberOf(name.substr(0, mig_at).substr(kFront.size()));
+  const auto minor = NumberOf(UpToDash(name.substr(kFront.size())));
   const auto gpu = std::ranges::find_if(
       snapshot.gpus, [&minor](const Gpu& candidate) { return candidate.minor == minor; });
   if (gpu == snapshot.gpus.end()) {
@@ -91,15 +95,28 @@ std::string DeviceOfClaim(const ClaimedDevice& claim, const device::Snapshot& sn
   return device.empty() ? DeviceWithUuid(claim.cdi_uuid, snapshot) : device;
 }
 
-std::vector<DeviceUse> WithClaims(std::vector<DeviceUse> listed, const device::Snapshot& snapshot) {
+std::vector<DeviceUse> WithClaims(std::vector<DeviceUse> listed, const device::Snapshot& snapshot,
+                                  const ClaimIds& ids) {
+  std::vector<DeviceUse> uses;
+  uses.reserve(listed.size());
   for (DeviceUse& use : listed) {
-    if (use.is_claimed()) {
+    std::vector<std::string> known;
+    if (use.is_claimed() && ids) {
+      known = ids(use.claim);
+    }
+    if (use.is_claimed() && known.empty()) {
       use.device_id = DeviceOfClaim(use.claim, snapshot);
     }
+    for (std::string& id : known) {
+      uses.push_back(use);
+      uses.back().device_id = std::move(id);
+    }
+    if (!use.device_id.empty()) {
+      uses.push_back(std::move(use));
+    }
   }
-  std::erase_if(listed, [](const DeviceUse& use) { return use.device_id.empty(); });
-  std::ranges::sort(listed);
-  return listed;
+  std::ranges::sort(uses);
+  return uses;
 }
 
 }  // namespace kgpu::pods

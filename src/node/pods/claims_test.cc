@@ -64,6 +64,27 @@ TEST(ClaimsTest, OtherDriversNamesCountOnlyAsUuids) {
   EXPECT_EQ(Find("gpu.example.com", "x", "MIG-1"), "");
 }
 
+TEST(ClaimsTest, NamesOfSharesEndWithTheirSize) {
+  EXPECT_EQ(Find("gpu.nvidia.com", "gpu-2-20gi"),
+            device::GpuUuid::Parse(kClaimedGpu).value().str());
+  EXPECT_EQ(Find("gpu.nvidia.com", "gpu-2-mig-1g10gb-19-4-5gi"), kClaimedMig);
+}
+
+TEST(ClaimsTest, AClaimThatIsOursHasItsSlots) {
+  const Container user{.pod_namespace = "ml", .pod = "p", .container = "c"};
+  const ClaimedDevice share{.driver = "gpu.nvidia.com", .device = "gpu-2-20gi"};
+  const auto uses = WithClaims({{.resource = share.driver, .user = user, .claim = share}},
+                               device::Snapshot(), [](const ClaimedDevice& claim) {
+                                 return claim.device == "gpu-2-20gi"
+                                            ? std::vector<std::string>{"GPU-1::0", "GPU-1::3"}
+                                            : std::vector<std::string>();
+                               });
+  ASSERT_EQ(uses.size(), 2U);
+  EXPECT_EQ(uses[0].device_id, "GPU-1::0");
+  EXPECT_EQ(uses[1].device_id, "GPU-1::3");
+  EXPECT_TRUE(uses[1].is_claimed());
+}
+
 TEST(ClaimsTest, ListsClaimedDevicesBesideThoseOfPlugins) {
   const Container user{.pod_namespace = "ml", .pod = "a", .container = "main"};
   const ClaimedDevice mig{.driver = "gpu.nvidia.com", .device = "gpu-2-mig-1g10gb-19-4"};

@@ -208,7 +208,7 @@ void Watch::Impl::OnList(StatusOr<std::vector<DeviceUse>> uses) {
 
 void Watch::Impl::TakeUses(std::vector<DeviceUse> uses) {
   const device::Snapshot none;
-  uses = WithClaims(std::move(uses), snapshot_ ? *snapshot_ : none);
+  uses = WithClaims(std::move(uses), snapshot_ ? *snapshot_ : none, options_.claim_ids);
   // A pod that is gone has taken its containers along.
   is_index_old_ = is_index_old_ || !std::ranges::includes(uses, uses_);
   uses_ = std::move(uses);

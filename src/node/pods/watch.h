@@ -12,6 +12,7 @@
 #include "src/gpu/device/sample.h"
 #include "src/gpu/device/snapshot.h"
 #include "src/node/pods/background.h"
+#include "src/node/pods/claims.h"
 #include "src/node/pods/pod_map.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/sys/root.h"
@@ -28,6 +29,7 @@ struct WatchOptions {
   // If the kubelet does not answer, a list stays valid for this long after its period; then nobody
   // is known to hold a device. Longer than a restart of the kubelet.
   std::chrono::milliseconds stale{60'000};
+  ClaimIds claim_ids{};  // of claims that this process has prepared; called on the loop
 };
 
 // How far the devices in PodMap can be trusted.

@@ -48,7 +48,8 @@ Measurements::Measurements(EventLoop& loop, const sys::Root& host, MeasurementsO
     : sources_(std::move(sources)),
       pods_(loop, host,
             {.pod_resources_socket = options.kubelet_dir + "/pod-resources/kubelet.sock",
-             .runtime_sockets = std::move(options.runtime_sockets)},
+             .runtime_sockets = std::move(options.runtime_sockets),
+             .claim_ids = sources_.claim_ids},
             std::move(background), [this](const pods::PodMapPtr&) { RenderSoon(); }),
       pages_(loop.clock(), {.own = sources_.own_series}),
       render_timer_(loop) {

@@ -32,6 +32,7 @@ struct MeasurementsOptions {
 struct MeasurementsSources {
   std::function<void(metrics::Exposition&)> own_series;  // the agent's series about itself
   std::function<health::Overview()> health;
+  pods::ClaimIds claim_ids{};  // as pods::WatchOptions has them
 };
 
 // Lives on the loop's thread.
