@@ -144,7 +144,7 @@ TEST_F(RecallTest, AJournalThatCannotBeReadKeepsNobodyFromStarting) {
 TEST(ClusterNodeOptionsTest, AKubeconfigIsRelativeToTheWorkingFolder) {
   const auto root = sys::Root::Open("/");
   ASSERT_OK(root);
-  EXPECT_EQ(ClusterNodeOptionsOf({.kubeconfig = "kc"}, *root).sources.working_folder,
+  EXPECT_EQ(ClusterNodeOptionsOf(AgentOptions(), *root).sources.working_folder,
             std::filesystem::current_path().string());
 }
 
