@@ -312,8 +312,8 @@ kube::Client* ClusterNode::review_client() {
 kube::Client* ClusterNode::claims_client() {
   if (!claims_client_ && cluster_) {
     // The kubelet asks for each pod that starts, and the pods of a node may start together.
-    claims_client_ = cluster_->NewClient({.gate = {.per_second = 50, .burst = 200},
-                                          .user_agent = "kgpu/" + options_.version});
+    claims_client_ = cluster_->NewClient(
+        {.gate = {.per_second = 50, .burst = 200}, .user_agent = "kgpu/" + options_.version});
   }
   return claims_client_.get();
 }
