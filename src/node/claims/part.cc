@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "src/node/dra/attributes.h"
 #include "src/node/dra/slices.h"
 #include "src/node/sharing/sliced.h"
 #include "src/node/telemetry/own_series.h"
@@ -102,8 +103,9 @@ void ClaimPart::Refresh(const node::NodeState& state) {
 }
 
 void ClaimPart::OfferAgain(const node::NodeState& state) {
-  if (!state.snapshot) {
-    return;  // as before: a driver that has not answered yet has taken nothing away
+  // A driver that does not answer has taken no device away.
+  if (!state.snapshot || state.snapshot->driver.state != device::DriverState::kReady) {
+    return MarkSilent();
   }
   offered_ = state.assignment;
   snapshot_ = state.snapshot;
@@ -116,6 +118,21 @@ void ClaimPart::OfferAgain(const node::NodeState& state) {
     }
   }
   cards_ = dra::OffersOf(*snapshot_, resources_, {.pcie_roots = roots_});
+}
+
+// As before, and unhealthy; at a start, as an earlier agent has published it.
+void ClaimPart::MarkSilent() {
+  snapshot_.reset();
+  const device::Health health = {
+      .is_healthy = false,
+      .reason = "DriverNotReady",
+      .message = "the driver does not answer: run kgpu devices to see why"};
+  for (dra::CardOffer& card : cards_) {
+    for (dra::Offer& offer : card.offers) {
+      offer.health = health;
+      offer.device["taints"] = json::array{dra::TaintOf(health)};
+    }
+  }
 }
 
 // "pci0000:00" of "../../../devices/pci0000:00/0000:00:01.0/…". Source: the kernel's
@@ -145,16 +162,12 @@ void ClaimPart::Publish() {
   if (client == nullptr || node.uid.empty() || is_other_there) {
     return;
   }
-  if (is_serving_ && !offered_) {
+  // As long as the kubelet sees the driver it removes no slices; without it, it does.
+  if (is_serving_ ? !offered_ : !publisher_ && !link_) {
     return;
   }
-  if (!is_serving_) {
-    if (publisher_ && !std::exchange(published_, {}).empty()) {
-      publisher_->SetWanted({.node = node, .specs = {}});
-    }
-    return;
-  }
-  std::vector<json::object> specs = dra::SliceSpecs(node, cards_);
+  std::vector<json::object> specs =
+      is_serving_ ? dra::SliceSpecs(node, cards_) : std::vector<json::object>();
   std::string text = node.uid + TextOf(specs);
   if (publisher_ && text == published_) {
     return;

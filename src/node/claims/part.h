@@ -71,6 +71,7 @@ class ClaimPart final : public node::Part {
  private:
   void Refresh(const node::NodeState& state);
   void OfferAgain(const node::NodeState& state);
+  void MarkSilent();
   void Publish();
   void OpenLink();
   StatusOr<PreparerFacts> Facts() const;

@@ -59,6 +59,10 @@ class ClaimPartTest : public ::testing::Test {
         part_->Update(effects_.now());
       }
     };
+    Start();
+  }
+  void Start() {
+    part_.reset();
     part_ = std::make_unique<ClaimPart>(
         loop_, *host_,
         ClaimPartOptions{.node = "n1",
@@ -165,6 +169,24 @@ TEST_F(ClaimPartTest, PublishesWhatClaimsMayHave) {
   EXPECT_THAT(DevicesAt(kSlicesPath), ElementsAre("gpu-0", "gpu-1"));
   Configure("pools: [{devices: {index: [0]}, provider: dra, resource: example.com/x}, {}]\n");
   EXPECT_THAT(DevicesAt(kSlicesPath), ElementsAre("gpu-0"));
+}
+
+// The driver is replaced, or hangs.
+TEST_F(ClaimPartTest, ADriverThatDoesNotAnswerTakesNoDeviceAway) {
+  Configure("serve: {by: dra}\n");
+  auto silent = std::make_shared<device::Snapshot>();
+  silent->driver.state = device::DriverState::kUnresponsive;
+  effects_.state.snapshot = silent;
+  part_->Update(effects_.now());
+  Settle();
+  EXPECT_THAT(DevicesAt(kSlicesPath), ElementsAre("gpu-0", "gpu-1"));
+  const auto list = api_.Do("GET", kSlicesPath, nullptr);
+  EXPECT_THAT(json::serialize(*list), HasSubstr("kgpu.dev/unhealthy"));
+  effects_.state.snapshot = claims_.snapshot;
+  part_->Update(effects_.now());
+  Settle();
+  EXPECT_THAT(json::serialize(*api_.Do("GET", kSlicesPath, nullptr)),
+              ::testing::Not(HasSubstr("taints")));
 }
 
 TEST_F(ClaimPartTest, WithoutSuchPoolsNothingIsPublishedOrServed) {
@@ -302,7 +324,7 @@ TEST_F(ClaimPartTest, SendsHealthOnEachChangeAndAgain) {
 TEST_F(ClaimPartTest, ServesPreparedClaimsAfterTheChangeBack) {
   Configure("serve: {by: dra}\n");
   const std::string uid = MakeClaim("gpu-1");
-  const auto stub = v1::DRAPlugin::NewStub(Connect());
+  auto stub = v1::DRAPlugin::NewStub(Connect());
   v1::NodePrepareResourcesRequest request;
   auto* claim = request.add_claims();
   claim->set_namespace_("default");
@@ -311,8 +333,11 @@ TEST_F(ClaimPartTest, ServesPreparedClaimsAfterTheChangeBack) {
   v1::NodePrepareResourcesResponse response;
   EXPECT_EQ(Call(&v1::DRAPlugin::Stub::NodePrepareResources, *stub, request, response), "ok");
   EXPECT_EQ(response.claims().at(uid).error(), "");
+  // The next agent, too: the kubelet removes no slices of a driver that it sees.
+  Start();
   Configure("");
   EXPECT_THAT(DevicesAt(kSlicesPath), IsEmpty());
+  stub = v1::DRAPlugin::NewStub(Connect());
   v1::NodeUnprepareResourcesRequest ends;
   ends.add_claims()->set_uid(uid);
   v1::NodeUnprepareResourcesResponse ended;
