@@ -55,8 +55,10 @@ class Claims final : public kubelet::ClaimSource {
 class ClaimsTest : public ClusterFixture {
  protected:
   void StartKubelet() {
-    kubelet_ = std::make_unique<FakeKubelet>(FakeKubelet::Options{
-        .root = At("kubelet"), .constants = integration::ShortTimes(), .claims = &claims_});
+    kubelet::Constants constants = integration::ShortTimes();
+    constants.health_timeout = std::chrono::seconds(30);  // the agent repeats it every ten
+    kubelet_ = std::make_unique<FakeKubelet>(
+        FakeKubelet::Options{.root = At("kubelet"), .constants = constants, .claims = &claims_});
     ASSERT_OK(kubelet_->Start());
   }
   // Names of the devices that are published.
@@ -101,6 +103,13 @@ class ClaimsTest : public ClusterFixture {
     claims_.Put(name,
                 Ask("PUT", fmt::format("{}/{}/status", kClaimsPath, name), json::serialize(claim)));
     return TextAt(claim, {"metadata", "uid"});
+  }
+  // Until the series of GPUs have the pod.
+  bool WaitForUseBy(const std::string& pod) const {
+    return WaitForNode([&] {
+      return http::Fetch(At("run/agent.sock"), {.target = "/metrics"})
+                 ->body.find(fmt::format("pod=\"{}\"", pod)) != std::string::npos;
+    });
   }
   static PodSpec PodWith(const std::string& name, const std::string& claim) {
     PodSpec pod{.name = name, .uid = name};
@@ -151,10 +160,7 @@ TEST_F(ClaimsTest, APodGetsTheGpuOfItsClaim) {
   EXPECT_THAT(CdiOf("p"), Contains(fmt::format("kgpu.dev/claim={}-gpu-1", uid)));
   EXPECT_THAT(Spec(uid), HasSubstr("/dev/nvidia1"));
   EXPECT_EQ(Prepared(), 1U);
-  EXPECT_TRUE(WaitForNode([&] {
-    return http::Fetch(At("run/agent.sock"), {.target = "/metrics"})->body.find("pod=\"p\"") !=
-           std::string::npos;
-  })) << "its use is the pod's";
+  EXPECT_TRUE(WaitForUseBy("p"));
 
   ASSERT_OK(kubelet_->RemovePod("p"));
   EXPECT_TRUE(WaitForNode([&] { return Prepared() == 0; }));
@@ -173,13 +179,8 @@ TEST_F(ClaimsTest, TwoPodsHaveSharesOfOneGpu) {
   ASSERT_TRUE(kubelet_->WaitForPhase("pb", PodPhase::kRunning, kPatience));
   EXPECT_NE(Spec(first), "");
   EXPECT_NE(Spec(second), "");
-  // The pods have the slots, for the limits that the agent watches.
-  EXPECT_TRUE(WaitForNode([&] {
-    const Result devices =
-        RunProgram({"kgpu", "devices", "--run-dir", At("run"), "--output", "json"});
-    return devices.out.find("\"pa\"") != std::string::npos &&
-           devices.out.find("\"pb\"") != std::string::npos;
-  })) << RunProgram({"kgpu", "devices", "--run-dir", At("run"), "--output", "json"}).out;
+  EXPECT_TRUE(WaitForUseBy("pa"));
+  EXPECT_TRUE(WaitForUseBy("pb"));
   // The last GB cannot be given twice.
   (void)Allocate("c", "pc", {"gpu-0-4gi"}, "4Gi");
   ASSERT_OK(kubelet_->AddPod(PodWith("pc", "c")));
@@ -259,7 +260,7 @@ TEST_F(ClaimsTest, ADeviceChangesItsWayOnceNoPodHasIt) {
 
 TEST_F(ClaimsTest, AFaultIsATaintAndTheHealthOfThePod) {
   StartKubelet();
-  StartAgent(std::string(kByClaims) + "health: {holdDown: 1s}\n");
+  StartAgent(kByClaims);
   ASSERT_TRUE(WaitForDevices(4));
   (void)Allocate("c", "p", {"gpu-1"});
   ASSERT_OK(kubelet_->AddPod(PodWith("p", "c")));
