@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests of a preset that is built already and sums them up.
 #   scripts/run_tests.sh PRESET [ctest arguments …]
-# KGPU_TEST_RETRY=1: up to three tests that fail run once more, alone, and are named if they pass.
+# KGPU_TEST_RETRY=1: up to six tests that fail run once more, alone, and are named if they pass.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "$0")/common.sh"
@@ -24,7 +24,7 @@ total=$(count tests) failed=$(count failures) skipped=$(count skipped) disabled=
 : "${total:=0}" "${failed:=0}" "${skipped:=0}" "${disabled:=0}"
 skipped=$((skipped + disabled))
 passed=$((total - failed - skipped))
-if [ "${KGPU_TEST_RETRY:-0}" = 1 ] && [ "$failed" -gt 0 ] && [ "$failed" -le 3 ]; then
+if [ "${KGPU_TEST_RETRY:-0}" = 1 ] && [ "$failed" -gt 0 ] && [ "$failed" -le 6 ]; then
   step "once more, alone: tests that failed on a machine with other work"
   if ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --rerun-failed "$@" >&2; then
     step "UNSTABLE: these failed once and passed alone:"
