@@ -22,7 +22,7 @@
 
 namespace kgpu::controller {
 
-// What the devices of a ResourceSlice are for classes.
+// The part of a device in a ResourceSlice that classes go by.
 struct ClassDevice {
   std::string pool{};  // the resource's name: "nvidia.com/gpu"
   std::string type{};  // "gpu", "mig"

@@ -82,7 +82,7 @@ Status CheckParameters(const AllocatedDevice& device) {
   return OkStatus();
 }
 
-// What claims have on this node, without one of them.
+// The devices and slots of all claims on this node but one.
 class Taken {
  public:
   Taken(const Checkpoint& checkpoint, std::string_view without) {

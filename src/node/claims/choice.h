@@ -1,4 +1,4 @@
-// What a claim gets of what the scheduler has given to it: pure functions.
+// Chooses the devices and slots of a claim from its allocation: pure functions.
 #pragma once
 
 #include <span>

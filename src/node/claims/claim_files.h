@@ -21,7 +21,7 @@ struct ClaimFilesOptions {
   std::string boot_id{};                    // empty: not known
 };
 
-// What was found at the start.
+// The claims that were found at the start.
 struct LoadedClaims {
   dra::Checkpoint record{};
   std::string problem{};  // for people: why claims of before are not known

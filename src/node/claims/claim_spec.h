@@ -16,7 +16,7 @@
 
 namespace kgpu::claims {
 
-// What containers get on this node.
+// The devices of this node, and the files that containers get with them.
 struct SpecFacts {
   std::span<const dra::CardOffer> cards;
   const std::vector<pools::Resource>& resources;

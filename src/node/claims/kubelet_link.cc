@@ -3,6 +3,8 @@
 #include <grpcpp/impl/service_type.h>
 
 #include <chrono>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "src/node/dra/offer.h"
@@ -19,9 +21,9 @@ namespace {
 // The kubelet takes health that is older than 30 s as unknown. Folders are watched; this is also
 // for what no watch reports.
 constexpr std::chrono::milliseconds kTick{10'000};
-// Of NVIDIA's driver. Source: k8s-dra-driver-gpu, cmd/gpu-kubelet-plugin; the names that its
-// framework makes, with and without the UID of its pod, begin like this.
-constexpr std::string_view kOtherSocket = "gpu.nvidia.com-reg.sock";
+// Of NVIDIA's driver: its framework puts the UID of the pod in between, where it may run twice.
+// Source: k8s.io/dynamic-resource-allocation, kubeletplugin, RegistrarSocketFilename.
+constexpr std::string_view kOtherEnd = "-reg.sock";
 
 constexpr char kNotFound[] = "the kubelet has not discovered the DRA driver yet";
 
@@ -87,8 +89,15 @@ void KubeletLink::Tick() {
 }
 
 void KubeletLink::LookForOther() {
-  const StatusOr<bool> is_there = sys::IsListening(fmt::format("{}/{}", folder_, kOtherSocket));
-  is_other_there_ = is_there.ok() && *is_there;
+  is_other_there_ = false;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder_, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(dra::kDriverName) && name.ends_with(kOtherEnd)) {
+      is_other_there_ = is_other_there_ || sys::IsListening(entry->path().string()).value_or(false);
+    }
+  }
 }
 
 void KubeletLink::Look() {

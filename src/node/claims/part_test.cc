@@ -348,8 +348,8 @@ TEST_F(ClaimPartTest, ServesPreparedClaimsAfterTheChangeBack) {
 }
 
 TEST_F(ClaimPartTest, LeavesTheNodeToNvidiasDriver) {
-  auto other =
-      sys::UnixListener::Listen(dir_.At("kubelet/plugins_registry/gpu.nvidia.com-reg.sock"), {});
+  auto other = sys::UnixListener::Listen(
+      dir_.At("kubelet/plugins_registry/gpu.nvidia.com-0c5a-reg.sock"), {});
   ASSERT_OK(other);
   Configure("serve: {by: dra}\n");
   EXPECT_THAT(part_->problem(), HasSubstr("NVIDIA's DRA driver"));

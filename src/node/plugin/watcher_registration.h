@@ -1,4 +1,4 @@
-// What a plugin says when the kubelet's plugin watcher has found its socket in plugins_registry/.
+// A plugin's answers once the kubelet's plugin watcher has found its socket in plugins_registry/.
 #pragma once
 
 #include <functional>
