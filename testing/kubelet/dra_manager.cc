@@ -129,7 +129,7 @@ void DraManager::AddToBatches(const ClaimState& claim, Work& work) {
   }
 }
 
-// Nothing is recorded before all checks have passed: a pod that failed them can always be deleted.
+// The record begins once all checks have passed: a pod that failed them can always be deleted.
 Status DraManager::Record(const PodSpec& pod, Work& work) {
   ASSIGN_OR_RETURN(const std::vector<ClaimObject> objects, Check(pod));
   for (const ClaimObject& object : objects) {

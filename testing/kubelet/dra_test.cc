@@ -403,7 +403,7 @@ TEST_F(ClaimTest, ChecksEveryReply) {
     ++step;
   }
   EXPECT_TRUE(kubelet_.WaitForPhase("p", PodPhase::kRunning));
-  // Nothing of a failed round counts: both claims were sent again.
+  // A failed round does not count: both claims were sent again.
   EXPECT_EQ(std::ranges::count_if(kubelet_.Calls(),
                                   [](const CallRecord& call) {
                                     return call.method == kPrepare &&

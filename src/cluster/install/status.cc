@@ -132,7 +132,7 @@ void SetAgent(NodeStatus& status, const AgentPod* agent) {
   }
 }
 
-// Nothing that is reported about a node without a kubelet is of now, its agent's pod included.
+// Reports about a node without a kubelet are old, those of its agent's pod included.
 void SetNodeReady(NodeStatus& status, const json::value& node) {
   const auto ready = kube::FindCondition(node, "Ready");
   if (!ready || ready->status == "True") {

@@ -57,7 +57,7 @@ class RuntimeTables {
 };
 
 // Why the default runtime starts no container: nothing defines it, or its program does not exist.
-// Nothing if it can be started, or if the engine's own default applies.
+// No problem if it can be started, or if the default of the engine applies.
 std::optional<std::string> ExplainMissingDefault(const sys::Root& host, const Engine& engine,
                                                  const RuntimeTables& tables);
 

@@ -110,7 +110,7 @@ class FunctionPods final : private ReplicaBackend {
   // The first pod for which the scheduler has found no node; null: none.
   const PodFacts* Unschedulable() const;
   bool HasPodWithoutNode() const;
-  // The problem of the first pod that has one, for people; empty if none has one.
+  // The problem of the first pod that has one; empty if no pod has one.
   std::string PodProblem() const;
   // The same, or why calls are refused; empty if some pod is ready.
   std::string Problem() const;

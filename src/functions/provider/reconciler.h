@@ -54,7 +54,7 @@ class Reconciler {
   Reconciler& operator=(const Reconciler&) = delete;
 
   // Called from the loop, after each look: all that can be adopted is, but for containers of these
-  // functions, which may run. Nothing is to be started beside them.
+  // functions, which may run. No other may be started beside them.
   using Looked = std::function<void(const std::set<std::string>& undecided)>;
   // Continues until everything is in order.
   void Start(Looked looked);

@@ -193,7 +193,7 @@ TEST_F(LenderTest, AFullDiskLendsNothingAndEndsNothing) {
   EXPECT_EQ(process_->lender().problem(), "");
 }
 
-// Nobody has to lend or end anything before the alarm ends.
+// The alarm ends without another loan, or the end of one.
 TEST_F(LenderTest, ALedgerThatCouldNotBeWrittenIsWrittenAgain) {
   const auto a = process_->Lend("a");
   process_->DoAll();
