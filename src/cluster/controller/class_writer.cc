@@ -38,7 +38,7 @@ std::string_view TextOf(const json::value& device, std::string_view attribute) {
   return kube::TextField(device, {"attributes", attribute, "string"});
 }
 
-// Kept of a slice: what its devices are for classes.
+// Keeps the pools and types of a slice's devices, once each.
 void TrimSlice(json::value& slice) {
   std::set<ClassDevice> found;
   const json::value* devices = kube::FindField(slice, {"spec", "devices"});

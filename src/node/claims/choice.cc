@@ -100,8 +100,8 @@ class Taken {
   Status TakeWhole(const Offer& offer, bool is_admin) {
     if (const auto holder = whole_.find(offer.device_uuid); holder != whole_.end() && !is_admin) {
       return FailedPrecondition(
-          "{} is prepared for claim {}: it is given away again once that claim's pods have ended",
-          offer.name, holder->second);
+          "{} is prepared for claim {}: it is free once that claim's pods have ended", offer.name,
+          holder->second);
     }
     if (!is_admin) {
       whole_.emplace(offer.device_uuid, "this one");

@@ -60,7 +60,6 @@ ClaimPart::ClaimPart(EventLoop& loop, const sys::Root& host, ClaimPartOptions op
       options_(std::move(options)),
       effects_(effects),
       hooks_(std::move(hooks)),
-      background_(background),
       random_(Random::SeedFromKernel()),
       preparer_(loop, host, options_.files, background,
                 {.facts = [this] { return Facts(); },
@@ -205,7 +204,7 @@ StatusOr<PreparerFacts> ClaimPart::Facts() const {
   if (!state.injection || !state.injection->plan) {
     return state.injection && !state.injection->plan_status.ok()
                ? state.injection->plan_status
-               : Unavailable("the driver's files are still searched: try again");
+               : Unavailable("the driver's files are still being looked for: try again");
   }
   const bool needs_slices = std::ranges::any_of(resources_, [](const pools::Resource& resource) {
     return sharing::LimitsMemory(resource.share);

@@ -82,7 +82,6 @@ class ClaimPart final : public node::Part {
   const ClaimPartOptions options_;
   node::Effects& effects_;
   const ClaimPartHooks hooks_;
-  const pods::Background background_;
   Random random_;
   bool is_serving_ = false;
   std::shared_ptr<const pools::Assignment> offered_;  // that cards_ was made of

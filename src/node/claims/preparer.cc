@@ -80,7 +80,6 @@ void Preparer::Load() {
           is_busy_ = true;  // calls wait
           return hooks_.changed();
         }
-        is_loaded_ = true;
         record_ = std::move((*loaded)->record);
         problem_ = std::move((*loaded)->problem);
         if (!problem_.empty()) {
@@ -222,7 +221,6 @@ void Preparer::Release(const std::string& uid, const Unprepared& done) {
        [this, record, done](const Status& status) {
          if (status.ok()) {
            record_ = *record;
-           ++counts_.unprepared;
            hooks_.changed();
          }
          done(status);

@@ -57,7 +57,6 @@ struct PreparerHooks {
 struct PreparerCounts {
   uint64_t prepared = 0;
   uint64_t failed = 0;
-  uint64_t unprepared = 0;
 };
 
 // Lives on the loop's thread.
@@ -78,10 +77,9 @@ class Preparer {
   ~Preparer();
 
   // The devices of the claim, the same each time until it is unprepared. Errors: InvalidArgument
-  // (the UID), NotFound (the claim has ended, or is another one), of
-  // ChooseDevices and of SpecOf, Unavailable (API server, driver; unprepared meanwhile),
-  // ResourceExhausted (too many
-  // calls), those of the disk.
+  // (the UID), NotFound (the claim has ended, or is another one), Unavailable (API server, driver;
+  // unprepared meanwhile), ResourceExhausted (too many calls), those of ChooseDevices, of SpecOf
+  // and of the disk.
   void Prepare(const ClaimRef& claim, Prepared done);
   // OK for a claim that is not prepared. Errors: those of the disk.
   void Unprepare(const ClaimRef& claim, Unprepared done);
@@ -118,7 +116,6 @@ class Preparer {
   dra::Checkpoint record_;
   std::string problem_;
   PreparerCounts counts_;
-  bool is_loaded_ = false;
   bool is_busy_ = false;
   std::deque<Step> steps_;
   std::map<uint64_t, Question> questions_;  // to the API server
