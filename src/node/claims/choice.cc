@@ -90,26 +90,26 @@ class Taken {
       for (const PreparedDevice& device :
            uid == without ? std::vector<PreparedDevice>() : claim.devices) {
         slots_.insert(device.slots.begin(), device.slots.end());
-        if (!device.is_admin && device.slots.empty()) {
-          whole_.emplace(device.device_uuid, fmt::format("{}/{}", claim.space, claim.name));
+        if (!device.is_admin) {
+          (device.slots.empty() ? whole_ : shared_)
+              .emplace(device.device_uuid, fmt::format("{}/{}", claim.space, claim.name));
         }
       }
     }
   }
 
   Status TakeWhole(const Offer& offer, bool is_admin) {
-    if (const auto holder = whole_.find(offer.device_uuid); holder != whole_.end() && !is_admin) {
-      return FailedPrecondition(
-          "{} is prepared for claim {}: it is free once that claim's pods have ended", offer.name,
-          holder->second);
+    if (is_admin) {
+      return OkStatus();
     }
-    if (!is_admin) {
-      whole_.emplace(offer.device_uuid, "this one");
-    }
+    RETURN_IF_ERROR(CheckNotIn(whole_, offer));
+    RETURN_IF_ERROR(CheckNotIn(shared_, offer));
+    whole_.emplace(offer.device_uuid, "this one");
     return OkStatus();
   }
 
   StatusOr<std::vector<std::string>> TakeSlots(const Offer& offer, size_t count) {
+    RETURN_IF_ERROR(CheckNotIn(whole_, offer));
     std::vector<std::string> free;
     for (const std::string& slot : offer.slots) {
       if (free.size() < count && !slots_.contains(slot)) {
@@ -127,8 +127,20 @@ class Taken {
   }
 
  private:
+  using Holders = std::map<std::string, std::string>;  // device → claim
+
+  static Status CheckNotIn(const Holders& holders, const Offer& offer) {
+    const auto holder = holders.find(offer.device_uuid);
+    return holder == holders.end()
+               ? OkStatus()
+               : FailedPrecondition(
+                     "{} is prepared for claim {}: it is free once that claim's pods have ended",
+                     offer.name, holder->second);
+  }
+
   std::set<std::string> slots_;
-  std::map<std::string, std::string> whole_;  // device → holder
+  Holders whole_;
+  Holders shared_;
 };
 
 StatusOr<PreparedDevice> Choose(const AllocatedDevice& device, const Offer& offer, Taken& taken) {

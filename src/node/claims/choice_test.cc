@@ -99,6 +99,20 @@ TEST_F(ChoiceTest, SlicesAreGivenToOneClaimAtATime) {
   EXPECT_OK(Choose(TestAllocation({Share("40Gi")})));
 }
 
+// The pool has changed while a claim has the device in its former form.
+TEST_F(ChoiceTest, NoDeviceIsWholeForOneClaimAndSharedForAnother) {
+  Take("u1", {TestDevice("gpu-0")});
+  claims_.Configure(kSlices);
+  EXPECT_THAT(Message(Choose(TestAllocation({Share("20Gi")})).status()),
+              HasSubstr("prepared for claim ml/c"));
+  taken_.claims.clear();
+  Take("u2", {Share("20Gi")});
+  claims_.Configure("serve: {by: dra}\n");
+  EXPECT_THAT(Message(Choose(TestAllocation({TestDevice("gpu-0")})).status()),
+              HasSubstr("prepared for claim ml/c"));
+  EXPECT_OK(Choose(TestAllocation({TestDevice("gpu-1")})));
+}
+
 TEST_F(ChoiceTest, TwoSharesOfOneDeviceHaveNamesOfTheirOwn) {
   claims_.Configure("serve: {by: dra}\npools: [{share: {by: time, replicas: 4}}]\n");
   dra::AllocatedDevice share = TestDevice("gpu-0");
