@@ -79,6 +79,14 @@ struct Wrong {
   const char* error;
 };
 
+TEST(HealthConfigTest, ZeroNeedsNoUnitAndNoQuotes) {
+  for (const char* text : {"  holdDown: 0\n", "  holdDown: \"0\"\n"}) {
+    const auto config = Parse(text);
+    ASSERT_OK(config);
+    EXPECT_EQ(config->health.hold_down, std::chrono::milliseconds(0)) << text;
+  }
+}
+
 TEST(HealthConfigTest, SaysWhatIsWrong) {
   const Wrong cases[] = {
       {"  holdDwn: 5m\n", "c.yaml:4:3: health.holdDwn: unknown key, did you mean \"holdDown\"?"},

@@ -62,6 +62,9 @@ void ReadLabelsTime(const Node& node, Problems& problems, LabelsConfig& labels) 
 }  // namespace
 
 std::optional<std::chrono::milliseconds> ReadDuration(const Node& node, Problems& problems) {
+  if (node.Shown() == "0") {  // 0 is the same time in every unit
+    return std::chrono::milliseconds(0);
+  }
   const auto text = node.String();
   if (!text) {
     return std::nullopt;

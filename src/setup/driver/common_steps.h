@@ -79,7 +79,7 @@ void AddNouveauFile(const Traits& traits, Plan& plan);
 void AddFabric(const HostFacts& facts, Plan& plan);
 
 // Planners, one file each. They append the steps for the packages; AddBefore and AddAfter add the
-// rest. Errors: Unimplemented, FailedPrecondition, with what to do instead.
+// rest. Errors: FailedPrecondition, with what to do instead.
 struct Planning {
   const HostFacts& facts;
   const Choice& choice;

@@ -92,7 +92,7 @@ bool IsHere(const Planning& planning, const DriverFile& file) {
 
 Status CheckCudaFile(const Planning& planning, const DriverFile& file) {
   if (!planning.facts.kernel.is_running) {
-    return Unimplemented(
+    return FailedPrecondition(
         "--source: {}: CUDA's installer builds only for the running kernel: use the driver's own "
         "installer, or boot kernel {}",
         file.path, planning.facts.kernel.release);
@@ -255,7 +255,7 @@ Status AddLocalRepoSteps(Planning& planning) {
   planning.traits.page = pages::kLocalRepo;
   planning.traits.has_fabric_manager = HasFabric(planning.facts);
   if (is_deb ? !takes_deb : !takes_rpm) {
-    return Unimplemented(
+    return FailedPrecondition(
         "--source: {} is not for {}: use the file that NVIDIA provides for it, or its .run",
         file.path, planning.facts.distribution.name);
   }

@@ -71,7 +71,7 @@ std::string Advice(const HostFacts& facts, const Choice& choice) {
 }  // namespace
 
 Status AdviceFor(const HostFacts& facts, const Choice& choice) {
-  return Unimplemented(
+  return FailedPrecondition(
       "{} is an image-based system, on which no packages are installed. Instead: {}",
       facts.distribution.name, Advice(facts, choice));
 }

@@ -8,7 +8,7 @@
 
 namespace kgpu::driver {
 
-// Unimplemented, with what to do instead. Requires an immutable host.
+// FailedPrecondition, with what to do instead. Requires an immutable host.
 Status AdviceFor(const HostFacts& facts, const Choice& choice);
 
 // The complete plan for RHCOS with a Driver Toolkit image: it does not use AddBefore and AddAfter.

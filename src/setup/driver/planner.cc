@@ -28,8 +28,9 @@ Plan PlanOf(const HostFacts& facts, const Choice& choice) {
 }
 
 Status NotServed(const Planning& planning, std::string_view instead) {
-  return Unimplemented("--source {} is not supported on {}: use {}",
-                       ToString(planning.choice.source), planning.facts.distribution.name, instead);
+  return FailedPrecondition("--source {} is not supported on {}: use {}",
+                            ToString(planning.choice.source), planning.facts.distribution.name,
+                            instead);
 }
 
 Status AddFamilySteps(Planning& planning) {
@@ -53,7 +54,7 @@ Status AddFamilySteps(Planning& planning) {
     default:
       break;
   }
-  return Unimplemented(
+  return FailedPrecondition(
       "{}: its packages are unknown to kgpu: use NVIDIA's installer with --source FILE.run",
       planning.facts.distribution.name);
 }

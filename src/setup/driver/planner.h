@@ -10,7 +10,7 @@
 namespace kgpu::driver {
 
 // Chooses a driver, then gets the steps from the distribution's planner. Pure. Errors: those of
-// Choose, and of the planner (Unimplemented, FailedPrecondition: the text says what to do instead).
+// Choose, and of the planner (FailedPrecondition: the text says what to do instead).
 StatusOr<Plan> PlanDriver(const HostFacts& facts, const Request& request);
 
 // The driver that NVIDIA's installer installed, for people. Pure.

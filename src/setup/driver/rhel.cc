@@ -89,8 +89,8 @@ Status CheckServed(const Planning& planning) {
     return NotServed(planning, "NVIDIA's installer, FILE.run");
   }
   if (distribution.family == host::Family::kRhel && distribution.major < 8) {
-    return Unimplemented("{}: NVIDIA no longer provides packages for it: use --source FILE.run",
-                         distribution.name);
+    return FailedPrecondition(
+        "{}: NVIDIA no longer provides packages for it: use --source FILE.run", distribution.name);
   }
   return OkStatus();
 }
