@@ -275,7 +275,8 @@ claims::ClaimPartOptions ClaimPartOptionsOf(const AgentOptions& options) {
           .kubelet_dir = options.kubelet_dir,
           .files = {.state_dir = options.state_dir,
                     .cdi_folder = options.cdi_folder,
-                    .boot_id = ReadBootId(options.boot_id_file)}};
+                    .boot_id = ReadBootId(options.boot_id_file)},
+          .mig = {.program = options.mig_program, .host = options.mig_host}};
 }
 
 layouts::MigLayoutsOptions MigLayoutsOptionsOf(const AgentOptions& options,

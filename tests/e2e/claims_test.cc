@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "testing/kubelet/fake_kubelet.h"
@@ -22,8 +23,10 @@ using kubelet::FakeKubelet;
 using kubelet::PodPhase;
 using kubelet::PodSpec;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr char kClaimsPath[] = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
@@ -78,7 +81,8 @@ class ClaimsTest : public ClusterFixture {
   }
   // As the scheduler does: makes a claim and gives it devices, for the pod. Returns its UID.
   std::string Allocate(const std::string& name, const std::string& pod,
-                       const std::vector<std::string>& devices, const std::string& memory = "") {
+                       const std::vector<std::string>& devices, const std::string& memory = "",
+                       const std::string& sharing = "") {
     const auto made =
         doc::Parse(Ask("POST", kClaimsPath,
                        fmt::format(R"({{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
@@ -97,8 +101,17 @@ class ClaimsTest : public ClusterFixture {
       }
       results.push_back(std::move(result));
     }
+    json::object given = {{"results", std::move(results)}};
+    if (!sharing.empty()) {
+      const json::value parameters = {{"apiVersion", "resource.nvidia.com/v1beta1"},
+                                      {"kind", "GpuConfig"},
+                                      {"sharing", json::parse(sharing)}};
+      given["config"] =
+          json::array{{{"source", "FromClaim"},
+                       {"opaque", {{"driver", "gpu.nvidia.com"}, {"parameters", parameters}}}}};
+    }
     claim["status"] = {
-        {"allocation", {{"devices", {{"results", std::move(results)}}}}},
+        {"allocation", {{"devices", std::move(given)}}},
         {"reservedFor", json::array{{{"resource", "pods"}, {"name", pod}, {"uid", pod}}}}};
     claims_.Put(name,
                 Ask("PUT", fmt::format("{}/{}/status", kClaimsPath, name), json::serialize(claim)));
@@ -277,6 +290,129 @@ TEST_F(ClaimsTest, AFaultIsATaintAndTheHealthOfThePod) {
       [&] { return Ask("GET", kSlicesPath, "").find("gpu.nvidia.com/xid") != std::string::npos; }));
   EXPECT_TRUE(kubelet_->WaitFor([&] { return health() == "Unhealthy"; }, kPatience));
   EXPECT_EQ(kubelet_->FindPod("p")->status.phase, PodPhase::kRunning) << "pods stay";
+}
+
+// MIG devices are made for claims.
+class PartitionsTest : public ClaimsTest {
+ protected:
+  std::string Profile() const override { return "8xH100-SXM5-80GB"; }
+  void Start() {
+    StartKubelet();
+    StartAgent(kDynamic);
+    ASSERT_TRUE(WaitForDevices(kDevices)) << Devices().size();
+  }
+  // "0 on: 3g.40gb 1g.10gb" for each GPU in MIG mode, as the driver shows it.
+  std::vector<std::string> Layouts() const {
+    const Result result =
+        RunProgram({"kgpu", "devices", "--host-root", At("host"), "--output", "json"});
+    const auto devices = doc::Parse(result.out, doc::Format::kJson, "devices");
+    std::vector<std::string> layouts;
+    for (const json::value& gpu : devices.ok() ? devices->at("gpus").as_array() : json::array()) {
+      std::string text;
+      const json::value* mig = gpu.as_object().if_contains("migDevices");
+      for (const json::value& device : mig == nullptr ? json::array() : mig->as_array()) {
+        text += " " + TextAt(device, {"profile"});
+      }
+      if (!text.empty()) {
+        layouts.push_back(fmt::format("{}:{}", TextAt(gpu, {"index"}), text));
+      }
+    }
+    return layouts;
+  }
+  // Until the pod with the claim runs, and ends.
+  void RunPod(const std::string& pod, const std::string& claim) {
+    ASSERT_OK(kubelet_->AddPod(PodWith(pod, claim)));
+    ASSERT_TRUE(kubelet_->WaitForPhase(pod, PodPhase::kRunning, kPatience)) << Status();
+  }
+
+  static constexpr char kDynamic[] =
+      "serve: {by: dra}\nplugin: {deviceListStrategy: cdi-cri}\npools: [{mig: dynamic}]\n";
+  static constexpr size_t kDevices = 8 * 26;  // whole, and every placement
+};
+
+TEST_F(PartitionsTest, ClaimsShareAGpuByMigAndThenOneHasItWhole) {
+  Start();
+  const std::string half = Allocate("half", "ph", {"gpu-0-mig-3g40gb-9-4"});
+  const std::string small = Allocate("small", "ps", {"gpu-0-mig-1g10gb-19-0"});
+  RunPod("ph", "half");
+  RunPod("ps", "small");
+  EXPECT_THAT(Spec(half), HasSubstr("/dev/nvidia-caps/nvidia-cap"));
+  EXPECT_NE(Spec(half), Spec(small));
+  EXPECT_THAT(Layouts(), ElementsAre("0: 3g.40gb 1g.10gb"));
+  EXPECT_THAT(Devices(), SizeIs(kDevices)) << "the scheduler counts, and needs no new slices";
+  EXPECT_TRUE(WaitForUseBy("ph"));
+
+  ASSERT_OK(kubelet_->RemovePod("ph"));
+  ASSERT_OK(kubelet_->RemovePod("ps"));
+  ASSERT_TRUE(WaitForNode([&] { return Prepared() == 0; }));
+  EXPECT_THAT(Layouts(), IsEmpty());
+  const std::string whole = Allocate("whole", "pw", {"gpu-0"});
+  RunPod("pw", "whole");
+  EXPECT_THAT(Spec(whole), HasSubstr("/dev/nvidia0"));
+  const Result mig = RunProgram({"kgpu", "mig", "list", "--host-root", At("host")});
+  EXPECT_THAT(mig.out, HasSubstr("GPU 0  H100-SXM5-80GB  MIG off"));
+}
+
+// As NVIDIA's example gpu-test5 has it: the containers of one claim share its GPU.
+TEST_F(PartitionsTest, AClaimHasMpsOfItsOwn) {
+  Start();
+  const std::string mps =
+      Allocate("mps", "pm", {"gpu-1"}, "",
+               R"({"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": 50}})");
+  RunPod("pm", "mps");
+  EXPECT_THAT(Spec(mps), HasSubstr("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50"));
+  // This host's nvidia-smi does not run.
+  (void)Allocate("slow", "pt", {"gpu-2"}, "",
+                 R"({"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Long"}})");
+  ASSERT_OK(kubelet_->AddPod(PodWith("pt", "slow")));
+  EXPECT_TRUE(kubelet_->WaitFor(
+      [&] {
+        const auto pod = kubelet_->FindPod("pt");
+        return pod && !pod->status.events.empty() &&
+               pod->status.events[0].message.find("nvidia-smi compute-policy") != std::string::npos;
+      },
+      kPatience));
+  ASSERT_OK(kubelet_->RemovePod("pm"));
+  ASSERT_OK(kubelet_->RemovePod("pt"));
+  EXPECT_TRUE(WaitForNode([&] { return Prepared() == 0; }));
+}
+
+// Killed at any moment, it makes nothing twice and leaves nothing behind.
+TEST_F(PartitionsTest, AKillLeavesNoMigDevice) {
+  Start();
+  for (int round = 0; round < 10; ++round) {
+    const std::string name = fmt::format("c{}", round);
+    const std::string uid = Allocate(name, "p" + name, {"gpu-3-mig-3g40gb-9-0"});
+    ASSERT_OK(kubelet_->AddPod(PodWith("p" + name, name)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(40 * round));
+    agent_.reset();  // SIGKILL
+    StartAgent(kDynamic);
+    ASSERT_TRUE(kubelet_->WaitForPhase("p" + name, PodPhase::kRunning, kPatience)) << round;
+    EXPECT_THAT(Layouts(), ElementsAre("3: 3g.40gb")) << round;
+    ASSERT_OK(kubelet_->RemovePod("p" + name));
+    std::this_thread::sleep_for(std::chrono::milliseconds(40 * (10 - round)));
+    agent_.reset();
+    StartAgent(kDynamic);
+    ASSERT_TRUE(WaitForNode([&] { return Prepared() == 0 && Layouts().empty(); }))
+        << round << json::serialize(Status());
+  }
+}
+
+// Of an admin, say. It has no claim, and stays.
+TEST_F(PartitionsTest, AMigDeviceOfNobodyIsOfferedAndKept) {
+  const Result made = RunProgram({"kgpu", "mig", "apply", "--host-root", At("host"), "--gpu", "2",
+                                  "--layout", "4g.40gb", "--yes"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  StartKubelet();
+  StartAgent(kDynamic);
+  ASSERT_TRUE(WaitForNode([&] { return Devices().size() > 7 * 26; }));
+  EXPECT_THAT(Devices(), Not(Contains("gpu-2")));
+  EXPECT_THAT(Devices(), Contains("gpu-2-mig-3g40gb-9-4"));
+  (void)Allocate("a", "pa", {"gpu-2-mig-4g40gb-5-0"});
+  RunPod("pa", "a");
+  ASSERT_OK(kubelet_->RemovePod("pa"));
+  ASSERT_TRUE(WaitForNode([&] { return Prepared() == 0; }));
+  EXPECT_THAT(Layouts(), ElementsAre("2: 4g.40gb"));
 }
 
 }  // namespace

@@ -16,18 +16,21 @@ namespace {
 constexpr std::chrono::seconds kResetDeadline{120};
 constexpr std::chrono::seconds kEvictGrace{10};
 
-// Source: nvidia-smi(1), --gpu-reset.
-Status ResetGpu(const host::DriverRoot& root, const mig::HostGpu& gpu) {
+StatusOr<sys::RunResult> RunSmi(const host::DriverRoot& root, std::vector<std::string> arguments) {
   const std::string program = sys::FindProgram(root.driver, "nvidia-smi");
   if (program.empty()) {
     return FailedPrecondition("nvidia-smi: not found below {}: install it, then try again",
                               root.driver.path());
   }
+  arguments.insert(arguments.begin(), program);
   sys::RealRunner runner;
-  ASSIGN_OR_RETURN(
-      const sys::RunResult result,
-      runner.Run(sys::RequestOf(root.driver, {program, "--gpu-reset", "-i", gpu.uuid.str()},
-                                kResetDeadline)));
+  return runner.Run(sys::RequestOf(root.driver, std::move(arguments), kResetDeadline));
+}
+
+// Source: nvidia-smi(1), --gpu-reset.
+Status ResetGpu(const host::DriverRoot& root, const mig::HostGpu& gpu) {
+  ASSIGN_OR_RETURN(const sys::RunResult result,
+                   RunSmi(root, {"--gpu-reset", "-i", gpu.uuid.str()}));
   return result.IsSuccess()
              ? OkStatus()
              : FailedPrecondition(
@@ -50,6 +53,16 @@ mig::ApplyDeps MigDepsOf(const MigOptions& options, const host::DriverRoot& root
   deps.note = [](std::string_view line) { PrintNote(line); };
   deps.undoing = [](const Status&) { PrintNote("undoing the changes"); };
   return deps;
+}
+
+// Source: nvidia-smi compute-policy --help.
+Status SetTimeSlice(const host::DriverRoot& root, const std::string& gpu, unsigned time_slice) {
+  ASSIGN_OR_RETURN(const sys::RunResult result,
+                   RunSmi(root, {"compute-policy", "-i", gpu, "--set-timeslice",
+                                 fmt::format("{}", time_slice)}));
+  return result.IsSuccess() ? OkStatus()
+                            : FailedPrecondition("nvidia-smi compute-policy --set-timeslice: {}",
+                                                 sys::Describe(result));
 }
 
 }  // namespace kgpu::cli

@@ -10,6 +10,7 @@
 #include "src/cli/mig/mig_request.h"
 #include "src/node/mig/change.h"
 #include "src/node/mig/helper.h"
+#include "src/node/mig/place.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/sys/read_fd.h"
 
@@ -64,12 +65,50 @@ StatusOr<mig::HelperReply> Answer(const mig::HelperRequest& request) {
   return reply;
 }
 
+StatusOr<mig::Target> TargetFor(const mig::HelperRequest& request, const mig::HostGpu& gpu) {
+  const mig::ClaimPlace place = request.place.value_or(mig::ClaimPlace());
+  switch (request.step) {
+    case mig::Step::kMake:
+      return mig::WithPlace(gpu, place);
+    case mig::Step::kRemove:
+      return mig::WithoutPlace(gpu, place);
+    default:
+      return mig::WithoutMig(gpu);
+  }
+}
+
+// A change of one GPU for a claim.
+StatusOr<mig::HelperReply> AnswerPlace(const mig::HelperRequest& request) {
+  const MigOptions options = OptionsOf(request);
+  ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
+  if (request.step == mig::Step::kTimeSlice) {
+    RETURN_IF_ERROR(SetTimeSlice(root, request.gpus.front(), request.time_slice));
+    return mig::HelperReply{.outcome = mig::Outcome::kDone};
+  }
+  ASSIGN_OR_RETURN(const mig::HostGpu gpu,
+                   mig::ChangeGpu(
+                       root.host, request.gpus.front(),
+                       [&](const mig::HostGpu& before) { return TargetFor(request, before); },
+                       MigDepsOf(options, root)));
+  mig::HelperReply reply{.outcome = mig::Outcome::kDone};
+  if (request.step == mig::Step::kMake) {
+    ASSIGN_OR_RETURN(reply.made, mig::DeviceAt(gpu, *request.place));
+  }
+  return reply;
+}
+
+StatusOr<mig::HelperReply> AnswerTo(const mig::HelperRequest& request) {
+  const bool is_of_layouts = request.step == mig::Step::kPlan || request.step == mig::Step::kChange;
+  return is_of_layouts ? Answer(request) : AnswerPlace(request);
+}
+
 }  // namespace
 
 StatusOr<ExitCode> RunMigHelper() {
   ASSIGN_OR_RETURN(const std::string text, sys::ReadAll(STDIN_FILENO, kMostRequestBytes));
   const auto request = mig::ParseRequest(text);
-  const auto reply = request.ok() ? Answer(*request) : StatusOr<mig::HelperReply>(request.status());
+  const auto reply =
+      request.ok() ? AnswerTo(*request) : StatusOr<mig::HelperReply>(request.status());
   return OkOr(PrintOut(mig::PrintReply(reply.ok() ? *reply : mig::ReplyOf(reply.status()))));
 }
 

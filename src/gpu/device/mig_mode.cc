@@ -12,6 +12,10 @@ bool IsWithoutMigDevices(const Gpu& gpu) {
   return IsInMigMode(gpu) && gpu.mig_devices.empty();
 }
 
+bool MigModeNeedsReset(const Gpu& gpu) {
+  return gpu.architecture == "ampere";
+}
+
 std::string WithoutMigDevicesText(const Gpu& gpu) {
   return fmt::format(
       "in MIG mode without MIG devices, so no program can use it: create some (kgpu mig apply "

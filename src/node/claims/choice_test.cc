@@ -126,14 +126,75 @@ TEST_F(ChoiceTest, TwoSharesOfOneDeviceHaveNamesOfTheirOwn) {
   EXPECT_EQ(Choose(TestAllocation({share})).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(ChoiceTest, RefusesSharingThatThePoolDoesNotHave) {
-  dra::AllocatedDevice device = TestDevice("gpu-0");
-  device.parameters.mps.emplace();
-  EXPECT_THAT(Message(Choose(TestAllocation({device})).status()), HasSubstr("share.by: mps"));
-  device.parameters = {.time_slice = dra::TimeSlice::kLong};
-  EXPECT_THAT(Message(Choose(TestAllocation({device})).status()), HasSubstr("interval Default"));
-  device.parameters = {.time_slice = dra::TimeSlice::kDefault};
-  EXPECT_OK(Choose(TestAllocation({device})));
+dra::AllocatedDevice WithMps(std::string_view name, std::string_view request) {
+  dra::AllocatedDevice device = TestDevice(name, request);
+  device.parameters.mps = dra::MpsParameters{.threads = 50, .memory = GibiBytes(10)};
+  return device;
+}
+
+TEST_F(ChoiceTest, AClaimSharesItsGpusAmongItsOwnContainers) {
+  dra::AllocatedDevice second = WithMps("gpu-1", "s");
+  second.parameters.mps->memory_of = {{"1", GibiBytes(7)}};
+  dra::AllocatedDevice slow = TestDevice("gpu-0", "t");
+  slow.parameters = {.time_slice = dra::TimeSlice::kLong};
+  const auto claim = Choose(TestAllocation({slow, second}));
+  ASSERT_OK(claim);
+  EXPECT_EQ(claim->devices[0].time_slice, dra::TimeSlice::kLong);
+  EXPECT_EQ(claim->devices[1].mps, (dra::MpsLimits{.threads = 50, .memory = GibiBytes(7)}));
+  second.parameters.mps->memory_of = {{pools::TestGpuName(1), GibiBytes(5)}};
+  EXPECT_EQ(Choose(TestAllocation({slow, second}))->devices[1].mps->memory, GibiBytes(5));
+  second.parameters.mps->memory_of.clear();
+  EXPECT_EQ(Choose(TestAllocation({slow, second}))->devices[1].mps->memory, GibiBytes(10));
+}
+
+TEST_F(ChoiceTest, RefusesSharingThatCannotBe) {
+  const auto refusal = [this](std::vector<dra::AllocatedDevice> devices) {
+    return std::string(Message(Choose(TestAllocation(std::move(devices))).status()));
+  };
+  EXPECT_THAT(refusal({WithMps("gpu-0", "r"), WithMps("gpu-1", "r")}),
+              HasSubstr("request r has several GPUs with MPS"));
+  dra::AllocatedDevice admin = WithMps("gpu-0", "r");
+  admin.is_admin = true;
+  EXPECT_THAT(refusal({admin}), HasSubstr("admin access changes no device"));
+  claims_.Configure(kSlices);
+  EXPECT_THAT(refusal({WithMps("gpu-0-20gi", "r")}), HasSubstr("other claims share it"));
+  claims_.Divide();
+  EXPECT_THAT(refusal({WithMps("gpu-0-mig-1g10gb-19-0", "r")}), HasSubstr("no MIG devices"));
+}
+
+TEST_F(ChoiceTest, AMigDeviceOfAClaimIsMade) {
+  claims_.Divide();
+  const auto claim = Choose(TestAllocation({TestDevice("gpu-1-mig-3g40gb-9-4")}));
+  ASSERT_OK(claim);
+  ASSERT_TRUE(claim->devices[0].made);
+  EXPECT_EQ(*claim->devices[0].made,
+            (dra::MadeInstance{.gpu = pools::TestGpuName(1), .profile = "3g.40gb", .start = 4}));
+  EXPECT_EQ(claim->devices[0].device_uuid, "");
+}
+
+// Also where the API server does not know counters.
+TEST_F(ChoiceTest, AGpuIsGivenWholeOrInParts) {
+  claims_.Divide();
+  Take("u1", {TestDevice("gpu-0-mig-1g10gb-19-6")});
+  EXPECT_THAT(Message(Choose(TestAllocation({TestDevice("gpu-0")})).status()),
+              HasSubstr("gpu-0 is prepared for claim ml/c"));
+  EXPECT_FALSE(Choose(TestAllocation({TestDevice("gpu-0-mig-1g10gb-19-6")})).ok());
+  EXPECT_OK(Choose(TestAllocation({TestDevice("gpu-0-mig-1g10gb-19-5")})));
+  Take("u2", {TestDevice("gpu-1")});
+  EXPECT_FALSE(Choose(TestAllocation({TestDevice("gpu-1-mig-1g10gb-19-6")})).ok());
+}
+
+TEST_F(ChoiceTest, AdminAccessMakesNoMigDevice) {
+  claims_.Divide();
+  dra::AllocatedDevice admin = TestDevice("gpu-0-mig-1g10gb-19-6");
+  admin.is_admin = true;
+  EXPECT_THAT(Message(Choose(TestAllocation({admin})).status()), HasSubstr("does not exist now"));
+  Take("u1", {TestDevice("gpu-0-mig-1g10gb-19-6")});
+  taken_.claims["u1"].devices[0].device_uuid = "MIG-1";
+  const auto claim = Choose(TestAllocation({admin}));
+  ASSERT_OK(claim);
+  EXPECT_EQ(claim->devices[0].device_uuid, "MIG-1");
+  EXPECT_FALSE(claim->devices[0].made);
 }
 
 }  // namespace

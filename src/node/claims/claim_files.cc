@@ -52,6 +52,10 @@ Status ClaimFiles::Add(std::string_view uid, const cdi::Spec& spec,
   return OkStatus();
 }
 
+Status ClaimFiles::Record(const dra::Checkpoint& record) const {
+  return record_.Write(dra::PrintCheckpoint(record));
+}
+
 Status ClaimFiles::Renew(std::string_view uid, const cdi::Spec& spec) const {
   if (spec.devices.empty()) {
     return OkStatus();  // the claim has devices of other drivers alone

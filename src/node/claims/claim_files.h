@@ -39,6 +39,8 @@ class ClaimFiles {
   // First the spec, then the record that names it: a kill in between leaves a spec that the next
   // start removes. If the record cannot be written, the spec goes.
   Status Add(std::string_view uid, const cdi::Spec& spec, const dra::Checkpoint& record) const;
+  // The record alone: of a claim that no container can have yet.
+  Status Record(const dra::Checkpoint& record) const;
   // The spec alone, where it is not as it should be.
   Status Renew(std::string_view uid, const cdi::Spec& spec) const;
   // First the record, then the spec, without which the claim is still given back.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/node/claims/choice.h"
+#include "src/node/sharing/mps/mps.h"
 #include "src/platform/base/status_macros.h"
 
 namespace kgpu::claims {
@@ -111,6 +112,11 @@ StatusOr<cdi::Spec> SpecOf(const PreparedClaim& claim, const SpecFacts& facts) {
     cdi::Device& added = spec.devices.emplace_back(*planned);
     const std::string& name = device.cdi_ids.front();
     added.name = name.substr(name.find('=') + 1);
+    if (device.mps) {
+      Add(sharing::MpsAccessTo(device.device_uuid, device.mps->threads, device.mps->memory,
+                               facts.places),
+          added.edits);
+    }
   }
   for (const auto& [name, pool] : pools) {
     ASSIGN_OR_RETURN(const sharing::Access access, pool.Take(facts.places));

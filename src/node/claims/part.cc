@@ -7,8 +7,10 @@
 #include <iterator>
 #include <utility>
 
+#include "src/gpu/device/mig_mode.h"
 #include "src/node/dra/attributes.h"
 #include "src/node/dra/slices.h"
+#include "src/node/pools/claims.h"
 #include "src/node/sharing/sliced.h"
 #include "src/node/telemetry/own_series.h"
 #include "src/platform/base/log.h"
@@ -61,9 +63,32 @@ ClaimPart::ClaimPart(EventLoop& loop, const sys::Root& host, ClaimPartOptions op
       effects_(effects),
       hooks_(std::move(hooks)),
       random_(Random::SeedFromKernel()),
+      work_(loop, options_.mig,
+            {.close = [this](auto closed) { hooks_.close(std::move(closed)); },
+             .open = [this] { hooks_.open(); },
+             .read = [this](auto done) { hooks_.read(std::move(done)); },
+             .is_in_mig_mode =
+                 [this](const std::string& uuid) {
+                   const device::Gpu* gpu = FindGpu(uuid);
+                   return gpu != nullptr && device::IsInMigMode(*gpu);
+                 },
+             .is_known =
+                 [this](const std::string& uuid) {
+                   const node::NodeState state = effects_.now();
+                   return state.injection && state.injection->plan &&
+                          (uuid.empty() ||
+                           std::ranges::any_of(state.injection->plan->devices,
+                                               [&](const inject::PlannedDevice& device) {
+                                                 return std::ranges::find(device.names, uuid) !=
+                                                        device.names.end();
+                                               }));
+                 },
+             .mps = [this](const std::string& uuid) { return hooks_.mps_health(uuid); }}),
       preparer_(loop, host, options_.files, background,
                 {.facts = [this] { return Facts(); },
                  .client = [this] { return hooks_.client(); },
+                 .change_gpu = [this](const GpuTask& task,
+                                      GpuDone done) { work_.Run(task, std::move(done)); },
                  .renew_slots = hooks_.renew_slots,
                  .changed =
                      [this] {
@@ -82,13 +107,15 @@ void ClaimPart::StopWatching() {
 
 void ClaimPart::Refresh(const node::NodeState& state) {
   is_serving_ = ServesClaims(state);
+  hooks_.set_mps(MpsSettings());
   if (is_serving_ || !preparer_.record().claims.empty()) {
     close_timer_.Cancel();
     OpenLink();
   } else if (link_ && !close_timer_.is_armed()) {
     close_timer_.Arm(kFarewell, [this] { link_.reset(); });
   }
-  if (is_serving_ && (state.assignment != offered_ || state.snapshot != snapshot_)) {
+  if (is_serving_ && (state.assignment != offered_ || state.snapshot != snapshot_ ||
+                      state.config != config_ || MadeNames() != made_)) {
     OfferAgain(state);
   } else if (!is_serving_) {
     offered_.reset();
@@ -108,15 +135,56 @@ void ClaimPart::OfferAgain(const node::NodeState& state) {
   }
   offered_ = state.assignment;
   snapshot_ = state.snapshot;
+  config_ = state.config;
+  made_ = MadeNames();
   resources_.clear();
   std::ranges::copy_if(offered_->resources, std::back_inserter(resources_),
                        &pools::Resource::by_claims);
+  dra::OfferOptions options{.made = made_};
   for (const device::Gpu& gpu : snapshot_->gpus) {
     if (!roots_.contains(gpu.pci)) {
       roots_[gpu.pci] = RootOf(gpu.pci);
     }
+    if (pools::MakesMigDevices(*config_, gpu)) {
+      options.partitioned.insert(gpu.uuid.str());
+    }
   }
-  cards_ = dra::OffersOf(*snapshot_, resources_, {.pcie_roots = roots_});
+  options.pcie_roots = roots_;
+  cards_ = dra::OffersOf(*snapshot_, resources_, options);
+}
+
+std::set<std::string> ClaimPart::MadeNames() const {
+  std::set<std::string> names;
+  for (const auto& [uid, claim] : preparer_.record().claims) {
+    for (const dra::PreparedDevice& device : claim.devices) {
+      if (device.made) {
+        names.insert(device.device);
+      }
+    }
+  }
+  return names;
+}
+
+std::map<std::string, mps::Settings> ClaimPart::MpsSettings() const {
+  std::map<std::string, mps::Settings> settings;
+  for (const auto& [uid, claim] : preparer_.record().claims) {
+    for (const dra::PreparedDevice& device : claim.devices) {
+      if (device.mps) {
+        settings[device.device_uuid] = {.threads = device.mps->threads,
+                                        .memory = device.mps->memory};
+      }
+    }
+  }
+  return settings;
+}
+
+const device::Gpu* ClaimPart::FindGpu(const std::string& uuid) const {
+  if (!snapshot_) {
+    return nullptr;
+  }
+  const auto found = std::ranges::find_if(
+      snapshot_->gpus, [&](const device::Gpu& gpu) { return gpu.uuid.str() == uuid; });
+  return found == snapshot_->gpus.end() ? nullptr : &*found;
 }
 
 // As before, and unhealthy; at a start, as an earlier agent has published it.
@@ -158,7 +226,8 @@ void ClaimPart::Publish() {
   }
   const dra::NodeIdentity node{.name = options_.node, .uid = hooks_.node_uid()};
   const bool is_other_there = link_ && link_->is_other_there();
-  if (client == nullptr || node.uid.empty() || is_other_there) {
+  // Which MIG devices are claims' own is in their record.
+  if (client == nullptr || node.uid.empty() || is_other_there || !preparer_.is_loaded()) {
     return;
   }
   // As long as the kubelet sees the driver it removes no slices; without it, it does.
@@ -255,9 +324,12 @@ std::vector<std::string> ClaimPart::IdsOf(const pods::ClaimedDevice& claim) cons
                        prepared.space == claim.claim_namespace;
     for (const dra::PreparedDevice& device :
          is_it ? prepared.devices : std::vector<dra::PreparedDevice>()) {
-      if (device.device == claim.device && device.slots.empty()) {
+      if (device.device != claim.device || device.device_uuid.empty()) {
+        continue;
+      }
+      if (device.slots.empty()) {
         ids.push_back(device.device_uuid);
-      } else if (device.device == claim.device) {
+      } else {
         ids.insert(ids.end(), device.slots.begin(), device.slots.end());
       }
     }

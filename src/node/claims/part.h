@@ -6,14 +6,17 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "src/node/claims/gpu_work.h"
 #include "src/node/claims/kubelet_link.h"
 #include "src/node/claims/preparer.h"
 #include "src/node/dra/offer.h"
 #include "src/node/dra/publisher.h"
+#include "src/node/mps/text.h"
 #include "src/node/part/part.h"
 #include "src/node/pods/background.h"
 #include "src/node/pods/pod_map.h"
@@ -28,6 +31,7 @@ struct ClaimPartOptions {
   std::string node{};  // empty: there is no cluster
   std::string kubelet_dir = "/var/lib/kubelet";
   ClaimFilesOptions files{};
+  GpuWorkOptions mig{};
 };
 
 // The functions of the rest of the agent that it uses.
@@ -39,6 +43,13 @@ struct ClaimPartHooks {
   // Errors: Unavailable (the files of memory slices, which are needed, are not written yet).
   std::function<StatusOr<sharing::Places>(bool needs_slices)> places{};
   std::function<Status(std::span<const std::string> ids)> renew_slots{};
+  // Those of GpuWorkHooks.
+  std::function<void(std::function<void()> closed)> close{};
+  std::function<void()> open{};
+  std::function<void(std::function<void()> done)> read{};
+  // Of MpsSharing.
+  std::function<void(std::map<std::string, mps::Settings>)> set_mps{};
+  std::function<device::Health(const std::string& uuid)> mps_health{};
   // Why the runtime could not use CDI devices, with the fix; empty: it can, or is not known.
   std::function<std::string()> runtime_problem{};
   // problem() or is_ready() may have changed.
@@ -71,6 +82,9 @@ class ClaimPart final : public node::Part {
  private:
   void Refresh(const node::NodeState& state);
   void OfferAgain(const node::NodeState& state);
+  std::set<std::string> MadeNames() const;
+  std::map<std::string, mps::Settings> MpsSettings() const;
+  const device::Gpu* FindGpu(const std::string& uuid) const;
   void MarkSilent();
   void Publish();
   void OpenLink();
@@ -86,11 +100,14 @@ class ClaimPart final : public node::Part {
   bool is_serving_ = false;
   std::shared_ptr<const pools::Assignment> offered_;  // that cards_ was made of
   device::SnapshotPtr snapshot_;
+  std::shared_ptr<const config::NodeConfig> config_;  // the same
+  std::set<std::string> made_;                        // the same: MIG devices of claims, by name
   std::vector<dra::CardOffer> cards_;
   std::vector<pools::Resource> resources_;  // of claims
   std::map<device::PciBusId, std::string> roots_;
   kube::Client* client_ = nullptr;  // of publisher_
   std::string published_;           // the specs that publisher_ was given, as text
+  GpuWork work_;
   Preparer preparer_;
   std::unique_ptr<KubeletLink> link_;
   std::unique_ptr<dra::Publisher> publisher_;

@@ -73,6 +73,11 @@ class ClaimPartTest : public ::testing::Test {
                        .node_uid = [] { return "u1"; },
                        .places = [](bool) { return sharing::Places{.slices = "/share"}; },
                        .renew_slots = {},
+                       .close = {},
+                       .open = {},
+                       .read = {},
+                       .set_mps = [this](auto claimed) { mps_ = std::move(claimed); },
+                       .mps_health = [](const std::string&) { return device::Health(); },
                        .runtime_problem = [] { return ""; },
                        .changed = [] {}});
   }
@@ -161,6 +166,7 @@ class ClaimPartTest : public ::testing::Test {
   kube::HttpClient client_{loop_, transport_, authenticator_, random_};
   TestClaims claims_;
   node::TestEffects effects_;
+  std::map<std::string, mps::Settings> mps_;
   std::unique_ptr<ClaimPart> part_;
 };
 

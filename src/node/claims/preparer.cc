@@ -52,6 +52,69 @@ SpecFacts SpecFactsOf(const PreparerFacts& facts) {
           .places = facts.places};
 }
 
+// A GPU is set up once for each call; `ended` has what was done.
+std::optional<GpuTask> TaskOf(const PreparedDevice& device, bool is_mig_on,
+                              std::set<std::string>& ended) {
+  if (device.made && !device.made->gpu_instance) {
+    return GpuTask{.step = mig::Step::kMake,
+                   .gpu = device.made->gpu,
+                   .place = {.profile = device.made->profile, .start = device.made->start}};
+  }
+  const std::string& uuid = device.device_uuid;
+  if (is_mig_on && !device.is_admin && ended.insert("empty " + uuid).second) {
+    return GpuTask{.step = mig::Step::kEmpty, .gpu = uuid};
+  }
+  if (device.time_slice != dra::TimeSlice::kDefault && ended.insert("time " + uuid).second) {
+    return GpuTask{.step = mig::Step::kTimeSlice, .gpu = uuid, .time_slice = device.time_slice};
+  }
+  if (device.mps && ended.insert("mps " + uuid).second) {
+    return GpuTask{.awaits_mps = true, .gpu = uuid};
+  }
+  return std::nullopt;
+}
+
+// Nothing: the claim's devices are as they should be.
+std::optional<GpuTask> NextTask(const PreparedClaim& claim, const PreparerFacts& facts,
+                                std::set<std::string>& ended) {
+  for (const PreparedDevice& device : claim.devices) {
+    bool is_mig_on = false;
+    for (const dra::CardOffer& card : facts.cards) {
+      const auto offer = std::ranges::find(card.offers, device.device, &dra::Offer::name);
+      is_mig_on = is_mig_on || (offer != card.offers.end() && offer->is_mig_on);
+    }
+    if (auto task = TaskOf(device, is_mig_on, ended)) {
+      return task;
+    }
+  }
+  return std::nullopt;
+}
+
+void NoteMade(const GpuTask& task, const mig::MadeDevice& made, PreparedClaim& claim) {
+  for (PreparedDevice& device : claim.devices) {
+    if (!made.uuid.empty() && device.made && device.made->gpu == task.gpu &&
+        device.made->profile == task.place.profile && device.made->start == task.place.start) {
+      device.made->gpu_instance = made.gpu_instance;
+      device.made->compute_instance = made.compute_instance;
+      device.device_uuid = made.uuid;
+    }
+  }
+}
+
+// What has to be undone when the claim ends. A daemon of MPS ends with the record.
+std::optional<GpuTask> UndoingOf(const PreparedDevice& device) {
+  if (device.made) {
+    return GpuTask{.step = mig::Step::kRemove,
+                   .gpu = device.made->gpu,
+                   .place = {.profile = device.made->profile,
+                             .start = device.made->start,
+                             .gpu_instance = device.made->gpu_instance}};
+  }
+  if (device.time_slice != dra::TimeSlice::kDefault) {
+    return GpuTask{.step = mig::Step::kTimeSlice, .gpu = device.device_uuid};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Preparer::Preparer(EventLoop& loop, const sys::Root& host, ClaimFilesOptions options,
@@ -80,6 +143,7 @@ void Preparer::Load() {
           is_busy_ = true;  // calls wait
           return hooks_.changed();
         }
+        is_loaded_ = true;
         record_ = std::move((*loaded)->record);
         problem_ = std::move((*loaded)->problem);
         if (!problem_.empty()) {
@@ -98,7 +162,7 @@ void Preparer::Prepare(const ClaimRef& claim, Prepared done) {
   }
   Queue([this, claim, done = std::move(done)] {
     if (record_.claims.contains(claim.uid)) {
-      return Repeat(claim.uid, done);
+      return Continue(claim.uid, done);
     }
     Ask(claim, done);
     Next();
@@ -140,41 +204,94 @@ void Preparer::OnClaim(uint64_t id, const ClaimRef& claim, StatusOr<boost::json:
   }
   Queue([this, uid = claim.uid, allocation = *std::move(allocation), done = std::move(done)] {
     if (record_.claims.contains(uid)) {
-      return Repeat(uid, done);  // a call for it that came meanwhile
+      return Continue(uid, done);  // a call for it that came meanwhile
     }
     Commit(uid, allocation, done);
   });
 }
 
+// Of a claim that is in the record.
+void Preparer::Continue(const std::string& uid, const Prepared& done) {
+  if (record_.claims.at(uid).is_complete) {
+    return Repeat(uid, done);
+  }
+  Make(uid, {}, done);
+}
+
 void Preparer::Commit(const std::string& uid, const Allocation& allocation, const Prepared& done) {
-  const auto fail = [this, &done](const Status& status) {
-    Answer(done, status);
-    Next();
-  };
   const StatusOr<PreparerFacts> facts = hooks_.facts();
   if (!facts.ok()) {
-    return fail(facts.status());
+    return Refuse(done, facts.status());
   }
   StatusOr<PreparedClaim> claim = ChooseDevices(allocation, facts->cards, record_, facts->pool);
   if (!claim.ok()) {
-    return fail(claim.status());
+    return Refuse(done, claim.status());
   }
-  StatusOr<cdi::Spec> spec = SpecOf(*claim, SpecFactsOf(*facts));
+  std::set<std::string> none;
+  if (!NextTask(*claim, *facts, none)) {
+    return Finish(uid, *std::move(claim), *facts, done);
+  }
+  // Before anything is made: a later process must know of it.
+  Checkpoint record = record_;
+  record.claims[uid] = *std::move(claim);
+  Record(record, [this, uid, done](const Status& status) {
+    if (!status.ok()) {
+      return Answer(done, status);
+    }
+    is_busy_ = true;
+    Make(uid, {}, done);
+  });
+}
+
+void Preparer::Record(const Checkpoint& record, std::function<void(const Status&)> done) {
+  auto shared = std::make_shared<const Checkpoint>(record);
+  Work([files = files_, shared] { return files.Record(*shared); },
+       [this, shared, done = std::move(done)](const Status& status) {
+         if (status.ok()) {
+           record_ = *shared;
+           hooks_.changed();
+         }
+         done(status);
+       });
+}
+
+void Preparer::Make(const std::string& uid, std::set<std::string> ended, const Prepared& done) {
+  const StatusOr<PreparerFacts> facts = hooks_.facts();
+  if (!facts.ok()) {
+    return Refuse(done, facts.status());
+  }
+  const auto task = NextTask(record_.claims.at(uid), *facts, ended);
+  if (!task) {
+    return Finish(uid, record_.claims.at(uid), *facts, done);
+  }
+  hooks_.change_gpu(*task, lifetime_.Bind([this, uid, ended = std::move(ended), done,
+                                           task = *task](StatusOr<mig::MadeDevice> made) {
+    if (!made.ok()) {
+      return Refuse(done, made.status());
+    }
+    NoteMade(task, *made, record_.claims.at(uid));
+    Make(uid, ended, done);
+  }));
+}
+
+void Preparer::Finish(const std::string& uid, PreparedClaim claim, const PreparerFacts& facts,
+                      const Prepared& done) {
+  StatusOr<cdi::Spec> spec = SpecOf(claim, SpecFactsOf(facts));
   if (!spec.ok()) {
-    return fail(spec.status());
+    return Refuse(done, spec.status());
   }
-  claim->is_complete = true;
+  claim.is_complete = true;
   auto record = std::make_shared<Checkpoint>(record_);
-  record->claims[uid] = *claim;
+  record->claims[uid] = claim;
   Work(
-      [files = files_, uid, spec = *std::move(spec), record, slots = SlotsOf(*claim),
+      [files = files_, uid, spec = *std::move(spec), record, slots = SlotsOf(claim),
        renew = hooks_.renew_slots]() -> Status {
         if (renew && !slots.empty()) {
           RETURN_IF_ERROR(renew(slots));
         }
         return files.Add(uid, spec, *record);
       },
-      [this, record, devices = claim->devices, done](const Status& status) {
+      [this, record, devices = claim.devices, done](const Status& status) {
         if (!status.ok()) {
           return Answer(done, status);
         }
@@ -184,6 +301,11 @@ void Preparer::Commit(const std::string& uid, const Allocation& allocation, cons
       });
 }
 
+void Preparer::Refuse(const Prepared& done, const Status& status) {
+  Answer(done, status);
+  Next();
+}
+
 // The file may be gone, and the driver's files may be others by now.
 void Preparer::Repeat(const std::string& uid, const Prepared& done) {
   const PreparedClaim& claim = record_.claims.at(uid);
@@ -191,8 +313,7 @@ void Preparer::Repeat(const std::string& uid, const Prepared& done) {
   StatusOr<cdi::Spec> spec =
       facts.ok() ? SpecOf(claim, SpecFactsOf(*facts)) : StatusOr<cdi::Spec>(facts.status());
   if (!spec.ok()) {
-    Answer(done, spec.status());
-    return Next();
+    return Refuse(done, spec.status());
   }
   Work([files = files_, uid, spec = *std::move(spec)] { return files.Renew(uid, spec); },
        [this, devices = claim.devices, done](const Status& status) {
@@ -215,6 +336,60 @@ void Preparer::Release(const std::string& uid, const Unprepared& done) {
     done(OkStatus());
     return Next();
   }
+  PreparedClaim& claim = record_.claims.at(uid);
+  if (std::ranges::none_of(claim.devices,
+                           [](const auto& device) { return UndoingOf(device).has_value(); })) {
+    return Forget(uid, done);
+  }
+  // From now on no container may start with it, and another process goes on.
+  claim.is_complete = false;
+  Work([files = files_, uid, record = record_] { return files.Remove(uid, record); },
+       [this, uid, done](const Status& status) {
+         if (!status.ok()) {
+           return done(status);
+         }
+         is_busy_ = true;
+         Unmake(uid, 0, done);
+       });
+}
+
+// `next`: of the claim's devices.
+void Preparer::Unmake(const std::string& uid, size_t next, const Unprepared& done) {
+  const std::vector<PreparedDevice>& devices = record_.claims.at(uid).devices;
+  std::optional<GpuTask> task;
+  while (next < devices.size() && !(task = UndoingOf(devices[next]))) {
+    ++next;
+  }
+  if (!task) {
+    return Forget(uid, done);
+  }
+  // A pod that has ended does not wait for a time slice, which harms nobody.
+  const bool may_stay = task->step == mig::Step::kTimeSlice;
+  const auto go_on = [this, uid, next, may_stay, done](const StatusOr<mig::MadeDevice>& gone) {
+    if (!gone.ok() && !may_stay) {
+      done(gone.status());
+      return Next();
+    }
+    if (!gone.ok()) {
+      KGPU_LOG(kWarning, "time slice of a claim not taken back",
+               {"reason", Message(gone.status())});
+    }
+    NoteUnmade(uid, next);
+    Unmake(uid, next + 1, done);
+  };
+  hooks_.change_gpu(*task, lifetime_.Bind(go_on));
+}
+
+void Preparer::NoteUnmade(const std::string& uid, size_t device) {
+  PreparedDevice& undone = record_.claims.at(uid).devices[device];
+  if (undone.made) {
+    undone.device_uuid.clear();
+    undone.made->gpu_instance.reset();
+    undone.made->compute_instance.reset();
+  }
+}
+
+void Preparer::Forget(const std::string& uid, const Unprepared& done) {
   auto record = std::make_shared<Checkpoint>(record_);
   record->claims.erase(uid);
   Work([files = files_, uid, record] { return files.Remove(uid, *record); },

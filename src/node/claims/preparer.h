@@ -8,6 +8,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +21,7 @@
 #include "src/node/dra/allocation.h"
 #include "src/node/dra/checkpoint.h"
 #include "src/node/dra/offer.h"
+#include "src/node/mig/helper.h"
 #include "src/node/pods/background.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/lifetime.h"
@@ -43,11 +46,25 @@ struct PreparerFacts {
   sharing::Places places{};
 };
 
+// Of a GPU, before or after a claim has it.
+struct GpuTask {
+  mig::Step step = mig::Step::kMake;  // not of layouts
+  // Nothing is changed: the device's MPS daemon, which the record asks for, has to work.
+  bool awaits_mps = false;
+  std::string gpu{};  // UUID
+  mig::ClaimPlace place{};
+  dra::TimeSlice time_slice = dra::TimeSlice::kDefault;  // of kTimeSlice
+};
+using GpuDone = std::function<void(StatusOr<mig::MadeDevice>)>;
+
 struct PreparerHooks {
   // Errors: Unavailable (nothing can be prepared now: says why).
   std::function<StatusOr<PreparerFacts>()> facts{};
   // Null while there is no cluster.
   std::function<kube::Client*()> client{};
+  // Calls back later, on the loop: of kMake, once containers can get the device, which the others
+  // leave empty. One at a time.
+  std::function<void(const GpuTask& task, GpuDone done)> change_gpu{};
   // Gives slots to their next container; any thread.
   std::function<Status(std::span<const std::string> ids)> renew_slots{};
   // record() or problem() has changed.
@@ -78,16 +95,20 @@ class Preparer {
 
   // The devices of the claim, the same each time until it is unprepared. Errors: InvalidArgument
   // (the UID), NotFound (the claim has ended, or is another one), Unavailable (API server, driver;
-  // unprepared meanwhile), ResourceExhausted (too many calls), those of ChooseDevices, of SpecOf
-  // and of the disk.
+  // unprepared meanwhile), ResourceExhausted (too many calls), those of ChooseDevices, of SpecOf,
+  // of the change of MIG and of the disk. After one of the last two, MIG devices may exist: the
+  // next call goes on, or Unprepare() removes them.
   void Prepare(const ClaimRef& claim, Prepared done);
-  // OK for a claim that is not prepared. Errors: those of the disk.
+  // OK for a claim that is not prepared. Removes MIG devices that were made for it. Errors: those
+  // of the removal (a process still uses the device) and of the disk.
   void Unprepare(const ClaimRef& claim, Unprepared done);
 
   const dra::Checkpoint& record() const { return record_; }
   // For people: why claims of before are not known; empty: they are.
   const std::string& problem() const { return problem_; }
   const PreparerCounts& counts() const { return counts_; }
+  // The record was read, or cannot be.
+  bool is_loaded() const { return is_loaded_; }
 
  private:
   struct Question {
@@ -100,9 +121,18 @@ class Preparer {
   void Load();
   void Ask(const ClaimRef& claim, Prepared done);
   void OnClaim(uint64_t id, const ClaimRef& claim, StatusOr<boost::json::value> object);
+  void Continue(const std::string& uid, const Prepared& done);
   void Commit(const std::string& uid, const dra::Allocation& allocation, const Prepared& done);
+  void Record(const dra::Checkpoint& record, std::function<void(const Status&)> done);
+  void Make(const std::string& uid, std::set<std::string> ended, const Prepared& done);
+  void Finish(const std::string& uid, dra::PreparedClaim claim, const PreparerFacts& facts,
+              const Prepared& done);
+  void Refuse(const Prepared& done, const Status& status);
   void Repeat(const std::string& uid, const Prepared& done);
   void Release(const std::string& uid, const Unprepared& done);
+  void Unmake(const std::string& uid, size_t next, const Unprepared& done);
+  void NoteUnmade(const std::string& uid, size_t device);
+  void Forget(const std::string& uid, const Unprepared& done);
   void Queue(Step step);
   void Next();
   // `job` on another thread, then `done` here, then the next step.
@@ -116,6 +146,7 @@ class Preparer {
   dra::Checkpoint record_;
   std::string problem_;
   PreparerCounts counts_;
+  bool is_loaded_ = false;
   bool is_busy_ = false;
   std::deque<Step> steps_;
   std::map<uint64_t, Question> questions_;  // to the API server

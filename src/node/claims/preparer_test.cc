@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -27,7 +28,9 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Key;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 constexpr char kClaimsPath[] = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
 
@@ -58,6 +61,8 @@ class PreparerTest : public ::testing::Test {
                                              .places = {.slices = "/var/lib/kgpu/share"}};
                       },
                       .client = [this] { return has_cluster_ ? &client_ : nullptr; },
+                      .change_gpu = [this](const GpuTask& task,
+                                           GpuDone done) { ChangeGpu(task, std::move(done)); },
                       .renew_slots =
                           [this](std::span<const std::string> ids) {
                             renewed_.insert(renewed_.end(), ids.begin(), ids.end());
@@ -66,12 +71,35 @@ class PreparerTest : public ::testing::Test {
                       .changed = [] {}});
     Settle();
   }
+  // As the GPU does: places have MIG devices.
+  void ChangeGpu(const GpuTask& task, GpuDone done) {
+    tasks_.push_back(task.awaits_mps ? "mps"
+                                     : fmt::format("{} {}@{}", static_cast<int>(task.step),
+                                                   task.place.profile, task.place.start));
+    const std::string place = fmt::format("{}@{}", task.place.profile, task.place.start);
+    if (!mig_status_.ok()) {
+      loop_.Post([this, done = std::move(done)] { done(mig_status_); });
+      return;
+    }
+    mig::MadeDevice made;
+    if (task.step == mig::Step::kMake && !task.awaits_mps) {
+      const std::string uuid = fmt::format("MIG-{}", place);
+      made = {.uuid = made_.try_emplace(place, uuid).first->second, .gpu_instance = 7};
+      claims_.AddPlanned(made.uuid);
+    } else {
+      made_.erase(place);
+    }
+    if (answers_) {
+      loop_.Post([made, done = std::move(done)] { done(made); });
+    }
+  }
   void Settle(std::chrono::nanoseconds time = seconds(1)) {
     loop_.RunUntilIdle();
     loop_.Advance(time);
   }
   // A claim of the server, allocated to devices of this node. Returns its UID.
-  std::string MakeClaim(const std::string& name, const std::vector<std::string>& devices) {
+  std::string MakeClaim(const std::string& name, const std::vector<std::string>& devices,
+                        const json::value& sharing = nullptr) {
     const json::value spec = {
         {"devices",
          {{"requests",
@@ -88,7 +116,18 @@ class PreparerTest : public ::testing::Test {
       results.push_back(
           {{"request", "r"}, {"driver", dra::kDriverName}, {"pool", "n1"}, {"device", device}});
     }
-    claim.as_object()["status"] = {{"allocation", {{"devices", {{"results", results}}}}}};
+    json::object allocated = {{"results", results}};
+    if (!sharing.is_null()) {
+      allocated["config"] = json::array{{{"source", "FromClaim"},
+                                         {"requests", json::array()},
+                                         {"opaque",
+                                          {{"driver", dra::kDriverName},
+                                           {"parameters",
+                                            {{"apiVersion", dra::kParametersVersion},
+                                             {"kind", "GpuConfig"},
+                                             {"sharing", sharing}}}}}}};
+    }
+    claim.as_object()["status"] = {{"allocation", {{"devices", allocated}}}};
     EXPECT_OK(api_.Do("PUT", fmt::format("{}/{}/status", kClaimsPath, name), claim));
     return std::string(claim.at("metadata").at("uid").as_string());
   }
@@ -135,6 +174,10 @@ class PreparerTest : public ::testing::Test {
   TestClaims claims_;
   bool is_ready_ = true;
   bool has_cluster_ = true;
+  std::map<std::string, std::string> made_;  // MIG devices by place
+  std::vector<std::string> tasks_;
+  Status mig_status_;
+  bool answers_ = true;  // the helper; false: it works, and is killed then
   std::vector<std::string> renewed_;
   Status renew_status_;
   std::unique_ptr<Preparer> preparer_;
@@ -266,6 +309,128 @@ TEST_F(PreparerTest, WhatCannotBeRecordedIsNotGiven) {
   dir_.WriteFile("state", "a file in the place of the folder");
   EXPECT_THAT(Prepare("c", uid), HasSubstr("Not a directory"));
   EXPECT_THAT(Specs(), IsEmpty());
+  EXPECT_THAT(preparer_->record().claims, IsEmpty());
+}
+
+TEST_F(PreparerTest, AMigDeviceLivesAsLongAsItsClaim) {
+  claims_.Divide();
+  const std::string uid = MakeClaim("c", {"gpu-0-mig-3g40gb-9-4", "gpu-0-mig-1g10gb-19-0"});
+  EXPECT_EQ(Prepare("c", uid), "gpu-0-mig-3g40gb-9-4 gpu-0-mig-1g10gb-19-0 ");
+  EXPECT_THAT(made_, UnorderedElementsAre(Key("3g.40gb@4"), Key("1g.10gb@0")));
+  EXPECT_THAT(dir_.ReadFile("host/var/run/cdi/" + SpecFileOf(uid)),
+              HasSubstr("/dev/nvidia-caps/nvidia-cap1"));
+  Start();
+  EXPECT_EQ(Prepare("c", uid), "gpu-0-mig-3g40gb-9-4 gpu-0-mig-1g10gb-19-0 ");
+  EXPECT_THAT(tasks_, SizeIs(2)) << "the same devices";
+  EXPECT_EQ(Unprepare(uid), "");
+  EXPECT_THAT(made_, IsEmpty());
+  EXPECT_THAT(Specs(), IsEmpty());
+  EXPECT_THAT(preparer_->record().claims, IsEmpty());
+}
+
+TEST_F(PreparerTest, AKillWhileADeviceIsMadeLosesAndDoublesNothing) {
+  claims_.Divide();
+  const std::string uid = MakeClaim("c", {"gpu-0-mig-3g40gb-9-4", "gpu-0-mig-1g10gb-19-0"});
+  answers_ = false;
+  EXPECT_EQ(Prepare("c", uid), "no answer");
+  EXPECT_THAT(made_, SizeIs(1));
+  Start();
+  EXPECT_THAT(Prepare("d", MakeClaim("d", {"gpu-0"})), HasSubstr("prepared for claim default/c"));
+  answers_ = true;
+  EXPECT_EQ(Prepare("c", uid), "gpu-0-mig-3g40gb-9-4 gpu-0-mig-1g10gb-19-0 ");
+  EXPECT_THAT(made_, SizeIs(2));
+  EXPECT_EQ(Unprepare(uid), "");
+  EXPECT_THAT(made_, IsEmpty());
+}
+
+// The pod was deleted meanwhile: the kubelet only gives the claim back.
+TEST_F(PreparerTest, WhatAKilledProcessMadeIsRemovedWithTheClaim) {
+  claims_.Divide();
+  const std::string uid = MakeClaim("c", {"gpu-0-mig-3g40gb-9-4"});
+  answers_ = false;
+  EXPECT_EQ(Prepare("c", uid), "no answer");
+  Start();
+  answers_ = true;
+  EXPECT_EQ(Unprepare(uid), "");
+  EXPECT_THAT(made_, IsEmpty());
+  EXPECT_EQ(Prepare("d", MakeClaim("d", {"gpu-0"})), "gpu-0 ");
+}
+
+TEST_F(PreparerTest, AKillWhileADeviceIsRemovedIsFinished) {
+  claims_.Divide();
+  const std::string uid = MakeClaim("c", {"gpu-0-mig-3g40gb-9-4", "gpu-0-mig-1g10gb-19-0"});
+  EXPECT_EQ(Prepare("c", uid), "gpu-0-mig-3g40gb-9-4 gpu-0-mig-1g10gb-19-0 ");
+  answers_ = false;
+  EXPECT_EQ(Unprepare(uid), "no answer");
+  EXPECT_THAT(Specs(), IsEmpty()) << "no container may start";
+  Start();
+  answers_ = true;
+  EXPECT_EQ(Unprepare(uid), "");
+  EXPECT_THAT(made_, IsEmpty());
+  EXPECT_THAT(preparer_->record().claims, IsEmpty());
+}
+
+TEST_F(PreparerTest, ADeviceThatCannotBeMadeFailsItsClaimAlone) {
+  claims_.Divide();
+  const std::string uid = MakeClaim("c", {"gpu-0-mig-3g40gb-9-4"});
+  mig_status_ = FailedPrecondition("the driver says no");
+  EXPECT_EQ(Prepare("c", uid), "the driver says no");
+  mig_status_ = OkStatus();
+  EXPECT_EQ(Prepare("d", MakeClaim("d", {"gpu-1"})), "gpu-1 ");
+  EXPECT_EQ(Unprepare(uid), "");
+  EXPECT_EQ(Prepare("e", MakeClaim("e", {"gpu-0"})), "gpu-0 ");
+}
+
+TEST_F(PreparerTest, ADeviceThatIsStillUsedKeepsItsClaim) {
+  claims_.Divide();
+  const std::string uid = MakeClaim("c", {"gpu-0-mig-3g40gb-9-4"});
+  EXPECT_EQ(Prepare("c", uid), "gpu-0-mig-3g40gb-9-4 ");
+  mig_status_ = FailedPrecondition("in use by process 4711");
+  EXPECT_EQ(Unprepare(uid), "in use by process 4711");
+  EXPECT_THAT(preparer_->record().claims, SizeIs(1));
+  mig_status_ = OkStatus();
+  EXPECT_THAT(Prepare("d", MakeClaim("d", {"gpu-0"})), HasSubstr("prepared for claim default/c"));
+  EXPECT_EQ(Unprepare(uid), "");
+  EXPECT_THAT(made_, IsEmpty());
+}
+
+TEST_F(PreparerTest, AWholeGpuLeavesMigMode) {
+  claims_.snapshot->gpus[0].mig_mode =
+      device::MigMode{.is_enabled = true, .is_pending_enabled = true};
+  claims_.Divide();
+  EXPECT_EQ(Prepare("c", MakeClaim("c", {"gpu-0"})), "gpu-0 ");
+  EXPECT_EQ(Prepare("d", MakeClaim("d", {"gpu-1"})), "gpu-1 ");
+  EXPECT_THAT(tasks_, ElementsAre(fmt::format("{} @0", static_cast<int>(mig::Step::kEmpty))));
+}
+
+// NVIDIA's examples have these parameters.
+TEST_F(PreparerTest, AClaimHasMpsOfItsOwn) {
+  const std::string uid =
+      MakeClaim("c", {"gpu-0"}, json::parse(R"({"strategy": "MPS", "mpsConfig": {
+                    "defaultActiveThreadPercentage": 50, "defaultPinnedDeviceMemoryLimit": "10Gi"}})"));
+  EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
+  EXPECT_THAT(tasks_, ElementsAre("mps"));
+  const std::string spec = dir_.ReadFile("host/var/run/cdi/" + SpecFileOf(uid));
+  EXPECT_THAT(spec, HasSubstr("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50"));
+  EXPECT_THAT(spec, HasSubstr("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=10240M"));
+  EXPECT_THAT(spec, HasSubstr(pools::TestGpuName(0) + "/pipe"));
+  EXPECT_EQ(Unprepare(uid), "");
+  EXPECT_THAT(tasks_, SizeIs(1));
+}
+
+TEST_F(PreparerTest, ATimeSliceEndsWithItsClaim) {
+  const std::string uid = MakeClaim(
+      "c", {"gpu-0"},
+      json::parse(R"({"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Long"}})"));
+  mig_status_ = FailedPrecondition("nvidia-smi: not found");
+  EXPECT_EQ(Prepare("c", uid), "nvidia-smi: not found");
+  mig_status_ = OkStatus();
+  EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
+  const std::string time = fmt::format("{} @0", static_cast<int>(mig::Step::kTimeSlice));
+  EXPECT_THAT(tasks_, ElementsAre(time, time));
+  mig_status_ = FailedPrecondition("nvidia-smi: not found");
+  EXPECT_EQ(Unprepare(uid), "") << "it harms nobody";
+  EXPECT_THAT(tasks_, ElementsAre(time, time, time)) << "the default again";
   EXPECT_THAT(preparer_->record().claims, IsEmpty());
 }
 

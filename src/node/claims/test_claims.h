@@ -18,10 +18,12 @@ namespace kgpu::claims {
 
 inline constexpr std::string_view kTestUid = "3c2f0f5e-0000-4000-8000-000000000001";
 
+inline constexpr uint16_t kA100 = 0x20b2;  // SXM4, 80 GB
+
 struct TestClaims {
   explicit TestClaims(std::string_view config = "serve: {by: dra}\n")
       : snapshot(std::make_shared<device::Snapshot>(pools::TestNode(2))) {
-    auto& gpus = std::const_pointer_cast<device::Snapshot>(snapshot)->gpus;
+    auto& gpus = snapshot->gpus;
     for (device::Gpu& gpu : gpus) {
       gpu.minor = gpu.index;
       gpu.usable_memory = gpu.memory;
@@ -37,12 +39,28 @@ struct TestClaims {
     plan = std::move(made);
   }
 
-  void Configure(std::string_view config) {
+  void Configure(std::string_view config, const dra::OfferOptions& options = {}) {
     resources = pools::AssignDevices(*snapshot, pools::TestConfig(config)).resources;
-    cards = dra::OffersOf(*snapshot, resources, {});
+    cards = dra::OffersOf(*snapshot, resources, options);
+  }
+  // MIG devices are made for claims.
+  void Divide() {
+    dra::OfferOptions options;
+    for (device::Gpu& gpu : snapshot->gpus) {
+      gpu.pci_device_id = kA100;
+      options.partitioned.insert(gpu.uuid.str());
+    }
+    Configure("serve: {by: dra}\npools: [{mig: dynamic}]\n", options);
+  }
+  void AddPlanned(const std::string& uuid) {
+    auto more = std::make_shared<inject::InjectionPlan>(*plan);
+    cdi::DeviceNode node;
+    node.path = "/dev/nvidia-caps/nvidia-cap1";
+    more->devices.push_back({.names = {uuid}, .nodes = {node}});
+    plan = std::move(more);
   }
 
-  device::SnapshotPtr snapshot;
+  std::shared_ptr<device::Snapshot> snapshot;
   std::vector<pools::Resource> resources;
   std::vector<dra::CardOffer> cards;
   std::shared_ptr<const inject::InjectionPlan> plan;

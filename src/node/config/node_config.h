@@ -30,9 +30,10 @@ inline constexpr std::string_view kDefaultSlices = "nvidia.com/gpu-{size}";
 inline constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 // How a GPU in MIG mode is advertised. Source: NVIDIA's device plugin, migStrategy.
 enum class MigStrategy {
-  kNone,    // the whole GPU, MIG ignored
-  kSingle,  // its MIG devices under the pool's own resource; they must be alike
-  kMixed,   // its MIG devices as nvidia.com/mig-<profile>, whatever the pool's resource
+  kNone,     // the whole GPU, MIG ignored
+  kSingle,   // its MIG devices under the pool's own resource; they must be alike
+  kMixed,    // its MIG devices as nvidia.com/mig-<profile>, whatever the pool's resource
+  kDynamic,  // the whole GPU, and every MIG device that it could have: made for the claim
 };
 
 // How slots of shared devices are picked. Source: NVIDIA's sharedDevicesAllocationPolicy.

@@ -41,7 +41,7 @@ json::value PoolTree(const Pool& pool) {
   }
   fields["devices"] = SelectorTree(pool.devices);
   if (pool.mig) {
-    fields["mig"] = WordOf<MigStrategy>(kMigStrategyWords, *pool.mig);
+    fields["mig"] = WordOf<MigStrategy>(kPoolMigWords, *pool.mig);
   }
   if (sharing::IsShared(pool.share)) {
     fields["share"] = ShareTree(pool.share);

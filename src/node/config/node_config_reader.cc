@@ -144,7 +144,7 @@ class Reader {
         pool.devices = ReadSelector(field);
       } else if (name == "mig") {
         places.mig = field.key_position();
-        pool.mig = field.OneOf<MigStrategy>(kMigStrategyWords);
+        pool.mig = field.OneOf<MigStrategy>(kPoolMigWords);
       } else if (name == "provider") {
         is_provider_given = true;
         Set(pool.provider, field.OneOf<Provider>(kProviderWords));

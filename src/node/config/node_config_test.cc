@@ -273,6 +273,13 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         BadCase{"migStrategy: Mixed\n", "did you mean \"mixed\"?"},
         BadCase{"migStrategy: true\n", "true must be a string"},
+        BadCase{"migStrategy: dynamic\n", "must be one of none, single, mixed"},
+        BadCase{"pools: [{mig: dynamic}]\n",
+                "pools[0].mig: dynamic makes MIG devices for claims of DRA: set provider: dra"},
+        BadCase{"serve: {by: dra}\npools: [{mig: dynamic, share: {by: time, replicas: 2}}]\n",
+                "pools[0].share: with mig: dynamic, claims get whole GPUs and MIG devices"},
+        BadCase{"serve: {by: dra}\npools: [{mig: dynamic, devices: {mig: 1g.10gb}}]\n",
+                "pools[0].devices: with mig: dynamic, a pool has whole GPUs"},
         BadCase{"plugin: {deviceListStrategy: []}\n", "is empty: name a strategy"},
         BadCase{"plugin: {deviceListStrategy: [auto, envvar]}\n",
                 "auto selects the strategy itself"},

@@ -99,6 +99,28 @@ void CheckLocal(const Pool& pool, const std::string& field, const PoolPlaces& pl
   }
 }
 
+// MIG devices that are made for claims are as large as the claims ask for.
+void CheckDynamic(const Pool& pool, const std::string& field, const PoolPlaces& places,
+                  Problems& problems) {
+  if (pool.provider != Provider::kClaims) {
+    problems.Add(places.mig,
+                 fmt::format("{}.mig: dynamic makes MIG devices for claims of DRA: set provider: "
+                             "dra, or use single or mixed",
+                             field));
+  }
+  if (pool.share != Share()) {
+    problems.Add(places.share,
+                 fmt::format("{}.share: with mig: dynamic, claims get whole GPUs and MIG devices: "
+                             "remove share, or mig",
+                             field));
+  }
+  if (NamesMigDevices(pool.devices)) {
+    problems.Add(
+        places.devices,
+        fmt::format("{}.devices: with mig: dynamic, a pool has whole GPUs: select GPUs", field));
+  }
+}
+
 // What the slots of a resource are, whatever else a layout has.
 Share ShareOfResource(const Pool& pool) {
   if (MakesDevices(pool.share)) {
@@ -133,6 +155,8 @@ void CheckPools(const std::vector<Pool>& pools, const std::vector<PoolPlaces>& p
     CheckKind(pools[i], fmt::format("pools[{}]", i), places[i], problems);
     if (pools[i].provider == Provider::kLocal) {
       CheckLocal(pools[i], fmt::format("pools[{}]", i), places[i], problems);
+    } else if (pools[i].mig == MigStrategy::kDynamic) {
+      CheckDynamic(pools[i], fmt::format("pools[{}]", i), places[i], problems);
     }
     for (size_t j = 0; j < i; ++j) {
       const bool differs = pools[i].provider != pools[j].provider ||

@@ -15,6 +15,14 @@ inline constexpr std::array kMigStrategyWords = {
     Word<MigStrategy>{"mixed", MigStrategy::kMixed},
 };
 
+// Of pools alone.
+inline constexpr std::array kPoolMigWords = {
+    kMigStrategyWords[0],
+    kMigStrategyWords[1],
+    kMigStrategyWords[2],
+    Word<MigStrategy>{"dynamic", MigStrategy::kDynamic},
+};
+
 inline constexpr std::array kProviderWords = {
     Word<Provider>{"kubelet", Provider::kKubelet},
     Word<Provider>{"dra", Provider::kClaims},

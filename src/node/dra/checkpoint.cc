@@ -47,6 +47,12 @@ json::object DeviceJson(const PreparedDevice& device) {
   if (device.made) {
     object["made"] = MadeJson(*device.made);
   }
+  if (device.mps) {
+    object["mps"] = {{"threads", device.mps->threads}, {"memoryMiB", device.mps->memory.mebi()}};
+  }
+  if (device.time_slice != TimeSlice::kDefault) {
+    object["timeSlice"] = static_cast<unsigned>(device.time_slice);
+  }
   return object;
 }
 
@@ -84,6 +90,16 @@ PreparedDevice ReadDevice(const json::object& object) {
                                .start = of.Small("start").value_or(0),
                                .gpu_instance = of.Small("gpuInstance"),
                                .compute_instance = of.Small("computeInstance")};
+  }
+  const json::value* mps = object.if_contains("mps");
+  if (mps != nullptr && mps->is_object()) {
+    const doc::SavedFields of(mps->get_object());
+    device.mps = MpsLimits{.threads = of.Small("threads").value_or(100),
+                           .memory = MebiBytes(of.Number("memoryMiB").value_or(0))};
+  }
+  const unsigned slice = fields.Small("timeSlice").value_or(0);
+  if (slice <= static_cast<unsigned>(TimeSlice::kLong)) {
+    device.time_slice = static_cast<TimeSlice>(slice);
   }
   return device;
 }

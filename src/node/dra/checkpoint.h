@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/node/dra/parameters.h"
+#include "src/platform/base/bytes.h"
 #include "src/platform/base/status.h"
 
 namespace kgpu::dra {
@@ -23,6 +25,13 @@ struct MadeInstance {
   bool operator==(const MadeInstance&) const = default;
 };
 
+// How the programs of a claim share its device by MPS.
+struct MpsLimits {
+  unsigned threads = 100;  // percent of the device's, for each program
+  Bytes memory{};          // for each program; 0: not limited
+  bool operator==(const MpsLimits&) const = default;
+};
+
 struct PreparedDevice {
   std::string request{};
   std::string pool{};
@@ -32,6 +41,8 @@ struct PreparedDevice {
   std::vector<std::string> slots{};    // ids, of a shared device
   std::vector<std::string> cdi_ids{};  // the kubelet's answer
   std::optional<MadeInstance> made{};
+  std::optional<MpsLimits> mps{};
+  TimeSlice time_slice = TimeSlice::kDefault;  // of a GPU: the claim's own
   bool is_admin = false;
   bool operator==(const PreparedDevice&) const = default;
 };

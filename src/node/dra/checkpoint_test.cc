@@ -24,6 +24,8 @@ Checkpoint Full() {
                         .share_id = "s1",
                         .device_uuid = "GPU-2",
                         .slots = {"GPU-2::0", "GPU-2::1"},
+                        .mps = MpsLimits{.threads = 40, .memory = GibiBytes(7)},
+                        .time_slice = TimeSlice::kLong,
                         .is_admin = true};
   checkpoint.claims["u1"] = {.space = "ml", .name = "c", .devices = {made, shared}};
   checkpoint.claims["u2"] = {.space = "ml", .name = "d", .is_complete = true};

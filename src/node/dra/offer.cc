@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/gpu/device/mig.h"
+#include "src/gpu/device/mig_mode.h"
 #include "src/node/dra/attributes.h"
 
 namespace kgpu::dra {
@@ -96,6 +97,9 @@ class CardBuilder {
     }
     card_.gpu = gpu.uuid;
     is_partitioned_ = geometry_ != nullptr && options.partitioned.contains(gpu.uuid.str());
+    if (is_partitioned_) {
+      FindForeign();
+    }
   }
 
   void Add(const Group& group) {
@@ -105,11 +109,15 @@ class CardBuilder {
     if (first.device_uuid != gpu_.uuid.str() && mig == nullptr) {
       return;  // it has just vanished
     }
+    if (mig == nullptr && IsNeverWhole()) {
+      return;
+    }
     Offer offer{.name = NameOf(group, mig),
                 .device_uuid = first.device_uuid,
                 .resource = group.resource->name};
-    json::object attributes = mig == nullptr ? GpuAttributes(snapshot_, gpu_, Extra(group))
-                                             : MigAttributes(snapshot_, gpu_, *mig, Extra(group));
+    json::object attributes =
+        mig == nullptr ? GpuAttributes(snapshot_, gpu_, Extra(group.resource->name))
+                       : MigAttributes(snapshot_, gpu_, *mig, Extra(group.resource->name));
     json::object capacities = mig == nullptr
                                   ? GpuCapacities(gpu_, geometry_.get())
                                   : MigCapacities(*mig, FindProfile(geometry_.get(), mig->profile));
@@ -118,22 +126,29 @@ class CardBuilder {
       Share(group, capacities, offer);
     }
     offer.device["capacity"] = std::move(capacities);
+    offer.is_gpu = mig == nullptr;
     if (is_partitioned_ && mig == nullptr) {
+      offer.is_mig_on = device::IsInMigMode(gpu_);
       offer.device["consumesCounters"] = Consumes(AllOf(*geometry_));
     }
     Taint(first.health, offer);
     card_.offers.push_back(std::move(offer));
   }
 
-  // The MIG devices that could be made.
-  void AddPossible(std::string_view resource) {
+  // The MIG devices that could be made beside those of others, and these.
+  void AddPossible(const pools::Resource& resource) {
     if (!is_partitioned_) {
       return;
     }
-    card_.counters = {{"name", SetName()}, {"counters", CountersOf(AllOf(*geometry_))}};
+    for (const device::MigDevice* mig : foreign_) {
+      card_.offers.push_back(Foreign(*mig, resource));
+    }
+    card_.counters = {{"name", SetName()}, {"counters", CountersOf(Left())}};
     for (size_t at = 0; at < geometry_->profiles().size(); ++at) {
       for (const mig::Placement& placement : Placements(at)) {
-        card_.offers.push_back(Possible(placement, resource));
+        if (geometry_->Fits(taken_, placement)) {
+          card_.offers.push_back(Possible(placement, resource.name));
+        }
       }
     }
   }
@@ -141,6 +156,48 @@ class CardBuilder {
   CardOffer Take() { return std::move(card_); }
 
  private:
+  // MIG devices that nobody made for a claim, and what they take: all, if that is not known.
+  void FindForeign() {
+    mig::Layout layout;
+    bool is_known = true;
+    for (const device::MigDevice& mig : gpu_.mig_devices) {
+      if (options_.made.contains(MigNameOf(mig))) {
+        continue;
+      }
+      foreign_.push_back(&mig);
+      const auto profile = geometry_->Find(mig.profile);
+      is_known = is_known && profile && mig.placement_start;
+      if (profile && mig.placement_start) {
+        layout.push_back({.profile = *profile, .start = *mig.placement_start});
+      }
+    }
+    taken_ = geometry_->TakenBy(layout);
+    if (!is_known) {
+      taken_.memory = ~uint32_t{0};
+    }
+  }
+
+  // Somebody else divides it, or it cannot leave MIG mode.
+  bool IsNeverWhole() const {
+    return is_partitioned_ &&
+           (!foreign_.empty() || (device::IsInMigMode(gpu_) && device::MigModeNeedsReset(gpu_)));
+  }
+
+  // The counters that MIG devices of others leave.
+  std::map<std::string, uint64_t> Left() const {
+    std::map<std::string, uint64_t> left = AllOf(*geometry_);
+    for (const device::MigDevice* mig : foreign_) {
+      const device::MigProfile* profile = FindProfile(geometry_.get(), mig->profile);
+      if (profile == nullptr || !mig->placement_start) {
+        continue;
+      }
+      for (const auto& [name, count] : UseOf(*profile, *mig->placement_start)) {
+        left[name] -= std::min(left[name], count);
+      }
+    }
+    return left;
+  }
+
   std::string SetName() const { return fmt::format("gpu-{}", gpu_.minor); }
 
   // All of a profile. The scheduler takes the first one that is free: first comes the one that
@@ -157,21 +214,25 @@ class CardBuilder {
     return placements;
   }
 
+  std::string MigNameOf(const device::MigDevice& mig) const {
+    const device::MigProfile* profile = FindProfile(geometry_.get(), mig.profile);
+    return MigDeviceName(gpu_.minor, mig.profile, profile == nullptr ? 0 : profile->profile_id,
+                         mig.placement_start.value_or(mig.gpu_instance));
+  }
+
   std::string NameOf(const Group& group, const device::MigDevice* mig) const {
     std::string name = fmt::format("gpu-{}", gpu_.minor);
     if (mig != nullptr) {
-      const device::MigProfile* profile = FindProfile(geometry_.get(), mig->profile);
-      name = MigDeviceName(gpu_.minor, mig->profile, profile == nullptr ? 0 : profile->profile_id,
-                           mig->placement_start.value_or(mig->gpu_instance));
+      name = MigNameOf(*mig);
     }
     const auto sizes = sharing::SizesOf(group.resource->share);
     return sizes.empty() ? name : fmt::format("{}-{}", name, sharing::NameOf(sizes.front()));
   }
 
-  Extras Extra(const Group& group) const {
+  Extras Extra(const std::string& resource) const {
     const auto root = options_.pcie_roots.find(gpu_.pci);
     return {.pcie_root = root == options_.pcie_roots.end() ? "" : root->second,
-            .resource = group.resource->name};
+            .resource = resource};
   }
 
   json::array Consumes(const std::map<std::string, uint64_t>& use) const {
@@ -216,21 +277,27 @@ class CardBuilder {
     }
   }
 
-  Offer Possible(const mig::Placement& placement, std::string_view resource) const {
+  Offer Foreign(const device::MigDevice& mig, const pools::Resource& resource) const {
+    const device::MigProfile* profile = FindProfile(geometry_.get(), mig.profile);
+    Offer offer{.name = MigNameOf(mig), .device_uuid = mig.uuid.str(), .resource = resource.name};
+    offer.device = {{"name", offer.name},
+                    {"attributes", MigAttributes(snapshot_, gpu_, mig, Extra(resource.name))},
+                    {"capacity", MigCapacities(mig, profile)}};
+    Taint(gpu_.health, offer);
+    return offer;
+  }
+
+  Offer Possible(const mig::Placement& placement, const std::string& resource) const {
     const device::MigProfile& profile = geometry_->profile(placement);
-    const auto root = options_.pcie_roots.find(gpu_.pci);
     Offer offer{
         .name = MigDeviceName(gpu_.minor, profile.name, profile.profile_id, placement.start),
         .placement = placement,
-        .resource = std::string(resource)};
-    offer.device = {
-        {"name", offer.name},
-        {"attributes",
-         ProfileAttributes(snapshot_, gpu_, profile,
-                           {.pcie_root = root == options_.pcie_roots.end() ? "" : root->second,
-                            .resource = std::string(resource)})},
-        {"capacity", ProfileCapacities(profile, placement.start)},
-        {"consumesCounters", Consumes(UseOf(profile, placement.start))}};
+        .profile = profile.name,
+        .resource = resource};
+    offer.device = {{"name", offer.name},
+                    {"attributes", ProfileAttributes(snapshot_, gpu_, profile, Extra(resource))},
+                    {"capacity", ProfileCapacities(profile, placement.start)},
+                    {"consumesCounters", Consumes(UseOf(profile, placement.start))}};
     Taint(gpu_.health, offer);
     return offer;
   }
@@ -240,6 +307,8 @@ class CardBuilder {
   const OfferOptions& options_;
   std::unique_ptr<const mig::Geometry> geometry_{};  // null: no MIG
   bool is_partitioned_ = false;
+  std::vector<const device::MigDevice*> foreign_{};
+  mig::Taken taken_{};  // by foreign_
   CardOffer card_{};
 };
 
@@ -255,7 +324,9 @@ std::vector<CardOffer> OffersOf(const device::Snapshot& snapshot,
     for (const Group& group : groups) {
       builder.Add(group);
     }
-    builder.AddPossible(groups.empty() ? "" : groups.front().resource->name);
+    if (!groups.empty()) {
+      builder.AddPossible(*groups.front().resource);
+    }
     if (CardOffer card = builder.Take(); !card.offers.empty()) {
       cards.push_back(std::move(card));
     }

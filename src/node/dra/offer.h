@@ -26,8 +26,12 @@ struct Offer {
   std::string name;  // "gpu-0", "gpu-0-mig-1g10gb-19-0"; unique on the node
   // Of the GPU or MIG device; empty: a MIG device that is made for a claim.
   std::string device_uuid{};
-  std::optional<mig::Placement> placement{};  // of a MIG device that is made for a claim
-  std::string resource{};                     // of its pool: "nvidia.com/gpu"
+  // Of a MIG device that is made for a claim.
+  std::optional<mig::Placement> placement{};
+  std::string profile{};   // of the same: "1g.10gb"
+  bool is_gpu = false;     // a GPU, not a MIG device
+  bool is_mig_on = false;  // of a whole GPU: who gets it has MIG turned off
+  std::string resource{};  // of its pool: "nvidia.com/gpu"
   device::Health health{};
   std::vector<std::string> slots{};    // ids, of a device that several claims share
   std::optional<Bytes> slot_memory{};  // of each; nothing: slots have no memory of their own
@@ -45,11 +49,14 @@ struct CardOffer {
 struct OfferOptions {
   // The first part of each device's path below /sys/devices: "pci0000:00".
   std::map<device::PciBusId, std::string> pcie_roots{};
-  // UUIDs of GPUs of which MIG devices are made for claims.
+  // UUIDs of GPUs of which MIG devices are made for claims. MIG devices that somebody else has made
+  // on them are offered, and what they leave.
   std::set<std::string> partitioned{};
+  // Names of MIG devices that were, or are being, made for claims.
+  std::set<std::string> made{};
 };
 
-// The devices of `resources`, by card. A GPU that is only partitioned may have no slots.
+// The devices of `resources`, by card.
 std::vector<CardOffer> OffersOf(const device::Snapshot& snapshot,
                                 const std::vector<pools::Resource>& resources,
                                 const OfferOptions& options);

@@ -11,8 +11,10 @@ namespace kgpu::dra {
 namespace {
 
 namespace json = boost::json;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -124,6 +126,41 @@ TEST_F(OfferTest, AGpuThatIsPartitionedForClaimsOffersEveryPlacement) {
   // The whole GPU takes all that there is.
   EXPECT_EQ(Find(cards[0], "gpu-0").device.at("consumesCounters").at(0).at("counters"),
             cards[0].counters.at("counters"));
+}
+
+// Somebody else has made it, and may use it: it stays, and so does what it takes.
+TEST_F(OfferTest, AMigDeviceOfNobodysClaimIsOfferedWithWhatItLeaves) {
+  pools::AddTestMig(snapshot_, 0, {"3g.40gb"});
+  snapshot_.gpus[0].mig_devices[0].placement_start = 0;
+  const std::string config = "serve: {by: dra}\npools: [{mig: dynamic}]\n";
+  const OfferOptions options = {.partitioned = {snapshot_.gpus[0].uuid.str()}};
+  const CardOffer card = Offers(config, options)[0];
+  const Offer& there = Find(card, "gpu-0-mig-3g40gb-9-0");
+  EXPECT_EQ(there.device_uuid, snapshot_.gpus[0].mig_devices[0].uuid.str());
+  EXPECT_FALSE(there.placement);
+  const std::vector<std::string> names = NamesOf(card);
+  EXPECT_THAT(names, Not(Contains("gpu-0"))) << "no longer whole";
+  EXPECT_THAT(names, Contains("gpu-0-mig-3g40gb-9-4"));
+  EXPECT_THAT(names, Not(Contains("gpu-0-mig-1g10gb-19-2"))) << "its memory is taken";
+  const json::object& left = card.counters.at("counters").as_object();
+  EXPECT_EQ(left.at("memory-slice-3"), json::parse(R"({"value":"0"})"));
+  EXPECT_EQ(left.at("compute-slices"), json::parse(R"({"value":"4"})"));
+  // The same, made for a claim: the scheduler counts it.
+  OfferOptions claimed = options;
+  claimed.made = {"gpu-0-mig-3g40gb-9-0"};
+  const CardOffer all = Offers(config, claimed)[0];
+  EXPECT_THAT(NamesOf(all), Contains("gpu-0-mig-1g10gb-19-2"));
+  EXPECT_EQ(Find(all, "gpu-0-mig-3g40gb-9-0").device_uuid, "");
+  EXPECT_TRUE(Find(all, "gpu-0").is_mig_on);
+}
+
+TEST_F(OfferTest, AGpuThatOnlyAResetTakesOutOfMigModeIsNotOfferedWhole) {
+  snapshot_.gpus[0].architecture = "ampere";
+  snapshot_.gpus[0].mig_mode = device::MigMode{.is_enabled = true, .is_pending_enabled = true};
+  const std::string config = "serve: {by: dra}\npools: [{mig: dynamic}]\n";
+  const CardOffer card = Offers(config, {.partitioned = {snapshot_.gpus[0].uuid.str()}})[0];
+  EXPECT_THAT(NamesOf(card), Not(Contains("gpu-0")));
+  EXPECT_THAT(NamesOf(card), SizeIs(25));
 }
 
 // The scheduler takes the first that is free.

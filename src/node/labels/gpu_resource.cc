@@ -220,6 +220,7 @@ void AddResourceLabels(const device::Snapshot& snapshot, const config::NodeConfi
   PutWholeGpus(snapshot, config, labels);
   switch (StrategyOf(config)) {
     case MigStrategy::kNone:
+    case MigStrategy::kDynamic:
       break;
     case MigStrategy::kSingle:
       labels["nvidia.com/mig.strategy"] = "single";

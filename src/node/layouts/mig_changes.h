@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/node/layouts/helper_run.h"
 #include "src/node/layouts/mig_goals.h"
 #include "src/node/mig/helper.h"
 #include "src/node/pools/assignment.h"
@@ -48,9 +49,7 @@ class MigChanges {
     mig::LayoutChoice layout{};
     bool operator==(const Begun&) const = default;
   };
-  // An error if the helper ended without a reply: it may have been killed in the middle of a
-  // change.
-  using Done = std::function<void(const StatusOr<mig::HelperReply>& reply)>;
+  using Done = HelperDone;
   struct Sources {
     // Asks the helper, one request at a time; the host is filled in.
     std::function<void(mig::HelperRequest request, std::chrono::seconds deadline, Done done)> ask;

@@ -29,16 +29,6 @@ bool IsExcluded(const config::NodeConfig& config, const device::Gpu& gpu) {
   });
 }
 
-// The first that selects the GPU as a whole.
-std::optional<size_t> PoolOfGpu(const config::NodeConfig& config, const device::Gpu& gpu) {
-  for (size_t pool = 0; pool < config.pools.size(); ++pool) {
-    if (config::Matches(config.pools[pool].devices, gpu)) {
-      return pool;
-    }
-  }
-  return std::nullopt;
-}
-
 MigGoal LabelGoal(const MigGoalInput& input) {
   return {.name = fmt::format("{}={}", kMigConfigLabel, input.label),
           .is_label = true,
@@ -56,7 +46,7 @@ std::vector<MigGoal> MigGoalsOf(const MigGoalInput& input) {
     if (!gpu.mig_mode || !IsThere(gpu) || IsExcluded(input.config, gpu)) {
       continue;
     }
-    const std::optional<size_t> pool = PoolOfGpu(input.config, gpu);
+    const std::optional<size_t> pool = pools::PoolOfGpu(input.config, gpu);
     if (!pool) {
       label.gpus.push_back(gpu.uuid.str());
       continue;
@@ -64,7 +54,8 @@ std::vector<MigGoal> MigGoalsOf(const MigGoalInput& input) {
     const config::Pool& settings = input.config.pools[*pool];
     if (sharing::MakesDevices(settings.share)) {
       by_pool[*pool].gpus.push_back(gpu.uuid.str());
-    } else if (settings.provider != config::Provider::kLocal) {
+    } else if (settings.provider != config::Provider::kLocal &&
+               settings.mig != config::MigStrategy::kDynamic) {
       label.gpus.push_back(gpu.uuid.str());
     }
   }

@@ -42,8 +42,9 @@ struct MigGoalInput {
   bool is_label_new = false;
 };
 
-// Each GPU with MIG that the driver answers for, that is not excluded and in no local pool is in
-// one goal at most: that of its pool, if its first pool has share.by: mig, else that of the label.
+// Each GPU with MIG that the driver answers for, that is not excluded and in no local pool nor in
+// one with mig: dynamic is in one goal at most: that of its pool, if its first pool has share.by:
+// mig, else that of the label.
 std::vector<MigGoal> MigGoalsOf(const MigGoalInput& input);
 
 // Changes whenever MIG modes or MIG devices do.

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "src/node/layouts/helper_run.h"
 #include "src/node/layouts/mig_goals.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
@@ -36,18 +37,6 @@ std::optional<MigChanges::Begun> ReadBegun(const std::string& run_dir) {
     return std::nullopt;
   }
   return *std::move(begun);
-}
-
-// An error, if the helper did not reply, says how it ended.
-StatusOr<mig::HelperReply> ReplyIn(const ChildResult& result) {
-  auto reply = mig::ParseReply(result.out);
-  if (reply.ok() || !result.problem.empty()) {
-    return reply.ok() ? reply : Unavailable("{}", result.problem);
-  }
-  const std::string_view text = Trim(result.err);
-  const std::string_view last = text.substr(text.rfind('\n') + 1);
-  return Internal("kgpu {} ended with exit code {} and no reply{}{}", mig::kHelperCommand,
-                  result.code.value_or(0), last.empty() ? "" : ": ", Printable(last, 400));
 }
 
 // Changes whenever the file does; empty: there is none.
@@ -281,9 +270,7 @@ void MigLayouts::Report(const MigGoalReport& before, const MigGoalReport& now) {
 void MigLayouts::Ask(mig::HelperRequest request, std::chrono::seconds deadline,
                      MigChanges::Done done) {
   request.host = options_.host;
-  child_.Start({options_.program, std::string(mig::kHelperCommand)}, mig::PrintRequest(request),
-               deadline,
-               [done = std::move(done)](const ChildResult& result) { done(ReplyIn(result)); });
+  AskHelper(child_, options_.program, request, deadline, std::move(done));
 }
 
 void MigLayouts::Keep(const std::optional<MigChanges::Begun>& begun) {

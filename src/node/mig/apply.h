@@ -60,12 +60,13 @@ class Applier {
   // driver's; the text names GPU and step, says whether the former layouts are back, and which
   // changes of the MIG mode a reset still makes.
   Status Apply(const std::vector<Target>& targets);
+  // The GPU as it is now. Errors: NotFound, FailedPrecondition (no MIG), the driver's.
+  StatusOr<HostGpu> Find(const device::GpuUuid& uuid);
   // Whether a failed Apply() left something that it had changed.
   bool has_left_changes() const { return has_left_changes_; }
 
  private:
   Status EnsureSession();
-  StatusOr<HostGpu> Find(const device::GpuUuid& uuid);
   // Adds the GPU's present layout to `before` ahead of the first change.
   Status Change(const Target& target, std::vector<Target>& before);
   // `gpu` as it is now; returns it as it is afterwards.

@@ -26,14 +26,20 @@ StatusOr<std::vector<Target>> PresentOf(const std::vector<Target>& targets,
   return before;
 }
 
-Status CarryOut(const sys::Root& host, const std::vector<Target>& before,
-                const std::vector<Target>& targets, ApplyDeps deps) {
-  change::HostDisk disk(host);
+StatusOr<ChangeLock> ChangeLock::Take(const sys::Root& host) {
   if (signal(SIGPIPE, SIG_IGN) == SIG_ERR) {
     return ErrnoStatus(errno, "ignore SIGPIPE");
   }
-  ASSIGN_OR_RETURN(const UniqueFd lock, change::LockFolder(host, disk, change::kStateFolder,
-                                                           "another kgpu that changes this host"));
+  change::HostDisk disk(host);
+  ASSIGN_OR_RETURN(UniqueFd fd, change::LockFolder(host, disk, change::kStateFolder,
+                                                   "another kgpu that changes this host"));
+  return ChangeLock(std::move(fd));
+}
+
+Status CarryOut(const sys::Root& host, const std::vector<Target>& before,
+                const std::vector<Target>& targets, ApplyDeps deps) {
+  ASSIGN_OR_RETURN(const ChangeLock lock, ChangeLock::Take(host));
+  change::HostDisk disk(host);
   // One that cannot be read is no reason to refuse the change.
   const auto older = kRecordFile.Read(host, &ParseRecord);
   RETURN_IF_ERROR(kRecordFile.Write(PrintRecord(before), disk));

@@ -20,9 +20,11 @@ namespace json = boost::json;
 constexpr char kRequest[] = "MIG request";
 constexpr char kReply[] = "MIG reply";
 constexpr size_t kMostListed = 128;
+constexpr int64_t kMostSmall = 1023;  // ids and memory slices
 
 // In the order of the enums.
-constexpr std::array<std::string_view, 2> kSteps = {"plan", "change"};
+constexpr std::array<std::string_view, 6> kSteps = {"plan",   "change", "make",
+                                                    "remove", "empty",  "timeSlice"};
 constexpr std::array<std::string_view, 6> kOutcomes = {"done", "waits",  "infeasible",
                                                        "busy", "failed", "undone"};
 
@@ -58,21 +60,69 @@ json::array ListOf(doc::Fields& fields, std::string_view key) {
   return *list;
 }
 
+bool IsOfLayouts(Step step) {
+  return step == Step::kPlan || step == Step::kChange;
+}
+
+std::optional<unsigned> ReadSmall(doc::Fields& fields, std::string_view key) {
+  const int64_t number = fields.Number(key);
+  if (number < 0 || number > kMostSmall) {
+    fields.Fail(key, "must be a small number");
+    return std::nullopt;
+  }
+  return static_cast<unsigned>(number);
+}
+
+StatusOr<ClaimPlace> ReadPlace(const json::value& tree) {
+  doc::Fields fields(tree, fmt::format("{}.place", kRequest));
+  ClaimPlace place{.profile = fields.Text("profile"),
+                   .start = ReadSmall(fields, "start").value_or(0)};
+  if (fields.Has("gpuInstance")) {
+    place.gpu_instance = ReadSmall(fields, "gpuInstance");
+  }
+  RETURN_IF_ERROR(fields.status());
+  return place;
+}
+
+StatusOr<MadeDevice> ReadMade(const json::value& tree) {
+  doc::Fields fields(tree, fmt::format("{}.made", kReply));
+  MadeDevice made{.uuid = fields.Text("uuid"),
+                  .gpu_instance = ReadSmall(fields, "gpuInstance").value_or(0),
+                  .compute_instance = ReadSmall(fields, "computeInstance").value_or(0)};
+  RETURN_IF_ERROR(fields.status());
+  return made;
+}
+
+json::object PlaceJson(const ClaimPlace& place) {
+  json::object object = {{"profile", place.profile}, {"start", place.start}};
+  if (place.gpu_instance) {
+    object["gpuInstance"] = *place.gpu_instance;
+  }
+  return object;
+}
+
 }  // namespace
 
 std::string PrintRequest(const HelperRequest& request) {
   const HelperHost& host = request.host;
-  return Line({{"step", doc::View(kSteps.at(static_cast<size_t>(request.step)))},
-               {"layout", request.layout.instances},
-               {"select", request.layout.named},
-               {"config", request.layout.configs_file},
-               {"gpus", doc::Texts(request.gpus)},
-               {"host", json::object{{"hostRoot", host.host_root},
-                                     {"driverRoot", host.driver_root},
-                                     {"engineRoot", host.engine_root},
-                                     {"nvmlLibrary", host.nvml_library},
-                                     {"probe", host.probe},
-                                     {"kubeletDir", host.kubelet_dir}}}});
+  json::object message = {{"step", doc::View(kSteps.at(static_cast<size_t>(request.step)))},
+                          {"layout", request.layout.instances},
+                          {"select", request.layout.named},
+                          {"config", request.layout.configs_file},
+                          {"gpus", doc::Texts(request.gpus)},
+                          {"host", json::object{{"hostRoot", host.host_root},
+                                                {"driverRoot", host.driver_root},
+                                                {"engineRoot", host.engine_root},
+                                                {"nvmlLibrary", host.nvml_library},
+                                                {"probe", host.probe},
+                                                {"kubeletDir", host.kubelet_dir}}}};
+  if (request.place) {
+    message["place"] = PlaceJson(*request.place);
+  }
+  if (request.step == Step::kTimeSlice) {
+    message["timeSlice"] = request.time_slice;
+  }
+  return Line(message);
 }
 
 std::string PrintReply(const HelperReply& reply) {
@@ -84,10 +134,16 @@ std::string PrintReply(const HelperReply& reply) {
   for (const HelperReply::Waiting& one : reply.waiting) {
     waiting.push_back(json::object{{"gpu", one.gpu}, {"reason", one.reason}});
   }
-  return Line({{"outcome", doc::View(kOutcomes.at(static_cast<size_t>(reply.outcome)))},
-               {"reason", reply.reason},
-               {"changes", std::move(changes)},
-               {"waiting", std::move(waiting)}});
+  json::object message = {{"outcome", doc::View(kOutcomes.at(static_cast<size_t>(reply.outcome)))},
+                          {"reason", reply.reason},
+                          {"changes", std::move(changes)},
+                          {"waiting", std::move(waiting)}};
+  if (reply.made) {
+    message["made"] = json::object{{"uuid", reply.made->uuid},
+                                   {"gpuInstance", reply.made->gpu_instance},
+                                   {"computeInstance", reply.made->compute_instance}};
+  }
+  return Line(message);
 }
 
 StatusOr<HelperRequest> ParseRequest(std::string_view text) {
@@ -98,19 +154,29 @@ StatusOr<HelperRequest> ParseRequest(std::string_view text) {
   request.layout = {.instances = fields.Text("layout"),
                     .named = fields.Text("select"),
                     .configs_file = fields.Text("config")};
-  if (request.layout.instances.empty() == request.layout.named.empty()) {
+  if (IsOfLayouts(request.step) &&
+      request.layout.instances.empty() == request.layout.named.empty()) {
     fields.Fail("layout", "set either this or select");
   }
+  const bool needs_place = request.step == Step::kMake || request.step == Step::kRemove;
+  const json::value* place = needs_place ? &fields.Get("place") : nullptr;
   request.gpus = fields.Texts("gpus");
-  if (request.gpus.empty() || request.gpus.size() > kMostListed) {
-    fields.Fail("gpus", "must be a list of GPUs");
+  if (request.gpus.empty() || request.gpus.size() > kMostListed ||
+      (!IsOfLayouts(request.step) && request.gpus.size() > 1)) {
+    fields.Fail("gpus", "must be a list of GPUs, or one");
   }
   for (const std::string& gpu : request.gpus) {
     CheckGpu(fields, "gpus", gpu);
   }
+  if (request.step == Step::kTimeSlice) {
+    request.time_slice = ReadSmall(fields, "timeSlice").value_or(0);
+  }
   const json::value& host = fields.Get("host");
   RETURN_IF_ERROR(fields.status());
   ASSIGN_OR_RETURN(request.host, ReadHost(host));
+  if (place != nullptr) {
+    ASSIGN_OR_RETURN(request.place, ReadPlace(*place));
+  }
   return request;
 }
 
@@ -138,6 +204,9 @@ StatusOr<HelperReply> ParseReply(std::string_view text) {
     RETURN_IF_ERROR(waiting.status());
   }
   RETURN_IF_ERROR(fields.status());
+  if (fields.Has("made")) {
+    ASSIGN_OR_RETURN(reply.made, ReadMade(fields.Get("made")));
+  }
   return reply;
 }
 

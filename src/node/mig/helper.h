@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,15 +35,39 @@ struct HelperHost {
   bool operator==(const HelperHost&) const = default;
 };
 
+// An instance at its place.
+struct ClaimPlace {
+  std::string profile{};                   // "1g.10gb"
+  unsigned start = 0;                      // first memory slice
+  std::optional<unsigned> gpu_instance{};  // that is removed: another one at the place stays
+  bool operator==(const ClaimPlace&) const = default;
+};
+
+// A MIG device that was made for a claim.
+struct MadeDevice {
+  std::string uuid{};
+  unsigned gpu_instance = 0;
+  unsigned compute_instance = 0;
+  bool operator==(const MadeDevice&) const = default;
+};
+
 enum class Step : uint8_t {
   kPlan,    // changes nothing
   kChange,  // the GPUs that nobody uses
+  // Of one GPU, whatever its other instances are:
+  kMake,    // the instance of `place`
+  kRemove,  // the same
+  kEmpty,   // turns MIG off, if there are no instances
+  // How long a program has the GPU before the next one: `time_slice`.
+  kTimeSlice,
 };
 
 struct HelperRequest {
   Step step = Step::kPlan;
-  LayoutChoice layout{};
-  std::vector<std::string> gpus{};  // UUIDs
+  LayoutChoice layout{};              // of kPlan and kChange
+  std::optional<ClaimPlace> place{};  // of kMake and kRemove
+  unsigned time_slice = 0;            // 0: the driver\'s, 1: short, 2: medium, 3: long
+  std::vector<std::string> gpus{};    // UUIDs
   HelperHost host{};
   bool operator==(const HelperRequest&) const = default;
 };
@@ -72,6 +97,7 @@ struct HelperReply {
   // Of kDone and kWaits, for each GPU: planned changes, or those that were made.
   std::vector<Change> changes{};
   std::vector<Waiting> waiting{};
+  std::optional<MadeDevice> made{};  // of kMake, once done
   bool operator==(const HelperReply&) const = default;
 };
 

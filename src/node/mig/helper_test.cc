@@ -29,6 +29,28 @@ TEST(MigHelperTest, RequestsAreReadBack) {
   EXPECT_THAT(ParseRequest(PrintRequest(request)), IsOkAndHolds(request));
 }
 
+TEST(MigHelperTest, RequestsForAClaimAreReadBack) {
+  HelperRequest request = ARequest();
+  request.layout = {};
+  request.step = Step::kEmpty;
+  EXPECT_THAT(ParseRequest(PrintRequest(request)), IsOkAndHolds(request));
+  request.step = Step::kMake;
+  EXPECT_THAT(ParseRequest(PrintRequest(request)),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("place")));
+  HelperRequest slice = request;
+  slice.step = Step::kTimeSlice;
+  slice.time_slice = 3;
+  EXPECT_THAT(ParseRequest(PrintRequest(slice)), IsOkAndHolds(slice));
+  request.place = ClaimPlace{.profile = "1g.10gb+me", .start = 6};
+  EXPECT_THAT(ParseRequest(PrintRequest(request)), IsOkAndHolds(request));
+  request.step = Step::kRemove;
+  request.place->gpu_instance = 7;
+  EXPECT_THAT(ParseRequest(PrintRequest(request)), IsOkAndHolds(request));
+  request.gpus.emplace_back(kGpu);
+  EXPECT_THAT(ParseRequest(PrintRequest(request)),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("MIG request.gpus")));
+}
+
 TEST(MigHelperTest, ARequestNamesOneLayoutAndGpusByUuid) {
   HelperRequest request = ARequest();
   request.layout.instances = "3g.40gb";
@@ -61,6 +83,13 @@ TEST(MigHelperTest, RepliesAreReadBack) {
                             .waiting = {{.gpu = kGpu, .reason = "in use"}}};
     EXPECT_THAT(ParseReply(PrintReply(reply)), IsOkAndHolds(reply));
   }
+}
+
+TEST(MigHelperTest, TheReplyToAClaimHasItsDevice) {
+  const HelperReply reply{
+      .outcome = Outcome::kDone,
+      .made = MadeDevice{.uuid = "MIG-5d5ba0d6", .gpu_instance = 7, .compute_instance = 1}};
+  EXPECT_THAT(ParseReply(PrintReply(reply)), IsOkAndHolds(reply));
 }
 
 TEST(MigHelperTest, TheLastCompleteReplyCounts) {

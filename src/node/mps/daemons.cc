@@ -257,6 +257,16 @@ device::Health Daemons::HealthOf(const Entry& entry) {
   return {};
 }
 
+device::Health Daemons::HealthOf(const std::string& device) const {
+  const auto entry = entries_.find(device);
+  if (entry == entries_.end() || !entry->second.daemon) {
+    return {.is_healthy = false,
+            .reason = kNotReadyReason,
+            .message = "its MPS daemon is not started yet"};
+  }
+  return HealthOf(entry->second);
+}
+
 void Daemons::UpdateHealth(pools::Assignment& assignment) const {
   for (pools::Resource& resource : assignment.resources) {
     for (pools::Slot& slot : resource.slots) {

@@ -60,6 +60,8 @@ class Daemons {
   void Set(const std::map<std::string, Settings>& wanted);
   // Marks the slots of devices that cannot be used.
   void UpdateHealth(pools::Assignment& assignment) const;
+  // Of one that is wanted: unhealthy while it does not work, or not yet.
+  device::Health HealthOf(const std::string& device) const;
   // For people, by device.
   std::vector<std::string> problems() const;
 

@@ -123,13 +123,35 @@ void MpsSharing::Assign(const node::NodeState& state, node::Draft& draft) {
   // While the driver is silent, nothing is known about devices: their daemons stay.
   const device::Driver& driver = state.snapshot->driver;
   if (driver.state == device::DriverState::kReady) {
-    const bool serves_all_users = mps::ServesAllUsers(driver.version);
-    auto wanted = mps::SettingsOf(draft.held, serves_all_users);
-    wanted.merge(mps::SettingsOf(draft.fresh, serves_all_users));
-    wanted_ = std::move(wanted);
-    daemons_.Set(stands_back_ ? std::map<std::string, mps::Settings>() : wanted_);
+    serves_all_users_ = mps::ServesAllUsers(driver.version);
+    assigned_ = mps::SettingsOf(draft.held, serves_all_users_);
+    assigned_.merge(mps::SettingsOf(draft.fresh, serves_all_users_));
+    SetWanted();
   }
   MarkHealth(draft.fresh);
+}
+
+void MpsSharing::SetClaimed(std::map<std::string, mps::Settings> claimed) {
+  if (claimed != claimed_) {
+    claimed_ = std::move(claimed);
+    SetWanted();
+  }
+}
+
+void MpsSharing::SetWanted() {
+  wanted_ = assigned_;
+  for (const auto& [device, settings] : claimed_) {
+    wanted_.try_emplace(device, settings).first->second.serves_all_users = serves_all_users_;
+  }
+  daemons_.Set(stands_back_ ? std::map<std::string, mps::Settings>() : wanted_);
+}
+
+device::Health MpsSharing::HealthOf(const std::string& device) const {
+  return options_.shared_memory_problem.empty()
+             ? daemons_.HealthOf(device)
+             : device::Health{.is_healthy = false,
+                              .reason = mps::kNotReadyReason,
+                              .message = options_.shared_memory_problem};
 }
 
 void MpsSharing::MarkHealth(pools::Assignment& shown) const {

@@ -51,6 +51,11 @@ class MpsSharing final : public node::Part {
   // nobody uses them.
   void Update(const node::NodeState& state) override;
   void Remark(std::vector<std::string>& remarks) const override;
+  // Devices that claims share among their own programs, beside those of pools, with the settings of
+  // their daemons but for the users. These end once nobody uses them.
+  void SetClaimed(std::map<std::string, mps::Settings> claimed);
+  // Of a device with a daemon: unhealthy while programs cannot use it.
+  device::Health HealthOf(const std::string& device) const;
   const mps::Paths& paths() const { return options_.paths; }
   // For people, by device.
   std::vector<std::string> problems() const;
@@ -61,7 +66,12 @@ class MpsSharing final : public node::Part {
   const MpsSharingOptions options_;
   node::Effects& effects_;
   bool stands_back_ = false;
-  std::map<std::string, mps::Settings> wanted_;  // by device
+  void SetWanted();
+
+  bool serves_all_users_ = false;
+  std::map<std::string, mps::Settings> assigned_;  // of pools, by device
+  std::map<std::string, mps::Settings> claimed_;   // of claims
+  std::map<std::string, mps::Settings> wanted_;    // of both
   mps::Daemons daemons_;
 };
 

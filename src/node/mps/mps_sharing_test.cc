@@ -119,6 +119,18 @@ TEST_F(MpsSharingTest, AGpuWhoseLayoutChangesNeedsNoDaemon) {
   EXPECT_THAT(mps_->problems(), IsEmpty());
 }
 
+TEST_F(MpsSharingTest, ADeviceOfAClaimHasADaemonWhileTheClaimLasts) {
+  Make({.folder = dir_.At("mps")});
+  EXPECT_THAT(mps_->HealthOf("GPU-b").message, HasSubstr("not started yet"));
+  mps_->SetClaimed({{"GPU-b", {.threads = 40}}});
+  loop_.Advance(std::chrono::milliseconds(1));
+  EXPECT_THAT(mps_->problems(), SizeIs(2)) << "this host has no MPS";
+  EXPECT_FALSE(mps_->HealthOf("GPU-b").is_healthy);
+  mps_->SetClaimed({});
+  loop_.Advance(std::chrono::milliseconds(1));
+  EXPECT_THAT(mps_->problems(), SizeIs(1));
+}
+
 TEST_F(MpsSharingTest, ADeviceThatIsHeldBackKeepsItsDaemon) {
   Make({.folder = dir_.At("mps")});
   node::Draft draft;

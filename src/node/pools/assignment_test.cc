@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "src/node/pools/claims.h"
 #include "src/node/pools/test_node.h"
 
 namespace kgpu::pools {
@@ -174,6 +175,28 @@ TEST(AssignDevicesMigTest, NoStrategyHandsOutAGpuInMigModeWithoutDevices) {
     EXPECT_THAT(ReasonFor(assignment, TestGpuName(0)), HasSubstr("--gpu 0 --select all-disabled"))
         << config;
   }
+}
+
+TEST(AssignDevicesMigTest, AGpuThatClaimsDivideHasOneSlotInAnyMode) {
+  device::Snapshot node = TestNode(3);
+  AddTestMig(node, 0, {});
+  AddTestMig(node, 1, {"1g.10gb"});
+  for (device::Gpu& gpu : node.gpus) {
+    gpu.architecture = "ampere";
+  }
+  node.gpus[2].mig_mode = device::MigMode{};
+  const config::NodeConfig config = TestConfig("serve: {by: dra}\npools: [{mig: dynamic}]\n");
+  const Assignment assignment = AssignDevices(node, config);
+  EXPECT_THAT(SlotIds(assignment, "nvidia.com/gpu"),
+              ElementsAre(TestGpuName(0), TestGpuName(1), TestGpuName(2)));
+  EXPECT_TRUE(MakesMigDevices(config, node.gpus[0]));
+  EXPECT_FALSE(MakesMigDevices(config, node.gpus[2])) << "only a reset turns MIG on";
+  EXPECT_THAT(assignment.notes, ElementsAre(HasSubstr("--gpu 2 --select all-enabled")));
+  node.gpus[2].architecture = "hopper";
+  EXPECT_TRUE(MakesMigDevices(config, node.gpus[2]));
+  EXPECT_THAT(AssignDevices(node, config).notes, IsEmpty());
+  node.gpus[2].mig_mode.reset();
+  EXPECT_FALSE(MakesMigDevices(config, node.gpus[2])) << "no MIG";
 }
 
 TEST(AssignDevicesMigTest, StrategySingleGivesMigDevicesThePoolsName) {

@@ -95,7 +95,8 @@ class CardClaims {
       return;
     }
     const MigStrategy strategy = StrategyOf(config_, pool);
-    if (strategy == MigStrategy::kNone || !IsInMigMode(gpu_)) {
+    const bool is_whole = strategy == MigStrategy::kNone || strategy == MigStrategy::kDynamic;
+    if (is_whole || !IsInMigMode(gpu_)) {
       if (Matches(selector, gpu_)) {
         ClaimWhole(pool);
       }
@@ -167,6 +168,8 @@ class CardClaims {
           fmt::format("{} takes whole GPUs, but other MIG devices of this GPU are taken or "
                       "excluded: set mig: single or mixed in the pool",
                       PoolName(config_, pool)));
+    } else if (StrategyOf(config_, pool) == MigStrategy::kDynamic) {
+      out_.claims.push_back({.device = {&gpu_, nullptr}, .pool = pool, .is_by_strategy = false});
     } else if (device::IsWithoutMigDevices(gpu_)) {
       RefuseWithoutMigDevices(pool);
     } else if (IsInMigMode(gpu_)) {
@@ -265,6 +268,21 @@ bool IsSomeWithdrawn(const Claims& claims) {
 config::MigStrategy StrategyOf(const config::NodeConfig& config, size_t pool) {
   const config::Pool& asked = config.pools.at(pool);
   return sharing::MakesDevices(asked.share) ? MigStrategy::kMixed : asked.mig.value_or(config.mig);
+}
+
+std::optional<size_t> PoolOfGpu(const config::NodeConfig& config, const device::Gpu& gpu) {
+  for (size_t pool = 0; pool < config.pools.size(); ++pool) {
+    if (config::Matches(config.pools[pool].devices, gpu)) {
+      return pool;
+    }
+  }
+  return std::nullopt;
+}
+
+bool MakesMigDevices(const config::NodeConfig& config, const device::Gpu& gpu) {
+  const auto pool = PoolOfGpu(config, gpu);
+  return pool && StrategyOf(config, *pool) == MigStrategy::kDynamic && gpu.mig_mode &&
+         (IsInMigMode(gpu) || !device::MigModeNeedsReset(gpu));
 }
 
 std::string PoolName(const config::NodeConfig& config, size_t pool) {

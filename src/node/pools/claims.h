@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,12 @@ bool IsSomeWithdrawn(const Claims& claims);
 void SortByCard(std::vector<Refusal>& refusals);
 
 config::MigStrategy StrategyOf(const config::NodeConfig& config, size_t pool);
+
+// The first pool that selects the GPU as a whole.
+std::optional<size_t> PoolOfGpu(const config::NodeConfig& config, const device::Gpu& gpu);
+
+// Whether MIG devices of the GPU are made for claims, which reset no GPU.
+bool MakesMigDevices(const config::NodeConfig& config, const device::Gpu& gpu);
 
 // "pools[1] (model=T4)".
 std::string PoolName(const config::NodeConfig& config, size_t pool);

@@ -63,6 +63,20 @@ void NoteSelectors(const device::Snapshot& snapshot, const config::NodeConfig& c
   }
 }
 
+void NoteMigOff(const device::Snapshot& snapshot, const config::NodeConfig& config,
+                std::vector<std::string>& notes) {
+  for (const device::Gpu& gpu : snapshot.gpus) {
+    const auto pool = PoolOfGpu(config, gpu);
+    if (pool && StrategyOf(config, *pool) == config::MigStrategy::kDynamic && gpu.mig_mode &&
+        !MakesMigDevices(config, gpu)) {
+      notes.push_back(fmt::format(
+          "{} offers GPU {} whole only: turning MIG on resets this model, so claims cannot do it; "
+          "while it is idle, run kgpu mig apply --gpu {} --select all-enabled",
+          PoolName(config, *pool), gpu.index, gpu.index));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> NotesOn(const device::Snapshot& snapshot, const config::NodeConfig& config,
@@ -70,6 +84,7 @@ std::vector<std::string> NotesOn(const device::Snapshot& snapshot, const config:
   std::vector<std::string> notes;
   if (snapshot.driver.state == device::DriverState::kReady) {
     NoteSelectors(snapshot, config, claims, notes);
+    NoteMigOff(snapshot, config, notes);
   }
   return notes;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "src/platform/base/status_macros.h"
 
@@ -130,19 +131,29 @@ Access MpsKind::AccessTo(std::span<const SlotPart> slots, const Share& share,
     memory.count += slot.limits.memory.value_or(Bytes{}).count;
   }
   Access access = SlicedKind::AccessTo(slots, share, places);
+  Access through = MpsAccessTo(slots.front().device_uuid, threads, memory, places);
+  access.envs = std::move(through.envs);
+  access.mounts.insert(access.mounts.end(), through.mounts.begin(), through.mounts.end());
+  return access;
+}
+
+Access MpsAccessTo(const std::string& device_uuid, unsigned threads, Bytes memory,
+                   const Places& places) {
+  Access access;
   access.envs = {
       {"CUDA_MPS_PIPE_DIRECTORY", std::string(kMpsContainerPipe)},
-      {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", fmt::format("{}", std::min(threads, kAllThreads))},
-      // A container with a slot of an MPS device sees no other device.
-      {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", fmt::format("0={}M", memory.mebi())}};
+      {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", fmt::format("{}", std::min(threads, kAllThreads))}};
+  if (memory.count != 0) {
+    // A container with a slot of an MPS device sees no other device.
+    access.envs["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = fmt::format("0={}M", memory.mebi());
+  }
   // Programs lock and create files in both.
-  access.mounts.push_back(
-      {.container_path = std::string(kMpsContainerPipe),
-       .host_path = fmt::format("{}/{}/{}", places.mps, slots.front().device_uuid, kMpsPipeFolder),
-       .is_read_only = false});
-  access.mounts.push_back({.container_path = std::string(kMpsSharedMemory),
-                           .host_path = places.shared_memory,
-                           .is_read_only = false});
+  access.mounts = {{.container_path = std::string(kMpsContainerPipe),
+                    .host_path = fmt::format("{}/{}/{}", places.mps, device_uuid, kMpsPipeFolder),
+                    .is_read_only = false},
+                   {.container_path = std::string(kMpsSharedMemory),
+                    .host_path = places.shared_memory,
+                    .is_read_only = false}};
   return access;
 }
 

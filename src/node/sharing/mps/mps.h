@@ -43,4 +43,9 @@ class MpsKind final : public SlicedKind {
 
 extern const MpsKind kMps;
 
+// Files and variables of a container whose programs use the device through its daemon, each with at
+// most this percentage of its threads and this much memory; 0: no limit on memory.
+Access MpsAccessTo(const std::string& device_uuid, unsigned threads, Bytes memory,
+                   const Places& places);
+
 }  // namespace kgpu::sharing
