@@ -200,7 +200,7 @@ class Taken {
 };
 
 // Sets the rest of a device that does not exist yet.
-Status ChooseMade(const Found& found, Taken& taken, PreparedDevice& prepared) {
+Status ChooseMade(const Found& found, unsigned start, Taken& taken, PreparedDevice& prepared) {
   const Offer& offer = *found.offer;
   if (prepared.is_admin) {
     prepared.device_uuid = taken.MadeFor(offer.name);
@@ -211,8 +211,7 @@ Status ChooseMade(const Found& found, Taken& taken, PreparedDevice& prepared) {
   }
   const std::string gpu = found.card->gpu.str();
   RETURN_IF_ERROR(taken.TakePlace(gpu, offer));
-  prepared.made =
-      dra::MadeInstance{.gpu = gpu, .profile = offer.profile, .start = offer.placement->start};
+  prepared.made = dra::MadeInstance{.gpu = gpu, .profile = offer.profile, .start = start};
   return OkStatus();
 }
 
@@ -227,7 +226,7 @@ StatusOr<PreparedDevice> Choose(const AllocatedDevice& device, const Found& foun
                           .is_admin = device.is_admin};
   RETURN_IF_ERROR(SetSharing(device, offer, index, prepared));
   if (offer.placement) {
-    RETURN_IF_ERROR(ChooseMade(found, taken, prepared));
+    RETURN_IF_ERROR(ChooseMade(found, offer.placement->start, taken, prepared));
     return prepared;
   }
   if (offer.slots.empty()) {

@@ -33,6 +33,7 @@ StatusOr<LoadedClaims> ClaimFiles::Load() const {
                    record_.ReadOrSetAside(dra::ParseCheckpoint, damage));
   LoadedClaims loaded{.record = {.boot_id = options_.boot_id},
                       .problem = std::string(Message(damage))};
+  loaded.record.has_lost = !damage.ok();
   if (found && !options_.boot_id.empty() && found->boot_id == options_.boot_id) {
     loaded.record = *std::move(found);
   }

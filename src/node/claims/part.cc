@@ -87,6 +87,7 @@ ClaimPart::ClaimPart(EventLoop& loop, const sys::Root& host, ClaimPartOptions op
       preparer_(loop, host, options_.files, background,
                 {.facts = [this] { return Facts(); },
                  .client = [this] { return hooks_.client(); },
+                 .held = [this](const dra::Checkpoint& known) { return Held(known); },
                  .change_gpu = [this](const GpuTask& task,
                                       GpuDone done) { work_.Run(task, std::move(done)); },
                  .renew_slots = hooks_.renew_slots,
@@ -284,6 +285,37 @@ StatusOr<PreparerFacts> ClaimPart::Facts() const {
                        .resources = resources_,
                        .plan = state.injection->plan,
                        .places = std::move(places)};
+}
+
+StatusOr<std::vector<dra::PreparedClaim>> ClaimPart::Held(const dra::Checkpoint& known) const {
+  const node::NodeState state = effects_.now();
+  if (!state.pod_list.asked && !state.pod_list.has_no_kubelet) {
+    return Unavailable(
+        "the record of claims was damaged, and the kubelet has not said yet which devices are in "
+        "use: try again");
+  }
+  std::vector<dra::PreparedClaim> held;
+  for (const pods::DeviceUse& use : state.pods->devices) {
+    const auto is_it = [&](const auto& entry) {
+      return entry.second.space == use.claim.claim_namespace &&
+             entry.second.name == use.claim.claim;
+    };
+    if (use.claim.driver != dra::kDriverName || std::ranges::any_of(known.claims, is_it)) {
+      continue;
+    }
+    dra::PreparedDevice device{.device = use.claim.device};
+    for (const dra::CardOffer& card : cards_) {
+      const auto offer = std::ranges::find(card.offers, use.claim.device, &dra::Offer::name);
+      if (offer != card.offers.end()) {
+        device.device_uuid = offer->device_uuid;
+        device.slots = offer->slots;  // any of them
+      }
+    }
+    held.push_back({.space = use.claim.claim_namespace,
+                    .name = use.claim.claim,
+                    .devices = {std::move(device)}});
+  }
+  return held;
 }
 
 bool ClaimPart::is_ready() const {

@@ -43,7 +43,7 @@ struct ClaimPartHooks {
   // Errors: Unavailable (the files of memory slices, which are needed, are not written yet).
   std::function<StatusOr<sharing::Places>(bool needs_slices)> places{};
   std::function<Status(std::span<const std::string> ids)> renew_slots{};
-  // Those of GpuWorkHooks.
+  // As in GpuWorkHooks.
   std::function<void(std::function<void()> closed)> close{};
   std::function<void()> open{};
   std::function<void(std::function<void()> done)> read{};
@@ -89,6 +89,7 @@ class ClaimPart final : public node::Part {
   void Publish();
   void OpenLink();
   StatusOr<PreparerFacts> Facts() const;
+  StatusOr<std::vector<dra::PreparedClaim>> Held(const dra::Checkpoint& known) const;
   std::string RootOf(const device::PciBusId& pci) const;
 
   EventLoop& loop_;

@@ -284,6 +284,44 @@ TEST_F(ClaimPartTest, KnowsTheDevicesOfItsClaims) {
   EXPECT_THAT(part_->IdsOf(device), IsEmpty());
 }
 
+TEST_F(ClaimPartTest, AfterADamageTheKubeletsListCounts) {
+  dir_.WriteFile("state/claims.json", "{");
+  Start();
+  Configure("serve: {by: dra}\n");
+  const std::string uid = MakeClaim("gpu-1");
+  const auto stub = v1::DRAPlugin::NewStub(Connect());
+  const auto prepare = [&] {
+    v1::NodePrepareResourcesRequest request;
+    auto* claim = request.add_claims();
+    claim->set_namespace_("default");
+    claim->set_name("c");
+    claim->set_uid(uid);
+    v1::NodePrepareResourcesResponse response;
+    EXPECT_EQ(Call(&v1::DRAPlugin::Stub::NodePrepareResources, *stub, request, response), "ok");
+    return response.claims().at(uid).error();
+  };
+  EXPECT_THAT(prepare(), HasSubstr("the kubelet has not said yet"));
+  auto pods = std::make_shared<pods::PodMap>();
+  pods->devices.push_back({.resource = std::string(dra::kDriverName),
+                           .device_id = pools::TestGpuName(1),
+                           .claim = {.claim_namespace = "ml",
+                                     .claim = "train",
+                                     .driver = std::string(dra::kDriverName),
+                                     .pool = "n1",
+                                     .device = "gpu-1"}});
+  effects_.state.pods = pods;
+  effects_.state.pod_list.asked = loop_.clock().Now();
+  EXPECT_THAT(prepare(), HasSubstr("gpu-1 is prepared for claim ml/train"));
+  pods = std::make_shared<pods::PodMap>(*pods);
+  pods->devices[0].claim = {.claim_namespace = "default",
+                            .claim = "c",
+                            .driver = std::string(dra::kDriverName),
+                            .pool = "n1",
+                            .device = "gpu-1"};
+  effects_.state.pods = pods;
+  EXPECT_EQ(prepare(), "") << "its own";
+}
+
 TEST_F(ClaimPartTest, ErrorsAreThoseOfTheirClaim) {
   Configure("serve: {by: dra}\n");
   const std::string uid = MakeClaim("gpu-1");

@@ -100,7 +100,7 @@ void NoteMade(const GpuTask& task, const mig::MadeDevice& made, PreparedClaim& c
   }
 }
 
-// What has to be undone when the claim ends. A daemon of MPS ends with the record.
+// Undoes, at the end of the claim, what was made for it. A daemon of MPS ends with the record.
 std::optional<GpuTask> UndoingOf(const PreparedDevice& device) {
   if (device.made) {
     return GpuTask{.step = mig::Step::kRemove,
@@ -218,12 +218,36 @@ void Preparer::Continue(const std::string& uid, const Prepared& done) {
   Make(uid, {}, done);
 }
 
+// The record, and after a damage the devices that the kubelet knows of.
+StatusOr<Checkpoint> Preparer::TakenFor(const Allocation& allocation) {
+  if (!record_.has_lost) {
+    return record_;
+  }
+  ASSIGN_OR_RETURN(std::vector<PreparedClaim> held, hooks_.held(record_));
+  if (held.empty()) {
+    record_.has_lost = false;
+    problem_.clear();
+  }
+  Checkpoint taken = record_;
+  for (PreparedClaim& claim : held) {
+    std::string key = fmt::format("{}/{}", claim.space, claim.name);  // no UID has a slash
+    if (claim.space != allocation.space || claim.name != allocation.name) {
+      taken.claims.emplace(std::move(key), std::move(claim));
+    }
+  }
+  return taken;
+}
+
 void Preparer::Commit(const std::string& uid, const Allocation& allocation, const Prepared& done) {
   const StatusOr<PreparerFacts> facts = hooks_.facts();
   if (!facts.ok()) {
     return Refuse(done, facts.status());
   }
-  StatusOr<PreparedClaim> claim = ChooseDevices(allocation, facts->cards, record_, facts->pool);
+  const StatusOr<Checkpoint> taken = TakenFor(allocation);
+  if (!taken.ok()) {
+    return Refuse(done, taken.status());
+  }
+  StatusOr<PreparedClaim> claim = ChooseDevices(allocation, facts->cards, *taken, facts->pool);
   if (!claim.ok()) {
     return Refuse(done, claim.status());
   }

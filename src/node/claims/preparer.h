@@ -62,6 +62,9 @@ struct PreparerHooks {
   std::function<StatusOr<PreparerFacts>()> facts{};
   // Null while there is no cluster.
   std::function<kube::Client*()> client{};
+  // Claims that containers have by the kubelet's list, and that `known` does not have. Errors:
+  // Unavailable (there is no list).
+  std::function<StatusOr<std::vector<dra::PreparedClaim>>(const dra::Checkpoint& known)> held{};
   // Calls back later, on the loop: of kMake, once containers can get the device, which the others
   // leave empty. One at a time.
   std::function<void(const GpuTask& task, GpuDone done)> change_gpu{};
@@ -122,6 +125,7 @@ class Preparer {
   void Ask(const ClaimRef& claim, Prepared done);
   void OnClaim(uint64_t id, const ClaimRef& claim, StatusOr<boost::json::value> object);
   void Continue(const std::string& uid, const Prepared& done);
+  StatusOr<dra::Checkpoint> TakenFor(const dra::Allocation& allocation);
   void Commit(const std::string& uid, const dra::Allocation& allocation, const Prepared& done);
   void Record(const dra::Checkpoint& record, std::function<void(const Status&)> done);
   void Make(const std::string& uid, std::set<std::string> ended, const Prepared& done);

@@ -61,6 +61,7 @@ class PreparerTest : public ::testing::Test {
                                              .places = {.slices = "/var/lib/kgpu/share"}};
                       },
                       .client = [this] { return has_cluster_ ? &client_ : nullptr; },
+                      .held = [this](const dra::Checkpoint&) { return held_; },
                       .change_gpu = [this](const GpuTask& task,
                                            GpuDone done) { ChangeGpu(task, std::move(done)); },
                       .renew_slots =
@@ -177,6 +178,7 @@ class PreparerTest : public ::testing::Test {
   std::map<std::string, std::string> made_;  // MIG devices by place
   std::vector<std::string> tasks_;
   Status mig_status_;
+  StatusOr<std::vector<dra::PreparedClaim>> held_ = std::vector<dra::PreparedClaim>();
   bool answers_ = true;  // the helper; false: it works, and is killed then
   std::vector<std::string> renewed_;
   Status renew_status_;
@@ -241,6 +243,27 @@ TEST_F(PreparerTest, ADamagedRecordIsSetAsideAndReported) {
   EXPECT_THAT(preparer_->problem(), HasSubstr("claims.json"));
   EXPECT_THAT(Specs(), ElementsAre(SpecFileOf(uid))) << "containers may start again";
   EXPECT_EQ(dir_.ReadFile("state/claims.json.bad"), text.substr(0, text.size() / 2));
+}
+
+TEST_F(PreparerTest, AfterADamageNoDeviceOfAContainerIsGiven) {
+  EXPECT_EQ(Prepare("c", MakeClaim("c", {"gpu-0"})), "gpu-0 ");
+  dir_.WriteFile("state/claims.json", "{");
+  Start();
+  held_ = Unavailable("the kubelet has not answered");
+  const std::string other = MakeClaim("d", {"gpu-0"});
+  EXPECT_EQ(Prepare("d", other), "the kubelet has not answered");
+  held_ = std::vector<dra::PreparedClaim>{
+      {.space = "default",
+       .name = "c",
+       .devices = {{.device = "gpu-0", .device_uuid = pools::TestGpuName(0)}}}};
+  EXPECT_THAT(Prepare("d", other), HasSubstr("gpu-0 is prepared for claim default/c"));
+  EXPECT_EQ(Prepare("e", MakeClaim("e", {"gpu-1"})), "gpu-1 ");
+  Start();
+  EXPECT_THAT(Prepare("d", other), HasSubstr("gpu-0 is prepared for claim default/c"))
+      << "also by a later process";
+  held_ = std::vector<dra::PreparedClaim>();
+  EXPECT_EQ(Prepare("d", other), "gpu-0 ");
+  EXPECT_EQ(preparer_->problem(), "");
 }
 
 TEST_F(PreparerTest, NothingIsPreparedForAClaimThatHasEnded) {

@@ -131,7 +131,10 @@ std::string PrintCheckpoint(const Checkpoint& checkpoint) {
                    {"complete", claim.is_complete},
                    {"devices", std::move(devices)}};
   }
-  const json::value state = {{"bootID", checkpoint.boot_id}, {"claims", std::move(claims)}};
+  json::object state = {{"bootID", checkpoint.boot_id}, {"claims", std::move(claims)}};
+  if (checkpoint.has_lost) {
+    state["hasLost"] = true;
+  }
   return json::serialize(json::object{{"version", kVersion},
                                       {"lowestReader", kLowestReader},
                                       {"checksum", ChecksumOf(state)},
@@ -157,6 +160,7 @@ StatusOr<Checkpoint> ParseCheckpoint(std::string_view text) {
                            fields.Text("checksum"), ChecksumOf(*state));
   }
   Checkpoint checkpoint{.boot_id = TextIn(state->get_object(), "bootID")};
+  checkpoint.has_lost = doc::SavedFields(state->get_object()).Flag("hasLost");
   const json::value* claims = state->get_object().if_contains("claims");
   if (claims == nullptr || !claims->is_object()) {
     return InvalidArgument("checkpoint: it has no claims");
