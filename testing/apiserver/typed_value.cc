@@ -160,9 +160,10 @@ std::string ItemElement(const json::value& item, size_t place, const Schema& lis
       key[name] = *value;
     } else if (otherwise) {
       key[name] = json::string(*otherwise);
-    } else {
-      return fmt::format("i:{}", place);
     }
+  }
+  if (key.empty()) {  // from 1.34 on, one of several keys is enough
+    return fmt::format("i:{}", place);
   }
   return fmt::format("k:{}", json::serialize(json::object(key.begin(), key.end())));
 }
@@ -204,7 +205,7 @@ Status CheckItems(const json::value& value, const Schema* schema) {
   for (const json::value& item : value.get_array()) {
     const std::string element = ItemElement(item, 0, *schema);
     if (element.starts_with("i:")) {
-      return BadRequest(fmt::format("an item lacks a key of its list: {}", json::serialize(item)));
+      return BadRequest(fmt::format("an item lacks all keys of its list: {}", json::serialize(item)));
     }
     if (!seen.insert(element).second) {
       return BadRequest(fmt::format("two items of a list have the key {}", element.substr(2)));

@@ -52,6 +52,10 @@ const Program& Agent() {
               {"src/node/cluster/rule_watch.cc",
                {"list nodefeaturerules.nfd.k8s-sigs.io", "watch nodefeaturerules.nfd.k8s-sigs.io",
                 "list nodefeatures.nfd.k8s-sigs.io", "watch nodefeatures.nfd.k8s-sigs.io"}},
+              // From 1.36 on the server asks for the right to the driver's part, too.
+              {"src/node/claims/claim_status.cc",
+               {"patch resourceclaims/status.resource.k8s.io",
+                "associated-node:patch resourceclaims/driver.resource.k8s.io"}},
               {"src/node/claims/preparer.cc", {"get resourceclaims.resource.k8s.io"}},
               // An apply may create.
               {"src/node/dra/publisher.cc",

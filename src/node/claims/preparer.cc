@@ -6,7 +6,6 @@
 #include <chrono>
 #include <utility>
 
-#include "src/kube/api/resource.h"
 #include "src/node/claims/choice.h"
 #include "src/platform/base/ascii.h"
 #include "src/platform/base/log.h"
@@ -21,7 +20,6 @@ using dra::Checkpoint;
 using dra::PreparedClaim;
 using dra::PreparedDevice;
 
-constexpr kube::Resource kClaims{"resource.k8s.io", "v1", "resourceclaims"};
 // Well below the 45 s that the kubelet gives a call: it asks again.
 constexpr std::chrono::seconds kAskTime{20};
 constexpr std::chrono::seconds kLoadAgain{5};
@@ -315,13 +313,17 @@ void Preparer::Finish(const std::string& uid, PreparedClaim claim, const Prepare
         }
         return files.Add(uid, spec, *record);
       },
-      [this, record, devices = claim.devices, done](const Status& status) {
+      [this, uid, record, done](const Status& status) {
         if (!status.ok()) {
           return Answer(done, status);
         }
         record_ = *record;
         hooks_.changed();
-        Answer(done, devices);
+        const PreparedClaim& prepared = record_.claims.at(uid);
+        Answer(done, prepared.devices);
+        if (kube::Client* client = hooks_.client(); client != nullptr) {
+          status_.Write(*client, uid, prepared, loop_.clock().WallNow());
+        }
       });
 }
 

@@ -18,6 +18,7 @@
 #include "src/kube/api/client.h"
 #include "src/node/claims/claim_files.h"
 #include "src/node/claims/claim_spec.h"
+#include "src/node/claims/claim_status.h"
 #include "src/node/dra/allocation.h"
 #include "src/node/dra/checkpoint.h"
 #include "src/node/dra/offer.h"
@@ -147,6 +148,7 @@ class Preparer {
   const ClaimFiles files_;
   const pods::Background background_;
   const PreparerHooks hooks_;
+  ClaimStatus status_;
   dra::Checkpoint record_;
   std::string problem_;
   PreparerCounts counts_;

@@ -197,6 +197,17 @@ TEST_F(PreparerTest, PreparesAndGivesBack) {
   EXPECT_EQ(Unprepare(uid), "") << "of a claim that is not prepared";
 }
 
+TEST_F(PreparerTest, TheStatusOfAClaimNamesItsDevices) {
+  const std::string uid = MakeClaim("c", {"gpu-1"});
+  EXPECT_EQ(Prepare("c", uid), "gpu-1 ");
+  const auto claim = api_.Do("GET", fmt::format("{}/c", kClaimsPath), nullptr);
+  ASSERT_OK(claim);
+  const json::value& device = claim->at("status").at("devices").at(0);
+  EXPECT_EQ(device.at("data").at("uuid"), json::value(pools::TestGpuName(1)));
+  EXPECT_EQ(device.at("conditions").at(0).at("type"), json::value("Ready"));
+  EXPECT_EQ(claim->at("status").at("allocation").at("devices").at("results").as_array().size(), 1U);
+}
+
 TEST_F(PreparerTest, WhatIsPreparedSurvivesARestart) {
   const std::string uid = MakeClaim("c", {"gpu-0"});
   const std::string other = MakeClaim("d", {"gpu-0"});

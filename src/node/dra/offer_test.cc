@@ -35,6 +35,7 @@ class OfferTest : public ::testing::Test {
   }
   static std::vector<std::string> NamesOf(const CardOffer& card) {
     std::vector<std::string> names;
+    names.reserve(card.offers.size());
     for (const Offer& offer : card.offers) {
       names.push_back(offer.name);
     }
