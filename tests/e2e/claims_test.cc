@@ -327,7 +327,7 @@ class PartitionsTest : public ClaimsTest {
 
   static constexpr char kDynamic[] =
       "serve: {by: dra}\nplugin: {deviceListStrategy: cdi-cri}\npools: [{mig: dynamic}]\n";
-  static constexpr size_t kDevices = 8 * 26;  // whole, and every placement
+  static constexpr size_t kDevices = size_t{8} * 26;  // whole, and every placement
 };
 
 TEST_F(PartitionsTest, ClaimsShareAGpuByMigAndThenOneHasItWhole) {
@@ -382,7 +382,7 @@ TEST_F(PartitionsTest, AKillLeavesNoMigDevice) {
   Start();
   for (int round = 0; round < 10; ++round) {
     const std::string name = fmt::format("c{}", round);
-    const std::string uid = Allocate(name, "p" + name, {"gpu-3-mig-3g40gb-9-0"});
+    (void)Allocate(name, "p" + name, {"gpu-3-mig-3g40gb-9-0"});
     ASSERT_OK(kubelet_->AddPod(PodWith("p" + name, name)));
     std::this_thread::sleep_for(std::chrono::milliseconds(40 * round));
     agent_.reset();  // SIGKILL
@@ -405,7 +405,7 @@ TEST_F(PartitionsTest, AMigDeviceOfNobodyIsOfferedAndKept) {
   ASSERT_EQ(made.code, 0) << made.err;
   StartKubelet();
   StartAgent(kDynamic);
-  ASSERT_TRUE(WaitForNode([&] { return Devices().size() > 7 * 26; }));
+  ASSERT_TRUE(WaitForNode([&] { return Devices().size() > size_t{7} * 26; }));
   EXPECT_THAT(Devices(), Not(Contains("gpu-2")));
   EXPECT_THAT(Devices(), Contains("gpu-2-mig-3g40gb-9-4"));
   (void)Allocate("a", "pa", {"gpu-2-mig-4g40gb-5-0"});

@@ -235,16 +235,21 @@ StatusOr<ExitCode> RunJupyter(const RunOptions& options) {
 
 void AddRequestFlags(CLI::App& command, RunOptions& options) {
   run::RunRequest& request = options.request;
-  command.add_option("--gpus", request.gpus, "Number of GPUs")
-      ->type_name("N")
-      ->capture_default_str();
-  AddValue(command, "--model", options.models, "MODEL,…",
-           "GPU model, as kgpu devices shows it; of several, the first is preferred");
-  AddValue(command, "--memory", options.memory, "SIZE", "Least memory of each GPU: 40Gi, 80G");
-  AddValue(command, "--resource", request.resource, "NAME",
-           "Resource to request (default: what the nodes offer)");
-  AddValue(command, "--cuda", request.cuda, "V",
-           "CUDA version that the image needs (default: found out where possible)");
+  CLI::Option* claim = AddValue(command, "--claim", request.claim, "NAME",
+                                "ResourceClaim that has the GPUs, instead of the next five");
+  claim->excludes(command.add_option("--gpus", request.gpus, "Number of GPUs")
+                      ->type_name("N")
+                      ->capture_default_str());
+  claim->excludes(
+      AddValue(command, "--model", options.models, "MODEL,…",
+               "GPU model, as kgpu devices shows it; of several, the first is preferred"));
+  claim->excludes(
+      AddValue(command, "--memory", options.memory, "SIZE", "Least memory of each GPU: 40Gi, 80G"));
+  claim->excludes(AddValue(command, "--resource", request.resource, "NAME",
+                           "Resource to request (default: what the nodes offer)"));
+  claim->excludes(
+      AddValue(command, "--cuda", request.cuda, "V",
+               "CUDA version that the image needs (default: found out where possible)"));
   AddValue(command, "--name", request.name, "NAME", "Name of the run (default: random)");
   AddValue(command, "-n,--namespace", options.space, "NAME", "Namespace (default: the context's)");
   AddValue(command, "--env", options.variables, "NAME=VALUE", "Environment variable (repeatable)");

@@ -16,6 +16,7 @@ constexpr int kUser = 1000;
 constexpr int kJupyterPort = 8888;
 constexpr std::string_view kWork = "/work";
 constexpr std::string_view kContainer = "main";
+constexpr std::string_view kClaim = "gpus";
 
 // What keeps a shell's pod alive, and ends at once when the pod is deleted.
 constexpr std::string_view kSleep = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
@@ -129,7 +130,7 @@ json::array Tolerations(const std::string& resource) {
         {{"key", doc::View(key)}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
   };
   add("nvidia.com/gpu");
-  if (resource != "nvidia.com/gpu") {
+  if (!resource.empty() && resource != "nvidia.com/gpu") {
     add(resource);
   }
   return tolerations;
@@ -139,7 +140,11 @@ json::object PodSpec(const RunRequest& request, const Placement& placement) {
   json::object container = {{"name", doc::View(kContainer)}, {"image", request.image}};
   AddCommand(request, container);
   container["env"] = Environment(request);
-  container["resources"] = {{"limits", {{placement.resource, std::to_string(request.gpus)}}}};
+  if (request.claim.empty()) {
+    container["resources"] = {{"limits", {{placement.resource, std::to_string(request.gpus)}}}};
+  } else {
+    container["resources"] = {{"claims", json::array{{{"name", doc::View(kClaim)}}}}};
+  }
   container["securityContext"] = {{"allowPrivilegeEscalation", false},
                                   {"capabilities", {{"drop", json::array{"ALL"}}}}};
   if (request.kind == RunKind::kJupyter) {
@@ -152,6 +157,10 @@ json::object PodSpec(const RunRequest& request, const Placement& placement) {
                        {"tolerations", Tolerations(placement.resource)}};
   if (!placement.affinity.empty()) {
     spec["affinity"] = placement.affinity;
+  }
+  if (!request.claim.empty()) {
+    spec["resourceClaims"] =
+        json::array{{{"name", doc::View(kClaim)}, {"resourceClaimName", request.claim}}};
   }
   AddVolumes(request, spec, container);
   spec["containers"] = json::array{std::move(container)};

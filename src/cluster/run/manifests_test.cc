@@ -45,6 +45,17 @@ TEST(ManifestsTest, EachKindHasItsObjects) {
               ElementsAre("Secret", "PersistentVolumeClaim", "Service", "Deployment"));
 }
 
+TEST(ManifestsTest, AClaimHasTheGpus) {
+  RunRequest request = Request(RunKind::kJob);
+  request.claim = "two-a100";
+  const json::value pod = PodOf(ObjectsOf(request, {}));
+  EXPECT_EQ(json::serialize(*FindField(pod, {"spec", "resourceClaims"})),
+            R"([{"name":"gpus","resourceClaimName":"two-a100"}])");
+  EXPECT_EQ(json::serialize(*FindField(ContainerOf(pod), {"resources"})),
+            R"({"claims":[{"name":"gpus"}]})");
+  EXPECT_EQ(FindField(pod, {"spec", "tolerations"})->as_array().size(), 1U);
+}
+
 // The fields that the Pod Security Standard "restricted" requires.
 TEST(ManifestsTest, PodsAreRestricted) {
   for (const RunKind kind : {RunKind::kJob, RunKind::kShell, RunKind::kJupyter}) {

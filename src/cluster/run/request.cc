@@ -76,6 +76,10 @@ Status CheckRequest(const RunRequest& request) {
   if (request.image.empty() || request.image.find_first_of(" \t\n") != std::string::npos) {
     return InvalidArgument("IMAGE: \"{}\" is no name of an image", Printable(request.image));
   }
+  if (!request.claim.empty() && !IsSubdomain(request.claim)) {
+    return InvalidArgument("--claim: \"{}\" is no name of a ResourceClaim",
+                           Printable(request.claim));
+  }
   if (request.gpus < 1 || request.gpus > kMostGpus) {
     return InvalidArgument("--gpus: {} must be between 1 and {}", request.gpus, kMostGpus);
   }

@@ -35,6 +35,7 @@ struct RunRequest {
   std::vector<std::string> models{};  // any of them, the first is preferred; empty: any model
   int64_t memory_mib = 0;             // of each GPU, at least
   std::string resource{};             // empty: chosen from what the nodes offer
+  std::string claim{};                // a ResourceClaim that has the GPUs; empty: none
   std::string cuda{};                 // that the image needs; empty: found out
   std::map<std::string, std::string> environment{};
   std::vector<Mount> mounts{};

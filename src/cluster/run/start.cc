@@ -167,10 +167,11 @@ StatusOr<RunInfo> FindPatiently(const StartDeps& deps, const RunRequest& request
   }
 }
 
-}  // namespace
-
-StatusOr<Prepared> Prepare(const StartDeps& deps, const RunRequest& request) {
-  RETURN_IF_ERROR(CheckRequest(request));
+// A claim has the scheduler's rules for nodes in itself.
+StatusOr<Placement> PlacementOf(const StartDeps& deps, const RunRequest& request) {
+  if (!request.claim.empty()) {
+    return Placement();
+  }
   const StatusOr<std::vector<NodeGpus>> nodes = ReadNodes(deps.client);
   if (nodes.status().code() == StatusCode::kPermissionDenied) {
     deps.note(fmt::format("whether a node can run it is not known: {}", Message(nodes.status())));
@@ -178,11 +179,19 @@ StatusOr<Prepared> Prepare(const StartDeps& deps, const RunRequest& request) {
     RETURN_IF_ERROR(nodes.status());
   }
   ASSIGN_OR_RETURN(const std::optional<CudaNeed> cuda, CudaOf(deps, request));
-  ASSIGN_OR_RETURN(const Placement placement,
+  ASSIGN_OR_RETURN(Placement placement,
                    Place(request, cuda, nodes.ok() ? *nodes : std::vector<NodeGpus>()));
   for (const std::string& note : placement.notes) {
     deps.note(note);
   }
+  return placement;
+}
+
+}  // namespace
+
+StatusOr<Prepared> Prepare(const StartDeps& deps, const RunRequest& request) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  ASSIGN_OR_RETURN(const Placement placement, PlacementOf(deps, request));
   Prepared prepared{.objects = ObjectsOf(request, placement)};
   prepared.judgement = deps.judge(PodOf(prepared.objects));
   if (prepared.judgement.prospect == Prospect::kNever) {

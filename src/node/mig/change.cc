@@ -44,12 +44,13 @@ Status CarryOut(const sys::Root& host, const std::vector<Target>& before,
   const auto older = kRecordFile.Read(host, &ParseRecord);
   RETURN_IF_ERROR(kRecordFile.Write(PrintRecord(before), disk));
   Applier applier(std::move(deps));
-  const Status status = applier.Apply(targets);
+  Status status = applier.Apply(targets);
   if (status.ok() || applier.has_left_changes() || !older.ok()) {
     return status;
   }
+  const auto& former = *older;
   const Status restored =
-      older->has_value() ? kRecordFile.Write(PrintRecord(**older), disk) : kRecordFile.Remove(disk);
+      former ? kRecordFile.Write(PrintRecord(*former), disk) : kRecordFile.Remove(disk);
   return restored.ok()
              ? status
              : MakeStatus(status.code(), fmt::format("{}; {}", Message(status), Message(restored)));
