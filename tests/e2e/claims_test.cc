@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "src/platform/base/random.h"
+#include "src/platform/base/strings.h"
 #include "testing/kubelet/fake_kubelet.h"
 #include "tests/e2e/cluster_fixture.h"
 #include "tests/integration/kubelet_times.h"
@@ -34,6 +37,14 @@ constexpr char kSlicesPath[] = "/apis/resource.k8s.io/v1/resourceslices";
 constexpr std::chrono::seconds kPatience{30};
 // No runtime is there that could say it.
 constexpr char kByClaims[] = "serve: {by: dra}\nplugin: {deviceListStrategy: cdi-cri}\n";
+
+// How often a test kills the agent: more at night.
+int KillRounds(int usual) {
+  const char* rounds = std::getenv("KGPU_KILL_ROUNDS");
+  return rounds == nullptr
+             ? usual
+             : static_cast<int>(ParseUint(rounds).value_or(static_cast<unsigned>(usual)));
+}
 
 // The claims as the kubelet sees them.
 class Claims final : public kubelet::ClaimSource {
@@ -213,7 +224,7 @@ TEST_F(ClaimsTest, AKilledAgentGoesOn) {
   StartKubelet();
   StartAgent(kByClaims);
   ASSERT_TRUE(WaitForDevices(4));
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < KillRounds(12); ++round) {
     const std::string name = fmt::format("c{}", round);
     const std::string uid = Allocate(name, "p" + name, {fmt::format("gpu-{}", round % 4)});
     const uint64_t calls = kubelet_->CallCount("NodePrepareResources");
@@ -380,17 +391,18 @@ TEST_F(PartitionsTest, AClaimHasMpsOfItsOwn) {
 // Killed at any moment, it makes nothing twice and leaves nothing behind.
 TEST_F(PartitionsTest, AKillLeavesNoMigDevice) {
   Start();
-  for (int round = 0; round < 10; ++round) {
+  Random random(1);
+  for (int round = 0; round < KillRounds(10); ++round) {
     const std::string name = fmt::format("c{}", round);
     (void)Allocate(name, "p" + name, {"gpu-3-mig-3g40gb-9-0"});
     ASSERT_OK(kubelet_->AddPod(PodWith("p" + name, name)));
-    std::this_thread::sleep_for(std::chrono::milliseconds(40 * round));
+    std::this_thread::sleep_for(random.PartOf(std::chrono::milliseconds(400)));
     agent_.reset();  // SIGKILL
     StartAgent(kDynamic);
     ASSERT_TRUE(kubelet_->WaitForPhase("p" + name, PodPhase::kRunning, kPatience)) << round;
     EXPECT_THAT(Layouts(), ElementsAre("3: 3g.40gb")) << round;
     ASSERT_OK(kubelet_->RemovePod("p" + name));
-    std::this_thread::sleep_for(std::chrono::milliseconds(40 * (10 - round)));
+    std::this_thread::sleep_for(random.PartOf(std::chrono::milliseconds(400)));
     agent_.reset();
     StartAgent(kDynamic);
     ASSERT_TRUE(WaitForNode([&] { return Prepared() == 0 && Layouts().empty(); }))

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "src/kube/api/http_client.h"
 #include "src/kube/api/test_transport.h"
@@ -466,6 +467,47 @@ TEST_F(PreparerTest, ATimeSliceEndsWithItsClaim) {
   EXPECT_EQ(Unprepare(uid), "") << "it harms nobody";
   EXPECT_THAT(tasks_, ElementsAre(time, time, time)) << "the default again";
   EXPECT_THAT(preparer_->record().claims, IsEmpty());
+}
+
+// As a hundred pods that come and go at the same time.
+TEST_F(PreparerTest, ManyClaimsLeaveNothing) {
+  constexpr int kClaims = 100;
+  claims_.Configure("serve: {by: dra}\npools: [{share: {by: time, replicas: 60}}]\n");
+  std::vector<std::string> uids;
+  std::vector<std::optional<std::string>> answers(kClaims);
+  for (int i = 0; i < kClaims; ++i) {
+    const std::string name = fmt::format("c{}", i);
+    uids.push_back(MakeClaim(name, {fmt::format("gpu-{}", i % 2)}));
+    BeginPrepare(name, uids.back(), answers[static_cast<size_t>(i)]);
+    if (i % 3 == 0) {  // its pod is deleted at once
+      preparer_->Unprepare({.space = "default", .name = name, .uid = uids.back()},
+                           [](const Status& status) { EXPECT_OK(status); });
+    }
+  }
+  Settle(seconds(30));
+  std::set<std::string> slots;
+  for (const auto& [uid, claim] : preparer_->record().claims) {
+    for (const std::string& slot : claim.devices.at(0).slots) {
+      EXPECT_TRUE(slots.insert(slot).second) << slot << " was given twice";
+    }
+  }
+  for (const std::string& uid : uids) {
+    EXPECT_EQ(Unprepare(uid), "");
+  }
+  EXPECT_THAT(preparer_->record().claims, IsEmpty());
+  EXPECT_THAT(Specs(), IsEmpty());
+}
+
+TEST_F(PreparerTest, AnApiServerThatIsAwayDelaysNewClaimsAlone) {
+  const std::string known = MakeClaim("c", {"gpu-0"});
+  const std::string fresh = MakeClaim("d", {"gpu-1"});
+  EXPECT_EQ(Prepare("c", known), "gpu-0 ");
+  api_.faults().Add({.kind = apiserver::FaultKind::kAway});
+  EXPECT_THAT(Prepare("d", fresh), HasSubstr("read claim default/d"));
+  EXPECT_EQ(Prepare("c", known), "gpu-0 ") << "a container of it starts again";
+  EXPECT_EQ(Unprepare(known), "");
+  api_.faults().Clear();
+  EXPECT_EQ(Prepare("d", fresh), "gpu-1 ");
 }
 
 }  // namespace
