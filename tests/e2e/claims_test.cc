@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -55,11 +56,17 @@ class Claims final : public kubelet::ClaimSource {
     return found == claims_.end() ? StatusOr<std::string>(NotFound("no claim {}", name))
                                   : found->second;
   }
-  void WipeSlices(const std::string& /*driver*/) override {}
+  void WipeSlices(const std::string& /*driver*/) override {
+    if (wipe) {
+      wipe();
+    }
+  }
   void Put(const std::string& name, std::string text) {
     const std::lock_guard lock(mutex_);
     claims_[name] = std::move(text);
   }
+
+  std::function<void()> wipe{};  // set before the kubelet starts
 
  private:
   std::mutex mutex_;
@@ -71,6 +78,7 @@ class ClaimsTest : public ClusterFixture {
   void StartKubelet() {
     kubelet::Constants constants = integration::ShortTimes();
     constants.health_timeout = std::chrono::seconds(30);  // the agent repeats it every ten
+    claims_.wipe = [this] { Ask("DELETE", kSlicesPath, ""); };
     kubelet_ = std::make_unique<FakeKubelet>(
         FakeKubelet::Options{.root = At("kubelet"), .constants = constants, .claims = &claims_});
     ASSERT_OK(kubelet_->Start());
@@ -90,7 +98,7 @@ class ClaimsTest : public ClusterFixture {
   bool WaitForDevices(size_t count) const {
     return WaitForNode([&] { return Devices().size() == count; });
   }
-  // As the scheduler does: makes a claim and gives it devices, for the pod. Returns its UID.
+  // As the scheduler does: makes a claim and gives it devices, for pods "a,b". Returns its UID.
   std::string Allocate(const std::string& name, const std::string& pod,
                        const std::vector<std::string>& devices, const std::string& memory = "",
                        const std::string& sharing = "") {
@@ -112,6 +120,11 @@ class ClaimsTest : public ClusterFixture {
       }
       results.push_back(std::move(result));
     }
+    json::array reserved;
+    for (const std::string_view each : Split(pod, ',')) {
+      reserved.push_back(
+          {{"resource", "pods"}, {"name", std::string(each)}, {"uid", std::string(each)}});
+    }
     json::object given = {{"results", std::move(results)}};
     if (!sharing.empty()) {
       const json::value parameters = {{"apiVersion", "resource.nvidia.com/v1beta1"},
@@ -121,9 +134,8 @@ class ClaimsTest : public ClusterFixture {
           json::array{{{"source", "FromClaim"},
                        {"opaque", {{"driver", "gpu.nvidia.com"}, {"parameters", parameters}}}}};
     }
-    claim["status"] = {
-        {"allocation", {{"devices", std::move(given)}}},
-        {"reservedFor", json::array{{{"resource", "pods"}, {"name", pod}, {"uid", pod}}}}};
+    claim["status"] = {{"allocation", {{"devices", std::move(given)}}},
+                       {"reservedFor", std::move(reserved)}};
     claims_.Put(name,
                 Ask("PUT", fmt::format("{}/{}/status", kClaimsPath, name), json::serialize(claim)));
     return TextAt(claim, {"metadata", "uid"});
@@ -301,6 +313,82 @@ TEST_F(ClaimsTest, AFaultIsATaintAndTheHealthOfThePod) {
       [&] { return Ask("GET", kSlicesPath, "").find("gpu.nvidia.com/xid") != std::string::npos; }));
   EXPECT_TRUE(kubelet_->WaitFor([&] { return health() == "Unhealthy"; }, kPatience));
   EXPECT_EQ(kubelet_->FindPod("p")->status.phase, PodPhase::kRunning) << "pods stay";
+}
+
+// It removes the slices of its node, and its pods go on.
+TEST_F(ClaimsTest, AKubeletThatStartsAgainFindsAllAgain) {
+  StartKubelet();
+  StartAgent(kByClaims);
+  ASSERT_TRUE(WaitForDevices(4));
+  (void)Allocate("a", "pa", {"gpu-0"});
+  const std::string gone = Allocate("b", "pb", {"gpu-1"});
+  for (const char* name : {"a", "b"}) {
+    ASSERT_OK(kubelet_->AddPod(PodWith(fmt::format("p{}", name), name)));
+    ASSERT_TRUE(kubelet_->WaitForPhase(fmt::format("p{}", name), PodPhase::kRunning, kPatience));
+  }
+  kubelet_->Stop();
+  ASSERT_OK(kubelet_->RemovePod("pb", /*is_forced=*/true));
+  ASSERT_OK(kubelet_->Restart());
+  ASSERT_TRUE(WaitForDevices(4)) << "they were wiped";
+  EXPECT_TRUE(WaitForNode([&] { return Prepared() == 1 && Spec(gone).empty(); }))
+      << "the pod went while no kubelet ran";
+  EXPECT_EQ(kubelet_->FindPod("pa")->status.phase, PodPhase::kRunning);
+  (void)Allocate("c", "pc", {"gpu-1"});
+  ASSERT_OK(kubelet_->AddPod(PodWith("pc", "c")));
+  EXPECT_TRUE(kubelet_->WaitForPhase("pc", PodPhase::kRunning, kPatience));
+}
+
+TEST_F(ClaimsTest, ARestartOfTheAgentChangesNoSlice) {
+  StartKubelet();
+  StartAgent(kByClaims);
+  ASSERT_TRUE(WaitForDevices(4));
+  (void)Allocate("a", "pa", {"gpu-0"});
+  ASSERT_OK(kubelet_->AddPod(PodWith("pa", "a")));
+  ASSERT_TRUE(kubelet_->WaitForPhase("pa", PodPhase::kRunning, kPatience));
+  const auto health = [&] {
+    const auto pod = kubelet_->FindPod("pa");
+    return pod && !pod->status.containers[0].health.empty()
+               ? pod->status.containers[0].health[0].health
+               : std::string();
+  };
+  ASSERT_TRUE(kubelet_->WaitFor([&] { return health() == "Healthy"; }, kPatience));
+  const std::string slices = Ask("GET", kSlicesPath, "");
+  agent_.reset();
+  EXPECT_TRUE(kubelet_->WaitFor([&] { return health() == "Unknown"; }, kPatience));
+  StartAgent(kByClaims);
+  ASSERT_TRUE(WaitForNode([&] { return Condition() == "True AllVerified"; })) << NodeStatus().out;
+  EXPECT_TRUE(kubelet_->WaitFor([&] { return health() == "Healthy"; }, kPatience));
+  const auto items = [](const std::string& list) {
+    return json::serialize(doc::Parse(list, doc::Format::kJson, "slices")->at("items"));
+  };
+  EXPECT_EQ(items(Ask("GET", kSlicesPath, "")), items(slices)) << "not even their versions";
+  EXPECT_EQ(Prepared(), 1U);
+}
+
+TEST_F(ClaimsTest, ManyPodsShareOneClaim) {
+  StartKubelet();
+  StartAgent(kByClaims);
+  ASSERT_TRUE(WaitForDevices(4));
+  constexpr int kPods = 30;
+  std::string pods = "p0";
+  for (int i = 1; i < kPods; ++i) {
+    pods += fmt::format(",p{}", i);
+  }
+  const std::string uid = Allocate("all", pods, {"gpu-2"});
+  for (int i = 0; i < kPods; ++i) {
+    ASSERT_OK(kubelet_->AddPod(PodWith(fmt::format("p{}", i), "all")));
+  }
+  for (int i = 0; i < kPods; ++i) {
+    const std::string pod = fmt::format("p{}", i);
+    ASSERT_TRUE(kubelet_->WaitForPhase(pod, PodPhase::kRunning, kPatience)) << pod;
+    EXPECT_THAT(CdiOf(pod), Contains(fmt::format("kgpu.dev/claim={}-gpu-2", uid)));
+  }
+  EXPECT_EQ(Prepared(), 1U);
+  for (int i = 0; i < kPods; ++i) {
+    EXPECT_EQ(Prepared(), 1U) << "while one is left";
+    ASSERT_OK(kubelet_->RemovePod(fmt::format("p{}", i)));
+  }
+  EXPECT_TRUE(WaitForNode([&] { return Prepared() == 0; }));
 }
 
 // MIG devices are made for claims.

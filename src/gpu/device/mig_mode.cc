@@ -19,8 +19,8 @@ bool MigModeNeedsReset(const Gpu& gpu) {
 std::string WithoutMigDevicesText(const Gpu& gpu) {
   return fmt::format(
       "in MIG mode without MIG devices, so no program can use it: create some (kgpu mig apply "
-      "--gpu {0} --select all-balanced), or turn MIG off (kgpu mig apply --gpu {0} --select "
-      "all-disabled)",
+      "--gpu {0} --select all-balanced), turn MIG off (kgpu mig apply --gpu {0} --select "
+      "all-disabled), or have them made for claims (mig: dynamic in the pool)",
       gpu.index);
 }
 

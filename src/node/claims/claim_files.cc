@@ -33,7 +33,8 @@ StatusOr<LoadedClaims> ClaimFiles::Load() const {
                    record_.ReadOrSetAside(dra::ParseCheckpoint, damage));
   LoadedClaims loaded{.record = {.boot_id = options_.boot_id},
                       .problem = std::string(Message(damage))};
-  loaded.record.has_lost = !damage.ok();
+  // Without a record, another driver may have prepared claims of containers that run.
+  loaded.record.has_lost = !damage.ok() || !found;
   if (found && !options_.boot_id.empty() && found->boot_id == options_.boot_id) {
     loaded.record = *std::move(found);
   }

@@ -291,7 +291,7 @@ StatusOr<std::vector<dra::PreparedClaim>> ClaimPart::Held(const dra::Checkpoint&
   const node::NodeState state = effects_.now();
   if (!state.pod_list.asked && !state.pod_list.has_no_kubelet) {
     return Unavailable(
-        "the record of claims was damaged, and the kubelet has not said yet which devices are in "
+        "claims of before are not known, and the kubelet has not said yet which devices are in "
         "use: try again");
   }
   std::vector<dra::PreparedClaim> held;

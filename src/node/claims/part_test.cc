@@ -51,6 +51,7 @@ class ClaimPartTest : public ::testing::Test {
     dir_.MakeDir("kubelet/plugins_registry");
     host_ = std::make_unique<sys::Root>(*sys::Root::Open(dir_.At("host")));
     effects_.state.snapshot = claims_.snapshot;
+    effects_.state.pod_list.asked = loop_.clock().Now();
     injection::Injection injection;
     injection.plan = claims_.plan;
     effects_.state.injection = std::make_shared<injection::Injection>(std::move(injection));
@@ -286,6 +287,7 @@ TEST_F(ClaimPartTest, KnowsTheDevicesOfItsClaims) {
 
 TEST_F(ClaimPartTest, AfterADamageTheKubeletsListCounts) {
   dir_.WriteFile("state/claims.json", "{");
+  effects_.state.pod_list.asked.reset();
   Start();
   Configure("serve: {by: dra}\n");
   const std::string uid = MakeClaim("gpu-1");

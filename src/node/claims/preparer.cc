@@ -216,7 +216,7 @@ void Preparer::Continue(const std::string& uid, const Prepared& done) {
   Make(uid, {}, done);
 }
 
-// The record, and after a damage the devices that the kubelet knows of.
+// The record, and where it may lack claims the devices that the kubelet knows of.
 StatusOr<Checkpoint> Preparer::TakenFor(const Allocation& allocation) {
   if (!record_.has_lost) {
     return record_;

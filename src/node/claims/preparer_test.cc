@@ -278,6 +278,20 @@ TEST_F(PreparerTest, AfterADamageNoDeviceOfAContainerIsGiven) {
   EXPECT_EQ(preparer_->problem(), "");
 }
 
+// NVIDIA's driver, say, which kgpu replaces while its pods run.
+TEST_F(PreparerTest, DevicesThatAnotherDriverGaveStayTheirs) {
+  held_ = std::vector<dra::PreparedClaim>{
+      {.space = "ml",
+       .name = "old",
+       .devices = {{.device = "gpu-0", .device_uuid = pools::TestGpuName(0)}}}};
+  const std::string uid = MakeClaim("c", {"gpu-0"});
+  EXPECT_THAT(Prepare("c", uid), HasSubstr("gpu-0 is prepared for claim ml/old"));
+  EXPECT_EQ(preparer_->problem(), "");
+  EXPECT_EQ(Unprepare("uid-of-old"), "");
+  held_ = std::vector<dra::PreparedClaim>();
+  EXPECT_EQ(Prepare("c", uid), "gpu-0 ");
+}
+
 TEST_F(PreparerTest, NothingIsPreparedForAClaimThatHasEnded) {
   const std::string uid = MakeClaim("c", {"gpu-0"});
   Delete("c");

@@ -59,7 +59,8 @@ struct PreparedClaim {
 struct Checkpoint {
   std::string boot_id{};                          // MIG devices and containers end with the boot
   std::map<std::string, PreparedClaim> claims{};  // by UID
-  // An earlier record was damaged: claims that are not here may still have devices.
+  // An earlier record was damaged, or another driver's: claims that are not here may still have
+  // devices.
   bool has_lost = false;
   bool operator==(const Checkpoint&) const = default;
 };
