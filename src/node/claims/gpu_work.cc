@@ -12,7 +12,8 @@ namespace {
 constexpr std::chrono::seconds kHelperTime{60};
 // The driver's files of a new device are looked for beside the loop.
 constexpr std::chrono::seconds kDeviceTime{10};
-constexpr std::chrono::seconds kMpsTime{20};
+// Other claims wait meanwhile; the kubelet asks again.
+constexpr std::chrono::seconds kMpsTime{5};
 constexpr std::chrono::milliseconds kLookAgain{20};
 
 Status StatusOf(const StatusOr<mig::HelperReply>& reply) {
