@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -202,6 +203,24 @@ TEST(DoctorContainerTest, AContainerThatSeesNoHostIsNotCalledHealthy) {
   const Result result = RunProgram({"kgpu", "doctor", "--host-root", container.path()});
   EXPECT_EQ(result.code, 6) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr("Nothing of the host could be checked"));
+}
+
+TEST(CollectTest, OneArchiveHasAllThatSupportNeeds) {
+  const SimHost host("4xT4");
+  host.dir().WriteFile("host/etc/kgpu/config.yaml", "# password: s3cr3t\n");
+  const std::string file = host.dir().At("n1.tar.gz");
+  const Result result =
+      RunProgram({"kgpu", "collect", "--host-root", host.dir().At("host"), "--file", file});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.out, file + "\n");
+  ASSERT_EQ(std::system(fmt::format("tar -xzf {} -C {}", file, host.dir().path()).c_str()), 0);
+  const auto read = [&](const std::string& path) {
+    return host.dir().ReadFile("kgpu-collect/" + path);
+  };
+  EXPECT_THAT(read("commands/devices.json"), HasSubstr("\"gpus\""));
+  EXPECT_THAT(read("commands/doctor.json"), HasSubstr("findings"));
+  EXPECT_EQ(read("files/etc/kgpu/config.yaml"), "# password: <removed>\n");
+  EXPECT_THAT(read("removed.txt"), HasSubstr("files/etc/kgpu/config.yaml"));
 }
 
 }  // namespace

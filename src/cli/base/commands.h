@@ -9,6 +9,7 @@ namespace kgpu::cli {
 void AddAgentCommand(CommandRegistrar& registrar);
 void AddCdiCommands(CommandRegistrar& registrar);
 void AddClusterCommands(CommandRegistrar& registrar);
+void AddCollectCommand(CommandRegistrar& registrar);
 void AddCompletionCommand(CommandRegistrar& registrar);
 void AddConfigCommands(CommandRegistrar& registrar);
 void AddDevicesCommand(CommandRegistrar& registrar);

@@ -76,11 +76,12 @@ struct Group {
 };
 
 // In the order of --help.
-constexpr std::array<Group, 27> kGroups = {{
+constexpr std::array<Group, 28> kGroups = {{
     {"devices", kHost, AddDevicesCommand},
     {"status", kHost, AddStatusCommand},
     {"health", kHost, AddHealthCommands},
     {"doctor", kHost, AddDoctorCommand},
+    {"collect", kHost, AddCollectCommand},
     {"validate", kHost, AddValidateCommand},
     {"usage", kHost, AddUsageCommand},
     {"node", kHost, AddNodeCommands},

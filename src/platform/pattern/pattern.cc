@@ -80,4 +80,8 @@ std::string Pattern::Replace(std::string_view input, std::string_view replacemen
   return text;
 }
 
+size_t Pattern::Rewrite(std::string& text, std::string_view rewrite) const {
+  return static_cast<size_t>(re2::RE2::GlobalReplace(&text, *program_, rewrite));
+}
+
 }  // namespace kgpu

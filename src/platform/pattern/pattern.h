@@ -32,6 +32,9 @@ class Pattern {
   std::string Find(std::string_view input) const;
   // `input` with every match replaced by `replacement`, literally.
   std::string Replace(std::string_view input, std::string_view replacement) const;
+  // `text` with every match replaced by `rewrite`, in which \1 is the first group; returns how many
+  // there were.
+  size_t Rewrite(std::string& text, std::string_view rewrite) const;
 
   // Compares the text.
   bool operator==(const Pattern& other) const { return text_ == other.text_; }

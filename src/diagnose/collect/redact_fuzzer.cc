@@ -1,0 +1,13 @@
+// Removes secrets from any text; a second time there is nothing left to remove.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "src/diagnose/collect/redact.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string text(reinterpret_cast<const char*>(data), size);
+  std::map<std::string, size_t> removed;
+  kgpu::collect::RemoveSecrets(text, removed);
+  return 0;
+}
