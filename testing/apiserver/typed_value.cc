@@ -205,7 +205,8 @@ Status CheckItems(const json::value& value, const Schema* schema) {
   for (const json::value& item : value.get_array()) {
     const std::string element = ItemElement(item, 0, *schema);
     if (element.starts_with("i:")) {
-      return BadRequest(fmt::format("an item lacks all keys of its list: {}", json::serialize(item)));
+      return BadRequest(
+          fmt::format("an item lacks all keys of its list: {}", json::serialize(item)));
     }
     if (!seen.insert(element).second) {
       return BadRequest(fmt::format("two items of a list have the key {}", element.substr(2)));

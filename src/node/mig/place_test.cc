@@ -20,7 +20,8 @@ class PlaceTest : public ::testing::Test {
     gpu_.geometry = std::make_shared<const Geometry>(*Geometry::OfModel(kCard));
   }
   // A GPU instance; `slices`: of its compute instances.
-  void Add(unsigned id, std::string_view profile, unsigned start, const std::vector<unsigned>& slices) {
+  void Add(unsigned id, std::string_view profile, unsigned start,
+           const std::vector<unsigned>& slices) {
     const auto index = gpu_.geometry->Find(profile);
     ASSERT_TRUE(index) << profile;
     probe::GpuInstanceReport& report = gpu_.instances.emplace_back();
