@@ -59,16 +59,16 @@ FieldSet WholeOf(const json::value& value, const Schema* schema) {
   return set;
 }
 
-void Note(FieldSet& into, const std::string& element, FieldSet child) {
+void Note(FieldSet& into, const std::string& element, const FieldSet& child) {
   if (!child.is_empty()) {
     into.children[element].Add(child);
   }
 }
 
-void NoteAll(Differences& into, const std::string& element, Differences child) {
-  Note(into.added, element, std::move(child.added));
-  Note(into.modified, element, std::move(child.modified));
-  Note(into.removed, element, std::move(child.removed));
+void NoteAll(Differences& into, const std::string& element, const Differences& child) {
+  Note(into.added, element, child.added);
+  Note(into.modified, element, child.modified);
+  Note(into.removed, element, child.removed);
 }
 
 void CompareMaps(const json::object& before, const json::object& after, const Schema* schema,
@@ -86,7 +86,7 @@ void CompareMaps(const json::object& before, const json::object& after, const Sc
     if (!after.contains(name)) {
       FieldSet gone = FieldsOf(value, ChildOf(schema, name));
       gone.is_member = true;
-      Note(found.removed, FieldElement(name), std::move(gone));
+      Note(found.removed, FieldElement(name), gone);
     }
   }
 }

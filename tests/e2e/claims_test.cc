@@ -41,7 +41,7 @@ constexpr char kByClaims[] = "serve: {by: dra}\nplugin: {deviceListStrategy: cdi
 
 // How often a test kills the agent: more at night.
 int KillRounds(int usual) {
-  const char* rounds = std::getenv("KGPU_KILL_ROUNDS");
+  const char* rounds = std::getenv("KGPU_KILL_ROUNDS");  // NOLINT(concurrency-mt-unsafe): no setenv
   return rounds == nullptr
              ? usual
              : static_cast<int>(ParseUint(rounds).value_or(static_cast<unsigned>(usual)));

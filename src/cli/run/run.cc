@@ -154,7 +154,8 @@ StatusOr<Begun> Begin(const RunOptions& options, RunKind kind) {
 StatusOr<ExitCode> PrintRun(const RunOptions& options, const Begun& begun, std::string_view text,
                             const std::string& url = "") {
   ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(options.common.output));
-  return OkOr(PrintAs(format, text, run::RunsJson({{.run = *begun.info, .url = url}})));
+  const RunInfo info = begun.info.value_or(RunInfo());
+  return OkOr(PrintAs(format, text, run::RunsJson({{.run = info, .url = url}})));
 }
 
 Status CheckJobOutput(const RunOptions& options) {

@@ -26,6 +26,7 @@ std::vector<json::value> Objects(const RunRequest& request) {
 }
 std::vector<std::string> KindsOf(const std::vector<json::value>& objects) {
   std::vector<std::string> kinds;
+  kinds.reserve(objects.size());
   for (const json::value& object : objects) {
     kinds.emplace_back(TextField(object, {"kind"}));
   }

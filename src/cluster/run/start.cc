@@ -206,7 +206,7 @@ Status Create(const StartDeps& deps, const RunRequest& request, const Prepared& 
   kube::Kinds kinds(deps.client);
   std::vector<kube::RemoveTarget> created;
   for (const json::value& object : prepared.objects) {
-    const Status status = CreateOne(deps, kinds, object, is_dry_run, created);
+    Status status = CreateOne(deps, kinds, object, is_dry_run, created);
     if (status.ok()) {
       continue;
     }
