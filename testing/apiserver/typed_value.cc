@@ -100,7 +100,7 @@ void CompareLists(const json::value& before, const json::value& after, const Sch
     if (old == old_items.end()) {
       FieldSet whole = FieldsOf(*item, schema.element);
       whole.is_member = true;
-      Note(found.added, element, std::move(whole));
+      Note(found.added, element, whole);
     } else {
       NoteAll(found, element, Compare(*old->second, *item, schema.element));
     }
@@ -109,7 +109,7 @@ void CompareLists(const json::value& before, const json::value& after, const Sch
     if (!new_items.contains(element)) {
       FieldSet gone = FieldsOf(*item, schema.element);
       gone.is_member = true;
-      Note(found.removed, element, std::move(gone));
+      Note(found.removed, element, gone);
     }
   }
 }
