@@ -127,4 +127,13 @@ const Condition* FindCondition(const std::vector<Condition>& conditions, std::st
   return nullptr;
 }
 
+bool IsExtended(std::string_view resource) {
+  const size_t slash = resource.find('/');
+  if (slash == std::string_view::npos || resource.starts_with("requests.")) {
+    return false;
+  }
+  const std::string_view domain = resource.substr(0, slash);
+  return domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io");
+}
+
 }  // namespace kgpu::explain
