@@ -88,6 +88,17 @@ Amounts ReadAmounts(const json::value& object, Path path, std::vector<std::strin
   return amounts;
 }
 
+std::vector<Taint> ReadTaints(const json::value& object, Path path) {
+  std::vector<Taint> taints;
+  const auto take = [&](const json::value& item) {
+    taints.push_back({.key = Text(item, {"key"}),
+                      .value = Text(item, {"value"}),
+                      .effect = Text(item, {"effect"})});
+  };
+  ForEach(object, path, take);
+  return taints;
+}
+
 std::vector<Condition> ReadConditions(const json::value& object) {
   std::vector<Condition> conditions;
   const auto take = [&](const json::value& item) {
