@@ -244,8 +244,8 @@ TEST_F(AllocatorTest, ASelectorThatFailsEndsTheSearch) {
   EXPECT_THAT(select(R"(device.attributes["kgpu.dev"].none == "x")"),
               Refused("device.attributes[\"kgpu.dev\"].none: no such key"));
   EXPECT_THAT(select(R"(device.attributes["kgpu.dev"].model == "H100")"),
-              Refused("gpu: gpu-0, gpu-1, gpu-2, gpu-3: the selector of request gpu, "
-                      "device.attributes[\"kgpu.dev\"].model == \"H100\" is false "
+              Refused("gpu: gpu-0, gpu-1, gpu-2, gpu-3: the selector of request gpu is false: "
+                      "device.attributes[\"kgpu.dev\"].model == \"H100\" "
                       "(device.attributes[\"kgpu.dev\"].model is \"A100-SXM4-80GB\")"));
   EXPECT_THAT(select("device.driver.charAt(0) == \"g\""),
               StatusIs(StatusCode::kUnimplemented,

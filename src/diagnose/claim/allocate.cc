@@ -51,7 +51,7 @@ class Search {
       return true;
     }
     return std::ranges::any_of(spec_.requests[at], [&](const Request& request) {
-      return outcome_.stop.empty() &&
+      return MayTry() &&
              (request.wants_all ? FillAll(at, request) : Fill(at, request, request.count, 0));
     });
   }
@@ -65,12 +65,7 @@ class Search {
     if (!HasRoom(static_cast<uint64_t>(missing))) {
       return false;
     }
-    for (size_t i = first; i < supply_.candidates().size() && outcome_.stop.empty(); ++i) {
-      if (++tries_ > kMaxTries) {
-        Stop("kgpu",
-             {.why = Why::kUnknown, .text = fmt::format("stops after {} combinations", kMaxTries)});
-        return false;
-      }
+    for (size_t i = first; i < supply_.candidates().size() && MayTry(); ++i) {
       if (!Take(request, supply_.candidates()[i])) {
         continue;
       }
@@ -82,10 +77,19 @@ class Search {
     return false;
   }
 
+  // False once the search has ended.
+  bool MayTry() {
+    if (outcome_.stop.empty() && ++tries_ > kMaxTries) {
+      Stop("kgpu",
+           {.why = Why::kUnknown, .text = fmt::format("stops after {} combinations", kMaxTries)});
+    }
+    return outcome_.stop.empty();
+  }
+
   bool FillAll(size_t at, const Request& request) {
     if (!outcome_.incomplete.empty()) {
       Stop(request.name,
-           {.why = Why::kError,
+           {.why = Why::kPool,
             .text = fmt::format("all devices are requested, and {}", outcome_.incomplete.front())});
       return false;
     }
@@ -132,7 +136,7 @@ class Search {
 
   void Stop(std::string_view where, const Refusal& refusal) {
     outcome_.stop = fmt::format("{}: {}", where, refusal.text);
-    outcome_.is_unknown = refusal.why == Why::kUnknown;
+    outcome_.stop_why = refusal.why;
   }
 
   RequestOutcome Judge(const Request& request) {
@@ -144,6 +148,7 @@ class Search {
         continue;
       }
       const std::optional<Refusal> refusal = supply_.Refuse(request, candidate);
+      outcome.of_class += refusal && refusal->why == Why::kClass ? 0 : 1;
       outcome.suitable += refusal && refusal->why <= Why::kUnknown ? 0 : 1;
       if (!refusal) {
         passing.push_back(candidate.device);

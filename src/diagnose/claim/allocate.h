@@ -21,16 +21,18 @@ struct Grant {
   Amounts consumed{};  // of a share
 };
 
-// Why a device is refused; a device is refused for the first reason of these.
+// Why a device is refused: the first that applies.
 enum class Why : uint8_t {
-  kSelector,
-  kError,
-  kUnknown,
+  kClass,     // a selector of the class does not hold
+  kSelector,  // one of the request
+  kError,     // a selector fails
+  kUnknown,   // kgpu does not know whether it holds
+  kPool,      // its slices contradict each other
   kTaint,
   kHeld,
   kCapacity,
   kCounter,
-  kConstraint
+  kConstraint,
 };
 
 // Devices that are refused for the same reason.
@@ -44,6 +46,7 @@ struct Refused {
 
 struct RequestOutcome {
   const Request* request = nullptr;
+  size_t of_class = 0;  // devices for which the class's selectors hold
   size_t suitable = 0;  // devices for which all selectors hold
   size_t passing = 0;   // of those, the ones that the claim could have, each by itself
   std::vector<Refused> refused{};
@@ -51,10 +54,11 @@ struct RequestOutcome {
 };
 
 struct Outcome {
-  // Nothing: the claim gets no devices here.
+  // Empty: the claim gets no devices here.
   std::optional<std::vector<Grant>> grants{};
-  std::string stop{};       // why the scheduler ends the search on this node; empty: it did not
-  bool is_unknown = false;  // `stop` is a limit of kgpu's
+  // Why the scheduler ends the search on this node; empty: it does not.
+  std::string stop{};
+  Why stop_why = Why::kError;
   std::vector<std::string> incomplete{};   // pools that have no devices for now, and why
   std::vector<RequestOutcome> requests{};  // without grants: each alternative of each request
 };

@@ -10,8 +10,8 @@
 
 namespace kgpu::claim {
 
-// What a request takes of `capacity`; `asked` is nothing if it does not name it. Rounded up as the
-// capacity's policy says. Nothing: the policy does not allow that much.
+// The part of `capacity` that a request takes, rounded up as the capacity's policy says. `asked` is
+// empty if the request does not name the capacity. Empty: the policy does not allow that much.
 std::optional<Amount> ConsumptionOf(const Capacity& capacity, std::optional<Amount> asked);
 
 // Of each of the device's capacities, or why it cannot be had beside `consumed`, which others take:

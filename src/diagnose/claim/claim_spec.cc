@@ -16,6 +16,9 @@ namespace kgpu::claim {
 namespace {
 
 namespace json = boost::json;
+// Source: resource.k8s.io, DeviceRequestsMaxSize.
+constexpr size_t kMaxRequests = 32;
+
 using explain::Flag;
 using explain::ForEach;
 using explain::Text;
@@ -116,6 +119,9 @@ StatusOr<ClaimSpec> ReadClaimSpec(const json::value& claim, const Classes& class
     }
   });
   RETURN_IF_ERROR(problem);
+  if (spec.requests.size() > kMaxRequests) {
+    return Unimplemented("{} requests, limit {}", spec.requests.size(), kMaxRequests);
+  }
   return spec;
 }
 
@@ -128,7 +134,8 @@ Holdings HoldingsOf(const std::vector<const json::value*>& claims) {
       }
       holdings[{Text(item, {"driver"}), Text(item, {"pool"}), Text(item, {"device"})}].push_back(
           {.claim = fmt::format("{}/{}", kube::NamespaceOf(*claim), kube::NameOf(*claim)),
-           .is_share = !Text(item, {"shareID"}).empty(),
+           .is_share = !Text(item, {"shareID"}).empty() ||
+                       kube::FindField(item, {"consumedCapacity"}) != nullptr,
            .consumed = explain::ReadAmounts(item, {"consumedCapacity"})});
     });
   }

@@ -1,4 +1,4 @@
-// What a ResourceClaim requests, and what other claims hold. Pure functions.
+// Requests of a ResourceClaim, and devices that other claims hold. Pure functions.
 #pragma once
 
 #include <boost/json/fwd.hpp>

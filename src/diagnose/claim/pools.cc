@@ -35,7 +35,7 @@ NodeChoice ReadChoice(const json::value& object) {
           .terms = explain::ReadTerms(object, {"nodeSelector", "nodeSelectorTerms"})};
 }
 
-// Nothing for a value of a later Kubernetes.
+// Empty for a type that kgpu does not know.
 std::optional<cel::Value> ReadAttribute(const json::value& attribute) {
   if (const auto number = kube::IntField(attribute, {"int"})) {
     return cel::Value{*number};

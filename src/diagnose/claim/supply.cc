@@ -20,19 +20,21 @@ std::string QuantityText(Amount amount) {
   return AmountText("memory", amount);
 }
 
-std::optional<Refusal> RunSelectors(const std::vector<Selector>& selectors, const Device& device) {
+std::optional<Refusal> RunSelectors(const std::vector<Selector>& selectors, Why why,
+                                    const Device& device) {
   for (const Selector& selector : selectors) {
     const StatusOr<bool> holds = selector.program.Matches(device.value);
-    const std::string text =
-        fmt::format("selector of {}, {}", selector.owner, Printable(selector.program.text(), 300));
+    const std::string text = Printable(selector.program.text(), 300);
     if (!holds.ok()) {
       const bool is_error = holds.status().code() == StatusCode::kInvalidArgument;
       return Refusal{.why = is_error ? Why::kError : Why::kUnknown,
-                     .text = fmt::format("{}, fails: {}", text, Message(holds.status())),
+                     .text = fmt::format("the selector of {} fails: {}: {}", selector.owner, text,
+                                         Message(holds.status())),
                      .ends_search = true};
     }
     if (!*holds) {
-      return Refusal{.text = fmt::format("the {} is false", text),
+      return Refusal{.why = why,
+                     .text = fmt::format("the selector of {} is false: {}", selector.owner, text),
                      .notes = selector.program.Readings(device.value)};
     }
   }
@@ -104,7 +106,7 @@ void Supply::CountHeld(const Pool& pool) {
 
 std::optional<Refusal> Supply::Refuse(const Request& request, const Candidate& candidate) {
   if (candidate.device == nullptr) {
-    return Refusal{.why = Why::kError,
+    return Refusal{.why = Why::kPool,
                    .text = fmt::format("pool {} of {} is invalid: {}", candidate.pool->name,
                                        candidate.pool->driver, candidate.pool->invalid),
                    .ends_search = true};
@@ -145,8 +147,9 @@ void Supply::TakeBack() {
 const std::optional<Refusal>& Supply::CheckSelectors(const Request& request, const Device& device) {
   const auto [found, is_new] = matches_.try_emplace({&request, &device});
   if (is_new) {
-    found->second = RunSelectors(request.class_selectors, device);
-    found->second = found->second ? found->second : RunSelectors(request.selectors, device);
+    found->second = RunSelectors(request.class_selectors, Why::kClass, device);
+    found->second =
+        found->second ? found->second : RunSelectors(request.selectors, Why::kSelector, device);
   }
   return found->second;
 }
@@ -171,7 +174,7 @@ std::optional<Refusal> Supply::RefuseHeld(const Request& request, const Device& 
                  .claims = {whole->claim}};
 }
 
-// What others and the claim itself have of a shared device.
+// The shares of a device that others and the claim itself have.
 Amounts Supply::ConsumedOf(const Device& device) const {
   Amounts consumed;
   if (const auto found = holdings_.find(device.Key()); found != holdings_.end()) {

@@ -45,16 +45,16 @@ class Supply {
   const std::vector<std::string>& incomplete() const { return incomplete_; }
   const std::vector<Grant>& grants() const { return grants_; }
 
-  // Nothing: `request` can have the device, beside what the claim has been given.
+  // Empty: `request` can have the device, beside what the claim has been given.
   std::optional<Refusal> Refuse(const Request& request, const Candidate& candidate);
-  // Nothing: the device is one of those that a request for all devices is for.
+  // Empty: the device is one of those that a request for all devices is for.
   std::optional<Refusal> RefuseAmongAll(const Request& request, const Device& device);
   // The device must not be refused.
   void Give(const Request& request, const Candidate& candidate);
   void TakeBack();
 
  private:
-  // What other claims have of a counter.
+  // The part of a counter that other claims have.
   struct Held {
     Amount amount{};
     std::set<std::string> holders{};  // "gpu-0-mig-… (team-a/one)"

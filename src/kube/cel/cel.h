@@ -27,8 +27,8 @@ class Program {
   // fails, as it does in the scheduler), Unimplemented (kgpu does not know the result).
   StatusOr<bool> Matches(const Value& device) const;
 
-  // What `device` has where the expression reads an attribute or a capacity: `device.driver is
-  // "gpu.nvidia.com"`. Values that are missing are left out.
+  // The values that `device` has for the attributes and capacities in the expression:
+  // `device.driver is "gpu.nvidia.com"`. Missing ones are left out.
   std::vector<std::string> Readings(const Value& device) const;
 
   const std::string& text() const { return text_; }

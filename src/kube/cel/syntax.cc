@@ -178,7 +178,7 @@ class Parser {
     return Make(op, begin, std::move(parts));
   }
 
-  // What follows a dot.
+  // A field or a method, after the dot.
   StatusOr<Node> ParseField(size_t begin, Node from) {
     const Op op = Take("?") ? Op::kMaybe : Op::kSelect;
     if (Peek().kind != Token::Kind::kName) {
