@@ -18,10 +18,8 @@ namespace kgpu::allocator {
 namespace {
 
 namespace json = boost::json;
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr char kClass[] =
     R"(metadata: {name: gpu.nvidia.com}

@@ -118,6 +118,7 @@ std::vector<explain::Node> NodesOf(const explain::Facts& facts, const Objects& o
   }
   names.erase("");
   std::vector<explain::Node> nodes;
+  nodes.reserve(names.size());
   for (const std::string& name : names) {
     nodes.push_back({.name = name});
   }

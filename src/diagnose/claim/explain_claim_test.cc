@@ -76,9 +76,7 @@ struct Row {
   std::string evidence;
 };
 
-std::vector<Row> AllRows() {
-  const std::string counters =
-      ", sharedCounters: [{name: set, counters: {slices: {value: \"7\"}}}]";
+std::vector<Row> SelectorRows() {
   return {
       {"claim-missing", {Gpus(1)}, "ResourceClaim team-a/one not found"},
       {"claim-missing",
@@ -100,6 +98,13 @@ std::vector<Row> AllRows() {
        "\"x\": "
        "device.attributes[\"gpu.nvidia.com\"].none: no such key"},
       {"device-driver-absent", {Claim("")}, "r: class gpu.nvidia.com is for driver gpu.nvidia.com"},
+  };
+}
+
+std::vector<Row> UseRows() {
+  const std::string counters =
+      ", sharedCounters: [{name: set, counters: {slices: {value: \"7\"}}}]";
+  return {
       {"device-differs",
        {Gpus(16), Select("device.attributes[\"gpu.nvidia.com\"].model == \"H100\"")},
        "r: 16 devices (gpu-0, gpu-1, gpu-2, and 13 more): the selector of request r is false: "
@@ -125,6 +130,11 @@ std::vector<Row> AllRows() {
               "'device.attributes[\"gpu.nvidia.com\"].uuid == \"u-1\"'}}]")},
        "r: 1 device (gpu-1): others use what it is made of; slices of set: 3 of 4 left, used by "
        "gpu-0 (team-b/on-gpu-0)"},
+  };
+}
+
+std::vector<Row> ShortageRows() {
+  return {
       {"device-constraint",
        {Gpus(2), Claim(", count: 2", ", constraints: [{matchAttribute: gpu.nvidia.com/uuid}]")},
        "r: matchAttribute gpu.nvidia.com/uuid: 2 of one value are requested, but there are 1 of "
@@ -138,6 +148,14 @@ std::vector<Row> AllRows() {
        "pool node-a of gpu.nvidia.com is invalid: two devices are named a"},
       {"device-fits", {Gpus(2), Claim(", count: 2")}, "r: gpu-0, r: gpu-1"},
   };
+}
+
+std::vector<Row> AllRows() {
+  std::vector<Row> rows = SelectorRows();
+  for (const std::vector<Row>& more : {UseRows(), ShortageRows()}) {
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  return rows;
 }
 
 TEST(ExplainClaimTest, EachReasonIsFound) {

@@ -118,6 +118,7 @@ void AddRefused(const explain::Node& node, const RequestOutcome& outcome,
 
 std::string DevicesOf(const std::vector<Grant>& grants) {
   std::vector<std::string> texts;
+  texts.reserve(grants.size());
   for (const Grant& grant : grants) {
     texts.push_back(fmt::format("{}: {}", grant.request->name, std::get<2>(grant.device)));
   }

@@ -205,26 +205,31 @@ std::optional<Refusal> Supply::RefuseCapacity(const Request& request, const Devi
   return refusal;
 }
 
+Amount Supply::LeftOf(const Pool& pool, const std::string& set, const std::string& counter,
+                      const Held& held) const {
+  Amount left = AmountOf(pool.counters.at(set), counter) - held.amount;
+  for (const Candidate& granted : granted_) {
+    const auto found = granted.device->consumes.find(set);
+    if (granted.pool == &pool && found != granted.device->consumes.end()) {
+      left = left - AmountOf(found->second, counter);
+    }
+  }
+  return std::max(left, Amount());
+}
+
 std::optional<Refusal> Supply::RefuseCounter(const Candidate& candidate) const {
   for (const auto& [set, counters] : candidate.device->consumes) {
     for (const auto& [counter, wanted] : counters) {
-      Amount left = AmountOf(candidate.pool->counters.at(set), counter);
-      for (const Candidate& granted : granted_) {
-        const auto found = granted.device->consumes.find(set);
-        if (granted.pool == candidate.pool && found != granted.device->consumes.end()) {
-          left = left - AmountOf(found->second, counter);
-        }
-      }
       const auto found = held_.find({candidate.pool, set, counter});
       const Held held = found == held_.end() ? Held() : found->second;
-      left = std::max(left - held.amount, Amount());
+      const Amount left = LeftOf(*candidate.pool, set, counter, held);
       if (wanted > left) {
+        const std::string used = Join({held.holders.begin(), held.holders.end()}, ", ");
         return Refusal{
             .why = Why::kCounter,
             .text = "others use what it is made of",
             .notes = {fmt::format("{} of {}: {} of {} left{}{}", counter, set, QuantityText(left),
-                                  QuantityText(wanted), held.holders.empty() ? "" : ", used by ",
-                                  fmt::join(held.holders, ", "))},
+                                  QuantityText(wanted), used.empty() ? "" : ", used by ", used)},
             .claims = {held.claims.begin(), held.claims.end()}};
       }
     }

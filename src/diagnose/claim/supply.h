@@ -66,6 +66,9 @@ class Supply {
   Amounts ConsumedOf(const Device& device) const;
   std::optional<Refusal> RefuseHeld(const Request& request, const Device& device) const;
   std::optional<Refusal> RefuseCapacity(const Request& request, const Device& device) const;
+  // The part of a counter that neither others nor the claim itself have.
+  Amount LeftOf(const Pool& pool, const std::string& set, const std::string& counter,
+                const Held& held) const;
   std::optional<Refusal> RefuseCounter(const Candidate& candidate) const;
   std::optional<Refusal> RefuseConstraint(const Request& request, const Device& device) const;
 

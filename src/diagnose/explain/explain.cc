@@ -174,7 +174,7 @@ void FillNotJudged(const Case& c, Report& report) {
   if (!c.pod.claims.empty()) {
     out.emplace_back(
         c.facts.Has("ResourceClaim")
-            ? "which devices the claims' selectors (CEL), constraints and taint rules match"
+            ? "which devices the claims' selectors (CEL) and constraints match: kgpu explain claim"
             : "resource claims: none were listed");
   }
   for (const std::string& resource : c.devices) {

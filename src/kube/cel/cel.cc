@@ -86,7 +86,7 @@ StatusOr<bool> IsIn(const Value& value, const Value& container) {
     return InvalidArgument("no such overload: {} in {}", TypeName(value), TypeName(container));
   }
   for (const Value& item : *list) {
-    const StatusOr<bool> is_equal = AreEqual(value, item);
+    StatusOr<bool> is_equal = AreEqual(value, item);
     if (!is_equal.ok() && IsOfKgpu(is_equal.status())) {
       return is_equal;
     }

@@ -118,19 +118,25 @@ class Lexer {
     if (digits.ends_with('u') || digits.ends_with('U')) {
       return Unimplemented("column {}: kgpu cannot evaluate unsigned numbers", from + 1);
     }
-    if (is_real) {
-      double real = 0;
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), real);
-      if (error == std::errc() && end == digits.data() + digits.size()) {
-        Add(Token::Kind::kLiteral, from, {real});
-        return OkStatus();
-      }
-    } else if (const auto whole = ParseUint(digits, is_hex ? 16 : 10);
-               whole && *whole <= INT64_MAX) {
-      Add(Token::Kind::kLiteral, from, {static_cast<int64_t>(*whole)});
-      return OkStatus();
+    auto number = is_real ? ParseReal(digits) : ParseWhole(digits, is_hex ? 16 : 10);
+    if (!number) {
+      return InvalidArgument("column {}: \"{}\" is no number", from + 1, Printable(digits, 40));
     }
-    return InvalidArgument("column {}: \"{}\" is no number", from + 1, Printable(digits, 40));
+    Add(Token::Kind::kLiteral, from, *std::move(number));
+    return OkStatus();
+  }
+
+  static std::optional<Value> ParseReal(std::string_view digits) {
+    double real = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), real);
+    const bool is_number = error == std::errc() && end == digits.data() + digits.size();
+    return is_number ? std::optional(Value{real}) : std::nullopt;
+  }
+
+  static std::optional<Value> ParseWhole(std::string_view digits, int base) {
+    const auto whole = ParseUint(digits, base);
+    return whole && *whole <= INT64_MAX ? std::optional(Value{static_cast<int64_t>(*whole)})
+                                        : std::nullopt;
   }
 
   Status ReadString(bool is_raw) {
