@@ -83,7 +83,7 @@ explain::Reasons ProblemOf(const Status& status) {
   return {Found(id, std::string(Message(status)), {"kubectl get deviceclasses -o yaml"})};
 }
 
-// A class that names a driver of which there is no slice.
+// Of classes that no device is of: a driver of which there is no slice.
 void FindDrivers(const explain::Facts& facts, const ClaimSpec& spec, const Objects& objects,
                  Report& report) {
   std::set<std::string> drivers;
@@ -125,7 +125,8 @@ std::vector<explain::Node> NodesOf(const explain::Facts& facts, const Objects& o
   return nodes;
 }
 
-void JudgeNodes(const explain::Facts& facts, const ClaimSpec& spec, const Objects& objects,
+// Returns whether some device is of a class that the claim names.
+bool JudgeNodes(const explain::Facts& facts, const ClaimSpec& spec, const Objects& objects,
                 Report& report) {
   const std::vector<PoolSlices> groups = GroupSlices(objects.slices);
   const Holdings holdings = HoldingsOf(objects.others);
@@ -139,12 +140,14 @@ void JudgeNodes(const explain::Facts& facts, const ClaimSpec& spec, const Object
     const Outcome outcome = Allocate(spec, pools, holdings, node);
     (HasDevicesOfClass(outcome) ? report.nodes : others).push_back(VerdictOn(node, outcome));
   }
-  if (report.nodes.empty()) {
-    report.nodes = std::move(others);
-  } else {
+  const bool has_devices = !report.nodes.empty();
+  if (has_devices) {
     report.other_nodes += others.size();
+  } else {
+    report.nodes = std::move(others);
   }
   explain::SortBestFirst(report.nodes);
+  return has_devices;
 }
 
 void FillNotJudged(const explain::Facts& facts, Report& report) {
@@ -181,8 +184,9 @@ Report ExplainClaim(const explain::Dump& dump, std::string_view space, std::stri
           report.wants[request.name] = request.Title();
         }
       }
-      FindDrivers(facts, *spec, objects, report);
-      JudgeNodes(facts, *spec, objects, report);
+      if (!JudgeNodes(facts, *spec, objects, report)) {
+        FindDrivers(facts, *spec, objects, report);
+      }
     } else {
       report.reasons = ProblemOf(spec.status());
     }

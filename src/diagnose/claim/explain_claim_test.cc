@@ -210,6 +210,26 @@ TEST(ExplainClaimTest, OnlyWhatPassesMayFitLater) {
   EXPECT_FALSE(explain::MayFitLater(ReportOf({Gpus(1), Claim(", count: 2")})));
 }
 
+TEST(ExplainClaimTest, TheVerdictSaysWhatKgpuDoesNotKnow) {
+  const Report report = ReportOf({Gpus(1), Select("device.driver.charAt(0) == \"g\"")});
+  EXPECT_THAT(report.verdict, HasSubstr("pending: kgpu cannot decide whether devices match: "));
+}
+
+TEST(ExplainClaimTest, AClassOfSeveralDriversNeedsOne) {
+  const auto ids = [](const std::string& expression) {
+    return IdsOf(
+        ReportOf({Gpus(1),
+                  Claim(""),
+                  {"gpu.nvidia.com", fmt::format("spec: {{selectors: [{{cel: {{expression: "
+                                                 "'{}'}}}}]}}",
+                                                 expression)}}));
+  };
+  EXPECT_THAT(ids("device.driver == \"other\" || device.driver == \"gpu.nvidia.com\""),
+              ElementsAre("device-fits"));
+  EXPECT_THAT(ids("device.driver.startsWith(\"nic\") && \"a\" == \"a\""),
+              ElementsAre("device-differs"));
+}
+
 TEST(ExplainClaimTest, AnAllocatedClaimIsReportedWithItsDevicesAndPods) {
   const Report report = ReportOf(
       {Gpus(1),

@@ -59,6 +59,10 @@ Commands FixOf(const explain::Node& node, const Refused& refused) {
       return {
           "# a claim cannot be changed: create it again, and read only attributes that devices "
           "have: has(device.attributes[\"DOMAIN\"].NAME) && …"};
+    case Why::kPool:
+      return {SlicesCommand(node), "# the driver is writing them; if it stays so, see its log"};
+    case Why::kUnknown:
+      return {SlicesCommand(node), "# compare the devices with the claim"};
     case Why::kHeld:
     case Why::kCapacity:
     case Why::kCounter: {
@@ -156,8 +160,7 @@ explain::NodeVerdict VerdictOn(const explain::Node& node, const Outcome& outcome
   AddStocks(outcome, verdict);
   for (const std::string& incomplete : outcome.incomplete) {
     verdict.reasons.push_back(
-        Found("device-pool-unusable", incomplete,
-              {SlicesCommand(node), "# the driver is writing them; if it stays so, see its log"}));
+        Found(IdOf(Why::kPool), incomplete, FixOf(node, {.why = Why::kPool})));
   }
   if (!outcome.stop.empty()) {
     verdict.reasons.push_back(

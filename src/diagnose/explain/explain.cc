@@ -257,7 +257,8 @@ bool MayFitLater(const Report& report, OtherPods others) {
       {"node-not-ready", "node-cordoned", "node-pressure", "gpu-gate-closed",
        "plugin-not-registered", "gpu-withheld", "mig-layout-open", "gpu-in-use", "quota-exceeded",
        "device-in-use", "device-capacity-short", "device-counter-short", "device-tainted",
-       "device-pool-unusable", "host-resources-short", "claim-no-device", "claim-elsewhere"});
+       "device-pool-unusable", "device-unknown", "host-resources-short", "claim-no-device",
+       "claim-elsewhere"});
   constexpr size_t kOfOthers = 3;
   const std::span passing(kPassing.data(),
                           kPassing.size() - (others == OtherPods::kLeftOut ? kOfOthers : 0));

@@ -41,9 +41,11 @@ ClaimRequest ReadRequest(const json::value& object) {
 
 // The driver that an expression of CEL compares device.driver with.
 std::string DriverIn(std::string_view expression) {
-  const size_t at = expression.find("device.driver");
+  constexpr std::string_view kDriver = "device.driver";
+  const size_t at = expression.find(kDriver);
   const size_t equal = at == std::string_view::npos ? at : expression.find("==", at);
-  if (equal == std::string_view::npos) {
+  if (equal == std::string_view::npos ||
+      !Trim(expression.substr(at + kDriver.size(), equal - at - kDriver.size())).empty()) {
     return "";
   }
   const size_t open = expression.find_first_of("\"'", equal);

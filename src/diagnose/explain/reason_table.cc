@@ -87,7 +87,7 @@ constexpr auto kKinds = std::to_array<report::Kind>({
     {"device-driver-absent", kError, "no ResourceSlice is of the driver that the class names",
      kClaims},
     {"device-selector-invalid", kError, "a selector is not valid CEL", kClaims},
-    {"device-unknown", kInfo, "kgpu cannot decide whether devices match", kClaims},
+    {"device-unknown", kError, "kgpu cannot decide whether devices match", kClaims},
     {"device-selector-fails", kError,
      "a selector fails for a device, so the scheduler does not use the node", kClaims},
     {"device-pool-unusable", kError, "ResourceSlices of the node are incomplete or inconsistent",
