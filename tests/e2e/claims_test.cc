@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "testing/allocator/allocator.h"
 #include "testing/kubelet/fake_kubelet.h"
 #include "tests/e2e/cluster_fixture.h"
 #include "tests/integration/kubelet_times.h"
@@ -76,17 +77,29 @@ class ClaimsTest : public ClusterFixture {
   bool WaitForDevices(size_t count) const {
     return WaitForNode([&] { return Devices().size() == count; });
   }
-  // As the scheduler does: makes a claim and gives it devices, for the pod. Returns its UID.
-  std::string Allocate(const std::string& name, const std::string& pod,
-                       const std::vector<std::string>& devices, const std::string& memory = "") {
+  // Makes a claim with these fields of its request.
+  json::object MakeClaim(const std::string& name, const std::string& fields = "") {
     const auto made =
         doc::Parse(Ask("POST", kClaimsPath,
                        fmt::format(R"({{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
                 "metadata":{{"name":"{}","namespace":"default"}},"spec":{{"devices":{{"requests":[
-                {{"name":"gpu","exactly":{{"deviceClassName":"gpu.nvidia.com"}}}}]}}}}}})",
-                                   name)),
+                {{"name":"gpu","exactly":{{"deviceClassName":"gpu.nvidia.com"{}}}}}]}}}}}})",
+                                   name, fields)),
                    doc::Format::kJson, "claim");
-    json::object claim = made->as_object();
+    return made->as_object();
+  }
+  void Give(json::object claim, const std::string& pod, json::object allocation) {
+    const std::string name = TextAt(claim, {"metadata", "name"});
+    claim["status"] = {
+        {"allocation", std::move(allocation)},
+        {"reservedFor", json::array{{{"resource", "pods"}, {"name", pod}, {"uid", pod}}}}};
+    claims_.Put(name,
+                Ask("PUT", fmt::format("{}/{}/status", kClaimsPath, name), json::serialize(claim)));
+  }
+  // Makes a claim and gives it these devices, for the pod. Returns its UID.
+  std::string Allocate(const std::string& name, const std::string& pod,
+                       const std::vector<std::string>& devices, const std::string& memory = "") {
+    const json::object claim = MakeClaim(name);
     json::array results;
     for (const std::string& device : devices) {
       json::object result = {
@@ -97,12 +110,32 @@ class ClaimsTest : public ClusterFixture {
       }
       results.push_back(std::move(result));
     }
-    claim["status"] = {
-        {"allocation", {{"devices", {{"results", std::move(results)}}}}},
-        {"reservedFor", json::array{{{"resource", "pods"}, {"name", pod}, {"uid", pod}}}}};
-    claims_.Put(name,
-                Ask("PUT", fmt::format("{}/{}/status", kClaimsPath, name), json::serialize(claim)));
+    Give(claim, pod, {{"devices", {{"results", std::move(results)}}}});
     return TextAt(claim, {"metadata", "uid"});
+  }
+  std::vector<json::value> List(const char* path) const {
+    const auto list = doc::Parse(Ask("GET", path, ""), doc::Format::kJson, path);
+    const json::array& items = list->at("items").as_array();
+    return {items.begin(), items.end()};
+  }
+  // The same with the devices that the scheduler would choose.
+  kgpu::Status Schedule(const std::string& name, const std::string& pod,
+                        const std::string& fields) {
+    const json::object claim = MakeClaim(name, fields);
+    const json::value gpus = {
+        {"metadata", {{"name", "gpu.nvidia.com"}}},
+        {"spec",
+         {{"selectors",
+           json::array{{{"cel",
+                         {{"expression",
+                           "device.driver == \"gpu.nvidia.com\" && "
+                           "device.attributes[\"gpu.nvidia.com\"].type == \"gpu\""}}}}}}}}};
+    auto allocation = allocator::Allocate(
+        claim, {.classes = {gpus}, .slices = List(kSlicesPath), .claims = List(kClaimsPath)}, "n1");
+    if (allocation.ok()) {
+      Give(claim, pod, *std::move(allocation));
+    }
+    return allocation.status();
   }
   // Until the series of GPUs have the pod.
   bool WaitForUseBy(const std::string& pod) const {
@@ -193,6 +226,23 @@ TEST_F(ClaimsTest, TwoPodsHaveSharesOfOneGpu) {
       kPatience));
   ASSERT_OK(kubelet_->RemovePod("pa"));
   EXPECT_TRUE(kubelet_->WaitForPhase("pc", PodPhase::kRunning, kPatience));
+}
+
+TEST_F(ClaimsTest, TheSchedulersSharesArePrepared) {
+  StartKubelet();
+  StartAgent(std::string(kByClaims) + "pools: [{share: {by: memory, size: 4Gi}}]\n");
+  ASSERT_TRUE(WaitForDevices(4));
+  const std::string fields = R"(,"capacity":{"requests":{"memory":"7Gi"}})";
+  for (int i = 0; i < 4; ++i) {
+    const std::string name = fmt::format("c{}", i);
+    ASSERT_OK(Schedule(name, "p" + name, fields));
+    ASSERT_OK(kubelet_->AddPod(PodWith("p" + name, name)));
+    ASSERT_TRUE(kubelet_->WaitForPhase("p" + name, PodPhase::kRunning, kPatience)) << name;
+  }
+  EXPECT_EQ(Prepared(), 4U);
+  EXPECT_THAT(Schedule("c4", "pc4", fields),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("memory: 4Gi of 12Gi left, 8Gi requested")));
 }
 
 // Killed at any instant, it gives nothing twice and loses nothing.
