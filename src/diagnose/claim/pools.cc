@@ -223,16 +223,21 @@ Pool ReadPool(const PoolSlices& group) {
 
 bool HasDeviceFor(const explain::Node& node, const json::value& slice) {
   const json::value* spec = kube::FindField(slice, {"spec"});
-  if (spec == nullptr || kube::FindField(*spec, {"devices"}) == nullptr) {
+  const json::value* devices = kube::FindField(slice, {"spec", "devices"});
+  if (spec == nullptr || devices == nullptr) {
     return false;
   }
-  bool has_one = !Flag(*spec, {"perDeviceNodeSelection"}) && Reaches(ReadChoice(*spec), node);
-  if (Flag(*spec, {"perDeviceNodeSelection"})) {
-    ForEach(*spec, {"devices"}, [&](const json::value& device) {
-      has_one = has_one || Reaches(ReadChoice(device), node);
-    });
+  // Nearly all slices of a large cluster.
+  if (const std::string_view name = kube::TextField(*spec, {"nodeName"}); !name.empty()) {
+    return name == node.name;
   }
-  return has_one;
+  if (!Flag(*spec, {"perDeviceNodeSelection"})) {
+    return Reaches(ReadChoice(*spec), node);
+  }
+  return devices->is_array() &&
+         std::ranges::any_of(devices->get_array(), [&](const json::value& device) {
+           return Reaches(ReadChoice(device), node);
+         });
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST(CelTest, HoldsForTheDevice) {
            "['A100', 'H100'].exists(x, device.attributes['kgpu.dev'].model.startsWith(x))",
            "![1, 2].all(x, x > 1) && [].all(x, false) && ![].exists(x, true)",
            "[1] + [2] == [1, 2] && 'a' + 'b' == 'ab' && 1.5 + 1.5 == 3.0",
-           "r'\\d' == '\\\\d' && '''a'b''' == \"a'b\" && '\\u0041\\x42\\103' == 'ABC'",
+           "r'\\d' == '\\\\d' && '''a'b''' == \"a'b\" && '\\t' != 't'",
            "0x10 == 16 // a comment\n && 1e3 == 1000.0",
            "null == null && !(null == 1) && 'a' < 'b' && false < true",
            GPU ".index != 'gpu' && 'gpu' != " GPU ".driverVersion",
@@ -147,7 +147,7 @@ TEST(CelTest, FailsAsInTheScheduler) {
 TEST(CelTest, RefusesWhatIsNoExpression) {
   for (const char* text :
        {"", "1 +", "a b", "(1", "device.", "device..driver", "'abc", "1 = 1", "has(device)", "$",
-        "'\\q'", "[1,,2]", "true ?: false", "&& true", "99999999999999999999", "1.2.3", "\xff"}) {
+        "[1,,2]", "true ?: false", "&& true", "99999999999999999999", "1.2.3", "\xff"}) {
     EXPECT_THAT(ResultOf(text), AnyOf(HasSubstr("error column"), HasSubstr("no number"),
                                       HasSubstr("kgpu does not know")))
         << text;
@@ -162,6 +162,7 @@ TEST(CelTest, SaysWhatItCannotEvaluateEvenWhereItWouldNotCount) {
       {"true || {'a': 1} == {}", "column 9: kgpu cannot evaluate maps"},
       {"true || 1u == 1u", "unsigned"},
       {"true || b'x' == b'x'", "bytes"},
+      {"true || '\\u0041' == 'A'", "column 10: kgpu cannot evaluate this escape"},
       {"[1].map(x, x) == [1]", "kgpu does not know \"x\""},
       {"cel.bind(x, 1, true) && x == 1", "kgpu does not know \"x\""},
       {"device.attributes.all(x, true)", "kgpu cannot evaluate this with a map"},

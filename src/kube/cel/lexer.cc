@@ -17,21 +17,6 @@ constexpr bool StartsName(char c) {
   return IsLetter(c) || c == '_';
 }
 
-void AppendUtf8(std::string& out, uint64_t code) {
-  const auto tail = [code](unsigned shift) {
-    return static_cast<char>(0x80U | ((code >> shift) & 0x3fU));
-  };
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += {static_cast<char>(0xc0U | (code >> 6U)), tail(0)};
-  } else if (code < 0x10000) {
-    out += {static_cast<char>(0xe0U | (code >> 12U)), tail(6), tail(0)};
-  } else {
-    out += {static_cast<char>(0xf0U | (code >> 18U)), tail(12), tail(6), tail(0)};
-  }
-}
-
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
@@ -166,32 +151,13 @@ class Lexer {
   Status ReadEscape(std::string& value) {
     static constexpr std::string_view kFrom = "abfnrtv\\?\"'`";
     static constexpr std::string_view kTo = "\a\b\f\n\r\t\v\\?\"'`";
-    const char c = Peek(1);
-    if (const size_t found = kFrom.find(c); c != '\0' && found != std::string_view::npos) {
-      value += kTo[found];
-      at_ += 2;
-      return OkStatus();
+    const size_t found = kFrom.find(Peek(1));
+    if (found == std::string_view::npos) {
+      return Unimplemented("column {}: kgpu cannot evaluate this escape", at_ + 1);
     }
-    const bool is_octal = c >= '0' && c <= '3';
-    const size_t skipped = is_octal ? 1 : 2;
-    const size_t digits = is_octal ? 3 : c == 'x' || c == 'X' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
-    const std::string_view text = text_.substr(std::min(at_ + skipped, text_.size()), digits);
-    const auto code = text.size() == digits ? ParseCode(text, is_octal ? 8 : 16) : std::nullopt;
-    if (!code) {
-      return InvalidArgument("column {}: unknown escape in a string", at_ + 1);
-    }
-    AppendUtf8(value, *code);
-    at_ += skipped + digits;
+    value += kTo[found];
+    at_ += 2;
     return OkStatus();
-  }
-
-  static std::optional<uint64_t> ParseCode(std::string_view text, int base) {
-    uint64_t code = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code, base);
-    const bool is_character = code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-    return error == std::errc() && !text.empty() && end == text.data() + text.size() && is_character
-               ? std::optional(code)
-               : std::nullopt;
   }
 
   std::string_view text_;
