@@ -36,10 +36,19 @@ class Search {
       outcome_.grants = supply_.grants();
       return std::move(outcome_);
     }
+    bool has_enough = true;  // for each request by itself
     for (const std::vector<Request>& alternatives : spec_.requests) {
+      bool has_one = false;
       for (const Request& request : alternatives) {
         outcome_.requests.push_back(Judge(request));
+        const RequestOutcome& judged = outcome_.requests.back();
+        has_one = has_one || (judged.has_enough && judged.conflict.empty());
       }
+      has_enough = has_enough && has_one;
+    }
+    if (has_enough && outcome_.stop.empty() && !outcome_.requests.empty()) {
+      outcome_.requests.back().conflict =
+          "each device fits, but not all of the claim's devices together";
     }
     return std::move(outcome_);
   }
@@ -162,6 +171,8 @@ class Search {
       AddDevice(candidate.device->name, *refusal, outcome.refused[at->second]);
     }
     outcome.passing = passing.size();
+    outcome.has_enough = request.wants_all ? !passing.empty() && outcome.passing == outcome.suitable
+                                           : static_cast<int64_t>(outcome.passing) >= request.count;
     outcome.conflict = ConflictOf(request, outcome, passing);
     return outcome;
   }
@@ -184,25 +195,18 @@ class Search {
     if (is_too_many_) {
       return fmt::format("an allocation has at most {} devices", kMaxDevices);
     }
-    const bool has_enough = request.wants_all
-                                ? outcome.passing > 0 && outcome.passing == outcome.suitable
-                                : static_cast<int64_t>(outcome.passing) >= request.count;
-    if (!has_enough) {
-      return "";
-    }
     const size_t wanted = request.wants_all
-                              ? outcome.passing
+                              ? passing.size()
                               : static_cast<size_t>(std::max<int64_t>(request.count, 0));
     for (const Constraint& constraint : spec_.constraints) {
-      std::string text = Applies(constraint, request) ? UnmetConstraint(constraint, wanted, passing)
-                                                      : std::string();
+      std::string text = outcome.has_enough && Applies(constraint, request)
+                             ? UnmetConstraint(constraint, wanted, passing)
+                             : std::string();
       if (!text.empty()) {
         return text;
       }
     }
-    return spec_.requests.size() == 1 && wanted <= 1
-               ? ""
-               : "each device fits, but not all of the claim's devices together";
+    return "";
   }
 
   // Empty: the constraint can be met.

@@ -50,7 +50,8 @@ struct RequestOutcome {
   size_t suitable = 0;  // devices for which all selectors hold
   size_t passing = 0;   // of those, the ones that the claim could have, each by itself
   std::vector<Refused> refused{};
-  std::string conflict{};  // why the passing ones are not enough together; empty: they are too few
+  bool has_enough = false;  // devices pass, without constraints and other requests
+  std::string conflict{};   // why the passing ones cannot be allocated together
 };
 
 struct Outcome {

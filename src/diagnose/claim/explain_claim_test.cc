@@ -139,7 +139,9 @@ std::vector<Row> ShortageRows() {
        {Gpus(2), Claim(", count: 2", ", constraints: [{matchAttribute: gpu.nvidia.com/uuid}]")},
        "r: matchAttribute gpu.nvidia.com/uuid: 2 of one value are requested, but there are 1 of "
        "\"u-0\", 1 of \"u-1\""},
-      {"device-too-few", {Gpus(2), Claim(", count: 4")}, "r: 2 devices, 4 requested"},
+      {"device-too-few",
+       {Gpus(2), Claim(", count: 4")},
+       "r: 2 devices, 4 of gpu.nvidia.com requested"},
       {"device-pool-unusable",
        {Gpus(2), {"s", "spec: {pool: {resourceSliceCount: 3}}"}, Claim("")},
        "pool node-a of gpu.nvidia.com: it has 1 of 3 slices of generation 1"},
@@ -228,6 +230,26 @@ TEST(ExplainClaimTest, AClassOfSeveralDriversNeedsOne) {
               ElementsAre("device-fits"));
   EXPECT_THAT(ids("device.driver.startsWith(\"nic\") && \"a\" == \"a\""),
               ElementsAre("device-differs"));
+}
+
+TEST(ExplainClaimTest, OfSeveralRequestsTheOneWithoutDevicesIsNamed) {
+  const std::string other =
+      "kind: ResourceClaim\nmetadata: {{name: one, namespace: team-a}}\nspec: {{devices: "
+      "{{requests: [{{name: a, exactly: {{deviceClassName: gpu.nvidia.com}}}}, {{name: b, exactly: "
+      "{{deviceClassName: gpu.nvidia.com, {}}}}}]}}}}";
+  const auto report = [&](const std::string& fields) {
+    return ReportOf({Gpus(2), {"", fmt::format(fmt::runtime(other), fields)}});
+  };
+  EXPECT_THAT(IdsOf(report("selectors: [{cel: {expression: \"false\"}}]")),
+              ElementsAre("device-differs"));
+  EXPECT_THAT(EvidenceOf(report("count: 2"), "device-constraint"),
+              HasSubstr("each device fits, but not all of the claim's devices together"));
+}
+
+TEST(ExplainClaimTest, APoolWithoutDevicesDoesNotFit) {
+  const Report report = ReportOf({Gpus(0), Claim("")});
+  EXPECT_THAT(EvidenceOf(report, "device-too-few"),
+              HasSubstr("r: 0 devices, 1 of gpu.nvidia.com requested"));
 }
 
 TEST(ExplainClaimTest, AnAllocatedClaimIsReportedWithItsDevicesAndPods) {

@@ -91,11 +91,13 @@ void AddShortage(const explain::Node& node, const RequestOutcome& outcome,
     reasons.push_back(Found("device-constraint",
                             fmt::format("{}: {}", request.name, outcome.conflict),
                             FixOf(node, {.why = Why::kConstraint})));
-  } else if (outcome.passing == outcome.suitable && outcome.suitable > 0 && !request.wants_all) {
+  } else if (!outcome.has_enough &&
+             (outcome.refused.empty() ||
+              (outcome.suitable > 0 && outcome.passing == outcome.suitable))) {
     reasons.push_back(
         Found("device-too-few",
               fmt::format("{}: {} device{}, {} requested", request.name, outcome.suitable,
-                          outcome.suitable == 1 ? "" : "s", request.count),
+                          outcome.suitable == 1 ? "" : "s", request.Title()),
               {"# a claim cannot be changed: create it again with a smaller count"}));
   }
 }
@@ -171,7 +173,9 @@ explain::NodeVerdict VerdictOn(const explain::Node& node, const Outcome& outcome
   }
   for (const RequestOutcome& request : outcome.requests) {
     AddRefused(node, request, verdict.reasons);
-    AddShortage(node, request, verdict.reasons);
+    if (outcome.incomplete.empty() || !request.conflict.empty()) {
+      AddShortage(node, request, verdict.reasons);
+    }
   }
   return verdict;
 }
