@@ -132,10 +132,11 @@ class ClaimsTest : public ClusterFixture {
                            "device.attributes[\"gpu.nvidia.com\"].type == \"gpu\""}}}}}}}}};
     auto allocation = allocator::Allocate(
         claim, {.classes = {gpus}, .slices = List(kSlicesPath), .claims = List(kClaimsPath)}, "n1");
-    if (allocation.ok()) {
-      Give(claim, pod, *std::move(allocation));
+    if (!allocation.ok()) {
+      return allocation.status();
     }
-    return allocation.status();
+    Give(claim, pod, *std::move(allocation));
+    return OkStatus();
   }
   // Until the series of GPUs have the pod.
   bool WaitForUseBy(const std::string& pod) const {
