@@ -77,29 +77,17 @@ class ClaimsTest : public ClusterFixture {
   bool WaitForDevices(size_t count) const {
     return WaitForNode([&] { return Devices().size() == count; });
   }
-  // Makes a claim with these fields of its request.
-  json::object MakeClaim(const std::string& name, const std::string& fields = "") {
+  // As the scheduler does: makes a claim and gives it devices, for the pod. Returns its UID.
+  std::string Allocate(const std::string& name, const std::string& pod,
+                       const std::vector<std::string>& devices, const std::string& memory = "") {
     const auto made =
         doc::Parse(Ask("POST", kClaimsPath,
                        fmt::format(R"({{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
                 "metadata":{{"name":"{}","namespace":"default"}},"spec":{{"devices":{{"requests":[
-                {{"name":"gpu","exactly":{{"deviceClassName":"gpu.nvidia.com"{}}}}}]}}}}}})",
-                                   name, fields)),
+                {{"name":"gpu","exactly":{{"deviceClassName":"gpu.nvidia.com"}}}}]}}}}}})",
+                                   name)),
                    doc::Format::kJson, "claim");
-    return made->as_object();
-  }
-  void Give(json::object claim, const std::string& pod, json::object allocation) {
-    const std::string name = TextAt(claim, {"metadata", "name"});
-    claim["status"] = {
-        {"allocation", std::move(allocation)},
-        {"reservedFor", json::array{{{"resource", "pods"}, {"name", pod}, {"uid", pod}}}}};
-    claims_.Put(name,
-                Ask("PUT", fmt::format("{}/{}/status", kClaimsPath, name), json::serialize(claim)));
-  }
-  // Makes a claim and gives it these devices, for the pod. Returns its UID.
-  std::string Allocate(const std::string& name, const std::string& pod,
-                       const std::vector<std::string>& devices, const std::string& memory = "") {
-    const json::object claim = MakeClaim(name);
+    json::object claim = made->as_object();
     json::array results;
     for (const std::string& device : devices) {
       json::object result = {
@@ -110,7 +98,11 @@ class ClaimsTest : public ClusterFixture {
       }
       results.push_back(std::move(result));
     }
-    Give(claim, pod, {{"devices", {{"results", std::move(results)}}}});
+    claim["status"] = {
+        {"allocation", {{"devices", {{"results", std::move(results)}}}}},
+        {"reservedFor", json::array{{{"resource", "pods"}, {"name", pod}, {"uid", pod}}}}};
+    claims_.Put(name,
+                Ask("PUT", fmt::format("{}/{}/status", kClaimsPath, name), json::serialize(claim)));
     return TextAt(claim, {"metadata", "uid"});
   }
   std::vector<json::value> List(const char* path) const {
@@ -118,24 +110,32 @@ class ClaimsTest : public ClusterFixture {
     const json::array& items = list->at("items").as_array();
     return {items.begin(), items.end()};
   }
-  // The same with the devices that the scheduler would choose.
+  // Makes a claim for so much memory, and gives it what the scheduler would choose, for the pod.
   kgpu::Status Schedule(const std::string& name, const std::string& pod,
-                        const std::string& fields) {
-    const json::object claim = MakeClaim(name, fields);
-    const json::value gpus = {
-        {"metadata", {{"name", "gpu.nvidia.com"}}},
-        {"spec",
-         {{"selectors",
-           json::array{{{"cel",
-                         {{"expression",
-                           "device.driver == \"gpu.nvidia.com\" && "
-                           "device.attributes[\"gpu.nvidia.com\"].type == \"gpu\""}}}}}}}}};
+                        const std::string& memory) {
+    const auto gpus = doc::Parse(R"({"metadata": {"name": "gpu.nvidia.com"}, "spec": {"selectors": [
+        {"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}]}})",
+                                 doc::Format::kJson, "class");
+    const auto made =
+        doc::Parse(Ask("POST", kClaimsPath,
+                       fmt::format(R"({{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
+                "metadata":{{"name":"{}","namespace":"default"}},"spec":{{"devices":{{"requests":[
+                {{"name":"gpu","exactly":{{"deviceClassName":"gpu.nvidia.com",
+                "capacity":{{"requests":{{"memory":"{}"}}}}}}}}]}}}}}})",
+                                   name, memory)),
+                   doc::Format::kJson, "claim");
     auto allocation = allocator::Allocate(
-        claim, {.classes = {gpus}, .slices = List(kSlicesPath), .claims = List(kClaimsPath)}, "n1");
+        *made, {.classes = {*gpus}, .slices = List(kSlicesPath), .claims = List(kClaimsPath)},
+        "n1");
     if (!allocation.ok()) {
       return allocation.status();
     }
-    Give(claim, pod, *std::move(allocation));
+    json::object claim = made->as_object();
+    claim["status"] = {
+        {"allocation", *std::move(allocation)},
+        {"reservedFor", json::array{{{"resource", "pods"}, {"name", pod}, {"uid", pod}}}}};
+    claims_.Put(name,
+                Ask("PUT", fmt::format("{}/{}/status", kClaimsPath, name), json::serialize(claim)));
     return OkStatus();
   }
   // Until the series of GPUs have the pod.
@@ -233,15 +233,14 @@ TEST_F(ClaimsTest, TheSchedulersSharesArePrepared) {
   StartKubelet();
   StartAgent(std::string(kByClaims) + "pools: [{share: {by: memory, size: 4Gi}}]\n");
   ASSERT_TRUE(WaitForDevices(4));
-  const std::string fields = R"(,"capacity":{"requests":{"memory":"7Gi"}})";
   for (int i = 0; i < 4; ++i) {
     const std::string name = fmt::format("c{}", i);
-    ASSERT_OK(Schedule(name, "p" + name, fields));
+    ASSERT_OK(Schedule(name, "p" + name, "7Gi"));
     ASSERT_OK(kubelet_->AddPod(PodWith("p" + name, name)));
     ASSERT_TRUE(kubelet_->WaitForPhase("p" + name, PodPhase::kRunning, kPatience)) << name;
   }
   EXPECT_EQ(Prepared(), 4U);
-  EXPECT_THAT(Schedule("c4", "pc4", fields),
+  EXPECT_THAT(Schedule("c4", "pc4", "7Gi"),
               StatusIs(StatusCode::kFailedPrecondition,
                        HasSubstr("memory: 4Gi of 12Gi left, 8Gi requested")));
 }
