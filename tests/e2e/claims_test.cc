@@ -15,6 +15,7 @@
 
 #include "src/platform/base/random.h"
 #include "src/platform/base/strings.h"
+#include "testing/allocator/allocator.h"
 #include "testing/kubelet/fake_kubelet.h"
 #include "tests/e2e/cluster_fixture.h"
 #include "tests/integration/kubelet_times.h"
@@ -140,6 +141,39 @@ class ClaimsTest : public ClusterFixture {
                 Ask("PUT", fmt::format("{}/{}/status", kClaimsPath, name), json::serialize(claim)));
     return TextAt(claim, {"metadata", "uid"});
   }
+  std::vector<json::value> List(const char* path) const {
+    const auto list = doc::Parse(Ask("GET", path, ""), doc::Format::kJson, path);
+    const json::array& items = list->at("items").as_array();
+    return {items.begin(), items.end()};
+  }
+  // Makes a claim for so much memory, and gives it what the scheduler would choose, for the pod.
+  kgpu::Status Schedule(const std::string& name, const std::string& pod,
+                        const std::string& memory) {
+    const auto gpus = doc::Parse(R"({"metadata": {"name": "gpu.nvidia.com"}, "spec": {"selectors": [
+        {"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}]}})",
+                                 doc::Format::kJson, "class");
+    const auto made =
+        doc::Parse(Ask("POST", kClaimsPath,
+                       fmt::format(R"({{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
+                "metadata":{{"name":"{}","namespace":"default"}},"spec":{{"devices":{{"requests":[
+                {{"name":"gpu","exactly":{{"deviceClassName":"gpu.nvidia.com",
+                "capacity":{{"requests":{{"memory":"{}"}}}}}}}}]}}}}}})",
+                                   name, memory)),
+                   doc::Format::kJson, "claim");
+    auto allocation = allocator::Allocate(
+        *made, {.classes = {*gpus}, .slices = List(kSlicesPath), .claims = List(kClaimsPath)},
+        "n1");
+    if (!allocation.ok()) {
+      return allocation.status();
+    }
+    json::object claim = made->as_object();
+    claim["status"] = {
+        {"allocation", *std::move(allocation)},
+        {"reservedFor", json::array{{{"resource", "pods"}, {"name", pod}, {"uid", pod}}}}};
+    claims_.Put(name,
+                Ask("PUT", fmt::format("{}/{}/status", kClaimsPath, name), json::serialize(claim)));
+    return OkStatus();
+  }
   // Until the series of GPUs have the pod.
   bool WaitForUseBy(const std::string& pod) const {
     return WaitForNode([&] {
@@ -229,6 +263,22 @@ TEST_F(ClaimsTest, TwoPodsHaveSharesOfOneGpu) {
       kPatience));
   ASSERT_OK(kubelet_->RemovePod("pa"));
   EXPECT_TRUE(kubelet_->WaitForPhase("pc", PodPhase::kRunning, kPatience));
+}
+
+TEST_F(ClaimsTest, TheSchedulersSharesArePrepared) {
+  StartKubelet();
+  StartAgent(std::string(kByClaims) + "pools: [{share: {by: memory, size: 4Gi}}]\n");
+  ASSERT_TRUE(WaitForDevices(4));
+  for (int i = 0; i < 4; ++i) {
+    const std::string name = fmt::format("c{}", i);
+    ASSERT_OK(Schedule(name, "p" + name, "7Gi"));
+    ASSERT_OK(kubelet_->AddPod(PodWith("p" + name, name)));
+    ASSERT_TRUE(kubelet_->WaitForPhase("p" + name, PodPhase::kRunning, kPatience)) << name;
+  }
+  EXPECT_EQ(Prepared(), 4U);
+  EXPECT_THAT(Schedule("c4", "pc4", "7Gi"),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("memory: 4Gi of 12Gi left, 8Gi requested")));
 }
 
 // Killed at any instant, it gives nothing twice and loses nothing.

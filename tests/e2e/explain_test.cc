@@ -55,10 +55,11 @@ class ExplainTest : public ::testing::Test {
   }
 
   void Make(const std::string& collection, const std::string& body) {
-    kube::ApiRequest request{.method = "POST",
-                             .path = fmt::format("/api/v1/{}", collection),
-                             .content_type = "application/json",
-                             .body = body};
+    MakeAt(fmt::format("/api/v1/{}", collection), body);
+  }
+  void MakeAt(const std::string& path, const std::string& body) {
+    kube::ApiRequest request{
+        .method = "POST", .path = path, .content_type = "application/json", .body = body};
     EXPECT_OK(kube::Fetch(*loop_, cluster_->client(), std::move(request)));
   }
   void MakePod(const std::string& name, const std::string& more, int gpus) {
@@ -147,6 +148,32 @@ TEST_F(ExplainTest, APodOnThisNodeIsReportedWithItsDevices) {
     EXPECT_EQ(result.code, 7) << result.out << result.err;
     EXPECT_THAT(result.out, HasSubstr("\nhas: nvidia.com/gpu GPU-7, container main\n"));
   }
+}
+
+TEST_F(ExplainTest, AClaimIsExplainedFromItsDevices) {
+  const std::string api = "/apis/resource.k8s.io/v1/";
+  MakeAt(api + "deviceclasses", R"({"metadata": {"name": "gpu.nvidia.com"}, "spec": {"selectors": [
+      {"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}]}})");
+  MakeAt(api + "resourceslices", R"({"metadata": {"name": "s"}, "spec": {"driver": "gpu.nvidia.com",
+      "nodeName": "node-a", "pool": {"name": "node-a", "generation": 1, "resourceSliceCount": 1},
+      "devices": [{"name": "gpu-0", "attributes": {"model": {"string": "A100"}}}]}})");
+  MakeAt(
+      api + "namespaces/team-a/resourceclaims",
+      R"({"metadata": {"name": "one"}, "spec": {"devices": {"requests": [{"name": "gpu", "exactly":
+            {"deviceClassName": "gpu.nvidia.com", "selectors": [{"cel": {"expression":
+            "device.attributes['gpu.nvidia.com'].model == 'H100'"}}]}}]}}})");
+  const Result live = RunLive({"claim", "team-a/one", "--save", dir_.At("c.json")});
+  EXPECT_EQ(live.code, 7) << live.err;
+  EXPECT_THAT(live.out,
+              AllOf(StartsWith("team-a/one: pending: waits for a node that fits; node-a "
+                               "(device-differs)\n"),
+                    HasSubstr("gpu: 1 device (gpu-0): the selector of request gpu is false: "),
+                    HasSubstr("device.attributes['gpu.nvidia.com'].model is \"A100\"")));
+  const Result saved = Run({"claim", "--from", dir_.At("c.json")});
+  EXPECT_EQ(saved.code, 7) << saved.err;
+  EXPECT_EQ(saved.out, live.out);
+  EXPECT_EQ(RunLive({"claim", "team-a/two"}).code, 3);
+  EXPECT_EQ(Run({"claim"}).code, 2);
 }
 
 TEST_F(ExplainTest, APodThatIsNotThereExitsWithThree) {

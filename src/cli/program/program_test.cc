@@ -127,6 +127,7 @@ constexpr auto kWithoutHost = std::to_array<std::string_view>({
     "kgpu config convert",
     "kgpu config defaults",
     "kgpu doctor manifest",
+    "kgpu explain claim",
     "kgpu explain reasons",
     "kgpu fn build",
     "kgpu fn check",

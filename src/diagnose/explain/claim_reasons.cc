@@ -1,5 +1,5 @@
 // Resource claims (DRA): what a pod's claims wait for, and which nodes have devices for them.
-// Selectors of devices are CEL, which is not judged: only drivers and numbers are.
+// Of devices only drivers and numbers are judged; `kgpu explain claim` does the rest.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -59,9 +59,8 @@ void Unallocated(const Case& c, const Claim& claim, Reasons& out) {
     out.push_back(Found(
         "claim-pending",
         fmt::format("claim {} requests {} but is not allocated", claim.name, Join(asks, ", ")),
-        {fmt::format("kubectl describe resourceclaim -n {} {}", ShellWord(claim.space),
-                     ShellWord(claim.name)),
-         "kubectl get resourceslices"}));
+        {fmt::format("kgpu explain claim -n {} {}   # shows which devices are refused, and why",
+                     ShellWord(claim.space), ShellWord(claim.name))}));
   }
 }
 

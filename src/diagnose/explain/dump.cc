@@ -39,6 +39,7 @@ StatusOr<json::value> ParseTree(std::string_view text, std::string_view file) {
 
 void TakeHeader(const json::value& root, Dump& dump) {
   dump.pod = Text(root, {"pod"});
+  dump.claim = Text(root, {"claim"});
   dump.taken = Text(root, {"taken"});
   for (std::string& kind : TextList(root, {"listed"})) {
     dump.listed.insert(std::move(kind));
@@ -121,11 +122,15 @@ json::value DumpJson(Dump dump) {
   }
   json::array items(std::make_move_iterator(dump.items.begin()),
                     std::make_move_iterator(dump.items.end()));
-  return json::object{
-      {"apiVersion", doc::View(kVersion)}, {"kind", doc::View(kKind)},
-      {"pod", doc::View(dump.pod)},        {"taken", doc::View(dump.taken)},
-      {"listed", doc::Texts(dump.listed)}, {"unreadable", doc::Texts(dump.unreadable)},
-      {"held", std::move(held)},           {"items", std::move(items)}};
+  return json::object{{"apiVersion", doc::View(kVersion)},
+                      {"kind", doc::View(kKind)},
+                      {"pod", doc::View(dump.pod)},
+                      {"claim", doc::View(dump.claim)},
+                      {"taken", doc::View(dump.taken)},
+                      {"listed", doc::Texts(dump.listed)},
+                      {"unreadable", doc::Texts(dump.unreadable)},
+                      {"held", std::move(held)},
+                      {"items", std::move(items)}};
 }
 
 }  // namespace kgpu::explain

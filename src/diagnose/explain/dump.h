@@ -1,5 +1,5 @@
-// What was read from a cluster, as one file: `kgpu explain dump`, or the output of `kubectl get …
-// -o json`.
+// The objects read from a cluster, as one file: `kgpu explain dump`, or the output of `kubectl get
+// … -o json`.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -21,6 +21,7 @@ inline constexpr size_t kMaxYamlDump = size_t{16} << 20;
 
 struct Dump {
   std::string pod{};    // "team-a/train"; empty: unknown, as in a list of kubectl's
+  std::string claim{};  // in place of the pod, if the dump is about a claim
   std::string taken{};  // when it was made
   // Objects with their kind. Data from a file is reduced to what is judged.
   std::vector<boost::json::value> items{};

@@ -72,7 +72,6 @@ std::vector<Stock> StocksWithPod(const Case& c, const Node& node, State state) {
   return stocks;
 }
 
-// Fewer reasons first, then more that is free.
 bool IsNearer(const NodeVerdict& a, const NodeVerdict& b) {
   const auto blocks = [](const NodeVerdict& node) {
     return std::ranges::count_if(node.reasons, IsBlocking);
@@ -92,7 +91,7 @@ void JudgeNodes(const Case& c, Report& report) {
     report.nodes.push_back(
         {.name = node.name, .stocks = StocksOf(c, node), .reasons = NodeReasons(c, node)});
   }
-  std::ranges::stable_sort(report.nodes, IsNearer);
+  SortBestFirst(report.nodes);
 }
 
 // For the node that a pod is on, judges only what still matters there.
@@ -175,7 +174,7 @@ void FillNotJudged(const Case& c, Report& report) {
   if (!c.pod.claims.empty()) {
     out.emplace_back(
         c.facts.Has("ResourceClaim")
-            ? "which devices the claims' selectors (CEL), constraints and taint rules match"
+            ? "which devices the claims' selectors (CEL) and constraints match: kgpu explain claim"
             : "resource claims: none were listed");
   }
   for (const std::string& resource : c.devices) {
@@ -201,27 +200,31 @@ void Finish(std::string_view subject, Reasons& reasons) {
   }
 }
 
-void FinishAll(Report& report) {
-  Finish(report.pod, report.reasons);
-  for (NodeVerdict& node : report.nodes) {
-    Finish(node.name, node.reasons);
-  }
-}
-
 Report ExplainAbsent(const Facts& facts) {
-  Report report{.pod = fmt::format("{}/{}", facts.wanted_space, facts.wanted_name)};
+  Report report{.name = fmt::format("{}/{}", facts.wanted_space, facts.wanted_name)};
   report.unreadable = facts.unreadable;
   report.reasons = AbsentReasons(facts);
-  FinishAll(report);
-  report.verdict = VerdictOf(report);
+  FinishReport(report);
   return report;
 }
 
 }  // namespace
 
+void SortBestFirst(std::vector<NodeVerdict>& nodes) {
+  std::ranges::stable_sort(nodes, IsNearer);
+}
+
+void FinishReport(Report& report) {
+  Finish(report.name, report.reasons);
+  for (NodeVerdict& node : report.nodes) {
+    Finish(node.name, node.reasons);
+  }
+  report.verdict = VerdictOf(report);
+}
+
 std::string_view ToString(State state) {
-  static constexpr std::array<std::string_view, 6> kWords = {"absent",  "pending",   "starting",
-                                                             "running", "succeeded", "failed"};
+  static constexpr std::array<std::string_view, 7> kWords = {
+      "absent", "pending", "starting", "running", "succeeded", "failed", "allocated"};
   return kWords.at(static_cast<size_t>(state));
 }
 
@@ -230,7 +233,7 @@ Report Explain(const Facts& facts) {
     return ExplainAbsent(facts);
   }
   const Case c(facts, *facts.pod);
-  Report report{.pod = c.pod.Title(), .state = StateOf(c.pod), .node = c.pod.node};
+  Report report{.name = c.pod.Title(), .state = StateOf(c.pod), .node = c.pod.node};
   report.unreadable = facts.unreadable;
   FillWants(c, report);
   FillHas(c, report);
@@ -244,17 +247,18 @@ Report Explain(const Facts& facts) {
     JudgeOwnNode(c, report);
   }
   FillNotJudged(c, report);
-  FinishAll(report);
-  report.verdict = VerdictOf(report);
+  FinishReport(report);
   return report;
 }
 
 bool MayFitLater(const Report& report, OtherPods others) {
-  // What passes without a new node, or another pod; the last ones if it is others who cause it.
+  // Reasons that pass without a new node, or another pod; others cause the last ones.
   static constexpr auto kPassing = std::to_array<std::string_view>(
       {"node-not-ready", "node-cordoned", "node-pressure", "gpu-gate-closed",
        "plugin-not-registered", "gpu-withheld", "mig-layout-open", "gpu-in-use", "quota-exceeded",
-       "host-resources-short", "claim-no-device", "claim-elsewhere"});
+       "device-in-use", "device-capacity-short", "device-counter-short", "device-tainted",
+       "device-pool-unusable", "device-unknown", "host-resources-short", "claim-no-device",
+       "claim-elsewhere"});
   constexpr size_t kOfOthers = 3;
   const std::span passing(kPassing.data(),
                           kPassing.size() - (others == OtherPods::kLeftOut ? kOfOthers : 0));
@@ -271,7 +275,8 @@ bool MayFitLater(const Report& report, OtherPods others) {
 }
 
 bool IsHealthy(const Report& report) {
-  return (report.state == State::kRunning || report.state == State::kSucceeded) &&
+  return (report.state == State::kRunning || report.state == State::kSucceeded ||
+          report.state == State::kAllocated) &&
          !report::HasError(report.reasons);
 }
 

@@ -19,11 +19,12 @@ enum class State : uint8_t {
   kRunning,
   kSucceeded,
   kFailed,
+  kAllocated,  // of a claim
 };
 // "absent", "pending", …
 std::string_view ToString(State state);
 
-// What a node has of a resource that the pod requests.
+// A node's devices of a resource that the pod requests; for a claim, of a class.
 struct Stock {
   std::string resource{};
   Amount capacity{};
@@ -41,13 +42,14 @@ struct NodeVerdict {
 };
 
 struct Report {
-  std::string pod{};  // "team-a/train"
+  std::string kind = "pod";  // or claim
+  std::string name{};        // "team-a/train"
   State state = State::kAbsent;
   std::string verdict{};                       // one line
-  std::string node{};                          // where it runs; empty: nowhere
+  std::string node{};                          // where it is; empty: nowhere
   std::map<std::string, std::string> wants{};  // resource → amount; claim → its request
   std::vector<std::string> has{};              // devices, as far as known
-  Reasons reasons{};                           // the pod's own
+  Reasons reasons{};                           // its own
   // Nodes that have GPUs or what the pod requests, best match first; for a pod on a node, only that
   // node.
   std::vector<NodeVerdict> nodes{};
@@ -63,7 +65,8 @@ Report Explain(const Facts& facts);
 enum class OtherPods : uint8_t { kJudged, kLeftOut };  // of the facts that `report` is from
 bool MayFitLater(const Report& report, OtherPods others = OtherPods::kJudged);
 
-// Whether the pod has what it requests: it runs or has completed, and nothing is wrong with it.
+// Whether the pod has what it requests: it runs or has completed, and nothing is wrong with it; of
+// a claim, whether it is allocated.
 bool IsHealthy(const Report& report);
 
 }  // namespace kgpu::explain

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/diagnose/explain/amount.h"
+#include "src/platform/base/amount.h"
 
 namespace kgpu::explain {
 
@@ -214,6 +214,9 @@ struct Slice {
   std::set<std::string> shared{};                      // of those devices: several may hold one
   std::map<std::string, std::vector<Taint>> taints{};  // of those devices; NoSchedule and NoExecute
 };
+
+// A device resource: its name has a domain other than Kubernetes' own.
+bool IsExtended(std::string_view resource);
 
 // A device that the pod has according to the node's kubelet.
 struct HeldDevice {

@@ -54,7 +54,32 @@ class Gatherer {
     return OkStatus();
   }
 
+  Status RunForClaim() {
+    RETURN_IF_ERROR(ReadClaimItself());
+    ListOfDra("ResourceClaim", "resourceclaims", "");
+    ListOfDra("ResourceSlice", "resourceslices", "");
+    ListOfDra("DeviceClass", "deviceclasses", "");
+    List("Node", kube::kNodes.Collection(), "");
+    return OkStatus();
+  }
+
  private:
+  Status ReadClaimItself() {
+    own_kind_ = "ResourceClaim";
+    for (const std::string_view version : kDraVersions) {
+      const kube::Resource resource{"resource.k8s.io", version, "resourceclaims"};
+      StatusOr<json::value> answer = ask_({.path = resource.Object(space_, name_)});
+      if (answer.ok()) {
+        Keep(own_kind_, *std::move(answer));
+        return OkStatus();
+      }
+      if (answer.status().code() != StatusCode::kNotFound) {
+        return answer.status();
+      }
+    }
+    return OkStatus();
+  }
+
   Status ReadPodItself() {
     StatusOr<json::value> answer = ask_({.path = kube::kPods.Object(space_, name_)});
     if (answer.status().code() == StatusCode::kNotFound) {
@@ -132,7 +157,7 @@ class Gatherer {
     ReadPods();
   }
 
-  // Those that hold what the pod asks for.
+  // Pods that hold what the pod asks for.
   void ReadPods() {
     const std::vector<std::string> nodes = NodesOfInterest();
     constexpr std::string_view kActive = "status.phase!=Succeeded,status.phase!=Failed";
@@ -155,7 +180,7 @@ class Gatherer {
     }
   }
 
-  // Those that are judged: with devices by their kubelets, by labels, or by DRA.
+  // Nodes that are judged: with devices by their kubelets, by labels, or by DRA.
   std::vector<std::string> NodesOfInterest() const {
     std::vector<std::string> nodes;
     std::set<std::string> with_slices;
@@ -217,7 +242,7 @@ class Gatherer {
     }
     for (json::value& item : items->get_array()) {
       const bool is_itself =
-          kind == "Pod" && kube::NameOf(item) == name_ && kube::NamespaceOf(item) == space_;
+          kind == own_kind_ && kube::NameOf(item) == name_ && kube::NamespaceOf(item) == space_;
       const bool is_wanted = nodes.empty() || nodes.contains(Text(item, {"spec", "nodeName"}));
       if (is_itself || !is_wanted) {
         continue;
@@ -246,6 +271,7 @@ class Gatherer {
   std::string space_;
   std::string name_;
   Dump& dump_;
+  std::string_view own_kind_ = "Pod";
   Pod pod_;
   bool is_absent_ = false;
 };
@@ -256,6 +282,13 @@ StatusOr<Dump> Gather(const Ask& ask, std::string_view space, std::string_view n
   Dump dump;
   dump.pod = fmt::format("{}/{}", space, name);
   RETURN_IF_ERROR(Gatherer(ask, space, name, dump).Run());
+  return dump;
+}
+
+StatusOr<Dump> GatherClaim(const Ask& ask, std::string_view space, std::string_view name) {
+  Dump dump;
+  dump.claim = fmt::format("{}/{}", space, name);
+  RETURN_IF_ERROR(Gatherer(ask, space, name, dump).RunForClaim());
   return dump;
 }
 

@@ -1,4 +1,4 @@
-// Reads from an API server what is needed to explain one pod, and no more.
+// Reads from an API server what is needed to explain one pod or claim, and no more.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -21,5 +21,9 @@ using Ask = std::function<StatusOr<boost::json::value>(kube::ApiRequest)>;
 // missing pod is not among the items. Errors: the server is unreachable, or forbids reading
 // the pod.
 StatusOr<Dump> Gather(const Ask& ask, std::string_view space, std::string_view name);
+
+// The claim, and what decides which devices it can have: classes, slices, nodes and all claims.
+// Errors: as Gather, for the claim.
+StatusOr<Dump> GatherClaim(const Ask& ask, std::string_view space, std::string_view name);
 
 }  // namespace kgpu::explain

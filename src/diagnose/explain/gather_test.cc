@@ -265,5 +265,33 @@ TEST_F(DraGatherTest, AnOlderServerIsAskedInItsOwnVersion) {
   }
 }
 
+TEST_F(DraGatherTest, AClaimNeedsNoPods) {
+  MakeNode("node-0", 0);
+  MakeClaims("v1beta2");
+  canned_["/apis/resource.k8s.io/v1beta2/namespaces/team-a/resourceclaims/one"] = json::parse(
+      R"({"metadata": {"name": "one", "namespace": "team-a", "managedFields": [{}]},
+          "status": {"reservedFor": [{"name": "train"}]}})");
+  const auto dump = GatherClaim(ask_, "team-a", "one");
+  ASSERT_OK(dump);
+  EXPECT_EQ(dump->claim, "team-a/one");
+  for (const char* kind : {"DeviceClass", "Node", "ResourceClaim", "ResourceSlice"}) {
+    EXPECT_TRUE(dump->Has(kind)) << kind;
+  }
+  EXPECT_EQ(AskedFor("/pods"), 0U);
+  // Once, as it was read alone.
+  EXPECT_EQ(std::ranges::count_if(
+                dump->items, [](const json::value& item) { return kube::NameOf(item) == "one"; }),
+            1);
+  EXPECT_THAT(json::serialize(DumpJson(*dump)),
+              AllOf(HasSubstr("reservedFor"), Not(HasSubstr("managedFields"))));
+}
+
+TEST_F(DraGatherTest, AClaimThatMayNotBeReadIsAnError) {
+  ask_ = [](const kube::ApiRequest&) -> StatusOr<json::value> {
+    return PermissionDenied("forbidden");
+  };
+  EXPECT_THAT(GatherClaim(ask_, "team-a", "one").status(), StatusIs(StatusCode::kPermissionDenied));
+}
+
 }  // namespace
 }  // namespace kgpu::explain

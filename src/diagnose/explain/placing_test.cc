@@ -70,5 +70,14 @@ TEST(PlacingTest, NumbersOfTaintsAreCompared) {
   EXPECT_FALSE(Tolerates({{"example.com/sla", "Lt", "many", ""}}, taint));
 }
 
+TEST(PlacingTest, ExtendedResourcesHaveADomainOfTheirOwn) {
+  EXPECT_TRUE(IsExtended("nvidia.com/gpu"));
+  EXPECT_TRUE(IsExtended("example.com/gpu-20gi"));
+  EXPECT_FALSE(IsExtended("cpu"));
+  EXPECT_FALSE(IsExtended("hugepages-2Mi"));
+  EXPECT_FALSE(IsExtended("kubernetes.io/batch-cpu"));
+  EXPECT_FALSE(IsExtended("requests.nvidia.com/gpu"));
+}
+
 }  // namespace
 }  // namespace kgpu::explain

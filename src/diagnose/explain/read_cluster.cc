@@ -41,9 +41,11 @@ ClaimRequest ReadRequest(const json::value& object) {
 
 // The driver that an expression of CEL compares device.driver with.
 std::string DriverIn(std::string_view expression) {
-  const size_t at = expression.find("device.driver");
+  constexpr std::string_view kDriver = "device.driver";
+  const size_t at = expression.find(kDriver);
   const size_t equal = at == std::string_view::npos ? at : expression.find("==", at);
-  if (equal == std::string_view::npos) {
+  if (equal == std::string_view::npos ||
+      !Trim(expression.substr(at + kDriver.size(), equal - at - kDriver.size())).empty()) {
     return "";
   }
   const size_t open = expression.find_first_of("\"'", equal);
@@ -138,12 +140,7 @@ Node ReadNode(const json::value& object) {
             .annotations = ReadTexts(object, {"metadata", "annotations"})};
   std::erase_if(node.annotations,
                 [](const auto& entry) { return !entry.first.starts_with("kgpu.dev/"); });
-  const auto add_taint = [&](const json::value& item) {
-    node.taints.push_back({.key = Text(item, {"key"}),
-                           .value = Text(item, {"value"}),
-                           .effect = Text(item, {"effect"})});
-  };
-  ForEach(object, {"spec", "taints"}, add_taint);
+  node.taints = ReadTaints(object, {"spec", "taints"});
   node.is_unschedulable = Flag(object, {"spec", "unschedulable"});
   node.conditions = ReadConditions(object);
   node.capacity = ReadAmounts(object, {"status", "capacity"});
@@ -257,20 +254,17 @@ Slice ReadSlice(const json::value& object) {
   const auto add = [&](const json::value& item) {
     const std::string name = Text(item, {"name"});
     slice.devices.push_back(name);
-    const auto look = [&](const json::value& taint) {
-      if (Text(taint, {"effect"}) != "None") {
-        slice.taints[name].push_back({.key = Text(taint, {"key"}),
-                                      .value = Text(taint, {"value"}),
-                                      .effect = Text(taint, {"effect"})});
-      }
-    };
-    if (Flag(item, {"allowMultipleAllocations"}) ||
-        Flag(item, {"basic", "allowMultipleAllocations"})) {
+    // Before 1.34 what a device has stood one level deeper.
+    const json::value* basic = kube::FindField(item, {"basic"});
+    const json::value& body = basic == nullptr ? item : *basic;
+    if (Flag(body, {"allowMultipleAllocations"})) {
       slice.shared.insert(name);
     }
-    ForEach(item, {"taints"}, look);
-    // Before 1.34 what a device has stood one level deeper.
-    ForEach(item, {"basic", "taints"}, look);
+    std::vector<Taint> taints = ReadTaints(body, {"taints"});
+    std::erase_if(taints, [](const Taint& taint) { return taint.effect == "None"; });
+    if (!taints.empty()) {
+      slice.taints[name] = std::move(taints);
+    }
   };
   ForEach(object, {"spec", "devices"}, add);
   return slice;

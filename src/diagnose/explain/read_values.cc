@@ -88,6 +88,17 @@ Amounts ReadAmounts(const json::value& object, Path path, std::vector<std::strin
   return amounts;
 }
 
+std::vector<Taint> ReadTaints(const json::value& object, Path path) {
+  std::vector<Taint> taints;
+  const auto take = [&](const json::value& item) {
+    taints.push_back({.key = Text(item, {"key"}),
+                      .value = Text(item, {"value"}),
+                      .effect = Text(item, {"effect"})});
+  };
+  ForEach(object, path, take);
+  return taints;
+}
+
 std::vector<Condition> ReadConditions(const json::value& object) {
   std::vector<Condition> conditions;
   const auto take = [&](const json::value& item) {
@@ -125,6 +136,15 @@ const Condition* FindCondition(const std::vector<Condition>& conditions, std::st
     }
   }
   return nullptr;
+}
+
+bool IsExtended(std::string_view resource) {
+  const size_t slash = resource.find('/');
+  if (slash == std::string_view::npos || resource.starts_with("requests.")) {
+    return false;
+  }
+  const std::string_view domain = resource.substr(0, slash);
+  return domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io");
 }
 
 }  // namespace kgpu::explain

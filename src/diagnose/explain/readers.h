@@ -37,6 +37,7 @@ Texts ReadTexts(const boost::json::value& object, Path path);
 Amounts ReadAmounts(const boost::json::value& object, Path path,
                     std::vector<std::string>* wrong = nullptr);
 std::vector<Toleration> ReadTolerations(const boost::json::value& object, Path path);
+std::vector<Taint> ReadTaints(const boost::json::value& object, Path path);
 std::vector<Condition> ReadConditions(const boost::json::value& object);
 // From a list of terms, "nodeSelectorTerms".
 std::vector<SelectorTerm> ReadTerms(const boost::json::value& object, Path path);

@@ -12,6 +12,7 @@ using enum report::Severity;
 
 constexpr std::string_view kNode = "node";
 constexpr std::string_view kPod = "pod";
+constexpr std::string_view kClaims = "claim";
 
 constexpr auto kKinds = std::to_array<report::Kind>({
     // Why a node does not fit.
@@ -82,6 +83,24 @@ constexpr auto kKinds = std::to_array<report::Kind>({
     {"container-ended", kError, "a container keeps exiting", kPod},
     {"gpu-unhealthy", kInfo, "a GPU of the pod is or was unhealthy, or its program failed on it",
      kPod},
+    // Why a claim does not get the devices of a node.
+    {"device-driver-absent", kError, "no ResourceSlice is of the driver that the class names",
+     kClaims},
+    {"device-selector-invalid", kError, "a selector is not valid CEL", kClaims},
+    {"device-unknown", kError, "kgpu cannot decide whether devices match", kClaims},
+    {"device-selector-fails", kError,
+     "a selector fails for a device, so the scheduler does not use the node", kClaims},
+    {"device-pool-unusable", kError, "ResourceSlices of the node are incomplete or inconsistent",
+     kClaims},
+    {"device-differs", kError, "selectors do not match the devices", kClaims},
+    {"device-tainted", kError, "devices have a taint that the request does not tolerate", kClaims},
+    {"device-in-use", kError, "other claims have the devices", kClaims},
+    {"device-capacity-short", kError, "the devices have too little capacity left", kClaims},
+    {"device-counter-short", kError, "other devices use the counters that the devices need",
+     kClaims},
+    {"device-constraint", kError, "the devices cannot be allocated together", kClaims},
+    {"device-too-few", kError, "the node has fewer devices than requested", kClaims},
+    {"device-fits", kInfo, "the scheduler can allocate these devices", kClaims},
 });
 
 }  // namespace

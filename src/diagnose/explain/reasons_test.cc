@@ -73,6 +73,15 @@ std::vector<Row> LabelAndPluginRows() {
        {{"train", "spec: {affinity: null}"}},
        {},
        "kubernetes.io/arch In [arm64]; the node has amd64"},
+      {"driver-too-old",
+       {{"train",
+         "spec: {containers: [{name: main, env: [{name: NVIDIA_REQUIRE_CUDA, value: "
+         "'cuda>=12.6'}], resources: {limits: {nvidia.com/gpu: 2}}}]}"}},
+       {{"node-a",
+         "metadata: {labels: {nvidia.com/cuda.driver-version.full: '570.86.15', "
+         "nvidia.com/cuda.runtime-version.full: '12.8'}}"}},
+       {},
+       "cuda>=12.6"},
       {"plugin-not-registered",
        {{"node-a",
          "status: {capacity: {nvidia.com/gpu: null}, allocatable: {nvidia.com/gpu: null}}"},
@@ -153,15 +162,6 @@ std::vector<Row> DeviceRows() {
        {{"node-a", "status: {allocatable: {pods: 2}}"}},
        {},
        "1 pods of 1"},
-      {"driver-too-old",
-       {{"train",
-         "spec: {containers: [{name: main, env: [{name: NVIDIA_REQUIRE_CUDA, value: "
-         "'cuda>=12.6'}], resources: {limits: {nvidia.com/gpu: 2}}}]}"}},
-       {{"node-a",
-         "metadata: {labels: {nvidia.com/cuda.driver-version.full: '570.86.15', "
-         "nvidia.com/cuda.runtime-version.full: '12.8'}}"}},
-       {},
-       "cuda>=12.6"},
   };
 }
 
@@ -217,6 +217,11 @@ std::vector<Row> ClaimRows() {
 
 std::vector<Row> ManifestRows() {
   return {
+      {"runtime-class-missing",
+       {{"train", "spec: {runtimeClassName: nvidia}"}},
+       {{"", "kind: RuntimeClass\nmetadata: {name: nvidia}\nhandler: nvidia"}},
+       {},
+       "available: none"},
       {"scheduling-gated",
        {{"train", "spec: {schedulingGates: [{name: kueue.x-k8s.io/admission}]}"}},
        {{"train", "spec: {schedulingGates: []}"}},
@@ -269,11 +274,6 @@ std::vector<Row> ManifestRows() {
 
 std::vector<Row> WaitingRows() {
   return {
-      {"runtime-class-missing",
-       {{"train", "spec: {runtimeClassName: nvidia}"}},
-       {{"", "kind: RuntimeClass\nmetadata: {name: nvidia}\nhandler: nvidia"}},
-       {},
-       "available: none"},
       {"selector-matches-no-node",
        {{"train", "spec: {nodeSelector: {nvidia.com/gpu.product: NVIDIA-A100}}"}},
        {{"train", "spec: {nodeSelector: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB}}"}},
@@ -469,11 +469,12 @@ TEST(ReasonsTest, EachOfTheTableHasARow) {
   for (const Row& row : rows) {
     ids.insert(row.id);
   }
-  // Those of pods that are not there have tests of their own.
+  // Reasons of claims, and of pods that are not there, have tests of their own.
   const std::set<std::string_view> elsewhere = {"pod-absent", "priority-class-missing",
                                                 "create-refused"};
   for (const report::Kind& kind : ReasonKinds()) {
-    EXPECT_TRUE(ids.contains(kind.id) || elsewhere.contains(kind.id)) << kind.id;
+    EXPECT_TRUE(kind.extra == "claim" || ids.contains(kind.id) || elsewhere.contains(kind.id))
+        << kind.id;
   }
 }
 

@@ -105,18 +105,11 @@ constexpr std::array<std::string_view, 4> kQuota = {"spec.scopeSelector", "spec.
                                                     "status.hard", "status.used"};
 constexpr std::array<std::string_view, 1> kSlimLimits = {"spec.limits"};
 constexpr std::array<std::string_view, 1> kRuntime = {"handler"};
-constexpr std::array<std::string_view, 3> kClaim = {
-    "spec.devices.requests", "status.allocation.devices.results", "status.allocation.nodeSelector"};
+constexpr std::array<std::string_view, 5> kClaim = {
+    "spec.devices.constraints", "spec.devices.requests", "status.allocation.devices.results",
+    "status.allocation.nodeSelector", "status.reservedFor"};
 constexpr std::array<std::string_view, 2> kClass = {"spec.extendedResourceName", "spec.selectors"};
-constexpr std::array<std::string_view, 9> kSlice = {"spec.devices.*.allowMultipleAllocations",
-                                                    "spec.devices.*.basic.allowMultipleAllocations",
-                                                    "spec.devices.*.basic.taints",
-                                                    "spec.devices.*.name",
-                                                    "spec.devices.*.taints",
-                                                    "spec.driver",
-                                                    "spec.nodeName",
-                                                    "spec.pool.generation",
-                                                    "spec.pool.name"};
+constexpr std::array<std::string_view, 1> kSlice = {"spec"};
 
 constexpr std::array kSlimKinds = {
     Kept{"Pod", kPodKeys},           Kept{"Node", kNodeKeys},

@@ -98,11 +98,16 @@ std::string Pending(const Report& report) {
   const auto fitting = std::ranges::count_if(report.nodes, &NodeVerdict::fits);
   if (fitting == 0) {
     if (report.nodes.empty()) {
-      return report.other_nodes == 0
-                 ? NotListed(report)
+      return report.other_nodes == 0 ? NotListed(report)
+             : report.kind == "claim"
+                 ? "waits for a node with devices: none has them"
                  : "waits for a node with GPUs or the requested resources: none has them";
     }
     return NoNode(report);
+  }
+  if (report.kind == "claim") {
+    return fmt::format("waits for a pod that uses it; {} has devices for it",
+                       report.nodes.front().name);
   }
   const std::string said = SchedulerSays(report);
   return fmt::format("waits for the scheduler{}; {} fits as far as checked{}",
@@ -147,6 +152,9 @@ std::string VerdictOf(const Report& report) {
       break;
     case State::kPending:
       text = Pending(report);
+      break;
+    case State::kAllocated:
+      text = Join(report.has, "; ");
       break;
     default:
       text = Placed(report);

@@ -87,8 +87,10 @@ std::string NodesText(const Report& report, size_t max_nodes, bool has_color) {
     text += RestText(report, max_nodes);
   }
   if (is_judged && report.other_nodes > 0) {
-    text += fmt::format("{} node{} without GPUs {} not shown\n", report.other_nodes,
-                        report.other_nodes == 1 ? "" : "s", report.other_nodes == 1 ? "is" : "are");
+    text += fmt::format("{} node{} without {} {} not shown\n", report.other_nodes,
+                        report.other_nodes == 1 ? "" : "s",
+                        report.kind == "claim" ? "such devices" : "GPUs",
+                        report.other_nodes == 1 ? "is" : "are");
   }
   return text;
 }
@@ -104,12 +106,12 @@ std::string ListText(std::string_view title, const std::vector<std::string>& lin
 }  // namespace
 
 std::string ReportText(const Report& report, size_t max_nodes, bool has_color) {
-  // A problem of the pod itself is the same on every node: a few nodes are enough.
+  // A problem of the pod or claim itself is the same on every node: a few nodes are enough.
   constexpr size_t kFew = 3;
   if (report::HasError(report.reasons) && max_nodes != SIZE_MAX) {
     max_nodes = std::min(max_nodes, kFew);
   }
-  std::string text = fmt::format("{}: {}\n", Printable(report.pod), report.verdict);
+  std::string text = fmt::format("{}: {}\n", Printable(report.name), report.verdict);
   if (!report.wants.empty()) {
     std::vector<std::string> wants;
     wants.reserve(report.wants.size());
@@ -122,9 +124,9 @@ std::string ReportText(const Report& report, size_t max_nodes, bool has_color) {
     text += fmt::format("has: {}\n", Printable(device, kLine));
   }
   if (!report.reasons.empty()) {
-    text += "\nThe pod\n";
+    text += fmt::format("\nThe {}\n", report.kind);
   }
-  text += report::FindingsText(report.reasons, {.has_color = has_color, .subject = report.pod});
+  text += report::FindingsText(report.reasons, {.has_color = has_color, .subject = report.name});
   if (const std::string nodes = NodesText(report, max_nodes, has_color); !nodes.empty()) {
     text += fmt::format("\n{}", nodes);
   }
@@ -145,7 +147,7 @@ json::value ReportJson(const Report& report) {
                                  {"resources", StocksJson(node.stocks)},
                                  {"findings", report::FindingsJson(node.reasons)}});
   }
-  return json::object{{"pod", View(report.pod)},
+  return json::object{{View(report.kind), View(report.name)},
                       {"healthy", IsHealthy(report)},
                       {"state", View(ToString(report.state))},
                       {"verdict", View(report.verdict)},

@@ -1,4 +1,4 @@
-#include "src/diagnose/explain/amount.h"
+#include "src/platform/base/amount.h"
 
 #include <array>
 
@@ -7,7 +7,7 @@
 #include "src/platform/base/bytes.h"
 #include "src/platform/base/strings.h"
 
-namespace kgpu::explain {
+namespace kgpu {
 namespace {
 
 using Wide = __int128;
@@ -172,13 +172,4 @@ std::string AmountText(std::string_view resource, Amount amount) {
                                          : fmt::format("{}", whole);
 }
 
-bool IsExtended(std::string_view resource) {
-  const size_t slash = resource.find('/');
-  if (slash == std::string_view::npos || resource.starts_with("requests.")) {
-    return false;
-  }
-  const std::string_view domain = resource.substr(0, slash);
-  return domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io");
-}
-
-}  // namespace kgpu::explain
+}  // namespace kgpu

@@ -1,10 +1,10 @@
-#include "src/diagnose/explain/amount.h"
+#include "src/platform/base/amount.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 
-namespace kgpu::explain {
+namespace kgpu {
 namespace {
 
 TEST(AmountTest, ReadsEverySpelling) {
@@ -52,14 +52,5 @@ TEST(AmountTest, IsWrittenAsTheResourceUsuallyIs) {
   EXPECT_EQ(AmountText("memory", {int64_t{40} * 1000 << 30}), "40Gi");
 }
 
-TEST(AmountTest, ExtendedResourcesHaveADomainOfTheirOwn) {
-  EXPECT_TRUE(IsExtended("nvidia.com/gpu"));
-  EXPECT_TRUE(IsExtended("example.com/gpu-20gi"));
-  EXPECT_FALSE(IsExtended("cpu"));
-  EXPECT_FALSE(IsExtended("hugepages-2Mi"));
-  EXPECT_FALSE(IsExtended("kubernetes.io/batch-cpu"));
-  EXPECT_FALSE(IsExtended("requests.nvidia.com/gpu"));
-}
-
 }  // namespace
-}  // namespace kgpu::explain
+}  // namespace kgpu

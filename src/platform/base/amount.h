@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace kgpu::explain {
+namespace kgpu {
 
 // In thousandths, the unit in which CPUs are shared.
 struct Amount {
@@ -35,7 +35,4 @@ std::optional<Amount> ParseAmount(std::string_view text);
 // "1500m".
 std::string AmountText(std::string_view resource, Amount amount);
 
-// A device resource: its name has a domain other than Kubernetes' own.
-bool IsExtended(std::string_view resource);
-
-}  // namespace kgpu::explain
+}  // namespace kgpu
