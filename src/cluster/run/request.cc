@@ -129,9 +129,8 @@ StatusOr<std::pair<std::string, std::string>> ParseVariable(std::string_view tex
 
 StatusOr<Mount> ParseMount(std::string_view text, std::string_view path) {
   const size_t colon = text.find(':');
-  Mount mount{
-      .claim = std::string(text.substr(0, colon)),
-      .path = std::string(colon == std::string_view::npos ? path : text.substr(colon + 1))};
+  Mount mount{.claim = std::string(text.substr(0, colon)),
+              .path = std::string(colon == std::string_view::npos ? path : text.substr(colon + 1))};
   if (!IsSubdomain(mount.claim) || !mount.path.starts_with('/') || mount.path.size() < 2) {
     return InvalidArgument(
         "--volume: \"{}\" must be CLAIM:/PATH, with the name of a PersistentVolumeClaim",
