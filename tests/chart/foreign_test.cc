@@ -219,7 +219,8 @@ TEST(ForeignTest, CelDecidesAsThePolicyPromises) {
   }
   json::object input;
   for (const Manifest& manifest : RenderSet({.name = "default", .request = {}})) {
-    if (chart::KindOf(manifest) == "ValidatingAdmissionPolicy") {
+    if (chart::KindOf(manifest) == "ValidatingAdmissionPolicy" &&
+        chart::NameOf(manifest) == "kgpu-agent") {
       input["policy"] = manifest.object;
     }
   }
@@ -236,6 +237,87 @@ TEST(ForeignTest, CelDecidesAsThePolicyPromises) {
     const Change& change = Changes()[i];
     EXPECT_EQ(decisions->at(i).as_string(), change.decision)
         << change.resource << " " << change.old << " → " << change.object;
+  }
+}
+
+TEST(ForeignTest, CelDecidesAboutParametersOfClaims) {
+  if (const std::string reason = WhyNoGo(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  const std::string head = R"("apiVersion":"resource.nvidia.com/v1beta1","kind":"GpuConfig")";
+  constexpr const char* kFields = "GpuConfig and MigDeviceConfig have no fields but sharing";
+  constexpr const char* kKinds =
+      "parameters for gpu.nvidia.com have apiVersion resource.nvidia.com/v1beta1 and kind "
+      "GpuConfig, MigDeviceConfig or VfioDeviceConfig";
+  constexpr const char* kSharing =
+      "sharing has the fields strategy (TimeSlicing or MPS), timeSlicingConfig and mpsConfig";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {fmt::format("{{{}}}", head), "allowed"},
+      {fmt::format(R"({{{},"sharing":{{"strategy":"TimeSlicing"}}}})", head), "allowed"},
+      {fmt::format(
+           R"({{{},"sharing":{{"strategy":"TimeSlicing","timeSlicingConfig":{{"interval":"Long"}}}}}})",
+           head),
+       "allowed"},
+      {fmt::format(
+           R"({{{},"sharing":{{"strategy":"MPS","mpsConfig":{{"defaultActiveThreadPercentage":50,
+               "defaultPerDevicePinnedMemoryLimit":{{"0":"10Gi"}}}}}}}})",
+           head),
+       "allowed"},
+      {R"({"apiVersion":"resource.nvidia.com/v1beta1","kind":"VfioDeviceConfig","iommu":true})",
+       "allowed"},
+      {R"({"apiVersion":"resource.nvidia.com/v1beta1","kind":"GpuConfg"})", kKinds},
+      {R"({"apiVersion":"resource.nvidia.com/v1","kind":"GpuConfig"})", kKinds},
+      {"{}", kKinds},
+      {fmt::format(R"({{{},"shraing":{{}}}})", head), kFields},
+      {fmt::format(R"({{{},"sharing":{{"strategy":"mps"}}}})", head), kSharing},
+      {fmt::format(R"({{{},"sharing":{{}}}})", head), kSharing},
+      {fmt::format(R"({{{},"sharing":{{"strategy":"MPS","mps":{{}}}}}})", head), kSharing},
+      {fmt::format(
+           R"({{{},"sharing":{{"strategy":"TimeSlicing","timeSlicingConfig":{{"interval":"Huge"}}}}}})",
+           head),
+       "timeSlicingConfig has the field interval, which is Default, Short, Medium or Long"},
+      {fmt::format(R"({{{},"sharing":{{"strategy":"MPS","mpsConfig":{{"threads":50}}}}}})", head),
+       "mpsConfig has the fields defaultActiveThreadPercentage, defaultPinnedDeviceMemoryLimit and "
+       "defaultPerDevicePinnedMemoryLimit"},
+  };
+  json::object input;
+  for (const Manifest& manifest : RenderSet({.name = "default", .request = {}})) {
+    if (chart::KindOf(manifest) == "ValidatingAdmissionPolicy" &&
+        chart::NameOf(manifest) == "kgpu-claims") {
+      input["policy"] = manifest.object;
+    }
+  }
+  json::array requests;
+  const auto add = [&](const char* kind, const json::value& spec) {
+    requests.push_back({{"request", {{"kind", {{"kind", kind}}}}},
+                        {"object", {{"spec", spec}}},
+                        {"oldObject", nullptr}});
+  };
+  const auto spec_with = [](const char* driver, const json::value& parameters) {
+    return json::value{
+        {"devices",
+         {{"requests", json::array()},
+          {"config",
+           json::array{{{"opaque", {{"driver", driver}, {"parameters", parameters}}}}}}}}};
+  };
+  for (const auto& [parameters, decision] : cases) {
+    add("ResourceClaim", spec_with("gpu.nvidia.com", json::parse(parameters)));
+    add("ResourceClaimTemplate", {{"spec", spec_with("gpu.nvidia.com", json::parse(parameters))}});
+  }
+  // Claims of others, and without parameters.
+  add("ResourceClaim", spec_with("gpu.example.com", json::parse(R"({"any": 1})")));
+  add("ResourceClaim", {{"devices", {{"requests", json::array()}}}});
+  add("ResourceClaim", json::object());
+  input["requests"] = std::move(requests);
+  const TempDir dir;
+  const auto decisions = RunGo(dir.path(), "admission", input);
+  ASSERT_OK(decisions);
+  ASSERT_EQ(decisions->as_array().size(), 2 * cases.size() + 3);
+  for (size_t i = 0; i < 2 * cases.size(); ++i) {
+    EXPECT_EQ(decisions->at(i).as_string(), cases[i / 2].second) << cases[i / 2].first;
+  }
+  for (size_t i = 2 * cases.size(); i < decisions->as_array().size(); ++i) {
+    EXPECT_EQ(decisions->at(i).as_string(), "allowed") << i;
   }
 }
 

@@ -52,7 +52,9 @@ TEST(ChartTest, DefaultsInTheOrderOfInstallation) {
                           "ClusterRoleBinding/kgpu-agent", "ClusterRoleBinding/kgpu-controller",
                           "Role/kgpu-agent", "Role/kgpu-controller", "RoleBinding/kgpu-agent",
                           "RoleBinding/kgpu-controller", "ValidatingAdmissionPolicy/kgpu-agent",
-                          "ValidatingAdmissionPolicyBinding/kgpu-agent", "NetworkPolicy/kgpu",
+                          "ValidatingAdmissionPolicy/kgpu-claims",
+                          "ValidatingAdmissionPolicyBinding/kgpu-agent",
+                          "ValidatingAdmissionPolicyBinding/kgpu-claims", "NetworkPolicy/kgpu",
                           "ConfigMap/kgpu-agent", "PodDisruptionBudget/kgpu-controller",
                           "DaemonSet/kgpu-agent", "Deployment/kgpu-controller"));
 }
@@ -72,7 +74,7 @@ TEST(ChartTest, EverythingIsLabelledAndInItsNamespace) {
                 .settings = {"controller.enabled=true", "priorityClass.create=true",
                              "priorityClass.name=gpus", "configs.a=x", "monitoring.dashboards=true",
                              "monitoring.readers=[{kind: User, name: a}]"}});
-  EXPECT_EQ(manifests.size(), 29U);
+  EXPECT_EQ(manifests.size(), 31U);
   for (const Manifest& manifest : manifests) {
     const json::object& metadata = manifest.object.at("metadata").as_object();
     ASSERT_TRUE(metadata.contains("labels")) << manifest.text;
