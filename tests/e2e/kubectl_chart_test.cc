@@ -83,7 +83,7 @@ spec:
 };
 
 TEST_F(KubectlChartTest, TheDefaultManifestsAreAppliedOnceAndRemoved) {
-  EXPECT_EQ(CountLines(Out({"apply", "-f", kManifest}), " created"), 19U);
+  EXPECT_EQ(CountLines(Out({"apply", "-f", kManifest}), " created"), 21U);
   // kubectl always sends a budget's selector again: its patch strategy is "replace".
   const std::string again = Out({"apply", "-f", kManifest});
   EXPECT_EQ(CountLines(again, " unchanged"), 18U);
@@ -132,7 +132,7 @@ TEST_F(KubectlChartTest, KustomizeBuildsOnTheBase) {
   const std::string out = Out({"kustomize", dir_.At("overlay")});
   EXPECT_THAT(out, HasSubstr("image: example.com/kgpu:v1"));
   EXPECT_THAT(out, HasSubstr("namespace: gpus"));
-  EXPECT_EQ(CountLines(Out({"apply", "-k", KGPU_SOURCE_DIR "/deploy/kustomize"}), " created"), 19U);
+  EXPECT_EQ(CountLines(Out({"apply", "-k", KGPU_SOURCE_DIR "/deploy/kustomize"}), " created"), 21U);
 }
 
 }  // namespace
