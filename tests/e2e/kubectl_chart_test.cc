@@ -86,7 +86,7 @@ TEST_F(KubectlChartTest, TheDefaultManifestsAreAppliedOnceAndRemoved) {
   EXPECT_EQ(CountLines(Out({"apply", "-f", kManifest}), " created"), 21U);
   // kubectl always sends a budget's selector again: its patch strategy is "replace".
   const std::string again = Out({"apply", "-f", kManifest});
-  EXPECT_EQ(CountLines(again, " unchanged"), 18U);
+  EXPECT_EQ(CountLines(again, " unchanged"), 20U);
   EXPECT_THAT(again, HasSubstr("poddisruptionbudget.policy/kgpu-controller configured"));
   EXPECT_EQ(Out({"get", "daemonset", "-n", "kgpu", "kgpu-agent", "-o",
                  "jsonpath={.spec.template.spec.containers[0].args[0]}"}),
