@@ -1,8 +1,10 @@
 #include "testing/apiserver/api.h"
 
 #include <boost/json.hpp>
+#include <set>
 
 #include "src/platform/base/status_macros.h"
+#include "src/platform/doc/doc.h"
 #include "testing/apiserver/dump.h"
 #include "testing/apiserver/failure.h"
 #include "testing/apiserver/json_fields.h"
@@ -191,7 +193,7 @@ class Api::Impl {
       return;
     }
     if (key != nullptr && state_.options.has_rbac && !is_open_path) {
-      if (const Status status = CheckAccess(route, *user); !status.ok()) {
+      if (const Status status = CheckAccess(route, request, *user); !status.ok()) {
         sink->Answer(FailureResponse(status));
         return;
       }
@@ -219,10 +221,31 @@ class Api::Impl {
   }
 
  private:
+  // From 1.36 on, who writes the status of devices needs a right for the part of each driver.
+  Status CheckDrivers(AccessRequest access, const http::Request& request, const User& user) {
+    const auto body = doc::Parse(request.body, doc::Format::kJson, "body");
+    std::set<std::string> drivers;
+    for (const json::value& device : body.ok() && body->is_object()
+                                         ? ItemsAt(body->get_object(), {"status", "devices"})
+                                         : json::array()) {
+      drivers.emplace(device.is_object() ? TextAt(device.get_object(), {"driver"}) : "");
+    }
+    access.verb = fmt::format("associated-node:{}", access.verb);
+    access.resource = "resourceclaims/driver";
+    for (const std::string& driver : drivers) {
+      access.name = driver;
+      RETURN_IF_ERROR(state_.rbac.Check(user, access));
+    }
+    return OkStatus();
+  }
+
   // An apply that creates its object must be allowed both.
-  Status CheckAccess(const Route& route, const User& user) {
+  Status CheckAccess(const Route& route, const http::Request& request, const User& user) {
     AccessRequest access = AccessRequestOf(route);
     RETURN_IF_ERROR(state_.rbac.Check(user, access));
+    if (access.resource == "resourceclaims/status") {
+      return CheckDrivers(std::move(access), request, user);
+    }
     const bool creates = route.verb == "apply" && route.resource != nullptr &&
                          state_.store.Get(route.resource->StorageName(), route.Key()) == nullptr;
     if (creates) {

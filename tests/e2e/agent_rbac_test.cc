@@ -24,8 +24,21 @@ class AgentRbacTest : public ClusterFixture {
   void UseConfig(const std::string& text) const {
     host_->dir().WriteFile("config.yaml", "apiVersion: kgpu.dev/v1\nkind: NodeConfig\n" + text);
   }
-  // As the kubelet asks; there is no such claim.
+  // As the scheduler and the kubelet do.
   void PrepareAClaim() const {
+    constexpr const char* kPath = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+    auto made = doc::Parse(
+        Ask("POST", kPath,
+            R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c",
+                "namespace":"default"},"spec":{"devices":{"requests":[{"name":"gpu","exactly":
+                {"deviceClassName":"gpu.nvidia.com"}}]}}})"),
+        doc::Format::kJson, "claim");
+    ASSERT_OK(made);
+    made->as_object()["status"] = boost::json::parse(
+        R"({"allocation":{"devices":{"results":[{"request":"gpu","driver":"gpu.nvidia.com",
+            "pool":"n1","device":"gpu-0"}]}}})");
+    Ask("PUT", fmt::format("{}/c/status", kPath), boost::json::serialize(*made));
+    const std::string uid = TextAt(*made, {"metadata", "uid"});
     namespace v1 = ::k8s::io::kubelet::pkg::apis::dra::v1;
     StatusOr<UniqueFd> fd =
         sys::ConnectUnix(At("kubelet/plugins_registry/kgpu-gpu.nvidia.com.sock"));
@@ -37,10 +50,10 @@ class AgentRbacTest : public ClusterFixture {
     auto* claim = request.add_claims();
     claim->set_namespace_("default");
     claim->set_name("c");
-    claim->set_uid("u");
+    claim->set_uid(uid);
     v1::NodePrepareResourcesResponse response;
     EXPECT_TRUE(stub->NodePrepareResources(&context, request, &response).ok());
-    EXPECT_THAT(response.claims().at("u").error(), ::testing::HasSubstr("default/c"));
+    EXPECT_EQ(response.claims().at(uid).error(), "");
   }
   bool WaitUntilUsed(const std::string& what) const {
     return WaitForNode([&] {
@@ -103,10 +116,16 @@ TEST_F(AgentRbacTest, EveryRuleIsNeeded) {
   EXPECT_TRUE(WaitUntilUsed("get nodes"));
   EXPECT_TRUE(WaitUntilUsed("patch nodes"));
 
-  // Claims, and back.
+  // Claims, and back: the GPUs change their way once no pod has them.
+  ASSERT_EQ(RunProgram({"kgpu-sim", "kubelet", "delete", At("kubelet"), "ml/train"}).code, 0);
   UseConfig("serve: {by: dra}\n");
   EXPECT_TRUE(WaitUntilUsed("patch resourceslices.resource.k8s.io"));
+  ASSERT_TRUE(WaitForNode([&] {
+    return Ask("GET", "/apis/resource.k8s.io/v1/resourceslices", "").find("\"gpu-0\"") !=
+           std::string::npos;
+  }));
   PrepareAClaim();
+  EXPECT_TRUE(WaitUntilUsed("associated-node:patch resourceclaims/driver.resource.k8s.io"));
   UseConfig("");
   EXPECT_TRUE(WaitUntilUsed("delete resourceslices.resource.k8s.io"));
   EXPECT_THAT(Unused(), IsEmpty());
