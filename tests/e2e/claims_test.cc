@@ -79,6 +79,7 @@ class ClaimsTest : public ClusterFixture {
   void StartKubelet() {
     kubelet::Constants constants = integration::ShortTimes();
     constants.health_timeout = std::chrono::seconds(30);  // the agent repeats it every ten
+    constants.wipe_delay = std::chrono::seconds(30);      // longer than a restart takes
     claims_.wipe = [this] { Ask("DELETE", kSlicesPath, ""); };
     kubelet_ = std::make_unique<FakeKubelet>(
         FakeKubelet::Options{.root = At("kubelet"), .constants = constants, .claims = &claims_});

@@ -1,4 +1,4 @@
-// Removes secrets from any text; a second time there is nothing left to remove.
+// Removes secrets from any text.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
