@@ -98,6 +98,11 @@ void KernelLog::Read() {
       return Fail(ErrnoStatus(errno, host_.At(kPath)));
     }
   }
+  // The turn may have read the last old record: then the device is not readable, and without
+  // another look the first new one would count as old.
+  if (is_skipping_ && fd_.is_valid()) {
+    retry_.Arm({}, [this] { Read(); });
+  }
 }
 
 // A record is one read of the device; a pipe gives many, and parts of them.
