@@ -122,6 +122,15 @@ class ClaimPartTest : public ::testing::Test {
     });
     return status.ok() ? "ok" : status.error_message();
   }
+  // For the claim "c".
+  static v1::NodePrepareResourcesRequest RequestFor(const std::string& uid) {
+    v1::NodePrepareResourcesRequest request;
+    auto* claim = request.add_claims();
+    claim->set_namespace_("default");
+    claim->set_name("c");
+    claim->set_uid(uid);
+    return request;
+  }
   std::shared_ptr<grpc::Channel> Connect() const {
     StatusOr<UniqueFd> fd = sys::ConnectUnix(Socket());
     EXPECT_OK(fd);
@@ -239,11 +248,7 @@ TEST_F(ClaimPartTest, PreparesByBothVersions) {
   const std::string uid = MakeClaim("gpu-1");
   const auto channel = Connect();
   const auto stub = v1::DRAPlugin::NewStub(channel);
-  v1::NodePrepareResourcesRequest request;
-  auto* claim = request.add_claims();
-  claim->set_namespace_("default");
-  claim->set_name("c");
-  claim->set_uid(uid);
+  const v1::NodePrepareResourcesRequest request = RequestFor(uid);
   v1::NodePrepareResourcesResponse response;
   EXPECT_EQ(Call(&v1::DRAPlugin::Stub::NodePrepareResources, *stub, request, response), "ok");
   ASSERT_EQ(response.claims().count(uid), 1U);
@@ -268,11 +273,7 @@ TEST_F(ClaimPartTest, PreparesByBothVersions) {
 TEST_F(ClaimPartTest, KnowsTheDevicesOfItsClaims) {
   Configure("serve: {by: dra}\n");
   const std::string uid = MakeClaim("gpu-1");
-  v1::NodePrepareResourcesRequest request;
-  auto* claim = request.add_claims();
-  claim->set_namespace_("default");
-  claim->set_name("c");
-  claim->set_uid(uid);
+  const v1::NodePrepareResourcesRequest request = RequestFor(uid);
   v1::NodePrepareResourcesResponse response;
   const auto stub = v1::DRAPlugin::NewStub(Connect());
   EXPECT_EQ(Call(&v1::DRAPlugin::Stub::NodePrepareResources, *stub, request, response), "ok");
@@ -293,11 +294,7 @@ TEST_F(ClaimPartTest, AfterADamageTheKubeletsListCounts) {
   const std::string uid = MakeClaim("gpu-1");
   const auto stub = v1::DRAPlugin::NewStub(Connect());
   const auto prepare = [&] {
-    v1::NodePrepareResourcesRequest request;
-    auto* claim = request.add_claims();
-    claim->set_namespace_("default");
-    claim->set_name("c");
-    claim->set_uid(uid);
+    const v1::NodePrepareResourcesRequest request = RequestFor(uid);
     v1::NodePrepareResourcesResponse response;
     EXPECT_EQ(Call(&v1::DRAPlugin::Stub::NodePrepareResources, *stub, request, response), "ok");
     return response.claims().at(uid).error();
@@ -371,11 +368,7 @@ TEST_F(ClaimPartTest, ServesPreparedClaimsAfterTheChangeBack) {
   Configure("serve: {by: dra}\n");
   const std::string uid = MakeClaim("gpu-1");
   auto stub = v1::DRAPlugin::NewStub(Connect());
-  v1::NodePrepareResourcesRequest request;
-  auto* claim = request.add_claims();
-  claim->set_namespace_("default");
-  claim->set_name("c");
-  claim->set_uid(uid);
+  const v1::NodePrepareResourcesRequest request = RequestFor(uid);
   v1::NodePrepareResourcesResponse response;
   EXPECT_EQ(Call(&v1::DRAPlugin::Stub::NodePrepareResources, *stub, request, response), "ok");
   EXPECT_EQ(response.claims().at(uid).error(), "");
