@@ -32,6 +32,6 @@ try 60 "clang-tidy of every source" tools/tidy --all
 try 30 "every source alone" tools/compile_alone --all
 try 130 "slow tests" scripts/test.sh --slow
 # Claims: more than 500 kills, at any moment of a preparation or an end.
-try 15 "kills" env KGPU_KILL_ROUNDS=170 scripts/run_tests.sh release \
+try 15 "kills" env KGPU_KILL_ROUNDS=100 scripts/run_tests.sh release --repeat until-fail:2 \
   -R 'ClaimsTest.AKilledAgentGoesOn|AKillLeavesNoMigDevice'
 exit "$failed"

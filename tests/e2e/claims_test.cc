@@ -10,10 +10,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "src/platform/base/random.h"
 #include "src/platform/base/strings.h"
 #include "testing/allocator/allocator.h"
 #include "testing/kubelet/fake_kubelet.h"
@@ -527,21 +525,31 @@ TEST_F(PartitionsTest, AClaimHasMpsOfItsOwn) {
   EXPECT_TRUE(WaitForNode([&] { return Prepared() == 0; }));
 }
 
-// Killed at any moment, it makes nothing twice and leaves nothing behind.
+// Killed after each step, it makes nothing twice and leaves nothing behind.
 TEST_F(PartitionsTest, AKillLeavesNoMigDevice) {
   Start();
-  Random random(1);
+  const auto record = [&] { return host_->dir().ReadFile("state/claims.json"); };
   for (int round = 0; round < KillRounds(10); ++round) {
     const std::string name = fmt::format("c{}", round);
-    (void)Allocate(name, "p" + name, {"gpu-3-mig-3g40gb-9-0"});
+    const std::string uid = Allocate(name, "p" + name, {"gpu-3-mig-3g40gb-9-0"});
+    const uint64_t prepares = kubelet_->CallCount("NodePrepareResources");
     ASSERT_OK(kubelet_->AddPod(PodWith("p" + name, name)));
-    std::this_thread::sleep_for(random.PartOf(std::chrono::milliseconds(400)));
+    const std::vector<std::function<bool()>> begun = {
+        [] { return true; }, [&] { return kubelet_->CallCount("NodePrepareResources") > prepares; },
+        [&] { return record().find(uid) != std::string::npos; }, [&] { return !Layouts().empty(); },
+        [&] { return !Spec(uid).empty(); }};
+    ASSERT_TRUE(WaitForNode(begun[static_cast<size_t>(round) % begun.size()])) << round;
     agent_.reset();  // SIGKILL
     StartAgent(kDynamic);
     ASSERT_TRUE(kubelet_->WaitForPhase("p" + name, PodPhase::kRunning, kPatience)) << round;
     EXPECT_THAT(Layouts(), ElementsAre("3: 3g.40gb")) << round;
+    const uint64_t unprepares = kubelet_->CallCount("NodeUnprepareResources");
     ASSERT_OK(kubelet_->RemovePod("p" + name));
-    std::this_thread::sleep_for(random.PartOf(std::chrono::milliseconds(400)));
+    const std::vector<std::function<bool()>> ended = {
+        [] { return true; },
+        [&] { return kubelet_->CallCount("NodeUnprepareResources") > unprepares; },
+        [&] { return Spec(uid).empty(); }, [&] { return Layouts().empty(); }};
+    ASSERT_TRUE(WaitForNode(ended[static_cast<size_t>(round) % ended.size()])) << round;
     agent_.reset();
     StartAgent(kDynamic);
     ASSERT_TRUE(WaitForNode([&] { return Prepared() == 0 && Layouts().empty(); }))
