@@ -1,9 +1,7 @@
 // An agent that runs out of descriptors answers again as soon as there are some.
 #include <sys/resource.h>
 
-#include <chrono>
 #include <filesystem>
-#include <thread>
 #include <vector>
 
 #include "src/node/plugin/endpoint.h"
@@ -18,20 +16,6 @@ namespace {
 size_t OpenFiles(pid_t pid) {
   const std::filesystem::directory_iterator files(fmt::format("/proc/{}/fd", pid));
   return static_cast<size_t>(std::distance(begin(files), end(files)));
-}
-
-// Once the agent has started: it opens more files until then.
-size_t OpenFilesAtRest(pid_t pid) {
-  constexpr int kLooks = 5;
-  size_t most = OpenFiles(pid);
-  for (int look = 0; look < kLooks; ++look) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    if (const size_t now = OpenFiles(pid); now != most) {
-      most = now;
-      look = 0;
-    }
-  }
-  return most;
 }
 
 class AgentLimits : public AgentFixture {
@@ -74,7 +58,7 @@ class AgentLimits : public AgentFixture {
 TEST_P(AgentLimits, ACrowdOnThePluginSocketIsSurvived) {
   ASSERT_NO_FATAL_FAILURE(StartNode(4));
   const std::string id = node_->GpuUuids().at(1);
-  const size_t limit = OpenFilesAtRest(node_->agent_pid()) + 8;
+  const size_t limit = OpenFiles(node_->agent_pid()) + 8;
   ASSERT_NO_FATAL_FAILURE(LimitFiles(limit));
   std::vector<UniqueFd> crowd = Crowd(PluginSocket());
   EXPECT_GT(crowd.size(), 8u);
@@ -92,7 +76,7 @@ TEST_P(AgentLimits, ACrowdOnThePluginSocketIsSurvived) {
 TEST_P(AgentLimits, ASocketThatVanishedInACrowdIsMadeAgain) {
   ASSERT_NO_FATAL_FAILURE(StartNode(4));
   const std::string id = node_->GpuUuids().at(1);
-  const size_t limit = OpenFilesAtRest(node_->agent_pid()) + 8;
+  const size_t limit = OpenFiles(node_->agent_pid()) + 8;
   ASSERT_NO_FATAL_FAILURE(LimitFiles(limit));
   std::vector<UniqueFd> crowd = Crowd(PluginSocket());
   EXPECT_TRUE(WaitForOpenFiles(limit));
