@@ -219,7 +219,7 @@ TEST(CollectTest, OneArchiveHasAllThatSupportNeeds) {
   };
   EXPECT_THAT(read("commands/devices.json"), HasSubstr("\"gpus\""));
   EXPECT_THAT(read("commands/doctor.json"), HasSubstr("findings"));
-  EXPECT_EQ(read("files/etc/kgpu/config.yaml"), "# password: <removed>\n");
+  EXPECT_EQ(read("files/etc/kgpu/config.yaml"), "# password: \"<removed>\"\n");
   EXPECT_THAT(read("removed.txt"), HasSubstr("files/etc/kgpu/config.yaml"));
 }
 

@@ -56,6 +56,10 @@ class Collector {
   }
 
   void Read(const std::string& path) {
+    if (IsSecretFile(path)) {
+      bundle_.removed[NameOf(path)]["whole file"] = 1;
+      return;
+    }
     StatusOr<std::string> text = deps_.host.ReadFile(path, kMostOfOne);
     if (text.ok()) {
       Add(NameOf(path), *std::move(text));

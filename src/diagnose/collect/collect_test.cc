@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 
-#include "testing/scripted_runner.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -14,10 +13,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::Field;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 class FakeRunner final : public sys::ProgramRunner {
  public:
@@ -61,7 +57,8 @@ class CollectTest : public ::testing::Test {
 
 TEST_F(CollectTest, OneThatFailsCostsOne) {
   dir_.WriteFile("etc/kgpu/config.yaml", "pools: []\n");
-  dir_.WriteFile("etc/kgpu/token", "token: abc\n");
+  dir_.WriteFile("etc/kgpu/tokens", "a-bare-token\n");
+  dir_.WriteFile("etc/kgpu/http", "token: abc\n");
   dir_.MakeDir("etc/kgpu/folder");
   const Bundle bundle = Run({.commands = {{"a.json", {"kgpu", "status"}},
                                           {"b.txt", {"/bin/hangs"}},
@@ -71,10 +68,11 @@ TEST_F(CollectTest, OneThatFailsCostsOne) {
   EXPECT_EQ(TextOf(bundle, "commands/a.json"), "/usr/bin/kgpu\nstatus\n--host-root\n/host\n");
   EXPECT_EQ(TextOf(bundle, "commands/c.txt.stderr"), "exit code 3\nno driver\n");
   EXPECT_EQ(TextOf(bundle, "files/etc/kgpu/config.yaml"), "pools: []\n");
-  EXPECT_EQ(TextOf(bundle, "files/etc/kgpu/token"), "token: <removed>\n");
+  EXPECT_EQ(TextOf(bundle, "files/etc/kgpu/http"), "token: \"<removed>\"\n");
+  EXPECT_EQ(TextOf(bundle, "files/etc/kgpu/tokens"), "none");
   EXPECT_THAT(bundle.problems, ElementsAre("b.txt: ended after 30 s"))
       << "files that are missing are no problem";
-  EXPECT_EQ(bundle.removed.size(), 1U);
+  EXPECT_EQ(bundle.removed.size(), 2U);
 }
 
 TEST_F(CollectTest, TheEndOfALongOutputCounts) {

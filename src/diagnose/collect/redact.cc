@@ -1,6 +1,5 @@
 #include "src/diagnose/collect/redact.h"
 
-#include <array>
 #include <string_view>
 #include <vector>
 
@@ -11,41 +10,53 @@ namespace {
 
 struct Rule {
   const char* kind;
-  const char* pattern;
+  Pattern pattern;
   const char* rewrite;
 };
 
-// In this order: the first ones are values of the last.
-constexpr std::array<Rule, 5> kRules = {{
-    {"private key", R"((?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----)",
-     "<removed>"},
-    {"token", R"(\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)", "<removed>"},
-    {"token", R"((?i)\b(bearer|basic) +[A-Za-z0-9._~+/=-]{8,})", R"(\1 <removed>)"},
-    {"password", R"((://[^/\s:@"']*:)[^@\s"'/]+@)", R"(\1<removed>@)"},
-    {"value of a secret's name",
-     R"re((?i)((?:^|[^a-z0-9])[a-z0-9_.-]*(?:token|passw|secret|credential|api[_-]?key|access[_-]?key|private[_-]?key|client-key-data)[a-z0-9_.-]*["']?[ \t]*[:=][ \t]*["']?)[^\s"',}\]<]+)re",
-     R"(\1<removed>)"},
-}};
-
-std::vector<Pattern> Compiled() {
-  std::vector<Pattern> patterns;
-  patterns.reserve(kRules.size());
-  for (const Rule& rule : kRules) {
-    patterns.push_back(Pattern::Compile(rule.pattern).value());
-  }
-  return patterns;
+// In this order: the first ones are values of the last. A value is a block of YAML, a text in
+// quotes, also within another text, or a word.
+std::vector<Rule> Rules() {
+  const std::string name =
+      "[a-z0-9_.-]*(?:token|passw|secret|credential|api[_-]?key|access[_-]?key|private[_-]?key|"
+      "client-key-data)[a-z0-9_.-]*";
+  const std::string before = "(?i)((?:^|[^a-z0-9])" + name + R"re(\\*["']?[ \t]*[:=][ \t]*)re";
+  constexpr const char* kNamed = "value of a secret's name";
+  const auto rule = [](const char* kind, const std::string& pattern, const char* rewrite) {
+    return Rule{.kind = kind, .pattern = Pattern::Compile(pattern).value(), .rewrite = rewrite};
+  };
+  return {
+      rule("private key",
+           "(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----",
+           "<removed>"),
+      rule("token", R"(\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)", "<removed>"),
+      rule("token", R"((?i)\b(bearer|basic) +[A-Za-z0-9._~+/=-]{8,})", R"(\1 <removed>)"),
+      rule("password", R"((://[^/\s:@"']*:)[^@\s"'/]+@)", R"(\1<removed>@)"),
+      rule(kNamed, "(?i)(--" + name + R"re([ \t]+)[^\s-][^\s]*)re", R"(\1<removed>)"),
+      rule(kNamed, before + R"re()[|>][-+0-9]*[ \t]*(?:\n[ \t]+[^\n]*)+)re", R"(\1<removed>)"),
+      rule(kNamed, before + R"re()(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\\+"[^"\n]*"|[^\s"',}\]]+))re",
+           R"(\1"<removed>")"),
+  };
 }
+
+// Files that are nothing but secrets, without names.
+constexpr const char* kSecretFiles = R"((?i)(token|secret|passw|credential|\.key$)[^/]*$)";
 
 }  // namespace
 
 void RemoveSecrets(std::string& text, std::map<std::string, size_t>& removed) {
-  static const std::vector<Pattern> kPatterns = Compiled();
-  for (size_t i = 0; i < kRules.size(); ++i) {
-    const size_t count = kPatterns[i].Rewrite(text, kRules.at(i).rewrite);
+  static const std::vector<Rule> kRules = Rules();
+  for (const Rule& rule : kRules) {
+    const size_t count = rule.pattern.Rewrite(text, rule.rewrite);
     if (count > 0) {
-      removed[kRules.at(i).kind] += count;
+      removed[rule.kind] += count;
     }
   }
+}
+
+bool IsSecretFile(std::string_view path) {
+  static const Pattern kPattern = Pattern::Compile(kSecretFiles).value();
+  return kPattern.Matches(path);
 }
 
 }  // namespace kgpu::collect

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace kgpu::collect {
 
@@ -11,5 +12,8 @@ namespace kgpu::collect {
 // format is, and counts them in `removed` by kind. Too much goes rather than too little: the value
 // of `tokenFile`, too.
 void RemoveSecrets(std::string& text, std::map<std::string, size_t>& removed);
+
+// Whether a file has only secrets, by its name: "etc/kgpu/tokens".
+bool IsSecretFile(std::string_view path);
 
 }  // namespace kgpu::collect
