@@ -2,12 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "testing/shell.h"
 #include "testing/temp_dir.h"
 #include "tests/e2e/program.h"
 #include "tests/e2e/sim_host.h"
@@ -213,7 +213,7 @@ TEST(CollectTest, OneArchiveHasAllThatSupportNeeds) {
       RunProgram({"kgpu", "collect", "--host-root", host.dir().At("host"), "--file", file});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out, file + "\n");
-  ASSERT_EQ(std::system(fmt::format("tar -xzf {} -C {}", file, host.dir().path()).c_str()), 0);
+  ASSERT_EQ(Shell(fmt::format("tar -xzf {} -C {}", file, host.dir().path())).code, 0);
   const auto read = [&](const std::string& path) {
     return host.dir().ReadFile("kgpu-collect/" + path);
   };

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include "testing/shell.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -96,7 +95,7 @@ TEST_F(CollectTest, OtherProgramsReadTheArchive) {
   const auto archive = PackBundle(bundle, "n1", WallTime());
   ASSERT_OK(archive);
   dir_.WriteFile("a.tar.gz", *archive);
-  ASSERT_EQ(std::system(("cd " + dir_.path() + " && tar -xzf a.tar.gz").c_str()), 0);
+  ASSERT_EQ(Shell("cd " + dir_.path() + " && tar -xzf a.tar.gz").code, 0);
   EXPECT_EQ(dir_.ReadFile("kgpu-collect/files/etc/os-release"), "ID=debian\n");
   EXPECT_THAT(dir_.ReadFile("kgpu-collect/README.txt"), HasSubstr("Collected on n1"));
   EXPECT_EQ(dir_.ReadFile("kgpu-collect/removed.txt"), "Nothing was removed.\n");

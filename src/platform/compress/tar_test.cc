@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <vector>
 
+#include "testing/shell.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -22,7 +22,7 @@ TEST(TarTest, OtherProgramsReadIt) {
   EXPECT_EQ(archive->size() % 512, 0U);
   TempDir dir;
   dir.WriteFile("a.tar", *archive);
-  ASSERT_EQ(std::system(("cd " + dir.path() + " && tar -xf a.tar").c_str()), 0);
+  ASSERT_EQ(Shell("cd " + dir.path() + " && tar -xf a.tar").code, 0);
   for (const TarFile& file : files) {
     EXPECT_EQ(dir.ReadFile(file.path), file.text) << file.path;
   }
