@@ -1,5 +1,5 @@
-// What a person sees and has chosen, and what keys make of it. Pure: the caller draws, asks and
-// starts programs.
+// The list or page on the screen, the choices of a person, and how keys change them. Pure: the
+// caller draws, asks and starts programs.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct State {
 
 enum class RequestKind : uint8_t { kNone, kQuit, kExplain, kRedraw };
 
-// What a key asks the caller for.
+// A key's request to the caller.
 struct Request {
   RequestKind kind = RequestKind::kNone;
   Target target{};  // of kExplain

@@ -1,5 +1,5 @@
-// What a list shows: its header, its columns, and rows that can be selected. A view of something
-// makes one from data and state; state.h and frame.h know no more than this.
+// The contents of a list: its header, its columns, and rows that can be selected. A view of
+// something makes one from data and state; state.h and frame.h know no more than this.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace kgpu::top {
 
 enum class TargetKind : uint8_t { kNone, kGpu, kPod };
 
-// What a row can explain.
+// The subject that a row can explain.
 struct Target {
   TargetKind kind = TargetKind::kNone;
   std::string name{};  // the UUID of a GPU, "namespace/name" of a pod
@@ -45,7 +45,7 @@ struct View {
   std::string nothing{};         // instead of rows
 };
 
-// What a person has chosen of a list.
+// A person's choices about a list.
 struct ListState {
   std::string selected{};  // id of a row; empty: the first
   size_t index = 0;        // of that row, when it was shown last

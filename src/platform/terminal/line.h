@@ -19,7 +19,7 @@ struct Style {
   bool operator==(const Style&) const = default;
 };
 
-// What a terminal can show.
+// The abilities of a terminal.
 struct Look {
   bool is_utf8 = true;
   bool has_color = true;
