@@ -99,6 +99,7 @@ class AgentImpl final : public Agent, private node::Effects {
                  .set_mps = [this](auto claimed) { mps_.SetClaimed(std::move(claimed)); },
                  .mps_health = [this](const std::string& uuid) { return mps_.HealthOf(uuid); },
                  .runtime_problem = [this] { return CdiObstacle(answering_); },
+                 .end_mps = [this](const std::string& uuid) { return mps_.End(uuid); },
                  .changed = [this] { NotifySoon(); }}),
         runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
         measurements_(
