@@ -49,14 +49,15 @@ std::string ReadText(const std::string& path) {
 // A node whose agent serves claims, and a cluster for it.
 class ClaimNode {
  public:
-  ClaimNode()
-      : node_("8xA100-SXM4-80GB"),
+  ClaimNode(const char* profile, const std::string& pools, std::string device)
+      : node_(profile),
         kubeconfig_(node_.run_dir() + "-kubeconfig"),
         server_({std::string(KGPU_BIN_DIR) + "/kgpu-sim", "apiserver", "--kubeconfig-out",
-                 kubeconfig_}) {
+                 kubeconfig_}),
+        device_(std::move(device)) {
     Await([&] { return !Address().empty(); });
     Ask("POST", "/api/v1/nodes", R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}})");
-    node_.WriteConfig("cdi-cri", "serve: {by: dra}\n");
+    node_.WriteConfig("cdi-cri", "serve: {by: dra}\n" + pools);
     std::vector<std::string> argv = node_.Agent();
     argv.insert(argv.end(), {"--kubeconfig", kubeconfig_, "--node", "n1"});
     agent_ = std::make_unique<Daemon>(argv);
@@ -143,9 +144,10 @@ class ClaimNode {
             R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c",
                 "namespace":"default"},"spec":{"devices":{"requests":[{"name":"gpu","exactly":{
                 "deviceClassName":"gpu.nvidia.com"}}]}}})"));
-    claim.as_object()["status"] = json::parse(
-        R"({"allocation":{"devices":{"results":[{"request":"gpu","driver":"gpu.nvidia.com",
-            "pool":"n1","device":"gpu-3"}]}}})");
+    const json::value result = {
+        {"request", "gpu"}, {"driver", "gpu.nvidia.com"}, {"pool", "n1"}, {"device", device_}};
+    claim.as_object()["status"] = {
+        {"allocation", {{"devices", {{"results", json::array{result}}}}}}};
     (void)Ask("PUT", fmt::format("{}/c/status", kClaims), json::serialize(claim));
     return std::string(claim.at("metadata").at("uid").as_string());
   }
@@ -153,13 +155,14 @@ class ClaimNode {
   SimNode node_;
   const std::string kubeconfig_;
   Daemon server_;
+  const std::string device_;
   std::unique_ptr<Daemon> agent_;
   std::unique_ptr<v1::DRAPlugin::Stub> stub_;
   std::string claim_;
 };
 
 void Calls(int calls, std::vector<Row>& rows) {
-  const ClaimNode node;
+  const ClaimNode node("8xA100-SXM4-80GB", "", "gpu-3");
   Row prepare =
       MakeRow("prepare a claim of one GPU", "ms", "the claim's GET and a durable write", "5");
   Row unprepare = MakeRow("give it back", "ms", "a durable write", "-");
@@ -181,6 +184,22 @@ void Calls(int calls, std::vector<Row>& rows) {
   for (Row* row : {&prepare, &tail, &again, &unprepare, &memory}) {
     rows.push_back(std::move(*row));
   }
+}
+
+// A helper process makes the MIG device, through the simulated driver, which takes no time.
+void MadeDevices(int calls, std::vector<Row>& rows) {
+  const ClaimNode node("8xH100-SXM5-80GB", "pools: [{mig: dynamic}]\n", "gpu-3-mig-3g40gb-9-0");
+  Row make = MakeRow("prepare a claim of a MIG device, which is made", "ms",
+                     "the claim's GET and two durable writes", "-");
+  Row remove = MakeRow("give it back, which removes the device", "ms", "two durable writes", "-");
+  for (int i = 0; i < calls; ++i) {
+    make.floor.Add(node.Read() + node.Write() + node.Write());
+    make.samples.Add(node.Prepare());
+    remove.floor.Add(node.Write() + node.Write());
+    remove.samples.Add(node.Unprepare());
+  }
+  rows.push_back(std::move(make));
+  rows.push_back(std::move(remove));
 }
 
 // 16 B200, each with all its MIG placements.
@@ -228,6 +247,7 @@ int main(int argc, char** argv) {
   const auto calls = argc > 1 ? kgpu::ParseUint(argv[1]).value_or(300) : 300;
   std::vector<kgpu::bench::Row> rows;
   kgpu::bench::Calls(static_cast<int>(calls), rows);
+  kgpu::bench::MadeDevices(static_cast<int>(calls) / 10, rows);
   kgpu::bench::Slices(rows);
   (void)std::fputs(kgpu::bench::RenderRows(rows).c_str(), stdout);
   return 0;

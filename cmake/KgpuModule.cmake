@@ -74,6 +74,25 @@ function(kgpu_module name)
   endif()
 endfunction()
 
+# kgpu_embed(out DIR folder PATTERNS "*.yaml *.json" HEADER h FUNCTION chart::ChartFiles): sets `out` to a source
+#   with that function, which the header declares: std::span<const EmbeddedFile>, sorted by path.
+function(kgpu_embed out)
+  cmake_parse_arguments(E "" "DIR;PATTERNS;HEADER;FUNCTION" "" ${ARGN})
+  string(REGEX REPLACE "^.*::" "" name "${E_FUNCTION}")
+  set(made ${CMAKE_CURRENT_BINARY_DIR}/${name}.embedded.cc)
+  string(REPLACE " " ";" patterns "${E_PATTERNS}")
+  list(TRANSFORM patterns PREPEND "${E_DIR}/")
+  file(GLOB_RECURSE files FOLLOW_SYMLINKS CONFIGURE_DEPENDS ${patterns})
+  list(FILTER files EXCLUDE REGEX "__pycache__")
+  add_custom_command(
+    OUTPUT ${made}
+    COMMAND ${CMAKE_COMMAND} -DDIR=${E_DIR} -DOUT=${made} "-DPATTERNS=${E_PATTERNS}" -DHEADER=${E_HEADER}
+      -DFUNCTION=${E_FUNCTION} -P ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake
+    DEPENDS ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake ${files}
+    VERBATIM)
+  set(${out} ${made} PARENT_SCOPE)
+endfunction()
+
 # kgpu_program(name SRCS main.cc DEPS dep…): a program that ships (static when KGPU_STATIC is on).
 function(kgpu_program name)
   cmake_parse_arguments(M "" "" "SRCS;DEPS" ${ARGN})

@@ -135,8 +135,11 @@ void AgentImpl::SetSampling() {
     return;
   }
   const std::chrono::milliseconds every = in_force_->metrics.every;
-  const auto pace = sharing_.pace().value_or(every);
-  inventory_.SetSampling(every.count() == 0 ? pace : std::min(every, pace));
+  std::chrono::milliseconds pace = every;
+  for (const auto& wanted : {sharing_.pace(), live_.pace()}) {
+    pace = wanted ? (pace.count() == 0 ? *wanted : std::min(pace, *wanted)) : pace;
+  }
+  inventory_.SetSampling(pace);
 }
 
 void AgentImpl::Measure() {
@@ -205,6 +208,7 @@ void AgentImpl::FiguresChanged() {
 
 void AgentImpl::OnHealthEvent(const health::HealthEvent& health_event) {
   health_.OnHealthEvent(health_event);
+  live_.OnHealthEvent(health_event);
   measurements_.OnHealth();
   // Also without a plugin: a restart heals no fault and reports none twice.
   memory_.Note();

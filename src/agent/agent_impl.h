@@ -24,6 +24,7 @@
 #include "src/node/injection/injector.h"
 #include "src/node/inventory/inventory.h"
 #include "src/node/layouts/mig_layouts.h"
+#include "src/node/live/live_handler.h"
 #include "src/node/loans/ledger_file.h"
 #include "src/node/loans/loan_handler.h"
 #include "src/node/mps/mps_sharing.h"
@@ -98,8 +99,17 @@ class AgentImpl final : public Agent, private node::Effects {
                  .read = [this](auto done) { inventory_.Refresh(std::move(done)); },
                  .set_mps = [this](auto claimed) { mps_.SetClaimed(std::move(claimed)); },
                  .mps_health = [this](const std::string& uuid) { return mps_.HealthOf(uuid); },
+                 .end_mps = [this](const std::string& uuid) { return mps_.End(uuid); },
                  .runtime_problem = [this] { return CdiObstacle(answering_); },
                  .changed = [this] { NotifySoon(); }}),
+        live_(loop, root.host, options_.version, *this,
+              {.measured = [this] { return measurements_.current(); },
+               .holders = [this] { return ShowParts().holders; },
+               .problem =
+                   [this] {
+                     std::string why;
+                     return IsReady(state(), &why) ? "" : why;
+                   }}),
         runtime_(loop, RuntimeSockets(options_, root.host), [this] { OnRuntime(); }),
         measurements_(
             loop, root.host, MeasurementsOptionsOf(options_, root.host), pods::BackgroundOn(disk_),
@@ -116,6 +126,10 @@ class AgentImpl final : public Agent, private node::Effects {
              .page =
                  [this](const http::Request& request, telemetry::NameSets names) {
                    return measurements_.Answer(request, names);
+                 },
+             .live =
+                 [this](const http::Request& request, const http::Responder& responder) {
+                   live_.AnswerReader(request, responder);
                  },
              .client = [this] { return cluster_.review_client(); }}),
         memory_(
@@ -231,8 +245,9 @@ class AgentImpl final : public Agent, private node::Effects {
   usage::UsageHandler usage_;
   watch::KernelWatch kernels_;
   claims::ClaimPart claims_;
-  const std::array<node::Part*, 8> parts_{&loans_,  &sharing_, &mig_,     &mps_,
-                                          &health_, &usage_,   &kernels_, &claims_};
+  live::LiveHandler live_;
+  const std::array<node::Part*, 9> parts_{&loans_, &sharing_, &mig_,    &mps_, &health_,
+                                          &usage_, &kernels_, &claims_, &live_};
 
   watch::RuntimeWatch runtime_;
   telemetry::Measurements measurements_;

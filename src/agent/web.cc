@@ -9,6 +9,7 @@
 
 #include "src/agent/config_view.h"
 #include "src/agent/status_view.h"
+#include "src/node/live/page.h"
 #include "src/node/part/answer.h"
 #include "src/node/report/devices_view.h"
 
@@ -23,7 +24,13 @@ http::Response Ready(const AgentState& state) {
 }  // namespace
 
 http::Response AnswerPublic(const http::Request& request, const AgentState& state) {
-  if (!node::IsProbePath(request.path) && request.path != "/metrics") {
+  if (auto page = live::AnswerPage(request)) {
+    return *std::move(page);
+  }
+  const bool is_ours = node::IsProbePath(request.path) || request.path == "/metrics" ||
+                       request.path == "/live" || request.path == "/live/events" ||
+                       request.path == "/";
+  if (!is_ours) {
     return http::UnknownPath(request);
   }
   if (!node::IsRead(request)) {

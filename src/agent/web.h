@@ -10,8 +10,8 @@
 
 namespace kgpu::agent {
 
-// On the network: /healthz (also /health, like DCGM's exporter), /readyz; 405 for the rest of
-// /metrics.
+// On the network: / (the page), /healthz (also /health, like DCGM's exporter), /readyz; 405 for the
+// rest of /metrics and /live.
 http::Response AnswerPublic(const http::Request& request, const AgentState& state);
 // On agent.sock: those, and /v1/status, /v1/devices, /v1/node and /v1/config with ?output=table,
 // json or yaml. `parts` returns what the parts add to a page, if it is asked for.

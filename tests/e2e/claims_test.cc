@@ -127,9 +127,10 @@ class ClaimsTest : public ClusterFixture {
     }
     json::object given = {{"results", std::move(results)}};
     if (!sharing.empty()) {
-      const json::value parameters = {{"apiVersion", "resource.nvidia.com/v1beta1"},
-                                      {"kind", "GpuConfig"},
-                                      {"sharing", json::parse(sharing)}};
+      const json::value parameters = {
+          {"apiVersion", "resource.nvidia.com/v1beta1"},
+          {"kind", devices[0].find("-mig-") == std::string::npos ? "GpuConfig" : "MigDeviceConfig"},
+          {"sharing", json::parse(sharing)}};
       given["config"] =
           json::array{{{"source", "FromClaim"},
                        {"opaque", {{"driver", "gpu.nvidia.com"}, {"parameters", parameters}}}}};
@@ -402,6 +403,13 @@ TEST_F(ClaimsTest, ARestartOfTheAgentChangesNoSlice) {
   };
   ASSERT_TRUE(kubelet_->WaitFor([&] { return health() == "Healthy"; }, kPatience));
   const std::string slices = Ask("GET", kSlicesPath, "");
+  const Result second =
+      RunProgram({"kgpu", "agent", "--kubelet-dir", At("kubelet"), "--run-dir", At("run"),
+                  "--state-dir", At("state"), "--http-address", "off", "--host-root", At("host"),
+                  "--kubeconfig", At("agent-kubeconfig"), "--node", "n1"});
+  EXPECT_NE(second.code, 0) << "an update that starts the new agent first";
+  EXPECT_THAT(second.err, HasSubstr("another agent is running"));
+  EXPECT_EQ(health(), "Healthy") << "the first one goes on";
   agent_.reset();
   EXPECT_TRUE(kubelet_->WaitFor([&] { return health() == "Unknown"; }, kPatience));
   StartAgent(kByClaims);
@@ -523,6 +531,21 @@ TEST_F(PartitionsTest, AClaimHasMpsOfItsOwn) {
   ASSERT_OK(kubelet_->RemovePod("pm"));
   ASSERT_OK(kubelet_->RemovePod("pt"));
   EXPECT_TRUE(WaitForNode([&] { return Prepared() == 0; }));
+}
+
+// Its daemon ends before the device is removed.
+TEST_F(PartitionsTest, AMigDeviceHasMpsOfItsOwn) {
+  Start();
+  const std::string mps = Allocate("mps", "pm", {"gpu-1-mig-3g40gb-9-0"}, "",
+                                   R"({"strategy": "MPS", "mpsConfig":
+                                       {"defaultPinnedDeviceMemoryLimit": "8Gi"}})");
+  RunPod("pm", "mps");
+  EXPECT_THAT(Spec(mps), HasSubstr("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=8192M"));
+  EXPECT_THAT(Spec(mps), HasSubstr("/MIG-"));
+  EXPECT_THAT(Layouts(), ElementsAre("1: 3g.40gb"));
+  ASSERT_OK(kubelet_->RemovePod("pm"));
+  EXPECT_TRUE(WaitForNode([&] { return Prepared() == 0; })) << json::serialize(Status());
+  EXPECT_THAT(Layouts(), IsEmpty());
 }
 
 // Killed after each step, it makes nothing twice and leaves nothing behind.

@@ -97,9 +97,9 @@ StatusOr<functions::BuildPlan> PlanOf(functions::Function function, const FnBuil
   if (runtime != nullptr) {
     function.runtime = runtime->name;  // an alias has the same image
     std::ranges::transform(functions::WorkerFiles(*runtime), std::back_inserter(worker),
-                           [](const functions::EmbeddedFile& file) {
+                           [](const EmbeddedFile& file) {
                              return functions::WorkerFile{.path = std::string(file.path),
-                                                          .content = std::string(file.content)};
+                                                          .content = std::string(file.text)};
                            });
   }
   ASSIGN_OR_RETURN(std::string watchdog,

@@ -21,7 +21,7 @@ namespace json = boost::json;
 
 gotemplate::Value FilesForTemplates() {
   gotemplate::Value::Dict files;
-  for (const ChartFile& file : ChartFiles()) {
+  for (const EmbeddedFile& file : ChartFiles()) {
     files.emplace(file.path, gotemplate::Value(file.text));
   }
   return gotemplate::Value(std::move(files));
@@ -51,7 +51,7 @@ std::string FileNameOf(const Manifest& manifest, const std::vector<OutputFile>& 
 
 // helm installs definitions as they are, without templates: the label that says who manages an
 // object is added here.
-StatusOr<std::string> WithManager(const ChartFile& file) {
+StatusOr<std::string> WithManager(const EmbeddedFile& file) {
   constexpr std::string_view kPartOf = "    app.kubernetes.io/part-of: kgpu\n";
   std::string text(file.text);
   const size_t at = text.find(kPartOf);
@@ -71,7 +71,7 @@ StatusOr<std::vector<Manifest>> Render(const Values& values) {
                                                        {"Release", TemplateValue(release)},
                                                        {"Files", FilesForTemplates()}});
   std::vector<Manifest> manifests;
-  for (const ChartFile& file : ChartFiles()) {
+  for (const EmbeddedFile& file : ChartFiles()) {
     if (file.path.starts_with("crds/") && HasController(values)) {
       ASSIGN_OR_RETURN(const std::string text, WithManager(file));
       RETURN_IF_ERROR(Append(SplitManifests(text, file.path), manifests));
@@ -86,7 +86,7 @@ StatusOr<std::vector<Manifest>> Render(const Values& values) {
 
 std::vector<OutputFile> ChartFolder() {
   std::vector<OutputFile> files;
-  for (const ChartFile& file : ChartFiles()) {
+  for (const EmbeddedFile& file : ChartFiles()) {
     files.push_back({.path = std::string(file.path), .text = std::string(file.text)});
   }
   return files;

@@ -4,9 +4,9 @@
 
 namespace kgpu::chart {
 
-const ChartFile* FindChartFile(std::string_view path) {
-  const std::span<const ChartFile> files = ChartFiles();
-  const auto found = std::ranges::find(files, path, &ChartFile::path);
+const EmbeddedFile* FindChartFile(std::string_view path) {
+  const std::span<const EmbeddedFile> files = ChartFiles();
+  const auto found = std::ranges::find(files, path, &EmbeddedFile::path);
   return found == files.end() ? nullptr : &*found;
 }
 

@@ -4,16 +4,13 @@
 #include <span>
 #include <string_view>
 
+#include "src/platform/base/embedded_file.h"
+
 namespace kgpu::chart {
 
-struct ChartFile {
-  std::string_view path;  // below the chart's folder: "templates/agent.yaml"
-  std::string_view text;
-};
-
 // Sorted by path.
-std::span<const ChartFile> ChartFiles();
+std::span<const EmbeddedFile> ChartFiles();
 // Null if the chart has no such file.
-const ChartFile* FindChartFile(std::string_view path);
+const EmbeddedFile* FindChartFile(std::string_view path);
 
 }  // namespace kgpu::chart

@@ -127,7 +127,7 @@ Status CheckPriorityClass(const json::object& tree) {
 }
 
 StatusOr<std::string_view> PresetText(const std::string& distribution) {
-  const ChartFile* file =
+  const EmbeddedFile* file =
       FindChartFile(fmt::format("{}{}{}", kPresetBegin, distribution, kPresetEnd));
   if (file == nullptr) {
     return InvalidArgument("--for: \"{}\" must be {}", Printable(distribution, 40),
@@ -140,7 +140,7 @@ StatusOr<std::string_view> PresetText(const std::string& distribution) {
 
 std::vector<std::string> Distributions() {
   std::vector<std::string> names;
-  for (const ChartFile& file : ChartFiles()) {
+  for (const EmbeddedFile& file : ChartFiles()) {
     std::string_view name = file.path;
     if (name.starts_with(kPresetBegin) && name.ends_with(kPresetEnd)) {
       name.remove_prefix(kPresetBegin.size());
@@ -154,7 +154,7 @@ std::vector<std::string> Distributions() {
 StatusOr<Values> ReadValues(const ValuesRequest& request) {
   RETURN_IF_ERROR(CheckNamespace(request.name_space));
   ASSIGN_OR_RETURN(const json::object schema, ReadValuesSchema());
-  const ChartFile* defaults = FindChartFile("values.yaml");
+  const EmbeddedFile* defaults = FindChartFile("values.yaml");
   std::vector<ValuesFile> files = {
       {.name = "values.yaml", .text = std::string(defaults == nullptr ? "" : defaults->text)}};
   if (!request.distribution.empty()) {

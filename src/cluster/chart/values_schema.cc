@@ -92,7 +92,7 @@ int64_t NumberAt(const json::object& schema, const char* key, int64_t otherwise)
 
 StatusOr<json::object> ReadValuesSchema() {
   static constexpr const char* kFile = "values.schema.json";
-  const ChartFile* file = FindChartFile(kFile);
+  const EmbeddedFile* file = FindChartFile(kFile);
   if (file == nullptr) {
     return Internal("the program has no {}", kFile);
   }

@@ -31,6 +31,7 @@ struct Objects {
   const json::value* claim = nullptr;  // null: there is none
   std::vector<const json::value*> others{};
   std::vector<const json::value*> slices{};
+  std::vector<const json::value*> taint_rules{};
   Classes classes{};
 };
 
@@ -40,6 +41,8 @@ Objects ObjectsOf(const explain::Dump& dump, std::string_view space, std::string
     const std::string_view kind = kube::TextField(item, {"kind"});
     if (kind == "ResourceSlice") {
       objects.slices.push_back(&item);
+    } else if (kind == "DeviceTaintRule") {
+      objects.taint_rules.push_back(&item);
     } else if (kind == "DeviceClass") {
       objects.classes[std::string(kube::NameOf(item))] = &item;
     } else if (kind == "ResourceClaim") {
@@ -132,10 +135,13 @@ bool JudgeNodes(const explain::Facts& facts, const ClaimSpec& spec, const Object
   const Holdings holdings = HoldingsOf(objects.others);
   std::vector<explain::NodeVerdict> others;  // without a device of the classes
   for (const explain::Node& node : NodesOf(facts, objects)) {
-    const std::vector<Pool> pools = PoolsFor(node, groups);
+    std::vector<Pool> pools = PoolsFor(node, groups);
     if (pools.empty()) {
       ++report.other_nodes;
       continue;
+    }
+    for (const json::value* rule : objects.taint_rules) {
+      ApplyTaintRule(*rule, pools);
     }
     const Outcome outcome = Allocate(spec, pools, holdings, node);
     (HasDevicesOfClass(outcome) ? report.nodes : others).push_back(VerdictOn(node, outcome));
@@ -157,7 +163,6 @@ void FillNotJudged(const explain::Facts& facts, Report& report) {
   if (!facts.Has("ResourceClaim")) {
     report.not_judged.emplace_back("devices of other claims: none were listed");
   }
-  report.not_judged.emplace_back("taint rules (DeviceTaintRule)");
   report.not_judged.emplace_back(
       "whether the pod of the claim fits the nodes, with its other claims: kgpu explain pod");
 }

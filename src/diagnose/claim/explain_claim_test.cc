@@ -64,6 +64,12 @@ Edit Holder(const std::string& device, const std::string& more = "") {
                           device, more)};
 }
 
+Edit TaintRule(const std::string& devices, const std::string& effect) {
+  return {"", fmt::format("kind: DeviceTaintRule\nmetadata: {{name: t}}\nspec: {{deviceSelector: "
+                          "{{{}}}, taint: {{key: test, effect: {}}}}}",
+                          devices, effect)};
+}
+
 Report ReportOf(const std::vector<Edit>& edits) {
   std::vector<Edit> all = {{"", explain::kClass}};
   all.insert(all.end(), edits.begin(), edits.end());
@@ -113,6 +119,9 @@ std::vector<Row> UseRows() {
       {"device-tainted",
        {Gpus(2, ", taints: [{key: x, value: y, effect: NoExecute}]"), Claim("")},
        "r: 2 devices (gpu-0, gpu-1): taint x=y:NoExecute"},
+      {"device-tainted",
+       {Gpus(2), TaintRule("driver: gpu.nvidia.com, pool: node-a", "NoSchedule"), Claim("")},
+       "r: 2 devices (gpu-0, gpu-1): taint test:NoSchedule"},
       {"device-in-use",
        {Gpus(2), Holder("gpu-0"), Holder("gpu-1"), Claim("")},
        "r: 2 devices (gpu-0, gpu-1): another claim has it; gpu-0: team-b/on-gpu-0; gpu-1: "

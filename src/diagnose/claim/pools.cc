@@ -156,10 +156,7 @@ class PoolReader {
     ForEach(body, {"consumesCounters"}, [&](const json::value& item) {
       AddTo(device.consumes[Text(item, {"counterSet"})], ReadCounters(item));
     });
-    device.taints = explain::ReadTaints(body, {"taints"});
-    std::erase_if(device.taints, [](const explain::Taint& taint) {
-      return taint.effect != "NoSchedule" && taint.effect != "NoExecute";
-    });
+    device.taints = explain::ReadDeviceTaints(body, {"taints"});
     return device;
   }
 
@@ -283,6 +280,27 @@ std::vector<Pool> PoolsFor(const explain::Node& node, const std::vector<PoolSlic
   // The scheduler avoids devices that it would have to wait for.
   std::ranges::stable_partition(pools, [](const Pool& pool) { return !pool.has_conditions; });
   return pools;
+}
+
+void ApplyTaintRule(const json::value& rule, std::vector<Pool>& pools) {
+  const json::value* taint = kube::FindField(rule, {"spec", "taint"});
+  if (taint == nullptr) {
+    return;
+  }
+  const std::vector<explain::Taint> taints =
+      explain::ReadDeviceTaints(json::object{{"taints", json::array{*taint}}}, {"taints"});
+  const auto selects = [&](std::string_view field, const std::string& value) {
+    const std::string wanted = Text(rule, {"spec", "deviceSelector", field});
+    return wanted.empty() || wanted == value;
+  };
+  for (Pool& pool : pools) {
+    for (Device& device : pool.devices) {
+      if (selects("driver", device.driver) && selects("pool", device.pool) &&
+          selects("device", device.name)) {
+        device.taints.insert(device.taints.end(), taints.begin(), taints.end());
+      }
+    }
+  }
 }
 
 }  // namespace kgpu::claim

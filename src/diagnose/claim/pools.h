@@ -78,6 +78,9 @@ std::vector<PoolSlices> GroupSlices(const std::vector<const boost::json::value*>
 // The pools that have a device for `node`.
 std::vector<Pool> PoolsFor(const explain::Node& node, const std::vector<PoolSlices>& groups);
 
+// Adds the taint of a DeviceTaintRule to the devices that it selects: an empty field selects all.
+void ApplyTaintRule(const boost::json::value& rule, std::vector<Pool>& pools);
+
 // "gpu.nvidia.com/memory" for "memory" of that driver.
 std::string FullName(std::string_view name, std::string_view driver);
 

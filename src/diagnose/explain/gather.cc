@@ -59,6 +59,8 @@ class Gatherer {
     ListOfDra("ResourceClaim", "resourceclaims", "");
     ListOfDra("ResourceSlice", "resourceslices", "");
     ListOfDra("DeviceClass", "deviceclasses", "");
+    // Kubernetes 1.36 serves them only if an admin has turned them on.
+    ListOfDra("DeviceTaintRule", "devicetaintrules", "", /*is_expected=*/false);
     List("Node", kube::kNodes.Collection(), "");
     return OkStatus();
   }

@@ -260,8 +260,7 @@ Slice ReadSlice(const json::value& object) {
     if (Flag(body, {"allowMultipleAllocations"})) {
       slice.shared.insert(name);
     }
-    std::vector<Taint> taints = ReadTaints(body, {"taints"});
-    std::erase_if(taints, [](const Taint& taint) { return taint.effect == "None"; });
+    std::vector<Taint> taints = ReadDeviceTaints(body, {"taints"});
     if (!taints.empty()) {
       slice.taints[name] = std::move(taints);
     }

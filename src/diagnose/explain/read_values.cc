@@ -99,6 +99,14 @@ std::vector<Taint> ReadTaints(const json::value& object, Path path) {
   return taints;
 }
 
+std::vector<Taint> ReadDeviceTaints(const json::value& object, Path path) {
+  std::vector<Taint> taints = ReadTaints(object, path);
+  std::erase_if(taints, [](const Taint& taint) {
+    return taint.effect != "NoSchedule" && taint.effect != "NoExecute";
+  });
+  return taints;
+}
+
 std::vector<Condition> ReadConditions(const json::value& object) {
   std::vector<Condition> conditions;
   const auto take = [&](const json::value& item) {

@@ -38,6 +38,9 @@ Amounts ReadAmounts(const boost::json::value& object, Path path,
                     std::vector<std::string>* wrong = nullptr);
 std::vector<Toleration> ReadTolerations(const boost::json::value& object, Path path);
 std::vector<Taint> ReadTaints(const boost::json::value& object, Path path);
+// The taints of a device that keep claims away. Source: the API, DeviceTaint: an effect that a
+// client does not know counts as None.
+std::vector<Taint> ReadDeviceTaints(const boost::json::value& object, Path path);
 std::vector<Condition> ReadConditions(const boost::json::value& object);
 // From a list of terms, "nodeSelectorTerms".
 std::vector<SelectorTerm> ReadTerms(const boost::json::value& object, Path path);

@@ -110,13 +110,20 @@ constexpr std::array<std::string_view, 5> kClaim = {
     "status.allocation.nodeSelector", "status.reservedFor"};
 constexpr std::array<std::string_view, 2> kClass = {"spec.extendedResourceName", "spec.selectors"};
 constexpr std::array<std::string_view, 1> kSlice = {"spec"};
+constexpr std::array<std::string_view, 2> kTaintRule = {"spec.deviceSelector", "spec.taint"};
 
 constexpr std::array kSlimKinds = {
-    Kept{"Pod", kPodKeys},           Kept{"Node", kNodeKeys},
-    Kept{"Event", kEvent},           Kept{"ResourceQuota", kQuota},
-    Kept{"LimitRange", kSlimLimits}, Kept{"RuntimeClass", kRuntime},
-    Kept{"ResourceClaim", kClaim},   Kept{"ResourceClaimTemplate", {}},
-    Kept{"DeviceClass", kClass},     Kept{"ResourceSlice", kSlice},
+    Kept{"Pod", kPodKeys},
+    Kept{"Node", kNodeKeys},
+    Kept{"Event", kEvent},
+    Kept{"ResourceQuota", kQuota},
+    Kept{"LimitRange", kSlimLimits},
+    Kept{"RuntimeClass", kRuntime},
+    Kept{"ResourceClaim", kClaim},
+    Kept{"ResourceClaimTemplate", {}},
+    Kept{"DeviceClass", kClass},
+    Kept{"ResourceSlice", kSlice},
+    Kept{"DeviceTaintRule", kTaintRule},
 };
 
 using Paths = std::vector<std::string_view>;

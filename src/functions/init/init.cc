@@ -57,7 +57,7 @@ std::vector<NewFile> FilesOf(const NewFunction& request, const Runtime& runtime)
     const bool is_source = file.path.starts_with(kTemplateSources);
     const fs::path path = is_source ? sources / file.path.substr(kTemplateSources.size())
                                     : sources.parent_path() / file.path;
-    files.push_back({.path = path.string(), .text = std::string(file.content)});
+    files.push_back({.path = path.string(), .text = std::string(file.text)});
   }
   return files;
 }

@@ -1,4 +1,4 @@
-// deploy/functions as a table, which embed.cmake generates. Private to this module.
+// deploy/functions as a table, which kgpu_embed makes. Private to this module.
 #pragma once
 
 #include <span>

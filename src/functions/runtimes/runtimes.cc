@@ -58,7 +58,7 @@ std::vector<EmbeddedFile> FilesBelow(const Runtime& runtime, std::string_view fo
   std::vector<EmbeddedFile> files;
   for (const EmbeddedFile& file : EmbeddedFiles()) {
     if (file.path.starts_with(prefix)) {
-      files.push_back({.path = file.path.substr(prefix.size()), .content = file.content});
+      files.push_back({.path = file.path.substr(prefix.size()), .text = file.text});
     }
   }
   return files;

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/platform/base/embedded_file.h"
+
 namespace kgpu::functions {
 
 struct Runtime {
@@ -24,11 +26,7 @@ std::span<const Runtime> Runtimes();
 // By name or alias; null if there is none.
 const Runtime* FindRuntime(std::string_view name);
 
-struct EmbeddedFile {
-  std::string_view path;  // relative: "src/handler.py"
-  std::string_view content;
-};
-
+// Paths below are relative: "src/handler.py".
 // What `kgpu fn init` puts into a new folder. Sorted by path.
 std::vector<EmbeddedFile> TemplateFiles(const Runtime& runtime);
 // The worker library, which images get in /opt/kgpu-fn. Sorted by path.

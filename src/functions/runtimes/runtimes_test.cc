@@ -37,7 +37,7 @@ TEST(RuntimesTest, TemplatesHaveTheHandlerThatTheTablePromises) {
     const std::string path = "src/" + std::string(runtime.handler_file);
     const auto found = std::ranges::find(files, path, &EmbeddedFile::path);
     ASSERT_NE(found, files.end()) << path;
-    EXPECT_THAT(std::string(found->content), ::testing::HasSubstr(std::string(runtime.signature)));
+    EXPECT_THAT(std::string(found->text), ::testing::HasSubstr(std::string(runtime.signature)));
     EXPECT_TRUE(std::ranges::is_sorted(files, {}, &EmbeddedFile::path));
   }
 }
@@ -46,7 +46,7 @@ TEST(RuntimesTest, FilesOfTheWorkerAreNotInTheTemplate) {
   for (const Runtime& runtime : Runtimes()) {
     for (const EmbeddedFile& file : TemplateFiles(runtime)) {
       EXPECT_FALSE(file.path.starts_with("worker/")) << file.path;
-      EXPECT_FALSE(file.content.empty()) << file.path;
+      EXPECT_FALSE(file.text.empty()) << file.path;
     }
   }
 }

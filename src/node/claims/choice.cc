@@ -102,11 +102,11 @@ Status SetSharing(const AllocatedDevice& device, const Offer& offer, size_t inde
         "from the parameters, or use a pool of whole GPUs",
         device.device, what);
   }
-  if (!offer.is_gpu) {
+  if (!offer.is_gpu && !mps) {
     return InvalidArgument(
-        "{}: kgpu shares GPUs by {}, no MIG devices: remove sharing from the parameters, or claim "
-        "a whole GPU",
-        device.device, what);
+        "{}: a MIG device has no time slices: remove sharing from the parameters, or claim a whole "
+        "GPU",
+        device.device);
   }
   prepared.time_slice = slice;
   if (mps) {
@@ -247,8 +247,8 @@ Status CheckMps(const PreparedClaim& claim) {
   for (const PreparedDevice& device : claim.devices) {
     if (device.mps && !requests.insert(device.request).second) {
       return InvalidArgument(
-          "request {} has several GPUs with MPS, and a program reaches the MPS daemon of one: use "
-          "a request for each GPU",
+          "request {} has several devices with MPS, and a program reaches the MPS daemon of one: "
+          "use a request for each",
           device.request);
     }
   }

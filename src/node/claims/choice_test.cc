@@ -152,14 +152,16 @@ TEST_F(ChoiceTest, RefusesSharingThatCannotBe) {
     return std::string(Message(Choose(TestAllocation(std::move(devices))).status()));
   };
   EXPECT_THAT(refusal({WithMps("gpu-0", "r"), WithMps("gpu-1", "r")}),
-              HasSubstr("request r has several GPUs with MPS"));
+              HasSubstr("request r has several devices with MPS"));
   dra::AllocatedDevice admin = WithMps("gpu-0", "r");
   admin.is_admin = true;
   EXPECT_THAT(refusal({admin}), HasSubstr("admin access changes no device"));
   claims_.Configure(kSlices);
   EXPECT_THAT(refusal({WithMps("gpu-0-20gi", "r")}), HasSubstr("other claims share it"));
   claims_.Divide();
-  EXPECT_THAT(refusal({WithMps("gpu-0-mig-1g10gb-19-0", "r")}), HasSubstr("no MIG devices"));
+  dra::AllocatedDevice turns = TestDevice("gpu-0-mig-1g10gb-19-0");
+  turns.parameters.time_slice = dra::TimeSlice::kLong;
+  EXPECT_THAT(refusal({turns}), HasSubstr("a MIG device has no time slices"));
 }
 
 TEST_F(ChoiceTest, AMigDeviceOfAClaimIsMade) {

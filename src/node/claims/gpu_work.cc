@@ -35,11 +35,17 @@ GpuWork::GpuWork(EventLoop& loop, GpuWorkOptions options, GpuWorkHooks hooks)
 
 void GpuWork::Run(const GpuTask& task, GpuDone done) {
   done_ = std::move(done);
+  until_ = loop_.clock().Now() + kMpsTime;
   if (task.awaits_mps) {
-    until_ = loop_.clock().Now() + kMpsTime;
-    timer_.Arm({}, [this, uuid = task.gpu] { AwaitMps(uuid); });
-    return;
+    return timer_.Arm({}, [this, uuid = task.gpu] { AwaitMps(uuid); });
   }
+  if (!task.without_mps.empty()) {
+    return timer_.Arm({}, [this, task] { AwaitNoMps(task); });
+  }
+  Start(task);
+}
+
+void GpuWork::Start(const GpuTask& task) {
   if (options_.program.empty() || child_.is_running()) {
     loop_.Post(lifetime_.Bind([this] {
       End(options_.program.empty()
@@ -106,6 +112,17 @@ void GpuWork::AwaitMps(const std::string& uuid) {
     return End(Unavailable("{}: {}", uuid, health.message));
   }
   timer_.Arm(kLookAgain, [this, uuid] { AwaitMps(uuid); });
+}
+
+// A server of MPS would hold the device that is to be removed.
+void GpuWork::AwaitNoMps(const GpuTask& task) {
+  if (hooks_.end_mps(task.without_mps)) {
+    return Start(task);
+  }
+  if (loop_.clock().Now() >= until_) {
+    return End(Unavailable("{}: its MPS daemon still runs", task.without_mps));
+  }
+  timer_.Arm(kLookAgain, [this, task] { AwaitNoMps(task); });
 }
 
 void GpuWork::End(StatusOr<mig::MadeDevice> made) {

@@ -31,6 +31,8 @@ struct GpuWorkHooks {
   std::function<bool(const std::string& uuid)> is_known{};
   // Whether programs can use the device through its MPS daemon; if not, why, or that it starts.
   std::function<device::Health(const std::string& uuid)> mps{};
+  // Ends the device's MPS daemon; whether there is none any more.
+  std::function<bool(const std::string& uuid)> end_mps{};
 };
 
 // Lives on the loop's thread.
@@ -45,10 +47,12 @@ class GpuWork {
   void Run(const GpuTask& task, GpuDone done);
 
  private:
+  void Start(const GpuTask& task);
   void Ask(const GpuTask& task);
   void OnReply(const GpuTask& task, const StatusOr<mig::HelperReply>& reply);
   void AwaitDevice(const std::string& uuid, const mig::MadeDevice& made);
   void AwaitMps(const std::string& uuid);
+  void AwaitNoMps(const GpuTask& task);
   void End(StatusOr<mig::MadeDevice> made);
 
   EventLoop& loop_;

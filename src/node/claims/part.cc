@@ -83,7 +83,8 @@ ClaimPart::ClaimPart(EventLoop& loop, const sys::Root& host, ClaimPartOptions op
                                                         device.names.end();
                                                }));
                  },
-             .mps = [this](const std::string& uuid) { return hooks_.mps_health(uuid); }}),
+             .mps = [this](const std::string& uuid) { return hooks_.mps_health(uuid); },
+             .end_mps = [this](const std::string& uuid) { return hooks_.end_mps(uuid); }}),
       preparer_(loop, host, options_.files, background,
                 {.facts = [this] { return Facts(); },
                  .client = [this] { return hooks_.client(); },
@@ -169,8 +170,10 @@ std::set<std::string> ClaimPart::MadeNames() const {
 std::map<std::string, mps::Settings> ClaimPart::MpsSettings() const {
   std::map<std::string, mps::Settings> settings;
   for (const auto& [uid, claim] : preparer_.record().claims) {
+    const bool is_ending = preparer_.IsEnding(uid);
     for (const dra::PreparedDevice& device : claim.devices) {
-      if (device.mps) {
+      // A MIG device gets its daemon once it was made, and loses it before it is removed.
+      if (device.mps && !device.device_uuid.empty() && !is_ending) {
         settings[device.device_uuid] = {.threads = device.mps->threads,
                                         .memory = device.mps->memory};
       }

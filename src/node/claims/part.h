@@ -50,6 +50,7 @@ struct ClaimPartHooks {
   // Of MpsSharing.
   std::function<void(std::map<std::string, mps::Settings>)> set_mps{};
   std::function<device::Health(const std::string& uuid)> mps_health{};
+  std::function<bool(const std::string& uuid)> end_mps{};
   // Why the runtime could not use CDI devices, with the fix; empty: it can, or is not known.
   std::function<std::string()> runtime_problem{};
   // problem() or is_ready() may have changed.

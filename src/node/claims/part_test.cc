@@ -79,6 +79,7 @@ class ClaimPartTest : public ::testing::Test {
                        .read = {},
                        .set_mps = [this](auto claimed) { mps_ = std::move(claimed); },
                        .mps_health = [](const std::string&) { return device::Health(); },
+                       .end_mps = [](const std::string&) { return true; },
                        .runtime_problem = [] { return ""; },
                        .changed = [] {}});
   }

@@ -105,7 +105,8 @@ std::optional<GpuTask> UndoingOf(const PreparedDevice& device) {
                    .gpu = device.made->gpu,
                    .place = {.profile = device.made->profile,
                              .start = device.made->start,
-                             .gpu_instance = device.made->gpu_instance}};
+                             .gpu_instance = device.made->gpu_instance},
+                   .without_mps = device.mps ? device.device_uuid : ""};
   }
   if (device.time_slice != dra::TimeSlice::kDefault) {
     return GpuTask{.step = mig::Step::kTimeSlice, .gpu = device.device_uuid};
@@ -210,6 +211,9 @@ void Preparer::OnClaim(uint64_t id, const ClaimRef& claim, StatusOr<boost::json:
 
 // Of a claim that is in the record.
 void Preparer::Continue(const std::string& uid, const Prepared& done) {
+  if (ending_.erase(uid) > 0) {
+    hooks_.changed();
+  }
   if (record_.claims.at(uid).is_complete) {
     return Repeat(uid, done);
   }
@@ -375,6 +379,8 @@ void Preparer::Release(const std::string& uid, const Unprepared& done) {
            return done(status);
          }
          is_busy_ = true;
+         ending_.insert(uid);
+         hooks_.changed();
          Unmake(uid, 0, done);
        });
 }
@@ -419,9 +425,10 @@ void Preparer::Forget(const std::string& uid, const Unprepared& done) {
   auto record = std::make_shared<Checkpoint>(record_);
   record->claims.erase(uid);
   Work([files = files_, uid, record] { return files.Remove(uid, *record); },
-       [this, record, done](const Status& status) {
+       [this, uid, record, done](const Status& status) {
          if (status.ok()) {
            record_ = *record;
+           ending_.erase(uid);
            hooks_.changed();
          }
          done(status);

@@ -55,6 +55,8 @@ struct GpuTask {
   std::string gpu{};  // UUID
   mig::ClaimPlace place{};
   dra::TimeSlice time_slice = dra::TimeSlice::kDefault;  // of kTimeSlice
+  // Of kRemove: the device, whose MPS daemon ends first; empty: it has none.
+  std::string without_mps{};
 };
 using GpuDone = std::function<void(StatusOr<mig::MadeDevice>)>;
 
@@ -108,6 +110,8 @@ class Preparer {
   void Unprepare(const ClaimRef& claim, Unprepared done);
 
   const dra::Checkpoint& record() const { return record_; }
+  // The devices that were made for the claim are being removed.
+  bool IsEnding(const std::string& uid) const { return ending_.contains(uid); }
   // For people: why claims of before are not known; empty: they are.
   const std::string& problem() const { return problem_; }
   const PreparerCounts& counts() const { return counts_; }
@@ -150,6 +154,7 @@ class Preparer {
   const PreparerHooks hooks_;
   ClaimStatus status_;
   dra::Checkpoint record_;
+  std::set<std::string> ending_;  // UIDs
   std::string problem_;
   PreparerCounts counts_;
   bool is_loaded_ = false;

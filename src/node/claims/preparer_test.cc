@@ -26,6 +26,7 @@ namespace {
 
 namespace json = boost::json;
 using std::chrono::seconds;
+using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -83,6 +84,7 @@ class PreparerTest : public ::testing::Test {
       loop_.Post([this, done = std::move(done)] { done(mig_status_); });
       return;
     }
+    without_mps_.push_back(task.without_mps);
     mig::MadeDevice made;
     if (task.step == mig::Step::kMake && !task.awaits_mps) {
       const std::string uuid = fmt::format("MIG-{}", place);
@@ -120,14 +122,16 @@ class PreparerTest : public ::testing::Test {
     }
     json::object allocated = {{"results", results}};
     if (!sharing.is_null()) {
-      allocated["config"] = json::array{{{"source", "FromClaim"},
-                                         {"requests", json::array()},
-                                         {"opaque",
-                                          {{"driver", dra::kDriverName},
-                                           {"parameters",
-                                            {{"apiVersion", dra::kParametersVersion},
-                                             {"kind", "GpuConfig"},
-                                             {"sharing", sharing}}}}}}};
+      allocated["config"] = json::array{
+          {{"source", "FromClaim"},
+           {"requests", json::array()},
+           {"opaque",
+            {{"driver", dra::kDriverName},
+             {"parameters",
+              {{"apiVersion", dra::kParametersVersion},
+               {"kind",
+                devices[0].find("-mig-") != std::string::npos ? "MigDeviceConfig" : "GpuConfig"},
+               {"sharing", sharing}}}}}}};
     }
     claim.as_object()["status"] = {{"allocation", {{"devices", allocated}}}};
     EXPECT_OK(api_.Do("PUT", fmt::format("{}/{}/status", kClaimsPath, name), claim));
@@ -178,6 +182,7 @@ class PreparerTest : public ::testing::Test {
   bool has_cluster_ = true;
   std::map<std::string, std::string> made_;  // MIG devices by place
   std::vector<std::string> tasks_;
+  std::vector<std::string> without_mps_;  // of the tasks
   Status mig_status_;
   StatusOr<std::vector<dra::PreparedClaim>> held_ = std::vector<dra::PreparedClaim>();
   bool answers_ = true;  // the helper; false: it works, and is killed then
@@ -465,6 +470,25 @@ TEST_F(PreparerTest, AClaimHasMpsOfItsOwn) {
   EXPECT_THAT(spec, HasSubstr(pools::TestGpuName(0) + "/pipe"));
   EXPECT_EQ(Unprepare(uid), "");
   EXPECT_THAT(tasks_, SizeIs(1));
+}
+
+TEST_F(PreparerTest, AMadeDeviceLosesItsMpsFirst) {
+  claims_.Divide();
+  const std::string uid =
+      MakeClaim("c", {"gpu-0-mig-3g40gb-9-4"}, json::parse(R"({"strategy": "MPS"})"));
+  EXPECT_EQ(Prepare("c", uid), "gpu-0-mig-3g40gb-9-4 ");
+  EXPECT_THAT(tasks_, ElementsAre(_, "mps")) << "made before";
+  EXPECT_FALSE(preparer_->IsEnding(uid));
+  mig_status_ = Unavailable("its MPS daemon still runs");
+  EXPECT_EQ(Unprepare(uid), "its MPS daemon still runs");
+  EXPECT_TRUE(preparer_->IsEnding(uid));
+  mig_status_ = OkStatus();
+  EXPECT_EQ(Prepare("c", uid), "gpu-0-mig-3g40gb-9-4 ") << "another pod has it after all";
+  EXPECT_FALSE(preparer_->IsEnding(uid)) << "with its daemon";
+  without_mps_.clear();
+  EXPECT_EQ(Unprepare(uid), "");
+  EXPECT_THAT(without_mps_, ElementsAre("MIG-3g.40gb@4"));
+  EXPECT_FALSE(preparer_->IsEnding(uid));
 }
 
 TEST_F(PreparerTest, ATimeSliceEndsWithItsClaim) {

@@ -267,6 +267,17 @@ device::Health Daemons::HealthOf(const std::string& device) const {
   return HealthOf(entry->second);
 }
 
+bool Daemons::End(const std::string& device) {
+  const auto entry = entries_.find(device);
+  if (entry == entries_.end()) {
+    return true;
+  }
+  if (!entry->second.wanted && entry->second.daemon) {
+    entry->second.daemon->Stop();
+  }
+  return false;
+}
+
 void Daemons::UpdateHealth(pools::Assignment& assignment) const {
   for (pools::Resource& resource : assignment.resources) {
     for (pools::Slot& slot : resource.slots) {

@@ -62,6 +62,9 @@ class Daemons {
   void UpdateHealth(pools::Assignment& assignment) const;
   // Of one that is wanted: unhealthy while it does not work, or not yet.
   device::Health HealthOf(const std::string& device) const;
+  // Ends the daemon of a device that is not wanted and, as the caller knows, that nobody uses.
+  // Whether there is none any more.
+  bool End(const std::string& device);
   // For people, by device.
   std::vector<std::string> problems() const;
 

@@ -56,6 +56,9 @@ class MpsSharing final : public node::Part {
   void SetClaimed(std::map<std::string, mps::Settings> claimed);
   // Of a device with a daemon: unhealthy while programs cannot use it.
   device::Health HealthOf(const std::string& device) const;
+  // Ends the daemon of a device whose claim has ended, although the kubelet may still list its pod.
+  // Whether there is none any more.
+  bool End(const std::string& device) { return daemons_.End(device); }
   const mps::Paths& paths() const { return options_.paths; }
   // For people, by device.
   std::vector<std::string> problems() const;

@@ -39,6 +39,10 @@ bool IsMetricsRead(const http::Request& request) {
   return request.path == "/metrics" && IsRead(request);
 }
 
+bool IsLiveRead(const http::Request& request) {
+  return (request.path == "/live" || request.path.starts_with("/live/")) && IsRead(request);
+}
+
 bool IsProbePath(std::string_view path) {
   return path == "/healthz" || path == "/health" || path == "/readyz";
 }

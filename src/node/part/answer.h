@@ -26,6 +26,8 @@ http::Response Shown(report::OutputFormat format, const std::function<boost::jso
 bool IsRead(const http::Request& request);  // GET or HEAD
 // GET or HEAD of /metrics: answered elsewhere, from the page cache.
 bool IsMetricsRead(const http::Request& request);
+// GET or HEAD of /live or what is below it: who may read the metrics may read it.
+bool IsLiveRead(const http::Request& request);
 bool IsProbePath(std::string_view path);
 // GET or HEAD of /healthz, /health or /readyz: they reveal no more than whether everything is ok.
 bool IsProbe(const http::Request& request);

@@ -18,7 +18,7 @@ class TestEffects final : public Effects {
   }
   void ShowAgain() override { ++shows; }
   void UpdateAgain() override { on_update(); }
-  void MeasureAgain() override {}
+  void MeasureAgain() override { ++measures; }
   void FiguresChanged() override { ++figures; }
   void LookAtPods() override {
     ++looks;
@@ -29,6 +29,7 @@ class TestEffects final : public Effects {
   NodeState state;
   int assigns = 0;
   int shows = 0;
+  int measures = 0;
   int figures = 0;
   int looks = 0;
   std::vector<kube::Event> events;

@@ -59,6 +59,8 @@ class Measurements {
   // A container has just been given a device.
   void LookAtPods() { pods_.Refresh(); }
 
+  // All that is measured; without samples that are too old.
+  telemetry::PageInput current() const { return pages_.Current(); }
   // A page of series, for GET or HEAD of any path.
   http::Response Answer(const http::Request& request, telemetry::NameSets names);
   // The same with the sets that the query names, if any.

@@ -223,14 +223,14 @@ void MetricsFront::Handle(const http::Request& request, const http::Responder& r
     return responder.Send(
         http::TextResponse(400, "this address serves HTTPS: use https:// (probes excepted)"));
   }
-  if (!node::IsMetricsRead(request)) {
+  if (!node::IsMetricsRead(request) && !node::IsLiveRead(request)) {
     return responder.Send(handler_.other(request));
   }
   if (is_locked_) {
     return responder.Send(Refused({.code = 503, .text = kNoCheck}, true));
   }
   if (check_ == nullptr) {
-    return responder.Send(handler_.page(request, names));
+    return Show(request, responder, names);
   }
   const std::optional<std::string> token = BearerToken(request);
   if (!token) {
@@ -238,8 +238,20 @@ void MetricsFront::Handle(const http::Request& request, const http::Responder& r
         Refused({.code = 401, .text = "missing token: send Authorization: Bearer …"}, false));
   }
   check_->Check(*token, [this, request, responder, names](const Verdict& verdict) {
-    responder.Send(verdict.code == 200 ? handler_.page(request, names) : Refused(verdict, true));
+    if (verdict.code == 200) {
+      return Show(request, responder, names);
+    }
+    responder.Send(Refused(verdict, true));
   });
+}
+
+// For a caller who may read it.
+void MetricsFront::Show(const http::Request& request, const http::Responder& responder,
+                        NameSets names) {
+  if (node::IsLiveRead(request)) {
+    return handler_.live(request, responder);
+  }
+  responder.Send(handler_.page(request, names));
 }
 
 std::vector<MetricsEndpoint> MetricsFront::endpoints() const {

@@ -21,9 +21,10 @@ namespace kgpu::telemetry {
 
 // Functions that answer requests, called for each.
 struct MetricsHandlers {
-  // All requests except reads of /metrics.
+  // All requests except reads of /metrics and of /live.
   std::function<http::Response(const http::Request&)> other;
   std::function<http::Response(const http::Request&, telemetry::NameSets)> page;
+  std::function<void(const http::Request&, const http::Responder&)> live;
   // As in ClusterTokens.
   ClusterTokens::ClientSource client;
 };
@@ -64,6 +65,8 @@ class MetricsFront {
   Status Listen(OpenEndpoint& endpoint);
   void Handle(const http::Request& request, const http::Responder& responder,
               telemetry::NameSets names);
+  void Show(const http::Request& request, const http::Responder& responder,
+            telemetry::NameSets names);
 
   EventLoop& loop_;
   const sys::Root& root_;

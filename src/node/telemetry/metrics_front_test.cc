@@ -103,6 +103,10 @@ class MetricsFrontTest : public ::testing::Test {
             },
         .page = [](const http::Request&,
                    telemetry::NameSets names) { return http::TextResponse(200, NamesOf(names)); },
+        .live =
+            [](const http::Request& request, const http::Responder& responder) {
+              responder.Send(http::TextResponse(200, "live " + request.path));
+            },
         .client = [this]() -> kube::Client* { return has_cluster_ ? &api_ : nullptr; }};
   }
   void Serve() { front_->SetConfig("127.0.0.1:0", metrics_); }
@@ -189,7 +193,8 @@ TEST_F(MetricsFrontTest, ServesNothingWhereNothingIsWanted) {
 }
 
 TEST_F(MetricsFrontTest, AnAddressInUseIsTriedAgain) {
-  MetricsFront other(loop_, root_, {.other = nullptr, .page = nullptr, .client = nullptr});
+  MetricsFront other(loop_, root_,
+                     {.other = nullptr, .page = nullptr, .live = nullptr, .client = nullptr});
   config::MetricsConfig own;
   other.SetConfig("127.0.0.1:0", own);
   const std::string address = other.endpoints().at(0).address;

@@ -79,6 +79,15 @@ class PageCache::Impl {
     }
   }
 
+  PageInput Current() const {
+    PageInput current = input_;
+    if (!HasSamples()) {
+      current.samples.reset();
+      current.previous.reset();
+    }
+    return current;
+  }
+
   http::Response Answer(const http::Request& request, NameSets names) {
     Page& page = Find(names, WantedBy(request.headers));
     page.asked = clock_.Now();
@@ -123,13 +132,7 @@ class PageCache::Impl {
   void Refresh(Page& page) {
     page.version = version_;
     page.has_samples = HasSamples();
-    PageInput without;
-    if (!page.has_samples) {
-      without = input_;
-      without.samples.reset();
-      without.previous.reset();
-    }
-    const PageInput& input = page.has_samples ? input_ : without;
+    const PageInput input = Current();
     const PageRequest wanted{
         .names = page.names, .format = page.wanted.format, .exclude = options_.exclude};
     // The old one goes first: two of them are a megabyte more.
@@ -195,6 +198,10 @@ void PageCache::SetExclude(std::vector<std::string> exclude) {
 
 void PageCache::Set(PageInput input) {
   impl_->Set(std::move(input));
+}
+
+PageInput PageCache::Current() const {
+  return impl_->Current();
 }
 
 http::Response PageCache::Answer(const http::Request& request, NameSets names) {

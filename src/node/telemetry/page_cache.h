@@ -42,6 +42,8 @@ class PageCache {
   // Call after every round of samples, and when other input has changed. Renders the pages
   // requested lately.
   void Set(PageInput input);
+  // The input as it is shown now: without samples that are too old.
+  PageInput Current() const;
 
   // GET or HEAD of a page with the series of `names`; the caller checks the path. Prometheus text
   // or OpenMetrics by Accept, gzip by Accept-Encoding.
