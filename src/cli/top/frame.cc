@@ -68,7 +68,7 @@ Line ListFooter(const View& view, const ListState& list, size_t rows, const Size
       line.Add(fmt::format("  s sort: {}{}", view.sorts[list.sort].name,
                            list.is_reversed ? " reversed" : ""));
     }
-    line.Add("  Enter open");
+    line.Add(view.groupings.empty() ? "  Enter open" : "  b group  Enter open");
   }
   return Ends(std::move(line), PositionText(list.offset, rows, view.rows.size()), size.columns,
               look);

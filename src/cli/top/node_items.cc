@@ -1,5 +1,6 @@
 #include "src/cli/top/node_items.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,14 +29,15 @@ constexpr size_t kWideState = 24;
 
 class ItemBuilder {
  public:
-  ItemBuilder(const ListState& state, const NodeLayout& layout, const Look& look)
-      : state_(state), layout_(layout), look_(look) {}
+  ItemBuilder(const LiveDocument& document, const ListState& state, const NodeLayout& layout,
+              const Look& look)
+      : digits_(DigitsOf(document)), state_(state), layout_(layout), look_(look) {}
 
   Item ItemOf(const LiveGpu& gpu) const {
     Item item{.id = "gpu/" + gpu.uuid,
               .text = fmt::format("gpu {} {} {} {} {} {}", gpu.index, gpu.uuid, gpu.model, gpu.pci,
                                   HealthText(gpu.is_healthy, gpu.reason), gpu.pool),
-              .name = Safe(fmt::format("{} {}", gpu.index, gpu.model), look_),
+              .name = Safe(fmt::format("{:>{}} {}", gpu.index, digits_, gpu.model), look_),
               .style = {.is_bold = true},
               .target = {.kind = TargetKind::kGpu, .name = gpu.uuid},
               .opens = true};
@@ -188,6 +190,15 @@ class ItemBuilder {
     }
   }
 
+  static size_t DigitsOf(const LiveDocument& document) {
+    size_t digits = 1;
+    for (const LiveGpu& gpu : document.gpus) {
+      digits = std::max(digits, fmt::formatted_size("{}", gpu.index));
+    }
+    return digits;
+  }
+
+  const size_t digits_;  // of the largest index
   const ListState& state_;
   const NodeLayout& layout_;
   const Look& look_;
@@ -205,7 +216,7 @@ std::string BorrowerText(const std::string& lent_to) {
 
 std::vector<Item> NodeItems(const LiveDocument& document, const ListState& state,
                             const NodeLayout& layout, const Look& look) {
-  const ItemBuilder builder(state, layout, look);
+  const ItemBuilder builder(document, state, layout, look);
   std::vector<Item> items;
   for (const LiveGpu& gpu : document.gpus) {
     items.push_back(builder.ItemOf(gpu));

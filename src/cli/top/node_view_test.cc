@@ -55,7 +55,7 @@ TEST(NodeViewTest, FilterLeavesMatchesAndWhatIsAroundThem) {
   const LiveDocument document = Read(BusyNode());
   const View view = NodeView(document, {.filter = "TRAIN-022"}, 79, kUtf8);
   ASSERT_EQ(view.rows.size(), 3U);
-  EXPECT_THAT(view.rows[0].line.text(), HasSubstr("3 H100"));
+  EXPECT_THAT(view.rows[0].line.text(), HasSubstr(" 3 H100"));
   EXPECT_THAT(view.rows[1].line.text(), HasSubstr("3:1 1g.10gb"));
   EXPECT_EQ(view.rows[2].target, (Target{.kind = TargetKind::kPod, .name = "team-b/train-022"}));
   EXPECT_THAT(GpusOf(NodeView(document, {.filter = "unhealthy"}, 79, kUtf8)), ElementsAre("09"));

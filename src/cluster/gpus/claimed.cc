@@ -136,7 +136,8 @@ std::map<ClaimedDevices::DeviceKey, size_t> ClaimedDevices::UnitsOf(
         cards.emplace(device.card, units.size());
       }
       units.push_back(device.unit);
-      // A device that could be made, of a GPU that is not offered as a whole, counts once it is made.
+      // A device that could be made, of a GPU that is not offered as a whole, counts once it is
+      // made.
       units.back().slots = device.is_made ? device.unit.slots : 0;
     };
     for (const bool is_gpu : {true, false}) {

@@ -19,7 +19,8 @@ std::string Painter::Paint(const std::vector<Line>& lines, const Size& size) {
   for (size_t row = 0; row < size.rows; ++row) {
     std::string text = row < lines.size() ? Render(lines[row], look_) : std::string();
     if (text != shown_[row]) {
-      fmt::format_to(std::back_inserter(bytes), "\x1b[{};1H{}\x1b[K", row + 1, text);
+      // Erased before: after a character in the last column, that one would be erased.
+      fmt::format_to(std::back_inserter(bytes), "\x1b[{};1H\x1b[K{}", row + 1, text);
       shown_[row] = std::move(text);
     }
   }
