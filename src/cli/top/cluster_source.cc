@@ -30,8 +30,10 @@ std::string ClusterSource::Now() const {
 }
 
 void ClusterSource::Ask(std::function<void()> done) {
+  constexpr bool kIsRepeated = false;  // a server that is gone is shown at once
   reader_ = std::make_unique<gpus::ClusterReader>(
-      api_.loop_client(), [this, done = std::move(done)](StatusOr<gpus::Summary> summary) {
+      api_.loop_client(),
+      [this, done = std::move(done)](StatusOr<gpus::Summary> summary) {
         if (summary.ok()) {
           summary_ = gpus::Filtered(*std::move(summary), options_.filter);
           time_ = Now();
@@ -40,7 +42,8 @@ void ClusterSource::Ask(std::function<void()> done) {
           trouble_ = fmt::format("since {}: {}", ClockText(time_), Message(summary.status()));
         }
         done();
-      });
+      },
+      kIsRepeated);
 }
 
 View ClusterSource::Show(const ListState& state, size_t columns, const terminal::Look& look) const {

@@ -26,7 +26,8 @@ constexpr size_t kMostObjects = 500'000;  // of interest; others are dropped chu
 
 class ClusterReader::Impl {
  public:
-  Impl(kube::Client& client, Done done) : client_(client), done_(std::move(done)) {
+  Impl(kube::Client& client, Done done, bool is_repeated)
+      : client_(client), done_(std::move(done)), is_repeated_(is_repeated) {
     List({.what = "nodes",
           .path = kube::kNodes.Collection(),
           .keeps = IsGpuNode,
@@ -70,7 +71,8 @@ class ClusterReader::Impl {
         .selection = {.path = collection.path, .field_selector = collection.selector},
         .max_objects = kMostObjects,
         .keeps = collection.keeps,
-        .trim = collection.trim};
+        .trim = collection.trim,
+        .is_repeated = is_repeated_};
     calls_.push_back(kube::ListObjects(
         client_, std::move(options),
         [this, collection = std::move(collection)](StatusOr<kube::ListResult> result) {
@@ -114,14 +116,15 @@ class ClusterReader::Impl {
 
   kube::Client& client_;
   Done done_;
+  const bool is_repeated_;
   SummaryBuilder builder_;
   Status failed_;
   size_t open_ = 0;
   std::vector<std::unique_ptr<kube::Call>> calls_;
 };
 
-ClusterReader::ClusterReader(kube::Client& client, Done done)
-    : impl_(std::make_unique<Impl>(client, std::move(done))) {
+ClusterReader::ClusterReader(kube::Client& client, Done done, bool is_repeated)
+    : impl_(std::make_unique<Impl>(client, std::move(done), is_repeated)) {
 }
 
 ClusterReader::~ClusterReader() = default;

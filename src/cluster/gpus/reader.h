@@ -18,7 +18,8 @@ class ClusterReader {
   // Lists nodes, pods and, where the server has them, slices and claims, in chunks. `done` is
   // called once, never from here, and may destroy the reader. What else cannot be read is in the
   // summary. Errors: nodes cannot be read: those of kube::ListObjects. `client` must outlive it.
-  ClusterReader(kube::Client& client, Done done);
+  // `is_repeated` as in kube::ApiRequest: false for a caller who reads again soon.
+  ClusterReader(kube::Client& client, Done done, bool is_repeated = true);
   ~ClusterReader();
   ClusterReader(const ClusterReader&) = delete;
   ClusterReader& operator=(const ClusterReader&) = delete;
