@@ -28,9 +28,10 @@ packages=(
 )
 # Completion scripts are tested in the shells they are for; the documentation runs curl and jq; rpm
 # builds and installs the .rpm; jsonschema checks GpuPolicies against their definition; functions are
-# written in Go, Node.js and Ruby; redis-tools has the Redis server, without a service, for the queue of calls.
+# written in Go, Node.js and Ruby; redis-tools has the Redis server, without a service, for the queue of calls;
+# Chromium opens the page, driven by Python through websocket, with letters of its four languages.
 tests=(containerd crun docker.io iproute2 uidmap fish zsh curl jq rpm python3-jsonschema
-  golang-go nodejs ruby redis-tools)
+  golang-go nodejs ruby redis-tools chromium-headless-shell python3-websocket fonts-noto-cjk)
 # A kubectl of another origin would be in the package's way, and does as well.
 [ -x /usr/bin/kubectl ] || tests+=(kubernetes-client)
 case ${1:-} in
