@@ -211,6 +211,13 @@ def anchors(path):
     return names
 
 
+def goals(path):
+    """The files that a page's relative links lead to."""
+    names = [target.partition("#")[0] for _, line in prose(path.read_text().split("\n"))
+             for target in LINK.findall(IN_CODE.sub("", line)) if not re.match(r"^[a-z][a-z+.-]*:", target)]
+    return {(path.parent / name).resolve() for name in names if name}
+
+
 def bad_links(path, top):
     """Lines that say which relative links of a page lead nowhere."""
     for number, line in prose(path.read_text().split("\n")):
