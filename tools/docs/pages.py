@@ -211,6 +211,17 @@ def anchors(path):
     return names
 
 
+def alerts(text):
+    """(line, name, runbook_url or "") of each alert in rules of Prometheus."""
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if match := re.match(r"\s*- alert: (\w+)", line):
+            found.append((number, match.group(1), ""))
+        elif found and (match := re.match(r"\s*runbook_url: (\S+)$", line)):
+            found[-1] = (*found[-1][:2], match.group(1))
+    return found
+
+
 def goals(path):
     """The files that a page's relative links lead to."""
     names = [target.partition("#")[0] for _, line in prose(path.read_text().split("\n"))
