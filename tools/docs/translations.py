@@ -28,7 +28,7 @@ SENTENCE = re.compile(r"[A-Za-z][A-Za-z'’]*(?:[ ,]+[A-Za-z][A-Za-z'’]*){5,}"
 NAME = re.compile(r"^(.*)\.(ko|zh|ja)$")
 CODE = re.compile(r"`+[^`]*`+")
 TARGET = re.compile(r"\]\([^()\s]*\)")
-COMMENT = re.compile(r"^\s*<!--.*-->\s*$")
+FILE = re.compile(r"\[[\w.-]+\.md\]")
 
 
 def language_of(path):
@@ -79,8 +79,8 @@ def blocks(lines):
 
 def readable(lines):
     """(number, line) of what readers see as text."""
-    unseen = {number for number, _ in hidden(lines)}
-    return [(number, line) for number, line in pages.prose(lines) if number not in unseen]
+    skipped = {number for number, _ in hidden(lines)}
+    return [(number, line) for number, line in pages.prose(lines) if number not in skipped]
 
 
 def is_bar(path, line):
@@ -120,7 +120,7 @@ def shape(lines):
 
 
 def code_spans(lines):
-    return collections.Counter(span for _, line in readable(lines) for span in CODE.findall(line))
+    return {span for _, line in readable(lines) for span in CODE.findall(line)}
 
 
 def differences(path, lines, original):
@@ -146,12 +146,11 @@ def differences(path, lines, original):
             return
     if len(ours) != len(theirs):
         yield len(lines), f"has {len(ours)} headings, rows and items, the English page {len(theirs)}"
-    for what, count in (("link", links), ("code", None)):
-        mine = count(path, lines) if count else code_spans(lines)
-        english = count(original_of(path), original) if count else code_spans(original)
-        for name in (mine - english):
+    for what, mine, english in (("link", links(path, lines), links(original_of(path), original)),
+                                ("code", code_spans(lines), code_spans(original))):
+        for name in sorted(mine - english):
             yield 1, f"has the {what} {name}, which the English page has not, or less often"
-        for name in (english - mine):
+        for name in sorted(english - mine):
             yield 1, f"lacks the {what} {name} of the English page"
 
 
@@ -160,8 +159,8 @@ def wrong_words(lines, path, language):
     for number, line in readable(lines):
         if is_bar(path, line) or set(line) <= set("|-: "):
             continue
-        text = TARGET.sub("]", CODE.sub("``", line))
-        words = re.findall(r"[A-Za-z]{2,}", text)
+        text = FILE.sub("[]", TARGET.sub("]", CODE.sub("``", line)))
+        words = [word for word in re.findall(r"[A-Za-z]{2,}", text) if word != "kgpu"]
         if line.startswith("|"):
             # A cell may be nothing but the name of a product.
             cells = [cell for cell in text.strip("|").split("|") if len(re.findall(r"[A-Za-z]{2,}", cell)) > 4]
