@@ -193,6 +193,17 @@ if [ "$said" != "src/a/d.md:2: there is no src/a/c.cc" ]; then
   failed=1
 fi
 
+# Texts of C++ sources, as tools/troubleshooting reads them.
+said=$(PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tools python3 -c '
+from docs import cpp_texts
+parts = cpp_texts.tokens("""void F(int a) { if (a) { x.Add("a" " \\"b\\"", {fmt::format("rm {} {{}}", Word(a)), "# c" + d, e}); } }""")
+for arguments in cpp_texts.calls(cpp_texts.bodies(parts)["F"], "Add"):
+    print(cpp_texts.literal(arguments[0]), *cpp_texts.texts_of_list(arguments[1]), sep="|")')
+if [ "$said" != 'a "b"|rm … {}|# c…' ]; then
+  echo "texts of a source: it said: $said"
+  failed=1
+fi
+
 mark=/etc/kgpu-docs-test-$$
 page '~~~sh' "touch $mark /var/lib/${mark##*/} /run/${mark##*/}" '~~~'
 expect "writing to the machine" 0 "1 commands run"
