@@ -126,13 +126,13 @@ fi
 pages=("$folder/page.md" "$folder/page.ko.md" "$folder/page.zh.md" "$folder/page.ja.md")
 bar() { printf '%s' '[한국어](page.ko.md) · [简体中文](page.zh.md) · [日本語](page.ja.md) · [English](page.md)' | sed "s/ · \[[^]]*\](page$1)//; s/^\[[^]]*\](page$1) · //"; }
 translated() {
-  page "$(bar .md)" 'Run it, see [there](other.md):' '~~~console' '$ echo one' 'one' '~~~' '## End' '- It is `done`.'
+  page "$(bar .md)" '' 'Run it, see [there](other.md):' '~~~console' '$ echo one' 'one' '~~~' '## End' '- It is `done`.'
   : >"$folder/other.md"
-  printf '%s\n' '# 页' '<!-- host: none -->' "$(bar .zh.md)" '运行，参见[这里](other.md)：' '```console' '$ echo one' 'one' '```' \
+  printf '%s\n' '# 页' '<!-- host: none -->' "$(bar .zh.md)" '' '运行，参见[这里](other.md)：' '```console' '$ echo one' 'one' '```' \
     '## 结束' '- `done` 完成。' >"$folder/page.zh.md"
-  printf '%s\n' '# ページ' '<!-- host: none -->' "$(bar .ja.md)" '[こちら](other.md)を見て実行します:' '```console' '$ echo one' 'one' '```' \
+  printf '%s\n' '# ページ' '<!-- host: none -->' "$(bar .ja.md)" '' '[こちら](other.md)を見て実行します:' '```console' '$ echo one' 'one' '```' \
     '## 終わり' '- `done` です。' >"$folder/page.ja.md"
-  printf '%s\n' '# 쪽' '<!-- host: none -->' "$(bar .ko.md)" "$@" | sed 's/^~~~/```/' >"$folder/page.ko.md"
+  printf '%s\n' '# 쪽' '<!-- host: none -->' "$(bar .ko.md)" '' "$@" | sed 's/^~~~/```/' >"$folder/page.ko.md"
 }
 
 # expect_translated WHAT CODE TEXT [FLAG …]: as expect, for the page in all languages.
@@ -150,12 +150,12 @@ korean=('[여기](other.md)를 보고 실행합니다:' '~~~console' '$ echo one
 translated "${korean[@]}"
 expect_translated "a good translation" 0 " 0 problems"
 translated "${korean[@]/'$ echo one'/'$ echo two'}"
-expect_translated "another command" 1 "page.ko.md:6: this block of code differs" --links
+expect_translated "another command" 1 "page.ko.md:7: this block of code differs" --links
 expect_translated "an update of translations" 0 " 0 problems" --update
 translated "${korean[@]:0:5}"
-expect_translated "a heading that is missing" 1 "page.ko.md:9: has 1 headings, rows and items, the English page 3" --links
+expect_translated "a heading that is missing" 1 "page.ko.md:10: has 1 headings, rows and items, the English page 3" --links
 translated "${korean[@]/여기/}" 'See also the other page.'
-expect_translated "English lines" 1 "page.ko.md:11: a line that is not in 한국어" --links
+expect_translated "English lines" 1 "page.ko.md:12: a line that is not in 한국어" --links
 translated "${korean[@]}" '또한 see the other page for more about it 합니다.'
 expect_translated "an English sentence" 1 "English in a page in 한국어: see the other page" --links
 translated "${korean[@]/other.md/page.md}"
@@ -164,6 +164,9 @@ translated "${korean[@]/done/gone}"
 expect_translated "another name in code" 1 'has the code `gone`' --links
 translated "${korean[@]/끝/終わり}"
 expect_translated "another script" 1 "letters of another language in a page in 한국어" --links
+translated "${korean[@]}"
+printf '%s\n' '一行です。' '二行です。' >>"$folder/page.ja.md"
+expect_translated "a paragraph of two lines" 1 "page.ja.md:13: joins the paragraph above" --links
 translated "${korean[@]}"
 rm "$folder/page.ja.md"
 pages=("${pages[@]:0:3}")

@@ -175,6 +175,16 @@ def wrong_words(lines, path, language):
             yield number, f"letters of another language in a page in {NAMES[language]}"
 
 
+def broken_paragraphs(lines, language):
+    """Lines that continue a paragraph: in languages without spaces, the break would be shown as one."""
+    before = 0
+    for number, line in readable(lines) if language in ("zh", "ja") else ():
+        if line.strip() and not re.match(r"(?:#|\||[-*] |\d+\. |!\[)", line):
+            if before == number - 1:
+                yield number, "joins the paragraph above: write it in one line, without the space of a line break"
+            before = number
+
+
 def missing_links(path, lines, language):
     """Links that lead to English although the page exists in this language."""
     for number, line in readable(lines):
@@ -212,7 +222,8 @@ def problems_of(path, top):
     if language == "en":
         return
     found = [*differences(path, lines, text_of(original, whole=False).split("\n")),
-             *wrong_words(lines, path, language), *missing_links(path, lines, language)]
+             *wrong_words(lines, path, language),
+             *broken_paragraphs(lines, language), *missing_links(path, lines, language)]
     for number, text in sorted(found):
         yield f"{shown}:{number}: {text}"
 
