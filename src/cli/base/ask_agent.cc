@@ -26,10 +26,6 @@ std::string_view NameOf(report::OutputFormat format) {
   return kWords.at(static_cast<size_t>(format));
 }
 
-std::string SocketIn(const std::string& run_dir) {
-  return run_dir + "/agent.sock";
-}
-
 constexpr std::string_view kNoAgent =
     "no agent is running: start it with `kgpu agent`, or set its --run-dir";
 
@@ -64,7 +60,7 @@ Status Unreached(const std::string& socket, const Status& status) {
 }
 
 StatusOr<ExitCode> PrintAnswer(const std::string& run_dir, const http::Request& request) {
-  const std::string socket = SocketIn(run_dir);
+  const std::string socket = AgentSocket(run_dir);
   auto progress = std::make_unique<Progress>("asking the agent");
   ASSIGN_OR_RETURN(const http::Response response, FetchFromAgent(run_dir, request));
   progress.reset();
@@ -78,14 +74,29 @@ StatusOr<ExitCode> PrintAnswer(const std::string& run_dir, const http::Request& 
 
 }  // namespace
 
+std::string AgentSocket(const std::string& run_dir) {
+  return run_dir + "/agent.sock";
+}
+
+StatusOr<std::string> BodyFromAgent(const std::string& run_dir, StatusOr<http::Response> response) {
+  const std::string socket = AgentSocket(run_dir);
+  if (!response.ok()) {
+    return Unreached(socket, response.status());
+  }
+  if (response->code != 200) {
+    return Refusal(socket, *response);
+  }
+  return std::move(response->body);
+}
+
 StatusOr<http::Response> FetchFromAgent(const std::string& run_dir, const http::Request& request) {
-  const std::string socket = SocketIn(run_dir);
+  const std::string socket = AgentSocket(run_dir);
   StatusOr<http::Response> response = http::Fetch(socket, request);
   return response.ok() ? std::move(response) : Unreached(socket, response.status());
 }
 
 StatusOr<bool> IsAgentRunning(const std::string& run_dir) {
-  const std::string socket = SocketIn(run_dir);
+  const std::string socket = AgentSocket(run_dir);
   const StatusOr<bool> is_listening = sys::IsListening(socket);
   return is_listening.status().code() == StatusCode::kPermissionDenied ? NoPermission(socket)
                                                                        : is_listening;
@@ -102,12 +113,7 @@ StatusOr<ExitCode> PrintFromAgent(const std::string& run_dir, const std::string&
 StatusOr<std::string> ReadFromAgent(const std::string& run_dir, const std::string& path) {
   http::Request request;
   request.target = fmt::format("{}?output=json", path);
-  const std::string socket = SocketIn(run_dir);
-  ASSIGN_OR_RETURN(http::Response response, FetchFromAgent(run_dir, request));
-  if (response.code != 200) {
-    return Refusal(socket, response);
-  }
-  return std::move(response.body);
+  return BodyFromAgent(run_dir, http::Fetch(AgentSocket(run_dir), request));
 }
 
 std::string NodeOfAgent(const std::string& run_dir) {

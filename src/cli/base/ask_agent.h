@@ -28,6 +28,13 @@ StatusOr<ExitCode> PostToAgent(const std::string& run_dir, const std::string& pa
 // unreachable.
 StatusOr<http::Response> FetchFromAgent(const std::string& run_dir, const http::Request& request);
 
+// The path of agent.sock, for those who ask beside a loop.
+std::string AgentSocket(const std::string& run_dir);
+
+// The body of a response of code 200. Errors: as PrintFromAgent, for any other response and for an
+// agent that was not reached.
+StatusOr<std::string> BodyFromAgent(const std::string& run_dir, StatusOr<http::Response> response);
+
 // Whether an agent listens on agent.sock in `run_dir`. Errors: PermissionDenied: possibly.
 StatusOr<bool> IsAgentRunning(const std::string& run_dir);
 

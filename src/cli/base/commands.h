@@ -28,6 +28,7 @@ void AddRuntimeCommands(CommandRegistrar& registrar);
 void AddRunCommands(CommandRegistrar& registrar);
 void AddSimCommand(CommandRegistrar& registrar);
 void AddStatusCommand(CommandRegistrar& registrar);
+void AddTopCommand(CommandRegistrar& registrar);
 void AddUsageCommand(CommandRegistrar& registrar);
 void AddValidateCommand(CommandRegistrar& registrar);
 void AddVersionCommand(CommandRegistrar& registrar);
@@ -36,6 +37,8 @@ void AddVersionCommand(CommandRegistrar& registrar);
 void AddClusterInstallCommands(CommandRegistrar& registrar, CLI::App& group);
 void AddClusterStatusCommand(CommandRegistrar& registrar, CLI::App& group);
 void AddClusterUninstallCommand(CommandRegistrar& registrar, CLI::App& group);
+// `kgpu cluster gpus`, which counts the GPUs of a cluster.
+void AddClusterGpusCommand(CommandRegistrar& registrar, CLI::App& group);
 // `kgpu cluster render`, which prints what is installed on a cluster, and `kgpu cluster values`.
 void AddClusterRenderCommand(CommandRegistrar& registrar, CLI::App& group);
 void AddClusterValuesCommand(CommandRegistrar& registrar, CLI::App& group);

@@ -9,6 +9,7 @@ void AddClusterCommands(CommandRegistrar& registrar) {
   group.footer("  kgpu cluster render | kubectl apply -f -");
   AddClusterInstallCommands(registrar, group);
   AddClusterStatusCommand(registrar, group);
+  AddClusterGpusCommand(registrar, group);
   AddClusterUninstallCommand(registrar, group);
   AddClusterAdoptCommand(registrar, group);
   AddClusterRenderCommand(registrar, group);

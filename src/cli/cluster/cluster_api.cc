@@ -68,4 +68,12 @@ kube::Kinds& ClusterApi::kinds() {
   return *impl_->kinds;
 }
 
+EpollLoop& ClusterApi::loop() {
+  return *impl_->loop;
+}
+
+kube::Client& ClusterApi::loop_client() {
+  return impl_->cluster->client();
+}
+
 }  // namespace kgpu::cli

@@ -4,8 +4,10 @@
 #include <memory>
 #include <string>
 
+#include "src/kube/api/client.h"
 #include "src/kube/objects/blocking_client.h"
 #include "src/kube/objects/kinds.h"
+#include "src/platform/base/event_loop.h"
 #include "src/platform/base/status.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
@@ -32,6 +34,10 @@ class ClusterApi {
 
   kube::BlockingClient& client();
   kube::Kinds& kinds();
+
+  // For those who wait for several answers at a time: no call of client() meanwhile.
+  EpollLoop& loop();
+  kube::Client& loop_client();
 
  private:
   struct Impl;

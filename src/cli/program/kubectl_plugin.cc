@@ -12,11 +12,15 @@ namespace kgpu::cli {
 namespace {
 
 // What a person at kubectl means by these words is the cluster. A test compares.
-constexpr std::array<std::string_view, 8> kClusterWords = {
-    "adopt", "controller", "install", "render", "status", "uninstall", "upgrade", "values"};
+constexpr std::array<std::string_view, 9> kClusterWords = {
+    "adopt", "controller", "gpus", "install", "render", "status", "uninstall", "upgrade", "values"};
 
 bool IsHelp(std::string_view word) {
   return word == "help" || word == "-h" || word == "--help";
+}
+
+bool IsNamed(std::string_view flag, const std::vector<std::string>& words) {
+  return std::ranges::find(words, flag) != words.end();
 }
 
 }  // namespace
@@ -36,6 +40,8 @@ std::vector<std::string> PluginWords(std::vector<std::string> words) {
   const size_t first = words.front() == "help" ? 1 : 0;
   if (std::ranges::find(kClusterWords, words[first]) != kClusterWords.end()) {
     words.insert(words.begin() + static_cast<ptrdiff_t>(first), "cluster");
+  } else if (words[first] == "top" && first == 0 && !IsNamed("--cluster", words)) {
+    words.insert(words.begin() + 1, "--cluster");
   }
   return words;
 }

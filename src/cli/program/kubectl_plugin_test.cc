@@ -27,6 +27,9 @@ TEST(KubectlPluginTest, CommandsOfTheClusterNeedNoGroup) {
   EXPECT_THAT(PluginWords({"help", "install"}), ElementsAre("help", "cluster", "install"));
   EXPECT_THAT(PluginWords({"cluster", "status"}), ElementsAre("cluster", "status"));
   EXPECT_THAT(PluginWords({"explain", "pod", "a/b"}), ElementsAre("explain", "pod", "a/b"));
+  EXPECT_THAT(PluginWords({"top", "--once"}), ElementsAre("top", "--cluster", "--once"));
+  EXPECT_THAT(PluginWords({"top", "--cluster"}), ElementsAre("top", "--cluster"));
+  EXPECT_THAT(PluginWords({"help", "top"}), ElementsAre("help", "top"));
   EXPECT_THAT(PluginWords({}), ElementsAre("cluster", "--help"));
   EXPECT_THAT(PluginWords({"--help"}), ElementsAre("cluster", "--help"));
 }

@@ -45,6 +45,7 @@ void Describe(CLI::App& app) {
       "  kgpu devices                       list the GPUs and their health\n"
       "  kgpu agent                         serve them to the pods of this node\n"
       "  kgpu status                        show what the agent does\n"
+      "  kgpu top                           watch GPUs and who uses them\n"
       "  kgpu health                        show GPU faults and how to fix them\n"
       "  kgpu doctor                        find what is wrong with this host\n"
       "  kgpu driver plan                   show the driver that suits this host\n"
@@ -76,9 +77,10 @@ struct Group {
 };
 
 // In the order of --help.
-constexpr std::array<Group, 28> kGroups = {{
+constexpr std::array<Group, 29> kGroups = {{
     {"devices", kHost, AddDevicesCommand},
     {"status", kHost, AddStatusCommand},
+    {"top", kHost, AddTopCommand},
     {"health", kHost, AddHealthCommands},
     {"doctor", kHost, AddDoctorCommand},
     {"collect", kHost, AddCollectCommand},

@@ -115,6 +115,7 @@ constexpr auto kWithoutHost = std::to_array<std::string_view>({
     "kgpu",
     "kgpu cluster adopt",
     "kgpu cluster controller",
+    "kgpu cluster gpus",
     "kgpu cluster install",
     "kgpu cluster render",
     "kgpu cluster status",
