@@ -29,9 +29,10 @@ packages=(
 # Completion scripts are tested in the shells they are for; the documentation runs curl and jq; rpm
 # builds and installs the .rpm; jsonschema checks GpuPolicies against their definition; functions are
 # written in Go, Node.js and Ruby; redis-tools has the Redis server, without a service, for the queue of calls;
-# tmux is the screen of kgpu top.
+# Chromium opens the page, driven by Python through websocket, with letters of its four languages; tmux is the
+# screen of kgpu top.
 tests=(containerd crun docker.io iproute2 uidmap fish zsh curl jq rpm python3-jsonschema
-  golang-go nodejs ruby redis-tools tmux)
+  golang-go nodejs ruby redis-tools chromium-headless-shell python3-websocket fonts-noto-cjk tmux)
 # A kubectl of another origin would be in the package's way, and does as well.
 [ -x /usr/bin/kubectl ] || tests+=(kubernetes-client)
 case ${1:-} in

@@ -14,7 +14,7 @@ if [ "${1:-}" = --slow ]; then
   shift
   scripts/setup.sh --slow
   scripts/build.sh release programs controller_test e2e_fn_images_test
-  exec scripts/run_tests.sh release -C Slow -L 'driver-install|slow-fleet|fn-images' "$@"
+  exec scripts/run_tests.sh release -C Slow -L 'driver-install|slow-fleet|fn-images|docs-clean-root' "$@"
 fi
 scripts/setup.sh --test
 tests/engines/fetch_suites.sh ||

@@ -121,6 +121,58 @@ if said=$(TMPDIR=$folder/tmp tools/run_docs --bin "$folder/bin" "$folder/page.md
   failed=1
 fi
 
+# Translations have what the English page has, in their language. translated LINE …: the page in Korean; the other
+# two languages have the English page's marks, too.
+pages=("$folder/page.md" "$folder/page.ko.md" "$folder/page.zh.md" "$folder/page.ja.md")
+bar() { printf '%s' '[한국어](page.ko.md) · [简体中文](page.zh.md) · [日本語](page.ja.md) · [English](page.md)' | sed "s/ · \[[^]]*\](page$1)//; s/^\[[^]]*\](page$1) · //"; }
+translated() {
+  page "$(bar .md)" '' 'Run it, see [there](other.md):' '~~~console' '$ echo one' 'one' '~~~' '## End' '- It is `done`.'
+  : >"$folder/other.md"
+  printf '%s\n' '# 页' '<!-- host: none -->' "$(bar .zh.md)" '' '运行，参见[这里](other.md)：' '```console' '$ echo one' 'one' '```' \
+    '## 结束' '- `done` 完成。' >"$folder/page.zh.md"
+  printf '%s\n' '# ページ' '<!-- host: none -->' "$(bar .ja.md)" '' '[こちら](other.md)を見て実行します:' '```console' '$ echo one' 'one' '```' \
+    '## 終わり' '- `done` です。' >"$folder/page.ja.md"
+  printf '%s\n' '# 쪽' '<!-- host: none -->' "$(bar .ko.md)" '' "$@" | sed 's/^~~~/```/' >"$folder/page.ko.md"
+}
+
+# expect_translated WHAT CODE TEXT [FLAG …]: as expect, for the page in all languages.
+expect_translated() {
+  local what=$1 code=$2 text=$3 said status=0
+  shift 3
+  said=$(tools/run_docs --bin "$folder/bin" "$@" "${pages[@]}" 2>&1) || status=$?
+  if [ "$status" != "$code" ] || [[ "$said" != *"$text"* ]]; then
+    echo "$what: exit $status, it said: $said"
+    failed=1
+  fi
+}
+
+korean=('[여기](other.md)를 보고 실행합니다:' '~~~console' '$ echo one' 'one' '~~~' '## 끝' '- `done` 입니다.')
+translated "${korean[@]}"
+expect_translated "a good translation" 0 " 0 problems"
+translated "${korean[@]/'$ echo one'/'$ echo two'}"
+expect_translated "another command" 1 "page.ko.md:7: this block of code differs" --links
+expect_translated "an update of translations" 0 " 0 problems" --update
+translated "${korean[@]:0:5}"
+expect_translated "a heading that is missing" 1 "page.ko.md:10: has 1 headings, rows and items, the English page 3" --links
+translated "${korean[@]/여기/}" 'See also the other page.'
+expect_translated "English lines" 1 "page.ko.md:12: a line that is not in 한국어" --links
+translated "${korean[@]}" '또한 see the other page for more about it 합니다.'
+expect_translated "an English sentence" 1 "English in a page in 한국어: see the other page" --links
+translated "${korean[@]/other.md/page.md}"
+expect_translated "another link" 1 "lacks the link other.md of the English page" --links
+translated "${korean[@]/done/gone}"
+expect_translated "another name in code" 1 'has the code `gone`' --links
+translated "${korean[@]/끝/終わり}"
+expect_translated "another script" 1 "letters of another language in a page in 한국어" --links
+translated "${korean[@]}"
+printf '%s\n' '一行です。' '二行です。' >>"$folder/page.ja.md"
+expect_translated "a paragraph of two lines" 1 "page.ja.md:13: joins the paragraph above" --links
+translated "${korean[@]}"
+rm "$folder/page.ja.md"
+pages=("${pages[@]:0:3}")
+expect_translated "a language that is missing" 1 "page.ja.md is missing" --links
+rm "$folder"/page.*.md "$folder/other.md"
+
 # Without git the project's files are listed by their folders.
 mkdir "$folder/few"
 ln -s "$(command -v env)" "$(command -v bash)" "$folder/few/"
@@ -141,6 +193,17 @@ top = pathlib.Path(sys.argv[1])
 print(*pages.bad_mentions(top / "src/a/d.md", top), sep="\n")' "$folder")
 if [ "$said" != "src/a/d.md:2: there is no src/a/c.cc" ]; then
   echo "a file that does not exist: it said: $said"
+  failed=1
+fi
+
+# Texts of C++ sources, as tools/troubleshooting reads them.
+said=$(PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tools python3 -c '
+from docs import cpp_texts
+parts = cpp_texts.tokens("""void F(int a) { if (a) { x.Add("a" " \\"b\\"", {fmt::format("rm {} {{}}", Word(a)), "# c" + d, e}); } }""")
+for arguments in cpp_texts.calls(cpp_texts.bodies(parts)["F"], "Add"):
+    print(cpp_texts.literal(arguments[0]), *cpp_texts.texts_of_list(arguments[1]), sep="|")')
+if [ "$said" != 'a "b"|rm … {}|# c…' ]; then
+  echo "texts of a source: it said: $said"
   failed=1
 fi
 

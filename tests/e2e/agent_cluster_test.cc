@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/platform/sys/unix_socket.h"
+#include "testing/shell.h"
 #include "testing/status_matchers.h"
 #include "tests/e2e/cluster_fixture.h"
 #include "tests/e2e/program.h"
@@ -62,6 +63,22 @@ TEST_F(AgentClusterTest, ARestartWritesNothingAndLosesNothing) {
   };
   ASSERT_TRUE(WaitForNode(has_seen)) << NodeStatus().out;
   EXPECT_EQ(Writes(), writes);
+}
+
+TEST_F(AgentClusterTest, TheClusterIsCollectedForSupport) {
+  Ask("POST", "/api/v1/namespaces/kgpu/pods",
+      R"({"metadata":{"name":"kgpu-agent-x"},"spec":{"nodeName":"n1","containers":[{"name":"main",
+          "image":"i","env":[{"name":"HF_TOKEN","value":"s3cr3t"}]}]}})");
+  const std::string file = At("cluster.tar.gz");
+  const Result result = RunProgram(
+      {"kgpu", "collect", "--cluster", "--kubeconfig", At("kubeconfig"), "--file", file});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("logs/kgpu-agent-x.log: ")) << "no kubelet has it";
+  ASSERT_EQ(Shell(fmt::format("tar -xzf {} -C {}", file, host_->dir().path())).code, 0);
+  EXPECT_THAT(host_->dir().ReadFile("kgpu-collect/nodes.json"), HasSubstr("\"n1\""));
+  const std::string pods = host_->dir().ReadFile("kgpu-collect/pods.json");
+  EXPECT_THAT(pods, HasSubstr("HF_TOKEN"));
+  EXPECT_THAT(pods, Not(HasSubstr("s3cr3t")));
 }
 
 TEST_F(AgentClusterTest, AnUnhealthyGpuIsAConditionOfTheNode) {

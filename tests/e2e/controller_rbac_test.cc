@@ -41,7 +41,26 @@ class ControllerRbacTest : public ClusterFixture {
     std::vector<std::string> argv = Command();
     argv.front() = ProgramPath("kgpu");
     argv.emplace_back("--http-address=127.0.0.1:0");
+    const std::vector<std::string> to_file = {"/bin/sh", "-c", R"(exec "$@" 2>>"$0")",
+                                              At("controller-log")};
+    argv.insert(argv.begin(), to_file.begin(), to_file.end());
     controller_ = std::make_unique<Background>(argv);
+  }
+
+  // As a browser asks for the page of the cluster.
+  std::string Live() const {
+    constexpr std::string_view kFront = "event=serving address=";
+    std::string log;
+    if (!WaitForNode([&] {
+          log = host_->dir().ReadFile("controller-log");
+          return log.find(kFront) != std::string::npos;
+        })) {
+      return "";
+    }
+    const size_t at = log.find(kFront) + kFront.size();
+    const auto answer =
+        http::Fetch(log.substr(at, log.find_first_of(" \n", at) - at), {.target = "/live"});
+    return answer.ok() ? answer->body : "";
   }
 
   // What the agent and the kubelet of the node write.
@@ -126,6 +145,10 @@ TEST_F(ControllerRbacTest, EveryRuleIsNeeded) {
   StartController();
   ASSERT_TRUE(WaitForNode([&] { return Label("team") == "ml"; }));
   EXPECT_TRUE(WaitForNode([&] { return Has(kMaps, "taint: true"); }));
+  EXPECT_TRUE(WaitForNode([&] {
+    return Live().find(R"("name":"n1","total":)") != std::string::npos;
+  })) << Live();
+  EXPECT_THAT(Live(), HasSubstr(R"("notRead":[])"));
   EXPECT_TRUE(WaitForNode([&] { return Has(kPolicies, "UpgradePaused"); }));
 
   // Fenced twice, so that its events become series.

@@ -211,6 +211,24 @@ def anchors(path):
     return names
 
 
+def alerts(text):
+    """(line, name, runbook_url or "") of each alert in rules of Prometheus."""
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if match := re.match(r"\s*- alert: (\w+)", line):
+            found.append((number, match.group(1), ""))
+        elif found and (match := re.match(r"\s*runbook_url: (\S+)$", line)):
+            found[-1] = (*found[-1][:2], match.group(1))
+    return found
+
+
+def goals(path):
+    """The files that a page's relative links lead to."""
+    names = [target.partition("#")[0] for _, line in prose(path.read_text().split("\n"))
+             for target in LINK.findall(IN_CODE.sub("", line)) if not re.match(r"^[a-z][a-z+.-]*:", target)]
+    return {(path.parent / name).resolve() for name in names if name}
+
+
 def bad_links(path, top):
     """Lines that say which relative links of a page lead nowhere."""
     for number, line in prose(path.read_text().split("\n")):

@@ -6,6 +6,7 @@
 #include <boost/json/value.hpp>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -61,6 +62,22 @@ class ClusterApi final : public NodeApi {
     return kube::Fetch(*loop_, cluster_->client(), std::move(request));
   }
 
+  StatusOr<std::string> ReadText(kube::ApiRequest request, size_t limit) override {
+    std::string text;
+    return kube::RunUntilDone<std::string>(*loop_, [&](auto done) {
+      return cluster_->client().Stream(
+          std::move(request),
+          {.on_text =
+               [&text, limit](std::string_view piece) {
+                 text += piece.substr(0, limit - std::min(limit, text.size()));
+               },
+           .on_end =
+               [&text, done](const Status& status) {
+                 done(status.ok() ? StatusOr<std::string>(std::move(text)) : status);
+               }});
+    });
+  }
+
   std::string Space() const override {
     return cluster_->space().empty() ? "default" : cluster_->space();
   }
@@ -76,6 +93,10 @@ class ClusterApi final : public NodeApi {
 };
 
 }  // namespace
+
+StatusOr<std::string> NodeApi::ReadText(kube::ApiRequest /*request*/, size_t /*limit*/) {
+  return Unimplemented("no texts here");
+}
 
 void AddNodeOptions(CLI::App& command, NodeOptions& options) {
   // Not by envname: a command has to tell another node that was asked for from this one.

@@ -19,6 +19,7 @@
 #include "src/cli/base/version.h"
 #include "src/cluster/controller/controller.h"
 #include "src/cluster/controller/preview.h"
+#include "src/cluster/page/cluster_page.h"
 #include "src/kube/api/cluster.h"
 #include "src/kube/api/run_until_done.h"
 #include "src/kube/api/writes.h"
@@ -173,8 +174,12 @@ StatusOr<ExitCode> Lead(Connection& connection, const ControllerCommandOptions& 
             lost = why;
             loop.Quit();
           }));
+  const auto reads = connection.cluster->NewClient(ClientOf(5, 10));
+  cluster_page::ClusterPage page(loop, *reads, VersionNumber());
   http::Server server(loop, [&](const http::Request& request, const http::Responder& responder) {
-    responder.Send(Answer(request, *controller));
+    if (!page.Answer(request, responder)) {
+      responder.Send(Answer(request, *controller));
+    }
   });
   if (!options.address.empty()) {
     ASSIGN_OR_RETURN(const std::string address, server.Listen(options.address));
@@ -230,7 +235,7 @@ void AddControllerCommand(CommandRegistrar& registrar, CLI::App& parent) {
            "the pod's or the context's, unless that is \"default\": then kgpu)")
       ->envname("POD_NAMESPACE");
   AddValue(command, "--http-address", options.address, "ADDRESS",
-           "Address for /healthz, /readyz and /metrics; \"\" disables it");
+           "Address for the page of the cluster, /healthz, /readyz and /metrics; \"\" disables it");
   AddValue(command, "--identity", options.identity, "NAME",
            "Name of this process in the lease (default: this host's name)")
       ->envname("POD_NAME");

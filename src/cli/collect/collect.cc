@@ -1,5 +1,8 @@
 // `kgpu collect`: one archive for support.
 #include <unistd.h>
+
+#include <boost/json/value.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <fmt/ranges.h>
@@ -7,12 +10,16 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/cli/base/commands.h"
 #include "src/cli/base/host_options.h"
+#include "src/cli/base/node_api.h"
 #include "src/cli/base/output.h"
 #include "src/cli/base/progress.h"
+#include "src/diagnose/collect/cluster.h"
 #include "src/diagnose/collect/collect.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/time_text.h"
@@ -23,6 +30,9 @@ namespace {
 
 struct CollectOptions {
   HostOptions host;
+  NodeOptions cluster;
+  bool is_cluster = false;
+  std::string space = "kgpu";
   std::string file;  // empty: named after the host and the time
   bool is_dry_run = false;
 };
@@ -58,7 +68,54 @@ Status PrintSources(const collect::Sources& sources) {
   return PrintOut(text);
 }
 
+// Shows what is collected now.
+class Shown {
+ public:
+  void Begin(std::string_view name) {
+    progress_.reset();
+    progress_ = std::make_unique<Progress>(fmt::format("collecting {}", name));
+  }
+
+ private:
+  std::unique_ptr<Progress> progress_;
+};
+
+StatusOr<ExitCode> Write(const collect::Bundle& bundle, const std::string& of,
+                         const CollectOptions& options) {
+  const WallTime now = std::chrono::system_clock::now();
+  ASSIGN_OR_RETURN(const std::string archive, collect::PackBundle(bundle, of, now));
+  const std::string file = options.file.empty() ? UsualFile(of, now) : options.file;
+  RETURN_IF_ERROR(sys::WriteFileAtomically(file, archive, 0600, sys::Durability::kDisk));
+  for (const std::string& problem : bundle.problems) {
+    PrintNote(problem);
+  }
+  return OkOr(PrintOut(fmt::format("{}\n", file)));
+}
+
+StatusOr<ExitCode> RunForCluster(const CollectOptions& options) {
+  NodeOptions cluster = options.cluster;
+  cluster.reads_much = true;
+  ASSIGN_OR_RETURN(const std::unique_ptr<NodeApi> api, NodeApi::Open(cluster));
+  collect::Bundle bundle;
+  {
+    Shown shown;
+    bundle = collect::CollectCluster(
+        {.ask = [&](kube::ApiRequest request) { return api->Send(std::move(request)); },
+         .read_text = [&](kube::ApiRequest request,
+                          size_t limit) { return api->ReadText(std::move(request), limit); },
+         .space = options.space,
+         .begin = [&](std::string_view name) { shown.Begin(name); }});
+  }
+  if (bundle.files.empty() && !bundle.problems.empty()) {
+    return Unavailable("the cluster says nothing: {}", bundle.problems.front());
+  }
+  return Write(bundle, "cluster", options);
+}
+
 StatusOr<ExitCode> RunCollect(const CollectOptions& options) {
+  if (options.is_cluster) {
+    return RunForCluster(options);
+  }
   const collect::Sources sources = collect::UsualSources();
   if (options.is_dry_run) {
     return OkOr(PrintSources(sources));
@@ -66,26 +123,17 @@ StatusOr<ExitCode> RunCollect(const CollectOptions& options) {
   ASSIGN_OR_RETURN(const host::DriverRoot root, OpenRoots(options.host));
   ASSIGN_OR_RETURN(const std::string folder, ProgramFolder());
   sys::RealRunner runner;
-  std::unique_ptr<Progress> progress;
-  const collect::Bundle bundle = collect::Collect(
-      sources, {.host = root.host,
-                .runner = runner,
-                .program = folder + "/kgpu",
-                .flags = FlagsOf(options.host),
-                .begin = [&](std::string_view name) {
-                  progress.reset();
-                  progress = std::make_unique<Progress>(fmt::format("collecting {}", name));
-                }});
-  progress.reset();
-  const WallTime now = std::chrono::system_clock::now();
-  const std::string host = HostName();
-  ASSIGN_OR_RETURN(const std::string archive, collect::PackBundle(bundle, host, now));
-  const std::string file = options.file.empty() ? UsualFile(host, now) : options.file;
-  RETURN_IF_ERROR(sys::WriteFileAtomically(file, archive, 0600, sys::Durability::kDisk));
-  for (const std::string& problem : bundle.problems) {
-    PrintNote(problem);
+  collect::Bundle bundle;
+  {
+    Shown shown;
+    bundle =
+        collect::Collect(sources, {.host = root.host,
+                                   .runner = runner,
+                                   .program = folder + "/kgpu",
+                                   .flags = FlagsOf(options.host),
+                                   .begin = [&](std::string_view name) { shown.Begin(name); }});
   }
-  return OkOr(PrintOut(fmt::format("{}\n", file)));
+  return Write(bundle, HostName(), options);
 }
 
 }  // namespace
@@ -100,11 +148,20 @@ void AddCollectCommand(CommandRegistrar& registrar) {
       "\n"
       "  kgpu collect\n"
       "  kgpu collect --file /tmp/n1.tar.gz\n"
-      "  kgpu collect --dry-run          what would be collected");
+      "  kgpu collect --dry-run          what would be collected\n"
+      "  kgpu collect --cluster          nodes, objects, events and logs of kgpu, from the API "
+      "server");
   AsPath(AddValue(command, "--file", options.file, "FILE",
                   "Archive to write (default: kgpu-HOST-TIME.tar.gz)"));
   AddRootOptions(command, options.host);
-  command.add_flag("--dry-run", options.is_dry_run, "List what would be collected");
+  command.add_flag("--cluster", options.is_cluster,
+                   "Collect from a cluster instead of this host: what its API server has of kgpu, "
+                   "logs, and what the agents show");
+  AddClusterOptions(command, options.cluster);
+  AddValue(command, "-n,--namespace", options.space, "NAME",
+           "Namespace in which kgpu is installed (default: kgpu)");
+  command.add_flag("--dry-run", options.is_dry_run, "List what would be collected")
+      ->excludes("--cluster");
 }
 
 }  // namespace kgpu::cli

@@ -78,7 +78,7 @@ const Program& Agent() {
 const Program& Controller() {
   static const Program kController = {
       .name = "kgpu-controller",
-      .folders = {"src/cluster/controller", "src/cluster/fleet"},
+      .folders = {"src/cluster/controller", "src/cluster/fleet", "src/cluster/gpus"},
       .asks = R"(kube::(Create|Apply|Patch|Delete|Replace)Request\(|kube::(Evict|ListObjects)\(|)"
               R"(kube::LeaderElection::Start|make_unique<(kube::)?(Reflector|EventRecorder)>)",
       .requests = {
@@ -100,6 +100,9 @@ const Program& Controller() {
             "list pods", "watch pods", "list daemonsets.apps", "watch daemonsets.apps",
             "list configmaps", "watch configmaps"}},
           {"src/cluster/controller/writes.cc", {"patch nodes", "create pods", "delete pods"}},
+          {"src/cluster/gpus/reader.cc",
+           {"list nodes", "list pods", "list resourceslices.resource.k8s.io",
+            "list resourceclaims.resource.k8s.io"}},
       }};
   return kController;
 }

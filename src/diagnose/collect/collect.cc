@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "src/diagnose/collect/bundle_builder.h"
 #include "src/diagnose/collect/redact.h"
 #include "src/platform/base/strings.h"
 #include "src/platform/base/time_text.h"
@@ -27,10 +28,10 @@ constexpr std::string_view kFiles = "files/";
 
 class Collector {
  public:
-  explicit Collector(const CollectDeps& deps) : deps_(deps) {}
+  explicit Collector(const CollectDeps& deps) : deps_(deps), builder_(deps.begin) {}
 
   void Run(const Command& command) {
-    Begin(command.name);
+    builder_.Begin(command.name);
     std::vector<std::string> argv = command.argv;
     sys::RunRequest request = sys::RequestOf(deps_.host, argv, kDeadline);
     if (argv.front() == kProgram) {
@@ -43,28 +44,28 @@ class Collector {
     request.output_limit = 4 * kMostOfOne;
     const StatusOr<sys::RunResult> result = deps_.runner.Run(request);
     if (!result.ok()) {
-      Problem(command.name, Message(result.status()));
+      builder_.Problem(command.name, Message(result.status()));
       return;
     }
     if (!result->out.empty()) {
-      Add(std::string(kCommands) + command.name, Tail(result->out));
+      builder_.Add(std::string(kCommands) + command.name, Tail(result->out));
     }
     if (!result->IsSuccess() || !result->err.empty()) {
-      Add(fmt::format("{}{}.stderr", kCommands, command.name),
-          fmt::format("{}\n{}", sys::Describe(result->exit), Tail(result->err)));
+      builder_.Add(fmt::format("{}{}.stderr", kCommands, command.name),
+                   fmt::format("{}\n{}", sys::Describe(result->exit), Tail(result->err)));
     }
   }
 
   void Read(const std::string& path) {
     if (IsSecretFile(path)) {
-      bundle_.removed[NameOf(path)]["whole file"] = 1;
+      builder_.LeaveOut(NameOf(path));
       return;
     }
     StatusOr<std::string> text = deps_.host.ReadFile(path, kMostOfOne);
     if (text.ok()) {
-      Add(NameOf(path), *std::move(text));
+      builder_.Add(NameOf(path), *std::move(text));
     } else if (text.status().code() != StatusCode::kNotFound) {
-      Problem(path, Message(text.status()));
+      builder_.Problem(path, Message(text.status()));
     }
   }
 
@@ -72,7 +73,7 @@ class Collector {
     const auto names = deps_.host.ListDir(folder);
     if (!names.ok()) {
       if (names.status().code() != StatusCode::kNotFound) {
-        Problem(folder, Message(names.status()));
+        builder_.Problem(folder, Message(names.status()));
       }
       return;
     }
@@ -84,20 +85,14 @@ class Collector {
       }
     }
     if (names->size() > kMostFilesOfFolder) {
-      Problem(folder, fmt::format("has {} files: the first {} were taken", names->size(),
-                                  kMostFilesOfFolder));
+      builder_.Problem(folder, fmt::format("has {} files: the first {} were taken", names->size(),
+                                           kMostFilesOfFolder));
     }
   }
 
-  Bundle Take() { return std::move(bundle_); }
+  Bundle Take() { return builder_.Take(); }
 
  private:
-  void Begin(std::string_view name) const {
-    if (deps_.begin) {
-      deps_.begin(name);
-    }
-  }
-
   // "files/etc/kgpu/config.yaml"; a long one ends as it does.
   static std::string NameOf(const std::string& path) {
     return path.size() <= kMostPath
@@ -109,27 +104,8 @@ class Collector {
     return text.size() <= kMostOfOne ? text : text.substr(text.size() - kMostOfOne);
   }
 
-  void Add(std::string path, std::string text) {
-    if (size_ + text.size() > kMostOfAll) {
-      Problem(path, fmt::format("left out: the archive has {} MiB already", size_ >> 20));
-      return;
-    }
-    std::map<std::string, size_t> removed;
-    RemoveSecrets(text, removed);
-    if (!removed.empty()) {
-      bundle_.removed[path] = std::move(removed);
-    }
-    size_ += text.size();
-    bundle_.files.push_back({.path = std::move(path), .text = std::move(text)});
-  }
-
-  void Problem(std::string_view name, std::string_view why) {
-    bundle_.problems.push_back(fmt::format("{}: {}", name, why));
-  }
-
   const CollectDeps& deps_;
-  size_t size_ = 0;
-  Bundle bundle_;
+  BundleBuilder builder_;
 };
 
 std::string RemovedText(const Bundle& bundle) {
@@ -146,6 +122,7 @@ constexpr std::string_view kReadme =
     "This is from `kgpu collect`, for support.\n"
     "commands/      what kgpu and other programs print; .stderr: how they ended, if not well\n"
     "files/         files of the host, by their path\n"
+    "logs/, live/   of a cluster: logs of kgpu's pods, what the agents show and measure\n"
     "removed.txt    where secrets were removed; look through the rest before you send it\n"
     "problems.txt   what could not be collected, and why\n";
 

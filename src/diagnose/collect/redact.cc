@@ -15,13 +15,17 @@ struct Rule {
 };
 
 // In this order: the first ones are values of the last. A value is a block of YAML, a text in
-// quotes, also within another text, or a word.
+// quotes, also within another text, or a word; or it stands beside its name, as in the environment
+// of a container.
 std::vector<Rule> Rules() {
   const std::string name =
       "[a-z0-9_.-]*(?:token|passw|secret|credential|api[_-]?key|access[_-]?key|private[_-]?key|"
       "client-key-data)[a-z0-9_.-]*";
   const std::string before = "(?i)((?:^|[^a-z0-9])" + name + R"re(\\*["']?[ \t]*[:=][ \t]*)re";
   constexpr const char* kNamed = "value of a secret's name";
+  const std::string quote = R"re(\\*["']?)re";
+  const std::string is = quote + R"re(\s*:\s*)re";
+  const std::string value = R"re((?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\\+"[^"\n]*"|[^\s"',}\]]+))re";
   const auto rule = [](const char* kind, const std::string& pattern, const char* rewrite) {
     return Rule{.kind = kind, .pattern = Pattern::Compile(pattern).value(), .rewrite = rewrite};
   };
@@ -34,8 +38,15 @@ std::vector<Rule> Rules() {
       rule("password", R"((://[^/\s:@"']*:)[^@\s"'/]+@)", R"(\1<removed>@)"),
       rule(kNamed, "(?i)(--" + name + R"re([ \t]+)[^\s-][^\s]*)re", R"(\1<removed>)"),
       rule(kNamed, before + R"re()[|>][-+0-9]*[ \t]*(?:\n[ \t]+[^\n]*)+)re", R"(\1<removed>)"),
-      rule(kNamed, before + R"re()(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\\+"[^"\n]*"|[^\s"',}\]]+))re",
+      rule(kNamed, before + ")" + value, R"(\1"<removed>")"),
+      rule(kNamed,
+           "(?i)(\\bname" + is + quote + name + quote + R"re(\s*,?\s*)re" + quote + "value" + is +
+               ")" + value,
            R"(\1"<removed>")"),
+      rule(kNamed,
+           "(?i)(\\bvalue" + is + ")" + value + R"re((\s*,?\s*)re" + quote + "name" + is + quote +
+               name + ")",
+           R"(\1"<removed>"\2)"),
   };
 }
 

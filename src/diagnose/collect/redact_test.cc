@@ -34,6 +34,11 @@ TEST(RedactTest, SecretsGoInEveryFormat) {
            "token: |\n  first\n  s3cr3t-value\nother: 1",
            "kgpu agent --token s3cr3t-value",
            "password=<a>s3cr3t-value",
+           R"({"name": "HF_TOKEN", "value": "s3cr3t-value"})",
+           R"({"name":"HF_TOKEN","value":"two s3cr3t-value"},{"name":"A","value":"b"})",
+           "- name: DB_PASSWORD\n  value: s3cr3t-value\n- name: A\n  value: b",
+           R"({"value": "s3cr3t-value", "name": "api-key"})",
+           R"("{\"name\":\"HF_TOKEN\",\"value\":\"s3cr3t-value\"}")",
        }) {
     EXPECT_THAT(Clean(text), Not(HasSubstr("s3cr3t-value"))) << text;
     EXPECT_THAT(Clean(text), HasSubstr("<removed>")) << text;
@@ -44,6 +49,7 @@ TEST(RedactTest, EverythingElseStays) {
   for (const char* text : {
            "GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2bf977: healthy",
            "image: registry:5000/app@sha256:0123",
+           R"({"name": "MODE", "value": "fast"})",
            "http://10.0.0.1:9401/metrics",
            "level=info event=\"CDI spec written\" file=/var/run/cdi/kgpu.json",
            "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",

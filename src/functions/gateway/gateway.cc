@@ -44,6 +44,11 @@ bool IsAny(std::string_view name, std::span<const std::string_view> names) {
       names, [name](std::string_view other) { return http::EqualsIgnoringCase(name, other); });
 }
 
+// A person who looks what answers here.
+bool IsStart(const http::Request& request) {
+  return request.path == "/" && (request.method == "GET" || request.method == "HEAD");
+}
+
 bool IsPreflight(const http::Request& request) {
   return request.method == "OPTIONS" && request.headers.Find("Origin") &&
          request.headers.Find("Access-Control-Request-Method");
@@ -138,6 +143,10 @@ void Gateway::Handle(http::Request& request, std::unique_ptr<Caller> caller, boo
   if (const std::optional<Objection> objection = ObjectionTo(request, match)) {
     return Refuse(arrival, *caller, objection->code, objection->text, objection->headers);
   }
+  if (IsStart(request)) {
+    caller->Send(http::LinksPage("kgpu: gateway of functions", {"openapi.json", "healthz"}));
+    return meter_.OnEnded("start", is_grpc, {.code = 200}, std::chrono::nanoseconds(0));
+  }
   if (tokens_ != nullptr && IsPreflight(request)) {
     caller->Send(PreflightAnswer(request));
     return meter_.OnEnded("preflight", is_grpc, {.code = 204}, std::chrono::nanoseconds(0));
@@ -201,7 +210,7 @@ std::optional<Gateway::Objection> Gateway::ObjectionTo(const http::Request& requ
   if (std::optional<Objection> objection = ObjectionToOrigin(request)) {
     return objection;
   }
-  if (tokens_ != nullptr && IsPreflight(request)) {
+  if (IsStart(request) || (tokens_ != nullptr && IsPreflight(request))) {
     return std::nullopt;  // it is answered here
   }
   if (std::optional<Objection> objection = ObjectionToRoute(request, match)) {

@@ -201,6 +201,10 @@ void Service::HandleFunction(const http::Request& request, const http::Responder
 }
 
 void Service::HandleOwn(const http::Request& request, const http::Responder& responder) {
+  if (request.path == "/" && IsGet(request)) {
+    return responder.Send(
+        http::LinksPage("kgpu: functions", {"healthz", "metrics", "system/functions", "v1/usage"}));
+  }
   if (request.path == "/healthz" && IsGet(request)) {
     const Status health = provider_.CheckHealth();
     return health.ok() ? SendJson(responder, 200, MessageView("OK")) : SendError(responder, health);

@@ -1,5 +1,5 @@
-// The part for people who watch the node: keeps an hour of history and the last events, answers
-// with the document of view.h, and sends it again on each change to those who listen.
+// The part for people who watch the node: keeps an hour of history and the last events, and answers
+// with the document of view.h.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,7 @@
 #include "src/node/report/devices_view.h"
 #include "src/node/telemetry/page_input.h"
 #include "src/platform/base/event_loop.h"
-#include "src/platform/base/timer.h"
-#include "src/platform/net/http/server.h"
+#include "src/platform/net/http/event_feed.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::live {
@@ -33,31 +32,25 @@ class LiveHandler final : public node::Part {
  public:
   // How often GPUs are measured while somebody watches.
   static constexpr std::chrono::milliseconds kPace{2'000};
-  static constexpr size_t kMostListeners = 16;
   static constexpr size_t kMostEvents = 50;
 
   // `loop`, `host` and `effects` must outlive it.
   LiveHandler(EventLoop& loop, const sys::Root& host, std::string version, node::Effects& effects,
               LiveHooks hooks);
 
-  void Update(const node::NodeState& /*state*/) override { SendSoon(); }
+  void Update(const node::NodeState& /*state*/) override { feed_.Changed(); }
   void OnSample(const node::NodeState& state, const device::SampleSetPtr& samples) override;
   void OnHealthEvent(const health::HealthEvent& event);
   // GET /v1/live.
   bool Answer(const http::Request& request, const Send& send) override;
-  // For a caller who may read it: GET /live, and GET /live/events, a stream of server-sent events.
-  // Source: the HTML standard, section 9.2.
+  // For a caller who may read it: GET /live and /live/events.
   void AnswerReader(const http::Request& request, const http::Responder& responder);
 
   // How often to measure for those who watch; nothing: nobody does.
   std::optional<std::chrono::milliseconds> pace() const;
 
  private:
-  void Watch();
-  void Listen(const http::Responder& responder);
-  void SendSoon();
-  void SendNow();
-  const std::string& Text();
+  std::string Text() const;
 
   EventLoop& loop_;
   const sys::Root& host_;
@@ -66,12 +59,7 @@ class LiveHandler final : public node::Part {
   const LiveHooks hooks_;
   History history_;
   std::vector<health::HealthEvent> events_;  // the newest last
-  std::vector<http::Stream> listeners_;
-  std::string text_;
-  std::optional<SteadyTime> made_;  // text_
-  bool is_watched_ = false;
-  Timer watch_timer_{loop_};
-  Timer send_timer_{loop_};
+  http::EventFeed feed_;
 };
 
 }  // namespace kgpu::live

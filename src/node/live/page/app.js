@@ -84,7 +84,7 @@ function show() {
         .filter((part) => part !== null));
   }
   morph(main, fresh);
-  const name = page ? page.node || page.cluster || '' : '';
+  const name = page ? page.node || t('cluster') : '';
   document.title = name ? `${name} – kgpu` : 'kgpu';
   document.getElementById('title').textContent = name || 'kgpu';
   const state = problem || (page ? (page.measured === null ? t('notMeasured') : `${t('asOf')} ${time(page.measured || page.time)}`) : t('loading'));

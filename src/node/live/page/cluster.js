@@ -8,13 +8,13 @@ const kPerNode = 8;
 let allNodes = [];
 let mapPlaces = [];
 
-// 'bad', 'used' or 'free' of each GPU of a node.
+// 'used', 'bad', 'other' (on a cordoned node) or 'free' for each GPU of a node.
 function cellsOf(node) {
   const cells = [];
-  const bad = node.ready ? node.unhealthy : node.total;
-  for (let i = 0; i < node.total; ++i) {
-    cells.push(i < bad ? 'bad' : i < bad + node.used ? 'used' : 'free');
+  for (const [kind, number] of [['used', node.used], ['bad', node.unhealthy], ['other', node.cordoned]]) {
+    for (let i = 0; i < number; ++i) cells.push(kind);
   }
+  while (cells.length < node.total) cells.push('free');
   return cells;
 }
 
@@ -33,7 +33,7 @@ function drawMap(canvas, nodes) {
     canvas.style.height = `${height}px`;
   }
   const style = getComputedStyle(document.documentElement);
-  const colors = {free: style.getPropertyValue('--u0'), used: style.getPropertyValue('--u1'), bad: style.getPropertyValue('--bad')};
+  const colors = {free: style.getPropertyValue('--u0'), used: style.getPropertyValue('--u1'), bad: style.getPropertyValue('--bad'), other: style.getPropertyValue('--other')};
   const draw = canvas.getContext('2d');
   draw.setTransform(scale, 0, 0, scale, 0, 0);
   draw.clearRect(0, 0, width, height);
@@ -81,9 +81,9 @@ function map(nodes) {
 }
 
 function groupTable(caption, head, groups) {
-  const numbers = (g) => [g.total, g.used, g.free, g.unhealthy].map((n) => (n === undefined ? '–' : String(n)));
-  return table(caption, [head, t('total'), t('used'), t('free'), t('unhealthy')],
-               (groups || []).map((g) => [g.name, ...numbers(g)]), [1, 2, 3, 4]);
+  const numbers = (g) => [g.total, g.used, g.free, g.unhealthy, g.cordoned].map(String);
+  return table(caption, [head, t('total'), t('used'), t('free'), t('unhealthy'), t('cordoned')],
+               groups.map((g) => [g.name || t('noPool'), ...numbers(g)]), [1, 2, 3, 4, 5]);
 }
 
 function clusterView(page, filter) {
@@ -98,18 +98,20 @@ function clusterView(page, filter) {
   return [
     el('section', {id: 'summary', 'aria-label': t('summary')},
        el('dl', {class: 'numbers'}, [[t('nodes'), page.nodes.length], ['GPUs', sum((n) => n.total)], [t('inUse'), sum((n) => n.used)],
-                                     [t('unhealthy'), sum((n) => (n.ready ? n.unhealthy : n.total))]]
+                                     [t('free'), sum((n) => n.free)], [t('unhealthy'), sum((n) => n.unhealthy)]]
            .map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, String(value)))))),
-    (page.notRead || []).map((text) => el('p', {class: 'warn'}, text)),
+    page.problem ? el('p', {class: 'bad'}, page.problem) : null,
+    page.notRead.map((text) => el('p', {class: 'warn'}, text)),
     el('section', {id: 'nodes'}, el('h2', {}, t('nodes')), map(shown),
        el('p', {class: 'legend'}, el('span', {class: 'u0'}), t('free'), el('span', {class: 'u1'}), t('inUse'),
-          el('span', {class: 'bad'}), t('unhealthy')),
+          el('span', {class: 'fault'}), t('unhealthy'), el('span', {class: 'other'}), t('cordoned')),
        table(t('nodes'), [t('node'), t('model'), t('total'), t('used'), t('unhealthy'), t('stateHead')], rows, [2, 3, 4]),
        shown.length > kRowsShown ? el('p', {}, t('more').replace('N', String(shown.length - kRowsShown))) : null),
     el('section', {id: 'models'}, el('h2', {}, t('models')), groupTable(t('models'), t('model'), page.models)),
     el('section', {id: 'pools'}, el('h2', {}, t('pools')), groupTable(t('pools'), t('resource'), page.pools)),
     el('section', {id: 'namespaces'}, el('h2', {}, t('namespaces')),
-       table(t('namespaces'), [t('namespace'), t('used')], (page.namespaces || []).map((n) => [n.name, String(n.used)]), [1])),
+       table(t('namespaces'), [t('namespace'), t('used'), t('pending'), t('pods')],
+             page.namespaces.map((n) => [n.name, String(n.used), String(n.pending), String(n.pods)]), [1, 2, 3])),
   ];
 }
 

@@ -90,7 +90,7 @@ function table(caption, heads, rows, numbers = []) {
   const cell = (tag, text, i) =>
       el(tag, {class: numbers.includes(i) ? 'n' : null, scope: tag === 'th' ? 'col' : null}, text);
   return el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
-            el('table', {}, el('caption', {class: 'unseen'}, caption),
+            el('table', {}, el('caption', {class: 'hidden-text'}, caption),
                el('thead', {}, el('tr', {}, heads.map((h, i) => cell('th', h, i)))),
                el('tbody', {}, rows.map((r) => el('tr', {id: r.id || null},
                                                   r.map((c, i) => cell('td', c, i)))))));

@@ -72,7 +72,7 @@ function migStrip(gpu) {
 }
 
 function fact(name, value) {
-  return value === null || value === '–' ? null : [el('dt', {}, name), el('dd', {}, value)];
+  return value === null || value === '–' ? null : el('div', {}, el('dt', {}, name), el('dd', {}, value));
 }
 
 function gpuTile(gpu) {
@@ -82,7 +82,7 @@ function gpuTile(gpu) {
   const power = gpu.power.watts === null ? null
       : `${Math.round(gpu.power.watts)} W${gpu.power.limit ? ` / ${Math.round(gpu.power.limit)} W` : ''}`;
   const clock = gpu.clocks.sm === null ? null : `${gpu.clocks.sm} MHz`;
-  return el('article', {class: `gpu${gpu.healthy ? '' : ' unhealthy'}`, id: `gpu-${gpu.index}`, tabindex: '0',
+  return el('article', {class: `gpu${gpu.healthy ? '' : ' unhealthy'}`, id: `gpu-${gpu.index}`, tabindex: '-1',
                         'aria-label': `GPU ${gpu.index}, ${gpu.model}, ${gpu.healthy ? t('healthy') : t('unhealthy')}`},
             el('h3', {}, `GPU ${gpu.index} `, el('small', {}, gpu.model)),
             health(gpu), gpu.warnings.map((w) => el('p', {class: 'warn'}, w)),

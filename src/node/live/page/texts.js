@@ -17,6 +17,8 @@ const kTexts = {
     notMeasured: 'The GPUs are not measured yet', asOf: 'As of', noAnswer: 'No answer', ended: 'the connection ended',
     tokenNeeded: 'This page needs a token that may read the metrics.', token: 'Token', open: 'Open',
     mapLabel: 'Map of the nodes; the table below has the same', more: 'N more: filter to see them.',
+    cordoned: 'cordoned', noPool: 'no pool', pending: 'Pending', pods: 'Pods',
+    cluster: 'GPU cluster',
   },
   ko: {
     name: '한국어', gpus: 'GPU', users: '사용자', pools: '풀', topology: '토폴로지', events: '이벤트', summary: '요약',
@@ -33,6 +35,8 @@ const kTexts = {
     notMeasured: '아직 GPU를 측정하지 않았습니다', asOf: '기준 시각', noAnswer: '응답 없음', ended: '연결이 끊어졌습니다',
     tokenNeeded: '이 페이지를 보려면 메트릭을 읽을 수 있는 토큰이 필요합니다.', token: '토큰', open: '열기',
     mapLabel: '노드 지도입니다. 아래 표에 같은 내용이 있습니다', more: 'N개 더 있습니다. 필터로 찾으십시오.',
+    cordoned: '스케줄 제외', noPool: '풀 없음', pending: '대기', pods: '파드 수',
+    cluster: 'GPU 클러스터',
   },
   zh: {
     name: '简体中文', gpus: 'GPU', users: '使用者', pools: '资源池', topology: '拓扑', events: '事件', summary: '概览',
@@ -49,6 +53,8 @@ const kTexts = {
     notMeasured: '尚未测量 GPU', asOf: '数据时间', noAnswer: '没有响应', ended: '连接已断开',
     tokenNeeded: '打开此页面需要有权读取指标的令牌。', token: '令牌', open: '打开',
     mapLabel: '节点图，下方表格内容相同', more: '还有 N 个，请用筛选查找。',
+    cordoned: '已封锁', noPool: '无资源池', pending: '等待中', pods: 'Pod 数',
+    cluster: 'GPU 集群',
   },
   ja: {
     name: '日本語', gpus: 'GPU', users: '利用者', pools: 'プール', topology: 'トポロジー', events: 'イベント', summary: '概要',
@@ -65,6 +71,8 @@ const kTexts = {
     notMeasured: 'GPU はまだ測定されていません', asOf: '取得時刻', noAnswer: '応答なし', ended: '接続が切れました',
     tokenNeeded: 'このページには、メトリクスを読めるトークンが必要です。', token: 'トークン', open: '開く',
     mapLabel: 'ノードの地図。下の表に同じ内容があります', more: 'ほかに N 件あります。フィルターで探してください。',
+    cordoned: 'スケジュール対象外', noPool: 'プールなし', pending: '待機中', pods: 'Pod 数',
+    cluster: 'GPU クラスター',
   },
 };
 

@@ -59,6 +59,21 @@ Response JsonResponse(int code, std::string body) {
   return {.code = code, .headers = {{"Content-Type", "application/json"}}, .body = std::move(body)};
 }
 
+Response LinksPage(std::string_view title, std::initializer_list<std::string_view> paths) {
+  std::string body = fmt::format(
+      "<!doctype html>\n<html lang=\"en\"><meta "
+      "charset=\"utf-8\"><title>{0}</title>\n<h1>{0}</h1>\n<ul>\n",
+      title);
+  for (const std::string_view path : paths) {
+    body += fmt::format("<li><a href=\"{0}\">{0}</a></li>\n", path);
+  }
+  body += "</ul>\n</html>\n";
+  return {.code = 200,
+          .headers = {{"Content-Type", "text/html; charset=utf-8"},
+                      {"Content-Security-Policy", "default-src 'none'"}},
+          .body = std::move(body)};
+}
+
 Response UnknownPath(const Request& request) {
   return TextResponse(404, fmt::format("{}: not found", Printable(request.path)));
 }

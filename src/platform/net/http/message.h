@@ -1,6 +1,7 @@
 // HTTP requests and responses as values.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,6 +69,9 @@ struct Response {
 // "text/plain", UTF-8; adds a newline if the text does not end with one.
 Response TextResponse(int code, std::string_view text);
 Response JsonResponse(int code, std::string body);
+// A page for people who open "/" of a port that serves programs: a title, and links to paths that
+// it has, each relative. Texts are not escaped: they must be ours.
+Response LinksPage(std::string_view title, std::initializer_list<std::string_view> paths);
 // 404, naming what was requested.
 Response UnknownPath(const Request& request);
 // 405; `allowed` is a list such as "GET, HEAD".
