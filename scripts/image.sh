@@ -46,6 +46,8 @@ if [ "$folder" = deploy/image ]; then
   [ -e "$share" ] || share=$bin/../lib/libkgpu-share.so
   mkdir -p "$root/usr/local/lib/kgpu"
   cp "$share" "$root/usr/local/lib/kgpu/"
+  # As packages have them: kubectl runs the first as its plugin, the second completes its words.
+  for link in kubectl-kgpu kubectl_complete-kgpu; do ln -s kgpu "$root/usr/local/bin/$link"; done
 fi
 # With --host-root, kgpu runs programs of the host, such as its package manager, by a chroot program.
 mkdir -p "$root/usr/sbin"

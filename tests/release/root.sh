@@ -43,6 +43,9 @@ has_files() {
   for name in kgpu kgpu-probe kgpu-cuda kgpu-fnwatch kgpu-runtime; do
     [ -x "$prefix/bin/$name" ] || fail "$prefix/bin/$name is missing"
   done
+  for name in kubectl-kgpu kubectl_complete-kgpu; do
+    [ "$(readlink "$prefix/bin/$name")" = kgpu ] || fail "$prefix/bin/$name is no link to kgpu"
+  done
   for name in bash-completion/completions/kgpu fish/vendor_completions.d/kgpu.fish \
     kgpu/manifests/kgpu.yaml "$@"; do
     [ -s "$prefix/share/$name" ] || fail "$prefix/share/$name is missing"
