@@ -73,7 +73,7 @@ class Node:
 
 
 FUNCTIONS = {"Functions": [{"Name": "hello", "InvocationCount": "7", "Kgpu": {
-    "state": "running", "waiting": 2, "replicaList": [{"id": "r1", "state": "running", "gpus": [], "phases": {
+    "state": "running", "waiting": 2, "problem": "data: of another event", "replicaList": [{"id": "r1", "state": "running", "gpus": [], "phases": {
         "loan": 2, "container": 180, "worker_start": 60, "worker_ready": 900}}]}}]}
 
 
@@ -142,6 +142,7 @@ class NodePage(unittest.TestCase):
         text = self.browser.run("document.querySelector('#functions').innerText")
         self.assertIn("hello", text)
         self.assertIn("worker_ready 900 ms", text)
+        self.assertIn("data: of another event", text)
 
     def test_it_follows_the_node(self):
         self.node.sim("util", self.node.at("host"), "5", "--gpu", "91")
