@@ -4,9 +4,12 @@ Source: https://chromedevtools.github.io/devtools-protocol/, domains Page, Runti
 """
 import base64
 import json
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 import websocket
@@ -28,13 +31,16 @@ class Browser:
             [find_program(), "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
              "--remote-allow-origins=*", f"--user-data-dir={self._folder}", f"--window-size={width},{height}",
              "--force-device-scale-factor=1", "about:blank"],
-            stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+            stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True)
         for line in self._process.stderr:
             if line.startswith("DevTools listening on "):
                 address = line.split()[-1]
                 break
         else:
             raise RuntimeError("the browser does not start")
+        # A browser whose messages nobody reads would stop.
+        self._reader = threading.Thread(target=lambda: [None for _ in self._process.stderr])
+        self._reader.start()
         self._count = 0
         self._session = None
         self._socket = websocket.create_connection(address, timeout=60)
@@ -49,8 +55,10 @@ class Browser:
 
     def __exit__(self, *_):
         self._socket.close()
-        self._process.terminate()
+        # Its program is a script, whose child would stay.
+        os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._reader.join()
         self._process.stderr.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 

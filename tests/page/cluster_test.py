@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -74,6 +75,9 @@ class ClusterPage(unittest.TestCase):
             if "event=serving" in line:
                 cls.address = "http://" + line.split("address=")[1].split()[0]
                 break
+        # A controller whose log nobody reads would stop.
+        cls.reader = threading.Thread(target=lambda: [None for _ in cls.controller.stderr])
+        cls.reader.start()
         cls.browser = Browser()
         cls.browser.__enter__()
 
@@ -99,8 +103,9 @@ class ClusterPage(unittest.TestCase):
     def tearDownClass(cls):
         cls.browser.__exit__()
         cls.controller.terminate()
-        cls.controller.stderr.close()
         cls.controller.wait()
+        cls.reader.join()
+        cls.controller.stderr.close()
         cls.server.terminate()
         cls.server.stdout.close()
         cls.server.wait()

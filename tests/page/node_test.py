@@ -42,17 +42,18 @@ class Node:
                        "plugin: {deviceListStrategy: device-specs}\n" + config)
         self.sim("create", self.at("host"), "--profile", profile)
         self.sim("kubelet", "start", self.at("kubelet"))
-        self.log = open(self.at("log"), "w")
         self.agent = subprocess.Popen(
             [OPTIONS.bin + "/kgpu", "agent", "--kubelet-dir", self.at("kubelet"), "--run-dir", self.at("run"),
              "--state-dir", self.at("state"), "--config", self.at("config.yaml"), "--http-address", "127.0.0.1:0"],
             env=self.env, stderr=subprocess.PIPE, text=True)
         self.address = ""
         for line in self.agent.stderr:
-            self.log.write(line)
             if "metrics endpoint started" in line:
                 self.address = "http://" + dict(p.split("=", 1) for p in line.split() if "=" in p)["address"]
                 break
+        # An agent whose log nobody reads would stop.
+        self.reader = threading.Thread(target=lambda: [None for _ in self.agent.stderr])
+        self.reader.start()
         self.sim("kubelet", "wait", self.at("kubelet"), "--resource", "nvidia.com/gpu", "--allocatable", profile.split("x")[0])
 
     def sim(self, *words):
@@ -64,9 +65,9 @@ class Node:
 
     def close(self):
         self.agent.send_signal(signal.SIGTERM)
-        self.agent.stderr.close()
         self.agent.wait()
-        self.log.close()
+        self.reader.join()
+        self.agent.stderr.close()
         self.sim("kubelet", "stop", self.at("kubelet"))
         self.sim("delete", self.at("host"))
         subprocess.run(["rm", "-rf", self.folder], check=True)

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace kgpu::live {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 namespace json = boost::json;
 
 std::optional<uint8_t> Percent(const std::optional<double>& value) {
-  return value ? std::optional(static_cast<uint8_t>(std::clamp(*value, 0.0, 100.0) + 0.5))
+  return value ? std::optional(static_cast<uint8_t>(std::lround(std::clamp(*value, 0.0, 100.0))))
                : std::nullopt;
 }
 

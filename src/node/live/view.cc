@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -303,14 +305,15 @@ class LiveView {
 
   json::array Events() const {
     json::array events;
-    for (auto event = input_.events.rbegin(); event != input_.events.rend(); ++event) {
-      events.push_back({{"time", FormatTime(event->when)},
-                        {"kind", doc::View(health::ToString(event->kind))},
-                        {"gpu", event->gpu ? json::value(event->gpu->str()) : json::value(nullptr)},
-                        {"rule", event->rule},
-                        {"unhealthy", event->is_unhealthy},
-                        {"count", event->count},
-                        {"message", event->message}});
+    for (const health::HealthEvent& event : std::ranges::reverse_view(input_.events)) {
+      const std::optional<device::GpuUuid>& gpu = event.gpu;
+      events.push_back({{"time", FormatTime(event.when)},
+                        {"kind", doc::View(health::ToString(event.kind))},
+                        {"gpu", gpu ? json::value(gpu->str()) : json::value(nullptr)},
+                        {"rule", event.rule},
+                        {"unhealthy", event.is_unhealthy},
+                        {"count", event.count},
+                        {"message", event.message}});
     }
     return events;
   }

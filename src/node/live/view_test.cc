@@ -1,6 +1,5 @@
 #include "src/node/live/view.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
@@ -11,7 +10,6 @@ namespace kgpu::live {
 namespace {
 
 namespace json = boost::json;
-using ::testing::HasSubstr;
 
 class LiveViewTest : public ::testing::Test {
  protected:

@@ -100,8 +100,10 @@ function show() {
 // Server-sent events over fetch: EventSource cannot send a token. Their data is one line each.
 async function follow() {
   const token = stored('token');
+  const stop = new AbortController();
   try {
-    const answer = await fetch('live/events', {headers: token ? {Authorization: `Bearer ${token}`} : {}, cache: 'no-store'});
+    const answer = await fetch('live/events', {
+      headers: token ? {Authorization: `Bearer ${token}`} : {}, cache: 'no-store', signal: stop.signal});
     if (answer.status === 401 || answer.status === 403) {
       needsToken = true;
       problem = answer.status === 403 || token ? (await answer.text()).trim() : '';
@@ -126,6 +128,7 @@ async function follow() {
     }
     throw new Error(t('ended'));
   } catch (error) {
+    stop.abort();  // an answer that is not understood would stay open
     problem = `${t('noAnswer')}: ${error.message}`;
     show();
     setTimeout(follow, kAgain);
