@@ -27,6 +27,7 @@
 #include "src/node/live/live_handler.h"
 #include "src/node/loans/ledger_file.h"
 #include "src/node/loans/loan_handler.h"
+#include "src/node/loans/loan_view.h"
 #include "src/node/mps/mps_sharing.h"
 #include "src/node/part/part.h"
 #include "src/node/plugin/device_plugin.h"
@@ -102,9 +103,9 @@ class AgentImpl final : public Agent, private node::Effects {
                  .end_mps = [this](const std::string& uuid) { return mps_.End(uuid); },
                  .runtime_problem = [this] { return CdiObstacle(answering_); },
                  .changed = [this] { NotifySoon(); }}),
-        live_(loop, root.host, options_.version, *this,
+        live_(loop, root.host, options_.version, options_.run_dir + "/functions.sock", *this,
               {.measured = [this] { return measurements_.current(); },
-               .holders = [this] { return ShowParts().holders; },
+               .holders = [this] { return loans::HoldersOf(loans_.ledger().loans()); },
                .problem =
                    [this] {
                      std::string why;

@@ -4,12 +4,15 @@
   node_test.py BIN [--screenshots DIR]    BIN has kgpu; exits with 77 where there is no browser
 """
 import argparse
+import http.server
 import json
 import os
 import signal
+import socketserver
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import urllib.request
 
@@ -69,6 +72,28 @@ class Node:
         subprocess.run(["rm", "-rf", self.folder], check=True)
 
 
+FUNCTIONS = {"Functions": [{"Name": "hello", "InvocationCount": "7", "Kgpu": {
+    "state": "running", "waiting": 2, "problem": "data: of another event", "replicaList": [{"id": "r1", "state": "running", "gpus": [], "phases": {
+        "loan": 2, "container": 180, "worker_start": 60, "worker_ready": 900}}]}}]}
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    """What the page asks kgpu's function service for."""
+
+    def do_GET(self):
+        body = json.dumps(FUNCTIONS if self.path == "/system/functions" else {}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def address_string(self):
+        return ""
+
+    def log_message(self, *_):
+        pass
+
+
 class NodePage(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -79,12 +104,16 @@ class NodePage(unittest.TestCase):
         cls.node.sim("process", cls.node.at("host"), "6", "--pid", "4711", "--memory", "20Gi", "--sm", "40")
         cls.node.sim("throttle", cls.node.at("host"), "2", "hw-thermal")
         cls.node.sim("xid", cls.node.at("host"), "3", "79")
+        cls.service = socketserver.ThreadingUnixStreamServer(cls.node.at("run/functions.sock"), Service)
+        threading.Thread(target=cls.service.serve_forever, daemon=True).start()
         cls.browser = Browser()
         cls.browser.__enter__()
 
     @classmethod
     def tearDownClass(cls):
         cls.browser.__exit__()
+        cls.service.shutdown()
+        cls.service.server_close()
         cls.node.close()
 
     def setUp(self):
@@ -107,6 +136,13 @@ class NodePage(unittest.TestCase):
         self.browser.wait("document.querySelector('#gpu-1').innerText.includes('73 %')", "the utilization")
         self.browser.wait("document.querySelector('#events').innerText.includes('raised')", "the event")
         self.shot("node")
+
+    def test_functions_show_their_cold_starts(self):
+        self.browser.wait("document.querySelectorAll('#functions tbody tr').length === 1")
+        text = self.browser.run("document.querySelector('#functions').innerText")
+        self.assertIn("hello", text)
+        self.assertIn("worker_ready 900 ms", text)
+        self.assertIn("data: of another event", text)
 
     def test_it_follows_the_node(self):
         self.node.sim("util", self.node.at("host"), "5", "--gpu", "91")

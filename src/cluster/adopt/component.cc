@@ -45,9 +45,12 @@ constexpr std::array<ComponentFacts, 16> kComponents = {{
     {Component::kSandbox, "sandbox", "virtual machine workloads", Fate::kRefused,
      "kgpu serves containers only, no vGPU hosts, VFIO or Kata", ""},
     {Component::kDra, "dra-driver", "NVIDIA's DRA driver", Fate::kStays,
-     "kgpu has no DRA driver; do not let both serve the GPUs of one node", "dra-driver"},
+     "change over by docs/guides/move-to-claims.md; do not let both serve the GPUs of one node",
+     "dra-driver"},
     {Component::kGkePlugin, "gke-device-plugin", "GKE's device plugin", Fate::kRefused,
-     "GKE puts it back; make the node pool with gpu-driver-version=disabled", ""},
+     "GKE puts it back; make the node pool with gpu-driver-version=disabled and the label "
+     "gke-no-default-nvidia-gpu-device-plugin=true",
+     ""},
 }};
 
 using Names = std::initializer_list<std::string_view>;

@@ -14,14 +14,19 @@ namespace kgpu::live {
 using std::chrono::milliseconds;
 
 LiveHandler::LiveHandler(EventLoop& loop, const sys::Root& host, std::string version,
-                         node::Effects& effects, LiveHooks hooks)
+                         std::string functions, node::Effects& effects, LiveHooks hooks)
     : loop_(loop),
       host_(host),
       version_(std::move(version)),
       effects_(effects),
       hooks_(std::move(hooks)),
+      functions_(loop, std::move(functions), [this] { feed_.Changed(); }),
       feed_(loop, {.text = [this] { return Text(); },
-                   .watched = [this](bool) { effects_.MeasureAgain(); }}) {
+                   .watched =
+                       [this](bool is_watched) {
+                         functions_.SetWatched(is_watched);
+                         effects_.MeasureAgain();
+                       }}) {
 }
 
 void LiveHandler::OnSample(const node::NodeState& /*state*/, const device::SampleSetPtr& samples) {
@@ -67,6 +72,7 @@ std::string LiveHandler::Text() const {
        .holders = holders,
        .history = history_,
        .events = events_,
+       .functions = functions_.functions(),
        .version = version_,
        .problem = hooks_.problem(),
        .now = loop_.clock().WallNow(),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/gpu/health/health_event.h"
+#include "src/node/live/functions.h"
 #include "src/node/live/history.h"
 #include "src/node/part/part.h"
 #include "src/node/report/devices_view.h"
@@ -34,9 +35,9 @@ class LiveHandler final : public node::Part {
   static constexpr std::chrono::milliseconds kPace{2'000};
   static constexpr size_t kMostEvents = 50;
 
-  // `loop`, `host` and `effects` must outlive it.
-  LiveHandler(EventLoop& loop, const sys::Root& host, std::string version, node::Effects& effects,
-              LiveHooks hooks);
+  // `loop`, `host` and `effects` must outlive it. `functions`: the socket of the function service.
+  LiveHandler(EventLoop& loop, const sys::Root& host, std::string version, std::string functions,
+              node::Effects& effects, LiveHooks hooks);
 
   void Update(const node::NodeState& /*state*/) override { feed_.Changed(); }
   void OnSample(const node::NodeState& state, const device::SampleSetPtr& samples) override;
@@ -59,6 +60,7 @@ class LiveHandler final : public node::Part {
   const LiveHooks hooks_;
   History history_;
   std::vector<health::HealthEvent> events_;  // the newest last
+  FunctionSource functions_;
   http::EventFeed feed_;
 };
 

@@ -44,6 +44,7 @@ class LiveHandlerTest : public ::testing::Test {
   LiveHandler handler_{loop_,
                        host_,
                        "1.2.3",
+                       dir_.At("functions.sock"),
                        effects_,
                        {.measured = [this] { return measured_; },
                         .holders = [] { return report::Holders(); },

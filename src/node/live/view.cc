@@ -101,6 +101,7 @@ class LiveView {
     page["gpus"] = std::move(gpus);
     page["pools"] = Pools();
     page["events"] = Events();
+    page["functions"] = input_.functions;
     return page;
   }
 

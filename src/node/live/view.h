@@ -2,6 +2,7 @@
 // Pure.
 #pragma once
 
+#include <boost/json/array.hpp>
 #include <boost/json/fwd.hpp>
 
 #include <chrono>
@@ -25,6 +26,7 @@ struct LiveInput {
   const report::Holders& holders;  // of lent GPUs
   const History& history;
   const std::vector<health::HealthEvent>& events;  // the newest last
+  const boost::json::array& functions;
   std::string version{};
   std::string problem{};  // why the node is not ready; empty: it is
   WallTime now{};

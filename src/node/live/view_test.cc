@@ -38,6 +38,7 @@ class LiveViewTest : public ::testing::Test {
                      .holders = holders_,
                      .history = history_,
                      .events = events_,
+                     .functions = functions_,
                      .version = "1.2.3",
                      .problem = problem_,
                      .now = telemetry::TestTime(),
@@ -52,6 +53,7 @@ class LiveViewTest : public ::testing::Test {
   report::Holders holders_;
   History history_;
   std::vector<health::HealthEvent> events_;
+  json::array functions_;
   std::string problem_;
 };
 

@@ -155,6 +155,24 @@ function userRows(gpus) {
   return rows;
 }
 
+// The phases of a replica's start, one after the other.
+function phases(replica) {
+  const parts = Object.entries(replica.phases || {});
+  const all = parts.reduce((sum, [, ms]) => sum + ms, 0);
+  if (!all) return '–';
+  const text = parts.map(([name, ms]) => `${name} ${Math.round(ms)} ms`).join(', ');
+  return [bar(parts.map(([name, ms], i) => ({share: (100 * ms) / all, class: `u${i}`, title: `${name} ${Math.round(ms)} ms`})),
+              `${t('start')}: ${text}`), el('small', {}, text)];
+}
+
+function functionRows(functions) {
+  return functions.flatMap((f) => {
+    const row = (replica) => [f.name, replica ? replica.state : f.state, String(f.calls || 0), String(f.waiting || 0),
+                              replica ? phases(replica) : '–', (replica && replica.problem) || f.problem || ''];
+    return count(f.replicas) ? f.replicas.map(row) : [row(null)];
+  });
+}
+
 function matches(gpu, filter) {
   if (!filter) return true;
   const text = JSON.stringify({...gpu, history: null}).toLowerCase();
@@ -183,6 +201,9 @@ function nodeView(page, filter) {
     el('section', {id: 'pools'}, el('h2', {}, t('pools')),
        table(t('pools'), [t('resource'), t('total'), t('used'), t('unhealthy')],
              page.pools.map((p) => [p.name, String(p.total), String(p.used), String(p.unhealthy)]), [1, 2, 3])),
+    count(page.functions) ? el('section', {id: 'functions'}, el('h2', {}, t('functions')),
+       table(t('functions'), [t('function'), t('stateHead'), t('calls'), t('waiting'), t('start'), ''],
+             functionRows(page.functions), [2, 3])) : null,
     page.gpus.length > 1 ? el('section', {id: 'topology'}, el('h2', {}, t('topology')), topology(page.gpus)) : null,
     el('section', {id: 'events'}, el('h2', {}, t('events')),
        count(page.events) ? table(t('events'), [t('time'), 'GPU', t('event'), ''],
