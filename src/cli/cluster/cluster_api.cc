@@ -3,7 +3,6 @@
 #include <sys/utsname.h>
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <utility>
 
 #include "src/cli/base/node_api.h"
@@ -26,8 +25,8 @@ struct ClusterApi::Impl {
   sys::Root root;
   Random random{Random::SeedFromKernel()};
   std::unique_ptr<kube::Cluster> cluster{};
-  std::optional<kube::LoopClient> client{};
-  std::optional<kube::Kinds> kinds{};
+  std::unique_ptr<kube::LoopClient> client{};
+  std::unique_ptr<kube::Kinds> kinds{};
 };
 
 void AddClusterAccess(CLI::App& command, ClusterAccess& access) {
@@ -51,8 +50,8 @@ StatusOr<std::unique_ptr<ClusterApi>> ClusterApi::Open(const ClusterAccess& acce
   options.client.gate.burst = 100;
   ASSIGN_OR_RETURN(impl->cluster,
                    kube::Cluster::Open(*impl->loop, impl->random, impl->root, std::move(options)));
-  impl->client.emplace(*impl->loop, impl->cluster->client());
-  impl->kinds.emplace(*impl->client);
+  impl->client = std::make_unique<kube::LoopClient>(*impl->loop, impl->cluster->client());
+  impl->kinds = std::make_unique<kube::Kinds>(*impl->client);
   return std::unique_ptr<ClusterApi>(new ClusterApi(std::move(impl)));
 }
 

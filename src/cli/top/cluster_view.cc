@@ -30,7 +30,7 @@ using terminal::Look;
 using terminal::Safe;
 using terminal::Style;
 
-constexpr std::array<SortKey, 4> kSorts = {
+constexpr std::array<SortKey, 4> kClusterSorts = {
     {{'n', "name"}, {'u', "used"}, {'f', "free"}, {'h', "unhealthy"}}};
 constexpr size_t kGroupings = 4;
 
@@ -165,6 +165,10 @@ class ClusterBuilder {
     if (!holder.claim.empty()) {
       info += "  claim " + holder.claim;
     }
+    if (holder.other_pods > 0) {
+      info +=
+          fmt::format(", with {} more pod{}", holder.other_pods, holder.other_pods == 1 ? "" : "s");
+    }
     item.figures.AddBlanks(2);
     item.figures.Add(Safe(info, look_), {.is_dim = true});
     return item;
@@ -206,7 +210,7 @@ Line FirstLine(const Summary& summary, const std::string& time, size_t columns, 
 }  // namespace
 
 std::span<const SortKey> ClusterSorts() {
-  return kSorts;
+  return kClusterSorts;
 }
 
 GroupBy GroupingOf(const ListState& state) {
@@ -221,10 +225,11 @@ View ClusterView(const Summary& summary, const std::string& time, const ListStat
   std::vector<Group> groups = GroupsOf(summary, by);
   SortGroups(state, groups);
   std::vector<Item> items;
+  items.reserve(groups.size());
   for (const Group& group : groups) {
     items.push_back(builder.ItemOf(group));
   }
-  View view{.sorts = kSorts, .groupings = gpus::kGroupings};
+  View view{.sorts = kClusterSorts, .groupings = gpus::kGroupings};
   view.header.push_back(FirstLine(summary, time, columns, look));
   if (!trouble.empty()) {
     view.header.emplace_back(Safe(trouble, look), Style{.color = Color::kRed});

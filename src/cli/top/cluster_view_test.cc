@@ -51,6 +51,7 @@ constexpr char kTime[] = "2026-11-29T21:00:00Z";
 
 std::vector<std::string> Names(const View& view) {
   std::vector<std::string> names;
+  names.reserve(view.rows.size());
   for (const Row& row : view.rows) {
     names.push_back(row.id);
   }

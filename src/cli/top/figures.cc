@@ -42,8 +42,8 @@ std::optional<double> MeanOf(const Series& values, size_t begin, size_t end) {
   double sum = 0;
   size_t count = 0;
   for (size_t i = begin; i < end; ++i) {
-    if (values[i]) {
-      sum += Clamp(*values[i]);
+    if (const std::optional<double>& value = values[i]; value) {
+      sum += Clamp(*value);
       ++count;
     }
   }

@@ -42,7 +42,7 @@ std::string PositionText(size_t offset, size_t rows, size_t count) {
 }
 
 // `left` and, as far as it has room, `right` at the end.
-Line Ends(Line left, const std::string& right, size_t columns, const Look& look) {
+Line Ends(const Line& left, const std::string& right, size_t columns, const Look& look) {
   if (right.empty() || columns < right.size() + 2) {
     return left.FitTo(columns, look);
   }
@@ -70,8 +70,7 @@ Line ListFooter(const View& view, const ListState& list, size_t rows, const Size
     }
     line.Add(view.groupings.empty() ? "  Enter open" : "  b group  Enter open");
   }
-  return Ends(std::move(line), PositionText(list.offset, rows, view.rows.size()), size.columns,
-              look);
+  return Ends(line, PositionText(list.offset, rows, view.rows.size()), size.columns, look);
 }
 
 void AddRows(const View& view, const ListState& list, size_t rows, const Size& size,
@@ -89,7 +88,9 @@ std::vector<Line> ListFrame(const View& view, State& state, const Size& size, co
   const size_t rows = RowsFor(view, state, size);
   Settle(view, rows, state.list);
   std::vector<Line> lines;
-  for (size_t i = 0; i < HeaderOf(view, size); ++i) {
+  lines.reserve(size.rows);
+  const size_t header = HeaderOf(view, size);
+  for (size_t i = 0; i < header; ++i) {
     lines.push_back(view.header[i].FitTo(size.columns, look));
   }
   Line columns(" ");
@@ -143,8 +144,8 @@ std::vector<Line> PageFrame(Page& page, size_t rows, const Size& size, const Loo
   if (!look.is_utf8 && !page.is_complete) {
     left = Line("q back  asking ...");
   }
-  lines.push_back(Ends(std::move(left), PositionText(page.offset, rows, page.folded.size()),
-                       size.columns, look));
+  lines.push_back(
+      Ends(left, PositionText(page.offset, rows, page.folded.size()), size.columns, look));
   return lines;
 }
 

@@ -1,5 +1,7 @@
 // All that is known about one GPU, for a page of its own.
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -101,7 +103,9 @@ std::vector<std::string> GpuPage(const LiveDocument& document, const std::string
   }
   page.Add("UUID", gpu->uuid);
   page.Add("PCI", gpu->pci);
-  page.Add("NUMA node", gpu->numa_node ? fmt::format("{}", *gpu->numa_node) : "");
+  if (const std::optional<int64_t>& node = gpu->numa_node; node) {
+    page.Add("NUMA node", fmt::format("{}", *node));
+  }
   page.Add("pool", gpu->pool);
   AddFigures(*gpu, look, page);
   AddLinks(*gpu, page);

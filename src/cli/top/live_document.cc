@@ -119,31 +119,31 @@ StatusOr<json::value> ParseLiveDocument(std::string_view text) {
   return doc::ParseJson(text, "the agent's answer", {.bytes = kMaxLiveDocument});
 }
 
-StatusOr<LiveDocument> LiveDocumentOf(const json::value& value) {
-  if (!value.is_object()) {
+StatusOr<LiveDocument> LiveDocumentOf(const json::value& document) {
+  if (!document.is_object()) {
     return InvalidArgument("the agent's answer: must be an object: is it kgpu's agent?");
   }
   Status status;
-  LiveDocument document;
-  const FieldReader reader(value.get_object(), "", status);
+  LiveDocument live;
+  const FieldReader reader(document.get_object(), "", status);
   reader.Need("gpus");
-  reader.Text("node", document.node);
-  reader.Text("time", document.time);
-  reader.Text("agent", document.agent);
-  reader.Text("measured", document.measured);
-  reader.Number("everySeconds", document.every_seconds);
-  reader.Flag("ready", document.is_ready);
-  reader.Text("problem", document.problem);
+  reader.Text("node", live.node);
+  reader.Text("time", live.time);
+  reader.Text("agent", live.agent);
+  reader.Text("measured", live.measured);
+  reader.Number("everySeconds", live.every_seconds);
+  reader.Flag("ready", live.is_ready);
+  reader.Text("problem", live.problem);
   reader.Object("driver", [&](const FieldReader& driver) {
-    driver.Text("state", document.driver_state);
-    driver.Text("version", document.driver_version);
-    driver.Text("cudaVersion", document.cuda_version);
-    driver.Text("reason", document.driver_reason);
+    driver.Text("state", live.driver_state);
+    driver.Text("version", live.driver_version);
+    driver.Text("cudaVersion", live.cuda_version);
+    driver.Text("reason", live.driver_reason);
   });
-  reader.List("gpus", document.gpus, ReadGpu);
-  reader.List("pools", document.pools, ReadPool);
+  reader.List("gpus", live.gpus, ReadGpu);
+  reader.List("pools", live.pools, ReadPool);
   RETURN_IF_ERROR(status);
-  return document;
+  return live;
 }
 
 StatusOr<LiveDocument> ReadLiveDocument(std::string_view text) {

@@ -218,6 +218,7 @@ std::vector<Item> NodeItems(const LiveDocument& document, const ListState& state
                             const NodeLayout& layout, const Look& look) {
   const ItemBuilder builder(document, state, layout, look);
   std::vector<Item> items;
+  items.reserve(document.gpus.size());
   for (const LiveGpu& gpu : document.gpus) {
     items.push_back(builder.ItemOf(gpu));
   }

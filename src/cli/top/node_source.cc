@@ -24,6 +24,10 @@ http::Request LiveRequest() {
 }
 
 StatusOr<std::string> BodyOf(const std::string& run_dir, StatusOr<http::Response> response) {
+  if (response.status().code() == StatusCode::kOutOfRange) {
+    return OutOfRange("the agent's answer has more than {} MiB: is it kgpu's agent?",
+                      kMaxLiveDocument >> 20);
+  }
   const bool is_old = response.ok() && response->code == 404;
   StatusOr<std::string> body = cli::BodyFromAgent(run_dir, std::move(response));
   return is_old ? FailedPrecondition("the running agent is older than this kgpu: restart it")

@@ -21,7 +21,7 @@ using terminal::Line;
 using terminal::Look;
 using terminal::Safe;
 
-constexpr std::array<SortKey, 5> kSorts = {
+constexpr std::array<SortKey, 5> kNodeSorts = {
     {{'i', "index"}, {'u', "utilization"}, {'m', "memory"}, {'t', "temperature"}, {'p', "power"}}};
 
 std::optional<double> MeasureOf(const LiveGpu& gpu, size_t sort) {
@@ -113,7 +113,7 @@ std::string DriverProblem(const LiveDocument& document) {
 }  // namespace
 
 std::span<const SortKey> NodeSorts() {
-  return kSorts;
+  return kNodeSorts;
 }
 
 View NodeView(const LiveDocument& document, const ListState& state, size_t columns,
@@ -121,7 +121,7 @@ View NodeView(const LiveDocument& document, const ListState& state, size_t colum
   LiveDocument sorted = document;
   Sort(state, sorted.gpus);
   const NodeLayout layout = LayOutNode(columns);
-  View view{.sorts = kSorts};
+  View view{.sorts = kNodeSorts};
   view.header.push_back(FirstLine(document, columns, look));
   if (!document.pools.empty()) {
     view.header.push_back(PoolsLine(document, columns, look));

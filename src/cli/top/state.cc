@@ -64,10 +64,14 @@ void OnTyping(const Key& key, ListState& list) {
   }
 }
 
-Request OnPageKey(const Key& key, size_t rows, State& state) {
-  Page& page = *state.page;
+// Closes the page by resetting `shown`.
+Request OnPageKey(const Key& key, size_t rows, std::optional<Page>& shown) {
+  if (!shown) {
+    return {};
+  }
+  Page& page = *shown;
   if (key.kind == KeyKind::kEscape || key.Is('q') || key.Is('?') || key.kind == KeyKind::kLeft) {
-    state.page.reset();
+    shown.reset();
     return {};
   }
   const size_t places = page.folded.size() > rows ? page.folded.size() - rows + 1 : 1;
@@ -140,7 +144,7 @@ Request OnListKey(const Key& key, const View& view, size_t rows, State& state) {
 
 Request OnKey(const Key& key, const View& view, size_t rows, State& state) {
   if (state.page) {
-    return OnPageKey(key, rows, state);
+    return OnPageKey(key, rows, state.page);
   }
   Settle(view, rows, state.list);
   if (state.list.is_typing) {
@@ -160,15 +164,32 @@ Request OnKey(const Key& key, const View& view, size_t rows, State& state) {
   return OnListKey(key, view, rows, state);
 }
 
+namespace {
+
+// The row with an id, else the innermost one around it: its id begins that of the other.
+std::optional<size_t> FindRow(const View& view, const std::string& id) {
+  std::optional<size_t> around;
+  for (size_t i = 0; i < view.rows.size(); ++i) {
+    const std::string& row = view.rows[i].id;
+    if (row == id) {
+      return i;
+    }
+    if (id.starts_with(row + "/") && (!around || row.size() > view.rows[*around].id.size())) {
+      around = i;
+    }
+  }
+  return around;
+}
+
+}  // namespace
+
 void Settle(const View& view, size_t rows, ListState& list) {
   if (view.rows.empty()) {
     list.index = 0;
     list.offset = 0;
     return;
   }
-  const auto found = std::ranges::find(view.rows, list.selected, &Row::id);
-  list.index = found != view.rows.end() ? static_cast<size_t>(found - view.rows.begin())
-                                        : std::min(list.index, view.rows.size() - 1);
+  list.index = FindRow(view, list.selected).value_or(std::min(list.index, view.rows.size() - 1));
   list.selected = view.rows[list.index].id;
   const size_t shown = std::max<size_t>(rows, 1);
   const size_t last_offset = view.rows.size() > shown ? view.rows.size() - shown : 0;

@@ -38,8 +38,8 @@ struct Request {
 // `view` is what is shown, of which `rows` fit on the screen.
 Request OnKey(const terminal::Key& key, const View& view, size_t rows, State& state);
 
-// Finds the selected row in a view: the one with its id, or else the nearest at its place; and
-// scrolls so that it is among the `rows` on the screen.
+// Finds the selected row in a view: the one with its id, else the one around it, else the nearest
+// at its place; and scrolls so that it is among the `rows` on the screen.
 void Settle(const View& view, size_t rows, ListState& list);
 
 }  // namespace kgpu::top

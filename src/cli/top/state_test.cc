@@ -8,7 +8,6 @@
 namespace kgpu::top {
 namespace {
 
-using terminal::Key;
 using terminal::KeyKind;
 
 constexpr std::array<SortKey, 2> kOrders = {{{'i', "index"}, {'u', "utilization"}}};
@@ -69,6 +68,16 @@ TEST_F(StateTest, SelectionFollowsTheRowAndElseThePlace) {
   Settle(view_, kScreen, state_.list);
   EXPECT_EQ(state_.list.index, 0U);
   EXPECT_EQ(Type("e").kind, RequestKind::kNone);
+}
+
+TEST_F(StateTest, TheRowAroundIsSelectedWhenOneIsClosed) {
+  view_.rows = {
+      {.id = "gpu/A"}, {.id = "gpu/A/mig/B"}, {.id = "gpu/A/mig/B/pod/C"}, {.id = "gpu/D"}};
+  Type("jj");
+  EXPECT_EQ(state_.list.selected, "gpu/A/mig/B/pod/C");
+  view_.rows = {{.id = "gpu/A"}, {.id = "gpu/D"}};
+  Settle(view_, kScreen, state_.list);
+  EXPECT_EQ(state_.list.selected, "gpu/A");
 }
 
 TEST_F(StateTest, OpensAndClosesRows) {

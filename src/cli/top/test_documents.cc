@@ -93,7 +93,7 @@ std::string BusyNode() {
   broken["healthy"] = false;
   broken["reason"] = "Xid79";
   broken["message"] = "the GPU has fallen off the bus: drain the node and reboot it";
-  gpus[10].as_object()["warnings"] = {"row remapping is pending: reset the GPU"};
+  gpus[10].as_object()["warnings"] = json::array({"row remapping is pending: reset the GPU"});
   json::object& lent = gpus[15].as_object();
   lent["lentTo"] = "fn/hello/4f1c";
   lent["processes"] = {{{"pid", 4711}, {"name", "\x1b[31mevil"}, {"memory", 300 << 20}}};

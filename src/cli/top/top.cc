@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <boost/json/value.hpp>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,12 +46,21 @@ struct TopOptions {
   std::string host_root;
 };
 
+// The value of a variable of our environment, by its name and "="; empty if it is unset.
+std::string Variable(std::string_view name) {
+  for (const std::string& entry : Environment()) {
+    if (entry.starts_with(name)) {
+      return entry.substr(name.size());
+    }
+  }
+  return "";
+}
+
 // Where standard output is no terminal that can be drawn on, a frame is printed once.
 bool IsLive(const TopOptions& options) {
-  const char* terminal = std::getenv("TERM");
+  const std::string terminal = Variable("TERM=");
   return !options.is_once && options.output == "table" && isatty(STDIN_FILENO) != 0 &&
-         isatty(STDOUT_FILENO) != 0 && terminal != nullptr && *terminal != '\0' &&
-         std::string_view(terminal) != "dumb";
+         isatty(STDOUT_FILENO) != 0 && !terminal.empty() && terminal != "dumb";
 }
 
 terminal::Look OwnLook() {
@@ -66,9 +74,7 @@ size_t FrameColumns() {
   if (const size_t width = TerminalWidth(STDOUT_FILENO); width > 0) {
     return width;
   }
-  const char* columns = std::getenv("COLUMNS");
-  const auto number = columns == nullptr ? std::nullopt : ParseUint(columns);
-  return std::clamp<size_t>(number.value_or(kUsual), kLeast, 1000);
+  return std::clamp<size_t>(ParseUint(Variable("COLUMNS=")).value_or(kUsual), kLeast, 1000);
 }
 
 StatusOr<std::optional<milliseconds>> EveryOf(const TopOptions& options) {

@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "src/cluster/gpus/fields.h"
 #include "src/kube/api/json.h"
@@ -41,14 +38,11 @@ std::string ResourceOf(const json::value& body, bool is_gpu) {
   return is_gpu ? "nvidia.com/gpu" : "nvidia.com/mig-" + AttributeOf(body, "profile");
 }
 
-}  // namespace
-
-ClaimedDevices::Device ClaimedDevices::ReadDevice(const json::value& object,
-                                                  const std::string& node) {
+SliceDevice ReadDevice(const json::value& object, const std::string& node) {
   // Before Kubernetes 1.34 what a device has stood one level deeper.
   const json::value* basic = kube::FindField(object, {"basic"});
   const json::value& body = basic == nullptr ? object : *basic;
-  Device device{.name = std::string(kube::TextField(object, {"name"}))};
+  SliceDevice device{.name = std::string(kube::TextField(object, {"name"}))};
   device.is_gpu = AttributeOf(body, "type") != "mig";
   const std::string uuid = AttributeOf(body, "uuid");
   device.card = device.is_gpu ? uuid : AttributeOf(body, "parentUUID");
@@ -75,6 +69,94 @@ ClaimedDevices::Device ClaimedDevices::ReadDevice(const json::value& object,
   return device;
 }
 
+// The units of all pools, and which one each device belongs to. MIG devices that can be made on a
+// GPU are the GPU's: a claim that gets one has taken the GPU.
+class UnitTable {
+ public:
+  // The whole GPUs of a pool come before its MIG devices.
+  void Add(const std::string& pool, const SliceDevice& device) {
+    const DeviceKey key = {pool, device.name};
+    if (unit_of_.contains(key)) {
+      return;  // twice in the slices of a pool that is being written
+    }
+    const auto card = cards_.find({pool, device.card});
+    if (!device.is_gpu && card != cards_.end()) {
+      unit_of_[key] = card->second;
+      return;
+    }
+    unit_of_[key] = units_.size();
+    if (device.is_gpu && !device.card.empty()) {
+      cards_[{pool, device.card}] = units_.size();
+    }
+    units_.push_back({.unit = device.unit});
+    // A device that could be made, of a GPU that is not offered as a whole, counts once it is made.
+    units_.back().unit.slots = device.is_made ? device.unit.slots : 0;
+  }
+
+  void Take(const AllocatedClaim& claim, std::vector<Holder>& holders) {
+    std::map<std::pair<std::string, std::string>, uint64_t> counts;
+    for (const ClaimResult& result : claim.results) {
+      const auto found = unit_of_.find(result.key);
+      if (found == unit_of_.end()) {
+        continue;
+      }
+      Used& used = units_[found->second];
+      const uint64_t count = SlotsOf(result, used.unit);
+      used.count += count;
+      counts[{used.unit.node, used.unit.resource}] += count;
+    }
+    for (const auto& [place, count] : counts) {
+      holders.push_back({.space = claim.space,
+                         .pod = claim.pods.empty() ? "" : claim.pods.front(),
+                         .claim = claim.name,
+                         .other_pods = claim.pods.empty() ? 0 : claim.pods.size() - 1,
+                         .node = place.first,
+                         .resource = place.second,
+                         .count = count});
+    }
+  }
+
+  OfferedPools Sum() const {
+    OfferedPools offered;
+    for (const auto& [unit, count] : units_) {
+      const uint64_t slots = std::max<uint64_t>(unit.slots, count > 0 ? 1 : 0);
+      if (slots == 0) {
+        continue;
+      }
+      Offered& pool = offered[{unit.node, unit.resource}];
+      const uint64_t taken = std::min(count, slots);
+      pool.total += slots;
+      pool.used += taken;
+      pool.tainted += unit.is_tainted ? slots - taken : 0;
+      if (pool.model.find(unit.model) == std::string::npos) {
+        pool.model += (pool.model.empty() ? "" : ", ") + unit.model;
+      }
+    }
+    return offered;
+  }
+
+ private:
+  struct Used {
+    Unit unit{};
+    uint64_t count = 0;
+  };
+
+  static uint64_t SlotsOf(const ClaimResult& result, const Unit& unit) {
+    if (!unit.is_shared) {
+      return 1;
+    }
+    const uint64_t by_memory =
+        unit.slot_memory == 0 ? 0 : (result.memory + unit.slot_memory - 1) / unit.slot_memory;
+    return std::max({result.shares, by_memory, uint64_t{1}});
+  }
+
+  std::map<DeviceKey, size_t> unit_of_;
+  std::map<std::pair<std::string, std::string>, size_t> cards_;  // whole GPUs by pool and UUID
+  std::vector<Used> units_;
+};
+
+}  // namespace
+
 void ClaimedDevices::AddSlice(const json::value& slice) {
   if (!IsGpuSlice(slice)) {
     return;
@@ -94,8 +176,8 @@ void ClaimedDevices::AddSlice(const json::value& slice) {
 }
 
 void ClaimedDevices::AddClaim(const json::value& object) {
-  Claim claim{.space = std::string(kube::NamespaceOf(object)),
-              .name = std::string(kube::NameOf(object))};
+  AllocatedClaim claim{.space = std::string(kube::NamespaceOf(object)),
+                       .name = std::string(kube::NameOf(object))};
   for (const json::value& result : ListAt(object, {"status", "allocation", "devices", "results"})) {
     // An observer takes nothing from others.
     if (TextField(result, {"driver"}) != kDraDriver || FlagAt(result, {"adminAccess"})) {
@@ -116,88 +198,21 @@ void ClaimedDevices::AddClaim(const json::value& object) {
   }
 }
 
-std::map<ClaimedDevices::DeviceKey, size_t> ClaimedDevices::UnitsOf(
-    std::vector<Unit>& units) const {
-  std::map<DeviceKey, size_t> unit_of;
-  for (const auto& [name, pool] : pools_) {
-    std::map<std::string, size_t> cards;  // whole GPUs by UUID
-    std::set<std::string> named;
-    const auto add = [&](const Device& device) {
-      if (!named.insert(device.name).second) {
-        return;  // twice in the slices of a pool that is being written
-      }
-      const auto card = cards.find(device.card);
-      if (!device.is_gpu && !device.card.empty() && card != cards.end()) {
-        unit_of[{name, device.name}] = card->second;
-        return;
-      }
-      unit_of[{name, device.name}] = units.size();
-      if (device.is_gpu && !device.card.empty()) {
-        cards.emplace(device.card, units.size());
-      }
-      units.push_back(device.unit);
-      // A device that could be made, of a GPU that is not offered as a whole, counts once it is
-      // made.
-      units.back().slots = device.is_made ? device.unit.slots : 0;
-    };
-    for (const bool is_gpu : {true, false}) {
-      for (const Device& device : pool.devices) {
+OfferedPools ClaimedDevices::Count(std::vector<Holder>& holders) const {
+  UnitTable table;
+  for (const bool is_gpu : {true, false}) {
+    for (const auto& [name, pool] : pools_) {
+      for (const SliceDevice& device : pool.devices) {
         if (device.is_gpu == is_gpu) {
-          add(device);
+          table.Add(name, device);
         }
       }
     }
   }
-  return unit_of;
-}
-
-OfferedPools ClaimedDevices::Count(std::vector<Holder>& holders) const {
-  std::vector<Unit> units;
-  const std::map<DeviceKey, size_t> unit_of = UnitsOf(units);
-  std::vector<uint64_t> used(units.size());
-  for (const Claim& claim : claims_) {
-    std::map<std::pair<std::string, std::string>, uint64_t> counts;
-    for (const Result& result : claim.results) {
-      const auto found = unit_of.find(result.key);
-      if (found == unit_of.end()) {
-        continue;
-      }
-      const Unit& unit = units[found->second];
-      const uint64_t by_memory =
-          unit.slot_memory > 0 ? (result.memory + unit.slot_memory - 1) / unit.slot_memory : 0;
-      const uint64_t count = unit.is_shared ? std::max({result.shares, by_memory, uint64_t{1}}) : 1;
-      used[found->second] += count;
-      counts[{unit.node, unit.resource}] += count;
-    }
-    for (const auto& [place, count] : counts) {
-      const size_t others = claim.pods.size() > 1 ? claim.pods.size() - 1 : 0;
-      holders.push_back({.space = claim.space,
-                         .pod = claim.pods.empty() ? "" : claim.pods.front(),
-                         .claim = others == 0
-                                      ? claim.name
-                                      : fmt::format("{} (and {} more pods)", claim.name, others),
-                         .node = place.first,
-                         .resource = place.second,
-                         .count = count});
-    }
+  for (const AllocatedClaim& claim : claims_) {
+    table.Take(claim, holders);
   }
-  OfferedPools offered;
-  for (size_t i = 0; i < units.size(); ++i) {
-    const Unit& unit = units[i];
-    const uint64_t slots = std::max<uint64_t>(unit.slots, used[i] > 0 ? 1 : 0);
-    if (slots == 0) {
-      continue;
-    }
-    Offered& pool = offered[{unit.node, unit.resource}];
-    const uint64_t taken = std::min(used[i], slots);
-    pool.total += slots;
-    pool.used += taken;
-    pool.tainted += unit.is_tainted ? slots - taken : 0;
-    if (pool.model.find(unit.model) == std::string::npos) {
-      pool.model += (pool.model.empty() ? "" : ", ") + unit.model;
-    }
-  }
-  return offered;
+  return table.Sum();
 }
 
 }  // namespace kgpu::gpus

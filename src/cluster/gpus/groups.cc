@@ -125,8 +125,9 @@ json::array TextsJson(const std::vector<std::string>& texts) {
 }
 
 json::object HolderJson(const Holder& holder) {
-  return {{"namespace", holder.space}, {"name", holder.pod},      {"claim", holder.claim},
-          {"node", holder.node},       {"pool", holder.resource}, {"count", holder.count}};
+  return {{"namespace", holder.space},      {"name", holder.pod},  {"claim", holder.claim},
+          {"otherPods", holder.other_pods}, {"node", holder.node}, {"pool", holder.resource},
+          {"count", holder.count}};
 }
 
 json::object CountsJson(const Counts& counts) {

@@ -5,7 +5,8 @@
 
 #include <boost/json.hpp>
 
-#include <map>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,8 +77,8 @@ class ReaderTest : public ::testing::Test {
 };
 
 TEST_F(ReaderTest, ReadsInChunks) {
-  constexpr int kNodes = 510;  // more than a chunk
-  for (int i = 0; i < kNodes; ++i) {
+  constexpr uint64_t kNodes = 510;  // more than a chunk
+  for (uint64_t i = 0; i < kNodes; ++i) {
     Create("/api/v1/nodes", GpuNodeText(fmt::format("n{}", i), 8, 8));
   }
   Create("/api/v1/namespaces/default/pods", GpuPodText("default", "p", "n1", 2));

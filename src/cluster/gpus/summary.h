@@ -38,8 +38,9 @@ struct NodePool {
 struct Holder {
   std::string space{};
   std::string pod{};
-  std::string claim{};  // empty: by a counted resource
-  std::string node{};   // empty: it waits for a node
+  std::string claim{};      // empty: by a counted resource
+  uint64_t other_pods = 0;  // that share the claim with this one
+  std::string node{};       // empty: it waits for a node
   std::string resource{};
   uint64_t count = 0;
 };

@@ -120,7 +120,7 @@ TEST_F(SummaryTest, ANodeThatOffersNothingIsShown) {
 TEST_F(SummaryTest, CountsDevicesOfSlices) {
   Slice(Slices(Device("gpu-0") + "," + Device("gpu-1") + "," +
                Device("gpu-2", ", taints: [{key: gpu.nvidia.com/xid, effect: NoSchedule}]")));
-  Claim(ClaimOf(kOfGpu0, "{resource: pods, name: p}"));
+  Claim(ClaimOf(kOfGpu0, "{resource: pods, name: p}, {resource: pods, name: q}"));
   const Summary summary = builder_.Build();
   ASSERT_THAT(summary.pools, SizeIs(1));
   EXPECT_EQ(summary.pools[0].counts, (Counts{.total = 3, .used = 1, .free = 1, .unhealthy = 1}));
@@ -128,6 +128,7 @@ TEST_F(SummaryTest, CountsDevicesOfSlices) {
   ASSERT_THAT(summary.holders, SizeIs(1));
   EXPECT_EQ(summary.holders[0].pod, "p");
   EXPECT_EQ(summary.holders[0].claim, "c");
+  EXPECT_EQ(summary.holders[0].other_pods, 1U);
   EXPECT_EQ(summary.holders[0].node, "n1");
 }
 
