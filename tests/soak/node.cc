@@ -162,8 +162,13 @@ void SoakNode::DoDriver(const Action& action) {
   const std::string& verb = action.verb;
   const std::string gpu =
       action.arguments.empty() || verb == "slow" ? "" : gpus_.at(std::stoul(action.arguments[0]));
-  if (verb == "lose" || verb == "hang" || verb == "unload" ||
-      (verb == "set" && action.arguments[1] == "remap-failed")) {
+  if (verb == "hang" || verb == "slow") {  // the driver has one of these at a time
+    std::erase_if(expected_, [](const ExpectedReport& fault) { return fault.is_hang; });
+  }
+  if (verb == "hang") {
+    expected_.push_back({.gpu = gpu, .is_hang = true});
+  } else if (verb == "lose" || verb == "unload" ||
+             (verb == "set" && action.arguments[1] == "remap-failed")) {
     expected_.push_back({.gpu = gpu});
   } else if (verb == "xid" && action.arguments[1] != "31") {
     expected_.push_back({.gpu = gpu, .xid = std::stoi(action.arguments[1])});

@@ -45,6 +45,7 @@ struct Loan {
 struct ExpectedReport {
   std::string gpu{};  // UUID; empty: all
   int xid = 0;        // 0: the devices are unhealthy until the fault is repaired
+  bool is_hang = false;
 };
 
 class SoakNode : public e2e::ClusterFixture {

@@ -14,14 +14,6 @@ constexpr size_t kMostLoans = 3;
 
 }  // namespace
 
-std::string Action::text() const {
-  std::string text = verb;
-  for (const std::string& argument : arguments) {
-    text += " " + argument;
-  }
-  return text;
-}
-
 const std::vector<Layout>& Layouts() {
   static const std::vector<Layout> kLayouts = {
       {.name = "whole", .text = "- devices: all\n", .resource = "nvidia.com/gpu"},

@@ -13,12 +13,6 @@
 
 namespace kgpu::soak {
 
-struct Action {
-  std::string verb;
-  std::vector<std::string> arguments{};
-  std::string text() const;
-};
-
 // A node's configuration, as far as it decides who gets which devices.
 struct Layout {
   std::string_view name;

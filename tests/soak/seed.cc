@@ -23,6 +23,14 @@ uint32_t SeedOf(uint32_t otherwise) {
   return static_cast<uint32_t>(NumberOf("KGPU_SOAK_SEED", otherwise));
 }
 
+std::string Action::text() const {
+  std::string text = verb;
+  for (const std::string& argument : arguments) {
+    text += " " + argument;
+  }
+  return text;
+}
+
 void Story::Add(std::string action) {
   actions_.push_back(fmt::format("{:6} {}", ++steps_, std::move(action)));
   if (actions_.size() > kKept) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kgpu::soak {
@@ -30,6 +31,12 @@ class Dice {
 
  private:
   std::mt19937 engine_;
+};
+
+struct Action {
+  std::string verb;
+  std::vector<std::string> arguments{};
+  std::string text() const;
 };
 
 // The actions so far. Only the last ones are kept: a run may take weeks of simulated time, and its
