@@ -44,12 +44,12 @@ std::string Growth(const std::vector<Footprint>& life) {
   // The smallest of the last ones: a moment's buffer is no growth.
   Footprint last = life.back();
   for (size_t i = life.size() - life.size() / 10; i < life.size(); ++i) {
-    last.pss_kib = std::min(last.pss_kib, life[i].pss_kib);
+    last.memory_kib = std::min(last.memory_kib, life[i].memory_kib);
     last.files = std::min(last.files, life[i].files);
   }
-  if (last.pss_kib > first.pss_kib + first.pss_kib / 20) {
+  if (last.memory_kib > first.memory_kib + first.memory_kib / 20) {
     return fmt::format("the agent's memory grew from {} KiB in round {} to {} KiB in round {}",
-                       first.pss_kib, first.round, last.pss_kib, last.round);
+                       first.memory_kib, first.round, last.memory_kib, last.round);
   }
   if (last.files > first.files + kMoreFiles) {
     return fmt::format("the agent's open files grew from {} in round {} to {} in round {}",
@@ -315,11 +315,12 @@ std::string SoakChecks::CheckRest() {
 }
 
 Footprint SoakChecks::Measure(size_t round) const {
-  Footprint footprint{.round = round, .pss_kib = 0, .files = 0};
+  Footprint footprint{.round = round, .memory_kib = 0, .files = 0};
   std::ifstream file(fmt::format("/proc/{}/smaps_rollup", agent_pid()));
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("Pss:")) {
-      footprint.pss_kib = std::stoul(line.substr(4));
+    // Pages of the program are shared with other agents on this machine, or not: they do not count.
+    if (line.starts_with("Anonymous:")) {
+      footprint.memory_kib = std::stoul(line.substr(10));
     }
   }
   std::error_code error;

@@ -1,4 +1,4 @@
-// What must hold on a node of a soak run: always, before a fault is repaired, and at rest.
+// The rules for a node of a soak run: always, before a fault is repaired, and at rest.
 #pragma once
 
 #include <boost/json.hpp>
@@ -12,10 +12,10 @@
 
 namespace kgpu::soak {
 
-// What the agent's process holds at a moment of rest.
+// Memory and descriptors of the agent at a moment of rest.
 struct Footprint {
   size_t round = 0;
-  size_t pss_kib = 0;
+  size_t memory_kib = 0;
   size_t files = 0;
 };
 

@@ -43,7 +43,7 @@ struct DayWorld {
   std::shared_ptr<const config::NodeConfig> config;
   HealthCounts health;
 
-  // What the agent saved.
+  // The state that the agent saved.
   node::SavedState saved;
   std::shared_ptr<const config::NodeConfig> saved_config;
   std::vector<health::OpenFault> saved_faults;

@@ -1,4 +1,4 @@
-// What happens on a node in simulated time, as the seed decides.
+// The actions on a node in simulated time, as the seed decides.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class DayPlan {
  public:
   explicit DayPlan(uint32_t seed) : dice_(seed) {}
 
-  // Nothing to do for now, mostly: an empty verb.
+  // An empty verb, mostly: no action now.
   Action Next();
   const Layout& layout() const { return DayConfigs()[layout_]; }
 

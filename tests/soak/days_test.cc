@@ -271,7 +271,7 @@ std::string DaysTest::CheckPodsKeepTheirs() const {
   return "";
 }
 
-// What has just failed is unhealthy at once.
+// A device that has just failed is unhealthy at once.
 std::string DaysTest::CheckReports() {
   for (const unsigned gpu : faulty_) {
     for (const pools::Resource& resource : agent_->shown().resources) {
@@ -381,6 +381,8 @@ TEST_F(DaysTest, NobodyLosesADeviceAndNothingGrows) {
   story_.emplace("soak_days_test", seed);
   plan_.emplace(seed);
   moments_ = Dice(seed + 1);
+  fmt::print("soak: seed {}\n", seed);
+  (void)std::fflush(stdout);
   const std::string problem = Run(days);
   fmt::print(
       "soak: seed {}, {} days, {} actions, {} holders, {} refusals, {} reports; faults: {} "

@@ -1,4 +1,4 @@
-// What surrounds the agent's parts in simulated time: a loop whose wall clock jumps, GPUs, a
+// The surroundings of the agent's parts in simulated time: a loop whose wall clock jumps, GPUs, a
 // kubelet, and a disk for the usage ledger. A kill of the agent leaves all of it as it is.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Who holds which devices, as seen from outside of the agent: the rules that no fault may break.
+// The holders of devices, as seen from outside of the agent: the rules that no fault may break.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ struct Unit {
 
 using Units = std::set<Unit>;
 
-// What a pod, claim or loan holds, from its beginning to its end.
+// The devices of each pod, claim or loan, from its beginning to its end.
 class Holders {
  public:
   // `held` is all that is held now, by holder. Returns what is wrong, or "": a unit with two

@@ -1,4 +1,4 @@
-// What happens to a node, as the seed decides: workloads that come and go, and faults from every
+// The actions on a node, as the seed decides: workloads that come and go, and faults from every
 // side. It knows nothing of the node, so that a seed always means the same actions.
 #pragma once
 

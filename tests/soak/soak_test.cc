@@ -20,7 +20,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr uint32_t kUsualSeed = 20'261'101;
+constexpr uint32_t kUsualSeed = 131'447;  // its first rounds have actions of nearly all kinds
 constexpr uint64_t kUsualSeconds = 20;
 constexpr size_t kRoundsBetweenRests = 8;
 
@@ -32,7 +32,7 @@ class SoakTest : public SoakChecks {
     for (const Action& action : round.actions) {
       story_->Add(action.text());
       Do(action, *plan_);
-      // What happens next happens at another moment of what happens now.
+      // The next action comes at another moment of this one.
       (void)poll(nullptr, 0, static_cast<int>(moments_.Below(20)));
       if (std::string problem = holders_.Check(Held()); !problem.empty()) {
         return problem;
@@ -65,10 +65,9 @@ class SoakTest : public SoakChecks {
   }
   void Print() const {
     fmt::print(
-        "soak: seed {}, {} rounds, {} actions, {} holders, {} refused pods, {} reports, "
+        "{} rounds, {} actions, {} holders, {} refused pods, {} reports, "
         "{} rests\n",
-        story_->seed(), plan_->rounds(), story_->steps(), holders_.seen(), refused_, reports_,
-        rests_);
+        plan_->rounds(), story_->steps(), holders_.seen(), refused_, reports_, rests_);
     for (const auto& [verb, count] : done_) {
       fmt::print("  {} {}", verb, count);
     }
@@ -77,7 +76,7 @@ class SoakTest : public SoakChecks {
       const Footprint& first = life_[life_.size() / 10];
       fmt::print(
           "the last agent: {} rounds; {} KiB and {} files in round {}, {} and {} at the end\n",
-          life_.size(), first.pss_kib, first.files, first.round, life_.back().pss_kib,
+          life_.size(), first.memory_kib, first.files, first.round, life_.back().memory_kib,
           life_.back().files);
     }
   }
@@ -98,6 +97,8 @@ TEST_F(SoakTest, NobodyLosesADeviceAndAllComesToRest) {
   const auto end =
       steady_clock::now() + std::chrono::seconds(NumberOf("KGPU_SOAK_SECONDS", kUsualSeconds));
   const uint64_t rounds = NumberOf("KGPU_SOAK_ROUNDS", UINT64_MAX);
+  fmt::print("soak: seed {}\n", seed);
+  (void)std::fflush(stdout);
   std::string problem = Settle();
   while (problem.empty() && steady_clock::now() < end && plan_->rounds() < rounds &&
          !HasFailure()) {

@@ -1,4 +1,4 @@
-// What SoakNode does as the scheduler, as a client that borrows GPUs, and as the owner of pods.
+// SoakNode as the scheduler, as a client that borrows GPUs, and as the owner of pods.
 #include <algorithm>
 #include <utility>
 
