@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that .ci/run has no time for, some four hours on two cores: run it each night, and before
+# Everything that .ci/run has no time for, some five hours on two cores: run it each night, and before
 # a release.
 #   scripts/nightly.sh            all stages; a failure does not stop those after it
 #   KGPU_FUZZ_SECONDS=60          how long each fuzz target runs
@@ -34,4 +34,8 @@ try 130 "slow tests" scripts/test.sh --slow
 # Claims: more than 500 kills, at any moment of a preparation or an end.
 try 15 "kills" env KGPU_KILL_ROUNDS=100 scripts/run_tests.sh release --repeat until-fail:2 \
   -R 'ClaimsTest.AKilledAgentGoesOn|AKillLeavesNoMigDevice'
+# A new seed each night; a failure prints it, and what to run again.
+try 70 "soak: an hour" env KGPU_SOAK_SEED=random KGPU_SOAK_SECONDS=3600 build/release/tests/soak_test
+try 10 "soak: 1,000 simulated days" env KGPU_SOAK_SEED=random KGPU_SOAK_DAYS=1000 \
+  build/release/tests/soak_days_test
 exit "$failed"

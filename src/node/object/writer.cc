@@ -67,6 +67,7 @@ Writer::~Writer() = default;
 
 void Writer::SetWanted(Wanted wanted) {
   if (wanted_ != wanted) {
+    ForgetRepeats(wanted);
     wanted_ = std::move(wanted);
     Schedule(options_.coalesce);
   }
@@ -172,7 +173,7 @@ void Writer::OnDone(WriteKind kind, const std::string& signature,
   Retry& retry = retries_.at(static_cast<size_t>(kind));
   retry.backoff.Reset();
   retry.problem.clear();
-  NoteRepeat(signature);
+  NoteRepeat(kind, signature);
   KGPU_LOG(kInfo, "node written", {"what", Printable(signature, 200)});
   StatusOr<SeenNode> node = ReadNode(*answer);
   if (!node.ok()) {
@@ -242,11 +243,33 @@ SteadyTime Writer::RepeatAt(const std::string& signature) {
   return found->second.last + pause;
 }
 
-void Writer::NoteRepeat(const std::string& signature) {
+// The changes of a part of which something else is wanted now.
+void Writer::ForgetRepeats(const Wanted& next) {
+  const Wanted before = wanted_.value_or(Wanted());
+  std::erase_if(repeats_, [&](const auto& entry) {
+    switch (entry.second.kind) {
+      case WriteKind::kCondition:
+      case WriteKind::kGateTaint:
+        return before.gate != next.gate;
+      case WriteKind::kHealthCondition:
+        return before.health != next.health;
+      case WriteKind::kConfigCondition:
+        return before.config != next.config;
+      case WriteKind::kKeys:
+      case WriteKind::kTaints:
+      case WriteKind::kResources:
+        return before.claims != next.claims;
+    }
+    return false;
+  });
+}
+
+void Writer::NoteRepeat(WriteKind kind, const std::string& signature) {
   const SteadyTime now = loop_.clock().Now();
   std::erase_if(repeats_,
                 [&](const auto& entry) { return entry.second.last + options_.memory <= now; });
   Repeat& repeat = repeats_[std::hash<std::string>()(signature)];
+  repeat.kind = kind;
   ++repeat.count;
   repeat.last = now;
   if (repeat.count == options_.free_repeats + 1) {

@@ -33,7 +33,7 @@ struct WriterOptions {
   // How long the watch may lag behind the response to a write.
   std::chrono::milliseconds watch_lag{60'000};
   // Somebody reverts our writes: the same change is repeated this often immediately, then after a
-  // pause that doubles.
+  // pause that doubles. A change that is wanted again after another one is no repetition.
   int free_repeats = 3;
   std::chrono::milliseconds first_pause{2'000};
   std::chrono::milliseconds longest_pause{600'000};
@@ -80,6 +80,7 @@ class Writer {
     std::string problem{};  // of the last attempt
   };
   struct Repeat {
+    WriteKind kind = WriteKind::kKeys;
     int count = 0;
     SteadyTime last{};
   };
@@ -94,7 +95,8 @@ class Writer {
   void TakeAnswer(SeenNode node);
   void ReadAgain();
   SteadyTime RepeatAt(const std::string& signature);
-  void NoteRepeat(const std::string& signature);
+  void NoteRepeat(WriteKind kind, const std::string& signature);
+  void ForgetRepeats(const Wanted& next);
   void Report();
 
   EventLoop& loop_;

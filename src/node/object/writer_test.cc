@@ -154,6 +154,17 @@ TEST_F(WriterTest, DoesNotFightForEver) {
   EXPECT_GE(client_.sent().size(), 8U);
 }
 
+// Found by a soak run: faults that come and go, not another client, turn a condition to and fro.
+TEST_F(WriterTest, AChangeThatIsWantedAgainIsNoFight) {
+  NotifyNode();
+  for (int i = 0; i < 20; ++i) {
+    const std::string value = std::to_string(i % 2);
+    Want(value);
+    loop_.Advance(std::chrono::milliseconds(200));
+    EXPECT_EQ(value_, value) << i;
+  }
+}
+
 TEST_F(WriterTest, RetriesLessAndLessOften) {
   failure_ = Unavailable("away");
   NotifyNode();

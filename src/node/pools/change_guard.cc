@@ -140,10 +140,19 @@ std::vector<Resource> ChangeGuard::MakeRecall() const {
   return slots;
 }
 
-void ChangeGuard::ForgetOldest(size_t current) {
-  while (shown_.size() > current + kMostGone) {
-    shown_.erase(std::ranges::min_element(
-        shown_, {}, [](const auto& entry) { return entry.second.last_seen; }));
+// One that a pod still holds must not come back as a new one.
+void ChangeGuard::ForgetOldest(const Shapes& current, const Obstacle& obstacle) {
+  while (shown_.size() > current.size() + kMostGone) {
+    std::vector<Shapes::iterator> gone;
+    for (auto entry = shown_.begin(); entry != shown_.end(); ++entry) {
+      if (!current.contains(entry->first)) {
+        gone.push_back(entry);
+      }
+    }
+    std::ranges::stable_sort(gone, {}, [](auto entry) { return entry->second.last_seen; });
+    const auto idle = std::ranges::find_if(
+        gone, [&](auto entry) { return obstacle(entry->first, SteadyTime()).empty(); });
+    shown_.erase(idle == gone.end() ? gone.front() : *idle);
   }
 }
 
@@ -177,7 +186,7 @@ void ChangeGuard::Apply(Assignment& assignment, const Assignment& before, Steady
       shown->second.last_seen = round_;
     }
   }
-  ForgetOldest(wanted.size());
+  ForgetOldest(wanted, obstacle);
   KeepSlots(recalled_, [&](const std::string& device) {
     return shown_.contains(device) && !wanted.contains(device);
   });

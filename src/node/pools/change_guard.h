@@ -56,7 +56,7 @@ class ChangeGuard {
   std::string ObstacleTo(const std::string& device, const Shape& shape, SteadyTime now,
                          const Obstacle& obstacle);
   bool Hold(const std::string& device, const Assignment& before);
-  void ForgetOldest(size_t current);
+  void ForgetOldest(const Shapes& current, const Obstacle& obstacle);
 
   Shapes shown_;
   std::map<std::string, SteadyTime> withdrawn_;  // since when

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
 
 #include "src/node/pools/test_node.h"
 
@@ -249,6 +250,29 @@ TEST_F(ChangeGuardTest, MigDevicesComeAndGoWithoutWaiting) {
   }
   EXPECT_LE(guard_.shapes().size(), 2U + 128U);
   EXPECT_TRUE(guard_.shapes().contains(TestMigName(0, 0)));
+}
+
+// Found by a soak run: a GPU of a local pool, MIG devices that come and go, a restart.
+TEST_F(ChangeGuardTest, ADeviceThatAPodHoldsIsNotForgotten) {
+  constexpr const char* kSecond = "pools:\n- {devices: {index: 1}, mig: mixed}\n";
+  Apply(kWhole);
+  busy_ = {first_};
+  ChangeGuard::Shapes shapes = guard_.shapes();
+  const auto come_and_go = [&](unsigned from) {
+    for (unsigned i = from; i < from + 150; ++i) {
+      device::Snapshot snapshot = TestNode(2);
+      AddTestMig(snapshot, 1, {"3g.40gb"});
+      snapshot.gpus[1].mig_devices[0].uuid = *device::MigUuid::Parse(TestMigName(1, i));
+      Apply(kSecond, snapshot);
+    }
+  };
+  come_and_go(1);
+  guard_ = ChangeGuard();
+  guard_.Recall(std::exchange(shapes, {}), {});
+  come_and_go(200);
+  EXPECT_LE(guard_.shapes().size(), 2U + 128U);
+  const Assignment assignment = Apply(kShared);
+  EXPECT_THAT(ReasonFor(assignment, first_), HasSubstr("pod a/b holds it"));
 }
 
 TEST_F(ChangeGuardTest, HoldsTheSlotsThatContainersMayStillUse) {

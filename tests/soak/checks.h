@@ -1,0 +1,55 @@
+// The rules for a node of a soak run: always, before a fault is repaired, and at rest.
+#pragma once
+
+#include <boost/json.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tests/soak/node.h"
+
+namespace kgpu::soak {
+
+// Memory and descriptors of the agent at a moment of rest.
+struct Footprint {
+  size_t round = 0;
+  size_t memory_kib = 0;
+  size_t files = 0;
+};
+
+// Of one life of the agent. Returns "" or what has grown: at the end, more than a twentieth of
+// memory, or a few descriptors, over the values after the first tenth.
+std::string Growth(const std::vector<Footprint>& life);
+
+class SoakChecks : public SoakNode {
+ protected:
+  static constexpr std::chrono::seconds kPatience{90};
+
+  // "": every fault of the round is reported, or cannot be now.
+  std::string CheckReported();
+  // Waits until everything is at rest. "" or what is not.
+  std::string Settle();
+  // A window in which nothing happens: the agent may not work, write or log.
+  std::string CheckRest();
+  Footprint Measure(size_t round) const;
+
+  size_t reports_ = 0;  // faults that were seen reported
+  size_t rests_ = 0;
+
+ private:
+  std::string Unrest();
+  std::string CheckDevices(const boost::json::value& status) const;
+  std::string CheckKubelet(const boost::json::value& status) const;
+  std::string CheckPods() const;
+  std::string CheckSlices(const boost::json::value& status) const;
+  std::string CheckClaims(const boost::json::value& status) const;
+  std::string CheckLoans(const boost::json::value& status) const;
+  std::string CheckHealth() const;
+  std::string CheckNode() const;
+  bool IsReported(const ExpectedReport& fault) const;
+  std::chrono::milliseconds CpuTime() const;
+};
+
+}  // namespace kgpu::soak
