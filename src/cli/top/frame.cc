@@ -77,10 +77,10 @@ void AddRows(const View& view, const ListState& list, size_t rows, const Size& s
              const Look& look, std::vector<Line>& lines) {
   for (size_t i = list.offset; i < std::min(list.offset + rows, view.rows.size()); ++i) {
     const bool is_selected = i == list.index;
-    Line line(is_selected ? ">" : " ");
-    line.Append(view.rows[i].line);
-    line = line.FitTo(size.columns, look);
-    lines.push_back(is_selected ? line.Reversed() : std::move(line));
+    Line row(is_selected ? ">" : " ");
+    row.Append(view.rows[i].line);
+    const Line fitted = row.FitTo(size.columns, look);
+    lines.push_back(is_selected ? fitted.Reversed() : fitted);
   }
 }
 
