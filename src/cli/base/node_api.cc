@@ -64,7 +64,7 @@ class ClusterApi final : public NodeApi {
 
   StatusOr<std::string> ReadText(kube::ApiRequest request, size_t limit) override {
     std::string text;
-    return kube::RunUntilDone<std::string>(*loop_, [&](auto done) {
+    return kube::RunUntilDone<std::string>(*loop_, [&](const auto& done) {
       return cluster_->client().Stream(
           std::move(request),
           {.on_text =
