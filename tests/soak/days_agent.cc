@@ -36,7 +36,8 @@ DayWorld::DayWorld() : io(EpollLoop::Create().value()) {
 
 DayAgent::DayAgent(DayWorld& world)
     : world_(world),
-      disk_(*world.io),
+      // A busy machine is no disk that hangs.
+      disk_(*world.io, {.start_patience = std::chrono::minutes(5)}),
       monitor_(world.loop, *world.root, world.config->health,
                {.show = [this] { ShowHealth(); },
                 .look = [this] { read_timer_.Arm(kCall, [this] { Read(); }); },

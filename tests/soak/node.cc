@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tests/integration/kubelet_times.h"
+#include "tests/integration/wait_for_file.h"
 #include "tests/soak/lists.h"
 
 namespace kgpu::soak {
@@ -107,7 +108,16 @@ void SoakNode::StartKubelet() {
   constants.wipe_delay = std::chrono::seconds(30);
   kubelet_ = std::make_unique<kubelet::FakeKubelet>(kubelet::FakeKubelet::Options{
       .root = At("kubelet"), .constants = constants, .claims = &claims_});
-  ASSERT_OK(kubelet_->Start());
+  RunKubelet();
+}
+
+// A machine whose watches of folders are all in use has some a moment later.
+void SoakNode::RunKubelet() {
+  kgpu::Status status;
+  EXPECT_TRUE(integration::WaitInFolder(
+      At("run"), [&] { return (status = kubelet_->Start()).ok(); }, std::chrono::minutes(1)))
+      << Message(status);
+  is_kubelet_stopped_ = false;
 }
 
 // With the configuration in force, or the one that is broken now.
@@ -189,8 +199,8 @@ void SoakNode::DoCluster(const Action& action) {
   } else if (verb == "cut-watches") {
     EXPECT_OK(Control("POST", "/stub/watches/cut"));
   } else if (verb == "restart-kubelet") {
-    EXPECT_OK(kubelet_->Restart());
-    is_kubelet_stopped_ = false;
+    kubelet_->Stop();
+    RunKubelet();
   } else if (verb == "stop-kubelet") {
     kubelet_->Stop();
     is_kubelet_stopped_ = true;
@@ -273,8 +283,7 @@ void SoakNode::Repair() {
   }
   (void)Inject("heal", {});
   if (is_kubelet_stopped_) {
-    EXPECT_OK(kubelet_->Start());
-    is_kubelet_stopped_ = false;
+    RunKubelet();
   }
   if (is_config_broken_) {
     is_config_broken_ = false;

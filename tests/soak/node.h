@@ -83,6 +83,7 @@ class SoakNode : public e2e::ClusterFixture {
  private:
   void Configure(const Plan& plan);
   void StartKubelet();
+  void RunKubelet();
   void StartFreshAgent();
   void DoWorkload(const Action& action);
   void DoDriver(const Action& action);
