@@ -62,19 +62,18 @@ class ClusterApi final : public NodeApi {
     return kube::Fetch(*loop_, cluster_->client(), std::move(request));
   }
 
-  StatusOr<std::string> ReadText(kube::ApiRequest request, size_t limit) override {
+  StatusOr<std::string> ReadText(const kube::ApiRequest& request, size_t limit) override {
     std::string text;
     return kube::RunUntilDone<std::string>(*loop_, [&](const auto& done) {
       return cluster_->client().Stream(
-          std::move(request),
-          {.on_text =
-               [&text, limit](std::string_view piece) {
-                 text += piece.substr(0, limit - std::min(limit, text.size()));
-               },
-           .on_end =
-               [&text, done](const Status& status) {
-                 done(status.ok() ? StatusOr<std::string>(std::move(text)) : status);
-               }});
+          request, {.on_text =
+                        [&text, limit](std::string_view piece) {
+                          text += piece.substr(0, limit - std::min(limit, text.size()));
+                        },
+                    .on_end =
+                        [&text, done](const Status& status) {
+                          done(status.ok() ? StatusOr<std::string>(std::move(text)) : status);
+                        }});
     });
   }
 
@@ -94,7 +93,7 @@ class ClusterApi final : public NodeApi {
 
 }  // namespace
 
-StatusOr<std::string> NodeApi::ReadText(kube::ApiRequest /*request*/, size_t /*limit*/) {
+StatusOr<std::string> NodeApi::ReadText(const kube::ApiRequest& /*request*/, size_t /*limit*/) {
   return Unimplemented("no texts here");
 }
 

@@ -50,7 +50,7 @@ class NodeApi {
   virtual StatusOr<boost::json::value> Send(kube::ApiRequest request) = 0;
 
   // A response that is text, at most `limit` bytes of it. Errors: those of Send; Unimplemented.
-  virtual StatusOr<std::string> ReadText(kube::ApiRequest request, size_t limit);
+  virtual StatusOr<std::string> ReadText(const kube::ApiRequest& request, size_t limit);
 
   // The namespace of the context.
   virtual std::string Space() const { return "default"; }

@@ -157,9 +157,9 @@ class ClusterCollector {
     }
   }
 
-  void ReadText(const std::string& file, kube::ApiRequest request) {
+  void ReadText(const std::string& file, const kube::ApiRequest& request) {
     builder_.Begin(file);
-    StatusOr<std::string> text = deps_.read_text(std::move(request), kMostOfLog);
+    StatusOr<std::string> text = deps_.read_text(request, kMostOfLog);
     if (text.ok()) {
       builder_.Add(file, *std::move(text));
     } else {

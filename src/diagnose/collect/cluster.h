@@ -16,7 +16,7 @@ namespace kgpu::collect {
 
 struct ClusterDeps {
   std::function<StatusOr<boost::json::value>(kube::ApiRequest request)> ask{};
-  std::function<StatusOr<std::string>(kube::ApiRequest request, size_t limit)> read_text{};
+  std::function<StatusOr<std::string>(const kube::ApiRequest& request, size_t limit)> read_text{};
   std::string space = "kgpu";                          // where kgpu is installed
   std::function<void(std::string_view name)> begin{};  // of each entry, for people
 };
