@@ -102,7 +102,7 @@ StatusOr<ExitCode> RunForCluster(const CollectOptions& options) {
     bundle = collect::CollectCluster(
         {.ask = [&](kube::ApiRequest request) { return api->Send(std::move(request)); },
          .read_text = [&](kube::ApiRequest request,
-                          size_t limit) { return api->ReadText(std::move(request), limit); },
+                          size_t limit) { return api->ReadText(request, limit); },
          .space = options.space,
          .begin = [&](std::string_view name) { shown.Begin(name); }});
   }
