@@ -318,9 +318,9 @@ Footprint SoakChecks::Measure(size_t round) const {
   Footprint footprint{.round = round, .memory_kib = 0, .files = 0};
   std::ifstream file(fmt::format("/proc/{}/smaps_rollup", agent_pid()));
   for (std::string line; std::getline(file, line);) {
-    // Pages of the program are shared with other agents on this machine, or not: they do not count.
-    if (line.starts_with("Anonymous:")) {
-      footprint.memory_kib = std::stoul(line.substr(10));
+    // Not Pss, which depends on how many other agents run on this machine.
+    if (line.starts_with("Rss:")) {
+      footprint.memory_kib = std::stoul(line.substr(4));
     }
   }
   std::error_code error;
