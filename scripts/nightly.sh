@@ -36,6 +36,6 @@ try 15 "kills" env KGPU_KILL_ROUNDS=100 scripts/run_tests.sh release --repeat un
   -R 'ClaimsTest.AKilledAgentGoesOn|AKillLeavesNoMigDevice'
 # A new seed each night; a failure prints it, and what to run again.
 try 70 "soak: an hour" env KGPU_SOAK_SEED=random KGPU_SOAK_SECONDS=3600 build/release/tests/soak_test
-try 10 "soak: 1,000 simulated days" env KGPU_SOAK_SEED=random KGPU_SOAK_DAYS=1000 \
+try 15 "soak: 1,000 simulated days" env KGPU_SOAK_SEED=random KGPU_SOAK_DAYS=1000 \
   build/release/tests/soak_days_test
 exit "$failed"

@@ -18,8 +18,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr size_t kMoreFiles = 3;
-// A life of fewer rounds says little about growth.
-constexpr size_t kLongLife = 100;
+constexpr std::chrono::minutes kYouth{10};
 constexpr std::chrono::seconds kRest{2};
 // It measures GPUs once a second, and the machine has other work.
 constexpr std::chrono::milliseconds kMostCpu{120};
@@ -34,13 +33,31 @@ size_t CountHealthy(const json::value& resource) {
       devices, [](const json::value& device) { return FlagOf(device, "healthy"); }));
 }
 
+std::string ProblemOf(const kubelet::Pod& pod) {
+  if (pod.is_terminating) {
+    return pod.spec.name + " does not end";
+  }
+  if (pod.is_terminal()) {
+    return fmt::format("{} was refused: {}", pod.spec.name, pod.status.message);
+  }
+  if (pod.status.is_bound && pod.status.phase != kubelet::PodPhase::kRunning) {
+    const auto& events = pod.status.events;
+    return fmt::format("{} does not run: {} {}", pod.spec.name, pod.status.message,
+                       events.empty() ? "" : events.back().message);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string Growth(const std::vector<Footprint>& life) {
-  if (life.size() < kLongLife) {
+  const auto grown = std::find_if(
+      life.begin() + static_cast<std::ptrdiff_t>(life.size() / 10), life.end(),
+      [&](const Footprint& footprint) { return footprint.at - life.front().at >= kYouth; });
+  if (grown == life.end()) {
     return "";
   }
-  const Footprint& first = life[life.size() / 10];
+  const Footprint& first = *grown;
   // The smallest of the last ones: a moment's buffer is no growth.
   Footprint last = life.back();
   for (size_t i = life.size() - life.size() / 10; i < life.size(); ++i) {
@@ -155,11 +172,8 @@ std::string SoakChecks::CheckPods() const {
   std::map<std::string, int64_t> used;
   std::map<std::string, std::pair<int64_t, std::string>> least_waiting;
   for (const kubelet::Pod& pod : kubelet_->Pods()) {
-    if (pod.is_terminating) {
-      return pod.spec.name + " does not end";
-    }
-    if (pod.is_terminal()) {
-      return fmt::format("{} was refused: {}", pod.spec.name, pod.status.message);
+    if (std::string problem = ProblemOf(pod); !problem.empty()) {
+      return problem;
     }
     const auto requests = kubelet::RequestsOf(pod.spec);
     for (const auto& [resource, count] : requests) {
@@ -170,11 +184,6 @@ std::string SoakChecks::CheckPods() const {
         least = count;
         name = pod.spec.name;
       }
-    }
-    if (pod.status.is_bound && pod.status.phase != kubelet::PodPhase::kRunning) {
-      const auto& events = pod.status.events;
-      return fmt::format("{} does not run: {} {}", pod.spec.name, pod.status.message,
-                         events.empty() ? "" : events.back().message);
     }
   }
   for (const auto& [resource, waiting] : least_waiting) {
@@ -315,12 +324,13 @@ std::string SoakChecks::CheckRest() {
 }
 
 Footprint SoakChecks::Measure(size_t round) const {
-  Footprint footprint{.round = round, .memory_kib = 0, .files = 0};
+  Footprint footprint{
+      .round = round, .at = std::chrono::steady_clock::now(), .memory_kib = 0, .files = 0};
   std::ifstream file(fmt::format("/proc/{}/smaps_rollup", agent_pid()));
   for (std::string line; std::getline(file, line);) {
-    // Pages of the program are shared with other agents on this machine, or not: they do not count.
-    if (line.starts_with("Anonymous:")) {
-      footprint.memory_kib = std::stoul(line.substr(10));
+    // Not Pss, which depends on how many other agents run on this machine.
+    if (line.starts_with("Rss:")) {
+      footprint.memory_kib = std::stoul(line.substr(4));
     }
   }
   std::error_code error;

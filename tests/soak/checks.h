@@ -15,12 +15,14 @@ namespace kgpu::soak {
 // Memory and descriptors of the agent at a moment of rest.
 struct Footprint {
   size_t round = 0;
+  std::chrono::steady_clock::time_point at{};
   size_t memory_kib = 0;
   size_t files = 0;
 };
 
 // Of one life of the agent. Returns "" or what has grown: at the end, more than a twentieth of
-// memory, or a few descriptors, over the values after the first tenth.
+// memory, or a few descriptors, over the values after the first tenth, which is ten minutes or
+// more: as long as devices that are gone are remembered.
 std::string Growth(const std::vector<Footprint>& life);
 
 class SoakChecks : public SoakNode {

@@ -20,7 +20,7 @@ const std::vector<Layout>& DayConfigs() {
        .text = "- devices: all\n  share: {by: memory, size: 20Gi}\n",
        .resource = "nvidia.com/gpu-20gi"},
       {.name = "sizes",
-       .text = "- devices: all\n  share: {by: memory, layout: [40Gi, 20Gi]}\n",
+       .text = "- devices: all\n  share: {by: memory, layout: [40Gi, 30Gi]}\n",
        .resource = "nvidia.com/gpu-40gi"},
       {.name = "local",
        .text = "- {devices: {index: 0-1}, provider: local}\n- devices: all\n",

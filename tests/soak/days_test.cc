@@ -96,6 +96,7 @@ class DaysTest : public ::testing::Test {
 
   void Do(const Action& action);
   void DoFault(const Action& action);
+  void Report(unsigned gpu, uint64_t xid, int times);
   void Repair();
   void Lend(const std::string& holder);
   std::string Check();
@@ -177,23 +178,24 @@ void DaysTest::Do(const Action& action) {
   }
 }
 
+// Several times: more often than a device may fail.
+void DaysTest::Report(unsigned gpu, uint64_t xid, int times) {
+  for (int i = 0; i < times && world_.gpus.is_driver_up && world_.gpus.at(gpu).is_there; ++i) {
+    agent_->OnXid(gpu, xid);
+    if (times > 1) {
+      Pass(minutes(3));
+    } else if (xid != 31) {
+      faulty_.insert(gpu);
+    }
+  }
+}
+
 void DaysTest::DoFault(const Action& action) {
   const std::string& verb = action.verb;
   const unsigned gpu =
       action.arguments.empty() ? 0 : static_cast<unsigned>(std::stoul(action.arguments[0]) % 4);
-  if (verb == "xid") {
-    const uint64_t xid = std::stoul(action.arguments[1]);
-    if (world_.gpus.is_driver_up && world_.gpus.at(gpu).is_there) {
-      agent_->OnXid(gpu, xid);
-      if (xid != 31) {
-        faulty_.insert(gpu);
-      }
-    }
-  } else if (verb == "flap") {  // more often than a device may fail
-    for (int i = 0; i < 5 && world_.gpus.is_driver_up && world_.gpus.at(gpu).is_there; ++i) {
-      agent_->OnXid(gpu, 48);
-      Pass(minutes(3));
-    }
+  if (verb == "xid" || verb == "flap") {
+    Report(gpu, verb == "xid" ? std::stoul(action.arguments[1]) : 48, verb == "xid" ? 1 : 5);
   } else if (verb == "remove") {
     world_.gpus.at(gpu).is_there = false;
     agent_->OnGpus();

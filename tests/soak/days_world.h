@@ -38,7 +38,8 @@ class DayLoop final : public EventLoop {
   const Clock& clock() const override { return clock_; }
 
   void Advance(std::chrono::nanoseconds by) { loop_.Advance(by); }
-  void JumpWall(std::chrono::seconds by) { clock_.offset += by; }
+  // From the time that it should show.
+  void JumpWall(std::chrono::seconds offset) { clock_.offset = offset; }
   size_t timers() const { return loop_.timers(); }
   size_t watches() const { return loop_.watches(); }
 

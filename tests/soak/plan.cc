@@ -11,6 +11,7 @@ constexpr uint32_t kGpus = 3;
 // More would only wait.
 constexpr size_t kMostPods = 8;
 constexpr size_t kMostLoans = 3;
+constexpr uint64_t kNames = 200;
 
 }  // namespace
 
@@ -24,7 +25,7 @@ const std::vector<Layout>& Layouts() {
        .text = "- devices: all\n  share: {by: memory, size: 20Gi}\n",
        .resource = "nvidia.com/gpu-20gi"},
       {.name = "sizes",
-       .text = "- devices: all\n  share: {by: memory, layout: [40Gi, 20Gi]}\n",
+       .text = "- devices: all\n  share: {by: memory, layout: [40Gi, 30Gi]}\n",
        .resource = "nvidia.com/gpu-40gi"},
       {.name = "local",
        .text = "- {devices: {index: 0}, provider: local}\n- devices: all\n",
@@ -51,7 +52,8 @@ const std::vector<MigLayout>& MigLayouts() {
 }
 
 Action Plan::Start(std::string kind, std::deque<std::string>& live) {
-  std::string name = fmt::format("{}-{}", kind, ++names_);
+  // Few names: the usage ledger remembers each for weeks.
+  std::string name = fmt::format("{}-{}", kind, ++names_ % kNames);
   live.push_back(name);
   return {.verb = std::move(kind), .arguments = {std::move(name)}};
 }
