@@ -118,7 +118,7 @@ function topology(gpus) {
       const a = place.get(gpu.index);
       const b = place.get(link.peer);
       if (!a || !b || link.peer < gpu.index) continue;
-      // Those of one row pass below each other.
+      // Links within a row pass below each other.
       const middle = a.row === b.row ? Math.max(a.y, b.y) + 14 + Math.abs(a.x - b.x) / 14 : (a.y + b.y) / 2;
       lines.push(el('path', {class: 'link', 'stroke-width': Math.min(1 + link.links / 9, 4),
                              d: `M${a.x} ${a.y}Q${(a.x + b.x) / 2} ${middle} ${b.x} ${b.y}`},

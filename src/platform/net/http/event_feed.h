@@ -39,7 +39,7 @@ class EventFeed {
   // Follows: the text at once and after each change; 503 beyond kMostListeners.
   void Listen(const Responder& responder);
   // The text has changed: those who follow get it soon, but no more often than texts are made.
-  // Those who have fallen far behind get a later one.
+  // A listener that has fallen far behind gets a later one.
   void Changed();
   bool is_watched() const { return is_watched_; }
 
