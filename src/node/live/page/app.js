@@ -119,8 +119,8 @@ async function follow() {
       // Only the newest counts.
       const end = text.lastIndexOf('\n\n');
       if (end < 0) continue;
-      const event = text.slice(text.lastIndexOf('\n\n', end - 1) < 0 ? 0 : text.lastIndexOf('\n\n', end - 1) + 2, end)
-          .slice('data: '.length);
+      const before = text.lastIndexOf('\n\n', end - 1);
+      const event = text.slice(before < 0 ? 0 : before + 2, end).slice('data: '.length);
       text = text.slice(end + 2);
       page = JSON.parse(event);
       problem = '';

@@ -5,7 +5,6 @@ const kRowsShown = 100;
 const kCell = 9;
 const kPerNode = 8;
 
-let allNodes = [];
 let mapPlaces = [];
 
 // 'used', 'bad', 'other' (on a cordoned node) or 'free' for each GPU of a node.
@@ -88,8 +87,7 @@ function groupTable(caption, head, groups) {
 
 function clusterView(page, filter) {
   const wanted = filter.toLowerCase();
-  allNodes = page.nodes;
-  const shown = allNodes.filter((n) => !wanted ||
+  const shown = page.nodes.filter((n) => !wanted ||
       `${n.name} ${n.model} ${n.problem} ${n.ready ? '' : t('notReady')} ${n.unhealthy ? t('unhealthy') : ''}`.toLowerCase().includes(wanted));
   const sum = (f) => page.nodes.reduce((all, n) => all + f(n), 0);
   const rows = shown.slice(0, kRowsShown).map((n) => [
