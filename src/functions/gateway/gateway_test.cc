@@ -168,6 +168,16 @@ TEST_F(GatewayTest, AnswersAppearPieceByPiece) {
   EXPECT_FALSE(gateway_->is_busy());
 }
 
+TEST_F(GatewayTest, ABrowserFindsLinksAndNothingElse) {
+  Serve();
+  const auto answer = Ask({.target = "/"});
+  ASSERT_OK(answer);
+  EXPECT_EQ(answer->code, 200);
+  EXPECT_THAT(answer->body, HasSubstr(R"(<a href="openapi.json">)"));
+  EXPECT_EQ(CodeOf({.method = "POST", .target = "/"}), 404);
+  EXPECT_EQ(requests_, 0) << "the service is not asked";
+}
+
 TEST_F(GatewayTest, RefusesPathsAndMethodsThatItDoesNotHave) {
   Serve();
   EXPECT_EQ(CodeOf({.target = "/nothing"}), 404);

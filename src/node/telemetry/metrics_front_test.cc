@@ -227,6 +227,18 @@ TEST_F(MetricsFrontTest, LetsReadersWithATokenIn) {
   EXPECT_EQ(GetWith(fmt::format("bearer   {}", kToken)).code, 200);
 }
 
+TEST_F(MetricsFrontTest, TheLiveViewNeedsTheSameToken) {
+  UseTokenFile();
+  Serve();
+  for (const char* target : {"/live", "/live/events"}) {
+    http::Request request{.target = target};
+    EXPECT_EQ(Ask(AddressOf(), request).code, 401) << target;
+    request.headers.Add("Authorization", fmt::format("Bearer {}", kToken));
+    EXPECT_EQ(Ask(AddressOf(), request).body, fmt::format("live {}\n", target));
+  }
+  EXPECT_EQ(Get(AddressOf(), "/").body, "other /\n") << "the page's files are for anybody";
+}
+
 TEST_F(MetricsFrontTest, KeepsReadersWithoutAGoodTokenOut) {
   UseTokenFile();
   Serve();

@@ -70,6 +70,13 @@ TEST(ResponseTest, TellsWhatMayBeDoneInstead) {
   EXPECT_EQ(response.body, "/metrics: method DELETE not allowed: use GET, HEAD\n");
 }
 
+TEST(ResponseTest, APageOfLinksNamesItsPaths) {
+  const Response response = LinksPage("kgpu: x", {"healthz", "metrics"});
+  EXPECT_EQ(response.headers.Find("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_NE(response.body.find("<h1>kgpu: x</h1>"), std::string::npos);
+  EXPECT_NE(response.body.find(R"(<li><a href="metrics">metrics</a></li>)"), std::string::npos);
+}
+
 TEST(ResponseTest, NamesAPathThatIsNotThereHarmlessly) {
   const Response response = UnknownPath(Get("/%1b[2J"));
   EXPECT_EQ(response.code, 404);
