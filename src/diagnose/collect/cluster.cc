@@ -89,7 +89,7 @@ class ClusterCollector {
       request.query.emplace_back("fieldSelector", collection.fields);
     }
     json::array all;
-    std::string text;
+    size_t size = 0;
     for (std::string next = "first"; !next.empty();) {
       StatusOr<json::value> answer = deps_.ask(request);
       if (!answer.ok()) {
@@ -104,10 +104,10 @@ class ClusterCollector {
       for (json::value& item :
            items != nullptr && items->is_array() ? items->get_array() : json::array()) {
         Slim(item);
-        text += doc::Print(item, doc::Format::kJson);
+        size += kube::BodyOf(item).size();
         all.push_back(std::move(item));
       }
-      if (text.size() > kMostOfList) {
+      if (size > kMostOfList) {
         builder_.Problem(file, fmt::format("the first {} objects were taken", all.size()));
         break;
       }
@@ -116,7 +116,7 @@ class ClusterCollector {
       request.query.emplace_back("continue", next);
     }
     if (!all.empty()) {
-      builder_.Add(file, std::move(text));
+      builder_.Add(file, doc::Print(json::value(all), doc::Format::kJson));
     }
     return all;
   }
