@@ -35,7 +35,7 @@ constexpr size_t kMegabyte = size_t{1} << 20;
 class GatewayTest : public ::testing::Test {
  protected:
   GatewayTest() { Run(); }
-  ~GatewayTest() override {
+  void TearDown() override {
     calls_.clear();
     endpoints_.reset();
   }

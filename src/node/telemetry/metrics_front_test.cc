@@ -119,7 +119,7 @@ class MetricsFrontTest : public ::testing::Test {
     }
     return "";
   }
-  http::Response Ask(const std::string& address, http::Request request) {
+  http::Response Ask(const std::string& address, const http::Request& request) {
     std::optional<StatusOr<http::Response>> answer;
     const auto call = http::Call::Start(loop_, address, request,
                                         [&](StatusOr<http::Response> a) { answer = std::move(a); });
