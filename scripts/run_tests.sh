@@ -15,7 +15,9 @@ step "testing $preset"
 # gRPC's own threads are not instrumented; cmake/tsan.supp says what is left out.
 export TSAN_OPTIONS="suppressions=$kgpu_top/cmake/tsan.supp:ignore_noninstrumented_modules=1"
 status=0
-ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j2 \
+# Most tests wait for programs: two for each core, and no more than eight at once.
+jobs=$(($(nproc) * 2 < 8 ? $(nproc) * 2 : 8))
+ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j"$jobs" \
   --output-junit "$kgpu_top/$report" "$@" >&2 || status=$?
 
 # The counts of ctest's own report; a report that is missing means that nothing ran.

@@ -234,6 +234,8 @@ void SoakNode::DoAgent(const Action& action, const Plan& plan) {
       EXPECT_TRUE(end.code == 0 || end.signal == SIGTERM) << "it may not have begun yet";
     }
     agent_.reset();
+    // The simulated kernel log, unlike a real one, has nothing for a reader that comes later.
+    std::erase_if(expected_, [](const ExpectedReport& fault) { return fault.xid != 0; });
     StartFreshAgent();
   }
 }
