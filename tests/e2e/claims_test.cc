@@ -597,5 +597,28 @@ TEST_F(PartitionsTest, AMigDeviceOfNobodyIsOfferedAndKept) {
   EXPECT_THAT(Layouts(), ElementsAre("2: 4g.40gb"));
 }
 
+TEST_F(PartitionsTest, AMigDeviceOfNobodyGoesWhereThePoolSaysSo) {
+  const auto make = [this](const char* gpu) {
+    const Result made = RunProgram({"kgpu", "mig", "apply", "--host-root", At("host"), "--gpu", gpu,
+                                    "--layout", "4g.40gb", "--yes"});
+    ASSERT_EQ(made.code, 0) << made.err;
+  };
+  make("2");
+  make("3");
+  StartKubelet();
+  StartAgent(kDynamic);
+  (void)Allocate("a", "pa", {"gpu-2-mig-4g40gb-5-0"});
+  RunPod("pa", "a");
+  agent_.reset();
+  StartAgent(
+      "serve: {by: dra}\nplugin: {deviceListStrategy: cdi-cri}\n"
+      "pools: [{mig: dynamic, removeUnclaimed: true}]\n");
+  EXPECT_TRUE(WaitForNode([&] { return Layouts() == std::vector<std::string>{"2: 4g.40gb"}; }));
+  EXPECT_THAT(Devices(), Not(Contains("gpu-2-mig-4g40gb-5-0"))) << "given to nobody else";
+  ASSERT_OK(kubelet_->RemovePod("pa"));
+  EXPECT_TRUE(WaitForNode([&] { return Layouts().empty(); }));
+  EXPECT_TRUE(WaitForNode([&] { return Devices().size() == kDevices; }));
+}
+
 }  // namespace
 }  // namespace kgpu::e2e

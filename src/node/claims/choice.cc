@@ -124,7 +124,8 @@ class Taken {
       for (const PreparedDevice& device :
            uid == without ? std::vector<PreparedDevice>() : claim.devices) {
         slots_.insert(device.slots.begin(), device.slots.end());
-        const std::string holder = fmt::format("{}/{}", claim.space, claim.name);
+        const std::string holder =
+            claim.name.empty() ? "" : fmt::format("{}/{}", claim.space, claim.name);
         if (device.made) {
           made_.emplace(device.device, device.device_uuid);
           parts_.emplace(device.made->gpu, holder);
@@ -181,12 +182,16 @@ class Taken {
   }
 
  private:
-  using Holders = std::map<std::string, std::string>;  // device → claim
+  using Holders = std::map<std::string, std::string>;  // device → claim; empty: nobody's
 
   static Status CheckNotIn(const Holders& holders, const std::string& device, const Offer& offer) {
     const auto holder = holders.find(device);
-    return holder == holders.end()
-               ? OkStatus()
+    if (holder == holders.end()) {
+      return OkStatus();
+    }
+    return holder->second.empty()
+               ? Unavailable("{}: a MIG device that is no claim's is being removed: try again",
+                             offer.name)
                : FailedPrecondition(
                      "{} is prepared for claim {}: it is free once that claim's pods have ended",
                      offer.name, holder->second);

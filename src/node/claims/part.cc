@@ -23,6 +23,9 @@ namespace json = boost::json;
 
 // For the answer to the last call.
 constexpr std::chrono::seconds kFarewell{5};
+// Removals of MIG devices: the first, and after one that failed.
+constexpr std::chrono::seconds kUnclaimedTime{5};
+constexpr std::chrono::seconds kUnclaimedAgain{60};
 
 bool ServesClaims(const node::NodeState& state) {
   return !state.stands_back() && state.config &&
@@ -128,6 +131,7 @@ void ClaimPart::Refresh(const node::NodeState& state) {
     link_->SetHealth(HealthOf(cards_, options_.node));
   }
   Publish();
+  RemoveUnclaimed();
 }
 
 void ClaimPart::OfferAgain(const node::NodeState& state) {
@@ -153,6 +157,7 @@ void ClaimPart::OfferAgain(const node::NodeState& state) {
   }
   options.pcie_roots = roots_;
   cards_ = dra::OffersOf(*snapshot_, resources_, options);
+  TakeUnclaimed();
 }
 
 std::set<std::string> ClaimPart::MadeNames() const {
@@ -250,6 +255,65 @@ void ClaimPart::Publish() {
   }
   published_ = std::move(text);
   publisher_->SetWanted(dra::NameSlices(node, std::move(specs)));
+}
+
+// MIG devices of no claim that the pools say to remove: not offered from now on.
+void ClaimPart::TakeUnclaimed() {
+  unclaimed_.clear();
+  for (dra::CardOffer& card : cards_) {
+    const device::Gpu* gpu = FindGpu(card.gpu.str());
+    if (gpu == nullptr || !pools::RemovesUnclaimed(*config_, *gpu)) {
+      continue;
+    }
+    std::erase_if(card.offers, [this](const dra::Offer& offer) {
+      if (offer.unclaimed) {
+        unclaimed_.push_back(
+            {.device = offer.name, .device_uuid = offer.device_uuid, .made = offer.unclaimed});
+      }
+      return offer.unclaimed.has_value();
+    });
+  }
+}
+
+// Those that nobody uses, and those whose removal has begun.
+std::vector<dra::PreparedDevice> ClaimPart::IdleUnclaimed() const {
+  const node::NodeState state = effects_.now();
+  std::vector<dra::PreparedDevice> idle;
+  if (!preparer_.is_loaded() || !state.pod_list.asked) {
+    return idle;
+  }
+  std::ranges::copy_if(unclaimed_, std::back_inserter(idle), [&](const auto& device) {
+    const auto is_it = [&](const pods::DeviceUse& use) {
+      return use.device_id == device.device_uuid || use.claim.device == device.device;
+    };
+    return std::ranges::none_of(state.pods->devices, is_it) &&
+           !state.pods->in_use.contains(device.device_uuid);
+  });
+  for (const auto& [uid, claim] : preparer_.record().claims) {
+    if (claim.name.empty() && !claim.devices.empty()) {
+      idle.push_back(claim.devices.front());
+    }
+  }
+  return idle;
+}
+
+void ClaimPart::RemoveUnclaimed() {
+  if (unclaimed_timer_.is_armed() || IdleUnclaimed().empty()) {
+    return;
+  }
+  const auto wait = unclaimed_problem_.empty() ? kUnclaimedTime : kUnclaimedAgain;
+  unclaimed_timer_.Arm(wait, [this] {
+    for (const dra::PreparedDevice& device : IdleUnclaimed()) {
+      preparer_.RemoveUnclaimed(device, [this, uuid = device.device_uuid](const Status& status) {
+        const std::string problem(Message(status));
+        if (std::exchange(unclaimed_problem_, problem) != problem || problem.empty()) {
+          KGPU_LOG(kInfo, "MIG device of no claim", {"uuid", uuid},
+                   {"removed", problem.empty() ? "yes" : problem});
+        }
+        RemoveUnclaimed();
+      });
+    }
+  });
 }
 
 void ClaimPart::OpenLink() {
@@ -379,6 +443,9 @@ void ClaimPart::ShowStatus(const node::NodeState& /*state*/, node::StatusPage& p
   page.AddLine("claims", problem());
   json::array prepared;
   for (const auto& [uid, claim] : preparer_.record().claims) {
+    if (claim.name.empty()) {
+      continue;  // it ends, and was nobody's
+    }
     json::array devices;
     for (const dra::PreparedDevice& device : claim.devices) {
       devices.push_back({{"device", device.device}, {"uuid", device.device_uuid}});

@@ -88,6 +88,9 @@ class ClaimPart final : public node::Part {
   const device::Gpu* FindGpu(const std::string& uuid) const;
   void MarkSilent();
   void Publish();
+  void TakeUnclaimed();
+  std::vector<dra::PreparedDevice> IdleUnclaimed() const;
+  void RemoveUnclaimed();
   void OpenLink();
   StatusOr<PreparerFacts> Facts() const;
   StatusOr<std::vector<dra::PreparedClaim>> Held(const dra::Checkpoint& known) const;
@@ -115,6 +118,9 @@ class ClaimPart final : public node::Part {
   std::unique_ptr<dra::Publisher> publisher_;
   std::string link_problem_;
   Timer close_timer_{loop_};
+  std::vector<dra::PreparedDevice> unclaimed_;  // as cards_; not in these
+  std::string unclaimed_problem_;               // of the last removal
+  Timer unclaimed_timer_{loop_};
 };
 
 }  // namespace kgpu::claims

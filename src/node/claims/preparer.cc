@@ -175,6 +175,21 @@ void Preparer::Unprepare(const ClaimRef& claim, Unprepared done) {
   Queue([this, uid = claim.uid, done = std::move(done)] { Release(uid, done); });
 }
 
+void Preparer::RemoveUnclaimed(const PreparedDevice& device, Unprepared done) {
+  Queue([this, device, done = std::move(done)] {
+    for (const auto& [uid, claim] : record_.claims) {
+      if (!claim.name.empty() &&
+          std::ranges::find(claim.devices, device.device_uuid, &PreparedDevice::device_uuid) !=
+              claim.devices.end()) {
+        done(Unavailable("claim {}/{} has it", claim.space, claim.name));
+        return Next();
+      }
+    }
+    record_.claims.try_emplace(device.device_uuid, PreparedClaim{.devices = {device}});
+    Release(device.device_uuid, done);
+  });
+}
+
 void Preparer::Ask(const ClaimRef& claim, Prepared done) {
   kube::Client* client = hooks_.client();
   if (client == nullptr) {

@@ -108,6 +108,9 @@ class Preparer {
   // OK for a claim that is not prepared. Removes MIG devices that were made for it. Errors: those
   // of the removal (a process still uses the device) and of the disk.
   void Unprepare(const ClaimRef& claim, Unprepared done);
+  // Removes a MIG device of no claim in the same way: until it is gone, it is in the record under
+  // its UUID, as a claim without a name, and another call tries again. Errors: as of Unprepare().
+  void RemoveUnclaimed(const dra::PreparedDevice& device, Unprepared done);
 
   const dra::Checkpoint& record() const { return record_; }
   // The devices that were made for the claim are being removed.

@@ -448,6 +448,38 @@ TEST_F(PreparerTest, ADeviceThatIsStillUsedKeepsItsClaim) {
   EXPECT_THAT(made_, IsEmpty());
 }
 
+TEST_F(PreparerTest, AMigDeviceOfNoClaimGoesAsAtTheEndOfOne) {
+  claims_.Divide();
+  made_["3g.40gb@4"] = "MIG-1";
+  dra::PreparedDevice device{.device = "gpu-0-mig-3g40gb-9-4",
+                             .device_uuid = "MIG-1",
+                             .made = dra::MadeInstance{.gpu = claims_.snapshot->gpus[0].uuid.str(),
+                                                       .profile = "3g.40gb",
+                                                       .start = 4,
+                                                       .gpu_instance = 2}};
+  Status status;
+  const auto remove = [&] {
+    preparer_->RemoveUnclaimed(device, [&status](const Status& ended) { status = ended; });
+    Settle();
+  };
+  mig_status_ = FailedPrecondition("in use by process 4711");
+  remove();
+  EXPECT_EQ(Message(status), "in use by process 4711");
+  EXPECT_THAT(Prepare("c", MakeClaim("c", {"gpu-0"})), HasSubstr("is being removed: try again"));
+  mig_status_ = OkStatus();
+  Start();
+  EXPECT_THAT(preparer_->record().claims, UnorderedElementsAre(Key("MIG-1")));
+  remove();
+  EXPECT_OK(status);
+  EXPECT_THAT(made_, IsEmpty());
+  EXPECT_THAT(preparer_->record().claims, IsEmpty());
+  const std::string uid = MakeClaim("d", {"gpu-0-mig-3g40gb-9-4"});
+  EXPECT_EQ(Prepare("d", uid), "gpu-0-mig-3g40gb-9-4 ");
+  device.device_uuid = made_.at("3g.40gb@4");
+  remove();
+  EXPECT_EQ(Message(status), "claim default/d has it");
+}
+
 TEST_F(PreparerTest, AWholeGpuLeavesMigMode) {
   claims_.snapshot->gpus[0].mig_mode =
       device::MigMode{.is_enabled = true, .is_pending_enabled = true};

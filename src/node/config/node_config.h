@@ -56,6 +56,8 @@ struct Pool {
   std::string resource{};
   Selector devices{};
   std::optional<MigStrategy> mig{};  // nullopt: NodeConfig::mig
+  // With kDynamic: MIG devices that belong to no claim are removed once nobody uses them.
+  bool removes_unclaimed = false;
   sharing::Share share{};
   Provider provider = Provider::kKubelet;
   bool operator==(const Pool&) const = default;

@@ -43,6 +43,9 @@ json::value PoolTree(const Pool& pool) {
   if (pool.mig) {
     fields["mig"] = WordOf<MigStrategy>(kPoolMigWords, *pool.mig);
   }
+  if (pool.removes_unclaimed) {
+    fields["removeUnclaimed"] = true;
+  }
   if (sharing::IsShared(pool.share)) {
     fields["share"] = ShareTree(pool.share);
   }

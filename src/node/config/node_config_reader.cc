@@ -28,8 +28,8 @@ constexpr std::array<std::string_view, 13> kRootKeys = {
     "apiVersion", "kind", "exclude", "serve", "pools",  "migStrategy", "plugin",
     "health",     "http", "metrics", "usage", "labels", "gate"};
 constexpr std::array<std::string_view, 1> kServeKeys = {"by"};
-constexpr std::array<std::string_view, 5> kPoolKeys = {"resource", "devices", "mig", "share",
-                                                       "provider"};
+constexpr std::array<std::string_view, 6> kPoolKeys = {"resource",        "devices", "mig",
+                                                       "removeUnclaimed", "share",   "provider"};
 constexpr std::array<std::string_view, 6> kPluginKeys = {"deviceListStrategy",  "deviceIds",
                                                          "sharedPolicy",        "registration",
                                                          "cdiAnnotationPrefix", "capabilities"};
@@ -145,6 +145,8 @@ class Reader {
       } else if (name == "mig") {
         places.mig = field.key_position();
         pool.mig = field.OneOf<MigStrategy>(kPoolMigWords);
+      } else if (name == "removeUnclaimed") {
+        Set(pool.removes_unclaimed, field.Bool());
       } else if (name == "provider") {
         is_provider_given = true;
         Set(pool.provider, field.OneOf<Provider>(kProviderWords));

@@ -278,6 +278,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "pools[0].mig: dynamic makes MIG devices for claims of DRA: set provider: dra"},
         BadCase{"serve: {by: dra}\npools: [{mig: dynamic, share: {by: time, replicas: 2}}]\n",
                 "pools[0].share: with mig: dynamic, claims get whole GPUs and MIG devices"},
+        BadCase{"serve: {by: dra}\npools: [{mig: mixed, removeUnclaimed: true}]\n",
+                "pools[0].removeUnclaimed: is for MIG devices that are made for claims"},
         BadCase{"serve: {by: dra}\npools: [{mig: dynamic, devices: {mig: 1g.10gb}}]\n",
                 "pools[0].devices: with mig: dynamic, a pool has whole GPUs"},
         BadCase{"plugin: {deviceListStrategy: []}\n", "is empty: name a strategy"},

@@ -158,6 +158,12 @@ void CheckPools(const std::vector<Pool>& pools, const std::vector<PoolPlaces>& p
     } else if (pools[i].mig == MigStrategy::kDynamic) {
       CheckDynamic(pools[i], fmt::format("pools[{}]", i), places[i], problems);
     }
+    if (pools[i].removes_unclaimed && pools[i].mig != MigStrategy::kDynamic) {
+      problems.Add(places[i].mig,
+                   fmt::format("pools[{}].removeUnclaimed: is for MIG devices that are made for "
+                               "claims: set mig: dynamic, or remove it",
+                               i));
+    }
     for (size_t j = 0; j < i; ++j) {
       const bool differs = pools[i].provider != pools[j].provider ||
                            ShareOfResource(pools[i]) != ShareOfResource(pools[j]);

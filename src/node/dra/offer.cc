@@ -283,6 +283,13 @@ class CardBuilder {
     offer.device = {{"name", offer.name},
                     {"attributes", MigAttributes(snapshot_, gpu_, mig, Extra(resource.name))},
                     {"capacity", MigCapacities(mig, profile)}};
+    if (profile != nullptr && mig.placement_start) {
+      offer.unclaimed = MadeInstance{.gpu = gpu_.uuid.str(),
+                                     .profile = mig.profile,
+                                     .start = *mig.placement_start,
+                                     .gpu_instance = mig.gpu_instance,
+                                     .compute_instance = mig.compute_instance};
+    }
     Taint(gpu_.health, offer);
     return offer;
   }

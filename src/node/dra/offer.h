@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "src/gpu/device/snapshot.h"
+#include "src/node/dra/checkpoint.h"
 #include "src/node/mig/geometry.h"
 #include "src/node/pools/assignment.h"
 
@@ -28,7 +29,10 @@ struct Offer {
   std::string device_uuid{};
   // Of a MIG device that is made for a claim.
   std::optional<mig::Placement> placement{};
-  std::string profile{};   // of the same: "1g.10gb"
+  std::string profile{};  // of the same: "1g.10gb"
+  // Of a MIG device on a GPU of OfferOptions::partitioned that was not made for a claim: what it
+  // is, if its place is known.
+  std::optional<MadeInstance> unclaimed{};
   bool is_gpu = false;     // a GPU, not a MIG device
   bool is_mig_on = false;  // of a whole GPU: who gets it has MIG turned off
   std::string resource{};  // of its pool: "nvidia.com/gpu"

@@ -139,6 +139,8 @@ TEST_F(OfferTest, AMigDeviceOfNobodysClaimIsOfferedWithWhatItLeaves) {
   const Offer& there = Find(card, "gpu-0-mig-3g40gb-9-0");
   EXPECT_EQ(there.device_uuid, snapshot_.gpus[0].mig_devices[0].uuid.str());
   EXPECT_FALSE(there.placement);
+  ASSERT_TRUE(there.unclaimed);
+  EXPECT_EQ(there.unclaimed->profile, "3g.40gb");
   const std::vector<std::string> names = NamesOf(card);
   EXPECT_THAT(names, Not(Contains("gpu-0"))) << "no longer whole";
   EXPECT_THAT(names, Contains("gpu-0-mig-3g40gb-9-4"));

@@ -285,6 +285,11 @@ bool MakesMigDevices(const config::NodeConfig& config, const device::Gpu& gpu) {
          (IsInMigMode(gpu) || !device::MigModeNeedsReset(gpu));
 }
 
+bool RemovesUnclaimed(const config::NodeConfig& config, const device::Gpu& gpu) {
+  const auto pool = PoolOfGpu(config, gpu);
+  return pool && config.pools.at(*pool).removes_unclaimed && MakesMigDevices(config, gpu);
+}
+
 std::string PoolName(const config::NodeConfig& config, size_t pool) {
   return fmt::format("pools[{}] ({})", pool, ToString(config.pools.at(pool).devices));
 }

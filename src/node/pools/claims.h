@@ -45,6 +45,9 @@ std::optional<size_t> PoolOfGpu(const config::NodeConfig& config, const device::
 // Whether MIG devices of the GPU are made for claims, which reset no GPU.
 bool MakesMigDevices(const config::NodeConfig& config, const device::Gpu& gpu);
 
+// Whether those of them that belong to no claim go.
+bool RemovesUnclaimed(const config::NodeConfig& config, const device::Gpu& gpu);
+
 // "pools[1] (model=T4)".
 std::string PoolName(const config::NodeConfig& config, size_t pool);
 
