@@ -90,6 +90,7 @@ class SoakNode : public e2e::ClusterFixture {
   void DoCluster(const Action& action);
   void DoAgent(const Action& action, const Plan& plan);
   void StartPod(const std::string& name, const std::string& resource, int64_t count);
+  void DeleteHopelessPods(bool serves_no_claims);
   void StartClaim(const std::string& name, const std::string& memory);
   void Lend(const std::string& holder, bool is_slice);
   void Return(const std::string& holder);

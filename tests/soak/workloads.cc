@@ -53,6 +53,20 @@ Unit SoakNode::UnitOfDevice(const std::string& device) const {
   return {.gpu = gpus_.at(gpu), .kind = is_whole ? "" : "claimed " + device};
 }
 
+// As its owner does: what it waits for will not come.
+void SoakNode::DeleteHopelessPods(bool serves_no_claims) {
+  for (const kubelet::Pod& pod : kubelet_->Pods()) {
+    const auto& events = pod.status.events;
+    if (!pod.is_terminating && claims_held_.contains(pod.spec.name) && !events.empty() &&
+        pod.status.phase != kubelet::PodPhase::kRunning &&
+        (events.back().message.find("delete the pod") != std::string::npos ||
+         (serves_no_claims &&
+          events.back().message.find("is not registered") != std::string::npos))) {
+      (void)kubelet_->RemovePod(pod.spec.name);
+    }
+  }
+}
+
 // As the scheduler does. A claim that finds no devices now is withdrawn.
 void SoakNode::StartClaim(const std::string& name, const std::string& memory) {
   if (is_api_ill_) {
@@ -182,6 +196,9 @@ std::vector<std::string> SoakNode::TakeRefused() {
 
 void SoakNode::ActForCluster(const json::value& status) {
   ReturnAgain();
+  DeleteHopelessPods(std::ranges::none_of(
+      ListAt(status, "resources"),
+      [](const json::value& resource) { return FieldOf(resource, "socket").empty(); }));
   for (auto claim = claims_held_.begin(); claim != claims_held_.end();) {
     if (kubelet_->FindPod(claim->first)) {
       ++claim;

@@ -335,6 +335,11 @@ void ClaimPart::OpenLink() {
 
 StatusOr<PreparerFacts> ClaimPart::Facts() const {
   const node::NodeState state = effects_.now();
+  if (!is_serving_) {
+    return NotFound(
+        "no pool of this node is for claims any more: delete the pod, so that the scheduler "
+        "chooses again");
+  }
   if (!offered_ || !snapshot_) {
     return Unavailable("the driver has not answered yet: run `kgpu devices` to see why");
   }

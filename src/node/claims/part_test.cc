@@ -149,12 +149,12 @@ class ClaimPartTest : public ::testing::Test {
     }
     return names;
   }
-  std::string MakeClaim(const std::string& device) {
-    const auto made =
-        api_.Do("POST", kClaimsPath,
-                json::parse(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
-            "metadata":{"name":"c","namespace":"default"},"spec":{"devices":{"requests":[
-            {"name":"r","exactly":{"deviceClassName":"gpu.nvidia.com"}}]}}})"));
+  std::string MakeClaim(const std::string& device, const std::string& name = "c") {
+    auto text = json::parse(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
+            "metadata":{"namespace":"default"},"spec":{"devices":{"requests":[
+            {"name":"r","exactly":{"deviceClassName":"gpu.nvidia.com"}}]}}})");
+    text.at("metadata").as_object()["name"] = name;
+    const auto made = api_.Do("POST", kClaimsPath, text);
     EXPECT_OK(made);
     json::object claim = made.value_or(json::object());
     claim["status"] = {{"allocation",
@@ -163,7 +163,7 @@ class ClaimPartTest : public ::testing::Test {
                                                     {"driver", dra::kDriverName},
                                                     {"pool", "n1"},
                                                     {"device", device}}}}}}}}};
-    EXPECT_OK(api_.Do("PUT", fmt::format("{}/c/status", kClaimsPath), claim));
+    EXPECT_OK(api_.Do("PUT", fmt::format("{}/{}/status", kClaimsPath, name), claim));
     return std::string(kube::TextField(claim, {"metadata", "uid"}));
   }
 
@@ -383,6 +383,12 @@ TEST_F(ClaimPartTest, ServesPreparedClaimsAfterTheChangeBack) {
   v1::NodeUnprepareResourcesResponse ended;
   EXPECT_EQ(Call(&v1::DRAPlugin::Stub::NodeUnprepareResources, *stub, ends, ended), "ok");
   EXPECT_EQ(ended.claims().at(uid).error(), "");
+  // One that was allocated before.
+  const std::string late = MakeClaim("gpu-0", "d");
+  v1::NodePrepareResourcesRequest late_request = RequestFor(late);
+  late_request.mutable_claims(0)->set_name("d");
+  EXPECT_EQ(Call(&v1::DRAPlugin::Stub::NodePrepareResources, *stub, late_request, response), "ok");
+  EXPECT_THAT(response.claims().at(late).error(), HasSubstr("delete the pod"));
   Settle(seconds(10));
   EXPECT_FALSE(sys::ConnectUnix(Socket()).ok()) << "nothing is left to serve";
 }
