@@ -78,6 +78,8 @@ class SoakNode : public e2e::ClusterFixture {
   std::vector<ExpectedReport> expected_;      // of the faults of this round
   bool is_agent_new_ = false;                 // it ended in this round
   bool is_config_broken_ = false;
+  bool may_refuse_ = false;             // pods: this round has faults
+  size_t refused_ = 0;                  // pods so far
   std::map<std::string, size_t> done_;  // actions so far, by verb
 
  private:

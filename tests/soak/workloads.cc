@@ -189,6 +189,7 @@ std::vector<std::string> SoakNode::TakeRefused() {
       refused.push_back(
           fmt::format("{}: {}: {}", pod.spec.name, pod.status.reason, pod.status.message));
       (void)kubelet_->RemovePod(pod.spec.name);
+      ++refused_;
     }
   }
   return refused;
@@ -196,6 +197,9 @@ std::vector<std::string> SoakNode::TakeRefused() {
 
 void SoakNode::ActForCluster(const json::value& status) {
   ReturnAgain();
+  if (may_refuse_) {
+    (void)TakeRefused();  // a call that a fault held up may fail after its repair
+  }
   DeleteHopelessPods(std::ranges::none_of(
       ListAt(status, "resources"),
       [](const json::value& resource) { return FieldOf(resource, "socket").empty(); }));
