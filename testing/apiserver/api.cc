@@ -110,7 +110,8 @@ ServerState::ServerState(EventLoop& its_loop, const ApiOptions& its_options)
       hub(its_loop, store, its_options.bookmark_interval, its_options.max_watches),
       access(its_loop.clock()),
       rbac(store),
-      faults(its_loop) {
+      faults(its_loop),
+      proxy(its_loop) {
 }
 
 int64_t ServerState::NowSeconds() const {
@@ -200,9 +201,12 @@ class Api::Impl {
     }
     const bool is_log = route.resource != nullptr && route.verb == "get" &&
                         route.subresource == "log" && route.resource->HasSubresource("log");
-    if (route.resource != nullptr && (route.verb == "watch" || is_log)) {
-      if (const Status status =
-              is_log ? ServeLog(state_, route, sink) : BeginWatch(state_, route, request, sink);
+    const bool is_proxy = route.resource != nullptr && route.subresource == "proxy" &&
+                          route.resource->HasSubresource("proxy");
+    if (route.resource != nullptr && (route.verb == "watch" || is_log || is_proxy)) {
+      if (const Status status = is_log     ? ServeLog(state_, route, sink)
+                                : is_proxy ? ServeProxy(state_, route, request, sink)
+                                           : BeginWatch(state_, route, request, sink);
           !status.ok()) {
         sink->Answer(FailureResponse(status));
       }

@@ -26,7 +26,7 @@ std::vector<Resource> CoreResources() {
        .short_names = {"po"},
        .categories = {"all"},
        .has_status = true,
-       .subresources = {"eviction", "log"},
+       .subresources = {"eviction", "log", "proxy"},
        .selectable = {"spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
                       "spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP",
                       "status.nominatedNodeName"}},

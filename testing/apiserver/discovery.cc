@@ -94,6 +94,9 @@ json::object SubresourceJson(const Resource& resource, const std::string& name) 
     entry["version"] = "v1";
     entry["kind"] = "Eviction";
     entry["verbs"] = json::array{"create"};
+  } else if (name == "proxy") {
+    entry["kind"] = "PodProxyOptions";
+    entry["verbs"] = json::array{"create", "delete", "get", "patch", "update"};
   } else if (name == "log") {
     entry["verbs"] = json::array{"get"};
   } else if (name == "token") {

@@ -57,7 +57,7 @@ StatusOr<std::optional<uint64_t>> VersionOf(const Route& route) {
     return InvalidObject("meta.k8s.io", "ListOptions", "",
                          {InvalidValue("resourceVersion", text, "must be a number")});
   }
-  return std::optional<uint64_t>(*version);
+  return version;
 }
 
 Status CheckVersionMatch(const Route& route, const std::optional<uint64_t>& version) {
@@ -195,9 +195,25 @@ Status ServeLog(ServerState& state, const Route& route, const std::shared_ptr<Si
     if (!lines) {
       return BadRequest(fmt::format("tailLines: {} is no number", route.Query("tailLines")));
     }
-    request.tail_lines = *lines;
+    request.tail_lines = lines;
   }
   return state.logs.Serve(route.Key(), request, sink);
+}
+
+Status ServeProxy(ServerState& state, const Route& route, const http::Request& request,
+                  const std::shared_ptr<Sink>& sink) {
+  ASSIGN_OR_RETURN(const PodPort pod, PodPortOf(route.name));
+  ASSIGN_OR_RETURN(const StoredPtr object,
+                   state.registry.Get(*route.resource, {route.name_space, pod.name}));
+  const std::string address(TextAt(object->object(), {"status", "podIP"}));
+  if (address.empty()) {
+    return Failure(503, "ServiceUnavailable", "address not allowed");
+  }
+  constexpr std::string_view kProxy = "/proxy";
+  const std::string rest = request.target.substr(request.target.find(kProxy) + kProxy.size());
+  state.proxy.Forward(fmt::format("{}:{}", address, pod.port), request,
+                      rest.starts_with('/') ? rest : "/" + rest, sink);
+  return OkStatus();
 }
 
 Status BeginWatch(ServerState& state, const Route& route, const http::Request& request,

@@ -57,7 +57,7 @@ void ReadResource(const ResourceTable& resources, std::string_view group, std::s
     route.name_space = rest[1];
     rest.erase(rest.begin(), rest.begin() + 2);
   }
-  if (rest.empty() || rest.size() > 3) {
+  if (rest.empty() || (rest.size() > 3 && rest[2] != "proxy")) {
     return;
   }
   const Resource* resource = resources.Find(group, version, rest[0]);

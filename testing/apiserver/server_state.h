@@ -6,6 +6,7 @@
 #include "src/platform/net/http/message.h"
 #include "testing/apiserver/api.h"
 #include "testing/apiserver/pod_logs.h"
+#include "testing/apiserver/pod_proxy.h"
 #include "testing/apiserver/registry.h"
 #include "testing/apiserver/route.h"
 #include "testing/apiserver/watch_hub.h"
@@ -26,6 +27,7 @@ struct ServerState {
   Faults faults;
   Counters counters;
   PodLogs logs;
+  PodProxy proxy;
 
   int64_t NowSeconds() const;
 };
@@ -44,6 +46,9 @@ Status BeginWatch(ServerState& state, const Route& route, const http::Request& r
                   const std::shared_ptr<Sink>& sink);
 // What a pod has printed. Errors: as BeginWatch.
 Status ServeLog(ServerState& state, const Route& route, const std::shared_ptr<Sink>& sink);
+// What a pod answers. Errors: as BeginWatch.
+Status ServeProxy(ServerState& state, const Route& route, const http::Request& request,
+                  const std::shared_ptr<Sink>& sink);
 // create, update, patch, apply, delete, deletecollection, and subresources. Errors: Failures.
 StatusOr<Reply> Write(ServerState& state, const Route& route, const http::Request& request,
                       const User& user);

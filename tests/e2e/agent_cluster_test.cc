@@ -81,6 +81,39 @@ TEST_F(AgentClusterTest, TheClusterIsCollectedForSupport) {
   EXPECT_THAT(pods, Not(HasSubstr("s3cr3t")));
 }
 
+TEST_F(AgentClusterTest, ItsGpusAreWatchedThroughTheApiServer) {
+  keeps_log_ = true;
+  http_address_ = "127.0.0.1:0";
+  StartAgent();
+  ASSERT_TRUE(WaitForNode([&] { return Label(kProduct) == "Tesla-T4"; }));
+  const std::string log = host_->dir().ReadFile("log");
+  const std::string port = log.substr(log.find("address=127.0.0.1:") + 18);
+  Ask("POST", "/api/v1/namespaces/kgpu/pods",
+      fmt::format(R"({{"metadata":{{"name":"kgpu-agent-x","labels":{{"app.kubernetes.io/name":
+          "kgpu-agent"}}}},"spec":{{"nodeName":"n1","containers":[{{"name":"main","image":"i",
+          "ports":[{{"name":"metrics","containerPort":{}}}]}}]}}}})",
+                  std::stoi(port)));
+  Merge("/api/v1/namespaces/kgpu/pods/kgpu-agent-x/status",
+        R"({"status":{"phase":"Running","podIP":"127.0.0.1"}})");
+  Merge("/api/v1/nodes/n1/status",
+        R"({"status":{"capacity":{"nvidia.com/gpu":"8"},"allocatable":{"nvidia.com/gpu":"8"}}})");
+  const auto gpus = [this](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"kgpu", "cluster", "gpus", "--kubeconfig", At("kubeconfig")});
+    return RunProgram(std::move(flags));
+  };
+  for (const char* by : {"node", "model", "pool"}) {
+    const Result table = gpus({"--by", by});
+    EXPECT_EQ(table.code, 0);
+    EXPECT_EQ(table.err, "");
+    EXPECT_THAT(table.out, ::testing::ContainsRegex("UTIL .*MEMORY")) << by;
+    EXPECT_THAT(table.out, HasSubstr("% ")) << by;
+    EXPECT_THAT(table.out, HasSubstr(" GiB")) << by;
+  }
+  EXPECT_THAT(gpus({"--api-only"}).out, Not(HasSubstr("MEMORY")));
+  agent_->Stop();
+  EXPECT_THAT(gpus({}).err, HasSubstr("not read: use of GPUs: 1 of 1 agents: kgpu-agent-x: "));
+}
+
 TEST_F(AgentClusterTest, AnUnhealthyGpuIsAConditionOfTheNode) {
   StartAgent("health: {holdDown: 1s}\n");
   ASSERT_TRUE(WaitForNode([&] { return Condition("GPUHealthy") == "True AllHealthy"; }));

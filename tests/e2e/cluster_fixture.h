@@ -131,7 +131,7 @@ class ClusterFixture : public ::testing::Test {
                                      "--state-dir",
                                      At("state"),
                                      "--http-address",
-                                     "off",
+                                     http_address_,
                                      "--config",
                                      At("config.yaml"),
                                      "--kubeconfig",
@@ -270,7 +270,8 @@ class ClusterFixture : public ::testing::Test {
   std::unique_ptr<Background> agent_;
   std::string address_;
   bool has_kubelet_ = false;
-  bool keeps_log_ = false;  // in the file "log" instead of the test's own standard error
+  std::string http_address_ = "off";  // of the next agent
+  bool keeps_log_ = false;            // in the file "log" instead of the test's own standard error
 };
 
 }  // namespace kgpu::e2e

@@ -7,17 +7,43 @@
 #include "src/cli/top/cluster_view.h"
 #include "src/cli/top/header.h"
 #include "src/kube/api/run_until_done.h"
-#include "src/platform/base/status_macros.h"
 #include "src/platform/base/time_text.h"
 
 namespace kgpu::top {
 
-StatusOr<gpus::Summary> ReadClusterGpus(cli::ClusterApi& api, const gpus::Filter& filter) {
-  ASSIGN_OR_RETURN(gpus::Summary summary,
-                   kube::RunUntilDone<gpus::Summary>(api.loop(), [&](auto done) {
-                     return std::make_unique<gpus::ClusterReader>(api.loop_client(), done);
-                   }));
-  return gpus::Filtered(std::move(summary), filter);
+ClusterReading::ClusterReading(kube::Client& client, ClusterQuery query, Done done,
+                               bool is_repeated)
+    : client_(client),
+      query_(std::move(query)),
+      done_(std::move(done)),
+      reader_(
+          client, [this](StatusOr<gpus::Summary> summary) { OnSummary(std::move(summary)); },
+          is_repeated) {
+}
+
+// `done_` may destroy us.
+void ClusterReading::OnSummary(StatusOr<gpus::Summary> summary) {
+  if (!summary.ok() || !query_.asks_agents) {
+    const Done done = std::move(done_);
+    return done(summary.ok() ? gpus::Filtered(*std::move(summary), query_.filter)
+                             : std::move(summary));
+  }
+  summary_ = *std::move(summary);
+  agents_ =
+      std::make_unique<AgentsReader>(client_, query_.filter.node, [this](AgentsAnswer answer) {
+        summary_.uses = std::move(answer.uses);
+        if (!answer.problem.empty()) {
+          summary_.unreadable.push_back(std::move(answer.problem));
+        }
+        const Done done = std::move(done_);
+        done(gpus::Filtered(std::move(summary_), query_.filter));
+      });
+}
+
+StatusOr<gpus::Summary> ReadClusterGpus(cli::ClusterApi& api, const ClusterQuery& query) {
+  return kube::RunUntilDone<gpus::Summary>(api.loop(), [&](auto done) {
+    return std::make_unique<ClusterReading>(api.loop_client(), query, done);
+  });
 }
 
 ClusterSource::ClusterSource(cli::ClusterApi& api, ClusterSourceOptions options,
@@ -31,11 +57,11 @@ std::string ClusterSource::Now() const {
 
 void ClusterSource::Ask(std::function<void()> done) {
   constexpr bool kIsRepeated = false;  // a server that is gone is shown at once
-  reader_ = std::make_unique<gpus::ClusterReader>(
-      api_.loop_client(),
+  reading_ = std::make_unique<ClusterReading>(
+      api_.loop_client(), options_.query,
       [this, done = std::move(done)](StatusOr<gpus::Summary> summary) {
         if (summary.ok()) {
-          summary_ = gpus::Filtered(*std::move(summary), options_.filter);
+          summary_ = *std::move(summary);
           time_ = Now();
           trouble_.clear();
         } else {

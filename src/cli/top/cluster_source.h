@@ -1,4 +1,4 @@
-// The GPUs of a cluster, from its API server.
+// The GPUs of a cluster: counts from its API server, and what they do from its agents.
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/cli/cluster/cluster_api.h"
+#include "src/cli/top/agents.h"
 #include "src/cli/top/source.h"
 #include "src/cluster/gpus/groups.h"
 #include "src/cluster/gpus/reader.h"
@@ -17,14 +18,39 @@
 
 namespace kgpu::top {
 
+// Which GPUs.
+struct ClusterQuery {
+  gpus::Filter filter{};
+  bool asks_agents = true;
+};
+
+// One reading. Thread: the loop's. Destroying it cancels it.
+class ClusterReading {
+ public:
+  using Done = std::function<void(StatusOr<gpus::Summary>)>;
+
+  // As gpus::ClusterReader, with what the agents say. `client` must outlive it.
+  ClusterReading(kube::Client& client, ClusterQuery query, Done done, bool is_repeated = true);
+
+ private:
+  void OnSummary(StatusOr<gpus::Summary> summary);
+
+  kube::Client& client_;
+  const ClusterQuery query_;
+  Done done_;
+  gpus::Summary summary_;
+  gpus::ClusterReader reader_;
+  std::unique_ptr<AgentsReader> agents_;
+};
+
 struct ClusterSourceOptions {
   cli::ClusterAccess access{};
-  gpus::Filter filter{};
+  ClusterQuery query{};
   std::chrono::milliseconds every{10'000};
 };
 
 // One summary, by the loop of `api`, which nobody else runs. Errors: as gpus::ClusterReader.
-StatusOr<gpus::Summary> ReadClusterGpus(cli::ClusterApi& api, const gpus::Filter& filter);
+StatusOr<gpus::Summary> ReadClusterGpus(cli::ClusterApi& api, const ClusterQuery& query);
 
 // `api` must outlive it.
 class ClusterSource final : public Source {
@@ -45,7 +71,7 @@ class ClusterSource final : public Source {
   gpus::Summary summary_;
   std::string time_;     // of `summary_`
   std::string trouble_;  // why it is an old one; empty: it is the last answer
-  std::unique_ptr<gpus::ClusterReader> reader_;
+  std::unique_ptr<ClusterReading> reading_;
 };
 
 }  // namespace kgpu::top

@@ -42,15 +42,19 @@ struct ClusterLayout {
   size_t free = 6;
   size_t unhealthy = 9;
   size_t cordoned = 8;
+  size_t utilization = 0;
+  size_t memory = 0;
   size_t info = 0;
 };
 
-ClusterLayout LayOutCluster(size_t width) {
+ClusterLayout LayOutCluster(size_t width, bool has_uses) {
   ClusterLayout layout;
+  layout.utilization = has_uses ? 5 : 0;
+  layout.memory = has_uses && width >= 100 ? 14 : 0;
   layout.bar = width < 75 ? 0 : width < 120 ? 10 : 20;
   size_t taken = 0;
-  for (const size_t column :
-       {layout.total, layout.used, layout.bar, layout.free, layout.unhealthy, layout.cordoned}) {
+  for (const size_t column : {layout.total, layout.used, layout.bar, layout.free, layout.unhealthy,
+                              layout.cordoned, layout.utilization, layout.memory}) {
     taken += column == 0 ? 0 : column + 1;
   }
   const size_t left = width > taken ? width - taken : 0;
@@ -76,6 +80,8 @@ class ClusterBuilder {
     Add("FREE", layout_.free, line, style);
     Add("UNHEALTHY", layout_.unhealthy, line, style);
     Add("CORDONED", layout_.cordoned, line, style);
+    Add("UTIL", layout_.utilization, line, style);
+    Add("MEMORY", layout_.memory, line, style);
     Add(by_ == GroupBy::kNode ? "MODELS, POOLS" : "NODES, MODELS, POOLS", layout_.info, line, style,
         Align::kLeft);
     return line;
@@ -133,6 +139,9 @@ class ClusterBuilder {
         {.color = counts.unhealthy > 0 ? Color::kRed : Color::kNone});
     Add(number(counts.cordoned), layout_.cordoned, line,
         {.color = counts.cordoned > 0 ? Color::kYellow : Color::kNone});
+    Add(PercentText(group.use.utilization), layout_.utilization, line);
+    Add(group.use.memory_total ? MemoryText(group.use.memory_used, group.use.memory_total) : "-",
+        layout_.memory, line);
     std::string info = by_ == GroupBy::kNode
                            ? ""
                            : fmt::format("{} node{}  ", group.nodes, group.nodes == 1 ? "" : "s");
@@ -220,7 +229,8 @@ GroupBy GroupingOf(const ListState& state) {
 View ClusterView(const Summary& summary, const std::string& time, const ListState& state,
                  size_t columns, const Look& look, const std::string& trouble) {
   const GroupBy by = GroupingOf(state);
-  const ClusterLayout layout = LayOutCluster(columns);
+  const ClusterLayout layout =
+      LayOutCluster(columns, !summary.uses.empty() && by != GroupBy::kNamespace);
   const ClusterBuilder builder(by, layout, look);
   std::vector<Group> groups = GroupsOf(summary, by);
   SortGroups(state, groups);
@@ -245,15 +255,18 @@ View ClusterView(const Summary& summary, const std::string& time, const ListStat
 
 std::string ClusterCsv(const Summary& summary, GroupBy by) {
   std::string text = CsvLine({std::string(ToString(by)), "total", "used", "free", "unhealthy",
-                              "cordoned", "pending", "nodes", "models", "pools"});
+                              "cordoned", "pending", "nodes", "models", "pools",
+                              "utilization_percent", "memory_used_bytes", "memory_total_bytes"});
   for (const Group& group : GroupsOf(summary, by)) {
     const bool is_space = by == GroupBy::kNamespace;
     const auto number = [&](uint64_t count) { return is_space ? "" : fmt::format("{}", count); };
-    text +=
-        CsvLine({group.name, number(group.counts.total), fmt::format("{}", group.counts.used),
-                 number(group.counts.free), number(group.counts.unhealthy),
-                 number(group.counts.cordoned), fmt::format("{}", group.pending),
-                 fmt::format("{}", group.nodes), Join(group.models, " "), Join(group.pools, " ")});
+    const auto figure = [](const auto& value) { return value ? fmt::format("{}", *value) : ""; };
+    text += CsvLine({group.name, number(group.counts.total), fmt::format("{}", group.counts.used),
+                     number(group.counts.free), number(group.counts.unhealthy),
+                     number(group.counts.cordoned), fmt::format("{}", group.pending),
+                     fmt::format("{}", group.nodes), Join(group.models, " "),
+                     Join(group.pools, " "), figure(group.use.utilization),
+                     figure(group.use.memory_used), figure(group.use.memory_total)});
   }
   return text;
 }

@@ -41,6 +41,14 @@ gpus::Summary Fleet() {
     }
     summary.pools.push_back(std::move(pool));
   }
+  for (size_t i = 0; i < 3; ++i) {  // the agents of the others do not answer
+    summary.uses.push_back({.node = fmt::format("gpu-{}", i),
+                            .model = "H100-SXM5-80GB",
+                            .resource = "nvidia.com/gpu",
+                            .utilization = 20.0 * static_cast<double>(i),
+                            .memory_used = uint64_t{10} << 30,
+                            .memory_total = uint64_t{80} << 30});
+  }
   summary.pending = {
       {.space = "research", .pod = "waits", .resource = "nvidia.com/gpu", .count = 8}};
   summary.unreadable = {"resourceclaims: forbidden"};
@@ -96,9 +104,11 @@ TEST(ClusterViewTest, PodsCanBeExplained) {
 
 TEST(ClusterViewTest, CsvHasALineForEachGroup) {
   EXPECT_EQ(ClusterCsv(Fleet(), gpus::GroupBy::kModel),
-            "model,total,used,free,unhealthy,cordoned,pending,nodes,models,pools\n"
-            "A100-SXM4-80GB,24,12,8,4,0,0,3,A100-SXM4-80GB,nvidia.com/gpu\n"
-            "H100-SXM5-80GB,24,3,21,0,0,0,3,H100-SXM5-80GB,nvidia.com/gpu\n");
+            "model,total,used,free,unhealthy,cordoned,pending,nodes,models,pools,"
+            "utilization_percent,memory_used_bytes,memory_total_bytes\n"
+            "A100-SXM4-80GB,24,12,8,4,0,0,3,A100-SXM4-80GB,nvidia.com/gpu,,,\n"
+            "H100-SXM5-80GB,24,3,21,0,0,0,3,H100-SXM5-80GB,nvidia.com/gpu,20,32212254720,"
+            "257698037760\n");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ struct TopOptions {
   std::string every;
   std::string output = "table";
   std::string by = "node";
-  gpus::Filter filter;
+  top::ClusterQuery query;
   ClusterAccess access;
   std::string run_dir = kRunDir;
   std::string host_root;
@@ -121,7 +121,7 @@ StatusOr<ExitCode> RunCluster(const TopOptions& options, std::optional<milliseco
   ASSIGN_OR_RETURN(const auto api, ClusterApi::Open(options.access));
   StatusOr<gpus::Summary> summary = [&] {
     const Progress progress("asking the API server");
-    return top::ReadClusterGpus(*api, options.filter);
+    return top::ReadClusterGpus(*api, options.query);
   }();
   RETURN_IF_ERROR(summary.status());
   if (options.output == "json") {
@@ -134,7 +134,7 @@ StatusOr<ExitCode> RunCluster(const TopOptions& options, std::optional<milliseco
   const top::ListState state = {.grouping = static_cast<size_t>(by)};
   top::ClusterSource source(*api,
                             {.access = options.access,
-                             .filter = options.filter,
+                             .query = options.query,
                              .every = every.value_or(milliseconds(10'000))},
                             *std::move(summary));
   if (!IsLive(options)) {
@@ -154,7 +154,7 @@ StatusOr<ExitCode> RunTop(const TopOptions& options) {
 
 struct ClusterGpusOptions {
   ClusterAccess access;
-  gpus::Filter filter;
+  top::ClusterQuery query;
   std::string by = "node";
   std::string output = "table";
 };
@@ -165,7 +165,7 @@ StatusOr<ExitCode> RunClusterGpus(const ClusterGpusOptions& options) {
   ASSIGN_OR_RETURN(const auto api, ClusterApi::Open(options.access));
   const StatusOr<gpus::Summary> summary = [&] {
     const Progress progress("asking the API server");
-    return top::ReadClusterGpus(*api, options.filter);
+    return top::ReadClusterGpus(*api, options.query);
   }();
   RETURN_IF_ERROR(summary.status());
   for (const std::string& what : summary->unreadable) {
@@ -177,12 +177,15 @@ StatusOr<ExitCode> RunClusterGpus(const ClusterGpusOptions& options) {
 constexpr char kByHelp[] = "Print one line for each of these";
 constexpr char kByType[] = "node|model|pool|namespace";
 
-void AddFilterOptions(CLI::App& command, gpus::Filter& filter) {
+void AddQueryOptions(CLI::App& command, top::ClusterQuery& query) {
+  gpus::Filter& filter = query.filter;
   AddValue(command, "--node", filter.node, "NAME", "Only GPUs of this node");
   AddValue(command, "--model", filter.model, "MODEL", "Only GPUs of this model");
   AddValue(command, "--pool", filter.pool, "RESOURCE", "Only devices of this resource");
   AddValue(command, "-n,--namespace", filter.space, "NAME",
            "Only pools in which this namespace uses devices");
+  command.add_flag("!--api-only", query.asks_agents,
+                   "Ask no agents: counts alone, without utilization and memory");
 }
 
 }  // namespace
@@ -193,23 +196,24 @@ void AddTopCommand(CommandRegistrar& registrar) {
   command.footer(
       "Shows this node's GPUs, as its agent measures them; ? lists the keys. With --cluster, "
       "shows\n"
-      "the free, used and unhealthy GPUs of a cluster. Where standard output is no terminal, or "
-      "with\n"
-      "--once, prints one frame.\n"
+      "the free, used and unhealthy GPUs of a cluster, and what its agents say of their use. "
+      "Where\n"
+      "standard output is no terminal, or with --once, prints one frame.\n"
       "\n"
       "  kgpu top\n"
       "  kgpu top --once --output csv > gpus.csv\n"
       "  kgpu top --output json | jq '.gpus[] | {index, utilization}'\n"
       "  kgpu top --cluster --by namespace");
-  CLI::Option* cluster = command.add_flag("--cluster", options.is_cluster,
-                                          "Show the GPUs of a cluster, from its API server");
+  CLI::Option* cluster =
+      command.add_flag("--cluster", options.is_cluster,
+                       "Show the GPUs of a cluster, from its API server and agents");
   command.add_flag("--once", options.is_once, "Print one frame and exit");
   AddValue(command, "--every", options.every, "DURATION",
            "How often to ask again (default: as often as the agent measures; 10s for a cluster)");
   AddOutputOption(command, options.output, kTopFormats);
   AddValue(command, "--by", options.by, kByType, "With --cluster: group by this")->needs(cluster);
-  AddFilterOptions(command, options.filter);
-  for (const char* flag : {"--node", "--model", "--pool", "--namespace"}) {
+  AddQueryOptions(command, options.query);
+  for (const char* flag : {"--node", "--model", "--pool", "--namespace", "--api-only"}) {
     command.get_option(flag)->needs(cluster);
   }
   AddClusterAccess(command, options.access);
@@ -223,12 +227,13 @@ void AddClusterGpusCommand(CommandRegistrar& registrar, CLI::App& group) {
   command.footer(
       "Counts what nodes offer, what pods request, and the devices of ResourceSlices and claims.\n"
       "UNHEALTHY are unused devices that no pod can get; CORDONED, on nodes that take no pods.\n"
+      "UTIL and MEMORY are what the agents say.\n"
       "\n"
       "  kgpu cluster gpus\n"
       "  kgpu cluster gpus --by model\n"
       "  kgpu cluster gpus -o json | jq '.groups[] | select(.free > 0) | .name'");
   AddValue(command, "--by", options.by, kByType, kByHelp);
-  AddFilterOptions(command, options.filter);
+  AddQueryOptions(command, options.query);
   AddClusterAccess(command, options.access);
   AddOutputOption(command, options.output);
 }

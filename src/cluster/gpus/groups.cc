@@ -49,6 +49,29 @@ std::vector<Group> ListOf(std::map<std::string, Group> groups) {
   return list;
 }
 
+// Those of a GPU in no pool are in no group of pools.
+void AddUses(const Summary& summary, GroupBy by, std::map<std::string, Group>& groups) {
+  std::map<std::string, std::pair<double, uint64_t>> sums;  // of percents, and how many
+  const auto add = [](std::optional<uint64_t> more, std::optional<uint64_t>& sum) {
+    sum = more ? std::optional(sum.value_or(0) + *more) : sum;
+  };
+  for (const GpuUse& gpu : summary.uses) {
+    const auto group =
+        groups.find(NameFor({.node = gpu.node, .resource = gpu.resource, .model = gpu.model}, by));
+    if (group == groups.end()) {
+      continue;
+    }
+    Use& use = group->second.use;
+    add(gpu.memory_used, use.memory_used);
+    add(gpu.memory_total, use.memory_total);
+    if (gpu.utilization) {
+      auto& [sum, count] = sums[group->first];
+      sum += *gpu.utilization;
+      use.utilization = sum / static_cast<double>(++count);
+    }
+  }
+}
+
 std::vector<Group> NamespaceGroups(const Summary& summary) {
   std::map<std::string, Group> groups;
   std::map<Place, const NodePool*> pools;
@@ -90,7 +113,7 @@ std::string NamespaceTable(const std::vector<Group>& groups) {
   return table.Render();
 }
 
-std::string CountsTable(const std::vector<Group>& groups, GroupBy by) {
+std::string CountsTable(const std::vector<Group>& groups, GroupBy by, bool has_uses) {
   std::vector<std::string> header;
   switch (by) {
     case GroupBy::kNode:
@@ -105,6 +128,10 @@ std::string CountsTable(const std::vector<Group>& groups, GroupBy by) {
   for (const char* title : {"TOTAL", "USED", "FREE", "UNHEALTHY", "CORDONED"}) {
     header.emplace_back(title);
   }
+  if (has_uses) {
+    header.emplace_back("UTIL");
+    header.emplace_back("MEMORY");
+  }
   report::Table table(header);
   for (const Group& group : groups) {
     std::vector<std::string> row = {group.name};
@@ -115,7 +142,15 @@ std::string CountsTable(const std::vector<Group>& groups, GroupBy by) {
       row.push_back(std::to_string(group.nodes));
       row.push_back(Join(by == GroupBy::kModel ? group.pools : group.models, ", "));
     }
-    table.AddRow(Concat(std::move(row), Numbers(group.counts)));
+    row = Concat(std::move(row), Numbers(group.counts));
+    if (has_uses) {
+      const Use& use = group.use;
+      row.push_back(use.utilization ? fmt::format("{:.0f}%", *use.utilization) : "-");
+      row.push_back(use.memory_used && use.memory_total
+                        ? fmt::format("{}/{} GiB", *use.memory_used >> 30, *use.memory_total >> 30)
+                        : "-");
+    }
+    table.AddRow(std::move(row));
   }
   return table.Render();
 }
@@ -138,6 +173,10 @@ json::object CountsJson(const Counts& counts) {
           {"cordoned", counts.cordoned}};
 }
 
+json::value OrNull(const auto& value) {
+  return value ? json::value(*value) : json::value();
+}
+
 json::object GroupJson(const Group& group, GroupBy by) {
   json::object object = {{"name", group.name}};
   if (by == GroupBy::kNamespace) {
@@ -147,6 +186,9 @@ json::object GroupJson(const Group& group, GroupBy by) {
     for (auto& entry : CountsJson(group.counts)) {
       object[entry.key()] = std::move(entry.value());
     }
+    object["utilization"] = OrNull(group.use.utilization);
+    object["memory"] = {{"used", OrNull(group.use.memory_used)},
+                        {"total", OrNull(group.use.memory_total)}};
   }
   object["nodes"] = group.nodes;
   object["models"] = TextsJson(group.models);
@@ -195,6 +237,11 @@ Summary Filtered(Summary summary, const Filter& filter) {
   for (const NodePool& pool : summary.pools) {
     left.insert({pool.node, pool.resource});
   }
+  std::erase_if(summary.uses, [&](const GpuUse& gpu) {
+    const auto node = left.lower_bound({gpu.node, ""});
+    return node == left.end() || node->first != gpu.node || is_out(filter.model, gpu.model) ||
+           is_out(filter.pool, gpu.resource);
+  });
   std::erase_if(summary.holders, [&](const Holder& holder) {
     return is_out(filter.space, holder.space) || !left.contains({holder.node, holder.resource});
   });
@@ -234,6 +281,7 @@ std::vector<Group> GroupsOf(const Summary& summary, GroupBy by) {
       found->second->holders.push_back(&holder);
     }
   }
+  AddUses(summary, by, groups);
   if (by == GroupBy::kPool) {
     for (const Holder& holder : summary.pending) {
       groups[holder.resource].pending += holder.count;
@@ -263,7 +311,8 @@ std::string TotalText(const Counts& counts) {
 
 std::string SummaryTable(const Summary& summary, GroupBy by) {
   const std::vector<Group> groups = GroupsOf(summary, by);
-  std::string text = by == GroupBy::kNamespace ? NamespaceTable(groups) : CountsTable(groups, by);
+  std::string text = by == GroupBy::kNamespace ? NamespaceTable(groups)
+                                               : CountsTable(groups, by, !summary.uses.empty());
   text += fmt::format("\n{}\n", TotalText(TotalOf(summary)));
   uint64_t waiting = 0;
   for (const Holder& holder : summary.pending) {

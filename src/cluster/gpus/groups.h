@@ -4,6 +4,7 @@
 #include <boost/json/object.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,9 +33,17 @@ struct Filter {
 // Of a namespace: the pools in which it has devices, and its pods.
 Summary Filtered(Summary summary, const Filter& filter);
 
+// What the GPUs of a group do, as far as it is known.
+struct Use {
+  std::optional<double> utilization{};  // mean of its GPUs, percent
+  std::optional<uint64_t> memory_used{};
+  std::optional<uint64_t> memory_total{};
+};
+
 struct Group {
   std::string name{};
   Counts counts{};  // of a namespace: `used` alone
+  Use use{};        // not of a namespace
   std::vector<std::string> models{};
   std::vector<std::string> pools{};
   uint64_t nodes = 0;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,10 +46,21 @@ struct Holder {
   uint64_t count = 0;
 };
 
+// A GPU as its agent measures it. Figures that the driver does not report are empty.
+struct GpuUse {
+  std::string node{};
+  std::string model{};
+  std::string resource{};               // of its pool; empty: in none
+  std::optional<double> utilization{};  // percent
+  std::optional<uint64_t> memory_used{};
+  std::optional<uint64_t> memory_total{};
+};
+
 struct Summary {
   std::vector<NodePool> pools{};          // by node and resource
   std::vector<Holder> holders{};          // by namespace, pod, claim
   std::vector<Holder> pending{};          // pods that request devices and are on no node
+  std::vector<GpuUse> uses{};             // of the agents that were asked
   std::vector<std::string> unreadable{};  // what could not be read, and why
 };
 
