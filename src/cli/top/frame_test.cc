@@ -43,6 +43,14 @@ TEST(FrameTest, FitsScreensOfAllWidths) {
     ExpectGolden(fmt::format("src/cli/top/testdata/node-{}.txt", columns),
                  Drawn(document, state, {.columns = columns, .rows = 210}, kUtf8));
   }
+  // tools/terminal_svg makes a picture of it.
+  State coloured;
+  for (size_t gpu = 1; gpu < 9; ++gpu) {
+    coloured.list.toggled.insert(fmt::format("gpu/GPU-{:02}", gpu));
+  }
+  ExpectGolden("src/cli/top/testdata/node-color.txt",
+               Drawn(document, coloured, {.columns = 110, .rows = 32},
+                     {.is_utf8 = true, .has_color = true}));
   State state;
   ExpectGolden("src/cli/top/testdata/node-80-ascii.txt",
                Drawn(document, state, {.columns = 80, .rows = 210}, kAscii));
