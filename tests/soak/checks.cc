@@ -278,7 +278,7 @@ std::string SoakChecks::Unrest() {
 std::string SoakChecks::Settle() {
   std::string problem;
   (void)integration::WaitInFolder(
-      At("run"), [&] { return (problem = Unrest()).empty(); }, kPatience);
+      At("run"), [&] { return (problem = Unrest()).empty(); }, kLongPatience);
   return problem;
 }
 

@@ -28,6 +28,8 @@ std::string Growth(const std::vector<Footprint>& life);
 class SoakChecks : public SoakNode {
  protected:
   static constexpr std::chrono::seconds kPatience{90};
+  // A GPU that hangs again and again is asked after up to five minutes (inventory/hung_gpus).
+  static constexpr std::chrono::minutes kLongPatience{6};
 
   // "": every fault of the round is reported, or cannot be now.
   std::string CheckReported();
