@@ -31,6 +31,9 @@ LiveHandler::LiveHandler(EventLoop& loop, const sys::Root& host, std::string ver
 
 void LiveHandler::OnSample(const node::NodeState& /*state*/, const device::SampleSetPtr& samples) {
   history_.Add(*samples);
+  if (feed_.is_watched()) {
+    effects_.LookAtPods();  // who watches sees a pod that starts
+  }
   feed_.Changed();
 }
 

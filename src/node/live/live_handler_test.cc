@@ -95,7 +95,10 @@ TEST_F(LiveHandlerTest, RoundsBecomeHistory) {
   auto samples = std::make_shared<device::SampleSet>(*measured_.samples);
   samples->begun = loop_.clock().Now();
   handler_.OnSample(effects_.state, samples);
+  EXPECT_EQ(effects_.looks, 0) << "nobody watches";
   EXPECT_EQ(json::serialize(Page().at("gpus").at(0).at("history").at("utilization")), "[86]");
+  handler_.OnSample(effects_.state, samples);
+  EXPECT_EQ(effects_.looks, 1);
 }
 
 }  // namespace
