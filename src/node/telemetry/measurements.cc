@@ -54,6 +54,8 @@ Measurements::Measurements(EventLoop& loop, const sys::Root& host, MeasurementsO
       pages_(loop.clock(), {.own = sources_.own_series}),
       render_timer_(loop) {
   input_.hostname = std::move(options.hostname);
+  // The node has its name before anything is known about its GPUs.
+  pages_.Set(input_);
 }
 
 void Measurements::SetConfig(const config::NodeConfig& config) {
