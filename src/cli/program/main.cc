@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "src/platform/base/log_format.h"
 #include "src/platform/commands/fold.h"
 #include "src/platform/commands/usage_error.h"
+#include "src/platform/sys/signals.h"
 
 namespace kgpu::cli {
 namespace {
@@ -87,6 +89,12 @@ std::vector<std::string> CommandLineOf(int argc, char** argv) {
 }
 
 int Run(std::vector<std::string> words) {
+  if (!words.empty() && words.front() == "agent") {
+    // A request to reload waits until the agent takes its signals: it must not end the process.
+    if (const Status blocked = sys::BlockSignals({SIGHUP}); !blocked.ok()) {
+      return Report(blocked);
+    }
+  }
   if (!words.empty() && words.front() == "__complete") {
     words.erase(words.begin());
     return Report(PrintCandidates(std::move(words)));

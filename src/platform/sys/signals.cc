@@ -6,17 +6,32 @@
 #include <cerrno>
 #include <csignal>
 
+#include "src/platform/base/status_macros.h"
+
 namespace kgpu::sys {
 
-StatusOr<UniqueFd> TakeSignals(std::initializer_list<int> signals) {
+namespace {
+
+sigset_t SetOf(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : signals) {
     sigaddset(&set, signal);
   }
-  if (pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) {
-    return ErrnoStatus(errno, "block signals");
-  }
+  return set;
+}
+
+}  // namespace
+
+Status BlockSignals(std::initializer_list<int> signals) {
+  const sigset_t set = SetOf(signals);
+  const int error = pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return error == 0 ? OkStatus() : ErrnoStatus(error, "block signals");
+}
+
+StatusOr<UniqueFd> TakeSignals(std::initializer_list<int> signals) {
+  RETURN_IF_ERROR(BlockSignals(signals));
+  const sigset_t set = SetOf(signals);
   UniqueFd fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd.is_valid()) {
     return ErrnoStatus(errno, "make a signal descriptor");

@@ -9,8 +9,12 @@
 
 namespace kgpu::sys {
 
-// Blocks `signals` for this thread and those it starts later, and returns their descriptor. Call it
-// before creating the first thread. Source: signalfd(2). Errors: ResourceExhausted.
+// Blocks `signals` for this thread and those it starts later: one that comes stays pending.
+// Errors: InvalidArgument.
+Status BlockSignals(std::initializer_list<int> signals);
+
+// Blocks `signals` as above, and returns their descriptor, which also gives those that are pending.
+// Call it before creating the first thread. Source: signalfd(2). Errors: ResourceExhausted.
 StatusOr<UniqueFd> TakeSignals(std::initializer_list<int> signals);
 
 // Restores this thread's signal mask at its end: for a part of a command that takes signals, when
