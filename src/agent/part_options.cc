@@ -19,6 +19,7 @@
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/sys/root.h"
 
 namespace kgpu::agent {
@@ -67,9 +68,8 @@ struct KeptMemory {
 };
 
 WallTime WrittenAt(const struct stat& status) {
-  const auto written = std::chrono::seconds(status.st_mtim.tv_sec) +
-                       std::chrono::nanoseconds(status.st_mtim.tv_nsec);
-  return WallTime(std::chrono::duration_cast<WallTime::duration>(written));
+  return TimeAt(std::chrono::seconds(status.st_mtim.tv_sec)) +
+         std::chrono::nanoseconds(status.st_mtim.tv_nsec);
 }
 
 KeptMemory ReadMemory(const AgentOptions& options, const MemoryKey& key) {

@@ -13,6 +13,7 @@
 #include "src/container/cdi/spec_text.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/sys/atomic_file.h"
 
 namespace kgpu::cdi {
@@ -253,7 +254,7 @@ Publisher::Expiries Publisher::ReadExpiries(std::string_view kind) const {
   for (const std::string_view line : Split(*text, '\n')) {
     const std::vector<std::string_view> words = Words(line);
     const std::optional<uint64_t> seconds = words.size() == 2 ? ParseUint(words[0]) : std::nullopt;
-    if (seconds && *seconds < UINT32_MAX) {
+    if (seconds && *seconds <= kLastCount<std::chrono::seconds>) {
       expiries.emplace(std::string(words[1]), WallTime(std::chrono::seconds(*seconds)));
     }
   }

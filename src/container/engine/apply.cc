@@ -6,6 +6,7 @@
 #include "src/host/change/lock.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::engine {
 namespace {
@@ -173,7 +174,7 @@ bool Shows(const LiveFacts& facts, const Expected& expected) {
 
 Reach PendingReach(const Record& record, const Engine& engine) {
   const bool has_started_since =
-      engine.daemon && engine.daemon->started > WallTime(std::chrono::seconds(record.changed_at));
+      engine.daemon && engine.daemon->started > TimeAt(std::chrono::seconds(record.changed_at));
   return engine.daemon && !has_started_since ? record.pending : Reach::kNothing;
 }
 

@@ -18,6 +18,7 @@
 #include "src/container/inject/index.h"
 #include "src/container/shim/config.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/edit/document.h"
 #include "src/platform/sys/find_program.h"
 
@@ -371,7 +372,7 @@ class Checker {
     // Starts are known to a second or two.
     const auto started = engine_.daemon->started + std::chrono::seconds(2);
     return file.ok() && engine_.generated_file.empty() &&
-           WallTime(std::chrono::seconds(file->st_mtim.tv_sec)) > started;
+           TimeAt(std::chrono::seconds(file->st_mtim.tv_sec)) > started;
   }
 
   void CheckCdi() {

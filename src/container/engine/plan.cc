@@ -14,6 +14,7 @@
 #include "src/container/engine/runtimes.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::engine {
 namespace {
@@ -97,9 +98,8 @@ void JudgeHook(const sys::Root& host, const Engine& engine, const Request& reque
   }
   const std::filesystem::path folder = std::filesystem::path(request.named.path).parent_path();
   const auto hook = host.LinkStat((folder / kHookName).string());
-  const bool was_seen =
-      hook.ok() && engine.daemon &&
-      WallTime(std::chrono::seconds(hook->st_mtim.tv_sec)) < engine.daemon->started;
+  const bool was_seen = hook.ok() && engine.daemon &&
+                        TimeAt(std::chrono::seconds(hook->st_mtim.tv_sec)) < engine.daemon->started;
   if (!was_seen) {
     Raise(plan, Reach::kRestart,
           fmt::format("dockerd looks for {} when it starts, to provide --gpus", kHookName));

@@ -8,6 +8,7 @@
 
 #include "src/kube/gates/history.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/sys/find_program.h"
 #include "src/platform/sys/unix_socket.h"
 
@@ -171,7 +172,7 @@ void ReadConfig(host::Sight& sight, KubeletFacts& facts) {
   const StatusOr<struct stat> info = sight.host().Stat(path);
   facts.is_config_newer =
       info.ok() && facts.daemon &&
-      WallTime(std::chrono::seconds(info->st_mtim.tv_sec)) > facts.daemon->started;
+      TimeAt(std::chrono::seconds(info->st_mtim.tv_sec)) > facts.daemon->started;
   facts.files[path] = {.text = *std::move(text), .is_config = true};
 }
 

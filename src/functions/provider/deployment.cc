@@ -8,6 +8,7 @@
 #include "src/functions/spec/wire.h"
 #include "src/platform/base/stable_hash.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/fields.h"
 #include "src/platform/doc/json_reader.h"
@@ -15,8 +16,7 @@
 namespace kgpu::functions {
 namespace {
 
-// Up to the year 9999.
-constexpr int64_t kLastSecond = 253'402'300'799;
+constexpr auto kLastSecond = static_cast<int64_t>(kLastCount<std::chrono::seconds>);
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -11,6 +12,7 @@
 
 #include "src/functions/queue/header_text.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/sys/atomic_file.h"
 
 namespace kgpu::functions {
@@ -48,7 +50,8 @@ int64_t Milliseconds(WallTime time) {
 }
 
 WallTime FromMilliseconds(int64_t count) {
-  return WallTime(std::chrono::milliseconds(count));
+  constexpr auto kLast = static_cast<int64_t>(kLastCount<std::chrono::milliseconds>);
+  return WallTime(std::chrono::milliseconds(std::clamp<int64_t>(count, 0, kLast)));
 }
 
 // Of a row with kColumns.

@@ -5,6 +5,7 @@
 #include "src/functions/queue/header_text.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::functions {
 namespace {
@@ -72,9 +73,8 @@ class ItemReader {
   }
 
  private:
-  // Numbers of calls stay below, and so do times in milliseconds until the year 2200; as
-  // nanoseconds they still fit.
-  static constexpr uint64_t kMost = 7'258'118'400'000;
+  // Numbers of calls stay below, too.
+  static constexpr uint64_t kMost = kLastCount<std::chrono::milliseconds>;
   std::string Wrong() {
     is_wrong_ = true;
     return {};

@@ -7,6 +7,7 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/json_reader.h"
 
@@ -15,8 +16,7 @@ namespace {
 
 constexpr char kUsageWhere[] = "usage of functions";
 constexpr char kOthers[] = "(others)";
-// Up to the year 9999.
-constexpr int64_t kLastHour = 70'389'527;
+constexpr auto kLastHour = static_cast<int64_t>(kLastCount<std::chrono::hours>);
 
 boost::json::object LineOf(UsageHours::Hour hour, const std::string& function,
                            const FunctionUse& use) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 #include "src/platform/base/utf8.h"
 #include "src/platform/doc/doc.h"
 #include "src/platform/doc/json_texts.h"
@@ -102,8 +103,7 @@ std::optional<JournalEntry> ReadLine(std::string_view text) {
     return std::nullopt;
   }
   const doc::SavedFields line(*object);
-  // Within the range of a clock: sums with it must not overflow.
-  const auto ms = line.Number("ms", uint64_t{1} << 42U);
+  const auto ms = line.Number("ms", kLastCount<milliseconds>);
   if (line.Number("v", kVersion) != kVersion || !ms) {
     return std::nullopt;
   }

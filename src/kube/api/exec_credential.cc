@@ -74,7 +74,7 @@ StatusOr<ExecCredential> ParseExecCredential(std::string_view text, std::string_
     return InvalidArgument("status.token: contains invalid characters");
   }
   if (!expires.empty()) {
-    const StatusOr<WallTime> time = ParseTime(expires);
+    const StatusOr<WallTime> time = ParseExpiry(expires);
     if (!time.ok()) {
       return InvalidArgument("status.expirationTimestamp: must be a time");
     }

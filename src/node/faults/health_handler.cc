@@ -16,6 +16,7 @@
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::faults {
 namespace {
@@ -51,7 +52,7 @@ StatusOr<health::JournalFilter> FilterOf(const http::Request& request,
   }
   if (const auto since = request.QueryValue("since")) {
     const auto ms = ParseUint(*since);
-    if (!ms || *ms > uint64_t{1} << 42U) {
+    if (!ms || *ms > kLastCount<std::chrono::milliseconds>) {
       return InvalidArgument("since: \"{}\" must be milliseconds since 1970",
                              Printable(*since, 40));
     }

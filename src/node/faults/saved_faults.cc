@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "src/platform/base/time_text.h"
 #include "src/platform/doc/saved_fields.h"
 
 namespace kgpu::faults {
@@ -16,15 +17,14 @@ namespace json = boost::json;
 
 constexpr char kFaults[] = "faults";
 constexpr char kPosition[] = "kernelLogPosition";
-// Within the range of a clock: sums with it must not overflow.
-constexpr uint64_t kLastMilliseconds = uint64_t{1} << 42U;
 
 int64_t Milliseconds(WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
 WallTime TimeOf(const doc::SavedFields& fields, std::string_view key) {
-  return WallTime(std::chrono::milliseconds(fields.Number(key, kLastMilliseconds).value_or(0)));
+  return WallTime(std::chrono::milliseconds(
+      fields.Number(key, kLastCount<std::chrono::milliseconds>).value_or(0)));
 }
 
 json::object FaultJson(const health::OpenFault& fault) {

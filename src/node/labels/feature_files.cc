@@ -83,7 +83,7 @@ class FileReader {
       Complain("must be \"# +expiry-time=2030-01-02T03:04:05Z\"");
       return;
     }
-    const auto time = ParseTime(Trim(directive.substr(equals + 1)));
+    const auto time = ParseExpiry(Trim(directive.substr(equals + 1)));
     if (time.ok()) {
       expiry_ = *time;
     } else {

@@ -50,21 +50,19 @@ Status CheckModel(std::string_view model) {
 }
 
 WallTime WholeSeconds(WallTime time) {
-  return std::chrono::time_point_cast<std::chrono::seconds>(time);
+  return std::chrono::floor<std::chrono::seconds>(time);
 }
 
-// A time that the printer writes as it was read.
-StatusOr<WallTime> ParseSince(std::string_view text) {
-  ASSIGN_OR_RETURN(const WallTime time, ParseTime(text));
-  if (FormatTime(time) != text) {
-    return InvalidArgument("\"{}\" must be a time such as 2026-01-02T03:04:05Z", Printable(text));
-  }
-  return time;
+// People only read it: a date that is not understood costs the date, not the ledger with all loans.
+WallTime ReadSince(std::string_view text) {
+  const StatusOr<WallTime> time = ParseTime(text);
+  return time.ok() ? WholeSeconds(*time) : WallTime();
 }
 
 Loan ReadLoan(const config::Node& node) {
   Loan loan;
-  node.ForEachField(kLoanKeys, [&loan](std::string_view name, const config::Node& field) {
+  bool has_since = false;
+  node.ForEachField(kLoanKeys, [&](std::string_view name, const config::Node& field) {
     if (name == "id") {
       config::Set(loan.id, field.CheckedString(&CheckId));
     } else if (name == "holder") {
@@ -84,10 +82,11 @@ Loan ReadLoan(const config::Node& node) {
         field.Error("must be left out of a loan of whole GPUs");
       }
     } else if (const auto text = field.String()) {
-      config::Set(loan.since, field.Accept(ParseSince(*text)));
+      has_since = true;
+      loan.since = ReadSince(*text);
     }
   });
-  if (loan.id.empty() || loan.model.empty() || loan.since == WallTime()) {
+  if (loan.id.empty() || loan.model.empty() || !has_since) {
     node.Error("a loan needs id, holder, model, gpus and since");
   }
   return loan;
@@ -185,6 +184,7 @@ Status Ledger::Check(const Loan& loan) const {
 
 StatusOr<Loan> Ledger::Add(Loan loan, WallTime since) {
   RETURN_IF_ERROR(Check(loan));
+  RETURN_IF_ERROR(CheckClock(since));
   loan.since = WholeSeconds(since);
   // With the time: a ledger that was lost does not give an id a second time.
   loan.id = fmt::format(

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "src/node/loans/test_stock.h"
+#include "src/platform/base/time_text.h"
 
 namespace kgpu::loans {
 namespace {
@@ -199,9 +200,38 @@ TEST(LedgerTest, RefusesWhatBreaksAnInvariant) {
   EXPECT_THAT(with("T4", ""), StatusIs(StatusCode::kInvalidArgument));
   EXPECT_THAT(with("\"holder\"", "\"owner\""),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("owner")));
-  EXPECT_THAT(with("2023-11-14T22:13:20Z", "yesterday"), StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(with("\"since\"", "\"until\""),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("until")));
   EXPECT_THAT(ParseLedger("{}", "loans.json"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("no ledger of lent GPUs")));
+}
+
+// The ledger would not be read after a restart.
+TEST(LedgerTest, LendsNothingByAClockWhoseTimeCannotBeReadBack) {
+  for (const WallTime time : {kLastTime + std::chrono::seconds(1), WallTime::max()}) {
+    Ledger ledger;
+    EXPECT_THAT(ledger.Add(MakeLoan("a", TestGpus({0})), time),
+                StatusIs(StatusCode::kFailedPrecondition, HasSubstr("set the clock")));
+    EXPECT_EQ(ledger, Ledger());
+  }
+  for (const WallTime time : {kFirstTime, WallTime(), kLastTime}) {
+    Ledger ledger;
+    ASSERT_OK(ledger.Add(MakeLoan("a", TestGpus({0})), time));
+    EXPECT_EQ(ParseLedger(PrintLedger(ledger), "loans.json").value(), ledger);
+  }
+}
+
+TEST(LedgerTest, ADateThatIsNotUnderstoodCostsTheDateAlone) {
+  Ledger ledger;
+  ASSERT_OK(ledger.Add(MakeLoan("fn/a/1", TestGpus({0})), kNow));
+  ASSERT_OK(ledger.Add(MakeLoan("fn/b/1", TestGpus({1})), kNow));
+  std::string text = PrintLedger(ledger);
+  text.replace(text.find("2023"), 4, "2251");
+  const auto again = ParseLedger(text, "loans.json");
+  ASSERT_OK(again);
+  EXPECT_EQ(again->FindByHolder("fn/a/1")->since, WallTime());
+  EXPECT_EQ(again->FindByGpu(TestGpu(0))->holder, "fn/a/1");
+  EXPECT_EQ(*again->FindByHolder("fn/b/1"), *ledger.FindByHolder("fn/b/1"));
 }
 
 TEST(CheckHolderTest, AllowsNamesOnly) {

@@ -9,6 +9,7 @@
 
 #include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
+#include "src/platform/base/time_text.h"
 
 // kgpu-usage 1 GENERATION
 // hour N                            hours since 1970; what follows is of it
@@ -21,8 +22,7 @@ namespace {
 
 constexpr std::string_view kMagic = "kgpu-usage";
 constexpr double kMostAmount = 1e12;
-// Year 5138: far from where sums of hours overflow.
-constexpr uint64_t kLastHour = 27'777'777;
+constexpr uint64_t kLastHour = kLastCount<std::chrono::hours>;
 
 std::string_view Shorter(const std::string& name, const std::string& before) {
   return name == before ? std::string_view("=") : std::string_view(name);

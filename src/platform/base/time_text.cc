@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "src/platform/base/status_macros.h"
 #include "src/platform/base/strings.h"
 
 namespace kgpu {
@@ -99,6 +100,34 @@ seconds ClockOf(Cursor& cursor) {
   return time + seconds(cursor.Number(2, 60));  // 60: a leap second
 }
 
+constexpr seconds kFirstSecond = std::chrono::floor<seconds>(kFirstTime.time_since_epoch());
+constexpr seconds kLastSecond = std::chrono::floor<seconds>(kLastTime.time_since_epoch());
+
+// Of any year from 0 to 9999, which a clock cannot hold.
+struct AnyTime {
+  seconds since_1970{};
+  microseconds fraction{};
+};
+
+StatusOr<AnyTime> ParseAny(std::string_view text) {
+  Cursor cursor(text);
+  const std::chrono::year_month_day date = DateOf(cursor);
+  cursor.Take("Tt");
+  const seconds clock = ClockOf(cursor);
+  const microseconds fraction = FractionOf(cursor);
+  const seconds offset = OffsetOf(cursor);
+  if (!cursor.IsAtEnd() || !date.ok()) {
+    return InvalidArgument("\"{}\" must be a time such as 2026-01-02T03:04:05Z",
+                           Printable(text, 64));
+  }
+  return AnyTime{std::chrono::sys_days(date).time_since_epoch() + clock - offset, fraction};
+}
+
+int YearOf(WallTime time) {
+  return static_cast<int>(
+      std::chrono::year_month_day(std::chrono::floor<std::chrono::days>(time)).year());
+}
+
 }  // namespace
 
 std::string FormatTime(WallTime time) {
@@ -111,21 +140,29 @@ std::string FormatMicroTime(WallTime time) {
   return fmt::format("{}.{:06}Z", Whole(whole), fraction.count());
 }
 
+WallTime TimeAt(seconds since_1970) {
+  return WallTime(std::clamp(since_1970, kFirstSecond, kLastSecond));
+}
+
+Status CheckClock(WallTime now) {
+  return now >= kFirstTime && now <= kLastTime
+             ? OkStatus()
+             : FailedPrecondition("the clock says {}, which is no date of today: set the clock",
+                                  FormatTime(now));
+}
+
 StatusOr<WallTime> ParseTime(std::string_view text) {
-  Cursor cursor(text);
-  const std::chrono::year_month_day date = DateOf(cursor);
-  cursor.Take("Tt");
-  const seconds clock = ClockOf(cursor);
-  const microseconds fraction = FractionOf(cursor);
-  const seconds offset = OffsetOf(cursor);
-  // Years that a 64-bit count of nanoseconds can hold.
-  const bool is_near =
-      date.year() > std::chrono::year(1700) && date.year() < std::chrono::year(2250);
-  if (!cursor.IsAtEnd() || !date.ok() || !is_near) {
-    return InvalidArgument("\"{}\" must be a time such as 2026-01-02T03:04:05Z",
-                           Printable(text, 64));
+  ASSIGN_OR_RETURN(const AnyTime time, ParseAny(text));
+  if (time.since_1970 < kFirstSecond || time.since_1970 > kLastSecond) {
+    return InvalidArgument("\"{}\" must be a time from the year {} to {}", Printable(text, 64),
+                           YearOf(kFirstTime), YearOf(kLastTime));
   }
-  return WallTime(std::chrono::sys_days(date) + clock + fraction - offset);
+  return WallTime(time.since_1970) + time.fraction;
+}
+
+StatusOr<WallTime> ParseExpiry(std::string_view text) {
+  ASSIGN_OR_RETURN(const AnyTime time, ParseAny(text));
+  return TimeAt(time.since_1970);
 }
 
 }  // namespace kgpu

@@ -5,6 +5,7 @@
 
 #include <ctime>
 
+#include "src/platform/base/time_text.h"
 #include "src/platform/net/tls/openssl.h"
 
 namespace kgpu::tls {
@@ -32,7 +33,8 @@ StatusOr<WallTime> EndOfCertificate(std::string_view pem) {
   if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &date) != 1) {
     return InvalidArgument("the certificate has no expiry date");
   }
-  return std::chrono::system_clock::from_time_t(::timegm(&date));
+  // Many certificates end in the year 9999.
+  return TimeAt(std::chrono::seconds(::timegm(&date)));
 }
 
 }  // namespace kgpu::tls

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "src/platform/base/time_text.h"
 #include "testing/status_matchers.h"
 #include "testing/tls/certificates.h"
 
@@ -23,6 +24,14 @@ TEST(EndOfCertificateTest, IsTheDateInIt) {
   EXPECT_GE(*end, before + std::chrono::hours(24 * 365 * 30) - std::chrono::seconds(1));
   EXPECT_LE(*end,
             RealClock().WallNow() + std::chrono::hours(24 * 365 * 30) + std::chrono::seconds(1));
+}
+
+// RFC 5280 gives that date to certificates without an end.
+TEST(EndOfCertificateTest, AfterAClocksLastTimeItIsThatTime) {
+  const TestAuthority authority;
+  EXPECT_THAT(
+      EndOfCertificate(authority.Issue({.valid_until = std::chrono::years(7'900)}).certificate_pem),
+      IsOkAndHolds(kLastTime));
 }
 
 TEST(EndOfCertificateTest, OneThatHasEndedHasADateToo) {
