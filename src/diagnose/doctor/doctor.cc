@@ -1,6 +1,7 @@
 #include "src/diagnose/doctor/doctor.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -22,23 +23,38 @@ enum class Reach : uint8_t {
 struct Group {
   std::span<const Check> checks;
   Reach reach = Reach::kGpuHosts;
+  std::vector<Topic> topics;  // that its checks use
 };
 
 std::vector<Group> Groups() {
-  return {{PciChecks(), Reach::kAll},
-          {PlaceChecks(), Reach::kAll},
-          {EntitlementChecks(), Reach::kGpuHosts},
-          {KernelChecks(), Reach::kGpuHosts},
-          {NouveauChecks(), Reach::kGpuHosts},
-          {DriverChecks(), Reach::kGpuHosts},
-          {DeviceChecks(), Reach::kGpuHosts},
-          {GpuChecks(), Reach::kGpuHosts},
-          {ServiceChecks(), Reach::kGpuHosts},
-          {ContainerChecks(), Reach::kGpuHosts},
-          {CgroupDriverChecks(), Reach::kGpuHosts},
-          {KubeletChecks(), Reach::kGpuHosts},
-          {PluginChecks(), Reach::kGpuHosts},
-          {ClusterChecks(), Reach::kHosts}};
+  using enum Topic;
+  return {{PciChecks(), Reach::kAll, {}},
+          {PlaceChecks(), Reach::kAll, {}},
+          {EntitlementChecks(), Reach::kGpuHosts, {kEntitlement}},
+          {KernelChecks(), Reach::kGpuHosts, {kInstall}},
+          {NouveauChecks(), Reach::kGpuHosts, {kProcesses}},
+          {DriverChecks(), Reach::kGpuHosts, {kInstall}},
+          {DeviceChecks(), Reach::kGpuHosts, {kDevices}},
+          {GpuChecks(), Reach::kGpuHosts, {kDevices, kServices, kProcesses, kKubelet, kAnswers}},
+          {ServiceChecks(), Reach::kGpuHosts, {kInstall, kServices, kProcesses}},
+          {ContainerChecks(),
+           Reach::kGpuHosts,
+           {kInstall, kDevices, kServices, kProcesses, kContainers, kKubelet}},
+          {CgroupDriverChecks(), Reach::kGpuHosts, {kProcesses, kContainers, kKubelet}},
+          {KubeletChecks(), Reach::kGpuHosts, {kProcesses, kKubelet}},
+          {PluginChecks(), Reach::kGpuHosts, {kProcesses, kKubelet, kOwners, kAnswers}},
+          {ClusterChecks(), Reach::kHosts, {kProcesses, kKubelet, kOwners, kAnswers}}};
+}
+
+// Sentences about facts that the chosen checks use: another check's are no problem of theirs.
+std::vector<std::string> UnreadableOf(const Facts& facts, const std::set<Topic>& topics) {
+  std::set<std::string> sentences(facts.unreadable.begin(), facts.unreadable.end());
+  for (const auto& [topic, more] : facts.unreadable_of) {
+    if (topics.contains(topic)) {
+      sentences.insert(more.begin(), more.end());
+    }
+  }
+  return {sentences.begin(), sentences.end()};
 }
 
 bool IsReached(const Facts& facts, Reach reach) {
@@ -97,12 +113,13 @@ StatusOr<Diagnosis> Diagnose(const Facts& facts, const std::vector<std::string>&
     RETURN_IF_ERROR(FindCheck(id).status());
   }
   Diagnosis diagnosis;
-  diagnosis.unreadable = facts.unreadable;
+  std::set<Topic> topics;
   for (const Group& group : Groups()) {
     for (const Check& check : group.checks) {
       if (!only.empty() && std::ranges::find(only, check.id) == only.end()) {
         continue;
       }
+      topics.insert(group.topics.begin(), group.topics.end());
       if (IsReached(facts, group.reach)) {
         ++diagnosis.checks;
         RunCheck(check, facts, diagnosis);
@@ -111,6 +128,7 @@ StatusOr<Diagnosis> Diagnose(const Facts& facts, const std::vector<std::string>&
       }
     }
   }
+  diagnosis.unreadable = UnreadableOf(facts, topics);
   diagnosis.is_host_hidden = facts.place == Place::kContainer && diagnosis.skipped > 0;
   return diagnosis;
 }

@@ -19,7 +19,7 @@ StatusOr<Check> FindCheck(std::string_view id);
 
 struct Diagnosis {
   std::vector<Finding> findings;        // in the order of the checks
-  std::vector<std::string> unreadable;  // what could not be read
+  std::vector<std::string> unreadable;  // that the checks that were run use
   size_t checks = 0;                    // number of checks that were run
   size_t skipped = 0;                   // number of checks that do not apply here
   // Skipped, since this is a container that only sees its own files, and nothing of the host.

@@ -94,6 +94,21 @@ TEST(DoctorTest, ABusThatCannotBeReadIsNotOneWithoutGpus) {
   EXPECT_THAT(host.Look().unreadable, Contains(HasSubstr("sys/bus/pci/devices")));
 }
 
+// A simulated host shows no processes, for one: that is no problem of the checks that were chosen.
+TEST(DoctorTest, TellsOfWhatTheChosenChecksUseOnly) {
+  const HealthyHost host;
+  host.Remove("proc/stat");
+  host.Write(PortFolder(kGpu) + "/config", std::string(64, 'x'));
+  const auto processes = Contains(HasSubstr("which engines, kubelets and daemons run"));
+  EXPECT_THAT(host.Look().unreadable, processes);
+  EXPECT_THAT(host.Look("", {"kubelet-socket-missing"}).unreadable, processes);
+  for (const char* id : {"driver-libraries-missing", "dev-gpu-missing"}) {
+    EXPECT_THAT(host.Look("", {id}).unreadable, Not(processes)) << id;
+  }
+  EXPECT_THAT(host.Look("", {"pci-no-gpu"}).unreadable,
+              ElementsAre(HasSubstr("Access Control Services")));
+}
+
 TEST(DoctorTest, TheWorstFindingCounts) {
   Diagnosis diagnosis;
   EXPECT_EQ(DiagnosisJson(diagnosis).at("healthy"), true);

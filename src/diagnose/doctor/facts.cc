@@ -141,6 +141,16 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, cons
   Facts facts;
   static_cast<host::Facts&>(facts) = host::GatherFacts(found, runner);
   host::Sight sight(root.host, facts.unreadable);
+  const auto of = [&](Topic topic) { return host::Sight(root.host, facts.unreadable_of[topic]); };
+  host::Sight entitlement = of(Topic::kEntitlement);
+  host::Sight install = of(Topic::kInstall);
+  host::Sight devices = of(Topic::kDevices);
+  host::Sight services = of(Topic::kServices);
+  host::Sight processes = of(Topic::kProcesses);
+  host::Sight containers = of(Topic::kContainers);
+  host::Sight kubelet = of(Topic::kKubelet);
+  host::Sight owners = of(Topic::kOwners);
+  host::Sight answers = of(Topic::kAnswers);
   facts.place = ReadPlace(sight);
   StatusOr<host::Distribution> read = host::ReadDistribution(root.host);
   if (!read.ok()) {
@@ -149,27 +159,27 @@ Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, cons
   const host::Distribution distribution = read.value_or(host::Distribution());
   facts.system = ReadSystemFacts(sight, distribution.family, facts);
   facts.system.can_plan_driver = host::CanPlanDriver(distribution);
-  facts.entitlement = ReadEntitlementFacts(sight, distribution, clock);
-  facts.install = ReadInstallFacts(sight, runner, distribution, found, facts.driver);
+  facts.entitlement = ReadEntitlementFacts(entitlement, distribution, clock);
+  facts.install = ReadInstallFacts(install, runner, distribution, found, facts.driver);
   if (other) {
     facts.install.is_cuda_in_cache = std::nullopt;  // its cache is for its own container
   }
-  facts.devices = ReadDeviceFacts(sight);
-  facts.services = ReadServiceFacts(sight);
+  facts.devices = ReadDeviceFacts(devices);
+  facts.services = ReadServiceFacts(services);
   facts.shows_processes = host::ShowsProcesses(root.host);
   if (facts.place == Place::kHost && !facts.shows_processes) {
-    sight.Say(
+    processes.Say(
         fmt::format("which engines, kubelets and daemons run: {} is not the /proc of a running "
                     "host",
                     root.host.At("proc")));
   }
-  facts.containers = ReadContainerFacts(sight, runner, facts.devices.nodes, root.engine_root);
-  facts.kubelet = ReadKubeletFacts(sight, runner);
-  facts.owner_marks = ReadOwnerMarks(sight);
+  facts.containers = ReadContainerFacts(containers, runner, facts.devices.nodes, root.engine_root);
+  facts.kubelet = ReadKubeletFacts(kubelet, runner);
+  facts.owner_marks = ReadOwnerMarks(owners);
   facts.heard = std::move(heard);
   facts.gpu_faults = JudgeGpus(facts.heard.driver, clock);
-  NoteDriver(facts, sight);
-  NoteUnanswered(facts, sight);
+  NoteDriver(facts, answers);
+  NoteUnanswered(facts, answers);
   std::ranges::sort(facts.unreadable);
   return facts;
 }

@@ -54,7 +54,7 @@ struct SystemFacts {
   // Whether each process, by pid, has a GPU of `pci` open; absent: unreadable.
   std::map<pid_t, bool> has_gpu_open;
 };
-SystemFacts ReadSystemFacts(host::Sight& sight, host::Family family, const host::Facts& facts);
+SystemFacts ReadSystemFacts(host::Sight& sight, host::Family family, const host::Facts& seen);
 
 // What is installed of NVIDIA's driver.
 struct InstallFacts {
@@ -156,7 +156,22 @@ struct EntitlementFacts {
 EntitlementFacts ReadEntitlementFacts(host::Sight& sight, const host::Distribution& distribution,
                                       const Clock& clock);
 
+// Facts that not every check uses.
+enum class Topic : uint8_t {
+  kEntitlement,
+  kInstall,
+  kDevices,
+  kServices,
+  kProcesses,  // which daemons run
+  kContainers,
+  kKubelet,
+  kOwners,
+  kAnswers,  // of the driver, the agent and the cluster
+};
+
 struct Facts : host::Facts {
+  // What could not be read of a topic; `unreadable` concerns every check.
+  std::map<Topic, std::vector<std::string>> unreadable_of;
   Place place = Place::kHost;
   bool shows_processes = true;  // false: what runs on the host is unknown
   SystemFacts system;
@@ -179,8 +194,8 @@ inline host::Misfit MisfitOf(const Facts& facts, uint16_t device_id) {
                                     .is_open_module = facts.driver.is_open_module});
 }
 
-// Never fails: what cannot be read is in `unreadable`. Uses `runner` to get the versions of engines
-// and the kubelet, and `clock` to tell what has expired.
+// Never fails: what cannot be read is in `unreadable` and `unreadable_of`. Uses `runner` to get the
+// versions of engines and the kubelet, and `clock` to tell what has expired.
 Facts GatherFacts(const host::DriverRoot& root, sys::ProgramRunner& runner, const Clock& clock,
                   Heard heard = {});
 

@@ -211,7 +211,8 @@ void HealthyHost::Unload() const {
   }
 }
 
-Diagnosis HealthyHost::Look(const std::string& engine_root) const {
+Diagnosis HealthyHost::Look(const std::string& engine_root,
+                            const std::vector<std::string>& only) const {
   const auto root = host::OpenDriverRoot(host_.path(), "", engine_root);
   if (!root.ok()) {
     return {};
@@ -224,7 +225,7 @@ Diagnosis HealthyHost::Look(const std::string& engine_root) const {
   runner.Answer("/usr/bin/rpm -qa", dir().ReadFile(kRpmPackages));
   runner.Answer("/usr/sbin/runc --version", dir().ReadFile(kRuncVersion));
   runner.Answer("/usr/bin/kubelet --version", dir().ReadFile(kKubeletVersion));
-  auto diagnosis = Diagnose(GatherFacts(*root, runner, RealClock(), Hear()), {});
+  auto diagnosis = Diagnose(GatherFacts(*root, runner, RealClock(), Hear()), only);
   return diagnosis.ok() ? *std::move(diagnosis) : Diagnosis{};
 }
 

@@ -85,8 +85,9 @@ class HealthyHost {
   // The driver's answer; by default, both GPUs are healthy.
   void SetDriver(DriverAnswer answer) const { *driver_ = std::move(answer); }
 
-  // `engine_root`: what the container engine calls "/"; empty: the host.
-  Diagnosis Look(const std::string& engine_root = "") const;
+  // `engine_root`: what the container engine calls "/"; empty: the host. `only`: ids of checks.
+  Diagnosis Look(const std::string& engine_root = "",
+                 const std::vector<std::string>& only = {}) const;
   std::vector<std::string> Ids() const;
   // Ids of errors and warnings.
   std::vector<std::string> Troubles() const;
