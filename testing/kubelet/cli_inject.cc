@@ -15,6 +15,8 @@ constexpr const char* kInjectFooter =
     "Points and their faults:\n"
     "  register      a plugin's Register: error, hang, delay, skip (answered, but ignored)\n"
     "  watcher       plugins_registry: skip (not scanned)\n"
+    "  getinfo       a watched plugin's answer to GetInfo: error (it gets lost)\n"
+    "  notify        a watched plugin's answer to NotifyRegistrationStatus: error (it gets lost)\n"
     "  podresources  the pod resources API: error, hang, delay, skip (an empty answer)\n"
     "\n"
     "  kgpu sim kubelet inject fault /tmp/kubelet register error --text \"not today\" --times 3\n"

@@ -24,8 +24,11 @@ struct Fault {
 };
 
 // Points where faults are checked.
-inline constexpr const char* kRegisterPoint = "register";          // Register on kubelet.sock
-inline constexpr const char* kWatcherPoint = "watcher";            // plugins_registry: only kSkip
+inline constexpr const char* kRegisterPoint = "register";  // Register on kubelet.sock
+inline constexpr const char* kWatcherPoint = "watcher";    // plugins_registry: only kSkip
+// A plugin's answer to a call of the watcher gets lost: only kError.
+inline constexpr const char* kGetInfoPoint = "getinfo";
+inline constexpr const char* kNotifyPoint = "notify";
 inline constexpr const char* kPodResourcesPoint = "podresources";  // every method of it
 
 // Lives on the loop's thread.

@@ -133,8 +133,15 @@ void PluginWatcher::OnDialled(const AttemptPtr& attempt, StatusOr<UniqueFd> fd) 
       std::make_unique<RegistrationClient>(setting_.client, *std::move(fd), attempt->path);
   attempt->client->GetInfo(setting_.constants.get_info_limit,
                            lifeline_.Guard([this, attempt](const StatusOr<PluginInfo>& info) {
-                             OnInfo(attempt, info);
+                             const Status lost = Lost(kGetInfoPoint);
+                             OnInfo(attempt, lost.ok() ? info : lost);
                            }));
+}
+
+// The error of a fault at `point`, where a plugin has answered.
+Status PluginWatcher::Lost(const char* point) {
+  const std::optional<Fault> fault = setting_.faults.Take(point);
+  return fault ? Unavailable("{}", fault->text) : OkStatus();
 }
 
 void PluginWatcher::OnInfo(const AttemptPtr& attempt, const StatusOr<PluginInfo>& info) {
@@ -167,7 +174,9 @@ void PluginWatcher::OnConnected(const AttemptPtr& attempt, const Status& status)
   }
   actual_[attempt->path] = {attempt->generation, attempt->info};
   attempt->client->NotifyRegistrationStatus(
-      "", setting_.constants.notify_limit, lifeline_.Guard([this, attempt](const Status& answer) {
+      "", setting_.constants.notify_limit, lifeline_.Guard([this, attempt](const Status& sent) {
+        const Status lost = Lost(kNotifyPoint);
+        const Status& answer = lost.ok() ? sent : lost;
         if (!answer.ok() && actual_.contains(attempt->path)) {
           Deregister(attempt->path);
         }

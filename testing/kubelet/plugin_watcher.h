@@ -65,6 +65,7 @@ class PluginWatcher {
   void Deregister(const std::string& path);
   void Begin(const std::string& path, uint64_t generation);
   void OnDialled(const AttemptPtr& attempt, StatusOr<UniqueFd> fd);
+  Status Lost(const char* point);
   void OnInfo(const AttemptPtr& attempt, const StatusOr<PluginInfo>& info);
   void OnConnected(const AttemptPtr& attempt, const Status& status);
   void Refuse(const AttemptPtr& attempt, const std::string& text);

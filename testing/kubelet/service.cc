@@ -116,7 +116,8 @@ StatusOr<json::value> Service::State::Inject(const JsonFields& request) {
   RETURN_IF_ERROR(request.Read("text", fault.text));
   RETURN_IF_ERROR(ReadSeconds(request, "delay", fault.delay));
   RETURN_IF_ERROR(request.Read("times", times));
-  const std::vector<std::string> points = {kRegisterPoint, kWatcherPoint, kPodResourcesPoint};
+  const std::vector<std::string> points = {kRegisterPoint, kWatcherPoint, kGetInfoPoint,
+                                           kNotifyPoint, kPodResourcesPoint};
   if (std::ranges::find(points, point) == points.end()) {
     return InvalidArgument("point: \"{}\" must be one of {}", point, Join(points, ", "));
   }

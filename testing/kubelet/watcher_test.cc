@@ -130,6 +130,19 @@ TEST_F(WatcherTest, ARefusedNotificationDeregistersAndIsTriedAgain) {
   EXPECT_EQ(kubelet_.CallCount("ListAndWatch"), 2);
 }
 
+TEST_F(WatcherTest, ALostAnswerIsAskedForAgain) {
+  for (const char* point : {kGetInfoPoint, kNotifyPoint}) {
+    kubelet_.Inject(point, {.kind = FaultKind::kError, .text = "lost", .times = 1});
+  }
+  SamplePlugin::Options options = Registrar();
+  SamplePlugin::Behaviour behaviour;
+  behaviour.get_info = [this] { return HasOpenStream() ? Internal("not yet") : OkStatus(); };
+  const SamplePlugin plugin(options, behaviour);
+  EXPECT_TRUE(kubelet_.WaitForCalls("NotifyRegistrationStatus", 2));
+  EXPECT_TRUE(WaitForWidgets(2, 2));
+  EXPECT_GE(kubelet_.CallCount("GetInfo"), 3);
+}
+
 TEST_F(WatcherTest, WhatIsNotValidIsReportedToThePlugin) {
   SamplePlugin::Options old = Registrar("old.sock");
   old.versions = {"v1alpha"};

@@ -388,6 +388,33 @@ TEST_F(ClaimsTest, AKubeletThatStartsAgainFindsAllAgain) {
   EXPECT_TRUE(kubelet_->WaitForPhase("pc", PodPhase::kRunning, kPatience));
 }
 
+// An answer of the driver's registration gets lost: the kubelet asks again.
+TEST_F(ClaimsTest, ARegistrationThatBreaksOffIsRepeated) {
+  const auto is_registered = [this] {
+    const auto plugins = kubelet_->WatchedPlugins();
+    return !plugins.empty() && plugins.front().info.name == "gpu.nvidia.com";
+  };
+  StartKubelet();
+  for (const auto& [point, method] :
+       {std::pair(kubelet::kGetInfoPoint, "GetInfo"),
+        std::pair(kubelet::kNotifyPoint, "NotifyRegistrationStatus")}) {
+    kubelet_->ClearCalls();
+    kubelet_->Inject(point, {.kind = kubelet::FaultKind::kError, .text = "lost", .times = 2});
+    StartAgent(kByClaims);
+    ASSERT_TRUE(kubelet_->WaitForCalls(method, 3, kPatience)) << point;
+    ASSERT_TRUE(kubelet_->WaitFor(is_registered, kPatience)) << point;
+    ASSERT_TRUE(WaitForDevices(4));
+    const std::string name(point);
+    (void)Allocate(name, "p" + name, {"gpu-1"});
+    ASSERT_OK(kubelet_->AddPod(PodWith("p" + name, name)));
+    EXPECT_TRUE(kubelet_->WaitForPhase("p" + name, PodPhase::kRunning, kPatience)) << point;
+    ASSERT_OK(kubelet_->RemovePod("p" + name));
+    ASSERT_TRUE(WaitForNode([&] { return Prepared() == 0; }));
+    EXPECT_TRUE(WaitForNode([&] { return Condition() == "True AllVerified"; })) << NodeStatus().out;
+    agent_.reset();
+  }
+}
+
 TEST_F(ClaimsTest, ARestartOfTheAgentChangesNoSlice) {
   StartKubelet();
   StartAgent(kByClaims);

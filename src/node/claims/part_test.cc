@@ -10,6 +10,7 @@
 #include <pluginregistration_v1.grpc.pb.h>
 
 #include <boost/json.hpp>
+#include <filesystem>
 #include <future>
 #include <memory>
 
@@ -241,6 +242,51 @@ TEST_F(ClaimPartTest, RegistersByTheVersionsThatItServes) {
             "ok");
   Settle();
   EXPECT_EQ(part_->problem(), "");
+  EXPECT_TRUE(part_->is_ready());
+}
+
+// DR-16: claims wait, with the reason in the node's status; all else goes on.
+TEST_F(ClaimPartTest, ASocketThatCannotBeOpenedIsReportedAndTriedAgain) {
+  dir_.MakeDir("kubelet/plugins_registry/kgpu-gpu.nvidia.com.sock");
+  Configure("serve: {by: dra}\n");
+  EXPECT_FALSE(part_->is_ready());
+  EXPECT_THAT(part_->problem(), HasSubstr("kgpu-gpu.nvidia.com.sock"));
+  EXPECT_THAT(DevicesAt(kSlicesPath), SizeIs(2)) << "the API server is not the kubelet";
+  std::filesystem::remove(Socket());
+  Settle(seconds(11));
+  EXPECT_THAT(part_->problem(), HasSubstr("has not discovered"));
+  EXPECT_TRUE(sys::ConnectUnix(Socket()).ok());
+}
+
+TEST_F(ClaimPartTest, AFolderThatIsMissingIsReportedAndTriedAgain) {
+  std::filesystem::remove(dir_.At("kubelet/plugins_registry"));
+  Configure("serve: {by: dra}\n");
+  EXPECT_FALSE(part_->is_ready());
+  EXPECT_THAT(part_->problem(), HasSubstr("plugins_registry"));
+  dir_.MakeDir("kubelet/plugins_registry");
+  Settle(seconds(11));
+  EXPECT_TRUE(sys::ConnectUnix(Socket()).ok());
+}
+
+TEST_F(ClaimPartTest, ASocketThatVanishesComesBackForANewRegistration) {
+  Configure("serve: {by: dra}\n");
+  const auto register_driver = [this] {
+    const auto stub = pluginregistration::Registration::NewStub(Connect());
+    pluginregistration::RegistrationStatus status;
+    status.set_plugin_registered(true);
+    pluginregistration::RegistrationStatusResponse response;
+    EXPECT_EQ(Call(&pluginregistration::Registration::Stub::NotifyRegistrationStatus, *stub, status,
+                   response),
+              "ok");
+    Settle();
+  };
+  register_driver();
+  ASSERT_TRUE(part_->is_ready());
+  std::filesystem::remove(Socket());
+  Settle(seconds(11));
+  EXPECT_FALSE(part_->is_ready());
+  EXPECT_THAT(part_->problem(), HasSubstr("has not discovered"));
+  register_driver();
   EXPECT_TRUE(part_->is_ready());
 }
 
