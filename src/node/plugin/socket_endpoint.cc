@@ -6,6 +6,7 @@
 #include "src/node/plugin/endpoint.h"
 #include "src/node/plugin/endpoint_core.h"
 #include "src/node/plugin/kubelet.h"
+#include "src/node/plugin/refused_pause.h"
 #include "src/platform/base/backoff.h"
 #include "src/platform/base/log.h"
 #include "src/platform/base/status_macros.h"
@@ -15,23 +16,10 @@
 namespace kgpu::plugin {
 namespace {
 
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 // How long an old stream may take to end before we register anyway.
 constexpr milliseconds kStreamEnd{1000};
-
-// Pause between two connects to a socket on which nobody listens yet, by the time since the first.
-// A kubelet binds an instant before it listens.
-std::chrono::nanoseconds RefusedPause(std::chrono::nanoseconds since) {
-  if (since < milliseconds(50)) {
-    return microseconds(500);
-  }
-  if (since < milliseconds(2000)) {
-    return milliseconds(5);
-  }
-  return since < milliseconds(30'000) ? milliseconds(100) : milliseconds(1000);
-}
 
 class SocketEndpoint final : public Endpoint {
  public:
