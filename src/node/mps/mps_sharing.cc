@@ -55,6 +55,21 @@ kube::Event EventAbout(std::string_view device, mps::DaemonEvent event,
           .subject = std::string(device)};
 }
 
+// Devices that were held back until nobody used them, and are now shown as something else.
+std::set<std::string> ReleasedOf(const std::map<std::string, Settings>& before,
+                                 const std::map<std::string, Settings>& held,
+                                 const pools::Assignment& fresh) {
+  std::set<std::string> released;
+  for (const pools::Resource& resource : fresh.resources) {
+    for (const pools::Slot& slot : resource.slots) {
+      if (before.contains(slot.device_uuid) && !held.contains(slot.device_uuid)) {
+        released.insert(slot.device_uuid);
+      }
+    }
+  }
+  return released;
+}
+
 // Prepares the folder that containers get as their /dev/shm: before each start of a daemon, since
 // root in any of them can change its owner and its mode.
 Status PrepareSharedMemory(const MpsSharingOptions& options) {
@@ -124,17 +139,36 @@ void MpsSharing::Assign(const node::NodeState& state, node::Draft& draft) {
   const device::Driver& driver = state.snapshot->driver;
   if (driver.state == device::DriverState::kReady) {
     serves_all_users_ = mps::ServesAllUsers(driver.version);
-    assigned_ = mps::SettingsOf(draft.held, serves_all_users_);
+    std::map<std::string, mps::Settings> held = mps::SettingsOf(draft.held, serves_all_users_);
+    const std::set<std::string> released = ReleasedOf(held_, held, draft.fresh);
+    held_ = held;
+    assigned_ = std::move(held);
     assigned_.merge(mps::SettingsOf(draft.fresh, serves_all_users_));
     SetWanted();
+    EndUnused(released);
   }
   MarkHealth(draft.fresh);
 }
 
 void MpsSharing::SetClaimed(std::map<std::string, mps::Settings> claimed) {
-  if (claimed != claimed_) {
-    claimed_ = std::move(claimed);
-    SetWanted();
+  if (claimed == claimed_) {
+    return;
+  }
+  std::set<std::string> released;
+  for (const auto& [device, settings] : claimed_) {
+    if (!claimed.contains(device)) {
+      released.insert(device);
+    }
+  }
+  claimed_ = std::move(claimed);
+  SetWanted();
+  EndUnused(released);
+}
+
+// Immediately: pods that get the device next have nothing to do with its daemon, and would keep it.
+void MpsSharing::EndUnused(const std::set<std::string>& devices) {
+  for (const std::string& device : devices) {
+    (void)daemons_.End(device);  // not if it is wanted again
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,7 +53,8 @@ class MpsSharing final : public node::Part {
   void Update(const node::NodeState& state) override;
   void Remark(std::vector<std::string>& remarks) const override;
   // Devices that claims share among their own programs, beside those of pools, with the settings of
-  // their daemons but for the users. These end once nobody uses them.
+  // their daemons but for the users. The daemon of a device that is not among them any more ends:
+  // the pods of its claim have ended.
   void SetClaimed(std::map<std::string, mps::Settings> claimed);
   // Of a device with a daemon: unhealthy while programs cannot use it.
   device::Health HealthOf(const std::string& device) const;
@@ -70,9 +72,11 @@ class MpsSharing final : public node::Part {
   node::Effects& effects_;
   bool stands_back_ = false;
   void SetWanted();
+  void EndUnused(const std::set<std::string>& devices);
 
   bool serves_all_users_ = false;
   std::map<std::string, mps::Settings> assigned_;  // of pools, by device
+  std::map<std::string, mps::Settings> held_;      // of pools, by devices that change once unused
   std::map<std::string, mps::Settings> claimed_;   // of claims
   std::map<std::string, mps::Settings> wanted_;    // of both
   mps::Daemons daemons_;

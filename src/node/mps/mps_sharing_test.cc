@@ -8,13 +8,17 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
+#include "src/node/mps/test_daemon.h"
 #include "src/node/part/test_effects.h"
+#include "src/node/pools/test_node.h"
 #include "testing/fake_loop.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_dir.h"
+#include "testing/test_host.h"
 
 namespace kgpu::mps {
 namespace {
@@ -205,6 +209,75 @@ TEST_F(MpsSharingTest, ALinkInItsPlaceIsNotFollowed) {
   struct stat info = {};
   ASSERT_EQ(stat(dir_.At("other").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0700U);
+}
+
+// With real daemons, and a kubelet that gives a device to the next pod at once.
+class MpsReleaseTest : public DaemonFixture {
+ protected:
+  MpsReleaseTest() {
+    host_.InstallRhel();
+    host_.AddProgram("usr/bin/nvidia-cuda-mps-control");
+    std::filesystem::copy_file(KGPU_SIM_MPS, host_.dir().At("usr/bin/nvidia-cuda-mps-control"),
+                               std::filesystem::copy_options::overwrite_existing);
+    root_ = std::make_unique<host::DriverRoot>(*host::OpenDriverRoot(host_.dir().path(), "", ""));
+    auto snapshot = std::make_shared<device::Snapshot>();
+    snapshot->driver.state = device::DriverState::kReady;
+    effects_.state.snapshot = std::move(snapshot);
+    effects_.state.pods = std::make_shared<const pods::PodMap>(
+        pods::PodMap{.devices = {{.resource = "nvidia.com/gpu",
+                                  .device_id = gpu_,
+                                  .user = {.pod_namespace = "n", .pod = "next"}}}});
+    mps_ = std::make_unique<MpsSharing>(loop_, *root_, MpsSharingOptions{.folder = dir_.path()},
+                                        effects_);
+  }
+  ~MpsReleaseTest() override { mps_.reset(); }
+
+  pools::Assignment With(unsigned threads) const {
+    pools::Assignment assignment;
+    pools::Slot& slot = assignment.resources.emplace_back().slots.emplace_back();
+    slot.device_uuid = gpu_;
+    slot.threads = threads;
+    return assignment;
+  }
+  void Assign(node::Draft draft) { mps_->Assign(effects_.state, draft); }
+  bool RunUntilDaemon(bool is_there) {
+    return RunLoopUntil([&] {
+      return is_there ? mps_->HealthOf(gpu_).is_healthy && PidOf(gpu_) != 0 : PidOf(gpu_) == 0;
+    });
+  }
+
+  const std::string gpu_ = pools::TestGpuName(0);
+  TestHost host_;
+  node::TestEffects effects_;
+  std::unique_ptr<host::DriverRoot> root_;
+  std::unique_ptr<MpsSharing> mps_;
+};
+
+TEST_F(MpsReleaseTest, ADeviceThatChangesHasNoDaemonAlthoughItIsInUseAgain) {
+  Assign({.fresh = With(50)});
+  ASSERT_TRUE(RunUntilDaemon(true));
+  Assign({.held = With(50)});
+  RunLoopFor(std::chrono::seconds(5));
+  EXPECT_NE(PidOf(gpu_), 0) << "its pods need it";
+  Assign({.fresh = With(0)});
+  EXPECT_TRUE(RunUntilDaemon(false));
+}
+
+TEST_F(MpsReleaseTest, ADeviceThatIsGoneKeepsItsDaemonForItsPods) {
+  Assign({.fresh = With(50)});
+  ASSERT_TRUE(RunUntilDaemon(true));
+  Assign({.held = With(50)});
+  Assign({});
+  RunLoopFor(std::chrono::seconds(15));
+  EXPECT_NE(PidOf(gpu_), 0);
+}
+
+TEST_F(MpsReleaseTest, ADeviceWhoseClaimHasEndedHasNoDaemonAlthoughItIsInUseAgain) {
+  Assign({.fresh = With(0)});
+  mps_->SetClaimed({{gpu_, {.threads = 40}}});
+  ASSERT_TRUE(RunUntilDaemon(true));
+  mps_->SetClaimed({});
+  EXPECT_TRUE(RunUntilDaemon(false));
 }
 
 }  // namespace
