@@ -10,6 +10,7 @@
 
 #include "tests/integration/wait_for_file.h"
 #include "tests/soak/lists.h"
+#include "tests/soak/mps_daemons.h"
 
 namespace kgpu::soak {
 
@@ -234,6 +235,41 @@ std::string SoakChecks::CheckLoans(const json::value& status) const {
              : fmt::format("the agent knows of {} loans, {} were given", lent.size(), known.size());
 }
 
+std::string SoakChecks::CheckDaemons() const {
+  for (const auto& [device, pids] : FindMpsDaemons(At("run"))) {
+    if (pids.size() > 1) {
+      return fmt::format("{} has {} MPS daemons", device, pids.size());
+    }
+  }
+  return "";
+}
+
+// Devices that are shared by MPS have a daemon, and no others: one that lives on would be a user
+// of its GPU.
+std::string SoakChecks::CheckMps() const {
+  std::set<std::string> shared;
+  std::set<std::string> held_otherwise;
+  for (const auto& [holder, units] : Held()) {
+    for (const Unit& unit : units) {
+      const bool is_by_mps = unit.kind.ends_with(kByMps) || claims_by_mps_.contains(holder);
+      (is_by_mps ? shared : held_otherwise).insert(unit.gpu);
+    }
+  }
+  // A device that is in use is shared in the new way once nobody holds it.
+  for (size_t gpu = 0; gpu + 1 < gpus_.size() && IsSharedByMps(); ++gpu) {
+    if (!held_otherwise.contains(gpus_[gpu])) {
+      shared.insert(gpus_[gpu]);
+    }
+  }
+  std::set<std::string> served;
+  for (const auto& [device, pids] : FindMpsDaemons(At("run"))) {
+    served.insert(device);
+  }
+  return shared == served ? ""
+                          : fmt::format("{} devices are shared by MPS, {} have a daemon",
+                                        shared.size(), served.size());
+}
+
 std::string SoakChecks::CheckHealth() const {
   const json::value health = FromAgent("/v1/health?output=json");
   for (const json::value& gpu : ListAt(health, "gpus")) {
@@ -267,7 +303,7 @@ std::string SoakChecks::Unrest() {
   ActForCluster(status);
   for (std::string problem :
        {CheckDevices(status), CheckKubelet(status), CheckPods(), CheckSlices(status),
-        CheckClaims(status), CheckLoans(status), CheckHealth(), CheckNode()}) {
+        CheckClaims(status), CheckLoans(status), CheckMps(), CheckHealth(), CheckNode()}) {
     if (!problem.empty()) {
       return problem;
     }

@@ -35,6 +35,8 @@ class SoakChecks : public SoakNode {
   std::string CheckReported();
   // Waits until everything is at rest. "" or what is not.
   std::string Settle();
+  // At any moment. "" or devices with more than one daemon of MPS.
+  std::string CheckDaemons() const;
   // A window in which nothing happens: the agent may not work, write or log.
   std::string CheckRest();
   Footprint Measure(size_t round) const;
@@ -50,6 +52,7 @@ class SoakChecks : public SoakNode {
   std::string CheckSlices(const boost::json::value& status) const;
   std::string CheckClaims(const boost::json::value& status) const;
   std::string CheckLoans(const boost::json::value& status) const;
+  std::string CheckMps() const;
   std::string CheckHealth() const;
   std::string CheckNode() const;
   bool IsReported(const ExpectedReport& fault) const;

@@ -15,7 +15,8 @@ const std::vector<Layout>& DayConfigs() {
       {.name = "whole", .text = "- devices: all\n", .resource = "nvidia.com/gpu"},
       {.name = "time",
        .text = "- devices: all\n  share: {by: time, replicas: 3}\n",
-       .resource = "nvidia.com/gpu"},
+       .resource = "nvidia.com/gpu",
+       .most = 1},
       {.name = "memory",
        .text = "- devices: all\n  share: {by: memory, size: 20Gi}\n",
        .resource = "nvidia.com/gpu-20gi"},
@@ -64,7 +65,7 @@ Action DayPlan::Workload() {
   }
   return {.verb = "pod",
           .arguments = {pods_.back(), std::string(layout().resource),
-                        layout().name == "time" ? "1" : fmt::format("{}", 1 + dice_.Below(2))}};
+                        fmt::format("{}", 1 + dice_.Below(layout().most))}};
 }
 
 Action DayPlan::Fault() {

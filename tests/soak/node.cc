@@ -12,6 +12,7 @@
 #include "tests/integration/kubelet_times.h"
 #include "tests/integration/wait_for_file.h"
 #include "tests/soak/lists.h"
+#include "tests/soak/mps_daemons.h"
 
 namespace kgpu::soak {
 
@@ -85,6 +86,9 @@ void SoakNode::TearDown() {
   }
   agent_.reset();
   kubelet_.reset();
+  if (host_) {
+    KillMpsDaemons();
+  }
   ClusterFixture::TearDown();
   if (has_disk_) {
     (void)umount2(At("state").c_str(), MNT_DETACH);
@@ -153,7 +157,7 @@ void SoakNode::Do(const Action& action, const Plan& plan) {
       "api", "cut-watches", "restart-kubelet", "stop-kubelet", "remove-sockets", "cut-plugin"};
   static const std::set<std::string> kAgent = {"config",     "break-config", "fill-disk",
                                                "kill-probe", "reload",       "stop-agent",
-                                               "kill-agent", "foreign-cdi"};
+                                               "kill-agent", "foreign-cdi",  "kill-mps"};
   if (kWorkloads.contains(action.verb)) {
     DoWorkload(action);
   } else if (kCluster.contains(action.verb)) {
@@ -223,6 +227,8 @@ void SoakNode::DoAgent(const Action& action, const Plan& plan) {
     FillDisk(true);
   } else if (verb == "kill-probe") {
     KillProbe();
+  } else if (verb == "kill-mps") {
+    KillMpsDaemons();
   } else if (verb == "reload") {
     // One that has just begun does not listen yet, and the signal would end it.
     EXPECT_EQ(is_agent_new_ ? 0 : kill(agent_pid(), SIGHUP), 0);
@@ -244,6 +250,14 @@ void SoakNode::KillProbe() const {
   std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", agent_pid()));
   for (pid_t child = 0; children >> child;) {
     (void)kill(child, SIGKILL);
+  }
+}
+
+void SoakNode::KillMpsDaemons() const {
+  for (const auto& [device, pids] : FindMpsDaemons(At("run"))) {
+    for (const pid_t pid : pids) {
+      (void)kill(pid, SIGKILL);
+    }
   }
 }
 

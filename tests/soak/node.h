@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "testing/kubelet/fake_kubelet.h"
@@ -48,6 +49,9 @@ struct ExpectedReport {
   bool is_hang = false;
 };
 
+// The end of a unit's kind.
+inline constexpr std::string_view kByMps = " by MPS";
+
 class SoakNode : public e2e::ClusterFixture {
  protected:
   static void SetUpTestSuite();
@@ -68,6 +72,8 @@ class SoakNode : public e2e::ClusterFixture {
   // Claims of pods that are gone are deleted, and the Node object has the kubelet's resources.
   void ActForCluster(const boost::json::value& status);
   std::vector<std::string> PublishedUuids() const;
+  // Whether the configuration says so: devices in use follow later.
+  bool IsSharedByMps() const { return config_.find("by: mps") != std::string::npos; }
   pid_t agent_pid() const { return agent_ ? agent_->pid() : 0; }
 
   std::unique_ptr<kubelet::FakeKubelet> kubelet_;
@@ -75,6 +81,7 @@ class SoakNode : public e2e::ClusterFixture {
   std::map<std::string, Loan> loans_;         // that were given, by holder
   std::set<std::string> returned_;            // ids of loans whose end nobody confirmed yet
   std::map<std::string, Units> claims_held_;  // by pod: what the scheduler gave its claim
+  std::set<std::string> claims_by_mps_;       // those of them that their containers share by MPS
   std::vector<ExpectedReport> expected_;      // of the faults of this round
   bool is_agent_new_ = false;                 // it ended in this round
   bool is_config_broken_ = false;
@@ -93,17 +100,19 @@ class SoakNode : public e2e::ClusterFixture {
   void DoAgent(const Action& action, const Plan& plan);
   void StartPod(const std::string& name, const std::string& resource, int64_t count);
   void DeleteHopelessPods(bool serves_no_claims);
-  void StartClaim(const std::string& name, const std::string& memory);
+  void StartClaim(const std::string& name, const std::string& part);
   void Lend(const std::string& holder, bool is_slice);
   void Return(const std::string& holder);
   void ReturnAgain();
   void RemoveSockets() const;
   void FillDisk(bool is_full) const;
   void KillProbe() const;
+  void KillMpsDaemons() const;
   bool Inject(const std::string& verb, std::vector<std::string> arguments) const;
   StatusOr<http::Response> Control(const std::string& method, const std::string& target,
                                    const std::string& body = "") const;
   std::vector<boost::json::value> ListOf(const char* path) const;
+  Units UnitsOf(const kubelet::ContainerStatus& container) const;
   // "gpu-0-20gi" as a unit.
   Unit UnitOfDevice(const std::string& device) const;
 

@@ -20,7 +20,8 @@ const std::vector<Layout>& Layouts() {
       {.name = "whole", .text = "- devices: all\n", .resource = "nvidia.com/gpu"},
       {.name = "time",
        .text = "- devices: all\n  share: {by: time, replicas: 3}\n",
-       .resource = "nvidia.com/gpu"},
+       .resource = "nvidia.com/gpu",
+       .most = 1},
       {.name = "memory",
        .text = "- devices: all\n  share: {by: memory, size: 20Gi}\n",
        .resource = "nvidia.com/gpu-20gi"},
@@ -33,6 +34,19 @@ const std::vector<Layout>& Layouts() {
       {.name = "local-slices",
        .text = "- {devices: {index: 0-1}, provider: local, share: {by: memory, size: 20Gi}}\n",
        .resource = "nvidia.com/gpu"},
+      // The same slots of the same resource, shared in two ways.
+      {.name = "turns",
+       .text = "- {devices: all, resource: nvidia.com/shared, share: {by: time, replicas: 3}}\n",
+       .resource = "nvidia.com/shared",
+       .most = 1},
+      {.name = "mps",
+       .text = "- {devices: all, resource: nvidia.com/shared, share: {by: mps, replicas: 3}}\n",
+       .resource = "nvidia.com/shared",
+       .most = 1},
+      {.name = "mps-quarters",
+       .text = "- devices: all\n  share: {by: mps, size: 1/4}\n",
+       .resource = "nvidia.com/gpu-1of4",
+       .most = 1},
       {.name = "claims", .text = "- {devices: all, provider: dra}\n", .resource = ""},
       {.name = "claimed-slices",
        .text = "- {devices: all, provider: dra, share: {by: memory, size: 20Gi}}\n",
@@ -82,12 +96,13 @@ Action Plan::Workload() {
   }
   if (layout().resource.empty()) {
     Action claim = Start("claim", pods_);
-    claim.arguments.emplace_back(layout().memory.empty() ? "whole" : layout().memory);
+    const std::string_view whole = dice_.OneIn(2) ? "mps" : "whole";
+    claim.arguments.emplace_back(layout().memory.empty() ? whole : layout().memory);
     return claim;
   }
   Action pod = Start("pod", pods_);
   pod.arguments.emplace_back(layout().resource);
-  pod.arguments.push_back(fmt::format("{}", layout().name == "time" ? 1 : 1 + dice_.Below(2)));
+  pod.arguments.push_back(fmt::format("{}", 1 + dice_.Below(layout().most)));
   return pod;
 }
 
@@ -161,7 +176,7 @@ Action Plan::ClusterFault() {
 
 Action Plan::AgentFault() {
   const bool may_end = rounds_ % kEra < kKillsOfEra;
-  switch (dice_.Below(may_end ? 7 : 4)) {
+  switch (dice_.Below(may_end ? 8 : 5)) {
     case 0:
       return {.verb = "fill-disk"};
     case 1:
@@ -171,6 +186,8 @@ Action Plan::AgentFault() {
     case 3:
       return {.verb = "foreign-cdi"};
     case 4:
+      return {.verb = "kill-mps"};
+    case 5:
       return {.verb = "stop-agent"};
     default:
       return {.verb = "kill-agent"};

@@ -19,6 +19,7 @@ struct Layout {
   std::string_view text;      // of the configuration file, for GPUs 0 and 1
   std::string_view resource;  // of the pods; empty: they have claims
   std::string_view memory{};  // of a claim for a part of a GPU
+  uint32_t most = 2;          // devices of a pod
 };
 const std::vector<Layout>& Layouts();
 // The instances that GPU 2, which always is in MIG mode, may be divided into: "[3g.40gb, 4g.40gb]",

@@ -34,8 +34,10 @@ class SoakTest : public SoakChecks {
       Do(action, *plan_);
       // The next action comes at another moment of this one.
       (void)poll(nullptr, 0, static_cast<int>(moments_.Below(20)));
-      if (std::string problem = holders_.Check(Held()); !problem.empty()) {
-        return problem;
+      for (std::string problem : {holders_.Check(Held()), CheckDaemons()}) {
+        if (!problem.empty()) {
+          return problem;
+        }
       }
     }
     if (std::string problem = CheckReported(); !problem.empty()) {

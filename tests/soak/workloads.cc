@@ -14,6 +14,10 @@ namespace {
 
 constexpr char kClass[] = R"({"metadata": {"name": "gpu.nvidia.com"}, "spec": {"selectors": [
     {"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}]}})";
+constexpr char kMpsConfig[] = R"(,"config":[{"requests":["gpu"],"opaque":{
+    "driver":"gpu.nvidia.com","parameters":{"apiVersion":"resource.nvidia.com/v1beta1",
+    "kind":"GpuConfig","sharing":{"strategy":"MPS","mpsConfig":{
+    "defaultActiveThreadPercentage":50}}}}}])";
 
 }  // namespace
 
@@ -68,19 +72,20 @@ void SoakNode::DeleteHopelessPods(bool serves_no_claims) {
 }
 
 // As the scheduler does. A claim that finds no devices now is withdrawn.
-void SoakNode::StartClaim(const std::string& name, const std::string& memory) {
+void SoakNode::StartClaim(const std::string& name, const std::string& part) {
   if (is_api_ill_) {
     return;
   }
   const std::string capacity =
-      memory == "whole" ? std::string()
-                        : fmt::format(R"(,"capacity":{{"requests":{{"memory":"{}"}}}})", memory);
+      part == "whole" || part == "mps"
+          ? std::string()
+          : fmt::format(R"(,"capacity":{{"requests":{{"memory":"{}"}}}})", part);
   const auto made =
       doc::Parse(Ask("POST", kClaimsPath,
                      fmt::format(R"({{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
               "metadata":{{"name":"{}","namespace":"default"}},"spec":{{"devices":{{"requests":[
-              {{"name":"gpu","exactly":{{"deviceClassName":"gpu.nvidia.com"{}}}}}]}}}}}})",
-                                 name, capacity)),
+              {{"name":"gpu","exactly":{{"deviceClassName":"gpu.nvidia.com"{}}}}}]{}}}}}}})",
+                                 name, capacity, part == "mps" ? kMpsConfig : "")),
                  doc::Format::kJson, "claim");
   ASSERT_OK(made);
   auto allocation = allocator::Allocate(*made,
@@ -103,6 +108,9 @@ void SoakNode::StartClaim(const std::string& name, const std::string& memory) {
   claims_.Put(name,
               Ask("PUT", fmt::format("{}/{}/status", kClaimsPath, name), json::serialize(claim)));
   claims_held_[name] = std::move(units);
+  if (part == "mps") {
+    claims_by_mps_.insert(name);
+  }
   kubelet::PodSpec pod{.name = name, .uid = name};
   pod.claims = {{.name = "gpu", .claim = name}};
   pod.containers = {{.name = "main", .claim_references = {{.claim = "gpu"}}}};
@@ -150,6 +158,25 @@ void SoakNode::ReturnAgain() {
   });
 }
 
+Units SoakNode::UnitsOf(const kubelet::ContainerStatus& container) const {
+  const bool is_by_mps = container.options.envs.contains("CUDA_MPS_PIPE_DIRECTORY");
+  Units units;
+  for (const auto& [resource, ids] : container.devices) {
+    for (const std::string& id : ids) {
+      if (id.starts_with("MIG-")) {
+        units.insert({.gpu = gpus_.at(2), .kind = "MIG", .part = id});
+      } else if (const size_t end = id.find("::"); end != std::string::npos) {
+        units.insert({.gpu = id.substr(0, end),
+                      .kind = resource + std::string(is_by_mps ? kByMps : ""),
+                      .part = id});
+      } else {
+        units.insert({.gpu = id});
+      }
+    }
+  }
+  return units;
+}
+
 std::map<std::string, Units> SoakNode::Held() const {
   std::map<std::string, Units> held;
   for (const kubelet::Pod& pod : kubelet_->Pods()) {
@@ -157,23 +184,11 @@ std::map<std::string, Units> SoakNode::Held() const {
       continue;
     }
     const kubelet::ContainerStatus& container = pod.status.containers[0];
-    Units& units = held[pod.spec.name];
-    for (const auto& [resource, ids] : container.devices) {
-      for (const std::string& id : ids) {
-        const bool is_part = id.find("::") != std::string::npos || id.starts_with("MIG-");
-        units.insert({.gpu = id.starts_with("MIG-") ? gpus_.at(2) : id.substr(0, id.find("::")),
-                      .kind = !is_part                 ? ""
-                              : id.starts_with("MIG-") ? "MIG"
-                                                       : resource,
-                      .part = is_part ? id : ""});
-      }
-    }
     const auto claim = claims_held_.find(pod.spec.name);
-    if (claim != claims_held_.end() && container.state == kubelet::ContainerState::kRunning) {
-      units = claim->second;
-    }
-    if (units.empty()) {
-      held.erase(pod.spec.name);
+    const bool has_claim =
+        claim != claims_held_.end() && container.state == kubelet::ContainerState::kRunning;
+    if (Units units = has_claim ? claim->second : UnitsOf(container); !units.empty()) {
+      held[pod.spec.name] = std::move(units);
     }
   }
   for (const auto& [holder, loan] : loans_) {
@@ -210,6 +225,7 @@ void SoakNode::ActForCluster(const json::value& status) {
     }
     Ask("DELETE", fmt::format("{}/{}", kClaimsPath, claim->first), "");
     claims_.Remove(claim->first);
+    claims_by_mps_.erase(claim->first);
     claim = claims_held_.erase(claim);
   }
   for (const json::value& resource : ListAt(status, "resources")) {
