@@ -18,6 +18,14 @@ std::span<const JournalEntry> OfBoot(std::span<const JournalEntry> entries,
   return {};
 }
 
+// They are in the order in which they happened. Their times are not, where the clock was set back:
+// an old entry may have a later time than `since`.
+std::span<const JournalEntry> NewerThan(WallTime since, std::span<const JournalEntry> entries) {
+  const auto old = std::find_if(entries.rbegin(), entries.rend(),
+                                [&](const JournalEntry& entry) { return entry.when <= since; });
+  return entries.last(static_cast<size_t>(old - entries.rbegin()));
+}
+
 OpenFault FaultOf(const device::GpuUuid& gpu, const HealthEvent& event) {
   return {.scope = {gpu, event.gpu_instance, event.compute_instance},
           .rule = event.rule,
@@ -69,9 +77,9 @@ std::vector<OpenFault> FaultsAfter(std::vector<OpenFault> known,
   if (boot_id.empty()) {
     return known;
   }
-  for (const JournalEntry& entry : OfBoot(entries, boot_id)) {
+  for (const JournalEntry& entry : NewerThan(since, OfBoot(entries, boot_id))) {
     const std::optional<HealthEvent>& event = entry.event;
-    if (event && event->gpu && event->is_unhealthy && entry.when > since) {
+    if (event && event->gpu && event->is_unhealthy) {
       Take(*event->gpu, *event, known);
     }
   }

@@ -30,6 +30,7 @@ JournalEntry Events(HealthEventKind kind, const std::string& rule, int second, c
 
 std::vector<std::string> Rules(const std::vector<OpenFault>& faults) {
   std::vector<std::string> rules;
+  rules.reserve(faults.size());
   for (const OpenFault& fault : faults) {
     rules.push_back(fault.rule + (fault.is_held ? " held" : ""));
   }
@@ -82,6 +83,15 @@ TEST(FaultsAfterTest, WhatTheMemoryKnowsIsTakenFromThere) {
   EXPECT_THAT(Rules(known), ElementsAre("Xid79"));
   EXPECT_THAT(Rules(FaultsAfter(known, journal, kBoot, At(10))), IsEmpty());
   EXPECT_THAT(Rules(FaultsAfter(known, journal, kBoot, At(13))), ElementsAre("Xid79"));
+}
+
+// The end of a fault that the memory has no more came before it.
+TEST(FaultsAfterTest, AFaultFromBeforeTheClockWasSetBackStaysOver) {
+  const std::vector<JournalEntry> journal = {BootEntry(kBoot),
+                                             Events(HealthEventKind::kRaised, "Xid79", 3600),
+                                             Events(HealthEventKind::kCleared, "Xid79", 10),
+                                             Events(HealthEventKind::kRaised, "Xid48", 30)};
+  EXPECT_THAT(Rules(FaultsAfter({}, journal, kBoot, At(20))), ElementsAre("Xid48"));
 }
 
 TEST(FaultsAfterTest, WarningsAndEventsOfNoGpuAreLeftOut) {
