@@ -149,7 +149,11 @@ void ChangeGuard::ForgetOldest(const Shapes& current, const Obstacle& obstacle) 
         gone.push_back(entry);
       }
     }
-    std::ranges::stable_sort(gone, {}, [](auto entry) { return entry->second.last_seen; });
+    // While it is not known what pods hold, every device may be in use. A GPU, of which there are
+    // few, comes back with its UUID, and a MIG device does not.
+    std::ranges::stable_sort(gone, {}, [](auto entry) {
+      return std::pair(entry->first == entry->second.card, entry->second.last_seen);
+    });
     const auto idle = std::ranges::find_if(
         gone, [&](auto entry) { return obstacle(entry->first, SteadyTime()).empty(); });
     shown_.erase(idle == gone.end() ? gone.front() : *idle);

@@ -18,6 +18,7 @@ using ::testing::IsEmpty;
 
 constexpr const char* kWhole = "pools:\n- devices: all\n";
 constexpr const char* kShared = "pools:\n- devices: all\n  share: {by: time, replicas: 2}\n";
+constexpr const char* kSecond = "pools:\n- {devices: {index: 1}, mig: mixed}\n";
 
 class ChangeGuardTest : public ::testing::Test {
  protected:
@@ -254,7 +255,6 @@ TEST_F(ChangeGuardTest, MigDevicesComeAndGoWithoutWaiting) {
 
 // Found by a soak run: a GPU of a local pool, MIG devices that come and go, a restart.
 TEST_F(ChangeGuardTest, ADeviceThatAPodHoldsIsNotForgotten) {
-  constexpr const char* kSecond = "pools:\n- {devices: {index: 1}, mig: mixed}\n";
   Apply(kWhole);
   busy_ = {first_};
   ChangeGuard::Shapes shapes = guard_.shapes();
@@ -273,6 +273,24 @@ TEST_F(ChangeGuardTest, ADeviceThatAPodHoldsIsNotForgotten) {
   EXPECT_LE(guard_.shapes().size(), 2U + 128U);
   const Assignment assignment = Apply(kShared);
   EXPECT_THAT(ReasonFor(assignment, first_), HasSubstr("pod a/b holds it"));
+}
+
+// Found by a soak run: the same while the kubelet is away, so that any device may be in use. A
+// saved state does not have the order in which devices were seen.
+TEST_F(ChangeGuardTest, AGpuIsNotForgottenWhileNoListOfPodsIsKnown) {
+  ChangeGuard::Shapes shapes;
+  shapes[first_] = {.card = first_, .slots = 1};
+  busy_ = {first_};
+  for (unsigned i = 1; i < 150; ++i) {
+    shapes[TestMigName(1, i)] = {.card = second_, .slots = 1};
+    busy_.insert(TestMigName(1, i));
+  }
+  guard_.Recall(std::move(shapes), {});
+  device::Snapshot snapshot = TestNode(2);
+  AddTestMig(snapshot, 1, {"3g.40gb"});
+  Apply(kSecond, snapshot);
+  EXPECT_LE(guard_.shapes().size(), 2U + 128U);
+  EXPECT_THAT(ReasonFor(Apply(kShared), first_), HasSubstr("pod a/b holds it"));
 }
 
 TEST_F(ChangeGuardTest, HoldsTheSlotsThatContainersMayStillUse) {
