@@ -91,8 +91,9 @@ Action DayPlan::Fault() {
     case 8:
       return {.verb = "disk-full"};
     case 9: {
-      const std::vector<std::string> hours = {"1", "-1", "70", "-70", "240000", "-240000"};
-      return {.verb = "jump", .arguments = {dice_.Of(hours)}};
+      const std::vector<std::string> minutes = {"2",    "-2",    "60",       "-60",
+                                                "4200", "-4200", "14400000", "-14400000"};
+      return {.verb = "jump", .arguments = {dice_.Of(minutes)}};
     }
     case 10:
       return {.verb = "flap", .arguments = {gpu}};

@@ -97,6 +97,8 @@ class DaysTest : public ::testing::Test {
   void Do(const Action& action);
   void DoFault(const Action& action);
   void Report(unsigned gpu, uint64_t xid, int times);
+  void Kill();
+  std::set<std::string> OpenFaults() const;
   void Repair();
   void Lend(const std::string& holder);
   std::string Check();
@@ -216,12 +218,30 @@ void DaysTest::DoFault(const Action& action) {
   } else if (verb == "disk-full") {
     world_.usage_disk.is_full = true;
   } else if (verb == "jump") {
-    world_.loop.JumpWall(hours(std::stol(action.arguments[0])));
+    world_.loop.JumpWall(minutes(std::stol(action.arguments[0])));
   } else {
     EXPECT_EQ(verb, "kill");
-    agent_.reset();
-    agent_ = std::make_unique<DayAgent>(world_);
+    Kill();
   }
+}
+
+// The next agent knows of every fault, and of no other.
+void DaysTest::Kill() {
+  const std::set<std::string> before = OpenFaults();
+  agent_.reset();
+  agent_ = std::make_unique<DayAgent>(world_);
+  EXPECT_EQ(OpenFaults(), before);
+}
+
+std::set<std::string> DaysTest::OpenFaults() const {
+  std::set<std::string> faults;
+  for (const health::OpenFault& fault : agent_->health().open) {
+    if (fault.is_unhealthy) {
+      faults.insert(fmt::format("{} of {}{}", fault.rule, fault.scope.gpu.str(),
+                                fault.is_held ? ", held" : ""));
+    }
+  }
+  return faults;
 }
 
 void DaysTest::Repair() {
