@@ -15,6 +15,7 @@
 #include "src/platform/base/strings.h"
 #include "testing/allocator/allocator.h"
 #include "testing/kubelet/fake_kubelet.h"
+#include "testing/shell.h"
 #include "tests/e2e/cluster_fixture.h"
 #include "tests/integration/kubelet_times.h"
 
@@ -558,6 +559,9 @@ TEST_F(PartitionsTest, AClaimHasMpsOfItsOwn) {
   ASSERT_OK(kubelet_->RemovePod("pm"));
   ASSERT_OK(kubelet_->RemovePod("pt"));
   EXPECT_TRUE(WaitForNode([&] { return Prepared() == 0; }));
+  // The brackets keep the shell itself from matching.
+  const std::string daemon = "pgrep -f " + At("host") + "/.*nvidia-cuda-mps-contro[l]";
+  EXPECT_TRUE(WaitForNode([&] { return Shell(daemon).code == 1; })) << Shell("ps -ef").text;
 }
 
 // Its daemon ends before the device is removed.
