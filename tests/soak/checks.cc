@@ -337,7 +337,8 @@ std::string SoakChecks::CheckRest() {
   ++rests_;
   const auto log_size = [this] { return std::filesystem::file_size(At("log")); };
   std::string problem;
-  for (int attempt = 0; attempt < 5; ++attempt) {
+  int attempts = 5;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
     const std::string writes = Writes();
     const auto logged = log_size();
     const auto used = CpuTime();
@@ -352,6 +353,7 @@ std::string SoakChecks::CheckRest() {
     } else if (Writes() != writes) {
       problem = fmt::format("at rest, the agent wrote to the API server: before\n{}after\n{}",
                             writes, Writes());
+      attempts = 40;  // 256 events may wait, and go out five a second
     } else {
       return "";
     }

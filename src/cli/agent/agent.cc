@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "src/platform/base/log.h"
 #include "src/platform/base/log_format.h"
 #include "src/platform/base/status_macros.h"
+#include "src/platform/base/timer.h"
 #include "src/platform/sys/program_pages.h"
 #include "src/platform/sys/signals.h"
 
@@ -40,6 +42,8 @@ void ShareTheHeap() {
 
 // After this time a start has done everything but what waits for others.
 constexpr std::chrono::seconds kStarted{10};
+// What rare events need would add up in memory.
+constexpr std::chrono::minutes kForgetAgain{10};
 
 // An error in the command line itself does not go away: retrying would hide it.
 Status CheckFlags(const AgentCommandOptions& options) {
@@ -106,7 +110,12 @@ StatusOr<ExitCode> RunAgent(const AgentCommandOptions& given) {
     }
   }));
   // Much of the program is for other commands and for the start: it would stay in memory.
-  loop->After(kStarted, &sys::ForgetStartUpPages);
+  Timer pages(*loop);
+  const std::function<void()> forget = [&] {
+    sys::ForgetProgramPages();
+    pages.Arm(kForgetAgain, forget);
+  };
+  pages.Arm(kStarted, forget);
   loop->Run();
   loop->Unwatch(watch);
   agent.reset();

@@ -36,7 +36,7 @@ int VisitProgram(dl_phdr_info* program, size_t, void*) {
 
 }  // namespace
 
-void ForgetStartUpPages() {
+void ForgetProgramPages() {
   (void)dl_iterate_phdr(&VisitProgram, nullptr);
 }
 

@@ -4,9 +4,9 @@
 namespace kgpu::sys {
 
 // Drops the program's code and constants from memory: pages that are used again come back from the
-// page cache, one at a time; those that only start-up needed stay out. For a daemon, after it has
-// started. Does not touch writable pages. Thread: any. Source: madvise(2), MADV_DONTNEED of a
+// page cache, a few at a time; those that only the start or a rare event needed stay out. For a
+// daemon. Does not touch writable pages. Thread: any. Source: madvise(2), MADV_DONTNEED of a
 // file's private mapping.
-void ForgetStartUpPages();
+void ForgetProgramPages();
 
 }  // namespace kgpu::sys

@@ -28,7 +28,7 @@ TEST(ProgramPagesTest, TheProgramGoesOnWithFewerPages) {
   EXPECT_EQ(Answer(6), 42);
   const std::string before = "constants stay what they are";
   const long mapped = MappedKib();
-  ForgetStartUpPages();
+  ForgetProgramPages();
   EXPECT_LT(MappedKib(), mapped);
   EXPECT_EQ(Answer(6), 42);
   EXPECT_EQ(before, "constants stay what they are");
