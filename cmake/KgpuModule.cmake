@@ -124,14 +124,15 @@ add_custom_target(unit-tests)
 add_custom_target(end-to-end-tests)
 add_custom_target(hot-tests)
 
-# kgpu_test(name [THREADED] SRCS a_test.cc … DEPS dep… [LABELS l…] [TIMEOUT s] [SHARDS n])
+# kgpu_test(name [THREADED] SRCS a_test.cc … DEPS dep… [LABELS l…] [TIMEOUT s] [SHARDS n]
+#           [LOCK name])
 #   One GoogleTest program; each of its tests is a ctest of its own. In a build with a sanitizer, whose
 #   programs take long to start, the whole program is one, in random order: SHARDS of them where it
 #   runs for minutes. THREADED: the tests, or what they test, have a second thread, so that
-#   ThreadSanitizer has something to find in them.
+#   ThreadSanitizer has something to find in them. LOCK: tests with the same one take turns.
 #   Sanitizers are for unit tests: end-to-end tests run what ships.
 function(kgpu_test name)
-  cmake_parse_arguments(M "THREADED" "TIMEOUT;SHARDS" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(M "THREADED" "TIMEOUT;SHARDS;LOCK" "SRCS;DEPS;LABELS" ${ARGN})
   if(CMAKE_CROSSCOMPILING)
     return()
   endif()
@@ -172,6 +173,9 @@ function(kgpu_test name)
   set(properties TIMEOUT ${M_TIMEOUT} SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
   if(kgpu_memory_folder AND NOT "e2e" IN_LIST M_LABELS)
     list(APPEND properties ENVIRONMENT TMPDIR=${kgpu_memory_folder})
+  endif()
+  if(M_LOCK)
+    list(APPEND properties RESOURCE_LOCK ${M_LOCK})
   endif()
   if(M_LABELS)
     # An empty value would be dropped, and the next property taken for it.

@@ -107,10 +107,12 @@ class AgentsReader::Impl {
       Add(*live);
     } else {
       ++failed_;
+      const bool is_forbidden = live.status().code() == StatusCode::kPermissionDenied;
       if (failure_.empty()) {
-        failure_ = fmt::format("{}: {}", agent.name, Message(live.status()));
+        failure_ = fmt::format("{}: {}{}", agent.name, Message(live.status()),
+                               is_forbidden ? ": --api-only asks none" : "");
       }
-      if (live.status().code() == StatusCode::kPermissionDenied) {
+      if (is_forbidden) {
         failed_ += agents_.size() - next_;
         next_ = agents_.size();
       }

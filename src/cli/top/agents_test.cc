@@ -124,7 +124,9 @@ TEST_F(AgentsTest, WithoutTheRightItAsksOnce) {
   }
   const AgentsAnswer answer = Read();
   EXPECT_THAT(answer.uses, IsEmpty());
-  EXPECT_THAT(answer.problem, HasSubstr("50 of 50 agents: kgpu-agent-000: pods/proxy is forb"));
+  EXPECT_EQ(answer.problem,
+            "use of GPUs: 50 of 50 agents: kgpu-agent-000: pods/proxy is forbidden: --api-only "
+            "asks none");
   EXPECT_THAT(client_.asked, SizeIs(1 + kAgentsAtOnce));
 }
 
