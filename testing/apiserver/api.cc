@@ -1,6 +1,7 @@
 #include "testing/apiserver/api.h"
 
 #include <boost/json.hpp>
+#include <optional>
 #include <set>
 
 #include "src/platform/base/status_macros.h"
@@ -151,7 +152,7 @@ class Api::Impl {
   }
   void RemoveObserver(uint64_t id) { observers_.erase(id); }
 
-  void Handle(const http::Request& request, std::shared_ptr<Sink> sink) {
+  void Handle(const http::Request& request, const std::shared_ptr<Sink>& sink) {
     if (state_.faults.is_away()) {
       sink->Cut();
       return;
@@ -199,16 +200,9 @@ class Api::Impl {
         return;
       }
     }
-    const bool is_log = route.resource != nullptr && route.verb == "get" &&
-                        route.subresource == "log" && route.resource->HasSubresource("log");
-    const bool is_proxy = route.resource != nullptr && route.subresource == "proxy" &&
-                          route.resource->HasSubresource("proxy");
-    if (route.resource != nullptr && (route.verb == "watch" || is_log || is_proxy)) {
-      if (const Status status = is_log     ? ServeLog(state_, route, sink)
-                                : is_proxy ? ServeProxy(state_, route, request, sink)
-                                           : BeginWatch(state_, route, request, sink);
-          !status.ok()) {
-        sink->Answer(FailureResponse(status));
+    if (const auto begun = AnswerLater(route, request, sink)) {
+      if (!begun->ok()) {
+        sink->Answer(FailureResponse(*begun));
       }
       return;
     }
@@ -225,6 +219,24 @@ class Api::Impl {
   }
 
  private:
+  // Begins a response that does not come at once; nothing for other requests.
+  std::optional<Status> AnswerLater(const Route& route, const http::Request& request,
+                                    const std::shared_ptr<Sink>& sink) {
+    const auto is_for = [&](std::string_view name) {
+      return route.resource != nullptr && route.subresource == name &&
+             route.resource->HasSubresource(name);
+    };
+    if (is_for("log") && route.verb == "get") {
+      return ServeLog(state_, route, sink);
+    }
+    if (is_for("proxy")) {
+      return ServeProxy(state_, route, request, sink);
+    }
+    return route.resource != nullptr && route.verb == "watch"
+               ? std::optional(BeginWatch(state_, route, request, sink))
+               : std::nullopt;
+  }
+
   // From 1.36 on, who writes the status of devices needs a right for the part of each driver.
   Status CheckDrivers(AccessRequest access, const http::Request& request, const User& user) {
     const auto body = doc::Parse(request.body, doc::Format::kJson, "body");
