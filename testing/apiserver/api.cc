@@ -353,8 +353,8 @@ Api::Api(EventLoop& loop, ApiOptions options) : impl_(std::make_unique<Impl>(loo
 
 Api::~Api() = default;
 
-void Api::Handle(const http::Request& request, std::shared_ptr<Sink> sink) {
-  impl_->Handle(request, std::move(sink));
+void Api::Handle(const http::Request& request, const std::shared_ptr<Sink>& sink) {
+  impl_->Handle(request, sink);
 }
 
 Faults& Api::faults() {

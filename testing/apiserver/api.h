@@ -45,7 +45,7 @@ class Api {
   Api& operator=(const Api&) = delete;
 
   // Handles one request; the response may continue after this returns.
-  void Handle(const http::Request& request, std::shared_ptr<Sink> sink);
+  void Handle(const http::Request& request, const std::shared_ptr<Sink>& sink);
 
   Faults& faults();
   Counters& counters();
