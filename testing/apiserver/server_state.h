@@ -46,7 +46,7 @@ Status BeginWatch(ServerState& state, const Route& route, const http::Request& r
                   const std::shared_ptr<Sink>& sink);
 // What a pod has printed. Errors: as BeginWatch.
 Status ServeLog(ServerState& state, const Route& route, const std::shared_ptr<Sink>& sink);
-// What a pod answers. Errors: as BeginWatch.
+// Forwards the request to a pod. Errors: as BeginWatch.
 Status ServeProxy(ServerState& state, const Route& route, const http::Request& request,
                   const std::shared_ptr<Sink>& sink);
 // create, update, patch, apply, delete, deletecollection, and subresources. Errors: Failures.

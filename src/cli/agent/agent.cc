@@ -42,7 +42,7 @@ void ShareTheHeap() {
 
 // After this time a start has done everything but what waits for others.
 constexpr std::chrono::seconds kStarted{10};
-// What rare events need would add up in memory.
+// Pages that rare events need would add up in memory.
 constexpr std::chrono::minutes kForgetAgain{10};
 
 // An error in the command line itself does not go away: retrying would hide it.

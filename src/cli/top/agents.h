@@ -1,4 +1,4 @@
-// What the agents of a cluster measure, through its API server's proxy to pods.
+// Measurements of the agents of a cluster, through its API server's proxy to pods.
 #pragma once
 
 #include <cstddef>

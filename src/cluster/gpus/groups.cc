@@ -49,7 +49,7 @@ std::vector<Group> ListOf(std::map<std::string, Group> groups) {
   return list;
 }
 
-// Those of a GPU in no pool are in no group of pools.
+// A GPU in no pool counts in no group of pools.
 void AddUses(const Summary& summary, GroupBy by, std::map<std::string, Group>& groups) {
   std::map<std::string, std::pair<double, uint64_t>> sums;  // of percents, and how many
   const auto add = [](std::optional<uint64_t> more, std::optional<uint64_t>& sum) {

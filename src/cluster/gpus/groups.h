@@ -33,7 +33,7 @@ struct Filter {
 // Of a namespace: the pools in which it has devices, and its pods.
 Summary Filtered(Summary summary, const Filter& filter);
 
-// What the GPUs of a group do, as far as it is known.
+// Use of the GPUs of a group, as far as it is known.
 struct Use {
   std::optional<double> utilization{};  // mean of its GPUs, percent
   std::optional<uint64_t> memory_used{};

@@ -170,7 +170,7 @@ enum class Topic : uint8_t {
 };
 
 struct Facts : host::Facts {
-  // What could not be read of a topic; `unreadable` concerns every check.
+  // By topic, as `unreadable`, which concerns every check.
   std::map<Topic, std::vector<std::string>> unreadable_of;
   Place place = Place::kHost;
   bool shows_processes = true;  // false: what runs on the host is unknown

@@ -275,7 +275,7 @@ void ClaimPart::TakeUnclaimed() {
   }
 }
 
-// Those that nobody uses, and those whose removal has begun.
+// Unclaimed devices that nobody uses, and those whose removal has begun.
 std::vector<dra::PreparedDevice> ClaimPart::IdleUnclaimed() const {
   const node::NodeState state = effects_.now();
   std::vector<dra::PreparedDevice> idle;
