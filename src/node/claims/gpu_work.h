@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "src/node/claims/preparer.h"
+#include "src/node/claims/gpu_task.h"
 #include "src/node/layouts/child_run.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/lifetime.h"

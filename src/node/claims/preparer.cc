@@ -50,70 +50,6 @@ SpecFacts SpecFactsOf(const PreparerFacts& facts) {
           .places = facts.places};
 }
 
-// A GPU is set up once for each call; `ended` has what was done.
-std::optional<GpuTask> TaskOf(const PreparedDevice& device, bool is_mig_on,
-                              std::set<std::string>& ended) {
-  if (device.made && !device.made->gpu_instance) {
-    return GpuTask{.step = mig::Step::kMake,
-                   .gpu = device.made->gpu,
-                   .place = {.profile = device.made->profile, .start = device.made->start}};
-  }
-  const std::string& uuid = device.device_uuid;
-  if (is_mig_on && !device.is_admin && ended.insert("empty " + uuid).second) {
-    return GpuTask{.step = mig::Step::kEmpty, .gpu = uuid};
-  }
-  if (device.time_slice != dra::TimeSlice::kDefault && ended.insert("time " + uuid).second) {
-    return GpuTask{.step = mig::Step::kTimeSlice, .gpu = uuid, .time_slice = device.time_slice};
-  }
-  if (device.mps && ended.insert("mps " + uuid).second) {
-    return GpuTask{.awaits_mps = true, .gpu = uuid};
-  }
-  return std::nullopt;
-}
-
-// Nothing: the claim's devices are as they should be.
-std::optional<GpuTask> NextTask(const PreparedClaim& claim, const PreparerFacts& facts,
-                                std::set<std::string>& ended) {
-  for (const PreparedDevice& device : claim.devices) {
-    bool is_mig_on = false;
-    for (const dra::CardOffer& card : facts.cards) {
-      const auto offer = std::ranges::find(card.offers, device.device, &dra::Offer::name);
-      is_mig_on = is_mig_on || (offer != card.offers.end() && offer->is_mig_on);
-    }
-    if (auto task = TaskOf(device, is_mig_on, ended)) {
-      return task;
-    }
-  }
-  return std::nullopt;
-}
-
-void NoteMade(const GpuTask& task, const mig::MadeDevice& made, PreparedClaim& claim) {
-  for (PreparedDevice& device : claim.devices) {
-    if (!made.uuid.empty() && device.made && device.made->gpu == task.gpu &&
-        device.made->profile == task.place.profile && device.made->start == task.place.start) {
-      device.made->gpu_instance = made.gpu_instance;
-      device.made->compute_instance = made.compute_instance;
-      device.device_uuid = made.uuid;
-    }
-  }
-}
-
-// Undoes, at the end of the claim, what was made for it. A daemon of MPS ends with the record.
-std::optional<GpuTask> UndoingOf(const PreparedDevice& device) {
-  if (device.made) {
-    return GpuTask{.step = mig::Step::kRemove,
-                   .gpu = device.made->gpu,
-                   .place = {.profile = device.made->profile,
-                             .start = device.made->start,
-                             .gpu_instance = device.made->gpu_instance},
-                   .without_mps = device.mps ? device.device_uuid : ""};
-  }
-  if (device.time_slice != dra::TimeSlice::kDefault) {
-    return GpuTask{.step = mig::Step::kTimeSlice, .gpu = device.device_uuid};
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 Preparer::Preparer(EventLoop& loop, const sys::Root& host, ClaimFilesOptions options,
@@ -269,7 +205,7 @@ void Preparer::Commit(const std::string& uid, const Allocation& allocation, cons
     return Refuse(done, claim.status());
   }
   std::set<std::string> none;
-  if (!NextTask(*claim, *facts, none)) {
+  if (!NextTask(*claim, facts->cards, none)) {
     return Finish(uid, *std::move(claim), *facts, done);
   }
   // Before anything is made: a later process must know of it.
@@ -301,7 +237,7 @@ void Preparer::Make(const std::string& uid, std::set<std::string> ended, const P
   if (!facts.ok()) {
     return Refuse(done, facts.status());
   }
-  const auto task = NextTask(record_.claims.at(uid), *facts, ended);
+  const auto task = NextTask(record_.claims.at(uid), facts->cards, ended);
   if (!task) {
     return Finish(uid, record_.claims.at(uid), *facts, done);
   }

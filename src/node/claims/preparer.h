@@ -19,10 +19,10 @@
 #include "src/node/claims/claim_files.h"
 #include "src/node/claims/claim_spec.h"
 #include "src/node/claims/claim_status.h"
+#include "src/node/claims/gpu_task.h"
 #include "src/node/dra/allocation.h"
 #include "src/node/dra/checkpoint.h"
 #include "src/node/dra/offer.h"
-#include "src/node/mig/helper.h"
 #include "src/node/pods/background.h"
 #include "src/platform/base/event_loop.h"
 #include "src/platform/base/lifetime.h"
@@ -46,19 +46,6 @@ struct PreparerFacts {
   std::shared_ptr<const inject::InjectionPlan> plan{};
   sharing::Places places{};
 };
-
-// Of a GPU, before or after a claim has it.
-struct GpuTask {
-  mig::Step step = mig::Step::kMake;  // not of layouts
-  // Nothing is changed: the device's MPS daemon, which the record asks for, has to work.
-  bool awaits_mps = false;
-  std::string gpu{};  // UUID
-  mig::ClaimPlace place{};
-  dra::TimeSlice time_slice = dra::TimeSlice::kDefault;  // of kTimeSlice
-  // Of kRemove: the device, whose MPS daemon ends first; empty: it has none.
-  std::string without_mps{};
-};
-using GpuDone = std::function<void(StatusOr<mig::MadeDevice>)>;
 
 struct PreparerHooks {
   // Errors: Unavailable (nothing can be prepared now: says why).
