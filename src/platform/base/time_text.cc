@@ -147,7 +147,7 @@ WallTime TimeAt(seconds since_1970) {
 Status CheckClock(WallTime now) {
   return now >= kFirstTime && now <= kLastTime
              ? OkStatus()
-             : FailedPrecondition("the clock says {}, which is no date of today: set the clock",
+             : FailedPrecondition("the clock says {}, which cannot be right: set the clock",
                                   FormatTime(now));
 }
 
