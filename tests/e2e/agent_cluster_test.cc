@@ -111,7 +111,8 @@ TEST_F(AgentClusterTest, ItsGpusAreWatchedThroughTheApiServer) {
   }
   EXPECT_THAT(gpus({"--api-only"}).out, Not(HasSubstr("MEMORY")));
   agent_->Stop();
-  EXPECT_THAT(gpus({}).err, HasSubstr("not read: use of GPUs: 1 of 1 agents: kgpu-agent-x: "));
+  EXPECT_THAT(gpus({}).err,
+              HasSubstr("not read: GPU use: 1 of 1 agents did not answer: kgpu-agent-x: "));
 }
 
 TEST_F(AgentClusterTest, AnUnhealthyGpuIsAConditionOfTheNode) {

@@ -11,8 +11,8 @@
 #include "src/cli/top/live_document.h"
 #include "src/kube/api/json.h"
 #include "src/kube/api/lister.h"
+#include "src/kube/api/pod_proxy.h"
 #include "src/kube/api/resource.h"
-#include "src/platform/base/strings.h"
 
 namespace kgpu::top {
 namespace {
@@ -26,26 +26,6 @@ struct Agent {
   std::string name{};
   std::string path{};  // of its document
 };
-
-const json::array& ItemsIn(const json::value& object,
-                           std::initializer_list<std::string_view> path) {
-  static const json::array kNone;
-  const json::value* found = kube::FindField(object, path);
-  return found != nullptr && found->is_array() ? found->get_array() : kNone;
-}
-
-// Empty: it has no such port.
-std::string LivePath(const json::value& pod) {
-  for (const json::value& container : ItemsIn(pod, {"spec", "containers"})) {
-    for (const json::value& port : ItemsIn(container, {"ports"})) {
-      if (kube::TextField(port, {"name"}) == "metrics") {
-        return fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy/live", kube::NamespaceOf(pod),
-                           kube::NameOf(pod), kube::IntField(port, {"containerPort"}).value_or(0));
-      }
-    }
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -69,12 +49,12 @@ class AgentsReader::Impl {
  private:
   void OnPods(const StatusOr<kube::ListResult>& pods) {
     if (!pods.ok()) {
-      answer_.problem = fmt::format("use of GPUs: pods of agents: {}", Message(pods.status()));
+      answer_.problem = fmt::format("GPU use: the agents' pods: {}", Message(pods.status()));
       return End();
     }
     for (const json::value& pod : pods->items) {
-      if (std::string path = LivePath(pod); !path.empty()) {
-        agents_.push_back({.name = std::string(kube::NameOf(pod)), .path = std::move(path)});
+      if (const std::string proxy = kube::ProxyPathOf(pod, "metrics"); !proxy.empty()) {
+        agents_.push_back({.name = std::string(kube::NameOf(pod)), .path = proxy + "/live"});
       }
     }
     std::ranges::sort(agents_, {}, &Agent::name);
@@ -110,7 +90,7 @@ class AgentsReader::Impl {
       const bool is_forbidden = live.status().code() == StatusCode::kPermissionDenied;
       if (failure_.empty()) {
         failure_ = fmt::format("{}: {}{}", agent.name, Message(live.status()),
-                               is_forbidden ? ": --api-only asks none" : "");
+                               is_forbidden ? ": use --api-only to ask none" : "");
       }
       if (is_forbidden) {
         failed_ += agents_.size() - next_;
@@ -137,10 +117,11 @@ class AgentsReader::Impl {
   // The caller may destroy us.
   void End() {
     if (failed_ > 0) {
-      answer_.problem = fmt::format("use of GPUs: {} of {} agents: {}", failed_, all_, failure_);
+      answer_.problem =
+          fmt::format("GPU use: {} of {} agents did not answer: {}", failed_, all_, failure_);
     } else if (all_ > kMostAgents) {
       answer_.problem =
-          fmt::format("use of GPUs: {} of {} agents were asked: --node NAME asks that of one node",
+          fmt::format("GPU use: only {} of {} agents were asked: --node NAME asks that node's",
                       kMostAgents, all_);
     }
     if (const Done done = std::exchange(done_, nullptr); done) {

@@ -114,7 +114,7 @@ TEST_F(AgentsTest, OneThatDoesNotAnswerCostsItsOwn) {
   const AgentsAnswer answer = Read();
   EXPECT_THAT(answer.uses, SizeIs(2));
   EXPECT_EQ(answer.problem,
-            "use of GPUs: 1 of 3 agents: kgpu-agent-001: error trying to reach service");
+            "GPU use: 1 of 3 agents did not answer: kgpu-agent-001: error trying to reach service");
 }
 
 TEST_F(AgentsTest, WithoutTheRightItAsksOnce) {
@@ -125,8 +125,8 @@ TEST_F(AgentsTest, WithoutTheRightItAsksOnce) {
   const AgentsAnswer answer = Read();
   EXPECT_THAT(answer.uses, IsEmpty());
   EXPECT_EQ(answer.problem,
-            "use of GPUs: 50 of 50 agents: kgpu-agent-000: pods/proxy is forbidden: --api-only "
-            "asks none");
+            "GPU use: 50 of 50 agents did not answer: kgpu-agent-000: pods/proxy is forbidden: "
+            "use --api-only to ask none");
   EXPECT_THAT(client_.asked, SizeIs(1 + kAgentsAtOnce));
 }
 
@@ -134,7 +134,7 @@ TEST_F(AgentsTest, ALargeClusterIsNotAskedAsAWhole) {
   AddAgents(kMostAgents + 20);
   const AgentsAnswer answer = Read();
   EXPECT_THAT(answer.uses, SizeIs(kMostAgents));
-  EXPECT_THAT(answer.problem, HasSubstr("100 of 120 agents were asked: --node"));
+  EXPECT_THAT(answer.problem, HasSubstr("only 100 of 120 agents were asked: --node"));
 }
 
 TEST_F(AgentsTest, AClusterWithoutAgentsHasNoneToAsk) {

@@ -62,7 +62,7 @@ SliceDevice ReadDevice(const json::value& object, const std::string& node) {
     device.unit.slots = shares > 0 ? shares : step > 0 ? std::max<uint64_t>(memory / step, 1) : 1;
   }
   device.unit.is_tainted =
-      std::ranges::any_of(ListAt(body, {"taints"}), [](const json::value& taint) {
+      std::ranges::any_of(kube::ArrayField(body, {"taints"}), [](const json::value& taint) {
         const std::string_view effect = TextField(taint, {"effect"});
         return effect == "NoSchedule" || effect == "NoExecute";
       });
@@ -170,7 +170,7 @@ void ClaimedDevices::AddSlice(const json::value& slice) {
     pool = {.generation = generation};
   }
   const std::string node(TextField(slice, {"spec", "nodeName"}));
-  for (const json::value& device : ListAt(slice, {"spec", "devices"})) {
+  for (const json::value& device : kube::ArrayField(slice, {"spec", "devices"})) {
     pool.devices.push_back(ReadDevice(device, node));
   }
 }
@@ -178,7 +178,8 @@ void ClaimedDevices::AddSlice(const json::value& slice) {
 void ClaimedDevices::AddClaim(const json::value& object) {
   AllocatedClaim claim{.space = std::string(kube::NamespaceOf(object)),
                        .name = std::string(kube::NameOf(object))};
-  for (const json::value& result : ListAt(object, {"status", "allocation", "devices", "results"})) {
+  for (const json::value& result :
+       kube::ArrayField(object, {"status", "allocation", "devices", "results"})) {
     // An observer takes nothing from others.
     if (TextField(result, {"driver"}) != kDraDriver || FlagAt(result, {"adminAccess"})) {
       continue;
@@ -188,7 +189,7 @@ void ClaimedDevices::AddClaim(const json::value& object) {
                              .shares = QuantityAt(result, {"consumedCapacity", kShares}),
                              .memory = QuantityAt(result, {"consumedCapacity", kMemory})});
   }
-  for (const json::value& pod : ListAt(object, {"status", "reservedFor"})) {
+  for (const json::value& pod : kube::ArrayField(object, {"status", "reservedFor"})) {
     if (TextField(pod, {"resource"}) == "pods") {
       claim.pods.emplace_back(TextField(pod, {"name"}));
     }

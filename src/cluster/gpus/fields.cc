@@ -6,12 +6,6 @@ namespace kgpu::gpus {
 
 namespace json = boost::json;
 
-const json::array& ListAt(const json::value& from, std::initializer_list<std::string_view> path) {
-  static const json::array kNone;
-  const json::value* list = kube::FindField(from, path);
-  return list != nullptr && list->is_array() ? list->get_array() : kNone;
-}
-
 const json::object& MapAt(const json::value& from, std::initializer_list<std::string_view> path) {
   static const json::object kNone;
   const json::value* map = kube::FindField(from, path);

@@ -1,7 +1,6 @@
 // Fields of API objects that may be missing.
 #pragma once
 
-#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
@@ -10,9 +9,7 @@
 
 namespace kgpu::gpus {
 
-// Empty if there is no list, or no object.
-const boost::json::array& ListAt(const boost::json::value& from,
-                                 std::initializer_list<std::string_view> path);
+// Empty if there is no object.
 const boost::json::object& MapAt(const boost::json::value& from,
                                  std::initializer_list<std::string_view> path);
 bool FlagAt(const boost::json::value& from, std::initializer_list<std::string_view> path);

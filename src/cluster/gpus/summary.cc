@@ -68,7 +68,7 @@ std::string ModelOf(const json::value& node) {
 }
 
 void ReadConditions(const json::value& node, GpuNode& facts) {
-  for (const json::value& condition : ListAt(node, {"status", "conditions"})) {
+  for (const json::value& condition : kube::ArrayField(node, {"status", "conditions"})) {
     const std::string_view type = TextField(condition, {"type"});
     const std::string_view status = TextField(condition, {"status"});
     if ((type != "Ready" && type != "GPUReady") || status == "True" || status.empty()) {
@@ -87,10 +87,11 @@ void ReadConditions(const json::value& node, GpuNode& facts) {
 GpuNode ReadGpuNode(const json::value& node) {
   GpuNode facts{.model = ModelOf(node)};
   ReadConditions(node, facts);
-  facts.is_cordoned = FlagAt(node, {"spec", "unschedulable"}) ||
-                      std::ranges::any_of(ListAt(node, {"spec", "taints"}), [](const auto& taint) {
-                        return TextField(taint, {"key"}) == fleet::kQuarantineTaint;
-                      });
+  facts.is_cordoned =
+      FlagAt(node, {"spec", "unschedulable"}) ||
+      std::ranges::any_of(kube::ArrayField(node, {"spec", "taints"}), [](const auto& taint) {
+        return TextField(taint, {"key"}) == fleet::kQuarantineTaint;
+      });
   for (const auto& [key, value] : MapAt(node, {"status", "capacity"})) {
     if (const uint64_t count = CountIn(value); policy::IsGpuResource(ViewOf(key)) && count > 0) {
       facts.resources[std::string(ViewOf(key))].capacity = count;
@@ -152,7 +153,7 @@ void SummaryBuilder::AddNode(const json::value& node) {
 
 void SummaryBuilder::AddPod(const json::value& pod) {
   std::vector<std::string> by_claim;
-  for (const json::value& resource : ListAt(pod, {"byClaim"})) {
+  for (const json::value& resource : kube::ArrayField(pod, {"byClaim"})) {
     if (const json::string* text = resource.if_string(); text != nullptr) {
       by_claim.emplace_back(ViewOf(*text));
     }

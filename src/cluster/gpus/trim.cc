@@ -55,7 +55,7 @@ json::object TrimmedDevice(const json::value& device) {
     }
   }
   kept["attributes"] = std::move(attributes);
-  if (const json::array& taints = ListAt(body, {"taints"}); !taints.empty()) {
+  if (const json::array& taints = kube::ArrayField(body, {"taints"}); !taints.empty()) {
     kept["taints"] = taints;
   }
   if (FlagAt(body, {"allowMultipleAllocations"})) {
@@ -77,7 +77,7 @@ bool IsGpuNode(const json::value& node) {
     return true;
   }
   const bool has_condition = std::ranges::any_of(
-      ListAt(node, {"status", "conditions"}),
+      kube::ArrayField(node, {"status", "conditions"}),
       [](const json::value& condition) { return TextField(condition, {"type"}) == "GPUReady"; });
   return has_condition || !OnlyGpus(MapAt(node, {"status", "capacity"})).empty();
 }
@@ -92,14 +92,14 @@ void TrimGpuNode(json::value& node) {
   }
   metadata["labels"] = std::move(kept_labels);
   json::array conditions;
-  for (const json::value& condition : ListAt(node, {"status", "conditions"})) {
+  for (const json::value& condition : kube::ArrayField(node, {"status", "conditions"})) {
     const std::string_view type = TextField(condition, {"type"});
     if (type == "Ready" || type == "GPUReady") {
       conditions.push_back(condition);
     }
   }
   json::object spec = {{"unschedulable", FlagAt(node, {"spec", "unschedulable"})}};
-  if (const json::array& taints = ListAt(node, {"spec", "taints"}); !taints.empty()) {
+  if (const json::array& taints = kube::ArrayField(node, {"spec", "taints"}); !taints.empty()) {
     spec["taints"] = taints;
   }
   node = json::object{{"metadata", std::move(metadata)},
@@ -117,7 +117,7 @@ bool IsGpuPod(const json::value& pod) {
 void TrimGpuPod(json::value& pod) {
   json::array by_claim;
   for (const json::value& mapping :
-       ListAt(pod, {"status", "extendedResourceClaimStatus", "requestMappings"})) {
+       kube::ArrayField(pod, {"status", "extendedResourceClaimStatus", "requestMappings"})) {
     by_claim.emplace_back(TextField(mapping, {"resourceName"}));
   }
   fleet::TrimPod(pod);
@@ -132,7 +132,7 @@ bool IsGpuSlice(const json::value& slice) {
 
 void TrimGpuSlice(json::value& slice) {
   json::array devices;
-  for (const json::value& device : ListAt(slice, {"spec", "devices"})) {
+  for (const json::value& device : kube::ArrayField(slice, {"spec", "devices"})) {
     devices.push_back(TrimmedDevice(device));
   }
   slice = json::object{
@@ -147,18 +147,18 @@ void TrimGpuSlice(json::value& slice) {
 
 bool IsGpuClaim(const json::value& claim) {
   return std::ranges::any_of(
-      ListAt(claim, {"status", "allocation", "devices", "results"}),
+      kube::ArrayField(claim, {"status", "allocation", "devices", "results"}),
       [](const json::value& result) { return TextField(result, {"driver"}) == kDraDriver; });
 }
 
 void TrimGpuClaim(json::value& claim) {
-  claim = json::object{
-      {"metadata", KeyOf(claim)},
-      {"status",
-       {{"reservedFor", ListAt(claim, {"status", "reservedFor"})},
-        {"allocation",
-         {{"devices",
-           {{"results", ListAt(claim, {"status", "allocation", "devices", "results"})}}}}}}}};
+  claim = json::object{{"metadata", KeyOf(claim)},
+                       {"status",
+                        {{"reservedFor", kube::ArrayField(claim, {"status", "reservedFor"})},
+                         {"allocation",
+                          {{"devices",
+                            {{"results", kube::ArrayField(claim, {"status", "allocation", "devices",
+                                                                  "results"})}}}}}}}};
 }
 
 }  // namespace kgpu::gpus

@@ -11,6 +11,7 @@
 
 #include "src/diagnose/collect/bundle_builder.h"
 #include "src/kube/api/json.h"
+#include "src/kube/api/pod_proxy.h"
 #include "src/platform/doc/doc.h"
 
 namespace kgpu::collect {
@@ -149,9 +150,8 @@ class ClusterCollector {
     if (HasRestarted(pod)) {
       log(fmt::format("logs/{}.previous.log", name), "true");
     }
-    if (const std::string port = LivePort(pod); !port.empty()) {
-      const std::string proxy =
-          fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy", deps_.space, name, port);
+    // An agent's metrics and document.
+    if (const std::string proxy = kube::ProxyPathOf(pod, "metrics"); !proxy.empty()) {
       ReadText(fmt::format("live/{}.json", name), {.path = proxy + "/live"});
       ReadText(fmt::format("live/{}.metrics", name), {.path = proxy + "/metrics"});
     }
@@ -167,32 +167,13 @@ class ClusterCollector {
     }
   }
 
-  static const json::array& ArrayAt(const json::value& object,
-                                    std::initializer_list<std::string_view> path) {
-    static const json::array kNone;
-    const json::value* found = kube::FindField(object, path);
-    return found != nullptr && found->is_array() ? found->get_array() : kNone;
-  }
-
   static bool HasRestarted(const json::value& pod) {
-    for (const json::value& status : ArrayAt(pod, {"status", "containerStatuses"})) {
+    for (const json::value& status : kube::ArrayField(pod, {"status", "containerStatuses"})) {
       if (kube::IntField(status, {"restartCount"}).value_or(0) > 0) {
         return true;
       }
     }
     return false;
-  }
-
-  // The port that an agent's metrics and document are at; empty: it is no agent.
-  static std::string LivePort(const json::value& pod) {
-    for (const json::value& container : ArrayAt(pod, {"spec", "containers"})) {
-      for (const json::value& port : ArrayAt(container, {"ports"})) {
-        if (kube::TextField(port, {"name"}) == "metrics") {
-          return std::to_string(kube::IntField(port, {"containerPort"}).value_or(0));
-        }
-      }
-    }
-    return "";
   }
 
   const ClusterDeps& deps_;

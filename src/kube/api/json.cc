@@ -43,6 +43,13 @@ std::string_view TextField(const json::value& object,
   return text == nullptr ? std::string_view() : std::string_view(text->data(), text->size());
 }
 
+const json::array& ArrayField(const json::value& object,
+                              std::initializer_list<std::string_view> path) {
+  static const json::array kNone;
+  const json::value* list = FindField(object, path);
+  return list != nullptr && list->is_array() ? list->get_array() : kNone;
+}
+
 std::optional<int64_t> IntField(const json::value& object,
                                 std::initializer_list<std::string_view> path) {
   const json::value* value = FindField(object, path);

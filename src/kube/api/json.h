@@ -1,6 +1,7 @@
 // Fields of API objects by path. Any field may be missing from a server's object.
 #pragma once
 
+#include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
 #include <cstdint>
@@ -24,6 +25,9 @@ const boost::json::value* FindField(const boost::json::value& object,
 // The same as text; empty if there is none or it is no string.
 std::string_view TextField(const boost::json::value& object,
                            std::initializer_list<std::string_view> path);
+// The same as an array; empty if there is none or it is no array.
+const boost::json::array& ArrayField(const boost::json::value& object,
+                                     std::initializer_list<std::string_view> path);
 std::optional<int64_t> IntField(const boost::json::value& object,
                                 std::initializer_list<std::string_view> path);
 
