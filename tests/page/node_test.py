@@ -191,6 +191,8 @@ class NodePage(unittest.TestCase):
                              "(document.getElementById('language'))")
             self.browser.wait(f"document.querySelector('#gpu-0').innerText.includes('{word}')", language)
             self.assertTrue(self.browser.run("document.documentElement.lang").startswith(language))
+            self.assertEqual("GPUs" in self.browser.text(), language == "en", f"an English word in {language}")
+            self.assertRegex(self.browser.run("document.getElementById('state').textContent"), r" \d\d:\d\d:\d\d$")
             self.shot(f"node-{language}", whole=False)
         self.assertNotIn("undefined", self.browser.text())
 

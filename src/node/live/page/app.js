@@ -22,8 +22,9 @@ function store(name, value, forThisTab) {
   } catch { /* a browser that keeps nothing */ }
 }
 
+// 13:05:09 in each language: some would write it in words, or midnight as 24.
 function time(text) {
-  return new Date(text).toLocaleTimeString(language, {hour12: false});
+  return new Date(text).toLocaleTimeString('en-GB');
 }
 
 function setFilter(text) {
@@ -129,7 +130,7 @@ async function follow() {
     throw new Error(t('ended'));
   } catch (error) {
     stop.abort();  // an answer that is not understood would stay open
-    problem = `${t('noAnswer')}: ${error.message}`;
+    problem = labelled('noAnswer', error.message);
     show();
     setTimeout(follow, kAgain);
   }

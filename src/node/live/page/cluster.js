@@ -95,7 +95,7 @@ function clusterView(page, filter) {
     n.ready ? t('ready') : el('span', {class: 'bad'}, n.problem || t('notReady'))]);
   return [
     el('section', {id: 'summary', 'aria-label': t('summary')},
-       el('dl', {class: 'numbers'}, [[t('nodes'), page.nodes.length], ['GPUs', sum((n) => n.total)], [t('inUse'), sum((n) => n.used)],
+       el('dl', {class: 'numbers'}, [[t('nodes'), page.nodes.length], [t('gpus'), sum((n) => n.total)], [t('inUse'), sum((n) => n.used)],
                                      [t('free'), sum((n) => n.free)], [t('unhealthy'), sum((n) => n.unhealthy)]]
            .map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, String(value)))))),
     page.problem ? el('p', {class: 'bad'}, page.problem) : null,

@@ -15,7 +15,7 @@ function functionOf(gpu) {
 
 function health(device) {
   if (device.healthy) return null;
-  return el('p', {class: 'bad'}, el('strong', {}, `${t('unhealthy')}: ${device.reason}`), ' ', device.message);
+  return el('p', {class: 'bad'}, el('strong', {}, labelled('unhealthy', device.reason)), ' ', device.message);
 }
 
 function memoryBar(device, users) {
@@ -31,7 +31,7 @@ function memoryBar(device, users) {
   });
   parts.push({share: part(Math.max(memory.used - known, 0)), class: 'other', title: t('others')});
   const text = `${bytes(memory.used)} / ${bytes(memory.total)}`;
-  return el('div', {class: 'fact'}, el('span', {}, t('memory')), bar(parts, `${t('memory')}: ${text}`),
+  return el('div', {class: 'fact'}, el('span', {}, t('memory')), bar(parts, labelled('memory', text)),
             el('span', {class: 'value'}, text));
 }
 
@@ -86,10 +86,10 @@ function gpuTile(gpu) {
                         'aria-label': `GPU ${gpu.index}, ${gpu.model}, ${gpu.healthy ? t('healthy') : t('unhealthy')}`},
             el('h3', {}, `GPU ${gpu.index} `, el('small', {}, gpu.model)),
             health(gpu), gpu.warnings.map((w) => el('p', {class: 'warn'}, w)),
-            count(gpu.throttled) ? el('p', {class: 'warn'}, `${t('throttled')}: ${gpu.throttled.join(', ')}`) : null,
+            count(gpu.throttled) ? el('p', {class: 'warn'}, labelled('throttled', gpu.throttled.join(', '))) : null,
             graph(gpu.history.utilization, kHistoryPoints, `${t('utilization')}, ${t('lastHour')}`),
             el('div', {class: 'fact'}, el('span', {}, t('utilization')),
-               bar([{share: load || 0, class: 'load'}], `${t('utilization')}: ${percent(load)}`),
+               bar([{share: load || 0, class: 'load'}], labelled('utilization', percent(load))),
                el('span', {class: 'value'}, percent(load))),
             memoryBar(gpu, gpu.users),
             el('dl', {}, fact(t('temperature'), temperature), fact(t('power'), power), fact(t('clock'), clock),
@@ -162,7 +162,7 @@ function phases(replica) {
   if (!all) return '–';
   const text = parts.map(([name, ms]) => `${name} ${Math.round(ms)} ms`).join(', ');
   return [bar(parts.map(([name, ms], i) => ({share: (100 * ms) / all, class: `u${i}`, title: `${name} ${Math.round(ms)} ms`})),
-              `${t('start')}: ${text}`), el('small', {}, text)];
+              labelled('start', text)), el('small', {}, text)];
 }
 
 function functionRows(functions) {
@@ -187,7 +187,7 @@ function nodeView(page, filter) {
   const rows = userRows(shown);
   return [
     el('section', {id: 'summary', 'aria-label': t('summary')},
-       el('dl', {class: 'numbers'}, [['GPUs', page.gpus.length], [t('inUse'), busy], [t('unhealthy'), bad],
+       el('dl', {class: 'numbers'}, [[t('gpus'), page.gpus.length], [t('inUse'), busy], [t('unhealthy'), bad],
                                      [t('driver'), (page.driver && page.driver.version) || '–'],
                                      ['CUDA', (page.driver && page.driver.cudaVersion) || '–']]
            .map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, String(value)))))),

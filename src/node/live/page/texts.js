@@ -19,7 +19,7 @@ const kTexts = {
     mapLabel: 'Map of the nodes; the table below has the same', more: 'N more: filter to see them.',
     cordoned: 'cordoned', noPool: 'no pool', pending: 'Pending', pods: 'Pods',
     cluster: 'GPU cluster',
-    functions: 'Functions', calls: 'Calls', waiting: 'Waiting', start: 'Cold start',
+    functions: 'Functions', calls: 'Calls', waiting: 'Waiting', start: 'Cold start', colon: ': ',
   },
   ko: {
     name: '한국어', gpus: 'GPU', users: '사용자', pools: '풀', topology: '토폴로지', events: '이벤트', summary: '요약',
@@ -38,7 +38,7 @@ const kTexts = {
     mapLabel: '노드 지도입니다. 아래 표에 같은 내용이 있습니다', more: 'N개 더 있습니다. 필터로 찾으십시오.',
     cordoned: '스케줄 제외', noPool: '풀 없음', pending: '대기', pods: '파드 수',
     cluster: 'GPU 클러스터',
-    functions: '함수', calls: '호출', waiting: '대기 중', start: '콜드 스타트',
+    functions: '함수', calls: '호출', waiting: '대기 중', start: '콜드 스타트', colon: ': ',
   },
   zh: {
     name: '简体中文', gpus: 'GPU', users: '使用者', pools: '资源池', topology: '拓扑', events: '事件', summary: '概览',
@@ -57,7 +57,7 @@ const kTexts = {
     mapLabel: '节点图，下方表格内容相同', more: '还有 N 个，请用筛选查找。',
     cordoned: '已封锁', noPool: '无资源池', pending: '等待中', pods: 'Pod 数',
     cluster: 'GPU 集群',
-    functions: '函数', calls: '调用', waiting: '等待', start: '冷启动',
+    functions: '函数', calls: '调用', waiting: '等待', start: '冷启动', colon: '：',
   },
   ja: {
     name: '日本語', gpus: 'GPU', users: '利用者', pools: 'プール', topology: 'トポロジー', events: 'イベント', summary: '概要',
@@ -76,7 +76,7 @@ const kTexts = {
     mapLabel: 'ノードの地図。下の表に同じ内容があります', more: 'ほかに N 件あります。フィルターで探してください。',
     cordoned: 'スケジュール対象外', noPool: 'プールなし', pending: '待機中', pods: 'Pod 数',
     cluster: 'GPU クラスター',
-    functions: '関数', calls: '呼び出し', waiting: '待機', start: 'コールドスタート',
+    functions: '関数', calls: '呼び出し', waiting: '待機', start: 'コールドスタート', colon: ': ',
   },
 };
 
@@ -91,4 +91,8 @@ function setLanguage(code) {
 
 function t(key) {
   return kTexts[language][key] || kTexts.en[key] || key;
+}
+
+function labelled(key, text) {
+  return `${t(key)}${t('colon')}${text}`;
 }
