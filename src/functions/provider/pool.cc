@@ -84,6 +84,19 @@ void Pool::RefreshSecrets() {
   }
 }
 
+bool Pool::HasLoans() const {
+  return std::ranges::any_of(replicas_,
+                             [](const auto& replica) { return !replica->loan().empty(); });
+}
+
+void Pool::OnUnhealthyLoan(std::string_view loan, const std::string& problem) {
+  for (const auto& replica : replicas_) {
+    if (replica->loan() == loan) {
+      replica->GiveUpGpus(problem);
+    }
+  }
+}
+
 bool Pool::HasReplica(std::string_view id) const {
   return std::ranges::any_of(replicas_, [&](const auto& replica) { return replica->id() == id; });
 }

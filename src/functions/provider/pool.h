@@ -39,6 +39,9 @@ class Pool final : private ReplicaBackend {
   void Rescale(Deployment deployment);
   // Containers see secrets as they are now.
   void RefreshSecrets();
+  bool HasLoans() const;
+  // The replica that has the loan ends, and another one takes its place.
+  void OnUnhealthyLoan(std::string_view loan, const std::string& problem);
   // Whether it is here, in whatever state.
   bool HasReplica(std::string_view id) const;
   // A container of an earlier provider that runs, of this deployment's hash.

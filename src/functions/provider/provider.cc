@@ -89,6 +89,7 @@ Status Provider::Start() {
   usage_file_.Read(usage_);
   ArmUsageTimer();
   WatchSecrets();
+  WatchLoans();
   reconciler_ = std::make_unique<Reconciler>(loop_, podman_, loans_, folders_,
                                              static_cast<ReplicaOwner&>(*this));
   reconciler_->Start([this](const std::set<std::string>& undecided) {
@@ -131,6 +132,20 @@ void Provider::WatchSecrets() {
     return;
   }
   secrets_watch_ = *std::move(watch);
+}
+
+void Provider::WatchLoans() {
+  loan_watch_ = std::make_unique<LoanWatch>(
+      loop_, loans_,
+      [this] {
+        return std::ranges::any_of(pools_,
+                                   [](const auto& named) { return named.second->HasLoans(); });
+      },
+      [this](const std::string& loan, const std::string& problem) {
+        for (const auto& [name, pool] : pools_) {
+          pool->OnUnhealthyLoan(loan, problem);
+        }
+      });
 }
 
 // Only while something can change.

@@ -12,6 +12,7 @@
 #include "src/functions/provider/container_command.h"
 #include "src/functions/provider/deployment.h"
 #include "src/functions/provider/loan_client.h"
+#include "src/functions/provider/loan_watch.h"
 #include "src/functions/provider/podman.h"
 #include "src/functions/provider/pool.h"
 #include "src/functions/provider/programs.h"
@@ -35,7 +36,7 @@ struct ProviderOptions {
   std::string run_dir = "/run/kgpu";
   std::string state_dir = "/var/lib/kgpu";
   EngineSettings engine{};
-  // What a function's constraints are compared with.
+  // Compared with the constraints of functions.
   std::map<std::string, std::string> node_labels{};
   std::chrono::milliseconds start_limit = std::chrono::minutes(2);
   std::chrono::milliseconds grace = std::chrono::seconds(10);
@@ -108,6 +109,7 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
   void CountGpuTime();
   void ArmUsageTimer();
   void WatchSecrets();
+  void WatchLoans();
   ReplicaDeps PoolDeps();
 
   // Runs `work` on the disk's thread, then `done` on the loop: with its result, or an error.
@@ -143,6 +145,7 @@ class Provider final : public FunctionProvider, private ReplicaOwner {
   std::set<std::string> deleting_;
   std::multiset<std::string> saving_;  // their files are being written
   std::unique_ptr<Reconciler> reconciler_;
+  std::unique_ptr<LoanWatch> loan_watch_;
   bool has_looked_ = false;
   std::set<std::string> undecided_;  // functions of which earlier containers may run
   bool is_stopping_ = false;

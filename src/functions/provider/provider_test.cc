@@ -1,4 +1,4 @@
-// What the provider promises, over fakes of podman, the agent and the watchdog.
+// The promises of the provider, over fakes of podman, the agent and the watchdog.
 #include "src/functions/provider/provider.h"
 
 #include <gmock/gmock.h>
@@ -75,9 +75,9 @@ TEST(ProviderTest, CallsBeyondTheConcurrencyStartMoreReplicasThenWait) {
   };
   ASSERT_OK(machine.Deploy(HelloFunction()));
   std::array<std::optional<http::Response>, 3> answers;
-  std::vector<std::unique_ptr<http::Call>> calls;
-  for (auto& answer : answers) {
-    calls.push_back(machine.Begin({.method = "POST", .target = "/function/hello"}, answer));
+  std::array<std::unique_ptr<http::Call>, answers.size()> calls;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    calls.at(i) = machine.Begin({.method = "POST", .target = "/function/hello"}, answers.at(i));
   }
   ASSERT_TRUE(machine.Until([&] { return held.size() == 2; }));
   EXPECT_EQ(machine.podman.containers(), 2U);
@@ -140,6 +140,33 @@ TEST(ProviderTest, ACallAfterAShortageOfGpusStartsAReplica) {
   machine.agent.refusal.reset();
   machine.Advance(std::chrono::seconds(1));
   EXPECT_EQ(machine.Call("hi").code, 200);
+}
+
+TEST(ProviderTest, AReplicaOnAGpuThatStaysUnhealthyMovesToAnotherOne) {
+  TestMachine machine;
+  ASSERT_TRUE(machine.DeployAndRun(1));
+  machine.agent.unhealthy = {"GPU-a"};
+  machine.Advance(std::chrono::seconds(10));
+  EXPECT_THAT(machine.podman.Devices(), UnorderedElementsAre("kgpu.dev/gpu=GPU-a"))
+      << "it may be brief";
+  machine.Advance(std::chrono::seconds(11));
+  EXPECT_TRUE(machine.Until([&] {
+    return machine.podman.Devices() == std::multiset<std::string>{"kgpu.dev/gpu=GPU-b"} &&
+           machine.Running() == 1 && machine.agent.free() == 1;
+  }));
+  EXPECT_EQ(machine.Call("hi").code, 200);
+}
+
+TEST(ProviderTest, AGpuThatRecoversKeepsItsReplica) {
+  TestMachine machine;
+  ASSERT_TRUE(machine.DeployAndRun(1));
+  for (int i = 0; i < 4; ++i) {
+    machine.agent.unhealthy = {"GPU-a"};
+    machine.Advance(std::chrono::seconds(10));
+    machine.agent.unhealthy.clear();
+    machine.Advance(std::chrono::seconds(10));
+  }
+  EXPECT_EQ(machine.podman.runs(), 1);
 }
 
 TEST(ProviderTest, ACallAfterContainersThatDidNotStartStartsTheNextOne) {
@@ -401,7 +428,9 @@ TEST(ProviderTest, EachDeploymentHasItsOwnFileOfCredentials) {
         const std::string path = word.substr(word.find('=') + 1);
         std::ifstream file(path);
         files[path].assign(std::istreambuf_iterator<char>(file), {});
-        EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0600));
+        using std::filesystem::perms;
+        EXPECT_EQ(std::filesystem::status(path).permissions(),
+                  perms::owner_read | perms::owner_write);
       }
     }
   };

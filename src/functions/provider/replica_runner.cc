@@ -104,6 +104,13 @@ void ReplicaRunner::Stop() {
   On(ReplicaEvent::kStopAsked);
 }
 
+void ReplicaRunner::GiveUpGpus(const std::string& problem) {
+  if (life_.state == ReplicaState::kRunning) {
+    Fail(StartFailure::kNone, Unavailable("its GPU is unhealthy: {}", problem));
+    Stop();
+  }
+}
+
 void ReplicaRunner::StopWithoutAgent() {
   leaves_loan_ = true;
   Stop();

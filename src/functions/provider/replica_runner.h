@@ -59,6 +59,9 @@ class ReplicaRunner final : public Replica {
   // Its container sees secrets as they are now.
   void RefreshSecrets();
   void Stop();
+  // A GPU of its loan does not work: its calls end, and it counts as failed.
+  void GiveUpGpus(const std::string& problem);
+  const std::string& loan() const { return loan_.id; }
   // As Stop. If no agent answers, the loan is left to the next provider.
   void StopWithoutAgent();
 

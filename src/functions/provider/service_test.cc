@@ -666,6 +666,22 @@ TEST(ServiceTest, StoppingWithoutAnAgentRemovesTheContainers) {
   EXPECT_EQ(machine.agent.free(), 1U);  // its ledger waits for the next provider
 }
 
+// It takes no calls any longer, and would never do so again.
+TEST(ServiceTest, EndsAlsoWhenNotAllCanBeGivenBack) {
+  TestMachine machine;
+  ASSERT_TRUE(machine.DeployAndRun(1));
+  machine.agent.has_full_disk = true;
+  const http::Response refused = machine.Ask({.method = "POST", .target = "/v1/stop"});
+  EXPECT_EQ(refused.code, 503);
+  EXPECT_THAT(refused.body, HasSubstr("not all containers and loans were removed"));
+  EXPECT_TRUE(machine.was_stopped);
+  machine.KillProvider();
+  machine.agent.has_full_disk = false;
+  machine.StartProvider();
+  EXPECT_TRUE(machine.Until([&] { return machine.Running() == 1 && machine.agent.free() == 1; }))
+      << "the next service returns the loan, and borrows again";
+}
+
 TEST(ServiceTest, StoppingRemovesReplicasAndKeepsFunctions) {
   TestMachine machine;
   ASSERT_TRUE(machine.DeployAndRun(1));

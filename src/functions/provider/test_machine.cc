@@ -70,7 +70,9 @@ std::string FakeAgent::LoanText(const std::string& id) const {
   const Lent& lent = loans_.at(id);
   boost::json::array devices;
   boost::json::array uuids;
+  std::string problem;
   for (const std::string& gpu : lent.gpus) {
+    problem += unhealthy.contains(gpu) ? gpu + ": Xid79" : "";
     devices.emplace_back("kgpu.dev/gpu=" + gpu);
     uuids.emplace_back(gpu);
   }
@@ -78,10 +80,15 @@ std::string FakeAgent::LoanText(const std::string& id) const {
                                             {"holder", lent.holder},
                                             {"devices", std::move(devices)},
                                             {"uuids", std::move(uuids)},
-                                            {"since", "2026-01-01T00:00:00Z"}});
+                                            {"since", "2026-01-01T00:00:00Z"},
+                                            {"healthy", problem.empty()},
+                                            {"problem", problem}});
 }
 
 http::Response FakeAgent::Answer(const http::Request& request) {
+  if (has_full_disk && request.method != "GET") {
+    return http::JsonResponse(503, R"({"error":"loans.json: No space left on device"})");
+  }
   if (request.method == "POST") {
     return refusal ? *refusal : Borrow(request);
   }
@@ -114,6 +121,7 @@ http::Response FakeAgent::Borrow(const http::Request& request) {
       left.erase(gpu);
     }
   }
+  std::erase_if(left, [this](const std::string& gpu) { return unhealthy.contains(gpu); });
   if (left.size() < count) {
     return http::JsonResponse(409, R"({"error":"no GPU is free"})");
   }

@@ -32,6 +32,8 @@ class FakeAgent {
   size_t free() const;
   int loans_made() const { return last_; }
   std::optional<http::Response> refusal{};  // of the next requests for loans
+  bool has_full_disk = false;               // loans neither begin nor end
+  std::set<std::string> unhealthy{};        // GPUs
 
  private:
   struct Lent {

@@ -34,7 +34,8 @@ struct ServiceOptions {
   // How far a caller may fall behind a function's answer, in bytes, before the function waits too.
   // The watchdog bounds an answer: a slow caller keeps no GPU busy.
   size_t answer_buffer = size_t{64} << 20;
-  std::function<void()> stopped{};  // after POST /v1/stop: all replicas are gone
+  // After POST /v1/stop: all replicas are gone, or left to the next service.
+  std::function<void()> stopped{};
 };
 
 // Lives on the loop's thread.
