@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that .ci/run has no time for, some five hours on two cores: run it each night, and before
+# Everything that .ci/run has no time for, some six hours on two cores: run it each night, and before
 # a release.
 #   scripts/nightly.sh            all stages; a failure does not stop those after it
 #   KGPU_FUZZ_SECONDS=60          how long each fuzz target runs
@@ -36,6 +36,8 @@ try 15 "kills" env KGPU_KILL_ROUNDS=100 scripts/run_tests.sh release --repeat un
   -R 'ClaimsTest.AKilledAgentGoesOn|AKillLeavesNoMigDevice'
 # A new seed each night; a failure prints it, and what to run again.
 try 70 "soak: an hour" env KGPU_SOAK_SEED=random KGPU_SOAK_SECONDS=3600 build/release/tests/soak_test
+try 70 "soak: functions, an hour" env KGPU_SOAK_SEED=random KGPU_SOAK_SECONDS=3600 \
+  build/release/tests/soak_functions_test
 try 15 "soak: 1,000 simulated days" env KGPU_SOAK_SEED=random KGPU_SOAK_DAYS=1000 \
   build/release/tests/soak_days_test
 exit "$failed"

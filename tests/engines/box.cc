@@ -9,9 +9,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -28,12 +30,19 @@ constexpr const char* kBoxScript = KGPU_SOURCE_DIR "/tests/engines/box.sh";
 constexpr const char* kCgroups = "/sys/fs/cgroup";
 constexpr std::chrono::seconds kStartLimit{60};
 
+std::vector<pid_t> ChildrenOf(pid_t parent) {
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", parent));
+  std::vector<pid_t> children;
+  for (pid_t child = 0; file >> child;) {
+    children.push_back(child);
+  }
+  return children;
+}
+
 // The one child of a process; 0 when it has none.
 pid_t OnlyChild(pid_t parent) {
-  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", parent));
-  pid_t child = 0;
-  file >> child;
-  return child;
+  const std::vector<pid_t> children = ChildrenOf(parent);
+  return children.empty() ? 0 : children.front();
 }
 
 // Looks without reaping.
@@ -190,6 +199,22 @@ e2e::Result EngineBox::Enter(std::vector<std::string> argv, std::chrono::millise
   argv.at(0) = e2e::ProgramPath(argv.at(0));
   entered.insert(entered.end(), argv.begin(), argv.end());
   return e2e::RunProgram(std::move(entered), limit);
+}
+
+std::vector<pid_t> EngineBox::ProcessesNamed(std::string_view name) const {
+  std::vector<pid_t> found;
+  std::vector<pid_t> all = {daemon_ ? OnlyChild(daemon_->pid()) : 0};
+  for (size_t i = 0; i < all.size(); ++i) {
+    std::ifstream file(fmt::format("/proc/{}/comm", all[i]));
+    std::ifstream words(fmt::format("/proc/{}/cmdline", all[i]));  // empty of one that has ended
+    std::string comm;
+    if (std::getline(file, comm) && comm == name && words.get() != EOF) {
+      found.push_back(all[i]);
+    }
+    std::ranges::copy(ChildrenOf(all[i]), std::back_inserter(all));
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 e2e::Result EngineBox::Run(std::vector<std::string> argv, std::chrono::milliseconds limit) const {

@@ -2,9 +2,12 @@
 // and everything it starts ends with it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "testing/temp_dir.h"
@@ -55,6 +58,10 @@ class EngineBox {
   // Runs a program next to the daemon: it sees the daemon's files and processes.
   e2e::Result Enter(std::vector<std::string> argv,
                     std::chrono::milliseconds limit = std::chrono::seconds(60)) const;
+
+  // The daemon's own, and all that descend from it, as this process counts them. `name`: as
+  // /proc/PID/comm has it, up to 15 characters.
+  std::vector<pid_t> ProcessesNamed(std::string_view name) const;
 
   // Shell lines that every program of the box starts with (mounts, limits).
   void AddPrologue(const std::string& lines) { prologue_ += lines + "\n"; }

@@ -1,17 +1,21 @@
 #include "tests/functions/function_machine.h"
 
 #include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
 
 #include <fmt/format.h>
 
 #include <boost/json/value.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
 #include "src/platform/base/strings.h"
 #include "src/platform/doc/json_reader.h"
+#include "src/platform/sys/unix_socket.h"
 #include "tests/e2e/image_tree.h"
 #include "tests/e2e/program.h"
 #include "tests/integration/wait_for_file.h"
@@ -38,16 +42,27 @@ void MustRun(const e2e::Result& result) {
 }  // namespace
 
 FunctionMachine::FunctionMachine(const std::string& profile,
-                                 const std::vector<std::string>& programs)
+                                 const std::vector<std::string>& programs, int state_mib)
     : host_(profile) {
+  if (state_mib > 0) {
+    fs::create_directories(StateFolder());
+    const std::string size = fmt::format("size={}m", state_mib);
+    EXPECT_EQ(mount("state", StateFolder().c_str(), "tmpfs", 0, size.c_str()), 0);
+  }
+  SetRuntime(true);
   box_.ShareRun(host_.path());
   box_.ShareDevices(host_.path());
-  // Everything else enters its namespaces, once they are as they should be, and ends with it.
-  box_.StartDaemon({"/bin/sh", "-c", "touch " + box_.At("open") + "; exec sleep infinity"});
+  // Everything else enters its namespaces, once they are as they should be, and ends with it. It
+  // waits for orphans, too, as the first process of a machine does.
+  box_.StartDaemon({"/bin/sh", "-c", "touch " + box_.At("open") + "; sleep infinity & wait"});
   EXPECT_TRUE(integration::WaitInFolder(
       box_.dir().path(), [this] { return fs::exists(box_.At("open")); }, kLimit))
       << box_.log();
   MakeImage(programs);
+}
+
+FunctionMachine::~FunctionMachine() {
+  (void)umount2(StateFolder().c_str(), MNT_DETACH);
 }
 
 void FunctionMachine::Configure(const std::string& pools) {
@@ -57,12 +72,9 @@ void FunctionMachine::Configure(const std::string& pools) {
 }
 
 std::vector<std::string> FunctionMachine::PodmanFlags() const {
-  return {"--cgroup-manager=cgroupfs",
-          "--events-backend=none",
-          "--runtime=runc",
-          "--root=" + box_.At("storage"),
-          "--runroot=" + box_.At("containers"),
-          "--tmpdir=" + box_.At("podman")};
+  return {"--cgroup-manager=cgroupfs",          "--events-backend=none",
+          "--runtime=" + box_.At("runc"),       "--root=" + box_.At("storage"),
+          "--runroot=" + box_.At("containers"), "--tmpdir=" + box_.At("podman")};
 }
 
 e2e::Result FunctionMachine::Podman(std::vector<std::string> words) const {
@@ -130,26 +142,53 @@ void FunctionMachine::WriteSecret(const std::string& name, const std::string& by
   fs::rename(written, folder / name);
 }
 
-void FunctionMachine::KillContainer() {
-  const e2e::Result list = Podman({"ps", "--filter=label=kgpu.dev/function", "--format={{.Pid}}"});
-  const std::vector<std::string_view> pids = Split(Trim(list.out), '\n');
-  if (!pids.empty() && !pids.front().empty()) {
-    (void)box_.Enter({"/bin/kill", "-9", std::string(pids.front())});
+bool FunctionMachine::KillProcess(std::string_view name, size_t which) const {
+  const std::vector<pid_t> found = box_.ProcessesNamed(name);
+  return !found.empty() && kill(found[which % found.size()], SIGKILL) == 0;
+}
+
+void FunctionMachine::SetRuntime(bool is_there) const {
+  std::error_code error;
+  fs::remove(box_.At("runc"), error);
+  if (is_there) {
+    fs::create_symlink("/usr/bin/runc", box_.At("runc"));
   }
 }
 
-int64_t FunctionMachine::ProcessOf(const std::string& what) {
-  const e2e::Result status = Fn({"status", "--output=json"});
-  const auto json = doc::ParseJson(status.out, "kgpu fn status", {});
-  return json.ok() ? json->at(what).to_number<int64_t>() : 0;
+void FunctionMachine::FillDisk(bool is_full) const {
+  const std::string ballast = StateFolder() + "/ballast";
+  if (!is_full) {
+    std::error_code error;
+    fs::remove(ballast, error);
+    return;
+  }
+  std::ofstream file(ballast, std::ios::binary);
+  const std::string block(4096, 'x');
+  while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+  }
 }
 
-void FunctionMachine::KillDaemon(const std::string& what) {
-  const int64_t process = ProcessOf(what);
+bool FunctionMachine::Simulate(const std::string& verb, std::vector<std::string> arguments) const {
+  std::vector<std::string> argv = {"kgpu-sim", verb, host_.path()};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return e2e::RunProgram(std::move(argv)).code == 0;
+}
+
+pid_t FunctionMachine::ListenerOf(const std::string& socket) {
+  const auto connected = sys::ConnectUnix(socket);
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  const bool is_known =
+      connected.ok() && getsockopt(connected->get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+  return is_known ? peer.pid : 0;
+}
+
+void FunctionMachine::KillDaemon(const std::string& socket) {
+  const pid_t process = ListenerOf(socket);
   if (process > 0) {
-    (void)box_.Enter({"/bin/kill", "-9", std::to_string(process)});
+    EXPECT_EQ(kill(process, SIGKILL), 0);
     // Until then its socket may still take connections.
-    EXPECT_TRUE(Until([&] { return ProcessOf(what) != process; }));
+    EXPECT_TRUE(Until([&] { return ListenerOf(socket) != process; }));
   }
 }
 
@@ -197,6 +236,15 @@ std::map<std::string, std::string> FunctionMachine::LedgerSlots() const {
     }
   }
   return slots;
+}
+
+std::string FunctionMachine::StateTexts() const {
+  std::string text;
+  for (const char* name : {"loans.json", "agent.log", "functions.log"}) {
+    text += fmt::format("--- {}\n{}\n", name,
+                        host_.dir().ReadFile(fmt::format("host/var/lib/kgpu/{}", name)));
+  }
+  return text;
 }
 
 std::vector<std::string> FunctionMachine::ReplicaFolders() const {

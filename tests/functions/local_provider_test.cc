@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "src/platform/base/random.h"
 #include "tests/engines/programs.h"
 #include "tests/functions/function_machine.h"
 
@@ -21,7 +20,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::SizeIs;
 
 class LocalProviderTest : public ::testing::Test {
@@ -120,6 +118,22 @@ TEST_F(LocalProviderTest, ScalesToZeroAndBackByACall) {
   EXPECT_EQ(machine.Fn({"call", "hello"}, "two").out, "two");
 }
 
+TEST_F(LocalProviderTest, AFunctionLeavesAGpuThatFails) {
+  FunctionMachine machine("4xT4");
+  ASSERT_NO_FATAL_FAILURE(machine.Up());
+  ASSERT_NO_FATAL_FAILURE(Deploy(machine, "    requests:\n      gpu: 1\n"));
+  EXPECT_EQ(machine.Fn({"call", "hello"}, "gpus").out, "0");
+  const auto first = machine.LedgerLoans();
+  ASSERT_THAT(first, SizeIs(1));
+  EXPECT_TRUE(machine.Simulate("lose", {"0"}));
+  EXPECT_TRUE(machine.Until([&] {
+    const auto loans = machine.LedgerLoans();
+    return loans.size() == 1 && loans.begin()->second != first.begin()->second;
+  }));
+  EXPECT_EQ(machine.Fn({"call", "hello"}, "gpus").out, "1");
+  EXPECT_THAT(machine.StateTexts(), HasSubstr("its GPU is unhealthy"));
+}
+
 // As podman lists no containers of a network that only the service sees, `down` finds them by name.
 TEST_F(LocalProviderTest, DownRemovesWhatKilledDaemonsLeft) {
   FunctionMachine machine("4xT4");
@@ -171,7 +185,7 @@ TEST_F(LocalProviderTest, FunctionsShareAGpuAndEachIsStoppedAtItsSlice) {
   EXPECT_EQ(machine.Fn({"call", "two"}, "hi").out, "hi");
   EXPECT_EQ(machine.LedgerSlots(), slots);
   EXPECT_EQ(machine.RunningLoans(), running);
-  // What a replica had is the next one's, all of it.
+  // The next replica gets all that the last one had.
   EXPECT_EQ(machine.Fn({"delete", "one"}).code, 0);
   ASSERT_NO_FATAL_FAILURE(Deploy(machine, kSliceOf4Gi, "one"));
   EXPECT_EQ(machine.Fn({"call", "one"}, "take 100").out, kStoppedAt4Gi);
@@ -183,69 +197,6 @@ TEST_F(LocalProviderTest, FunctionsShareAGpuAndEachIsStoppedAtItsSlice) {
     EXPECT_EQ(machine.Fn({"delete", name}).code, 0);
   }
   ExpectNothingLeft(machine);
-}
-
-class KillsTest : public LocalProviderTest {
- protected:
-  // `gpu`: the lines of a function that say what it needs. KGPU_FN_KILLS: how many; few in CI.
-  static void KillAtRandom(FunctionMachine& machine, const std::string& gpu);
-};
-
-void KillsTest::KillAtRandom(FunctionMachine& machine, const std::string& gpu) {
-  const char* setting = std::getenv("KGPU_FN_KILLS");  // NOLINT(concurrency-mt-unsafe)
-  const int kills = setting == nullptr ? 30 : std::atoi(setting);
-  ASSERT_NO_FATAL_FAILURE(machine.Up());
-  ASSERT_NO_FATAL_FAILURE(Deploy(machine, gpu + "    replicas:\n      min: 2\n      max: 3\n"));
-  Random random(11);
-  for (int i = 0; i < kills; ++i) {
-    switch (random.Next() % 3) {
-      case 0:
-        machine.KillAgent();
-        break;
-      case 1:
-        machine.KillService();
-        break;
-      default:
-        machine.KillContainer();
-    }
-    ASSERT_NO_FATAL_FAILURE(machine.Up());
-    const e2e::Result call = machine.Fn({"call", "hello"}, "hi");
-    if (call.code == 7) {
-      // The replica that was killed had it already: it is not given to another one.
-      EXPECT_THAT(call.err, HasSubstr("crash: the replica ended during the call"));
-      const e2e::Result again = machine.Fn({"call", "hello"}, "hi");
-      EXPECT_EQ(again.out, "hi") << "after kill " << i << ": " << again.err;
-    } else {
-      EXPECT_EQ(call.out, "hi") << "after kill " << i << ": " << call.err;
-    }
-    const std::vector<std::string> running = machine.RunningLoans();
-    EXPECT_THAT(running, Not(IsEmpty()));
-    const auto ledger = machine.LedgerLoans();
-    for (const std::string& loan : running) {
-      EXPECT_TRUE(ledger.contains(loan)) << "a container has GPUs that are not lent to it";
-    }
-    std::set<std::string> lent;
-    for (const auto& [loan, parts] : ledger) {
-      for (const std::string& part : parts) {
-        EXPECT_TRUE(lent.insert(part).second) << part << " is lent twice";
-      }
-    }
-    EXPECT_EQ(std::set<std::string>(running.begin(), running.end()).size(), running.size());
-  }
-  EXPECT_EQ(machine.Fn({"delete", "hello"}).code, 0);
-  ExpectNothingLeft(machine);
-}
-
-TEST_F(KillsTest, NeitherLendAGpuTwiceNorLeakOne) {
-  FunctionMachine machine("4xT4");
-  ASSERT_NO_FATAL_FAILURE(KillAtRandom(machine, "    requests:\n      gpu: 1\n"));
-}
-
-TEST_F(KillsTest, NeitherLendASliceTwiceNorLeakOne) {
-  FunctionMachine machine("4xT4");
-  machine.Configure(
-      "pools:\n- {devices: {index: 0}, provider: local, share: {by: memory, size: 4Gi}}\n");
-  ASSERT_NO_FATAL_FAILURE(KillAtRandom(machine, kSliceOf4Gi));
 }
 
 }  // namespace

@@ -1,14 +1,11 @@
 #include "tests/soak/checks.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "tests/integration/wait_for_file.h"
+#include "tests/soak/footprint.h"
 #include "tests/soak/lists.h"
 #include "tests/soak/mps_daemons.h"
 
@@ -18,8 +15,6 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr size_t kMoreFiles = 3;
-constexpr std::chrono::minutes kYouth{10};
 constexpr std::chrono::seconds kRest{2};
 // It measures GPUs once a second, and the machine has other work.
 constexpr std::chrono::milliseconds kMostCpu{120};
@@ -50,31 +45,6 @@ std::string ProblemOf(const kubelet::Pod& pod) {
 }
 
 }  // namespace
-
-std::string Growth(const std::vector<Footprint>& life) {
-  const auto grown = std::find_if(
-      life.begin() + static_cast<std::ptrdiff_t>(life.size() / 10), life.end(),
-      [&](const Footprint& footprint) { return footprint.at - life.front().at >= kYouth; });
-  if (grown == life.end()) {
-    return "";
-  }
-  const Footprint& first = *grown;
-  // The smallest of the last ones: a moment's buffer is no growth.
-  Footprint last = life.back();
-  for (size_t i = life.size() - life.size() / 10; i < life.size(); ++i) {
-    last.memory_kib = std::min(last.memory_kib, life[i].memory_kib);
-    last.files = std::min(last.files, life[i].files);
-  }
-  if (last.memory_kib > first.memory_kib + first.memory_kib / 20) {
-    return fmt::format("the agent's memory grew from {} KiB in round {} to {} KiB in round {}",
-                       first.memory_kib, first.round, last.memory_kib, last.round);
-  }
-  if (last.files > first.files + kMoreFiles) {
-    return fmt::format("the agent's open files grew from {} in round {} to {} in round {}",
-                       first.files, first.round, last.files, last.round);
-  }
-  return "";
-}
 
 bool SoakChecks::IsReported(const ExpectedReport& fault) const {
   if (fault.xid != 0) {
@@ -318,21 +288,6 @@ std::string SoakChecks::Settle() {
   return problem;
 }
 
-std::chrono::milliseconds SoakChecks::CpuTime() const {
-  std::ifstream file(fmt::format("/proc/{}/stat", agent_pid()));
-  std::string text;
-  std::getline(file, text);
-  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
-  std::string skipped;
-  for (int i = 0; i < 11; ++i) {  // state to cmajflt
-    fields >> skipped;
-  }
-  int64_t user = 0;
-  int64_t kernel = 0;
-  fields >> user >> kernel;
-  return std::chrono::milliseconds((user + kernel) * 1000 / sysconf(_SC_CLK_TCK));
-}
-
 std::string SoakChecks::CheckRest() {
   ++rests_;
   const auto log_size = [this] { return std::filesystem::file_size(At("log")); };
@@ -341,11 +296,11 @@ std::string SoakChecks::CheckRest() {
   for (int attempt = 0; attempt < attempts; ++attempt) {
     const std::string writes = Writes();
     const auto logged = log_size();
-    const auto used = CpuTime();
+    const auto used = CpuTime(agent_pid());
     if (!agent_->RunsFor(kRest)) {
       return "the agent ended";
     }
-    const auto cpu = CpuTime() - used;
+    const auto cpu = CpuTime(agent_pid()) - used;
     if (cpu > kMostCpu) {
       problem = fmt::format("at rest, the agent used {} ms of {} s", cpu.count(), kRest.count());
     } else if (log_size() != logged) {
@@ -359,24 +314,6 @@ std::string SoakChecks::CheckRest() {
     }
   }
   return problem;
-}
-
-Footprint SoakChecks::Measure(size_t round) const {
-  Footprint footprint{
-      .round = round, .at = std::chrono::steady_clock::now(), .memory_kib = 0, .files = 0};
-  std::ifstream file(fmt::format("/proc/{}/smaps_rollup", agent_pid()));
-  for (std::string line; std::getline(file, line);) {
-    // Not Pss, which depends on how many other agents run on this machine.
-    if (line.starts_with("Rss:")) {
-      footprint.memory_kib = std::stoul(line.substr(4));
-    }
-  }
-  std::error_code error;
-  for (std::filesystem::directory_iterator fd(fmt::format("/proc/{}/fd", agent_pid()), error), end;
-       fd != end; fd.increment(error)) {
-    ++footprint.files;
-  }
-  return footprint;
 }
 
 }  // namespace kgpu::soak

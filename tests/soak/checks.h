@@ -12,19 +12,6 @@
 
 namespace kgpu::soak {
 
-// Memory and descriptors of the agent at a moment of rest.
-struct Footprint {
-  size_t round = 0;
-  std::chrono::steady_clock::time_point at{};
-  size_t memory_kib = 0;
-  size_t files = 0;
-};
-
-// Of one life of the agent. Returns "" or what has grown: at the end, more than a twentieth of
-// memory, or a few descriptors, over the values after the first tenth, which is ten minutes or
-// more: as long as devices that are gone are remembered.
-std::string Growth(const std::vector<Footprint>& life);
-
 class SoakChecks : public SoakNode {
  protected:
   static constexpr std::chrono::seconds kPatience{90};
@@ -39,7 +26,6 @@ class SoakChecks : public SoakNode {
   std::string CheckDaemons() const;
   // A window in which nothing happens: the agent may not work, write or log.
   std::string CheckRest();
-  Footprint Measure(size_t round) const;
 
   size_t reports_ = 0;  // faults that were seen reported
   size_t rests_ = 0;
@@ -56,7 +42,6 @@ class SoakChecks : public SoakNode {
   std::string CheckHealth() const;
   std::string CheckNode() const;
   bool IsReported(const ExpectedReport& fault) const;
-  std::chrono::milliseconds CpuTime() const;
 };
 
 }  // namespace kgpu::soak

@@ -65,6 +65,36 @@ const std::vector<MigLayout>& MigLayouts() {
   return kLayouts;
 }
 
+Action DriverFault(Dice& dice, uint32_t gpus) {
+  const std::string gpu = fmt::format("{}", dice.Below(gpus));
+  switch (dice.Below(12)) {
+    case 0:
+    case 1:
+      return {.verb = "xid",
+              .arguments = {gpu, dice.Of(std::vector<std::string>{"48", "79", "95", "119"})}};
+    case 2:
+      return {.verb = "lose", .arguments = {gpu}};
+    case 3:
+      return {.verb = "hang", .arguments = {gpu}};
+    case 4:
+      return {.verb = "hang"};
+    case 5:
+      return {.verb = "slow", .arguments = {fmt::format("{}", 1 + dice.Below(40))}};
+    case 6:
+      return {.verb = "unload"};
+    case 7:
+      return {.verb = "set", .arguments = {gpu, "remap-failed", "1"}};
+    case 8:
+      return {.verb = "ecc", .arguments = {gpu, "--double", "1"}};
+    case 9:
+      return {.verb = "set", .arguments = {gpu, "recovery-action", "1"}};
+    case 10:
+      return {.verb = "xid", .arguments = {gpu, "31", "--times", "300"}};
+    default:
+      return {.verb = "temp", .arguments = {gpu, "93"}};
+  }
+}
+
 Action Plan::Start(std::string kind, std::deque<std::string>& live) {
   // Few names: the usage ledger remembers each for weeks.
   std::string name = fmt::format("{}-{}", kind, ++names_ % kNames);
@@ -118,36 +148,6 @@ Action Plan::Edit() {
   return {.verb = "config", .arguments = {std::string(layout().name), std::string(mig().text)}};
 }
 
-Action Plan::DriverFault() {
-  const std::string gpu = fmt::format("{}", dice_.Below(kGpus));
-  switch (dice_.Below(12)) {
-    case 0:
-    case 1:
-      return {.verb = "xid",
-              .arguments = {gpu, dice_.Of(std::vector<std::string>{"48", "79", "95", "119"})}};
-    case 2:
-      return {.verb = "lose", .arguments = {gpu}};
-    case 3:
-      return {.verb = "hang", .arguments = {gpu}};
-    case 4:
-      return {.verb = "hang"};
-    case 5:
-      return {.verb = "slow", .arguments = {fmt::format("{}", 1 + dice_.Below(40))}};
-    case 6:
-      return {.verb = "unload"};
-    case 7:
-      return {.verb = "set", .arguments = {gpu, "remap-failed", "1"}};
-    case 8:
-      return {.verb = "ecc", .arguments = {gpu, "--double", "1"}};
-    case 9:
-      return {.verb = "set", .arguments = {gpu, "recovery-action", "1"}};
-    case 10:
-      return {.verb = "xid", .arguments = {gpu, "31", "--times", "300"}};
-    default:
-      return {.verb = "temp", .arguments = {gpu, "93"}};
-  }
-}
-
 Action Plan::ClusterFault() {
   switch (dice_.Below(11)) {
     case 0:
@@ -198,7 +198,7 @@ Action Plan::Fault() {
   switch (dice_.Below(5)) {
     case 0:
     case 1:
-      return DriverFault();
+      return DriverFault(dice_, kGpus);
     case 2:
     case 3:
       return ClusterFault();

@@ -30,6 +30,9 @@ struct MigLayout {
 };
 const std::vector<MigLayout>& MigLayouts();
 
+// A fault of the driver or of one of `gpus` GPUs, by the verb of kgpu-sim.
+Action DriverFault(Dice& dice, uint32_t gpus);
+
 // One round: what happens before everything is repaired and must come to rest.
 struct Round {
   std::vector<Action> actions;
@@ -56,7 +59,6 @@ class Plan {
   Action End(std::string verb, std::deque<std::string>& live);
   Action Edit();
   Action Fault();
-  Action DriverFault();
   Action ClusterFault();
   Action AgentFault();
 

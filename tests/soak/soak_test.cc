@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/soak/checks.h"
+#include "tests/soak/footprint.h"
 #include "tests/soak/holders.h"
 #include "tests/soak/plan.h"
 #include "tests/soak/seed.h"
@@ -59,10 +60,10 @@ class SoakTest : public SoakChecks {
       problem = CheckRest();
     }
     if (is_agent_new_ && problem.empty()) {
-      problem = Growth(life_);
+      problem = Growth("agent", life_);
       life_.clear();
     }
-    life_.push_back(Measure(plan_->rounds()));
+    life_.push_back(Measure(agent_pid(), plan_->rounds()));
     return problem;
   }
   void Print() const {
@@ -105,7 +106,7 @@ TEST_F(SoakTest, NobodyLosesADeviceAndAllComesToRest) {
          !HasFailure()) {
     problem = Run(plan_->Next());
   }
-  problem = problem.empty() ? Growth(life_) : problem;
+  problem = problem.empty() ? Growth("agent", life_) : problem;
   Print();
   if (!problem.empty() || HasFailure()) {
     FAIL() << story_->Failure(problem) << "\n--- status\n"
