@@ -238,6 +238,53 @@ TEST_P(MonitoringDashboardTest, ItsPanelsDoNotOverlap) {
   }
 }
 
+std::vector<json::value> PanelsOf(const json::value& dashboard, std::string_view type) {
+  std::vector<json::value> found;
+  for (const json::value& panel : dashboard.at("panels").as_array()) {
+    if (TextOf(panel.at("type")) == type) {
+      found.push_back(panel);
+    }
+  }
+  return found;
+}
+
+// A number without colors of its own is green, and from 80 on red.
+TEST_P(MonitoringDashboardTest, ItsNumbersSayTheirColors) {
+  for (const json::value& panel : PanelsOf(dashboard_, "stat")) {
+    const json::object& defaults = panel.at("fieldConfig").at("defaults").as_object();
+    ASSERT_TRUE(defaults.contains("color")) << TextOf(panel.at("title"));
+    EXPECT_EQ(TextOf(defaults.at("color").at("mode")) == "thresholds",
+              defaults.contains("thresholds"))
+        << TextOf(panel.at("title"));
+  }
+}
+
+// A table shows the answer to one query only, and heads its columns with the names of labels, and
+// "Value".
+TEST_P(MonitoringDashboardTest, ItsTablesHaveOneQueryAndColumnsWithNames) {
+  for (const json::value& panel : PanelsOf(dashboard_, "table")) {
+    const std::string title = TextOf(panel.at("title"));
+    EXPECT_EQ(panel.at("targets").as_array().size(), 1U) << title;
+    const json::value& options = panel.at("transformations").at(0).at("options");
+    const json::object& names = options.at("renameByName").as_object();
+    const json::object& hidden = options.at("excludeByName").as_object();
+    EXPECT_NE(names.contains("Value"), hidden.contains("Value")) << title;
+  }
+}
+
+// A query for problems finds none on most days: its panel says so instead of "No data".
+TEST_P(MonitoringDashboardTest, PanelsThatMayBeEmptySayWhatThatMeans) {
+  for (const json::value& panel : dashboard_.at("panels").as_array()) {
+    ForEach(panel, {"expr"}, [&](const json::value& expression) {
+      const std::string text = TextOf(expression);
+      if (text.ends_with(" > 0") || text.ends_with(" == 1") || text.ends_with(" == 0")) {
+        EXPECT_TRUE(panel.at("fieldConfig").at("defaults").as_object().contains("noValue"))
+            << TextOf(panel.at("title"));
+      }
+    });
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, MonitoringDashboardTest,
                          ::testing::Values("kgpu-cluster", "kgpu-functions", "kgpu-node",
                                            "kgpu-use"),
