@@ -53,7 +53,7 @@ pools:
 // The provider of a simulated host finds its CDI specs and devices where podman looks for them; the
 // machine's own mounts stay as they are.
 constexpr const char* kOnHost =
-    R"(mkdir -p /run/cdi && mount --bind "$0"/run/cdi /run/cdi && exec "$@")";
+    R"(mkdir -p /run/cdi "$0"/run/cdi && mount --bind "$0"/run/cdi /run/cdi && exec "$@")";
 
 struct FnUpOptions {
   std::string run_dir = kRunDir;
