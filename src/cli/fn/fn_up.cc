@@ -2,6 +2,7 @@
 #include <boost/json/value.hpp>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -155,10 +156,8 @@ StatusOr<UpPlan> PlanUp(const FnUpOptions& options) {
 }
 
 std::string CommandText(const std::vector<std::string>& argv) {
-  std::vector<std::string> words;
-  for (const std::string& word : argv) {
-    words.push_back(ShellWord(word));
-  }
+  std::vector<std::string> words(argv.size());
+  std::ranges::transform(argv, words.begin(), ShellWord);
   return Join(words, " ");
 }
 
