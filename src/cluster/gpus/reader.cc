@@ -2,7 +2,6 @@
 
 #include <boost/json/value.hpp>
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,8 +17,6 @@ namespace {
 
 namespace json = boost::json;
 
-// Versions of DRA's API, the newest first: Kubernetes 1.34 and later, 1.33, 1.32.
-constexpr std::array<std::string_view, 3> kDraVersions = {"v1", "v1beta2", "v1beta1"};
 constexpr size_t kMostObjects = 500'000;  // of interest; others are dropped chunk by chunk
 
 }  // namespace
@@ -83,10 +80,10 @@ class ClusterReader::Impl {
   // In the newest version that the server has; a server without the API has no such devices.
   void ListOfDra(const Collection& collection, size_t version) {
     Collection next = collection;
-    next.path =
-        kube::Resource{"resource.k8s.io", kDraVersions.at(version), collection.what}.Collection();
+    next.path = kube::Resource{"resource.k8s.io", kube::kDraVersions.at(version), collection.what}
+                    .Collection();
     next.on_missing = [this, collection, version] {
-      if (version + 1 < kDraVersions.size()) {
+      if (version + 1 < kube::kDraVersions.size()) {
         ListOfDra(collection, version + 1);
       }
     };

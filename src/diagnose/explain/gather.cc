@@ -5,7 +5,6 @@
 #include <boost/json/value.hpp>
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 #include <vector>
@@ -35,8 +34,6 @@ constexpr kube::Resource kCoreEvents{"", "v1", "events"};
 constexpr kube::Resource kQuotas{"", "v1", "resourcequotas"};
 constexpr kube::Resource kLimits{"", "v1", "limitranges"};
 constexpr kube::Resource kRuntimeClasses{"node.k8s.io", "v1", "runtimeclasses"};
-// Versions of DRA's API, the newest first: Kubernetes 1.34 and later, 1.33, 1.32.
-constexpr std::array<std::string_view, 3> kDraVersions = {"v1", "v1beta2", "v1beta1"};
 
 using Take = std::function<void(json::value&&)>;
 
@@ -68,7 +65,7 @@ class Gatherer {
  private:
   Status ReadClaimItself() {
     own_kind_ = "ResourceClaim";
-    for (const std::string_view version : kDraVersions) {
+    for (const std::string_view version : kube::kDraVersions) {
       const kube::Resource resource{"resource.k8s.io", version, "resourceclaims"};
       StatusOr<json::value> answer = ask_({.path = resource.Object(space_, name_)});
       if (answer.ok()) {
@@ -130,10 +127,10 @@ class Gatherer {
   // In the newest version that the server has.
   void ListOfDra(std::string_view kind, std::string_view plural, const std::string& space,
                  bool is_expected = true) {
-    for (const std::string_view version : kDraVersions) {
+    for (const std::string_view version : kube::kDraVersions) {
       const kube::Resource resource{"resource.k8s.io", version, plural};
-      const StatusCode code =
-          List(kind, resource.Collection(space), "", is_expected && version == kDraVersions.back());
+      const StatusCode code = List(kind, resource.Collection(space), "",
+                                   is_expected && version == kube::kDraVersions.back());
       if (code != StatusCode::kNotFound) {
         return;
       }

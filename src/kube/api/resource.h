@@ -1,6 +1,7 @@
 // Kinds of objects and their API paths.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -25,5 +26,7 @@ inline constexpr Resource kNodes{"", "v1", "nodes"};
 inline constexpr Resource kPods{"", "v1", "pods"};
 inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases"};
 inline constexpr Resource kEvents{"events.k8s.io", "v1", "events"};
+// Of resource.k8s.io, DRA's group, the newest first: Kubernetes 1.34 and later, 1.33, 1.32.
+inline constexpr std::array<std::string_view, 3> kDraVersions = {"v1", "v1beta2", "v1beta1"};
 
 }  // namespace kgpu::kube
