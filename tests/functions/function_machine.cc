@@ -27,7 +27,6 @@ namespace fs = std::filesystem;
 using std::chrono::seconds;
 
 constexpr const char* kImage = "localhost/kgpu-fn/hello";
-constexpr seconds kLimit{180};
 
 // "GPU-…::0", of a slice in the agent's ledger.
 std::string SlotOf(const boost::json::value& slice) {
@@ -115,13 +114,14 @@ void FunctionMachine::Up(const std::vector<std::string>& run_flags) {
   MustRun(box_.Enter(argv, kLimit));
 }
 
-e2e::Result FunctionMachine::Fn(std::vector<std::string> words, const std::string& input) {
+e2e::Result FunctionMachine::Fn(std::vector<std::string> words, const std::string& input,
+                                std::chrono::seconds limit) {
   box_.dir().WriteFile("input", input);
   std::vector<std::string> argv = {
       "/bin/sh", "-c", "exec \"$@\" <" + box_.At("input"), "sh", e2e::ProgramPath("kgpu"), "fn"};
   argv.insert(argv.end(), words.begin(), words.end());
   argv.insert(argv.end(), {"--host-root", host_.path()});
-  return box_.Enter(argv, kLimit);
+  return box_.Enter(argv, limit);
 }
 
 std::string FunctionMachine::WriteConfig(const std::string& lines, const std::string& network,

@@ -33,8 +33,10 @@ class FunctionMachine {
 
   // `kgpu fn up`; also after a daemon was killed. `run_flags`: of every `podman run`.
   void Up(const std::vector<std::string>& run_flags = {});
-  // `kgpu fn WORDS…`; `input` is its standard input.
-  e2e::Result Fn(std::vector<std::string> words, const std::string& input = "");
+  static constexpr std::chrono::seconds kLimit{180};
+  // `kgpu fn WORDS…`; `input` is its standard input. It is killed after `limit`.
+  e2e::Result Fn(std::vector<std::string> words, const std::string& input = "",
+                 std::chrono::seconds limit = kLimit);
   // A config.yaml with a function that has these lines besides its name and image. Gives the file's
   // path.
   std::string WriteConfig(const std::string& lines, const std::string& network = "none",

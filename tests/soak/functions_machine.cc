@@ -110,15 +110,20 @@ std::string SoakFunctions::Deploy(const std::string& name, std::string_view shap
   // The program waits for a replica, which may not start now.
   if (result.code == 0 || result.err.find("is deployed, but no replica") != std::string::npos) {
     deployed_[name] = {.shape = &wanted, .least = wanted.least};
+    deleting_.erase(name);
   }
   return result.code == 0 || has_faults_ ? "" : Refusal("deploy", result);
 }
 
 std::string SoakFunctions::Delete(const std::string& name) {
-  const e2e::Result result = machine_.Fn({"delete", name});
+  // It takes as long as no agent is there to get the GPUs back.
+  constexpr std::chrono::seconds kDeleteLimit{20};
+  const e2e::Result result = machine_.Fn({"delete", name}, "", kDeleteLimit);
   const bool was_deployed = deployed_.contains(name);
   if (result.code == 0) {
     deployed_.erase(name);
+  } else if (was_deployed) {
+    deleting_.insert(name);
   }
   return (result.code == 0) == was_deployed || has_faults_ ? "" : Refusal("delete", result);
 }
@@ -322,7 +327,20 @@ std::string SoakFunctions::CheckAnswer(const std::string& name,
   return "";
 }
 
+void SoakFunctions::ForgetDeleted() {
+  const json::value listed = Ask(machine_.service_socket(), "/system/functions");
+  const json::array functions = ListAt(listed, "Functions");
+  for (const std::string& name : deleting_) {
+    const bool is_there = std::ranges::any_of(
+        functions, [&](const json::value& function) { return FieldOf(function, "Name") == name; });
+    if (listed.is_object() && !is_there) {
+      deployed_.erase(name);
+    }
+  }
+}
+
 std::string SoakFunctions::Unrest(std::set<std::string>& answered) {
+  ForgetDeleted();
   if (std::string problem = CheckAgent(); !problem.empty()) {
     return problem;
   }
@@ -345,6 +363,7 @@ std::string SoakFunctions::Settle() {
     }
     problem = Unrest(answered);
   }
+  deleting_.clear();
   return problem;
 }
 

@@ -68,6 +68,7 @@ class SoakFunctions {
   std::string Judge(const std::string& name, const std::string& input, const Answer& answer) const;
   boost::json::value Ask(const std::string& socket, const std::string& target) const;
   std::string Unrest(std::set<std::string>& answered);
+  void ForgetDeleted();
   std::string CheckAgent() const;
   std::string CheckReplicas() const;
   std::string CheckQueue() const;
@@ -78,6 +79,7 @@ class SoakFunctions {
   engines::FunctionMachine machine_;
   std::string pools_;
   std::map<std::string, Deployed> deployed_;
+  std::set<std::string> deleting_;  // of those that were deployed: perhaps, the program was killed
   Holders holders_;
   std::map<std::string, Daemon> daemons_;  // by socket
   std::map<std::string, size_t> answers_;  // so far, by fault or code
