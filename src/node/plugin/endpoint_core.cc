@@ -54,7 +54,9 @@ EndpointCore::EndpointCore(EventLoop& loop, std::string resource, std::string so
 
 EndpointCore::~EndpointCore() {
   acceptor_.reset();
-  service_.Stop();  // before the server, which waits for calls in progress
+  if (service_.Stop()) {  // before the server, which waits for calls in progress
+    server_->Drain();     // so that the kubelet gets the reason
+  }
 }
 
 EndpointStatus EndpointCore::status() const {

@@ -110,6 +110,15 @@ Status Prefer(const ResourceView& view, const PreferredAllocationRequest& reques
   return OkStatus();
 }
 
+Status Unanswered() {
+  return Unavailable("the driver has not answered yet: run `kgpu devices` to see why");
+}
+
+Status Withdrawn() {
+  return Unavailable(
+      "this resource is not served any more: the node's configuration has changed, or kgpu ends");
+}
+
 // Whether Allocate can be answered, be it with a refusal.
 bool IsDecided(const ResourceViewPtr& view) {
   return view && (view->answers || !view->obstacle.ok());
@@ -130,7 +139,7 @@ class Service::Impl : public ::v1beta1::DevicePlugin::CallbackService,
 
   void SetView(const ResourceViewPtr& view);
   void EndStreams();
-  void Stop();
+  bool Stop();
   unsigned open_streams() const { return open_streams_; }
   ServiceCounts counts() const {
     return {.allocations = allocations_,
@@ -181,9 +190,10 @@ class Service::Impl : public ::v1beta1::DevicePlugin::CallbackService,
     const MutexLock lock(mutex_);
     return view_;
   }
-  void Settle(const Waiting& call, const ResourceView* view);
+  void Settle(const Waiting& call, const ResourceView* view, const Status& otherwise);
   void ArmPatience();
-  void OnImpatient();
+  // The number of calls that waited.
+  size_t RefuseWaiting(const Status& reason);
   void PostOpened();
   void PostEnded();
 
@@ -326,13 +336,14 @@ grpc::ServerUnaryReactor* Service::Impl::Allocate(grpc::CallbackServerContext* c
   if (is_waiting) {
     loop_.Post([self = shared_from_this()] { self->ArmPatience(); });
   } else {
-    Settle(call, current.get());
+    Settle(call, current.get(), Withdrawn());
   }
   return call.reactor;
 }
 
-void Service::Impl::Settle(const Waiting& call, const ResourceView* view) {
-  Status status = Unavailable("the driver has not answered yet: run `kgpu devices` to see why");
+// `otherwise`: the answer if the view has none.
+void Service::Impl::Settle(const Waiting& call, const ResourceView* view, const Status& otherwise) {
+  Status status = otherwise;
   if (view != nullptr && view->answers) {
     status = plugin::Allocate(*view, *call.request, *call.response);
   } else if (view != nullptr && !view->obstacle.ok()) {
@@ -348,11 +359,12 @@ void Service::Impl::Settle(const Waiting& call, const ResourceView* view) {
 
 void Service::Impl::ArmPatience() {
   if (patience_ == TimerId::kNone) {
-    patience_ = loop_.After(kPatience, [self = shared_from_this()] { self->OnImpatient(); });
+    patience_ =
+        loop_.After(kPatience, [self = shared_from_this()] { self->RefuseWaiting(Unanswered()); });
   }
 }
 
-void Service::Impl::OnImpatient() {
+size_t Service::Impl::RefuseWaiting(const Status& reason) {
   loop_.CancelTimer(std::exchange(patience_, TimerId::kNone));
   std::list<Waiting> waiting;
   {
@@ -360,8 +372,9 @@ void Service::Impl::OnImpatient() {
     waiting.swap(waiting_);
   }
   for (const Waiting& call : waiting) {
-    Settle(call, nullptr);
+    Settle(call, nullptr, reason);
   }
+  return waiting.size();
 }
 
 void Service::Impl::SetView(const ResourceViewPtr& view) {
@@ -379,7 +392,7 @@ void Service::Impl::SetView(const ResourceViewPtr& view) {
     }
   }
   for (const Waiting& call : waiting) {
-    Settle(call, view.get());
+    Settle(call, view.get(), Unanswered());
   }
 }
 
@@ -390,13 +403,13 @@ void Service::Impl::EndStreams() {
   }
 }
 
-void Service::Impl::Stop() {
+bool Service::Impl::Stop() {
   {
     const MutexLock lock(mutex_);
     is_stopped_ = true;
   }
   EndStreams();
-  OnImpatient();
+  return RefuseWaiting(Withdrawn()) > 0;
 }
 
 void Service::Impl::PostOpened() {
@@ -429,16 +442,16 @@ grpc::Service& Service::grpc_service() {
   return *impl_;
 }
 
-void Service::SetView(ResourceViewPtr view) {
-  impl_->SetView(std::move(view));
+void Service::SetView(const ResourceViewPtr& view) {
+  impl_->SetView(view);
 }
 
 void Service::EndStreams() {
   impl_->EndStreams();
 }
 
-void Service::Stop() {
-  impl_->Stop();
+bool Service::Stop() {
+  return impl_->Stop();
 }
 
 unsigned Service::open_streams() const {

@@ -49,11 +49,12 @@ class Service {
 
   // Sends the list on every open stream if it differs from the last one, and answers waiting calls.
   // Loop thread.
-  void SetView(ResourceViewPtr view);
+  void SetView(const ResourceViewPtr& view);
   // Ends every open stream; on_stream_ended follows for each. Loop thread.
   void EndStreams();
-  // Ends streams and waiting calls for good: the server can then end without waiting. Loop thread.
-  void Stop();
+  // Ends streams and waiting calls for good: the server can then end without waiting. True if calls
+  // waited, whose answers are on their way. Loop thread.
+  bool Stop();
   // Open streams, according to the events. Loop thread.
   unsigned open_streams() const;
   ServiceCounts counts() const;

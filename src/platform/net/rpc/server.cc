@@ -31,6 +31,11 @@ Server::~Server() {
   server_->Shutdown(std::chrono::system_clock::now());
 }
 
+void Server::Drain() {
+  constexpr std::chrono::milliseconds kMoment{200};
+  server_->Shutdown(std::chrono::system_clock::now() + kMoment);
+}
+
 void Server::Serve(UniqueFd fd) {
   grpc::AddInsecureChannelFromFd(server_.get(), fd.Release());
 }

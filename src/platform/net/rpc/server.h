@@ -20,13 +20,18 @@ class Server {
  public:
   // Each of `services` must outlive the server. Errors: Internal.
   static StatusOr<std::unique_ptr<Server>> Start(const std::vector<grpc::Service*>& services);
-  // Ends every call and connection, and waits for the handlers in progress.
+  // Ends every call and connection, and waits for the handlers in progress. Answers that were just
+  // given may not arrive, unless Drain comes first.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   // Serves the peer connected to `fd`, which must be non-blocking. Thread: any.
   void Serve(UniqueFd fd);
+
+  // Takes no more calls, and waits until the answers of the others have gone, at most for a moment:
+  // a peer that does not read, or a handler that does not end, costs that much.
+  void Drain();
 
  private:
   explicit Server(std::unique_ptr<grpc::Server> server);
