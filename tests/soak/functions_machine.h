@@ -70,6 +70,7 @@ class SoakFunctions {
   std::string Unrest(std::set<std::string>& answered);
   void ForgetDeleted();
   std::string CheckAgent() const;
+  std::string CheckHealth() const;
   std::string CheckReplicas() const;
   std::string CheckQueue() const;
   std::string CheckAnswer(const std::string& name, std::set<std::string>& answered) const;
@@ -77,7 +78,7 @@ class SoakFunctions {
   bool AreSlicesShort(const std::string& name) const;
 
   engines::FunctionMachine machine_;
-  std::string pools_;
+  std::string config_;
   std::map<std::string, Deployed> deployed_;
   std::set<std::string> deleting_;  // of those that were deployed: perhaps, the program was killed
   Holders holders_;

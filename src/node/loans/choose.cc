@@ -18,7 +18,7 @@
 namespace kgpu::loans {
 namespace {
 
-// What is lent alike: the GPUs of one model in all local pools, or the slices that a pool makes of
+// A kind is lent alike: the GPUs of one model in all local pools, or the slices that a pool makes of
 // them.
 struct Kind {
   const device::Gpu* sample = nullptr;
@@ -175,7 +175,7 @@ class Chooser {
     return obstacle.empty() ? "" : fmt::format("{}: {}", slot.gpu.str(), obstacle);
   }
 
-  // Those that the request names, in its order. For memory, whole GPUs count only if no slice of
+  // The kinds that the request names, in its order. For memory, whole GPUs count only if no slice of
   // this host is large enough: a slice that is merely lent is waited for.
   std::vector<const Kind*> Candidates() const {
     if (!request_.memory) {
@@ -257,10 +257,18 @@ class Chooser {
 
   static std::string ReasonOf(const Kind& kind) {
     constexpr size_t kShown = 8;
-    std::vector<std::string> shown = kind.obstacles;
-    if (shown.size() > kShown) {
-      shown.resize(kShown);
-      shown.push_back(fmt::format("{} more", kind.obstacles.size() - kShown));
+    std::vector<std::pair<std::string, size_t>> counted;  // slices of a GPU share its reason
+    for (const std::string& obstacle : kind.obstacles) {
+      const auto same = std::ranges::find(counted, obstacle, &decltype(counted)::value_type::first);
+      same == counted.end() ? void(counted.emplace_back(obstacle, 1)) : void(++same->second);
+    }
+    std::vector<std::string> shown;
+    for (size_t i = 0; i < std::min(counted.size(), kShown); ++i) {
+      const auto& [obstacle, count] = counted[i];
+      shown.push_back(count == 1 ? obstacle : fmt::format("{} × {}", count, obstacle));
+    }
+    if (counted.size() > kShown) {
+      shown.push_back(fmt::format("{} more", counted.size() - kShown));
     }
     if (IsLimited(kind)) {
       shown.push_back(fmt::format("a loan can have {}", MostOf(kind, kind.slots.slots)));

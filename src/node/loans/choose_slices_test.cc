@@ -79,6 +79,17 @@ TEST_F(ChooseSlicesTest, ASliceIsWaitedForWhileAWholeGpuIsFree) {
                              HasSubstr(SlotIdOf(TestGpu(1), 0) + " is lent to fn/old/0"))));
 }
 
+TEST_F(ChooseSlicesTest, SlicesOfOneGpuShareAReason) {
+  TestStock stock({"T4"},
+                  "pools:\n- {devices: all, provider: local, share: {by: memory, size: 4Gi}}\n");
+  stock.MarkUnhealthy(0);
+  EXPECT_THAT(stock.Choose(MemoryRequest(4)),
+              StatusIs(StatusCode::kUnavailable,
+                       HasSubstr(fmt::format("0 of 3 slices of 4Gi of T4 are free (3 × {} is "
+                                             "unhealthy (Xid79))",
+                                             TestGpu(0).str()))));
+}
+
 TEST_F(ChooseSlicesTest, AWholeGpuIsLentForMoreThanAnySliceHas) {
   const auto choice = stock_.Choose(MemoryRequest(12));
   ASSERT_OK(choice);
