@@ -18,8 +18,8 @@
 namespace kgpu::loans {
 namespace {
 
-// A kind is lent alike: the GPUs of one model in all local pools, or the slices that a pool makes of
-// them.
+// Devices that are lent alike: the GPUs of one model in all local pools, or the slices that a pool
+// makes of them.
 struct Kind {
   const device::Gpu* sample = nullptr;
   std::string_view pool{};               // of slices; empty: whole GPUs
@@ -175,8 +175,8 @@ class Chooser {
     return obstacle.empty() ? "" : fmt::format("{}: {}", slot.gpu.str(), obstacle);
   }
 
-  // The kinds that the request names, in its order. For memory, whole GPUs count only if no slice of
-  // this host is large enough: a slice that is merely lent is waited for.
+  // The kinds that the request names, in its order. For memory, whole GPUs count only if no slice
+  // of this host is large enough: a slice that is merely lent is waited for.
   std::vector<const Kind*> Candidates() const {
     if (!request_.memory) {
       return KindsIf([](const Kind& kind) { return !kind.memory; });
