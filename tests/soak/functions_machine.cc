@@ -125,7 +125,7 @@ std::string SoakFunctions::Deploy(const std::string& name, std::string_view shap
 }
 
 std::string SoakFunctions::Delete(const std::string& name) {
-  // It takes as long as no agent is there to get the GPUs back.
+  // It takes as long as podman cannot remove a container.
   constexpr std::chrono::seconds kDeleteLimit{20};
   const e2e::Result result = machine_.Fn({"delete", name}, "", kDeleteLimit);
   const bool was_deployed = deployed_.contains(name);

@@ -51,7 +51,7 @@ class Pool final : private ReplicaBackend {
   // Answers the call now or later.
   void Take(FunctionCall call) { set_.Take(std::move(call)); }
   // Ends all replicas; from then on, calls are refused. `done` is called once, from the loop.
-  // `needs_agent` false: loans that cannot be returned are left to the next provider.
+  // `needs_agent` false: loans that cannot be returned are left to the reconciler.
   void Stop(std::function<void()> done, bool needs_agent = true);
 
   bool has_replicas() const { return !replicas_.empty(); }

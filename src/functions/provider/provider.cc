@@ -450,12 +450,17 @@ void Provider::Delete(const std::string& key, std::function<void(Status)> done) 
                      deleting_.erase(key);
                      return done(status);
                    }
-                   pools_.at(key)->Stop([this, key, done] {
-                     RemoveLogs(folders_, key);
-                     deleting_.erase(key);
-                     pools_.erase(key);
-                     done(OkStatus());
-                   });
+                   // Loans that no agent takes back are returned once one answers.
+                   constexpr bool kNeedsAgent = false;
+                   pools_.at(key)->Stop(
+                       [this, key, done] {
+                         RemoveLogs(folders_, key);
+                         deleting_.erase(key);
+                         pools_.erase(key);
+                         reconciler_->LookAgain();
+                         done(OkStatus());
+                       },
+                       kNeedsAgent);
                  });
 }
 

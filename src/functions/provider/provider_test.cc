@@ -157,6 +157,22 @@ TEST(ProviderTest, AReplicaOnAGpuThatStaysUnhealthyMovesToAnotherOne) {
   EXPECT_EQ(machine.Call("hi").code, 200);
 }
 
+TEST(ProviderTest, DeletingNeedsNoAgentAndTheGpusAreReturnedLater) {
+  for (const bool is_away : {true, false}) {
+    TestMachine machine;
+    ASSERT_TRUE(machine.DeployAndRun(1));
+    is_away ? machine.agent.Stop() : void(machine.agent.has_full_disk = true);
+    EXPECT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 200);
+    EXPECT_EQ(machine.podman.containers(), 0U);
+    EXPECT_EQ(machine.agent.free(), 1U);
+    machine.agent.has_full_disk = false;
+    if (is_away) {
+      machine.agent.Start();
+    }
+    EXPECT_TRUE(machine.Until([&] { return machine.agent.free() == 2; })) << is_away;
+  }
+}
+
 TEST(ProviderTest, AGpuThatRecoversKeepsItsReplica) {
   TestMachine machine;
   ASSERT_TRUE(machine.DeployAndRun(1));

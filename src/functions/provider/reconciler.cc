@@ -76,6 +76,14 @@ void Reconciler::Start(Looked looked) {
   Round();
 }
 
+void Reconciler::LookAgain() {
+  has_looked_again_ = false;
+  wants_look_ = is_in_round_;
+  if (!is_in_round_) {
+    Round();
+  }
+}
+
 // A round that is in progress may have listed what was there before the owner stopped.
 void Reconciler::Finish(std::function<void(Status)> done) {
   finishing_.push_back(std::move(done));
@@ -292,7 +300,7 @@ void Reconciler::EndRound(const Status& status) {
   for (const auto& done : std::exchange(finished_, {})) {
     loop_.Post([done, status] { done(status); });
   }
-  if (!finishing_.empty()) {
+  if (!finishing_.empty() || std::exchange(wants_look_, false)) {
     Round();
   }
 }

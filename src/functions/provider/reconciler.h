@@ -58,6 +58,8 @@ class Reconciler {
   using Looked = std::function<void(const std::set<std::string>& undecided)>;
   // Continues until everything is in order.
   void Start(Looked looked);
+  // Looks once more, since replicas of the owner may have left loans.
+  void LookAgain();
   // Looks once more, for an owner that adopts nothing any longer: `done` is called, from the loop,
   // when no container is left, and no loan unless no agent answers. Errors: those of podman and of
   // the agent; what failed is tried again until this is destroyed. Loans of containers whose
@@ -91,7 +93,8 @@ class Reconciler {
   std::vector<Loan> found_loans_;
   bool has_ledger_ = false;  // the agent has answered
   bool has_looked_again_ = false;
-  size_t pending_ = 0;  // containers and loans that are being removed
+  bool wants_look_ = false;  // after the round in progress
+  size_t pending_ = 0;       // containers and loans that are being removed
   bool has_failed_ = false;
   Status listed_;                  // whether podman could list its containers, in this round
   std::set<std::string> stuck_;    // replicas that may still run: nothing removes them

@@ -62,7 +62,7 @@ class ReplicaRunner final : public Replica {
   // A GPU of its loan does not work: its calls end, and it counts as failed.
   void GiveUpGpus(const std::string& problem);
   const std::string& loan() const { return loan_.id; }
-  // As Stop. If no agent answers, the loan is left to the next provider.
+  // As Stop. If no agent answers, the loan is left to the reconciler, or to the next provider.
   void StopWithoutAgent();
 
   ReplicaState state() const override { return life_.state; }
