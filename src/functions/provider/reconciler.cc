@@ -21,7 +21,7 @@ using std::chrono::seconds;
 
 constexpr milliseconds kFirstRound{500};
 constexpr milliseconds kLongestRound = seconds(60);
-// What an earlier provider had asked for, a container or a loan, may come only after its end: there
+// A container or a loan that an earlier provider had asked for may come only after its end: there
 // is one more look, much later than either takes.
 constexpr milliseconds kLastLook = seconds(20);
 constexpr milliseconds kNoGrace{0};

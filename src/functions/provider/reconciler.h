@@ -30,7 +30,7 @@ class ReplicaOwner {
   virtual bool Adopt(const FoundContainer& container, const Loan& loan) = 0;
 };
 
-// What to do, as a value.
+// The things to do, as a value.
 struct ReconcilePlan {
   struct Adoption {
     FoundContainer container;
@@ -47,7 +47,7 @@ ReconcilePlan PlanReconcile(const std::vector<FoundContainer>& containers,
 // Lives on the loop's thread.
 class Reconciler {
  public:
-  // What is passed must outlive this.
+  // All that is passed must outlive this.
   Reconciler(EventLoop& loop, Podman& podman, LoanClient& loans, ProviderFolders folders,
              ReplicaOwner& owner);
   Reconciler(const Reconciler&) = delete;
