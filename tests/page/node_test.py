@@ -209,6 +209,7 @@ class NodePage(unittest.TestCase):
             "[...document.querySelectorAll('main *')].filter(e => !e.closest('.scroll') && "
             "e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)"
             ".map(e => `${e.tagName}.${e.className} ${e.textContent.slice(0, 40)}`)"), [])
+        self.assertEqual(self.browser.run("document.documentElement.scrollWidth - document.documentElement.clientWidth"), 0)
         self.shot("node-narrow", whole=False)
         self.browser.size(1300, 900)
         self.browser.prefer()
