@@ -52,6 +52,7 @@ class FunctionMachine {
   bool KillProcess(std::string_view name, size_t which = 0) const;
   // Whether podman finds its low-level runtime.
   void SetRuntime(bool is_there) const;
+  // Of the state; nothing if it has no disk of its own.
   void FillDisk(bool is_full) const;
   // `kgpu-sim VERB <host> arguments…`; false if it refuses.
   bool Simulate(const std::string& verb, std::vector<std::string> arguments = {}) const;
@@ -92,6 +93,7 @@ class FunctionMachine {
   std::string StateFolder() const { return host_.path() + "/var/lib/kgpu"; }
 
   e2e::SimHost host_;
+  const bool has_disk_;
   EngineBox box_;
 };
 

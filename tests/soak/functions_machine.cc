@@ -60,7 +60,7 @@ SoakFunctions::SoakFunctions()
   machine_.Configure(config_);
 }
 
-std::string SoakFunctions::Do(const Action& action, const FunctionPlan& plan) {
+std::string SoakFunctions::Do(const Action& action) {
   ++done_[action.verb];
   const std::string name = action.arguments.empty() ? "" : action.arguments[0];
   if (action.verb == "deploy") {
@@ -79,10 +79,10 @@ std::string SoakFunctions::Do(const Action& action, const FunctionPlan& plan) {
     return Judge(name, "", Call(name, "hi", "/async-function/"));
   }
   has_faults_ = true;
-  return DoFault(action, plan);
+  return DoFault(action);
 }
 
-std::string SoakFunctions::DoFault(const Action& action, const FunctionPlan& plan) {
+std::string SoakFunctions::DoFault(const Action& action) {
   const std::string& verb = action.verb;
   if (verb == "kill-agent") {
     machine_.KillAgent();
@@ -91,7 +91,9 @@ std::string SoakFunctions::DoFault(const Action& action, const FunctionPlan& pla
   } else if (verb == "down") {
     (void)machine_.Fn({"down"});
   } else if (verb == "kill") {
-    (void)machine_.KillProcess(action.arguments[0], std::stoul(action.arguments[1]));
+    const bool is_there =
+        machine_.KillProcess(action.arguments[0], std::stoul(action.arguments[1]));
+    hits_ += is_there ? 1 : 0;
   } else if (verb == "crash") {
     return Judge(action.arguments[0], "crash", Call(action.arguments[0], "crash"));
   } else if (verb == "lose-runtime") {
@@ -99,7 +101,7 @@ std::string SoakFunctions::DoFault(const Action& action, const FunctionPlan& pla
   } else if (verb == "fill-disk") {
     machine_.FillDisk(true);
   } else if (verb == "config") {
-    config_ = ConfigOf(plan.layout());
+    config_ = ConfigOf(FunctionLayoutOf(action.arguments.at(0)));
     machine_.Configure(config_);
   } else if (verb == "break-config") {
     machine_.Configure("pools: nonsense\n");
@@ -428,8 +430,18 @@ std::string SoakFunctions::CheckGrowth(size_t round) {
   return problem;
 }
 
+std::string SoakFunctions::CheckGrowth() const {
+  for (const auto& [socket, daemon] : daemons_) {
+    if (std::string problem = Growth(socket, daemon.life); !problem.empty()) {
+      return problem;
+    }
+  }
+  return "";
+}
+
 std::string SoakFunctions::Summary() const {
-  std::string text = fmt::format("{} loans; answers:", holders_.seen());
+  std::string text =
+      fmt::format("{} loans, {} processes killed by name; answers:", holders_.seen(), hits_);
   for (const auto& [answer, count] : answers_) {
     text += fmt::format(" {} {}", count, answer);
   }

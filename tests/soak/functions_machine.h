@@ -26,7 +26,7 @@ class SoakFunctions {
   void Start() { machine_.Up(); }
   void BeginRound() { has_faults_ = false; }
   // "" or an answer that this action may not have.
-  std::string Do(const Action& action, const FunctionPlan& plan);
+  std::string Do(const Action& action);
   // At any moment: no GPU is lent twice, and no container has one that is not lent to it.
   std::string CheckLoans();
   // Undoes every fault of the round.
@@ -35,8 +35,10 @@ class SoakFunctions {
   std::string Settle();
   // Then, in a window in which nothing happens: both daemons rest.
   std::string CheckRest();
-  // Of the daemons that live on since they were measured last.
+  // Measures both daemons, and judges the life of one that has ended.
   std::string CheckGrowth(size_t round);
+  // Judges the lives that go on, in the end.
+  std::string CheckGrowth() const;
 
   std::string Summary() const;
   // For a failure.
@@ -61,7 +63,7 @@ class SoakFunctions {
   std::string Delete(const std::string& name);
   std::string Scale(const std::string& name, const std::string& count);
   std::string CallAtOnce(const std::string& name, size_t count);
-  std::string DoFault(const Action& action, const FunctionPlan& plan);
+  std::string DoFault(const Action& action);
   Answer Call(const std::string& name, const std::string& input,
               std::string_view prefix = "/function/") const;
   // Whether such an answer may come now.
@@ -85,6 +87,7 @@ class SoakFunctions {
   std::map<std::string, Daemon> daemons_;  // by socket
   std::map<std::string, size_t> answers_;  // so far, by fault or code
   std::map<std::string, size_t> done_;     // actions so far, by verb
+  size_t hits_ = 0;                        // processes that "kill" has found
   bool has_faults_ = false;                // this round
 };
 

@@ -61,6 +61,10 @@ const std::vector<FunctionLayout>& FunctionLayouts() {
   return kLayouts;
 }
 
+const FunctionLayout& FunctionLayoutOf(std::string_view name) {
+  return *std::ranges::find(FunctionLayouts(), name, &FunctionLayout::name);
+}
+
 Action FunctionPlan::Deploy(const std::string& name) {
   return {.verb = "deploy", .arguments = {name, std::string(dice_.Of(Shapes()).name)}};
 }
@@ -94,8 +98,7 @@ Action FunctionPlan::DaemonFault() {
     case 1:
       return {.verb = "break-config"};
     case 2:
-      layout_ = dice_.Below(static_cast<uint32_t>(FunctionLayouts().size()));
-      return {.verb = "config", .arguments = {std::string(layout().name)}};
+      return {.verb = "config", .arguments = {std::string(dice_.Of(FunctionLayouts()).name)}};
     case 3:
       return {.verb = "kill-agent"};
     case 4:

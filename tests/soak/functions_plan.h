@@ -29,6 +29,7 @@ struct FunctionLayout {
   std::string_view text;
 };
 const std::vector<FunctionLayout>& FunctionLayouts();
+const FunctionLayout& FunctionLayoutOf(std::string_view name);
 
 class FunctionPlan {
  public:
@@ -40,7 +41,6 @@ class FunctionPlan {
 
   Round Next();
   size_t rounds() const { return rounds_; }
-  const FunctionLayout& layout() const { return FunctionLayouts()[layout_]; }
 
  private:
   Action Deploy(const std::string& name);
@@ -51,7 +51,6 @@ class FunctionPlan {
 
   Dice dice_;
   size_t rounds_ = 0;
-  size_t layout_ = 0;
 };
 
 }  // namespace kgpu::soak

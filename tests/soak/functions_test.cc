@@ -49,7 +49,7 @@ class FunctionSoakTest : public testing::Test {
     functions.BeginRound();
     for (const Action& action : round.actions) {
       story.Add(action.text());
-      std::string problem = functions.Do(action, plan);
+      std::string problem = functions.Do(action);
       problem = problem.empty() ? functions.CheckLoans() : problem;
       if (!problem.empty()) {
         return problem;
@@ -82,6 +82,7 @@ TEST_F(FunctionSoakTest, NoGpuIsLentTwiceAndAllComesToRest) {
     const Round round = plan.Next();
     problem = Run(round, functions, plan, story);
   }
+  problem = problem.empty() ? functions.CheckGrowth() : problem;
   fmt::print("{} rounds, {} actions, {}\n", plan.rounds(), story.steps(), functions.Summary());
   if (!problem.empty() || HasFailure()) {
     FAIL() << story.Failure(problem) << functions.Evidence();

@@ -224,10 +224,9 @@ Status StopService(const UpPlan& plan) {
   ASSIGN_OR_RETURN(const http::Response response,
                    AskGateway({.address = plan.service_socket},
                               {.method = "POST", .target = "/v1/stop"}, kDrainLimit));
-  if (response.code != 200) {
-    return GatewayRefusal(response);
-  }
-  return EndProcess(service, kStopLimit);
+  // It ends in any case, and `kgpu fn up` must not take it for one that runs.
+  RETURN_IF_ERROR(EndProcess(service, kStopLimit));
+  return response.code == 200 ? OkStatus() : GatewayRefusal(response);
 }
 
 // Only the agent that `kgpu fn up` has started.

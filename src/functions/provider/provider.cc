@@ -111,7 +111,8 @@ ReplicaDeps Provider::PoolDeps() {
           .meter = meter_,
           .folders = folders_,
           .start_limit = options_.start_limit,
-          .grace = options_.grace};
+          .grace = options_.grace,
+          .on_left = lifetime_.Bind([this] { reconciler_->LookAgain(); })};
 }
 
 // Secrets are replaced by a new file of the name, or written in place.

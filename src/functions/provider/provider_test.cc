@@ -161,6 +161,7 @@ TEST(ProviderTest, DeletingNeedsNoAgentAndTheGpusAreReturnedLater) {
   for (const bool is_away : {true, false}) {
     TestMachine machine;
     ASSERT_TRUE(machine.DeployAndRun(1));
+    machine.Advance(std::chrono::seconds(30));  // the last look of the start is over
     is_away ? machine.agent.Stop() : void(machine.agent.has_full_disk = true);
     EXPECT_EQ(machine.Ask({.method = "DELETE", .target = "/system/function/hello"}).code, 200);
     EXPECT_EQ(machine.podman.containers(), 0U);
@@ -171,6 +172,39 @@ TEST(ProviderTest, DeletingNeedsNoAgentAndTheGpusAreReturnedLater) {
     }
     EXPECT_TRUE(machine.Until([&] { return machine.agent.free() == 2; })) << is_away;
   }
+}
+
+TEST(ProviderTest, DeletingWaitsForNoPauseOfAReturnThatFailed) {
+  for (const int phase : {0, 10, 20}) {
+    TestMachine machine;
+    ASSERT_TRUE(machine.DeployAndRun(1));
+    machine.agent.has_full_disk = true;
+    machine.podman.KillAll();
+    machine.Advance(std::chrono::seconds(180 + phase));  // the pauses are at their longest
+    std::optional<http::Response> deleted;
+    const auto call =
+        machine.Begin({.method = "DELETE", .target = "/system/function/hello"}, deleted);
+    const SteadyTime begun = machine.loop.clock().Now();
+    EXPECT_TRUE(machine.Until([&] { return deleted.has_value(); }));
+    EXPECT_LT(machine.loop.clock().Now() - begun, std::chrono::seconds(3));
+    machine.agent.has_full_disk = false;
+    EXPECT_TRUE(machine.Until([&] { return machine.agent.free() == 2; }));
+  }
+}
+
+TEST(ProviderTest, AContainerThatPodmanCouldNotRemoveIsRemovedLater) {
+  TestMachine machine;
+  ASSERT_TRUE(machine.DeployAndRun(1));
+  machine.Advance(std::chrono::seconds(30));  // the last look of the start is over
+  machine.podman.removes_none = true;
+  machine.podman.KillAll();
+  machine.Advance(std::chrono::minutes(2));
+  ASSERT_EQ(machine.Running(), 1U);
+  ASSERT_EQ(machine.podman.containers(), 2U) << "podman's record of the one that has ended";
+  machine.podman.removes_none = false;
+  machine.Advance(std::chrono::minutes(2));
+  EXPECT_EQ(machine.podman.containers(), 1U);
+  EXPECT_EQ(machine.agent.free(), 1U);
 }
 
 TEST(ProviderTest, AGpuThatRecoversKeepsItsReplica) {

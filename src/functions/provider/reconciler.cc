@@ -77,11 +77,17 @@ void Reconciler::Start(Looked looked) {
 }
 
 void Reconciler::LookAgain() {
-  has_looked_again_ = false;
-  wants_look_ = is_in_round_;
+  wants_look_ = true;
   if (!is_in_round_) {
-    Round();
+    StartWantedRound();
   }
+}
+
+void Reconciler::StartWantedRound() {
+  wants_look_ = false;
+  has_looked_again_ = false;
+  retries_ = 0;
+  Round();
 }
 
 // A round that is in progress may have listed what was there before the owner stopped.
@@ -300,7 +306,9 @@ void Reconciler::EndRound(const Status& status) {
   for (const auto& done : std::exchange(finished_, {})) {
     loop_.Post([done, status] { done(status); });
   }
-  if (!finishing_.empty() || std::exchange(wants_look_, false)) {
+  if (wants_look_) {
+    StartWantedRound();
+  } else if (!finishing_.empty()) {
     Round();
   }
 }

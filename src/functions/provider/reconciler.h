@@ -58,7 +58,7 @@ class Reconciler {
   using Looked = std::function<void(const std::set<std::string>& undecided)>;
   // Continues until everything is in order.
   void Start(Looked looked);
-  // Looks once more, since replicas of the owner may have left loans.
+  // Looks now and once more later, since replicas of the owner may have left loans.
   void LookAgain();
   // Looks once more, for an owner that adopts nothing any longer: `done` is called, from the loop,
   // when no container is left, and no loan unless no agent answers. Errors: those of podman and of
@@ -68,6 +68,7 @@ class Reconciler {
 
  private:
   void Round();
+  void StartWantedRound();
   void OnLoans(const StatusOr<std::vector<Loan>>& loans);
   void OnContainers(const StatusOr<std::vector<FoundContainer>>& containers);
   void OnUnlisted(const Status& status);

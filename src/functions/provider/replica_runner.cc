@@ -114,6 +114,9 @@ void ReplicaRunner::GiveUpGpus(const std::string& problem) {
 void ReplicaRunner::StopWithoutAgent() {
   leaves_loan_ = true;
   Stop();
+  if (life_.step == ReplicaStep::kReturn && retry_.is_armed()) {
+    retry_.Arm(milliseconds(0), [this] { ReturnLoan(); });
+  }
 }
 
 void ReplicaRunner::On(ReplicaEvent event) {
@@ -155,6 +158,9 @@ void ReplicaRunner::Do(ReplicaAction action) {
       return ReturnLoan();
     case ReplicaAction::kForget:
       StopWatching();
+      if (has_left_container_) {
+        deps_.loop.Post(deps_.on_left);
+      }
       return;
   }
 }
@@ -374,6 +380,7 @@ void ReplicaRunner::OnNotRemoved(const Status& status) {
   KillRecorded(deps_.folders, id());
   if (retries_ >= kRemovalFailures &&
       StateOfRecorded(deps_.folders, id()) == RecordedProcess::kGone) {
+    has_left_container_ = true;
     return On(ReplicaEvent::kContainerRemoved);
   }
   Retry(&ReplicaRunner::RemoveNow);

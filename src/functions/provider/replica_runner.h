@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,7 @@ struct ReplicaDeps {
   ProviderFolders folders;
   std::chrono::milliseconds start_limit;  // until a worker is ready
   std::chrono::milliseconds grace;        // for a container to end by itself
+  std::function<void()> on_left;          // a replica has gone, and podman still has its container
 };
 
 // Why a replica ended before it was ready; decides what callers get.
@@ -59,7 +61,8 @@ class ReplicaRunner final : public Replica {
   // Its container sees secrets as they are now.
   void RefreshSecrets();
   void Stop();
-  // A GPU of its loan does not work: its calls end, and it counts as failed.
+  // A GPU of its loan does not work: it takes no more calls, ends after those in flight, and counts
+  // as failed.
   void GiveUpGpus(const std::string& problem);
   const std::string& loan() const { return loan_.id; }
   // As Stop. If no agent answers, the loan is left to the reconciler, or to the next provider.
@@ -114,6 +117,7 @@ class ReplicaRunner final : public Replica {
   bool is_failure_taken_ = false;
   bool was_adopted_ = false;
   bool leaves_loan_ = false;
+  bool has_left_container_ = false;
   bool has_ended_ = false;  // its container, by itself: its exit code says something
 
   std::optional<SteadyTime> idle_since_;

@@ -165,6 +165,9 @@ sys::RunResult FakePodman::Do(const std::vector<std::string>& argv) {
   if (command == "run") {
     return Run(argv);
   }
+  if (command == "rm" && removes_none) {
+    return Exited(125, "", "Error: no valid executable found for OCI runtime");
+  }
   if (command == "rm") {
     if (IsOutOfSight(argv.back())) {
       return Exited(125, "", kOutOfSight);

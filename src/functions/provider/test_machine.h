@@ -81,6 +81,7 @@ class FakePodman final : public Programs {
   // As where the network of running containers is out of podman's sight: it lists nothing, and
   // removes none of them.
   bool is_blind = false;
+  bool removes_none = false;  // as without a low-level runtime
   bool holds_runs = false;  // podman run does not end until Release
   void Release();
   Handler handler{};  // of calls; by default, they are answered with their input

@@ -36,7 +36,8 @@ TEST(EndpointCoreTest, AnAllocationThatWaitsWhenTheResourceGoesGetsTheReason) {
                                                              &response);
   });
   // The timer of its patience.
-  while (loop.timers() == 0) {
+  while (loop.timers() == 0 &&
+         answer.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
     loop.RunUntilIdle();
   }
   core->reset();

@@ -29,8 +29,8 @@ class Server {
   // Serves the peer connected to `fd`, which must be non-blocking. Thread: any.
   void Serve(UniqueFd fd);
 
-  // Takes no more calls, and waits until the answers of the others have gone, at most for a moment:
-  // a peer that does not read, or a handler that does not end, costs that much.
+  // Takes no more calls, and waits until the answers of the others have gone. After a moment it
+  // cancels those that are left, and waits for their handlers, as the destructor does.
   void Drain();
 
  private:
