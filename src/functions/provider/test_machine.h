@@ -82,7 +82,7 @@ class FakePodman final : public Programs {
   // removes none of them.
   bool is_blind = false;
   bool removes_none = false;  // as without a low-level runtime
-  bool holds_runs = false;  // podman run does not end until Release
+  bool holds_runs = false;    // podman run does not end until Release
   void Release();
   Handler handler{};  // of calls; by default, they are answered with their input
 
