@@ -42,6 +42,9 @@ struct ProviderOptions {
   std::chrono::milliseconds grace = std::chrono::seconds(10);
 };
 
+inline std::string FunctionsFolder(const ProviderOptions& options) {
+  return options.state_dir + "/functions";
+}
 // The folders of a provider with these options.
 ProviderFolders FoldersOf(const ProviderOptions& options);
 // On which the agent lends GPUs to it.
