@@ -121,18 +121,17 @@ void StateServer::Accept() {
   if (!fd.is_valid()) {
     return;
   }
-  ucred peer = {};
-  socklen_t size = sizeof(peer);
-  if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+  const StatusOr<ucred> peer = sys::PeerOf(fd.get());
+  if (!peer.ok()) {
     return;
   }
   if (clients_.size() >= kMaxClients) {
-    KGPU_LOG(kWarning, "client rejected", {"pid", peer.pid}, {"clients", clients_.size()});
+    KGPU_LOG(kWarning, "client rejected", {"pid", peer->pid}, {"clients", clients_.size()});
     return;
   }
   auto client = std::make_unique<Client>();
   const int number = fd.get();
-  client->info = {.pid = peer.pid, .uid = peer.uid};
+  client->info = {.pid = peer->pid, .uid = peer->uid};
   client->fd = std::move(fd);
   const auto watch = loop_.WatchReadable(number, [this, number] { Read(number); });
   if (!watch.ok()) {

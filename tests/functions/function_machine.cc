@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
 
 #include <fmt/format.h>
 
@@ -180,11 +179,8 @@ bool FunctionMachine::Simulate(const std::string& verb, std::vector<std::string>
 
 pid_t FunctionMachine::ListenerOf(const std::string& socket) {
   const auto connected = sys::ConnectUnix(socket);
-  ucred peer{};
-  socklen_t size = sizeof(peer);
-  const bool is_known =
-      connected.ok() && getsockopt(connected->get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-  return is_known ? peer.pid : 0;
+  const StatusOr<ucred> peer = connected.ok() ? sys::PeerOf(connected->get()) : connected.status();
+  return peer.ok() ? peer->pid : 0;
 }
 
 void FunctionMachine::KillDaemon(const std::string& socket) {

@@ -1,7 +1,6 @@
 #include "src/cli/fn/fn_daemons.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -95,11 +94,7 @@ StatusOr<pid_t> ListenerOf(const std::string& socket) {
     const bool is_nobody = code == StatusCode::kNotFound || code == StatusCode::kUnavailable;
     return is_nobody ? StatusOr<pid_t>(0) : connected.status();
   }
-  ucred peer{};
-  socklen_t size = sizeof(peer);
-  if (getsockopt(connected->get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-    return ErrnoStatus(errno, "SO_PEERCRED of " + socket);
-  }
+  ASSIGN_OR_RETURN(const ucred peer, sys::PeerOf(connected->get()));
   return peer.pid;
 }
 

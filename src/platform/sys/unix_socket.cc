@@ -119,6 +119,15 @@ Status RemoveStale(const Address& address, const std::string& path) {
 
 }  // namespace
 
+StatusOr<ucred> PeerOf(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return ErrnoStatus(errno, "SO_PEERCRED of a socket");
+  }
+  return peer;
+}
+
 StatusOr<bool> IsListening(const std::string& path) {
   const StatusOr<Address> address = AddressOf(path);
   if (address.status().code() == StatusCode::kNotFound) {

@@ -2,6 +2,7 @@
 // since an address holds only 107 bytes.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <cstdint>
@@ -21,6 +22,10 @@ enum class Links : uint8_t { kFollow, kRefuse };
 // Unavailable (nobody listens there, or its queue is full), PermissionDenied (also for a link that
 // is refused).
 StatusOr<UniqueFd> ConnectUnix(const std::string& path, Links links = Links::kFollow);
+
+// The process at the other end, as it was when it connected or listened. Source: SO_PEERCRED of
+// unix(7).
+StatusOr<ucred> PeerOf(int fd);
 
 // Whether a server listens on the socket, even one that is too busy to accept; false if there is no
 // socket, or nobody listens. Errors: PermissionDenied, and any other that prevents the answer.
