@@ -260,7 +260,11 @@ class Chooser {
     std::vector<std::pair<std::string, size_t>> counted;  // slices of a GPU share its reason
     for (const std::string& obstacle : kind.obstacles) {
       const auto same = std::ranges::find(counted, obstacle, &decltype(counted)::value_type::first);
-      same == counted.end() ? void(counted.emplace_back(obstacle, 1)) : void(++same->second);
+      if (same == counted.end()) {
+        counted.emplace_back(obstacle, 1);
+      } else {
+        ++same->second;
+      }
     }
     std::vector<std::string> shown;
     for (size_t i = 0; i < std::min(counted.size(), kShown); ++i) {
