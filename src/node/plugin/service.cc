@@ -116,7 +116,9 @@ Status Unanswered() {
 
 Status Withdrawn() {
   return Unavailable(
-      "this resource is not served any more: the node's configuration has changed, or kgpu ends");
+      "the node no longer serves this resource: its configuration has changed, or kgpu is "
+      "stopping: "
+      "`kgpu status` shows what it serves");
 }
 
 // Whether Allocate can be answered, be it with a refusal.
