@@ -242,17 +242,10 @@ std::string SoakChecks::CheckMps() const {
 
 std::string SoakChecks::CheckHealth() const {
   const json::value health = FromAgent("/v1/health?output=json");
-  for (const json::value& gpu : ListAt(health, "gpus")) {
-    for (const json::value& fault : ListAt(gpu, "faults")) {
-      if (FlagOf(fault, "unhealthy")) {
-        return fmt::format("{} still has {}: {}", FieldOf(gpu, "uuid"), FieldOf(fault, "rule"),
-                           FieldOf(fault, "message"));
-      }
-    }
+  if (std::string fault = FaultIn(health); !fault.empty()) {
+    return fault;
   }
-  return health.is_object() && ListAt(health, "gpus").size() == gpus_.size()
-             ? ""
-             : "not all GPUs are reported";
+  return ListAt(health, "gpus").size() == gpus_.size() ? "" : "not all GPUs are reported";
 }
 
 std::string SoakChecks::CheckNode() const {

@@ -254,19 +254,8 @@ std::string SoakFunctions::CheckAgent() const {
     return "the agent is not ready: " + FieldOf(status, "obstacle");
   }
   const std::string problem = FieldOf(status.at("config"), "problem");
-  return problem.empty() ? CheckHealth() : "the configuration: " + problem;
-}
-
-std::string SoakFunctions::CheckHealth() const {
-  const json::value health = Ask(machine_.agent_socket(), "/v1/health?output=json");
-  for (const json::value& gpu : ListAt(health, "gpus")) {
-    for (const json::value& fault : ListAt(gpu, "faults")) {
-      if (FlagOf(fault, "unhealthy")) {
-        return FieldOf(gpu, "uuid") + " still has " + FieldOf(fault, "rule");
-      }
-    }
-  }
-  return health.is_object() ? "" : "no GPU is reported";
+  return problem.empty() ? FaultIn(Ask(machine_.agent_socket(), "/v1/health?output=json"))
+                         : "the configuration: " + problem;
 }
 
 // The service, the agent and podman agree.
@@ -328,7 +317,15 @@ std::string SoakFunctions::CheckQueue() const {
 }
 
 bool SoakFunctions::AreSlicesShort(const std::string& name) const {
-  return deployed_.at(name).shape->is_slice && config_.find("size: 4Gi") != std::string::npos;
+  constexpr std::ptrdiff_t kGpusWithSlices = 2;
+  const auto loans = machine_.LedgerLoans();
+  std::ptrdiff_t whole = 0;
+  for (const auto& [loan, parts] : loans) {
+    whole += std::ranges::count_if(
+        parts, [](const std::string& part) { return part.find("::") == std::string::npos; });
+  }
+  return deployed_.at(name).shape->is_slice && whole >= kGpusWithSlices &&
+         config_.find("size: 4Gi") != std::string::npos;
 }
 
 // A function answers, and sees the GPUs that it asked for.

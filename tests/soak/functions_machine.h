@@ -72,11 +72,10 @@ class SoakFunctions {
   std::string Unrest(std::set<std::string>& answered);
   void ForgetDeleted();
   std::string CheckAgent() const;
-  std::string CheckHealth() const;
   std::string CheckReplicas() const;
   std::string CheckQueue() const;
   std::string CheckAnswer(const std::string& name, std::set<std::string>& answered) const;
-  // Whole GPUs of the pool with slices are lent for good.
+  // Its GPUs, of which others hold as many as there are with slices, may all be lent as a whole.
   bool AreSlicesShort(const std::string& name) const;
 
   engines::FunctionMachine machine_;

@@ -29,4 +29,17 @@ inline bool FlagOf(const boost::json::value& object, std::string_view key) {
   return value != nullptr && value->is_bool() && value->as_bool();
 }
 
+// Of /v1/health: "" or a fault that keeps a GPU from being used.
+inline std::string FaultIn(const boost::json::value& health) {
+  for (const boost::json::value& gpu : ListAt(health, "gpus")) {
+    for (const boost::json::value& fault : ListAt(gpu, "faults")) {
+      if (FlagOf(fault, "unhealthy")) {
+        return FieldOf(gpu, "uuid") + " still has " + FieldOf(fault, "rule") + ": " +
+               FieldOf(fault, "message");
+      }
+    }
+  }
+  return health.is_object() ? "" : "the health of GPUs is not reported";
+}
+
 }  // namespace kgpu::soak
