@@ -252,8 +252,12 @@ void Reconciler::Finished() {
     return EndRound(OkStatus());
   }
   if (has_failed_) {
-    return TryAgain(listed_.ok() ? Unavailable("not all containers and loans were removed")
-                                 : listed_);
+    return TryAgain(
+        listed_.ok()
+            ? Unavailable(
+                  "not all containers and loans were removed: the log of the service says why; "
+                  "kgpu fn down tries again")
+            : listed_);
   }
   if (!has_ledger_) {
     // The loans wait for the agent, and for the next provider.
